@@ -32,9 +32,6 @@ def reversed_warning(scores: MembershipScores) -> str | None:
     at level 0.01. Below 50 of one side, or where a score is held by more than 5 % of all, normal theory is
     confirmed by permutations, which keep the level for any scores.
 
-    Returns:
-        One sentence, or None where the area is not significantly below one half.
-
     Source:
         Mann and Whitney (1947); variance with ties as in Lehmann (1975), Nonparametrics, section 1.4.
 

@@ -27,12 +27,7 @@ def upper_rate(errors: ArrayLike, trials: ArrayLike, level: ArrayLike) -> Any:
 
 
 def share_interval(count: int, total: int, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Clopper-Pearson interval of a share, exact for independent trials.
-
-    Args:
-        count: Successes, 0 to ``total``.
-        total: Trials, at least 1.
-        confidence: In (0, 1).
+    """Clopper-Pearson interval of the share of ``count`` successes in ``total`` independent trials.
 
     Raises:
         ValueError: A number out of range.
@@ -45,10 +40,8 @@ def share_interval(count: int, total: int, *, confidence: float = 0.95) -> tuple
     if successes > trials:
         raise ValueError(f"count: expected at most total = {trials}, got {successes}")
     level = (1 - check_confidence(confidence)) / 2
-    return (
-        1 - float(upper_rate(trials - successes, trials, level)),
-        float(upper_rate(successes, trials, level)),
-    )
+    missed, caught = upper_rate([trials - successes, successes], trials, level)
+    return 1 - float(missed), float(caught)
 
 
 def tpr_interval(scores: MembershipScores, rate: float, *, confidence: float = 0.95) -> tuple[float, float]:
@@ -74,10 +67,8 @@ def auc_interval(scores: MembershipScores, *, confidence: float = 0.95) -> tuple
     """DeLong's interval of the area under the ROC curve, clipped to [0, 1].
 
     A large-sample interval for independent members and non-members. Below 200 of one side it is widened to
-    hold Hanley and McNeil's areas that are no further from the measured one than chance allows, since
-    DeLong's alone is too short near 0 and 1. Where it has no width, an exact one stands in: k disjoint pairs
-    of a member and a non-member, k the smaller number of both, are independent, and all of them were right
-    (area 1), wrong (area 0) or tied (all scores equal). With one member or non-member k is 1.
+    hold Hanley and McNeil's, since DeLong's alone is too short near 0 and 1. Where it has no width, an exact
+    one stands in, of k disjoint pairs of a member and a non-member, k the smaller number of both.
 
     Raises:
         ValueError: A confidence outside (0, 1).
@@ -129,11 +120,7 @@ def _highest_area(auc: float, members: int, others: int, level: float) -> float:
 class RateAtFpr:
     """The true-positive rate at one false-positive rate.
 
-    Attributes:
-        false_positive_rate: Largest share of non-members called members, in [0, 1].
-        true_positive_rate: Share of members called members, in [0, 1]; None where it cannot be measured.
-        interval: Its interval, with the error of the threshold; None without a rate.
-        note: Reason why there is no rate; empty otherwise.
+    The interval has the error of the threshold. Without a rate, ``note`` says why it cannot be measured.
     """
 
     false_positive_rate: float
@@ -157,11 +144,7 @@ class RateAtFpr:
 class ScoreMeasures:
     """Measures of the attack on these examples, with intervals; none of them is a bound on epsilon.
 
-    Attributes:
-        auc: Area under the ROC curve, in [0, 1].
-        auc_interval: DeLong's interval of it.
-        confidence: Confidence level of every interval, each alone.
-        rates: True-positive rates at false-positive rates 0.1 % and 1 %.
+    ``confidence`` is that of every interval, each alone.
     """
 
     auc: float
@@ -182,9 +165,6 @@ def score_measures(scores: MembershipScores, *, confidence: float = 0.95) -> Sco
     """Area under the ROC curve, and true-positive rates at 0.1 % and 1 % false positives, with intervals.
 
     A rate needs one non-member that may exceed the threshold: 1,000 non-members for 0.1 %, 100 for 1 %.
-
-    Raises:
-        ValueError: A confidence outside (0, 1).
 
     >>> rng = np.random.default_rng(0)
     >>> print(score_measures(MembershipScores(rng.normal(2, 1, 500), rng.normal(0, 1, 500))))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
 
@@ -33,18 +33,15 @@ RankBound = Literal["tight", "paper"]
 def from_parameters(settings: type[T], values: Mapping[str, Any], **others: Any) -> T:
     """A dataclass with fields from a notebook's parameters of the same names; lists become tuples.
 
-    Args:
-        values: Such as ``globals()``; names that are no field are left out.
-        others: Fields that are not taken from ``values``.
+    ``values`` are such as ``globals()``: names that are no field are left out. ``others`` go before them.
 
     >>> from dataclasses import make_dataclass
     >>> from_parameters(make_dataclass("Sizes", ["widths", "seed"]), {"widths": [8, 4], "x": 1}, seed=3)
     Sizes(widths=(8, 4), seed=3)
     """
     known = {field.name for field in fields(settings)}  # pyright: ignore[reportArgumentType]
-    given = {name: _frozen(values[name]) for name in known & set(values)}
+    given = {name: values[name] for name in known & set(values)}
+    for name in given:
+        if isinstance(given[name], list):
+            given[name] = tuple(given[name])
     return settings(**{**given, **others})
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(cast("list[Any]", value)) if isinstance(value, list) else value

@@ -43,10 +43,9 @@ def check_ids(members: Sequence[Any], nonmembers: Sequence[Any], *, unit: bool =
 def check_ties(name: str, members: Any, nonmembers: Any = None) -> tuple[str, ...]:
     """Refuse values, shape (n,), or rows, shape (n, d), that are equal too often for independent records.
 
-    Independent draws from one law, or from two, may have ties where the law has atoms: rounded scores, scores
-    of a forest, rows of categories. The numbers N1, N2, N3 of values that stand once, twice and three times
-    are then those of a mixture of Poisson counts, so that 6 N1 N3 >= 4 N2^2 in expectation (Cauchy and
-    Schwarz). Copies break this: many pairs, hardly a triple, or no value that stands alone.
+    Independent draws may have ties where laws have atoms, such as rounded scores. The numbers N1, N2, N3 of
+    values that stand once, twice and three times are then those of a mixture of Poisson counts, so that
+    6 N1 N3 >= 4 N2^2 in expectation (Cauchy and Schwarz); copies break this.
 
     Guarantee:
         Independent records are refused with probability 0.001 at most, in the Poisson approximation.

@@ -113,13 +113,9 @@ class AuditResult(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreAudit:
-    """One audit of membership scores, or the reason why it could not be made.
+    """One audit of membership scores, or the reason why it was refused.
 
-    Attributes:
-        kind: "lower bound", "measurement" or "baseline".
-        purpose: Its use, in one sentence.
-        result: The number with its claim, or None.
-        refused: Reason why there is no result; empty otherwise.
+    ``kind`` is "lower bound", "measurement" or "baseline".
     """
 
     title: str

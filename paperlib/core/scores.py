@@ -22,12 +22,9 @@ def twice_below(values: FloatArray, others: FloatArray) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class MembershipScores:
-    """Scores of known members and known non-members, kept as given.
+    """Finite scores of known members and known non-members, kept as given.
 
-    Args:
-        member: Scores of the members, shape (n_member,), finite.
-        nonmember: Scores of the non-members, shape (n_nonmember,), finite.
-        higher_means_member: Direction of the score; False for losses.
+    ``higher_means_member`` is their direction, False for losses.
 
     Raises:
         ValueError: An array is empty, not 1-D, not numeric, or holds NaN or infinity.
@@ -119,13 +116,9 @@ class MembershipScores:
         )
 
     def split(self, fraction: float = 0.5, *, seed: int = 0) -> "tuple[MembershipScores, MembershipScores]":
-        """Two disjoint random parts: one to select with, one to evaluate on.
+        """Two disjoint random parts: one to select with, a ``fraction`` of all, and one to evaluate on.
 
         The draw does not look at membership, so that fair coins stay fair coins in each part.
-
-        Args:
-            fraction: Share of all examples in the first part, in (0, 1).
-            seed: 0 or more.
 
         Raises:
             ValueError: A part would hold no member or no non-member.
@@ -179,11 +172,9 @@ class MembershipScores:
         kind: str | None = None,
         higher_means_member: bool | None = None,
     ) -> "MembershipScores":
-        """Read scores and membership from one file, as the command ``paperlib audit`` reads it.
+        """Read scores and membership from one file, as `read_scores` and ``paperlib audit`` read it.
 
-        Args:
-            path, score_column, member_column, kind: As for `read_scores`, with the same errors.
-            higher_means_member: The same as ``kind``: True for scores, False for losses.
+        ``higher_means_member`` is the same as ``kind``: True for scores, False for losses.
         """
         from paperlib.core.reading import read_scores  # which builds scores of this class
 

@@ -9,19 +9,11 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dataset:
-    """Examples to train on, other examples from the same population, and where they come from.
+    """Examples to train on, others from the same population that never are, and where they come from.
 
-    Args:
-        train_x: Features of the training part, float32, shape (n_train, features).
-        train_y: Its labels, int64, shape (n_train,), from 0.
-        test_x: Features of the rest, which is never trained on; float32, shape (n_test, features).
-        test_y: Its labels, int64, shape (n_test,).
-        name: The name it was loaded by.
-        source: Authors of the data, and the place where they are published.
-        licence: Of the data.
-        sha256s: Checksums of the files (or arrays) it was read from, by name.
-        description: Meaning and preparation of the rows.
-        features: Names of the columns, or nothing where they have none.
+    Features are float32 of shape (n, features), labels int64 of shape (n,) from 0. ``sha256s`` are checksums
+    of the files (or arrays) that it was read from; ``features`` are the names of the columns, if they have
+    some.
 
     Raises:
         ValueError: Arrays of another type or of shapes that do not fit.

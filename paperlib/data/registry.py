@@ -19,12 +19,9 @@ Loaded = TypeVar("Loaded")
 
 @dataclass(frozen=True)
 class Source:
-    """An entry of the registry.
+    """An entry of the registry: a loader, whose keyword arguments are the options of `load`, and its data.
 
     Attributes:
-        loader: Returns the `Dataset`; its keyword arguments are the options of `load`.
-        source: As in `Dataset`.
-        licence: As in `Dataset`.
         sha256s: Pinned checksums of the original files, by name; empty where none is known or needed.
         real: Whether the rows are about real people, and not generated.
         needs_files: Whether it comes from the data folder or the network, not from a package.

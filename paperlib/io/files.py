@@ -148,7 +148,7 @@ def fetch(
         ``path`` holds the whole file, with the checksum asked for, or is what it was before.
 
     Args:
-        sha256: The checksum it must have, 64 hexadecimal digits; None accepts any content.
+        sha256: The checksum it must have; None accepts any content.
         timeout: Seconds without an answer after which to give up.
         opener: Opens the address; `urllib.request.urlopen` honours the usual proxy variables.
 

@@ -16,8 +16,6 @@ class RunResult:
     """The content of a result file.
 
     Attributes:
-        notebook: Stem of the notebook.
-        parameters: Every parameter with the value used.
         records: One mapping per paper table or figure: its evidence and scale, as `record` keeps them.
         data: Names of the CSVs written beside it.
         provenance: Date, commit, versions, hardware, wall time, checksums.

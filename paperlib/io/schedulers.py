@@ -34,13 +34,9 @@ _DEVICES_VARIABLE = "CUDA_VISIBLE_DEVICES"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a sweep runs; `sweep_place` makes one from what a user wrote.
+    """Where a sweep runs, as `sweep_place` reads it: at the address of a scheduler, or on a batch system.
 
-    Attributes:
-        address: Address of a running scheduler; empty for none.
-        system: Name of a batch system; empty for none.
-        options: Options of the batch system's cluster.
-        workers: Local processes, or most jobs of a batch system, 1 or more.
+    With neither, it runs in ``workers`` local processes.
     """
 
     said_by: str = SCHEDULER_VARIABLE
@@ -54,10 +50,9 @@ def sweep_place(chosen: str = "", *, workers: int | None = None, said_by: str = 
     """Read where a sweep shall run, without starting anything.
 
     Args:
-        chosen: A word as in `SCHEDULER_VARIABLE`; empty for what that variable says.
+        chosen: A word as in `SCHEDULER_VARIABLE`, named by ``said_by``; empty for what that variable says.
         workers: Local processes or batch jobs, 1 or more; None takes one process for each GPU, or else for
             each core, and the number of jobs in the batch system's file, or else 1.
-        said_by: What named ``chosen``, for messages.
 
     Raises:
         ValueError: No such place, a file that cannot be read, or one that shares a job's GPUs.

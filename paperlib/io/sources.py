@@ -45,7 +45,10 @@ def source_files(names: Iterable[str]) -> list[Path]:
         reached, more = _reached(name)
         own = (name.partition(".")[0], _OWN)
         for file in reached - files:
-            imports = imported_names(file.read_text(encoding="utf-8"), _package_of(file))
+            package, folder = "", file.parent
+            while (folder / "__init__.py").is_file():
+                package, folder = f"{folder.name}.{package}".rstrip("."), folder.parent
+            imports = imported_names(file.read_text(encoding="utf-8"), package)
             waiting += [one for one in imports if one.partition(".")[0] in own]
         waiting += more
         files |= reached
@@ -101,14 +104,6 @@ def _reached(name: str) -> tuple[set[Path], list[str]]:
 def _parsed(source: str) -> ast.Module:
     with _PARSING:
         return ast.parse(source)
-
-
-def _package_of(file: Path) -> str:
-    parts, folder = [], file.parent
-    while (folder / "__init__.py").is_file():
-        parts.append(folder.name)
-        folder = folder.parent
-    return ".".join(reversed(parts))
 
 
 @lru_cache(maxsize=256)

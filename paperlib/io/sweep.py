@@ -35,11 +35,7 @@ _SHOWN = 5
 
 
 class SweepError(RuntimeError):
-    """Some configurations could not be computed; the others are kept.
-
-    Attributes:
-        failures: Each failed configuration with its error.
-    """
+    """Some configurations could not be computed, ``failures`` with their errors; the others are kept."""
 
     def __init__(self, message: str, failures: Sequence[tuple[Any, BaseException]] = ()) -> None:
         super().__init__(message)
@@ -71,7 +67,6 @@ def run_sweep(
             text or arrays for each, in their order. Must be importable by the workers. A result must not
             depend on which configurations share its call.
         configs: Frozen dataclasses, all different.
-        folder: Folder in which finished units are kept.
         batch_key: Configurations with equal keys may share a call; None gives each a call of its own.
         max_batch: Most configurations in one call; a group is cut into calls of about equal size.
         client: A Dask client to use, which stays open; None starts local processes, or what
@@ -81,7 +76,6 @@ def run_sweep(
             that fails with an error is not tried again: all its configurations failed.
         version: Part of every unit's name; units of another version are left alone and computed again.
             None takes `code_tag` of the module that ``function`` is defined in.
-        progress: Show a bar; silent too when ``PAPERLIB_PROGRESS=0``.
 
     Returns:
         Pairs of a configuration and its result, those on disk first; numbers come back as Python numbers,
@@ -223,11 +217,9 @@ def _outcomes(
                 outcome = error
             yield call, outcome
         return
-    given = (
-        sweep_client(where, calls=len(calls), retries=retries)
-        if isinstance(where, Place)
-        else nullcontext(where)
-    )
+    given: Any = nullcontext(where)
+    if isinstance(where, Place):
+        given = sweep_client(where, calls=len(calls), retries=retries)
     with given as dask:
         from distributed import KilledWorker, as_completed
 

@@ -22,13 +22,7 @@ END_OF_TEXT = "<|endoftext|>"
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageModelConfig:
-    """Shape of a small GPT of the Pythia family (GPT-NeoX).
-
-    Attributes:
-        width: Of the hidden states, a multiple of twice the ``heads``.
-        context: Tokens it takes at once.
-        seed: Of the initial weights.
-    """
+    """Shape of a small GPT of the Pythia family (GPT-NeoX), and the seed of its initial weights."""
 
     width: int = 128
     layers: int = 1
@@ -47,17 +41,12 @@ class LanguageModelConfig:
 def load_language_model(
     name: str | Path, *, dtype: str = "auto", device: str | None = None, revision: str | None = None
 ) -> tuple[Any, Any]:
-    """A causal language model and its tokenizer, by the name on the Hugging Face hub or by folder.
+    """A causal language model, in evaluation mode, and its tokenizer, by name on the hub or by folder.
 
     Args:
-        name: Such as "EleutherAI/pythia-2.8b", or a folder with config.json, weights and tokenizer files.
-        dtype: "auto" (as stored), "float32", "bfloat16", "float16", or "int8" (through bitsandbytes, on a CPU
-            too: linear layers but the last keep weights of 8 bits; their outputs are rounded as well).
+        dtype: "auto" (as stored), "float32", "bfloat16", "float16", or "int8" (through bitsandbytes: linear
+            layers but the last keep weights of 8 bits).
         device: "cpu", "cuda:0", ..., or "auto": all GPUs, through accelerate. None takes CUDA or the CPU.
-        revision: Branch, tag or commit on the hub.
-
-    Returns:
-        Model in evaluation mode, tokenizer.
     """
     check_choice("dtype", dtype, DTYPES)
     place = device if device == "auto" else str(default_device(device))
@@ -149,13 +138,7 @@ def new_language_model(config: LanguageModelConfig, vocabulary: int) -> "transfo
 def train_tokenizer(
     texts: Iterable[str], vocabulary: int, *, context: int
 ) -> "transformers.PreTrainedTokenizerFast":
-    """A byte-level BPE tokenizer like GPT-2's, trained on ``texts``; any text can be encoded.
-
-    Args:
-        texts: Training texts.
-        vocabulary: Number of tokens, 257 or more (256 bytes and one for the end of a text).
-        context: Tokens that its model takes at once.
-    """
+    """A byte-level BPE tokenizer like GPT-2's: 256 bytes, a token for the end of a text, and more."""
     check_at_least(257, vocabulary=vocabulary)
     bpe = Tokenizer(models.BPE())
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

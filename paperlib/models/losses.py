@@ -15,11 +15,9 @@ from paperlib.models.arrays import as_tensor, check_labels
 
 
 def binary_margin_loss(logits: Any, labels: Any) -> Tensor:
-    """The loss ``(1 - 2y)(log f - log(1 - f))``: minus the log odds of the given label.
+    """The loss ``(1 - 2y)(log f - log(1 - f))``: minus the log odds of the given label, 0 or 1.
 
-    Args:
-        logits: Log odds of label 1, shape (..., n) or (..., n, 1).
-        labels: 0 or 1, shape (n,).
+    Logits are log odds of label 1, shape (..., n) or (..., n, 1).
 
     Raises:
         ValueError: The lengths differ, or a label is not 0 or 1.
@@ -41,15 +39,10 @@ def binary_margin_loss(logits: Any, labels: Any) -> Tensor:
 def multiclass_margin_loss(logits: Any, labels: Any) -> Tensor:
     """The loss ``-(log f_y - log(1 - f_y))``: minus the log odds of the given class.
 
-    Args:
-        logits: Unnormalised log probabilities, shape (..., n, classes), at least 2 classes.
-        labels: Class numbers, shape (n,), 0 to classes - 1.
+    Logits have shape (..., n, classes), at least 2 classes; labels are 0 to classes - 1.
 
     Raises:
         ValueError: The lengths differ, or a label is out of range.
-
-    Source:
-        As of `binary_margin_loss`, with ``log(1 - f_y)`` as a log-sum-exp of the others.
 
     >>> round(multiclass_margin_loss([[1.0, 1.0, 1.0, 1.0]], [2]).exp().item(), 9)
     3.0

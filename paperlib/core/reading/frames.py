@@ -57,22 +57,18 @@ def _cells(path: str) -> "tuple[pd.DataFrame, bool]":
             table = table_of(source)
             columns = table.read(table.names)
             is_text = all(isinstance(cell, str) for cells in columns.values() for cell in cells)
-            if table.decimal_comma:
-                columns = {name: _pointed(table.label(name), cells) for name, cells in columns.items()}
+            for name, cells in columns.items() if table.decimal_comma else ():
+                pointed = [cell.replace(",", ".") for cell in cells]
+                if pointed != cells and all(
+                    _NUMBER.fullmatch(cell) for cell in pointed if cell not in MISSING
+                ):
+                    check_marks(table.label(name), cells)  # the comma may stand for thousands
+                    columns[name] = pointed
             frame = pd.DataFrame(columns, dtype=object)
             frame = frame if is_text else frame.infer_objects()
         if frame.empty:
             raise ValueError("no rows")
     return frame, is_text
-
-
-def _pointed(label: str, cells: list[str]) -> list[str]:
-    """Decimal commas as points in a column of numbers; refused where the comma may stand for thousands."""
-    pointed = [cell.replace(",", ".") for cell in cells]
-    if pointed == cells or not all(_NUMBER.fullmatch(cell) for cell in pointed if cell not in MISSING):
-        return cells
-    check_marks(label, cells)
-    return pointed
 
 
 def _kind(cells: Sequence[str]) -> str:

@@ -34,13 +34,11 @@ class LoadedScores:
     """Scores read from files, and how they were read.
 
     Attributes:
-        scores: The scores as given.
         kind: "scores" (higher means member) or "losses" (lower means member).
         source: Files and columns that were used, as text.
         ids: Name of each example, in the order of ``scores.pooled()``; None without an identifier column.
         groups: Group of each in the same order, "(missing)" where its cell is empty; None without the column.
         checksums: SHA-256 of what was read, by file name.
-        warnings: What is not wrong, yet should be looked at.
     """
 
     scores: MembershipScores
@@ -93,11 +91,10 @@ def read_scores(
             column and a membership column (1/0, 1/-1, true/false, in/out, train/test, member/nonmember), or
             two arrays such as ``member`` and ``nonmember``. With two: the members' scores.
         nonmember_path: The non-members' scores, in the same or another form.
-        score_column: By default the one with a common name, such as score, loss, nll or logprob.
-        member_column: By default the one with a common name, such as member, is_train or split.
+        score_column, member_column: By default those with a common name, such as score, loss, nll or logprob,
+            and member, is_train or split.
         kind: "scores" if higher means member, "losses" if lower does; needed where no name tells.
         id_column: Names of the examples; by default the column id, record_id or example_id.
-        group_column: Groups of the examples.
         unit_column: What one record is, such as a customer: the values of its rows, all of one side, are
             averaged. By default each row is a record, which its identifiers must not contradict.
 
@@ -270,16 +267,14 @@ def _loaded(sources: list[NamedBytes], parts: list[_Part], text: str, *, units: 
             scores = MembershipScores(member[0], nonmember[0], higher_means_member=scores.higher_means_member)
             ids, groups = np.concatenate([member[1], nonmember[1]]), None
     alike = len({source.name for source in sources}) < len(sources)
+    sums = {s.path if alike else s.name: hashlib.sha256(s.data).hexdigest() for s in sources}
     return LoadedScores(
         scores=scores,
         kind=parts[0].kind,
         source=text,
         ids=ids,
         groups=groups,
-        checksums={
-            source.path if alike else source.name: hashlib.sha256(source.data).hexdigest()
-            for source in sources
-        },
+        checksums=sums,
         warnings=_warnings(sources, parts),
     )
 

@@ -293,7 +293,6 @@ def _torch_file(data: bytes) -> Table:
 
 
 def _safetensors_file(data: bytes) -> Table:
-    """Tensors of a safetensors file by name."""
     package = _package("safetensors.numpy")
     tensors = _parsed(lambda: package.load(data))
     return _arrays(tensors, tensors.__getitem__)
@@ -322,7 +321,6 @@ def _vector(label: str, load: Callable[[], Any]) -> Cells:
 
 
 def _parquet(data: bytes) -> Table:
-    """Columns of a Parquet file."""
     reader = _package("pyarrow.parquet")
     file = _parsed(lambda: reader.ParquetFile(io.BytesIO(data)))
     names: list[str] = list(file.schema_arrow.names)

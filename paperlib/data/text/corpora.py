@@ -43,7 +43,6 @@ class CorpusSource:
 
 PILE_PARTS = {"train": "pile/train", "val": "pile/val.jsonl.zst", "test": "pile/test.jsonl.zst"}
 
-
 CORPORA: Mapping[str, CorpusSource] = MappingProxyType(
     {
         "nid_corpus": CorpusSource(
@@ -116,10 +115,7 @@ def pile_test_subsets() -> list[Document]:
 
 
 def corpus_files(root: str | Path) -> list[CorpusFile]:
-    """The files of a corpus, sorted.
-
-    Args:
-        root: A known name, a file, or a folder, with all below it but hidden files and links to folders.
+    """The files of a corpus, sorted: a known name, a file, or a folder without its hidden files.
 
     Raises:
         ValueError: Nothing of that name, or a folder without files.
@@ -170,10 +166,9 @@ def installed_text(packages: tuple[str, ...]) -> list[CorpusFile]:
 def read_documents(
     root: str | Path, *, reading: Reading | None = None, log: ReadLog | None = None
 ) -> Iterator[Document]:
-    """Every document of a corpus as text, one after the other.
+    """Every document of a corpus of `corpus_files` as text, one after the other.
 
     Args:
-        root: As for `corpus_files`.
         reading: Names of the fields of text and subset; None takes those of the corpus, if it is known.
         log: Counts of what was skipped, with reasons.
 

@@ -99,9 +99,7 @@ TEXTS: Mapping[str, Callable[[], list[str]]] = MappingProxyType(
 
 
 def text_documents(text: str) -> list[str]:
-    """The documents of a text.
-
-    ``text`` is a name in ``TEXTS``, a known corpus ("pile_test_subsets"), or a file or folder of documents.
+    """The documents of a name in ``TEXTS``, a known corpus ("pile_test_subsets"), a file or a folder.
 
     Raises:
         ValueError: Nothing of that name.

@@ -20,14 +20,8 @@ _FORMATS = {
 }  # fmt: skip
 _PACKED = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\0"}
 _ARCHIVES = (
-    b"PK\3\4",
-    b"7z\xbc\xaf\x27\x1c",
-    b"Rar!",
-    b"%PDF-",
-    b"SQLite format 3",
-    b"\xd0\xcf\x11\xe0",
-    b"{\\rtf",
-)
+    b"PK\3\4", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"%PDF-", b"SQLite format 3", b"\xd0\xcf\x11\xe0", b"{\\rtf",
+)  # fmt: skip
 
 
 def printable(name: str) -> str:

@@ -19,18 +19,14 @@ _VIT = "vit_small_patch16_224"
 
 @dataclass(frozen=True, kw_only=True)
 class ImageArchitecture:
-    """Which classifier.
+    """Which classifier of ``ARCHITECTURES``, for images of which shape.
 
     Attributes:
-        name: A key of ``ARCHITECTURES``.
-        channels: 1 or 3.
-        side: Of the images, pixels.
         outputs: Classes, or attributes where each image has several labels.
         width: Hidden units of "mlp", random features of "cosine" and "cosine-mlp", channels of the first
             layer of "cnn" and "cnn4"; others ignore it.
         group_norm: Group norm for batch norm, so that DP-SGD can train it.
         pretrained: Start from ImageNet weights (ViT and the torchvision ResNets), which are downloaded.
-        seed: Seed of the initial parameters.
 
     Raises:
         ValueError: An unknown name, or a value out of range.
@@ -74,10 +70,7 @@ def build_image_model(architecture: ImageArchitecture) -> nn.Module:
 
 
 def classifier_for(images: Any, name: str, outputs: int, **options: Any) -> nn.Module:
-    """The classifier of `build_image_model` for images of shape (n, channels, side, side).
-
-    Other arguments are fields of `ImageArchitecture`.
-    """
+    """The classifier of an `ImageArchitecture` for images of shape (n, channels, side, side)."""
     _, channels, side, _ = images.shape
     wanted = ImageArchitecture(name=name, channels=channels, side=side, outputs=outputs, **options)
     return build_image_model(wanted)

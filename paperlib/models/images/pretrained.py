@@ -31,11 +31,7 @@ def pretrained_classifier(
 ) -> nn.Module:
     """A model of timm with weights from elsewhere (ImageNet, by most names) and a new last layer.
 
-    Args:
-        name: For ``timm.create_model``, such as "resnet101.tv_in1k".
-        outputs: Classes.
-        weights: Tensors by name, as timm publishes them; None downloads them.
-        seed: Of the new layer.
+    ``weights`` are tensors by name, as timm publishes them; None downloads them. The seed is the layer's.
 
     Raises:
         ValueError: A name that timm does not know, or weights of another model.

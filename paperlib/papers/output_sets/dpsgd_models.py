@@ -20,7 +20,7 @@ from paperlib.io import code_tag, config_hash, run_sweep
 from paperlib.models import cross_entropy
 from paperlib.models.devices import default_device
 from paperlib.models.images import as_input, classifier_for, image_logits
-from paperlib.models.images.patches import PatchFeatures
+from paperlib.models.images.networks import PatchFeatures
 from paperlib.training import TrainingConfig, epsilon_of, fit_dp, fit_ensemble, noise_for
 
 Kind = Literal["natural", "mislabelled"]
