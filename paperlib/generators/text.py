@@ -2,9 +2,8 @@
 
 import copy
 import hashlib
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ from torch.nn.functional import cross_entropy
 
 from paperlib.core import FloatArray, IntArray, check_at_least, check_choice, check_in
 from paperlib.io import config_hash
-from paperlib.training.checkpoints import load_checkpoint, save_checkpoint
-from paperlib.training.fitting import finite_loss, seeded
+from paperlib.training.checkpoints import Saved
+from paperlib.training.fitting import finite_loss, seeded, train_epochs
 from paperlib.training.language.fitting import scheduled_steps
 
 Weights = Mapping[str, Tensor]
@@ -127,69 +126,74 @@ def train_on_chunks(
     after the last one; called again with the same arguments, training goes on from it to the same result.
     """
     tokens = with_start(model, chunks)
-    order = torch.Generator().manual_seed(training.seed)
+    state = _ChunkState(training.seed)
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, fused=True
     )
-    run = {
-        "training": config_hash(asdict(training)),
-        "chunks": hashlib.sha256(tokens.cpu().numpy().tobytes()).hexdigest(),
-    }
-    state: dict[str, Any] = {"train": [], "losses": [], "kept": {}, "best": None}
-    if checkpoint is not None and (saved := load_checkpoint(checkpoint, run, device=model.device)):
-        state = saved
-        model.load_state_dict(state["model"])
-        optimizer.load_state_dict(state["optimizer"])
-    train, losses, kept, best = state["train"], state["losses"], state["kept"], state["best"]
     each = -(-len(tokens) // training.batch_size)
-    steps = training.epochs * each
-    learn = scheduled_steps(model, optimizer, steps=steps, rising=steps // 10, done=len(train) * each)
-    for _ in train:
-        torch.randperm(len(tokens), generator=order)
-    written = time.monotonic()
-    for epoch in range(len(train) + 1, (training.last or training.epochs) + 1):
-        batches = torch.randperm(len(tokens), generator=order).to(tokens.device).split(training.batch_size)
-        with seeded(training.seed, epoch, model.device):  # what dropout leaves out
-            loss = _one_epoch(model, tokens, batches, learn, training.precision)
-        train.append(finite_loss(loss, epoch - 1))
+    learn: Callable[[Tensor], None] | None = None
+
+    def one_epoch(epoch: int) -> float:
+        nonlocal learn
+        if learn is None:  # the schedule starts from the optimizer's state, which a checkpoint may have set
+            steps = training.epochs * each
+            learn = scheduled_steps(model, optimizer, steps=steps, rising=steps // 10, done=epoch * each)
+        order = torch.randperm(len(tokens), generator=state.order).to(tokens.device)
+        total = torch.zeros((), device=tokens.device)
+        model.train()
+        with seeded(training.seed, epoch + 1, model.device):  # what dropout leaves out
+            for rows in order.split(training.batch_size):
+                with _autocast(model, training.precision):
+                    loss = _each(model, tokens[rows]).mean()
+                learn(loss)
+                total += loss.detach() * len(rows)
+        model.eval()
+        mean = finite_loss(float(total) / len(tokens), epoch)
         if validation is not None:
-            losses.append(float(token_losses(model, validation, precision=training.precision).mean()))
-            if losses[-1] == min(losses) and not keep:
-                best = _weights(model)
-        if epoch in keep:
-            kept[epoch] = _weights(model)
+            state.losses.append(float(token_losses(model, validation, precision=training.precision).mean()))
+            if state.losses[-1] == min(state.losses) and not keep:
+                state.best = _weights(model)
+        if epoch + 1 in keep:
+            state.kept[epoch + 1] = _weights(model)
         if after_epoch is not None:
             after_epoch()
-        if training.patience and epoch - 1 - int(np.argmin(losses or [0.0])) >= training.patience:
-            break
-        if checkpoint is not None and time.monotonic() - written >= between:
-            now = {"train": train, "losses": losses, "kept": kept, "best": best}
-            now |= {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-            save_checkpoint(checkpoint, run, now)
-            written = time.monotonic()
-    if best is not None:
-        model.load_state_dict(best)
+        return mean
+
+    run = {
+        "settings": config_hash(asdict(training)),
+        "chunks": hashlib.sha256(tokens.cpu().numpy().tobytes()).hexdigest(),
+    }
+    train = train_epochs(
+        one_epoch,
+        {"model": model, "optimizer": optimizer, "chunks": state},
+        Saved(checkpoint, run, seconds=between),
+        replace(training, epochs=training.last or training.epochs, last=0),
+        model.device,
+        is_last=lambda epoch: 0 < training.patience <= epoch - int(np.argmin(state.losses or [0.0])),
+        progress=False,
+    )
+    if state.best is not None:
+        model.load_state_dict(state.best)
     model.eval()
-    at = int(np.argmin(losses)) + 1 if losses else len(train)
-    return TrainedOnChunks(tuple(train), tuple(losses), at, kept)
+    best = int(np.argmin(state.losses)) + 1 if state.losses else len(train)
+    return TrainedOnChunks(train, tuple(state.losses), best, state.kept)
 
 
-def _one_epoch(
-    model: Any,
-    tokens: Tensor,
-    batches: Sequence[Tensor],
-    learn: Callable[[Tensor], None],
-    precision: str,
-) -> float:
-    model.train()
-    total = torch.zeros((), device=tokens.device)
-    for rows in batches:
-        with _autocast(model, precision):
-            loss = _each(model, tokens[rows]).mean()
-        learn(loss)
-        total += loss.detach() * len(rows)
-    model.eval()
-    return float(total) / len(tokens)
+class _ChunkState:
+    """What a training on chunks goes on from, besides its model and optimizer."""
+
+    def __init__(self, seed: int) -> None:
+        self.order = torch.Generator().manual_seed(seed)
+        self.losses: list[float] = []  # on validation chunks
+        self.kept: dict[int, Weights] = {}
+        self.best: Weights | None = None
+
+    def state_dict(self) -> dict[str, Any]:
+        return vars(self) | {"order": self.order.get_state()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.order.set_state(state["order"].cpu())
+        self.losses, self.kept, self.best = state["losses"], state["kept"], state["best"]
 
 
 def _weights(model: Any) -> Weights:

@@ -20,32 +20,9 @@ class CheckpointError(ValueError):
 
 
 def save_checkpoint(path: str | os.PathLike[str], run: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-    """Write tensors and plain values; loading asks for the same ``run``, plain values that name it."""
+    """Write tensors and plain values; `Saved.state` asks for the same ``run``."""
     with atomic_file(path) as file:
         torch.save({"format": _FORMAT, "run": dict(run), "state": dict(state)}, file)
-
-
-def load_checkpoint(
-    path: str | os.PathLike[str], run: Mapping[str, Any], *, device: torch.device | str = "cpu"
-) -> dict[str, Any] | None:
-    """Read the state of the same run; None where there is no checkpoint yet."""
-    source = Path(path)
-    if not source.exists():
-        return None
-    advice = "remove the file, or pass resume=False to start over"
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about the format of files that fail right after
-            checkpoint = torch.load(source, map_location=device, weights_only=True)  # a file runs no code
-    except (RuntimeError, EOFError, OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise CheckpointError(f"{source} is not a whole checkpoint ({reason}); {advice}") from error
-    if not isinstance(checkpoint, dict) or checkpoint.get("format") != _FORMAT or "state" not in checkpoint:
-        raise CheckpointError(f"{source} is not a checkpoint of this library; {advice}")
-    found = checkpoint["run"]
-    if names := sorted(name for name in {*found, *run} if found.get(name) != run.get(name)):
-        raise CheckpointError(f"{source} belongs to another run (different: {', '.join(names)}); {advice}")
-    return checkpoint["state"]
 
 
 class Saved:
@@ -58,8 +35,29 @@ class Saved:
         self._written = time.monotonic()
 
     def state(self, device: torch.device | str) -> dict[str, Any] | None:
-        """The state kept of this run; None without one. Raises as `load_checkpoint`."""
-        return None if self._path is None else load_checkpoint(self._path, self._run, device=device)
+        """The state kept of this run; None without one, and a `CheckpointError` if it cannot be used."""
+        if self._path is None or not (source := Path(self._path)).exists():
+            return None
+        advice = "remove the file, or pass resume=False to start over"
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about the format of files that fail right after
+                checkpoint = torch.load(source, map_location=device, weights_only=True)  # a file runs no code
+        except (RuntimeError, EOFError, OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise CheckpointError(f"{source} is not a whole checkpoint ({reason}); {advice}") from error
+        if (
+            not isinstance(checkpoint, dict)
+            or checkpoint.get("format") != _FORMAT
+            or "state" not in checkpoint
+        ):
+            raise CheckpointError(f"{source} is not a checkpoint of this library; {advice}")
+        run, own = checkpoint["run"], self._run
+        if names := sorted(name for name in {*run, *own} if run.get(name) != own.get(name)):
+            raise CheckpointError(
+                f"{source} belongs to another run (different: {', '.join(names)}); {advice}"
+            )
+        return checkpoint["state"]
 
     def keep(self, state: Callable[[], Mapping[str, Any]], *, now: bool = False) -> None:
         """Write what ``state`` returns, if the time has come or ``now`` says so."""

@@ -223,10 +223,14 @@ def train_epochs(
     device: torch.device,
     *,
     every: int | None = None,
+    is_last: Callable[[int], bool] = lambda epoch: False,
     resume: bool = True,
     progress: bool = True,
 ) -> tuple[float, ...]:
-    """Losses of ``config.epochs`` epochs; a checkpoint holds them and the states of ``parts``, in order."""
+    """Losses of ``config.epochs`` epochs; a checkpoint holds them and the states of ``parts``, in order.
+
+    Training ends early after an epoch of which ``is_last`` says so.
+    """
     if every is not None:
         check_at_least(1, checkpoint_every=every)
     state = saved.state(device) if resume else None
@@ -246,6 +250,8 @@ def train_epochs(
             with seeded(config.seed, epoch, device):
                 losses.append(finite_loss(one_epoch(epoch), epoch))
             bar.update()
+            if is_last(epoch):
+                break
             saved.keep(
                 lambda: {name: part.state_dict() for name, part in parts.items()} | {"losses": losses},
                 now=every is not None and ((epoch + 1) % every == 0 or epoch + 1 == config.epochs),
