@@ -11,7 +11,7 @@ from paperlib.core import AuditResult, MembershipScores, ScoreAudit, ScoreMeasur
 from paperlib.io import config_hash, file_sha256, write_text
 from paperlib.report.audit.about import About
 from paperlib.report.audit.tables import Names, TableSection
-from paperlib.report.audit.verdict import Verdict, is_reversed
+from paperlib.report.audit.verdict import Verdict, audit_verdict, is_reversed
 from paperlib.report.provenance import report_conditions
 
 
@@ -123,8 +123,6 @@ class AuditDocument:
     @cached_property
     def verdict(self) -> Verdict:
         """What the main number means, in plain words."""
-        from paperlib.report.audit.page import audit_verdict
-
         answered = [one.result for one in self.audits[: len(self.answers)] if one.result]
         own = [text for result in answered for text in result.warnings]
         return audit_verdict(self.audits[0], (*self.warnings, *own), self.claimed_epsilon)

@@ -2,9 +2,6 @@ from .audit.about import About as About
 from .audit.about import about_schema as about_schema
 from .audit.about import read_about as read_about
 from .audit.about import result_schema as result_schema
-from .audit.figures import bound_figure as bound_figure
-from .audit.figures import describe_bound as describe_bound
-from .audit.figures import describe_histogram as describe_histogram
 from .audit.figures import describe_roc as describe_roc
 from .audit.figures import roc_figure as roc_figure
 from .audit.figures import score_histogram as score_histogram
@@ -12,7 +9,6 @@ from .audit.page import audit_report as audit_report
 from .audit.tables import group_table as group_table
 from .audit.tables import most_exposed as most_exposed
 from .audit.verdict import Verdict as Verdict
-from .audit.verdict import no_verdict as no_verdict
 from .audit.verdict import plain_verdict as plain_verdict
 from .bars import progress as progress
 from .curve_figures import bounds_figure as bounds_figure
@@ -37,5 +33,4 @@ from .style import dot_rows as dot_rows
 from .style import legend_below as legend_below
 from .style import panels as panels
 from .tables import format_cell as format_cell
-from .tables import plus_minus as plus_minus
 from .tables import show_table as show_table

@@ -11,13 +11,7 @@ _POINTS = 300
 
 
 def precision_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
-    """Precision of the positive guesses over recall, one panel per target (Figure 3 of the paper).
-
-    The columns are those of `TargetAudits.curves`; each seed gives a line.
-
-    Returns:
-        The figure, and its description in words.
-    """
+    """Precision of the positive guesses over recall, with the columns of `TargetAudits.curves` (Figure 3)."""
     fig = _panels(curves, "precision", ylabel="precision")
     for axes in fig.axes:
         axes.axhline(0.5, color="black", linewidth=0.8, linestyle=":", label="guessing")
@@ -27,10 +21,7 @@ def precision_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
 
 
 def bounds_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
-    """Lower bounds on c and on c + epsilon over recall, with the ceiling of a perfect attack (Figure 4).
-
-    Columns and values as of `precision_figure`.
-    """
+    """Lower bounds on c and on c + epsilon over recall, with the ceiling of a perfect attack (Figure 4)."""
     fig = _panels(curves, "bound", ylabel="bound (nats)")
     for axes, (_, rows) in zip(fig.axes, curves.groupby("target", sort=False), strict=True):
         axes.axhline(rows["ceiling"].mean(), color="black", linewidth=1, linestyle="-.", label="ceiling")
@@ -41,7 +32,7 @@ def bounds_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
 
 
 def guesses_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
-    """True positives over the number of guesses (Figure 10), columns and values as of `precision_figure`."""
+    """True positives over the number of guesses (Figure 10)."""
     fig = _panels(curves, "true_positives", x="guesses", ylabel="members")
     top = fig.axes[0].get_xlim()[1]
     for axes in fig.axes:
@@ -69,17 +60,15 @@ def _panels(curves: pd.DataFrame, y: str, *, x: str = "recall", ylabel: str) -> 
 
 def _describe(curves: pd.DataFrame, column: str, name: str) -> str:
     """Baseline and attack in words: the best bound, or the precision at a tenth of the members."""
+    games = curves.groupby(["target", "test", "seed"], sort=False)[column].max()
+    if column != "bound":
+        games = (
+            curves[curves["recall"] >= 0.1].groupby(["target", "test", "seed"], sort=False)[column].first()
+        )
+        name += " at recall 0.1"
+    means = games.groupby(["target", "test"]).mean()
     words = []
-    for target, rows in curves.groupby("target", sort=False):
-        parts = []
-        for test, (*_, label) in _LINES.items():
-            one = rows[rows["test"] == test]
-            if column == "bound":
-                value = one.groupby("seed")["bound"].max().mean()
-            else:
-                low = one[one["recall"] >= 0.1].groupby("seed").first()
-                value = low[column].mean()
-            parts.append(f"{label} {value:.2f}")
-        where = "" if column == "bound" else " at recall 0.1"
-        words.append(f"{target}: {name}{where} {', '.join(parts)}")
+    for target in curves["target"].unique():
+        parts = (f"{label} {means.get((target, test), np.nan):.2f}" for test, (*_, label) in _LINES.items())
+        words.append(f"{target}: {name} {', '.join(parts)}")
     return "; ".join(words) + "."

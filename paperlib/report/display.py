@@ -51,13 +51,7 @@ def show(bundle: Bundle) -> None:
 
 
 def show_text(text: str) -> None:
-    """Show a computed sentence, or several paragraphs, as text of the page and not in a box as of ``print``.
-
-    Args:
-        text: MyST Markdown; paragraphs are set apart by an empty line.
-
-    Raises:
-        ValueError: No words.
+    """Show a computed sentence, or paragraphs of MyST, as text of the page and not in a box as of ``print``.
 
     >>> show_text("Two of three intervals hold.")
     Two of three intervals hold.
@@ -69,11 +63,7 @@ def show_text(text: str) -> None:
 
 
 def used_data(name: str, content: bytes | np.ndarray | Sequence[np.ndarray]) -> str:
-    """Note in the result file which data a run used, and return their SHA-256 as hexadecimal digits.
-
-    Args:
-        name: Name of the data set.
-        content: Bytes of the data, or the array or arrays they were read into.
+    """Note in the result file which data a run used, and return the SHA-256 of their bytes or arrays.
 
     >>> used_data("nothing", b"")[:8]
     'e3b0c442'

@@ -25,14 +25,11 @@ def show_figure(
     data: pd.DataFrame | None = None,
     invert: bool = True,
 ) -> None:
-    """Show a figure, with its description in words, and close it.
-
-    In the book it is numbered and can be referred to as ``{numref}`fig-<name>` ``.
+    """Show a figure, which the book numbers and names ``fig-<name>``, with its description, and close it.
 
     Args:
         figure: A figure, or a figure and its description, as the functions of `plots` give them.
-        name: Slug, unique within the notebook: lower-case words joined by hyphens.
-        caption: Caption in MyST Markdown.
+        name, caption: As for `show_table`.
         alt: Description, for readers who cannot see the figure; follows the figure's own, if any.
         data: Numbers that the figure draws, kept as CSV and linked under it.
         invert: True to turn light to dark in dark mode; False for heat maps and photographs.
@@ -64,8 +61,8 @@ def svg_text(fig: Figure) -> str:
     buffer = io.StringIO()
     # Letters become outlines: inside an <img> no font of the page can be used.
     with mpl.rc_context({"svg.hashsalt": "paperlib", "svg.fonttype": "path"}):
-        told = {"Date": None, "Description": f"{SMALLEST} {points_on_a_phone(fig):.2f}"}
-        fig.savefig(buffer, format="svg", transparent=True, bbox_inches="tight", metadata=told)
+        about = {"Date": None, "Description": f"{SMALLEST} {points_on_a_phone(fig):.2f}"}
+        fig.savefig(buffer, format="svg", transparent=True, bbox_inches="tight", metadata=about)
     text = buffer.getvalue()
     return text[text.index("<svg") :]
 

@@ -40,15 +40,12 @@ def dots_plot(
 
     Args:
         rows: Column with the names of the rows; several are joined by commas.
-        value: Column of the dots.
-        xlabel: What the dots show, with its unit.
         low: Column with the lower ends of the intervals, and ``high`` with the upper ones.
         spread: Column with half the width of the intervals, in place of ``low`` and ``high``.
         by: Column that tells series apart, each with a colour and a marker.
         panel: Column with a panel for each of its values.
         printed: Column with the paper's values, drawn as crosses; NaN where it prints none.
         mark: Place of a dotted vertical line.
-        xscale: Scale of the horizontal axis.
         height: Height of a row, inches; more where a name has several lines.
 
     >>> rates = pd.DataFrame({"target": ["a", "b"], "share": [0.25, 0.5]})
@@ -172,13 +169,10 @@ def lines_plot(
     intervals are as in `dots_plot`.
 
     Args:
-        x: Column of the horizontal axis, and ``xlabel`` what it is, with its unit.
-        y: Column of the vertical axis, and ``ylabel`` what it is.
         band: Draw the intervals as a band and not as bars.
         dots: Mark the points; without, a curve of every row.
         even: Points at even distances, whatever the values of ``x`` in a panel, which become its labels.
         marks: Label and height of dotted horizontal lines.
-        height: Height of a panel, inches.
 
     >>> sizes = pd.DataFrame({"m": [100, 200], "bound": [0.25, 0.5]})
     >>> lines_plot(sizes, x="m", y="bound", xlabel="m", ylabel="bound (nats)")[1]
@@ -303,11 +297,7 @@ def shares_plot(
 
 
 def images_plot(rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 12) -> Plot:
-    """The first images of each kind side by side, enlarged without smoothing.
-
-    Args:
-        rows: Name of a kind to its images, uint8, each (n, 1 or 3, side, side).
-        columns: Images in a row.
+    """The first images of each kind side by side, uint8 of shape (n, 1 or 3, side, side), without smoothing.
 
     >>> images_plot({"members": np.zeros((2, 1, 4, 4), dtype=np.uint8)})[1]
     'Rows of small images, with the mean grey value out of 255: members 0.'

@@ -44,15 +44,7 @@ STYLE: dict[str, Any] = {
 
 
 def panels(count: int = 1, *, height: float = 2.8, share_x: bool = False) -> tuple[Figure, list[Axes]]:
-    """A figure of panels, one below the other, in the book's style, which stays set for the session.
-
-    Args:
-        count: Number of panels, 1 or more.
-        height: Height of each panel, inches.
-        share_x: True to give all panels the same horizontal axis.
-
-    Returns:
-        The figure, `WIDTH` inches wide, and its panels from top to bottom.
+    """A figure with panels of this height (inches), from top to bottom, in the book's style, which stays set.
 
     >>> figure, (upper, lower) = panels(2)
     >>> figure.get_size_inches().tolist()
@@ -90,16 +82,7 @@ def dot_rows(
     printed: pd.Series | Sequence[float] | None = None,
     label: str = "here",
 ) -> None:
-    """Draw a row for each value, with its interval, and the paper's value beside it as a cross.
-
-    Args:
-        axes: Panel to draw in.
-        labels: Names of the rows, from top to bottom.
-        values: One value for each row; NaN for none.
-        low: Lower ends of the intervals, and ``high`` the upper ones.
-        printed: The paper's values; NaN where it prints none.
-        label: Name of the values in the legend.
-    """
+    """Draw a row for each value, NaN for none, with its interval, and the paper's value as a cross."""
     rows = np.arange(len(labels))[::-1]
     middle = np.asarray(values, dtype=float)
     if low is not None and high is not None:

@@ -24,13 +24,9 @@ def show_table(
     lower_bounds: Iterable[str] = (),
     digits: int = 2,
 ) -> None:
-    """Show a table and keep its CSV.
-
-    In the book it is numbered and can be referred to as ``{numref}`tbl-<name>` ``. The CSV keeps
-    every column and digit.
+    """Show a table, which the book numbers and names ``tbl-<name>``, and keep its CSV, with every digit.
 
     Args:
-        frame: Rows to show, without the index.
         name: Slug, unique within the notebook: lower-case words joined by hyphens.
         caption: Caption in MyST Markdown.
         columns: Columns that the page shows, by default all, such as ``"target, m, eps_tilde"``. Several may
@@ -62,7 +58,12 @@ def show_table(
     else:
         known = set(map(str, frame.columns))
         wanted = map(str, frame.columns) if columns is None else map(str.strip, columns.split(","))
-        items = {one: _names(one, known) for one in wanted}
+        items = {
+            one: [one]
+            if one in known
+            else [name for name in re.findall(r"\w+", one) if name in known] or [one]
+            for one in wanted
+        }
         titles = {item: heading(names[0]) for item, names in items.items()}
     _known_columns(frame, "columns", [name for names in items.values() for name in names])
     shown = _as_text(frame, items, bounds, digits).rename(columns=titles)
@@ -100,15 +101,10 @@ def _known_columns(frame: pd.DataFrame, argument: str, wanted: Iterable[str]) ->
     return chosen
 
 
-def _names(item: str, known: set[str]) -> list[str]:
-    """Columns that share a cell, in their order."""
-    return [item] if item in known else [name for name in re.findall(r"\w+", item) if name in known] or [item]
-
-
 def _as_text(
     frame: pd.DataFrame, items: Mapping[str, list[str]], lower_bounds: set[str], digits: int
 ) -> pd.DataFrame:
-    """Every cell as text; numbers keep their column's look."""
+    """Every cell as text; a column is whole where all its numbers are."""
     columns: dict[str, list[str]] = {}
     for item, names in items.items():
         cells = []
@@ -162,17 +158,6 @@ def format_cell(value: Any, *, digits: int = 2, down: bool = False, whole: bool 
     if abs(number) >= 1e6 or 0 < abs(number) < 1e-4:
         return f"{number:.{digits}e}"
     return f"{number:z.{places}f}"
-
-
-def plus_minus(value: float, error: float, *, digits: int = 2) -> str:
-    """A value, NaN for "–", and half the width of its interval, or its deviation, NaN for none, as a cell.
-
-    >>> plus_minus(1.234, 0.056), plus_minus(1.234, float("nan"))
-    ('1.23 ± 0.06', '1.23')
-    """
-    if math.isnan(value):
-        return "–"
-    return f"{value:z.{digits}f}" + ("" if math.isnan(error) else f" ± {error:.{digits}f}")
 
 
 def pipe_table(shown: pd.DataFrame) -> str:

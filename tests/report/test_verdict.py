@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from paperlib.bounds import audit_one_run, audit_ranks, epsilon_star
-from paperlib.core import AuditResult, MembershipScores, reversed_warning
-from paperlib.report import Verdict, no_verdict, plain_verdict
-from paperlib.report.audit.verdict import adjacency_of, ceiling_of, right_share, share_text
+from paperlib.core import AuditResult, MembershipScores, ScoreAudit, reversed_warning
+from paperlib.report import Verdict, plain_verdict
+from paperlib.report.audit.verdict import adjacency_of, audit_verdict, ceiling_of, right_share, share_text
 
 ADDED = "not private under adding or removing one example"
 REPLACED = "not private under replacing one example by another"
@@ -191,6 +191,7 @@ def test_the_condition_goes_with_the_verdict_and_an_audit_that_was_not_possible_
         "condition": "assumes coins",
     }
     assert "Condition: assumes coins." in str(verdict)
-    verdict = no_verdict("scores: too few")
+    refused = ScoreAudit(title="a", kind="lower bound", purpose="p", result=None, refused="scores: too few")
+    verdict = audit_verdict(refused, ())
     assert verdict.sentences[0].startswith("Not an answer yet")
     assert "too few" in said(verdict)

@@ -12,17 +12,13 @@ from paperlib.core import did_you_mean
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """The audited model in its owner's words; an empty field is shown as "not given".
-
-    ``owner`` answers for the model, ``trained`` is the date on which training ended, as YYYY-MM-DD, and
-    ``data`` describes the training data and the audit records.
-    """
+    """The audited model in its owner's words; an empty field is shown as "not given"."""
 
     model: str = ""
     version: str = ""
-    owner: str = ""
-    trained: str = ""
-    data: str = ""
+    owner: str = ""  # who answers for the model
+    trained: str = ""  # date on which training ended, as YYYY-MM-DD
+    data: str = ""  # training data and audit records
     contact: str = ""
     notes: str = ""
 
@@ -46,13 +42,10 @@ def _schema(name: str) -> dict[str, Any]:
 
 
 def read_about(path: "str | PathLike[str]") -> About:
-    """Read and check a YAML file about the audited model.
-
-    Its keys are some of the fields of `About`. Every value is read as text: a version 2.10 stays "2.10".
+    """Read and check a YAML file with fields of `About`, each as text: a version 2.10 stays "2.10".
 
     Raises:
-        ValueError: No such file, no YAML, an unknown key or a value that the schema does not allow. One line,
-            with the file, the key and what is allowed.
+        ValueError: No such file, no YAML, an unknown key or a value that the schema does not allow.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from scipy.special import betaincinv
 
-from paperlib.core import FloatArray, MembershipScores, ScoreAudit, ScoreMeasures, round_down
+from paperlib.core import MembershipScores, ScoreAudit, ScoreMeasures, round_down
 
 _POINTS = 300
 _STYLE: dict[Any, Any] = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}
@@ -43,11 +43,7 @@ def _plain_log(axes: Axes, directions: str) -> None:
 
 
 def score_histogram(scores: MembershipScores, *, bins: int = 60) -> tuple[Figure, pd.DataFrame]:
-    """Histograms of the scores of members and of non-members.
-
-    Returns:
-        The figure, and low, high (edges of a bin), member and nonmember (share of each class in it).
-    """
+    """Histograms of both classes' scores: the figure, and columns low, high, member and nonmember."""
     edges = np.histogram_bin_edges(scores.pooled()[0], bins=bins)
     shares = {
         "member": np.histogram(scores.member, edges)[0] / scores.member.size,
@@ -72,8 +68,13 @@ def roc_figure(
     """
     auc = scores.auc() if auc is None else auc
     fpr, tpr, _ = scores.roc()
-    keep = _spread(fpr, tpr)
-    fpr, tpr = fpr[keep], tpr[keep]
+    if fpr.size > 2 * _POINTS:  # evenly spread on log axes in both directions, first and last included
+        rows = [np.array([0, fpr.size - 1])]
+        for rates in (fpr, tpr):
+            wanted = np.geomspace(max(rates[rates > 0].min(), 1e-12), 1.0, _POINTS - 1)
+            rows.append(np.searchsorted(rates, wanted, side="right") - 1)
+        keep = np.unique(np.concatenate(rows))
+        fpr, tpr = fpr[keep], tpr[keep]
     level, total = (1 - confidence) / 2, scores.member.size
     hits = np.rint(tpr * total)
     low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), total - hits + 1, level), 0.0)
@@ -93,25 +94,14 @@ def roc_figure(
     return fig, pd.DataFrame(columns)
 
 
-def _spread(fpr: FloatArray, tpr: FloatArray) -> np.ndarray:
-    """Positions that look evenly spread on log axes in both directions; first and last included."""
-    if fpr.size <= 2 * _POINTS:
-        return np.arange(fpr.size)
-    rows = [np.array([0, fpr.size - 1])]
-    for rates in (fpr, tpr):
-        wanted = np.geomspace(max(rates[rates > 0].min(), 1e-12), 1.0, _POINTS - 1)
-        rows.append(np.searchsorted(rates, wanted, side="right") - 1)
-    return np.unique(np.concatenate(rows))
-
-
-def bound_figure(curve: pd.DataFrame, epsilon: float) -> Figure:
-    """The bound over the number of guesses, columns guesses and bound, and the reported ``epsilon``."""
+def _bound_figure(guesses: np.ndarray, bounds: np.ndarray, epsilon: float) -> Figure:
+    """The bound over the number of guesses, and the reported ``epsilon``."""
     fig, axes = _panel(5.6, 3.2)
-    axes.plot(curve["guesses"], curve["bound"], label="bound at this many guesses")
+    axes.plot(guesses, bounds, label="bound at this many guesses")
     axes.axhline(
         epsilon, linestyle="--", color="black", linewidth=1, label=f"reported: {round_down(epsilon):.3f}"
     )
-    top = 1.08 * max(float(curve["bound"].max()), epsilon)
+    top = 1.08 * max(float(bounds.max()), epsilon)
     axes.set(xscale="log", ylim=(0, top if top > 0 else 1))
     axes.set(xlabel="guesses made (the rest are abstentions)", ylabel="lower bound on epsilon (nats)")
     _plain_log(axes, "x")
@@ -129,26 +119,6 @@ def describe_roc(data: pd.DataFrame, auc: float) -> str:
     return f"ROC curve on log axes with AUC {auc:.3f}; the true-positive rate is {', '.join(shown)}."
 
 
-def describe_bound(curve: pd.DataFrame, epsilon: float) -> str:
-    """A bound curve in words."""
-    guesses, bounds = curve["guesses"].to_numpy(), curve["bound"].to_numpy()
-    return (
-        f"Line of the lower bound over {guesses.min()} to {guesses.max()} guesses; "
-        f"it is highest, {round_down(epsilon):.3f}, at {guesses[bounds.argmax()]} guesses and "
-        f"{round_down(float(bounds[-1])):.3f} when guessing on all of them."
-    )
-
-
-def describe_histogram(scores: MembershipScores) -> str:
-    """A pair of histograms in words."""
-    what = "scores" if scores.higher_means_member else "losses"
-    return (
-        f"Two overlaid histograms of {what}: the median is {np.median(scores.member):.4g} for "
-        f"{scores.member.size} members and {np.median(scores.nonmember):.4g} for "
-        f"{scores.nonmember.size} non-members."
-    )
-
-
 def report_images(
     scores: MembershipScores, audits: Sequence[ScoreAudit], measures: ScoreMeasures
 ) -> list[Image]:
@@ -161,9 +131,15 @@ def report_images(
             f"The band is the {100 * measures.confidence:g} % Clopper-Pearson interval of the true-positive "
             "rate at each single threshold."
         )
+        what = "scores" if scores.higher_means_member else "losses"
+        medians = (
+            f"Two overlaid histograms of {what}: the median is {np.median(scores.member):.4g} for "
+            f"{scores.member.size} members and {np.median(scores.nonmember):.4g} for "
+            f"{scores.nonmember.size} non-members."
+        )
         return [
             Image(_svg_address(roc), caption, describe_roc(points, measures.auc)),
-            Image(_svg_address(histogram), "Scores of members and non-members.", describe_histogram(scores)),
+            Image(_svg_address(histogram), "Scores of members and non-members.", medians),
             *filter(None, (_curve_image(audit) for audit in audits if audit.kind != "baseline")),
         ]
 
@@ -188,11 +164,14 @@ def _curve_image(audit: ScoreAudit) -> Image | None:
     curve = curve[curve["guesses"] > 0]
     if curve.empty:  # no guess was made
         return None
-    epsilon = float(curve["bound"].max()) if result.epsilon is None else result.epsilon
+    guesses, bounds = curve["guesses"].to_numpy(), curve["bound"].to_numpy()
+    epsilon = float(bounds.max()) if result.epsilon is None else result.epsilon
     return Image(
-        _svg_address(bound_figure(curve, epsilon)),
+        _svg_address(_bound_figure(guesses, bounds, epsilon)),
         f"{audit.title}: the bound over the number of guesses, corrected for trying all of them.",
-        describe_bound(curve, epsilon),
+        f"Line of the lower bound over {guesses.min()} to {guesses.max()} guesses; "
+        f"it is highest, {round_down(epsilon):.3f}, at {guesses[bounds.argmax()]} guesses and "
+        f"{round_down(float(bounds[-1])):.3f} when guessing on all of them.",
     )
 
 

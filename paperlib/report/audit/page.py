@@ -27,7 +27,7 @@ from paperlib.report.audit.tables import (
     groups_section,
     measures_section,
 )
-from paperlib.report.audit.verdict import Verdict, is_reversed, no_verdict, plain_verdict
+from paperlib.report.audit.verdict import Verdict, audit_verdict, is_reversed
 from paperlib.report.tables import format_cell
 
 _ADDRESS = re.compile(r"(https?://[^\s<>\"']+)")
@@ -50,16 +50,12 @@ def audit_report(
 ) -> str:
     """The report of an audit as one HTML page, which makes no request and runs no script.
 
-    It begins with a verdict in plain words, is readable on a phone and in dark mode, and prints.
-
     Args:
         audits: One or more audits, the main one first.
         facts: Provenance: heading to text, such as the file's checksum and the command.
         verdict: What the main number means; by default that of `plain_verdict`.
         measures: By default `score_measures` of the scores.
-        about: The model in its owner's words, as `read_about` gives it.
-        ids: One name per example, members first, for the most exposed records.
-        groups: One group per example, members first, for a table of groups.
+        ids, groups: A name and a group of each example, members first.
         data: Content of the machine-readable block; by default what the other arguments say, in the form of
             ``paperlib audit --json``.
         warnings: Those of the whole audit, beside those of the main result.
@@ -100,13 +96,6 @@ def audit_report(
         split_addresses=_ADDRESS.split,
         block=block.replace("<", "\\u003c"),  # so that no text can end the block
     )
-
-
-def audit_verdict(main: ScoreAudit, warnings: Sequence[str], claimed_epsilon: float | None = None) -> Verdict:
-    """The verdict on the main audit, whether it has a result or not."""
-    if main.result is None:
-        return no_verdict(main.refused)
-    return plain_verdict(main.result, claimed_epsilon=claimed_epsilon, warnings=warnings, kind=main.kind)
 
 
 def audit_content(

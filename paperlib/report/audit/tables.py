@@ -75,19 +75,15 @@ def most_exposed(
 ) -> pd.DataFrame:
     """The members with the most extreme scores, most extreme first.
 
-    These are scores of single records and no bounds: nothing is claimed about one of them, so that picking
-    them needs no correction. Members with equal scores stay in the order they were given.
+    These are scores of single records and no bounds: picking them needs no correction.
 
     Args:
         ids: One name per example, members first; by default members are numbered from 1 on.
-        count: Largest number of rows, at least 1.
+        count: Largest number of rows, 1 or more.
 
     Returns:
         Columns record, score, nonmembers_as_extreme (non-members whose score points to membership at least
         as much) and share (of all non-members).
-
-    Raises:
-        ValueError: Another number of ids than of examples.
 
     >>> most_exposed(MembershipScores([1, 5, 3], [2, 4]), ids=list("abcde"), count=2)
       record  score  nonmembers_as_extreme  share
@@ -172,14 +168,11 @@ def group_table(
     Args:
         groups: One group per example, members first; None and NaN make a group "not given".
         confidence: Confidence level of each interval, in (0, 1).
-        most: Largest number of rows, at least 1.
+        most: Largest number of rows, 1 or more.
 
     Returns:
         Columns group, members, nonmembers, auc, auc_low, auc_high, tpr, tpr_low, tpr_high (true-positive rate
         at 1 % false positives) and note (why a value is missing).
-
-    Raises:
-        ValueError: Another number of groups than of examples.
 
     >>> scores = MembershipScores([3, 4, 1], [1, 2, 0])
     >>> group_table(scores, list("aabaab"))[["group", "members", "nonmembers", "auc"]]
@@ -239,8 +232,8 @@ def groups_section(scores: MembershipScores, groups: Names, confidence: float) -
 def _coded(groups: Sequence[Any] | np.ndarray) -> tuple[np.ndarray, list[str]]:
     """A number for each example, and the group that each number stands for."""
     values = groups if isinstance(groups, np.ndarray) else np.asarray(groups, dtype=object)
-    codes, found = pd.factorize(values)
-    names = [str(name) for name in found]
+    codes, known = pd.factorize(values)
+    names = [str(name) for name in known]
     if (codes < 0).any():
         codes, names = np.where(codes < 0, len(names), codes), [*names, "not given"]
     return codes, names

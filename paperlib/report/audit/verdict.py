@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from paperlib.core import AuditResult, check_nonnegative, json_ready, round_down
+from paperlib.core import AuditResult, ScoreAudit, check_nonnegative, json_ready, round_down
 from paperlib.core.results import round_up
 
 _HIGH = 1.0  # nats; guesses right at most 73 % of the time are what this lets through
@@ -17,25 +17,18 @@ Adjacency = Literal["replacement", "add/remove", ""]
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What an audit's number means, for a reader who does not know differential privacy.
+    """What an audit's number means, for a reader who does not know differential privacy."""
 
-    Attributes:
-        sentences: The verdict, most important first.
-        next_steps: Advice, most urgent first.
-        refuted: Whether the claimed epsilon is refuted, under both adjacencies where they differ; None
-            without a claim or without an answer.
-        condition: The assumption that must stand beside the verdict; may be empty.
-    """
-
-    sentences: tuple[str, ...]
-    next_steps: tuple[str, ...]
+    sentences: tuple[str, ...]  # most important first
+    next_steps: tuple[str, ...]  # most urgent first
+    # Whether the claimed epsilon is, under both adjacencies where they differ; None without claim or answer.
     refuted: bool | None
-    condition: str = ""
+    condition: str = ""  # the assumption that must stand beside the verdict
 
     def __str__(self) -> str:
         lines = [*self.sentences, *([f"Condition: {self.condition}."] if self.condition else [])]
-        lines += ["", "What to do next:"]
-        return "\n".join([*lines, *(f"  {at}. {text}" for at, text in enumerate(self.next_steps, 1))])
+        steps = (f"  {at}. {text}" for at, text in enumerate(self.next_steps, 1))
+        return "\n".join([*lines, "", "What to do next:", *steps])
 
     def to_dict(self) -> dict[str, Any]:
         """Every field as JSON-ready values."""
@@ -91,10 +84,12 @@ def plain_verdict(
     )
 
 
-def no_verdict(reason: str) -> Verdict:
-    """The verdict where the main audit was not possible, with the reason."""
+def audit_verdict(main: ScoreAudit, warnings: Sequence[str], claimed_epsilon: float | None = None) -> Verdict:
+    """The verdict on the main audit, whether it has a result or not."""
+    if main.result is not None:
+        return plain_verdict(main.result, claimed_epsilon=claimed_epsilon, warnings=warnings, kind=main.kind)
     return Verdict(
-        sentences=(f"Not an answer yet: the audit was not possible. {_sentence(reason)}",),
+        sentences=(f"Not an answer yet: the audit was not possible. {_sentence(main.refused)}",),
         next_steps=("Mend what the message names, then audit again.",),
         refuted=None,
     )
@@ -176,15 +171,14 @@ def _measured(result: AuditResult, claimed: float | None) -> Verdict:
             f"The claimed epsilon of {claimed:g} is neither refuted nor confirmed: only a lower bound can "
             "refute a claim."
         )
-    steps = [
-        *([_MIND] if result.warnings else []),
-        "Read the claim and the assumptions: they say what the number speaks of.",
-        "For a lower bound, audit records whose membership was decided by fair coins, before training or "
-        "after.",
-    ]
     return Verdict(
         sentences=tuple(sentences),
-        next_steps=tuple(steps),
+        next_steps=(
+            *([_MIND] if result.warnings else []),
+            "Read the claim and the assumptions: they say what the number speaks of.",
+            "For a lower bound, audit records whose membership was decided by fair coins, before training or "
+            "after.",
+        ),
         refuted=None,
         condition=result.condition,
     )
