@@ -7,6 +7,7 @@ import json
 import random
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paperlib.core.reading import read_scores
+from paperlib.core.reading import LoadedScores, read_scores
+from paperlib.core.reading.columns import kind_of
 from tests.core.test_reading import WORDS
 from tests.core.test_reading_names import DOUBTFUL, LOSSES, SCORES
 
@@ -27,8 +29,11 @@ OTHER_MEMBERS = ("label", "which", "y")
 RELATIVE = {"1", "+1", "1.0", "true", "t", "yes", "y"}  # what they mean is up to the name of the column
 BAD_CELLS = ["", "NaN", "inf", "-Infinity", "1e999", "abc", "1_0", "−1", "0x1", "٣", "null", "1 2", "1;2x"]
 BAD_WORDS = ["", "maybe", "2", "0.5", "nan", "null", "10", "tru"]
+READ = "a file is read that has to be refused"
 READABLE = ("utf-8", "utf-8-sig", "utf-16")
 UNREADABLE = ("cp1252", "utf-16-le", "utf-32")
+
+Reader = Callable[..., LoadedScores]
 
 
 @dataclass
@@ -265,10 +270,16 @@ def noise(rng: random.Random) -> Case:
 WRITERS = [delimited] * 33 + [json_lines] * 3 + [arrays] * 2 + [one_array, noise]
 
 
+def cases(count: int, seed: int = 1) -> Iterator[Case]:
+    rng = random.Random(seed)
+    for _ in range(count):
+        yield rng.choice(WRITERS)(rng)
+
+
 # ---------------------------------------------------------------- checking
 
 
-def complaint(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+def complaint(case: Case, folder: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     """What happened ("read" or "refused"), and what is wrong with it ("" if nothing)."""
     path: str | Path = folder / case.name
     if case.stdin:
@@ -278,7 +289,7 @@ def complaint(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tupl
         Path(path).unlink(missing_ok=True)  # overwriting a file takes a disk a hundred times as long
         Path(path).write_bytes(case.data)
     try:
-        found = read_scores(path, **case.options)
+        found = reader(path, **case.options)
     except ValueError as error:
         text = str(error)
         where = "standard input" if case.stdin else str(path)
@@ -289,7 +300,7 @@ def complaint(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tupl
     except Exception as error:
         return "refused", f"a traceback: {error!r}"
     if case.must_refuse:
-        return "read", "a file is read that has to be refused"
+        return "read", READ
     if found.kind != case.kind or found.scores.higher_means_member != (case.kind == "scores"):
         return "read", f"wrong direction: {found.kind}"
     values = (found.scores.member.tolist(), found.scores.nonmember.tolist())
@@ -298,11 +309,48 @@ def complaint(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tupl
 
 def test_ten_thousand_files_are_read_exactly_or_refused_in_one_line(tmp_path, monkeypatch):
     counts: Counter[str] = Counter()
-    rng = random.Random(1)
-    for _ in range(FILES):
-        case = rng.choice(WRITERS)(rng)
-        outcome, bad = complaint(case, tmp_path, monkeypatch)
+    for case in cases(FILES):
+        outcome, bad = complaint(case, tmp_path, read_scores, monkeypatch)
         assert not bad, f"{bad}: {case}"
         counts[outcome] += 1
     assert counts["read"] > 0.3 * FILES
     assert counts["refused"] > 0.3 * FILES
+
+
+def guesses(path: Any, **options: Any) -> LoadedScores:
+    """Takes every unknown column for a score."""
+    try:
+        return read_scores(path, **options)
+    except ValueError as error:
+        if "--kind" not in str(error):
+            raise
+        return read_scores(path, **options, kind="scores")
+
+
+def drops_rows(path: Any, **options: Any) -> LoadedScores:
+    """Leaves out rows with an empty cell."""
+    if str(path).endswith(".csv"):
+        lines = Path(path).read_bytes().split(b"\n")
+        Path(path).write_bytes(b"\n".join(line for line in lines if b",," not in line and line[:1] != b","))
+    return read_scores(path, **options)
+
+
+def takes_any_loss(name: str) -> str | None:
+    return "losses" if "loss" in name.lower() else kind_of(name)
+
+
+@pytest.mark.parametrize(
+    ("reader", "fault", "words"),
+    [
+        (guesses, (), READ),
+        (drops_rows, (), ""),
+        (read_scores, ("paperlib.core.reading.scores.kind_of", takes_any_loss), READ),
+        (read_scores, ("paperlib.core.reading.columns.check_marks", lambda *_: None), "wrong values"),
+    ],
+)
+def test_a_reader_with_a_fault_is_caught(reader, fault, words, tmp_path, monkeypatch):
+    if fault:
+        monkeypatch.setattr(*fault)
+    files = (case for case in cases(3000, seed=2) if not case.stdin)
+    bad = (complaint(case, tmp_path, reader, monkeypatch)[1] for case in files)
+    assert any(text and text.startswith(words) for text in bad)

@@ -16,7 +16,7 @@ ROOT = Path(paperlib.__file__).parent
 N, P = "paperlib.papers.natural_identifiers", "paperlib.papers.panoramia"
 BATCHES, ACCOUNTING = "training/batches.py", "training/private/accounting.py"  # of Poisson sampling
 DP_DATA = ("training/config.py", "data/text/dialogues.py", "papers/natural_identifiers/planted.py")
-LANDSCAPE_DATA = ("data/tables/purchase.py")
+LANDSCAPE_DATA = ("data/tables/purchase.py",)
 TRAINS = {
     f"{N}.dp_models": (BATCHES, ACCOUNTING, *DP_DATA),
     "paperlib.papers.epsilon_star.landscape_models": (BATCHES, "training/many/ensembles.py", *LANDSCAPE_DATA),
