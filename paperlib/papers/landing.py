@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from paperlib.papers.verdict.pages import best_of, chips_html, counts_in_words, legend_html
+from paperlib.papers.verdict.pages import best_of, chips_html, counts_in_words, legend_html, scales_table
 from paperlib.papers.verdict.status import JudgedTarget
 from paperlib.report.printed import PAPERS
 from paperlib.report.tables import format_cell, pipe_table
@@ -48,6 +48,7 @@ def landing_markdown(judged: Sequence[JudgedTarget], *, profile: str, findings: 
         f"{counts_in_words(best)} Each was judged by [a rule that was fixed before the run](results). The "
         f"runs of this book have the profile `{profile}`.",
         legend_html(best),
+        f"By the scale of the evidence, the nearest to the paper first:\n\n{scales_table(best)}",
     ]
     for paper, name in PAPERS.items():
         own = [one for one in best if one.rule.paper == paper]

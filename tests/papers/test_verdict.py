@@ -4,15 +4,23 @@ import json
 import math
 import re
 from dataclasses import asdict, replace
+from typing import get_args
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest, t
 
 from paperlib.papers.verdict import Estimate, Evidence, Scale, record, records
-from paperlib.papers.verdict.evidence import from_dict
+from paperlib.papers.verdict.evidence import Level, from_dict
 from paperlib.papers.verdict.outcome import decide, decide_alone, pool
-from paperlib.papers.verdict.pages import chips_html, counts_in_words, legend_html, results_markdown
+from paperlib.papers.verdict.pages import (
+    chips_html,
+    counts_in_words,
+    legend_html,
+    results_markdown,
+    scales_table,
+)
+from paperlib.papers.verdict.records import SIGNS, class_of
 from paperlib.papers.verdict.rules import TargetRule, Term, rules
 from paperlib.papers.verdict.status import judge, status_table
 from paperlib.report import display, paper_table
@@ -239,7 +247,7 @@ def test_the_status_counts_every_target_once_and_hides_nothing():
     ]  # fmt: skip
     assert counts_in_words(judged) == "Of 50 tables and figures: 1 agrees, 49 are not yet run."
     counts = dict(re.findall(r'data-outcome="([a-z-]+)" data-count="(\d+)"', legend_html(judged)))
-    assert counts == {"agrees": "1", "disagrees": "0", "undecided": "0", "shown": "0", "not-yet": "49"}
+    assert counts == {class_of(word): {"agrees": "1", "not yet": "49"}.get(word, "0") for word in SIGNS}
     chips = re.findall(r'chip ([a-z-]+)" href="results.html#result-([a-z0-9-]+)"', chips_html(judged))
     assert [target for _, target in chips] == list(RULES)
     assert ("agrees", TWO.target) in chips
@@ -358,3 +366,77 @@ def test_the_first_verdict_of_a_target_on_a_page_has_the_label(tmp_path, monkeyp
         record(table_one(), scale=SCALE)
     label = ":name: verdict-panoramia-table-01-panoramia-images\n"
     assert [label in one.markdown for one in shown] == [True, False]
+
+
+CARRIES = RULES["nid-table-03"]  # only models of the paper's size can contradict it
+READ = RULES["epsilon-star-figure-01"]
+
+
+def test_a_substitute_that_the_rule_names_too_small_contradicts_nothing():
+    outside = evidence(CARRIES, "outside", CARRIES.terms[0].name)
+    words = {level: decide(CARRIES, outside, level, seeds=3).word for level in get_args(Level)}
+    assert words == {
+        "paper's scale": "disagrees",
+        "paper's data": "does not carry over",
+        "substitute": "does not carry over",
+        "made-up data": "undecided",
+    }
+    assert decide(CARRIES, evidence(CARRIES), "substitute", seeds=3).word == "agrees"
+    assert "models of 1e9 parameters" in decide(CARRIES, outside, "substitute", seeds=3).reason
+    (given,) = outside.values()
+    seeds = [run("nid_mia_benchmark", replace(given, note=f"seed {s}"), seed=s) for s in range(3)]
+    page = results_markdown(judge(seeds), pages=[])
+    assert "[◇ does not carry over]{.chip .does-not-carry-over}" in page
+
+
+def in_reading(reading: str, where: str) -> dict:
+    (given,) = evidence(READ, where, READ.terms[0].name).values()
+    return run("epsilon_star_landscape", replace(given, reading=reading), level="paper's data")
+
+
+def test_a_target_is_undecided_while_the_readings_of_the_paper_differ():
+    exact, clipped = READ.readings
+    for first, second, word in (
+        ("inside", "inside", "agrees"), ("outside", "outside", "disagrees"),
+        ("inside", "outside", "undecided"), ("outside", "across", "undecided"),
+    ):  # fmt: skip
+        rows = status_table(judge([in_reading(exact, first), in_reading(clipped, second)])).query(
+            "id == @READ.target"
+        )
+        assert (rows["outcome"].iloc[0], rows["best"].tolist()) == (word, [True, False, False])
+        assert set(rows["reading"]) == {"", exact, clipped}
+    assert f"{exact}: disagrees; {clipped}: undecided" in rows["reason"].iloc[0]
+    alone = status_table(judge([in_reading(exact, "inside")])).query("id == @READ.target")
+    assert alone["reason"].iloc[0].endswith(f"{exact}: agrees; {clipped}: not yet")
+
+
+def test_models_are_strata_of_identifiers_and_the_interval_over_models_stands_beside():
+    rule, needed = RULES["nid-table-05"], {"sizes apart": Estimate(4)}
+    values = [2.0, 3.0, 1.5]
+    given = [
+        Evidence(rule.target, "identifiers", {"smaller leaks less": Estimate(v, 0.3), **needed})
+        for v in values
+    ]
+    pooled = pool(given).samples()["smaller leaks less", ""]
+    assert pooled == Estimate(pytest.approx(np.mean(values)), pytest.approx(0.3 / math.sqrt(3)))
+    page = results_markdown(
+        judge([run("nid_mia_benchmark", one, seed=s) for s, one in enumerate(given)]), pages=[]
+    )
+    low, high = t.interval(0.95, 2, np.mean(values), np.std(values, ddof=1) / math.sqrt(3))
+    assert low < 1 < high
+    section = page.split("(result-nid-table-05)=")[1].split("(result-")[0]
+    assert "If each run counted as one model: undecided (every interval is wider than 1" in section
+    assert "[● agrees]" in section
+
+
+def test_a_rule_that_was_changed_says_when_why_and_what_it_gave_before():
+    changed = [rule for rule in RULES.values() if rule.revised]
+    assert {rule.outcome_before for rule in changed} == {"agrees", "disagrees", "undecided"}
+    page = results_markdown(judge([]), pages=[])
+    assert page.count("The rule was changed on 2026-11-25, with the outcomes known") == len(changed)
+
+
+def test_outcomes_are_counted_by_scale():
+    rows = scales_table(judge([in_reading(one, "inside") for one in READ.readings])).splitlines()
+    assert rows[0].split("|")[1:4] == [" scale         ", " agrees ", " disagrees "]
+    assert [row.split("|")[2].strip() for row in rows[2:]] == ["0", "1", "0"]

@@ -50,6 +50,7 @@ class Evidence:
         unit: What the values are repetitions of.
         values: Name of each term of the rule to its sample, or to several, by setting, level or panel.
         note: What a reader must know of these values; may be empty.
+        reading: Which of the rule's readings of the paper the values follow; empty where it has none.
 
     >>> Evidence("nid-figure-03", "set", {"p falls": Estimate(1.4)})
     Traceback (most recent call last):
@@ -61,6 +62,7 @@ class Evidence:
     unit: Unit
     values: Mapping[str, Sample | Mapping[str, Sample]]
     note: str = ""
+    reading: str = ""
 
     def __post_init__(self) -> None:
         names = [term.name for term in self.rule.terms]
@@ -70,6 +72,7 @@ class Evidence:
                 f"got {', '.join(self.values) or 'none'}"
             )
         check_choice("unit", self.unit, Unit)
+        check_choice("reading", self.reading, ("", *self.rule.readings))
         for (name, label), sample in self.samples().items():
             numbers = [sample.value, sample.error] if isinstance(sample, Estimate) else list(sample)
             if not all(map(math.isfinite, numbers)):
@@ -100,7 +103,8 @@ class Evidence:
         for (name, label), sample in self.samples().items():
             exact = isinstance(sample, Estimate)
             values[name][label] = asdict(sample) if exact else [float(value) for value in sample]
-        return {"target": self.target, "unit": self.unit, "values": values, "note": self.note}
+        about = {"target": self.target, "unit": self.unit, "values": values, "note": self.note}
+        return about | ({"reading": self.reading} if self.reading else {})
 
 
 def from_dict(line: Mapping[str, Any]) -> tuple[Evidence, Scale]:
@@ -109,5 +113,5 @@ def from_dict(line: Mapping[str, Any]) -> tuple[Evidence, Scale]:
         name: {label: Estimate(**one) if isinstance(one, dict) else one for label, one in samples.items()}
         for name, samples in line["values"].items()
     }
-    evidence = Evidence(line["target"], line["unit"], values, line["note"])
+    evidence = Evidence(line["target"], line["unit"], values, line["note"], line.get("reading", ""))
     return evidence, Scale(line["level"], line["facts"])

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
@@ -11,7 +11,7 @@ from scipy.special import betaincinv, ndtri, stdtrit
 from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Sample
 from paperlib.papers.verdict.rules import TargetRule, Term
 
-Word = Literal["agrees", "disagrees", "undecided", "shown", "not yet"]
+Word = Literal["agrees", "disagrees", "undecided", "does not carry over", "shown", "not yet"]
 ERROR = 0.05
 """Error probability of a verdict, divided by the number of its deciding comparisons (Bonferroni)."""
 FEWEST_GAMES = 5
@@ -81,6 +81,10 @@ def decide(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, *, 
     if reason:
         return Outcome("undecided", reason, contrasts)
     if any(one.outside for one in contrasts):
+        levels: list[str] = list(get_args(Level))  # the nearest to the paper first
+        if rule.contradicted_at and levels.index(level) > levels.index(rule.contradicted_at):
+            reason = f"only {rule.contradicted_by} can contradict the paper"
+            return Outcome("does not carry over", reason, contrasts)
         return Outcome("disagrees", _limits(rule, evidence), contrasts)
     if across := [str(one) for one in contrasts if not one.inside]:
         more = f"; and {len(across) - 3} more" if len(across) > 3 else ""
@@ -106,7 +110,18 @@ def pool(runs: Sequence[Evidence]) -> Evidence:
         parts = [one[name, label] for one in samples if (name, label) in one]
         values[name][label] = _means(parts) if as_models else _together(parts)
     notes = dict.fromkeys(one.note for one in runs if one.note)
-    return Evidence(first.target, "model" if as_models else first.unit, values, " ".join(notes))
+    unit = "model" if as_models else first.unit
+    return Evidence(first.target, unit, values, " ".join(notes), first.reading)
+
+
+def over_models(runs: Sequence[Evidence], level: Level) -> Outcome:
+    """The outcome if each run counted as one model with its means, whatever the rule repeats."""
+    rule = replace(runs[0].rule, unit="model", repetitions=len(runs), runs=1, notebooks=("these runs",))
+    samples = [one.samples() for one in runs]
+    values: dict[str, dict[str, Sample]] = {term.name: {} for term in rule.terms}
+    for name, label in samples[0]:
+        values[name][label] = _means([one[name, label] for one in samples if (name, label) in one])
+    return decide(rule, {"these runs": Evidence(rule.target, "model", values)}, level)
 
 
 def _means(samples: Sequence[Sample]) -> Sample:

@@ -3,14 +3,19 @@
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 
-from paperlib.papers.verdict.outcome import Word
+import pandas as pd
+
+from paperlib.papers.verdict.outcome import Word, over_models
 from paperlib.papers.verdict.records import SIGNS, anchor, chip, class_of, compared, escaped
-from paperlib.papers.verdict.status import CSV_NAME, JudgedTarget, Run, joined, seeds_of
+from paperlib.papers.verdict.status import CSV_NAME, LEVELS, JudgedTarget, Run, joined, seeds_of
 from paperlib.report.printed import PAPERS
+from paperlib.report.tables import pipe_table
 
 _VERBS: dict[Word, tuple[str, str]] = {
     "agrees": ("agrees", "agree"), "disagrees": ("disagrees", "disagree"),
-    "undecided": ("is undecided", "are undecided"), "shown": ("is only shown", "are only shown"),
+    "undecided": ("is undecided", "are undecided"),
+    "does not carry over": ("does not carry over to a substitute", "do not carry over to a substitute"),
+    "shown": ("is only shown", "are only shown"),
     "not yet": ("is not yet run", "are not yet run"),
 }  # fmt: skip
 _LONGEST_COMMAND = 80  # characters of a command that the page shows
@@ -31,6 +36,9 @@ def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
     """A table or figure: claim, outcome by the best evidence, and further evidence below, folded."""
     best, *others = evidence
     rule = best.rule
+    revised = (
+        f"The rule was changed on {rule.revised}. Before: {rule.outcome_before}." if rule.revised else ""
+    )
     printed = f" Printed: {escaped(rule.printed)}." if rule.printed else ""
     lines = [
         f"({anchor(rule.target)})=",
@@ -40,13 +48,14 @@ def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
         "",
         f"- The paper's claim: {escaped(rule.claim)}.{printed}",
         *(f"- {line}" for line in _evidence(best, pages)),
+        *([f"- {escaped(revised)}"] if revised else []),
     ]
     if others:
         lines += ["", f"````{{dropdown}} Further evidence: {', '.join(one.outcome.word for one in others)}"]
     for one in others:
         lines += [
             "",
-            f"Further evidence: {_outcome(one)}",
+            f"Further evidence{f' ({escaped(one.reading)})' if one.reading else ''}: {_outcome(one)}",
             "",
             *(f"- {line}" for line in _evidence(one, pages)),
         ]
@@ -70,6 +79,9 @@ def _evidence(one: JudgedTarget, pages: Collection[str]) -> Iterator[str]:
         facts = escaped(joined(run.scale.facts for run in one.runs))
         seeds = "; ".join(_seeds_by_origin(one.runs))
         yield f"Scale: {one.level} ({facts}). {seeds[:1].upper() + seeds[1:]}.".replace(" .", "")
+    if one.rule.unit == "identifiers" and len(one.runs) > 1 and one.level:
+        models = over_models([run.evidence for run in one.runs], one.level)
+        yield f"If each run counted as one model: {escaped(str(models))}."
     if notes := joined(run.evidence.note.rstrip(".") for run in one.runs):
         yield f"{escaped(notes)}."
     here = {run.notebook for run in one.runs if not run.origin}
@@ -109,6 +121,14 @@ def counts_in_words(judged: Sequence[JudgedTarget]) -> str:
     counts = [(words.count(word), verbs) for word, verbs in _VERBS.items()]
     counted = [f"{count} {verbs[count > 1]}" for count, verbs in counts if count]
     return f"Of {len(words)} tables and figures: {', '.join(counted)}."
+
+
+def scales_table(judged: Sequence[JudgedTarget]) -> str:
+    """How many of the tables and figures have which outcome on which scale, as a Markdown table."""
+    best = [one for one in best_of(judged) if one.level]
+    counts = pd.crosstab([one.level for one in best], [one.outcome.word for one in best])
+    table = counts.reindex(LEVELS, fill_value=0).reindex(columns=[*SIGNS][:-1], fill_value=0)
+    return pipe_table(table.rename_axis(columns=None).rename_axis("scale").reset_index().astype(str))
 
 
 def legend_html(judged: Sequence[JudgedTarget]) -> str:

@@ -18,7 +18,10 @@ from paperlib.report.display import (
 )
 
 _MOST_SHOWN = 8  # comparisons that a page lists
-SIGNS: dict[Word, str] = {"agrees": "●", "disagrees": "✕", "undecided": "◐", "shown": "▢", "not yet": "–"}
+SIGNS: dict[Word, str] = {
+    "agrees": "●", "disagrees": "✕", "undecided": "◐", "does not carry over": "◇",
+    "shown": "▢", "not yet": "–",
+}  # fmt: skip
 """A sign for each outcome, which colour alone would not tell everyone."""
 
 

@@ -46,6 +46,11 @@ class TargetRule:
     runs: int  # least number of runs that differ in the seed alone
     own_data: bool  # whether only the paper's own data can decide
     widest: float  # undecided if every claimed interval is wider than this to each side
+    contradicted_at: str  # the scale from which evidence can contradict the claim; empty for any
+    contradicted_by: str  # what can, in words
+    readings: tuple[str, ...]  # what the paper leaves open, each judged by itself; none where it is clear
+    revised: str  # when the rule was changed after a look at outcomes, and why
+    outcome_before: str  # what the rule before gave
     terms: tuple[Term, ...]  # no claimed one where the paper says nothing that could be false
 
 
@@ -75,6 +80,11 @@ def rules() -> dict[str, TargetRule]:
             runs=int(row["runs"] or 1),
             own_data=row["own_data"] == "yes",
             widest=float(row["widest"] or "inf"),
+            contradicted_at=row["contradicted_at"],
+            contradicted_by=row["contradicted_by"],
+            readings=tuple(filter(None, row["readings"].split("; "))),
+            revised=row["revised"],
+            outcome_before=row["outcome_before"],
             terms=tuple(terms.get(row["id"], ())),
         )
         for row in targets().to_dict("records")

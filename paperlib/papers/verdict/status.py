@@ -12,7 +12,7 @@ from paperlib.papers.verdict.records import compared
 from paperlib.papers.verdict.rules import TargetRule, rules
 
 CSV_NAME = "status.csv"
-_LEVELS: tuple[Level, ...] = get_args(Level)[:-1]  # no made-up data on the page
+LEVELS: tuple[Level, ...] = get_args(Level)[:-1]  # no made-up data on the page
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,23 @@ class JudgedTarget:
     runs: tuple[Run, ...] = ()
 
     @property
+    def reading(self) -> str:
+        """The reading of the paper that its runs share; empty for several, or where the rule has none."""
+        readings = {run.evidence.reading for run in self.runs}
+        return readings.pop() if len(readings) == 1 else ""
+
+    @property
     def level(self) -> Level | None:
         """The lowest scale of the runs."""
         levels: list[Level] = [one.scale.level for one in self.runs]
-        return max(levels, key=_LEVELS.index, default=None)
+        return max(levels, key=LEVELS.index, default=None)
 
     @property
     def rank(self) -> tuple[int, int]:
         """Smaller is better: the nearer scale, then the more repetitions."""
         samples = [one for run in self.runs for one in run.evidence.samples().values()]
         values = sum(1 if isinstance(one, Estimate) else len(one) for one in samples)
-        return _LEVELS.index(self.level) if self.level else len(_LEVELS), -values
+        return LEVELS.index(self.level) if self.level else len(LEVELS), -values
 
 
 def judge(
@@ -62,7 +68,9 @@ def judge(
     judged: list[JudgedTarget] = []
     for target, rule in rules().items():
         own = _judged(rule, [one for one in every if one.evidence.target == target])
-        judged += sorted(own, key=lambda one: one.rank) or [JudgedTarget(rule, Outcome("not yet"))]
+        own = sorted(own, key=lambda one: one.rank)
+        together = [_over_readings(rule, own)] if rule.readings and own else []
+        judged += [*together, *own] or [JudgedTarget(rule, Outcome("not yet"))]
     return judged
 
 
@@ -81,7 +89,9 @@ def _judged(rule: TargetRule, runs: Sequence[Run]) -> list[JudgedTarget]:
     """One outcome for each setting; where a rule needs several notebooks, one from the best of each."""
     settings: dict[tuple[str, ...], dict[str, Run]] = {}
     for one in runs:  # a seed that was run here and elsewhere counts once
-        group = settings.setdefault((one.notebook, one.setting, one.scale.level, one.scale.facts), {})
+        group = settings.setdefault(
+            (one.notebook, one.setting, one.scale.level, one.scale.facts, one.evidence.reading), {}
+        )
         if all(other.evidence != one.evidence for other in group.values()):  # and so does a committed table
             group.setdefault(one.seed, one)
     alone = [_decided(rule, [list(group.values())]) for group in settings.values()]
@@ -98,8 +108,29 @@ def _decided(rule: TargetRule, groups: Sequence[Sequence[Run]]) -> JudgedTarget:
     """The outcome of the runs of each notebook."""
     evidence = {group[0].notebook: pool([one.evidence for one in group]) for group in groups}
     judged = JudgedTarget(rule, Outcome("not yet"), tuple(one for group in groups for one in group))
-    level = judged.level or _LEVELS[-1]
+    level = judged.level or LEVELS[-1]
     return replace(judged, outcome=decide(rule, evidence, level, seeds=min(map(len, groups))))
+
+
+def _over_readings(rule: TargetRule, judged: Sequence[JudgedTarget]) -> JudgedTarget:
+    """What all readings of the paper agree on, by the best evidence in each."""
+    best = {reading: [one for one in judged if one.reading == reading][:1] for reading in rule.readings}
+    words = {reading: own[0].outcome.word if own else "not yet" for reading, own in best.items()}
+    own = [one for some in best.values() for one in some]
+    contrasts = tuple(
+        replace(contrast, label=", ".join(filter(None, [one.reading, contrast.label])))
+        for one in own
+        for contrast in one.outcome.contrasts
+    )
+    every = set(words.values())
+    if len(every) == 1:
+        outcome = Outcome(every.pop(), f"in each reading: {', '.join(words)}", contrasts)
+    else:
+        each = "; ".join(f"{reading}: {word}" for reading, word in words.items())
+        outcome = Outcome(
+            "undecided", f"the paper can be read in several ways, which differ: {each}", contrasts
+        )
+    return JudgedTarget(rule, outcome, tuple(run for one in own for run in one.runs))
 
 
 def status_table(judged: Sequence[JudgedTarget]) -> pd.DataFrame:
@@ -111,6 +142,7 @@ def status_table(judged: Sequence[JudgedTarget]) -> pd.DataFrame:
             "item": one.rule.item,
             "outcome": one.outcome.word,
             "reason": one.outcome.reason,
+            "reading": one.reading,
             "scale": one.level or "",
             "facts": joined(run.scale.facts for run in one.runs),
             "claim": one.rule.claim,

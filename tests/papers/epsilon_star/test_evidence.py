@@ -1,5 +1,6 @@
 """Evidence on the figures of Epsilon*: values, pairing and labels on made-up results."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,13 @@ from paperlib.papers.epsilon_star.evidence import (
     gamma_evidence,
     purchase_evidence,
 )
+from paperlib.papers.epsilon_star.landscape_tables import STRATEGY
 from paperlib.papers.epsilon_star.normal_losses import RatioErrors
 from paperlib.papers.measured import measured_table
 
 
 def landscape(stars, dp):
-    """Baselines of each number of epochs, and DP strategies, one model per seed."""
+    """Baselines of each number of epochs, and DP strategies, one model per seed; clipped values are half."""
     rows = [
         {"kind": "baseline", "epochs": epochs, "seed": seed, "epsilon_star": star, "accuracy": 0.9}
         for epochs, values in stars.items()
@@ -26,33 +28,53 @@ def landscape(stars, dp):
     ]
     rows += [
         {"kind": "dp", "epochs": 30, "seed": seed, "epsilon_star": star, "accuracy": 0.5 + star / 10}
-        for values in dp
+        | {"target_epsilon": 1.0 + at, "clip_norm": 1.0, "microbatches": math.nan}
+        for at, values in enumerate(dp)
         for seed, star in enumerate(values)
     ]
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows).assign(dataset="d", batch_size=64)
+    table = table.reindex(columns=[*STRATEGY, *(name for name in table if name not in STRATEGY)])
+    return table.assign(epsilon_star_clipped=table["epsilon_star"] / 2)
 
 
-def test_purchase_is_paired_by_seed_and_takes_the_largest_dp_model_of_each():
+ONE, TWO = "DP 1, clip 1, batch 64, each record", "DP 2, clip 1, batch 64, each record"
+
+
+def test_purchase_is_paired_by_seed_and_judged_by_strategy_in_both_readings():
     frame = landscape({50: [3.0, 5.0], 10: [2.0, 2.5], 100: [3.5, 4.0]}, [[0.2, 0.9], [0.6, 0.1]])
-    values = purchase_evidence(frame.sample(frac=1, random_state=0), records=20_000).values
-    assert values["50 over 10 epochs"] == [1.0, 2.5]
-    assert values["100 over 50 epochs"] == [0.5, -1.0]
-    assert values["DP below 1"] == [0.6, 0.9]
-    assert values["something learned"] == pytest.approx([56, 59])
-    assert values["enough records"].value == 20_000
-    assert purchase_evidence(landscape({10: [1.0]}, []), records=5).values["50 over 10 epochs"] == []
-    diverged = landscape({50: [3.0, np.nan], 10: [2.0, 2.5], 100: [3.5, 4.0]}, [[0.2, 0.9]])
-    values = purchase_evidence(diverged, records=5).values  # a diverged model takes its pair with it
-    assert (values["50 over 10 epochs"], values["100 over 50 epochs"]) == ([1.0], [0.5])
+    exact, clipped = purchase_evidence(frame.sample(frac=1, random_state=0), records=20_000)
+    assert (exact.reading, clipped.reading) == exact.rule.readings
+    assert exact.values["50 over 10 epochs"] == [1.0, 2.5]
+    assert clipped.values["50 over 10 epochs"] == [0.5, 1.25]
+    assert exact.values["100 over 50 epochs"] == [0.5, -1.0]
+    strategies = {name: sorted(values) for name, values in exact.values["DP below 1"].items()}
+    assert strategies == {ONE: [0.2, 0.9], TWO: [0.1, 0.6]}
+    assert exact.values["something learned"] == pytest.approx([56, 59])
+    assert exact.values["enough records"].value == 20_000
+    assert purchase_evidence(landscape({10: [1.0]}, []), records=5)[0].values["50 over 10 epochs"] == []
 
 
-def test_adult_is_judged_by_clipped_losses_alone():
-    frame = landscape({5: [0.2, 0.25], 20: [0.28, 0.35]}, [[0.1, 0.3], [0.15, 0.05]])
-    assert list(adult_evidence(frame).values.values()) == [[], []]
-    clipped = frame.rename(columns={"epsilon_star": "epsilon_star_clipped"}).assign(epsilon_star=9.0)
-    values = adult_evidence(clipped).values
-    assert values["all below 0.3"] == [0.28, 0.35]
-    assert values["DP below baselines"] == pytest.approx([0.05, -0.05])
+def test_a_diverged_model_takes_its_pair_with_it():
+    frame = landscape({50: [3.0, np.nan], 10: [2.0, 2.5], 100: [3.5, 4.0]}, [[0.2, np.nan]])
+    exact = purchase_evidence(frame, records=5)[0].values
+    assert exact["50 over 10 epochs"] == [1.0]
+    assert exact["DP below 1"] == {ONE: [0.2]}
+
+
+def test_adult_is_judged_by_strategy_and_by_clipped_losses_alone():
+    frame = landscape({5: [0.4, 0.5], 20: [0.56, 0.7]}, [[0.2, 0.6], [0.3, 0.1]])
+    network = "128 tanh units"
+    found = adult_evidence(frame.assign(epsilon_star=9.0), network=network)
+    assert found.reading == network
+    assert found.values["all below 0.3"][ONE] == pytest.approx([0.1, 0.3])
+    assert len(found.values["all below 0.3"]) == 4
+    below = found.values["DP below baselines"]
+    assert {name: pytest.approx(values) for name, values in below.items()} == {
+        ONE: [0.1, -0.05],
+        TWO: [0.05, 0.2],
+    }
+    with pytest.raises(ValueError, match=r"reading: expected one of .*128 tanh units"):
+        adult_evidence(frame, network="another")
 
 
 def test_noise_of_one_draw_is_compared_with_three_times_the_middle():
