@@ -1,5 +1,6 @@
 """Evidence on the figures of Epsilon*, from the tables that its notebooks show."""
 
+import math
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
@@ -101,10 +102,12 @@ def _steps(first: pd.Series, second: pd.Series) -> list[float]:
 
 def fit_evidence(p_values: pd.DataFrame) -> Evidence:
     """Figure 6 from the `p_values` of the paper's test: one share per model, pairs of equal seed."""
-    above = p_values.assign(above=p_values["p_value"] > 0.05).pivot_table("above", "seed", "private")
-    shares = {"with DP": above[True], "without DP": above[False]}
+    rows = p_values.assign(above=p_values["p_value"] > 0.05)
+    above = rows.pivot_table("above", "seed", "target_epsilon")
+    plain = above.pop(math.inf)
+    shares = {"without DP": plain} | {f"DP {epsilon:g}": share for epsilon, share in above.items()}
     values = {
         "mostly above 0.05": {name: share.tolist() for name, share in shares.items()},
-        "more with DP": (shares["with DP"] - shares["without DP"]).tolist(),
+        "more with DP": {name: (share - plain).tolist() for name, share in [*shares.items()][1:]},
     }
     return Evidence("epsilon-star-figure-06", "model", values)

@@ -55,11 +55,21 @@ class FitConfig:
 class Scores:
     """Transformed losses of one model, higher means member, and its accuracy on the population part."""
 
-    private: bool
+    target_epsilon: float  # of DP-SGD; inf without DP
     seed: int
     accuracy: float
     train: FloatArray
     population: FloatArray
+
+    @property
+    def private(self) -> bool:
+        """Whether it was trained with DP."""
+        return math.isfinite(self.target_epsilon)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Which model it is, as columns of a table."""
+        return {"private": self.private, "target_epsilon": self.target_epsilon, "seed": self.seed}
 
 
 def paper_scores(train_losses: FloatArray, population_losses: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -82,15 +92,15 @@ def fit_data(name: str) -> Dataset:
 
 def trained_scores(config: LandscapeConfig, data: Dataset, *, seed: int = 0) -> list[Scores]:
     """Train the models of a grid; their transformed losses. Grids of other seeds share no model's seed."""
-    trainings = [model.training for model in landscape_models(replace(config, seed=seed), data)]
+    models = landscape_models(replace(config, seed=seed), data)
     return [
         Scores(
-            training.is_private,
-            training.seed,
+            math.inf if model.target_epsilon is None else model.target_epsilon,
+            model.training.seed,
             trained["accuracy"],
             *paper_scores(trained["train"], trained["population"]),
         )
-        for training, trained in zip(trainings, train(trainings, data), strict=True)
+        for model, trained in zip(models, train([model.training for model in models], data), strict=True)
     ]
 
 
@@ -98,8 +108,7 @@ def moments(scores: Iterable[Scores]) -> pd.DataFrame:
     """Accuracy of every model, and the moments of its transformed training losses."""
     return pd.DataFrame(
         {
-            "private": model.private,
-            "seed": model.seed,
+            **model.about,
             "accuracy": model.accuracy,
             "mean": model.train.mean(),
             "standard_deviation": model.train.std(),
@@ -122,7 +131,7 @@ def p_values(scores: Iterable[Scores], config: FitConfig) -> pd.DataFrame:
     for model, repeat in progress(list(product(models, range(config.repeats))), label="partitions"):
         rng = np.random.default_rng([config.seed, model.seed, model.private, repeat])
         shuffled = rng.permutation(model.train)
-        about = {"private": model.private, "seed": model.seed, "repeat": repeat}
+        about = model.about | {"repeat": repeat}
         rows += [about | row for row in _tested(shuffled[largest:], shuffled[:largest], config, rng)]
     return pd.DataFrame(rows)
 
@@ -171,7 +180,7 @@ def epsilon_by_components(
     """Parametric Epsilon* with k normals in place of one, beside p-values of the fits."""
     counts = tuple(components)
     return pd.DataFrame(
-        {"private": model.private, "seed": model.seed, **row}
+        model.about | row
         for model in progress(list(scores), label="mixtures")
         for row in _mixtures(model, counts, seed)
     )

@@ -124,14 +124,9 @@ def test_the_committed_fits_on_adult_are_as_many_as_the_rule_asks_for():
 
 
 def test_shares_of_p_values_are_paired_by_seed():
-    rows = [
-        (True, 0, 0.5),
-        (True, 0, 0.01),
-        (True, 1, 0.2),
-        (False, 0, 0.9),
-        (False, 1, 0.03),
-        (False, 1, 0.3),
-    ]
-    values = fit_evidence(pd.DataFrame(rows, columns=["private", "seed", "p_value"])).values
-    assert values["mostly above 0.05"] == {"with DP": [0.5, 1.0], "without DP": [1.0, 0.5]}
-    assert values["more with DP"] == [-0.5, 0.5]
+    none = math.inf
+    rows = [(3, 0, 0.5), (3, 0, 0.01), (3, 1, 0.2), (none, 0, 0.9), (none, 1, 0.03), (none, 1, 0.3)]
+    rows += [(1, 0, 0.01), (1, 1, 0.02)]
+    values = fit_evidence(pd.DataFrame(rows, columns=["target_epsilon", "seed", "p_value"])).values
+    assert values["mostly above 0.05"] == {"without DP": [1.0, 0.5], "DP 1": [0.0, 0.0], "DP 3": [0.5, 1.0]}
+    assert values["more with DP"] == {"DP 1": [-1.0, -0.5], "DP 3": [-0.5, 0.5]}

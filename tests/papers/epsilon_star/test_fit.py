@@ -1,5 +1,6 @@
 """Mixtures of normals: their Epsilon*, their fits, and the three ways to test one."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -42,7 +43,7 @@ def pair():
 
 
 def scores(train, population):
-    return Scores(False, 0, 0.5, train, population)
+    return Scores(math.inf, 0, 0.5, train, population)
 
 
 @pytest.mark.parametrize("delta", [1e-2, 1e-9])
@@ -136,8 +137,9 @@ def test_models_of_both_kinds_are_trained():
         epsilons=(1.0,),
     )
     models = trained_scores(config, data, seed=5)
-    kinds = [(private, seed) for private in (False, True) for seed in (5000, 5001)]
-    assert [(model.private, model.seed) for model in models] == kinds
+    kinds = [(epsilon, seed) for epsilon in (math.inf, 1.0) for seed in (5000, 5001)]
+    assert [(model.target_epsilon, model.seed) for model in models] == kinds
+    assert [model.private for model in models] == [False, False, True, True]
     assert all(np.isfinite(model.train).all() and model.train.size == 200 for model in models)
     table = moments(models)
     assert table["accuracy"].tolist() == [model.accuracy for model in models]
