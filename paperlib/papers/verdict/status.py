@@ -124,7 +124,8 @@ def _over_readings(rule: TargetRule, judged: Sequence[JudgedTarget]) -> JudgedTa
     )
     every = set(words.values())
     if len(every) == 1:
-        outcome = Outcome(every.pop(), f"in each reading: {', '.join(words)}", contrasts)
+        reasons = [f"{one.reading}: {one.outcome.reason}" for one in own if one.outcome.reason]
+        outcome = Outcome(every.pop(), "; ".join(["in each reading", *reasons]), contrasts)
     else:
         each = "; ".join(f"{reading}: {word}" for reading, word in words.items())
         outcome = Outcome(

@@ -170,12 +170,11 @@ def made_up(gain):
     return pd.DataFrame(rows)
 
 
-def test_evidence_has_a_label_for_each_panel_and_a_value_for_each_model():
+def test_evidence_has_a_value_for_each_model():
     values = dpsgd_evidence(made_up(0.3)).values
-    first = values["optimal at or above top/bottom"]
-    assert len(first) == 3 * 2
-    assert first["1,000 mislabelled, epsilon inf"] == pytest.approx([0.3] * 5)
-    assert first["natural, epsilon 8"] == pytest.approx([0.0] * 5)
+    assert values["optimal at or above top/bottom"] == pytest.approx(
+        [0.3 / 3] * 5
+    )  # of three panels, one gains
     few = values["gain largest with few canaries"]["1,000 mislabelled against 10,000 mislabelled"]
     assert few == pytest.approx([0.3] * 5)
     above = values["canaries above natural"]

@@ -244,9 +244,11 @@ def test_bounds_over_delta_are_paired_by_trial():
         for trial, value in enumerate(values)
     )
     values = delta_evidence(frame).values
-    assert len(values["falls with delta"]) == 4
-    falls = values["falls with delta"]["gaussian, Algorithm 1 as printed, delta 1e-06 to 0.0001"]
-    assert falls == pytest.approx([0.5, -0.1])
+    assert len(values["no step rises"]) == 4
+    steps = values["no step rises"]["gaussian, Algorithm 1 as printed, delta 1e-06 to 0.0001"]
+    assert steps == pytest.approx([0.5, -0.1])
+    falls = values["falls with delta"]["gaussian, Algorithm 1 as printed"]
+    assert falls == pytest.approx([1.5, 1.1])  # from the smallest delta, 0, to the largest
     assert values["below theory"]["gaussian, whole line, delta 0.0001"] == pytest.approx([1.0, 0.6])
     assert len(values["below theory"]) == 4  # the exact value at delta 0 is infinite
 

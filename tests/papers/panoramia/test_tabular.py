@@ -155,6 +155,10 @@ def test_evidence_is_about_the_first_label_and_a_number_per_pools_where_there_ar
     assert found[0].values["eps~ near 0"] == {name: own[name].tolist() for name in names}
     assert found[0].values["null"] == {"null": own["null"].tolist()}
     assert len(found[1].values["members first"]) == len(found[2].values["extremes first"]) == 2
+    assert found[2].unit == "game"
+    splits = evidence.evidence(tables.TabularResults({SMALL: run, replace(SMALL, seed=1): run}))
+    per_split = splits["panoramia-figure-12"]
+    assert (per_split.unit, len(per_split.values["extremes first"])) == ("model", 2)
     two = evidence._table_six({SMALL: run, replace(SMALL, seed=1): run})
     assert two.unit == "model"
     assert two.values["null"] == {"null": [own["null"].mean()] * 2}

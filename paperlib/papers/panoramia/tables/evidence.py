@@ -26,13 +26,14 @@ def evidence(results: TabularResults) -> dict[str, Evidence]:
     first = next(iter(parts.values()))
     every = TargetAudits(tuple(one for part in parts.values() for one in part.judged), first.config)
     null = results.first.null[0]
-    extremes = [
-        value for config, part in parts.items() for value in extremes_first(tabular_rows(config), part, null)
-    ]
+    extremes = [extremes_first(tabular_rows(config), part, null) for config, part in parts.items()]
+    by_split = [float(np.mean(games)) for games in extremes if games]
     found = (
         _table_six(runs),
         figure_ten(every, results.first.trained[-1]),
-        Evidence("panoramia-figure-12", "game", {"extremes first": extremes}),
+        Evidence("panoramia-figure-12", "model", {"extremes first": by_split})
+        if len(extremes) > 1
+        else Evidence("panoramia-figure-12", "game", {"extremes first": extremes[0]}),
     )
     return {one.target: one for one in found}
 
