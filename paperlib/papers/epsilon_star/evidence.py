@@ -104,10 +104,10 @@ def fit_evidence(p_values: pd.DataFrame) -> Evidence:
     """Figure 6 from the `p_values` of the paper's test: one share per model, pairs of equal seed."""
     rows = p_values.assign(above=p_values["p_value"] > 0.05)
     above = rows.pivot_table("above", "seed", "target_epsilon")
-    plain = above.pop(math.inf)
-    shares = {"without DP": plain} | {f"DP {epsilon:g}": share for epsilon, share in above.items()}
+    plain = above[math.inf]
+    private = {f"DP {at:g}": share for at, share in above.drop(columns=[math.inf]).items()}
     values = {
-        "mostly above 0.05": {name: share.tolist() for name, share in shares.items()},
-        "more with DP": {name: (share - plain).tolist() for name, share in [*shares.items()][1:]},
+        "mostly above 0.05": {name: list(one) for name, one in {"without DP": plain, **private}.items()},
+        "more with DP": {name: list(share - plain) for name, share in private.items()},
     }
     return Evidence("epsilon-star-figure-06", "model", values)

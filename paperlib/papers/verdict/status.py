@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pandas as pd
 
 from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Scale, from_dict
-from paperlib.papers.verdict.outcome import Outcome, decide, pool
+from paperlib.papers.verdict.outcome import Outcome, Word, decide, pool
 from paperlib.papers.verdict.records import compared
 from paperlib.papers.verdict.rules import TargetRule, rules
 
@@ -115,7 +115,9 @@ def _decided(rule: TargetRule, groups: Sequence[Sequence[Run]]) -> JudgedTarget:
 def _over_readings(rule: TargetRule, judged: Sequence[JudgedTarget]) -> JudgedTarget:
     """What all readings of the paper agree on, by the best evidence in each."""
     best = {reading: [one for one in judged if one.reading == reading][:1] for reading in rule.readings}
-    words = {reading: own[0].outcome.word if own else "not yet" for reading, own in best.items()}
+    words: dict[str, Word] = {
+        reading: own[0].outcome.word if own else "not yet" for reading, own in best.items()
+    }
     own = [one for some in best.values() for one in some]
     contrasts = tuple(
         replace(contrast, label=", ".join(filter(None, [one.reading, contrast.label])))
