@@ -5,6 +5,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ RIVALS = ("top_bottom", "dp_sniper", "whole")
 """The methods that the paper compares its own with."""
 NAMES = {
     "printed": "Algorithm 1 as printed",
+    "both_small": "Algorithm 1, no guess where both densities are small",
+    "no_threshold": "Algorithm 1, guesses at any density",
     "optimal": "this package's set",
     "cautious": "this package's set, error divided by 20",
     "top_bottom": "top and bottom",
@@ -38,6 +41,12 @@ NAMES = {
 
 _SETTING = ("mechanism", "scale", "m")
 _MIN_DENSITY = 0.01  # Section 4.3: the ratio is used where both estimated densities are larger
+READINGS = {
+    "printed": "no guess where either density is below 0.01",
+    "both_small": "no guess where both densities are below 0.01",
+    "no_threshold": "guesses at any density",
+}
+"""What Algorithm 1 does at small densities, which the paper does not say, by the name of the method."""
 HIGHEST = SelectionRule(error_divisor=1.0)
 """Takes the highest bound, as the paper does."""
 
@@ -60,14 +69,15 @@ class GainConfig:
                 yield mechanism, *setting
 
 
-def printed_set(chosen: Selection) -> OutputSet:
-    """Algorithm 1 as printed: no score is left out; where a density is at most 0.01 none is guessed on."""
+def printed_set(chosen: Selection, reading: str = "printed") -> OutputSet:
+    """Algorithm 1 as printed, in one of `READINGS`: no score is left out of its own estimate."""
     # The paper's sets are unions of gaps between neighbouring scores; these are level sets of the ratio
     # itself, cut inside the gaps, and the level is searched for from coarse to fine.
     pair = density_pair(chosen.x[chosen.is_member], chosen.x[~chosen.is_member])
-    sound = np.minimum(pair.member, pair.nonmember) > _MIN_DENSITY
-    least = [np.maximum(density, _MIN_DENSITY) for density in (pair.member, pair.nonmember)]
-    ratio = np.where(sound, log_ratio(*least), 0.0)
+    densities = np.array([pair.member, pair.nonmember])
+    least = {"printed": densities.min(axis=0), "both_small": densities.max(axis=0)}.get(reading)
+    ratio = log_ratio(*np.maximum(densities, np.finfo(float).tiny))
+    ratio = ratio if least is None else np.where(least > _MIN_DENSITY, ratio, 0.0)
     member, nonmember = (np.interp(chosen.x, pair.grid, part) for part in (pair.member, pair.nonmember))
     levels = np.abs(np.interp(chosen.x, pair.grid, ratio))
     guesses = {"ratio": ratio, "levels": levels, "says_member": member >= nonmember}
@@ -75,11 +85,13 @@ def printed_set(chosen: Selection) -> OutputSet:
 
 
 CHOOSE: dict[str, Callable[[Selection], OutputSet]] = {
-    "printed": printed_set,
+    **{reading: partial(printed_set, reading=reading) for reading in READINGS},
     **CHOICES,
     "cautious": lambda chosen: choose_optimal(replace(chosen, rule=SelectionRule())),
 }
 """How sets are chosen: as printed, by this package ("optimal", "cautious" with a penalty), by the rivals."""
+SHOWN = ("printed", *CHOICES)
+"""The methods of figures."""
 
 
 def gain(config: GainConfig) -> pd.DataFrame:

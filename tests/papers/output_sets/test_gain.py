@@ -15,6 +15,7 @@ from paperlib.bounds.output_sets.densities import density_pair
 from paperlib.bounds.output_sets.selection import selection_of
 from paperlib.papers.output_sets.evidence import delta_evidence, gain_evidence, shapes_evidence
 from paperlib.papers.output_sets.gain import (
+    READINGS,
     RIVALS,
     GainConfig,
     deviation_ratios,
@@ -159,6 +160,9 @@ def test_the_printed_set_is_algorithm_1(mechanism, scale):
         inside = chosen_set.contains(densities.grid)
         assert chosen_set.tau > 0
         assert np.minimum(densities.member, densities.nonmember)[inside].min() > 0.009
+        inside = printed_set(chosen, "both_small").contains(densities.grid)
+        assert np.maximum(densities.member, densities.nonmember)[inside].min() > 0.009
+        assert printed_set(chosen, "no_threshold").contains(scores.member.max() + 1)
 
 
 def test_gain_is_paired_and_repeatable():
@@ -253,8 +257,8 @@ def test_bounds_over_delta_are_paired_by_trial():
     assert len(values["below theory"]) == 4  # the exact value at delta 0 is infinite
 
 
-def test_the_printed_algorithm_alone_is_judged_against_each_rival():
-    bounds = {"printed": 2.0, "optimal": 9.0, "cautious": 9.0} | dict(
+def test_each_reading_of_the_printed_algorithm_is_judged_against_each_rival():
+    bounds = {"printed": 2.0, "both_small": 3.0, "no_threshold": 0.0, "optimal": 9.0, "cautious": 9.0} | dict(
         zip(RIVALS, (1.5, 1.0, 0.5), strict=True)
     )
     frame = pd.DataFrame(
@@ -264,8 +268,11 @@ def test_the_printed_algorithm_alone_is_judged_against_each_rival():
         for trial in (0, 1)
         for method, value in bounds.items()
     )
-    values = gain_evidence(frame[frame.m == 100], frame).values
+    judged = gain_evidence(frame[frame.m == 100], frame)
+    assert [one.reading for one in judged] == [*judged[0].rule.readings] == [*READINGS.values()]
+    assert judged[1].values["optimal highest"]["laplace, scale 1, m = 200, whole line"] == [2.5, 2.5]
+    values = judged[0].values
     assert len(values["optimal highest"]) == 3 * len(RIVALS)
     assert values["optimal highest"]["laplace, scale 1, m = 200, whole line"] == [6.5, 7.5]
     assert values["gain largest at small m"] == {"laplace": [10.0, 10.0]}
-    assert gain_evidence(frame, frame[frame.m == 100]).values["gain largest at small m"] == {"laplace": []}
+    assert gain_evidence(frame, frame[frame.m == 100])[0].values["gain largest at small m"] == {"laplace": []}
