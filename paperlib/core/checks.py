@@ -12,10 +12,7 @@ IntArray = NDArray[np.int64]
 
 
 def check_vector(name: str, values: ArrayLike, *, minimum_size: int = 1) -> FloatArray:
-    """Return ``values`` as a new, read-only, finite 1-D float array.
-
-    Raises:
-        ValueError: Text, another shape, fewer than ``minimum_size``, NaN or infinite values (never dropped).
+    """Return ``values`` as a new, read-only, finite 1-D float array; a ValueError otherwise.
 
     >>> check_vector("scores", [1, 2])
     array([1., 2.])
@@ -78,10 +75,7 @@ def check_nonnegative(name: str, value: float) -> float:
 
 
 def check_in(interval: str, name: str, value: Any) -> float:
-    """Return ``value`` as a float in an interval such as "(0, 1]", or "[0, inf)" of finite numbers from 0 on.
-
-    Raises:
-        ValueError: Outside the interval, or not a number.
+    """Return ``value`` as a float in an interval such as "(0, 1]" or "[0, inf)"; a ValueError otherwise.
 
     >>> check_in("(0, 1]", "share", 1)
     1.0
@@ -112,9 +106,7 @@ def check_choice(name: str, value: object, allowed: Any) -> None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The known word that is most like ``word``, as the end of an error message; "" if none is.
-
-    Upper and lower case are the same.
+    """The known word that is most like ``word`` in any case, as the end of an error message; "" if none is.
 
     >>> did_you_mean("Los", ["loss", "member"])
     "; did you mean 'loss'?"

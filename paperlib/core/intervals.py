@@ -29,9 +29,6 @@ def upper_rate(errors: ArrayLike, trials: ArrayLike, level: ArrayLike) -> Any:
 def share_interval(count: int, total: int, *, confidence: float = 0.95) -> tuple[float, float]:
     """Clopper-Pearson interval of the share of ``count`` successes in ``total`` independent trials.
 
-    Raises:
-        ValueError: A number out of range.
-
     >>> [round(end, 4) for end in share_interval(0, 100)]
     [0.0, 0.0362]
     """
@@ -69,9 +66,6 @@ def auc_interval(scores: MembershipScores, *, confidence: float = 0.95) -> tuple
     A large-sample interval for independent members and non-members. Below 200 of one side it is widened to
     hold Hanley and McNeil's, since DeLong's alone is too short near 0 and 1. Where it has no width, an exact
     one stands in, of k disjoint pairs of a member and a non-member, k the smaller number of both.
-
-    Raises:
-        ValueError: A confidence outside (0, 1).
 
     Source:
         DeLong, DeLong and Clarke-Pearson (1988); in O(n log n) as Sun and Xu (2014);

@@ -15,10 +15,7 @@ _WAYS = "keep one row of each, or say what a record is with --unit COLUMN (in Py
 
 
 def check_ids(members: Sequence[Any], nonmembers: Sequence[Any], *, unit: bool = False) -> None:
-    """Refuse (ValueError) names of rows that stand on both sides, or several times on one.
-
-    Args:
-        unit: Whether the names are those of units, which may have several rows of one side.
+    """Refuse (ValueError) names of rows that stand on both sides, or, but for units, several times on one.
 
     >>> check_ids(["a", "b"], ["b", "c"])
     Traceback (most recent call last):
@@ -52,9 +49,6 @@ def check_ties(name: str, members: Any, nonmembers: Any = None) -> tuple[str, ..
 
     Returns:
         A warning where a few rows, or values in more than seven digits, are equal.
-
-    Raises:
-        ValueError: Too many values are equal.
 
     >>> check_ties("losses", np.repeat(np.arange(30.0), 3))
     Traceback (most recent call last):

@@ -78,9 +78,6 @@ class MembershipScores:
         It is the share of members above the lowest score that at most ``false_positive_rate`` of the
         non-members exceed. Members tied with this threshold do not count: ties can only lower the result.
 
-        Raises:
-            ValueError: A rate outside [0, 1].
-
         >>> MembershipScores([3, 2, 1, 1], [2, 1, 0, 0]).tpr_at_fpr(0.25)
         0.5
         """
@@ -118,10 +115,8 @@ class MembershipScores:
     def split(self, fraction: float = 0.5, *, seed: int = 0) -> "tuple[MembershipScores, MembershipScores]":
         """Two disjoint random parts: one to select with, a ``fraction`` of all, and one to evaluate on.
 
-        The draw does not look at membership, so that fair coins stay fair coins in each part.
-
-        Raises:
-            ValueError: A part would hold no member or no non-member.
+        The draw does not look at membership, so that fair coins stay fair coins in each part; a ValueError if
+        a part would hold no member or no non-member.
         """
         check_in("(0, 1)", "fraction", fraction)
         values, labels = self.pooled()
@@ -143,11 +138,7 @@ class MembershipScores:
     def from_labels(
         cls, scores: ArrayLike, membership: ArrayLike, *, higher_means_member: bool = True
     ) -> "MembershipScores":
-        """Build from one score per example and a membership flag (0/1 or bool), both shape (n,).
-
-        Raises:
-            ValueError: Different lengths, a flag that is not 0 or 1, or one class only.
-        """
+        """Build from one score per example and a membership flag (0/1 or bool, both present), shape (n,)."""
         values = check_vector("scores", scores)
         flags = np.asarray(membership)
         if flags.shape != values.shape:

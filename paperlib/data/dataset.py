@@ -65,9 +65,6 @@ def membership_split(n: int, seed: int) -> NDArray[np.bool_]:
 
     Independent fair coins are what one-run audits assume; a fixed share of members is not.
 
-    Raises:
-        ValueError: n below 1.
-
     >>> bool(450 < membership_split(1000, seed=0).sum() < 550)
     True
     """

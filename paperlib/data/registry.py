@@ -69,9 +69,7 @@ IMAGE_SETS: Mapping[str, Callable[..., ImageSet]] = MappingProxyType(
 
 
 def load(name: str, **options: Any) -> Dataset:
-    """Load a data set by name: "adult", "purchase100", "purchase100_like" or "randhie".
-
-    ``options`` are those of its loader, such as ``seed``.
+    """Load a data set of ``REGISTRY`` by name, with the options of its loader, such as ``seed``.
 
     Raises:
         ValueError: An unknown name or option, or a file with unexpected content.

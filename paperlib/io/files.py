@@ -107,10 +107,7 @@ def write_json(path: str | os.PathLike[str], value: Any) -> None:
 
 
 def canonical_json(value: Any, *, indent: int | None = None) -> str:
-    """The same text for equal values: sorted keys; infinities and NaN as strings.
-
-    Raises:
-        ValueError: ``value`` holds something JSON has no word for.
+    """The same text for equal values: sorted keys; infinities and NaN as strings; a ValueError for others.
 
     >>> canonical_json({"b": (1, 2.5), "a": float("inf")})
     '{"a": "inf", "b": [1, 2.5]}'
@@ -147,13 +144,8 @@ def fetch(
     Guarantee:
         ``path`` holds the whole file, with the checksum asked for, or is what it was before.
 
-    Args:
-        sha256: The checksum it must have; None accepts any content.
-        timeout: Seconds without an answer after which to give up.
-        opener: Opens the address; `urllib.request.urlopen` honours the usual proxy variables.
-
     Raises:
-        DownloadError: No https, no answer, a file cut short, or another checksum.
+        DownloadError: No https, no answer for ``timeout`` seconds, a file cut short, or another checksum.
         OutputError: The file cannot be written.
     """
     if not url.startswith("https://"):

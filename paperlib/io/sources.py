@@ -28,9 +28,6 @@ def source_files(names: Iterable[str]) -> list[Path]:
     Imports are followed into the package of each module and into this one, those inside functions included,
     those for type checkers alone left out. A package whose ``__init__`` only passes names on is passed
     through: an imported name leads to the module that defines it, and to no other.
-
-    Raises:
-        ValueError: A module that does not exist or has no source file.
     """
     files: set[Path] = set()
     seen: set[str] = set()

@@ -68,7 +68,7 @@ def run_sweep(
             depend on which configurations share its call.
         configs: Frozen dataclasses, all different.
         batch_key: Configurations with equal keys may share a call; None gives each a call of its own.
-        max_batch: Most configurations in one call; a group is cut into calls of about equal size.
+        max_batch: Most configurations in one call.
         client: A Dask client to use, which stays open; None starts local processes, or what
             ``PAPERLIB_SCHEDULER`` says.
         workers: Local processes with one thread each; 0 computes in this process, without Dask.

@@ -2,7 +2,7 @@
 
 Every function takes logits with any leading axes (for example one per model of an ensemble), labels
 of shape (n,), and returns float64 losses with the same leading axes. One output column means a
-binary model whose single logit is the log odds of label 1.
+binary model whose single logit is the log odds of label 1. Labels that do not fit are a ValueError.
 """
 
 from typing import Any
@@ -17,13 +17,7 @@ from paperlib.models.arrays import as_tensor, check_labels
 def binary_margin_loss(logits: Any, labels: Any) -> Tensor:
     """The loss ``(1 - 2y)(log f - log(1 - f))``: minus the log odds of the given label, 0 or 1.
 
-    Logits are log odds of label 1, shape (..., n) or (..., n, 1).
-
-    Raises:
-        ValueError: The lengths differ, or a label is not 0 or 1.
-
-    Source:
-        Negoescu et al., Epsilon*, footnote 1.
+    Logits have shape (..., n) or (..., n, 1). Source: Negoescu et al., Epsilon*, footnote 1.
 
     >>> binary_margin_loss([2.0, 2.0], [1, 0]).tolist()
     [-2.0, 2.0]
@@ -40,9 +34,6 @@ def multiclass_margin_loss(logits: Any, labels: Any) -> Tensor:
     """The loss ``-(log f_y - log(1 - f_y))``: minus the log odds of the given class.
 
     Logits have shape (..., n, classes), at least 2 classes; labels are 0 to classes - 1.
-
-    Raises:
-        ValueError: The lengths differ, or a label is out of range.
 
     >>> round(multiclass_margin_loss([[1.0, 1.0, 1.0, 1.0]], [2]).exp().item(), 9)
     3.0

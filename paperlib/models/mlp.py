@@ -22,12 +22,7 @@ ACTIVATIONS = ("relu", "tanh")
 class MLP:
     """Fully connected layers with ReLU or tanh between them.
 
-    Attributes:
-        widths: Inputs, hidden units..., outputs. One output is the log odds of label 1; more are logits.
-        activation: "relu" or "tanh".
-
-    Raises:
-        ValueError: Fewer than two widths, a width below 1, or another activation.
+    Widths are inputs, hidden units..., outputs. One output is the log odds of label 1; more are logits.
 
     >>> MLP((108, 150, 100, 50, 1)).size
     36551

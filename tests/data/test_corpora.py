@@ -38,9 +38,15 @@ def skipped(path, **reading):
     return log
 
 
-def documents(path, log=None, **reading):
+def read(path, **reading):
+    """Documents as pairs of subset and text, and the numbers of what was skipped, by reason."""
+    log = ReadLog()
     found = read_documents(path, reading=Reading(**reading), log=log)
-    return [(document.subset, document.text) for document in found]
+    return [(document.subset, document.text) for document in found], log.counts
+
+
+def documents(path, **reading):
+    return read(path, **reading)[0]
 
 
 @pytest.mark.parametrize("packed", list(PACKERS))
@@ -96,9 +102,8 @@ def test_extracted_text_of_warc_files(tmp_path, monkeypatch, block):
         ("warcinfo", "x"), ("conversion", "zwei – Größe"), ("response", "<html>"), ("conversion", "")
     )
     path.write_bytes(gzip.compress(content))
-    log = ReadLog()
-    assert documents(path, log) == [("web", "zwei – Größe")]
-    assert log.counts == {"WARC record of type 'response', not extracted text": 1, "empty document": 1}
+    skips = {"WARC record of type 'response', not extracted text": 1, "empty document": 1}
+    assert read(path) == ([("web", "zwei – Größe")], skips)
 
 
 def test_folders_name_subsets(tmp_path):
@@ -145,10 +150,9 @@ def test_what_is_skipped_is_counted_with_a_reason(tmp_path, name, content, reaso
 def test_what_came_before_the_damage_is_read(tmp_path, packed):
     path = tmp_path / f"file.jsonl{packed}"
     path.write_bytes(PACKERS[packed](JSONL) + PACKERS[packed](JSONL * 2)[:-4])
-    log = ReadLog()
-    found = documents(path, log)
+    found, skips = read(path)
     assert set(DOCUMENTS) <= set(found) | {("file", "three")}  # the second part may give some again
-    assert log.counts["damaged or unreadable file"] == 1
+    assert skips["damaged or unreadable file"] == 1
 
 
 def test_text_before_the_damage_is_a_document(tmp_path, monkeypatch):
@@ -156,13 +160,7 @@ def test_text_before_the_damage_is_a_document(tmp_path, monkeypatch):
     path = tmp_path / "sums.txt.gz"
     text = "".join(f"{value}\n" for value in range(2_000))
     path.write_bytes(gzip.compress(text.encode())[:-8])  # without checksum and length
-    log = ReadLog()
-    assert documents(path, log) == [("sums", text)]
-    assert log.rows[0][:2] == ("damaged or unreadable file", 1)
-    assert "sums.txt.gz" in log.rows[0][2]
-
-
-def test_an_unreadable_file_does_not_stop_the_reading(tmp_path):
+    assert read(path) == ([("sums", text)], {"damaged or unreadable file": 1})
     assert "gone.txt" in skipped(tmp_path / "gone.txt").examples["damaged or unreadable file"]
 
 
@@ -173,9 +171,7 @@ def test_invalid_utf8_is_read_with_its_bytes_replaced(tmp_path, monkeypatch, nam
     text = b"before \xff after"
     path = tmp_path / name
     path.write_bytes(text if name == "a.txt" else b'{"text": "' + text + b'"}')
-    log = ReadLog()
-    assert documents(path, log) == [("a", "before � after")]
-    assert log.counts == {"invalid UTF-8, its bytes replaced": 1}
+    assert read(path) == ([("a", "before � after")], {"invalid UTF-8, its bytes replaced": 1})
 
 
 def test_texts_of_parquet_files_need_not_be_valid(tmp_path):
@@ -184,9 +180,8 @@ def test_texts_of_parquet_files_need_not_be_valid(tmp_path):
     text = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(edges), pa.py_buffer(data)])
     for column in (text, text.cast(pa.binary())):
         parquet.write_table(pa.table({"text": column}), path)
-        log = ReadLog()
-        assert documents(path, log) == [("a", "a\ufffdb"), ("a", "c")]
-        assert log.counts == {"invalid UTF-8, its bytes replaced": 1}
+        texts = [("a", "a\ufffdb"), ("a", "c")]
+        assert read(path) == (texts, {"invalid UTF-8, its bytes replaced": 1})
 
 
 @pytest.mark.parametrize("block", [10, 1_000])
@@ -196,10 +191,9 @@ def test_a_line_too_long_is_skipped_alone(tmp_path, monkeypatch, block):
     long = json.dumps({"text": "x" * 300}).encode()
     for lines in ([JSONL, long, JSONL], [long, JSONL], [JSONL, long]):
         path.write_bytes(b"\n".join(line.strip() for line in lines))
-        log = ReadLog()
-        found = documents(path, log, longest_line=100)
+        found, skips = read(path, longest_line=100)
         assert len(found) == 3 * lines.count(JSONL)
-        assert log.counts == {"line of more than 100 bytes": 1}
+        assert skips == {"line of more than 100 bytes": 1}
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
@@ -306,16 +300,13 @@ NOTEBOOK = {"nbformat": 4, "cells": [{"source": ["a = 'x\u00e9'\n", "b"], "outpu
 )
 def test_files_are_read_by_what_they_hold(tmp_path, name, content, texts):
     (tmp_path / name).write_bytes(content)
-    log = ReadLog()
-    assert [text for _, text in documents(tmp_path / name, log)] == texts
-    assert not log.counts
+    assert read(tmp_path / name) == ([("a", text) for text in texts], {})
 
 
 def test_records_of_a_json_file_that_have_no_text_are_counted(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps({"rows": [{"text": "x"}, {"title": "y"}, {"text": None}, 3]}))
-    log = ReadLog()
-    assert [text for _, text in documents(tmp_path / "a.json", log=log)] == ["x"]
-    assert log.counts == {"document without text in the field 'text'": 2, "line that is no JSON object": 1}
+    skips = {"document without text in the field 'text'": 2, "line that is no JSON object": 1}
+    assert read(tmp_path / "a.json") == ([("a", "x")], skips)
 
 
 @pytest.mark.parametrize(

@@ -74,17 +74,13 @@ def test_a_pinned_checksum_gives_way_to_the_manifest_and_to_nothing_else(chosen,
     monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
     with pytest.raises(ValueError, match="of no made-up file"):
         check_sha256(tmp_path / "adult.data", file_sha256(tmp_path / "adult.data"))
-
-
-def test_true_files_are_still_checked(tmp_path, monkeypatch):
-    monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
-    (tmp_path / "adult.data").write_text("39, State-gov")
+    (tmp_path / MANIFEST).unlink()
     assert not made_up()
     with pytest.raises(ValueError, match="expected SHA-256 00"):
         check_sha256(tmp_path / "adult.data", "00")
 
 
-def test_texts_are_read_by_the_official_loaders_and_hold_every_kind_of_identifier(chosen):
+def test_texts_are_read_by_the_official_loaders_and_hold_identifiers_and_can_be_learned(chosen):
     articles = text_documents("wikitext103")
     assert len(articles) == 90
     assert len(set(articles)) == 90
@@ -98,16 +94,12 @@ def test_texts_are_read_by_the_official_loaders_and_hold_every_kind_of_identifie
         assert {one.kind for one in found} == set(PAPER_KINDS), name
         assert len({one.subset for one in found}) == subsets, name
         assert all(one.occurrences == 1 for one in found)
-
-
-def test_words_of_a_text_can_be_learned(chosen):
-    """A word is followed by a few others alone, so that a model has something to learn."""
-    words = " ".join(text_documents("wikitext103")).split()
+    words = " ".join(articles).split()
     followers: dict[str, set[str]] = {}
     for one, other in itertools.pairwise(words):
         followers.setdefault(one, set()).add(other)
-    common = sorted(len(found) for found in followers.values())[len(followers) // 2]
-    assert 3 <= common <= 20
+    common = sorted(map(len, followers.values()))[len(followers) // 2]
+    assert 3 <= common <= 20, "few words follow a word, so that a model has something to learn"
 
 
 @pytest.mark.parametrize("name", ["gpt2", "EleutherAI/pythia-70m"])

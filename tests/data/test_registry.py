@@ -65,16 +65,13 @@ def test_randhie_has_all_rows_and_the_documented_label():
     assert data.train_x.shape != other.train_x.shape
 
 
-def test_randhie_by_pattern_puts_nobody_on_both_sides():
+def test_randhie_by_pattern_puts_nobody_on_both_sides_and_distinct_has_one_row_of_each():
     def shared(data):
         train, test = ({row.tobytes() for row in x} for x in (data.train_x, data.test_x))
         return len(train & test)
 
     assert shared(load("randhie")) == 0
     assert shared(load("randhie", group="row")) > 1_000
-
-
-def test_randhie_distinct_has_one_row_of_each_pattern():
     data = load("randhie", group="distinct", seed=2)
     assert len(data.train_y) == len(data.test_y) == 1_380
     both = np.concatenate([data.train_x, data.test_x])

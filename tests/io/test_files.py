@@ -1,13 +1,25 @@
-"""Files are written whole or not at all."""
+"""Files are written whole or not at all, and result files are read back as written."""
 
 import errno
+import json
 import os
 from pathlib import Path
 
 import pytest
 
-from paperlib.io import OutputError, atomic_file, config_hash, file_sha256, write_json, write_text
-from paperlib.io.files import canonical_json
+from paperlib.io import (
+    OutputError,
+    RunResult,
+    atomic_file,
+    canonical_json,
+    config_hash,
+    data_folder,
+    file_sha256,
+    read_result,
+    write_json,
+    write_result,
+    write_text,
+)
 
 
 def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -85,3 +97,35 @@ def test_the_hash_changes_with_every_value_and_not_with_the_order() -> None:
 def test_the_checksum_is_that_of_the_content(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"abc")
     assert file_sha256(tmp_path / "a").startswith("ba7816bf8f01cfea")
+
+
+def test_a_result_comes_back_as_written(tmp_path: Path) -> None:
+    result = RunResult(notebook="demo", profile="smoke", parameters={"m": 3}, records=[{"target": "x"}])
+    write_result(tmp_path / "a.json", result)
+    assert read_result(tmp_path / "a.json") == result
+    keys = list(json.loads((tmp_path / "a.json").read_text()))
+    assert keys == ["data", "notebook", "parameters", "profile", "provenance", "records", "schema"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "not a result file"),
+        ('{"schema": 1', "not a result file"),
+        ("[]", "expected a result file of schema 1"),
+        ('{"schema": 2}', "got 2"),
+        ('{"schema": 1, "notebook": "a"}', "lacks profile"),
+    ],
+)
+def test_anything_else_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(ValueError, match=words):
+        read_result(tmp_path / "a.json")
+
+
+def test_data_is_looked_for_where_the_variable_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAPERLIB_DATA", "/some/where")
+    assert data_folder() == Path("/some/where")
+    monkeypatch.delenv("PAPERLIB_DATA")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
+    assert data_folder() == Path("/cache/paperlib/data")

@@ -101,8 +101,6 @@ def test_mlp_views_share_memory_and_round_trip():
         by_hand = by_hand.relu() if index == 0 else by_hand
     assert torch.allclose(mlp.module(stacked[1])(x), by_hand)
 
-
-@pytest.mark.parametrize("widths", [(), (3,), (3, 0, 1), (3, -1)])
-def test_bad_widths_are_refused(widths):
-    with pytest.raises(ValueError, match="widths: expected inputs, hidden"):
-        MLP(widths)
+    for widths in ((), (3,), (3, 0, 1), (3, -1)):
+        with pytest.raises(ValueError, match="widths: expected inputs, hidden"):
+            MLP(widths)

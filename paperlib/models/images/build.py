@@ -27,9 +27,6 @@ class ImageArchitecture:
             layer of "cnn" and "cnn4"; others ignore it.
         group_norm: Group norm for batch norm, so that DP-SGD can train it.
         pretrained: Start from ImageNet weights (ViT and the torchvision ResNets), which are downloaded.
-
-    Raises:
-        ValueError: An unknown name, or a value out of range.
     """
 
     name: str

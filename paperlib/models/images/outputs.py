@@ -11,11 +11,7 @@ from paperlib.models.losses import cross_entropy
 
 
 def as_input(images: Any) -> Tensor:
-    """uint8 pixels as float32 from -1 to 1: what every classifier here takes.
-
-    Raises:
-        ValueError: Not uint8, or not of shape (n, channels, side, side).
-    """
+    """uint8 pixels (n, channels, side, side) as float32 from -1 to 1: what every classifier here takes."""
     given = as_tensor(images)
     if given.dtype != torch.uint8 or given.ndim != 4:
         raise ValueError(
@@ -31,11 +27,7 @@ def image_logits(module: nn.Module, images: Any, *, batch: int = 1024) -> Tensor
 
 
 def image_features(module: nn.Module, images: Any, *, batch: int = 1024) -> Tensor:
-    """Inputs of the last linear layer, shape (n, features): the model's representation of each image.
-
-    Raises:
-        ValueError: A module without a linear layer.
-    """
+    """Inputs of the last linear layer, shape (n, features): the model's representation of each image."""
     linears = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
     if not linears:
         raise ValueError("module: expected one with a linear layer at its end")
