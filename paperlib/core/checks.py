@@ -12,11 +12,7 @@ IntArray = NDArray[np.int64]
 
 
 def check_vector(name: str, values: ArrayLike, *, minimum_size: int = 1) -> FloatArray:
-    """Return ``values`` as a new, read-only, finite 1-D float array; a ValueError otherwise.
-
-    >>> check_vector("scores", [1, 2])
-    array([1., 2.])
-    """
+    """Return ``values`` as a new, read-only, finite 1-D float array; a ValueError otherwise."""
     vector = _as_floats(name, values)
     if vector.ndim != 1:
         raise ValueError(f"{name}: expected a 1-D array, got shape {vector.shape}")
@@ -75,11 +71,7 @@ def check_nonnegative(name: str, value: float) -> float:
 
 
 def check_in(interval: str, name: str, value: Any) -> float:
-    """Return ``value`` as a float in an interval such as "(0, 1]" or "[0, inf)"; a ValueError otherwise.
-
-    >>> check_in("(0, 1]", "share", 1)
-    1.0
-    """
+    """Return ``value`` as a float in an interval such as "(0, 1]" or "[0, inf)"; a ValueError otherwise."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -106,11 +98,7 @@ def check_choice(name: str, value: object, allowed: Any) -> None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The known word that is most like ``word`` in any case, as the end of an error message; "" if none is.
-
-    >>> did_you_mean("Los", ["loss", "member"])
-    "; did you mean 'loss'?"
-    """
+    """The known word most like ``word`` in any case, as the end of an error message; "" if none is."""
     spelled = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), spelled, n=1)
     return f"; did you mean {spelled[near[0]]!r}?" if near else ""

@@ -18,11 +18,7 @@ RESULT_SCHEMA_VERSION = 1
 
 
 def round_down(value: float, digits: int = 3) -> float:
-    """Round toward minus infinity, as a lower bound must be shown.
-
-    >>> round_down(1.6308)
-    1.63
-    """
+    """Round toward minus infinity, as a lower bound must be shown."""
     if not math.isfinite(value):
         return value
     scale = 10**digits
@@ -148,11 +144,7 @@ class ScoreAudit:
 
 
 def json_ready(value: Any) -> Any:
-    """Turn numpy values, tuples, mappings and dataclasses into what ``json.dumps`` takes.
-
-    >>> json_ready((1, np.float64(2), float("inf")))
-    [1, 2.0, 'inf']
-    """
+    """Turn numpy values, tuples, mappings and dataclasses into what ``json.dumps`` takes."""
     if isinstance(value, Mapping):
         return {str(key): json_ready(item) for key, item in cast(Mapping[Any, Any], value).items()}
     if isinstance(value, np.ndarray | tuple | list):

@@ -37,7 +37,6 @@ class Cache:
         Args:
             config: Everything the arrays depend on: typed configurations, seed, checksum of the data, and
                 `code_tag` of the module that computes them. Dataclasses count with their type.
-            compute: Makes the arrays; called only when there is no sound entry.
 
         Raises:
             OutputError: The entry cannot be written.
@@ -112,13 +111,10 @@ def lease(path: Path, ready: Callable[[], T | None], *, seconds: float = 120.0) 
         its parent has noticed its end.
 
     Args:
-        path: File of the lease, removed at the end. Its folder is made.
+        path: File of the lease, removed at the end; an OutputError if it cannot be written.
         ready: What is to be made; None as long as it is missing. Asked again once the lease is held.
         seconds: Age at which a lease counts as lost, above 0; its holder renews it six times as often. Each
             waiting process counts from the last renewal that it saw, so that clocks need not agree.
-
-    Raises:
-        OutputError: The file cannot be written.
     """
     ready_now = ready()
     held = SoftFileLease(path, lease_duration=seconds, heartbeat_interval=seconds / 6)

@@ -69,8 +69,8 @@ def run_sweep(
         configs: Frozen dataclasses, all different.
         batch_key: Configurations with equal keys may share a call; None gives each a call of its own.
         max_batch: Most configurations in one call.
-        client: A Dask client to use, which stays open; None starts local processes, or what
-            ``PAPERLIB_SCHEDULER`` says.
+        client: A Dask client, which stays open; None starts local processes, or what ``PAPERLIB_SCHEDULER``
+            says.
         workers: Local processes with one thread each; 0 computes in this process, without Dask.
         retries: New attempts after a call lost its worker, where this process starts the scheduler. A call
             that fails with an error is not tried again: all its configurations failed.
@@ -82,7 +82,6 @@ def run_sweep(
         lists as arrays.
 
     Raises:
-        ValueError: A configuration that is no frozen dataclass or is given twice, or an option out of range.
         SweepError: At the end, if configurations failed; earlier, if the scheduler was lost.
         OutputError: A unit cannot be written, such as on a full disk; what was finished is kept.
 

@@ -213,17 +213,16 @@ def test_missing_corpora_say_which_file_goes_where(tmp_path, monkeypatch):
     with pytest.raises(DataUnavailableError, match=r"nid_corpus\.jsonl\.gz"):
         corpora.nid_corpus()
     (tmp_path / "pile_test_subsets.jsonl.gz").write_bytes(b"something else")
-    with pytest.raises(ValueError, match="expected SHA-256"):
-        corpora.pile_test_subsets()
-    with pytest.raises(ValueError, match="'nid'"):
-        corpora.corpus_path("nid")
-    with pytest.raises(ValueError, match="is none"):
-        corpus_files(tmp_path / "nothing")
-    with pytest.raises(ValueError, match="got an empty text"):  # which is a path: that of the current folder
-        corpus_files("")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match="holds no files"):
-        corpus_files(tmp_path / "empty")
+    for action, root, words in (
+        (corpus_files, "pile_test_subsets", "expected SHA-256"),
+        (corpora.corpus_path, "nid", "'nid'"),
+        (corpus_files, tmp_path / "nothing", "is none"),
+        (corpus_files, "", "got an empty text"),  # which is a path: that of the current folder
+        (corpus_files, tmp_path / "empty", "holds no files"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            action(root)
 
 
 def test_installed_text_lists_files_and_metadata():

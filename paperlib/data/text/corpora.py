@@ -166,11 +166,9 @@ def installed_text(packages: tuple[str, ...]) -> list[CorpusFile]:
 def read_documents(
     root: str | Path, *, reading: Reading | None = None, log: ReadLog | None = None
 ) -> Iterator[Document]:
-    """Every document of a corpus of `corpus_files` as text, one after the other.
+    """Every document of a corpus of `corpus_files`; ``log`` counts what was skipped, with reasons.
 
-    Args:
-        reading: Names of the fields of text and subset; None takes those of the corpus, if it is known.
-        log: Counts of what was skipped, with reasons.
+    ``reading`` names the fields of text and subset; None takes those of the corpus, if it is known.
 
     Raises:
         ValueError: Files with more than half of the bytes hold no text that could be read.

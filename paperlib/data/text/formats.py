@@ -22,27 +22,22 @@ def ends_within_frame(path: Path, zstandard: Any) -> bool:
     size, at = path.stat().st_size, 0
     with path.open("rb") as file:
         while at < size:
-            at = _frame_end(file, at, zstandard)
+            file.seek(at)
+            head = file.read(_LONGEST_HEADER)
+            if head[1:4] == _SKIPPABLE:
+                at += 8 + int.from_bytes(head[4:8], "little")
+                continue
+            at, last = at + zstandard.frame_header_size(head), False
+            while not last:
+                file.seek(at)
+                raw = file.read(3)
+                if len(raw) < 3:
+                    return True
+                block = int.from_bytes(raw, "little")
+                last, kind, length = bool(block & 1), block >> 1 & 3, block >> 3
+                at += 3 + (1 if kind == _RUN else length)
+            at += 4 if zstandard.get_frame_parameters(head).has_checksum else 0
     return at > size
-
-
-def _frame_end(file: BinaryIO, at: int, zstandard: Any) -> int:
-    """End of the frame that starts at ``at``, as its header states."""
-    file.seek(at)
-    head = file.read(_LONGEST_HEADER)
-    if head[1:4] == _SKIPPABLE:
-        return at + 8 + int.from_bytes(head[4:8], "little")
-    frame = zstandard.get_frame_parameters(head)
-    at, last = at + zstandard.frame_header_size(head), False
-    while not last:
-        file.seek(at)
-        raw = file.read(3)
-        if len(raw) < 3:
-            return at + 3  # beyond the end of the file
-        block = int.from_bytes(raw, "little")
-        last, kind, length = bool(block & 1), block >> 1 & 3, block >> 3
-        at += 3 + (1 if kind == _RUN else length)
-    return at + (4 if frame.has_checksum else 0)
 
 
 _REPLACED = "invalid UTF-8, its bytes replaced"

@@ -54,7 +54,6 @@ def build_image_model(architecture: ImageArchitecture) -> nn.Module:
 
     Raises:
         ValueError: A side too small for the architecture.
-        ModuleNotFoundError: timm is not installed ("vit-small").
         RuntimeError: Pretrained weights cannot be downloaded.
 
     >>> model = build_image_model(ImageArchitecture(name="cnn", channels=1, side=7, outputs=10, width=2))

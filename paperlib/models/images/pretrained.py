@@ -35,7 +35,6 @@ def pretrained_classifier(
 
     Raises:
         ValueError: A name that timm does not know, or weights of another model.
-        ModuleNotFoundError: timm is not installed.
         RuntimeError: The weights cannot be downloaded.
     """
     timm = optional_package("timm", "images", "a model by its name in timm")
