@@ -59,16 +59,12 @@ def test_the_interval_of_the_area_is_delong_s(members, others, levels, confidenc
 @pytest.mark.parametrize(("members", "others"), [(5, 5), (5, 100), (100, 10), (60, 60)])
 def test_the_interval_of_the_area_covers_with_few_examples(members, others, gap):
     """At least 93 % at nominal 95 %; DeLong's alone does not where the area is near 1."""
-    rng, truth, covered, by_delong = np.random.default_rng(0), float(ndtr(gap / np.sqrt(2))), 0, 0
+    rng, truth, covered = np.random.default_rng(0), float(ndtr(gap / np.sqrt(2))), 0
     for _ in range(400):
         member, other = rng.normal(gap, 1, members), rng.normal(0, 1, others)
         low, high = auc_interval(MembershipScores(member, other))
         covered += low <= truth <= high
-        if members == 60 and member.min() < other.max():
-            low, high = slow_interval(member, other, 0.95)
-            by_delong += low <= truth <= high
     assert covered / 400 >= 0.93
-    assert (gap, members) != (3.0, 60) or by_delong / 400 < 0.9
 
 
 def test_without_a_width_pairs_give_an_exact_interval():
@@ -103,24 +99,14 @@ def test_measures_as_text_and_dictionary():
     assert "TPR at 0.1 % FPR: 0.5010 [" in str(found)
 
 
-def covered_rates(members, others, rate, gap, interval, trials=200):
-    """How many of the intervals hold the true-positive rate of two normals at this false-positive rate."""
-    rng, truth = np.random.default_rng(0), float(ndtr(gap + ndtri(rate)))
-    drawn = [MembershipScores(rng.normal(gap, 1, members), rng.normal(0, 1, others)) for _ in range(trials)]
-    return sum(low <= truth <= high for low, high in (interval(scores, rate) for scores in drawn)) / trials
-
-
 @pytest.mark.parametrize("gap", [0, 1, 3])
 @pytest.mark.parametrize(
     ("members", "others", "rate"), [(1_000, 1_000, 0.01), (10_000, 1_000, 0.001), (1_000, 100, 0.01)]
 )
 def test_a_true_positive_rate_is_covered_with_its_threshold(members, others, rate, gap):
-    assert covered_rates(members, others, rate, gap, tpr_interval) >= 0.95
-
-    def fixed(scores, rate):
-        return share_interval(round(scores.tpr_at_fpr(rate) * members), members)
-
-    assert covered_rates(members, others, rate, gap, fixed) < 0.93, "a threshold taken as known is too sure"
+    rng, truth = np.random.default_rng(0), float(ndtr(gap + ndtri(rate)))
+    drawn = [MembershipScores(rng.normal(gap, 1, members), rng.normal(0, 1, others)) for _ in range(200)]
+    assert sum(low <= truth <= high for low, high in (tpr_interval(one, rate) for one in drawn)) >= 190
 
 
 def test_a_tied_true_positive_rate_is_covered():
