@@ -191,31 +191,24 @@ class _Reader:
 
     def parquet(self, path: Path) -> Iterator[Piece]:
         """A row is a document."""
-        reading = self.reading
+        arrow, field = streams.corpus_package("pyarrow"), self.reading.text_field
         with streams.corpus_package("pyarrow.parquet").ParquetFile(path) as file:
             names = file.schema_arrow.names
-            if reading.text_field not in names:
-                self.skip(f"file without a column {reading.text_field!r}")
+            if field not in names:
+                self.skip(f"file without a column {field!r}")
                 return
-            top = reading.subset_field.split(".")[0]
-            columns = [reading.text_field, *([top] if top in names and top != reading.text_field else [])]
+            top = self.reading.subset_field.split(".")[0]
+            columns = [field, *([top] if top in names and top != field else [])]
             for batch in file.iter_batches(batch_size=64, columns=columns):  # texts may be long
                 texts: dict[str, list[str]] = {}
-                for row in self._rows(batch):
+                at = batch.schema.get_field_index(field)
+                if batch.schema.field(at).type in (arrow.string(), arrow.large_string()):  # may be invalid
+                    batch = batch.set_column(at, field, batch.column(at).cast(arrow.large_binary()))
+                for row in batch.to_pylist():
+                    if isinstance(data := row[field], bytes):
+                        row[field] = self._decoded(data, self.where)
                     self._collect(row, texts, self.where)
                 yield from _joined(texts)
-
-    def _rows(self, batch: Any) -> list[dict[str, Any]]:
-        """Rows of a Parquet batch; texts may be stored as bytes, and need not be valid."""
-        arrow, field = streams.corpus_package("pyarrow"), self.reading.text_field
-        at = batch.schema.get_field_index(field)
-        if batch.schema.field(at).type in (arrow.string(), arrow.large_string()):
-            batch = batch.set_column(at, field, batch.column(at).cast(arrow.large_binary()))
-        rows = batch.to_pylist()
-        for row in rows:
-            if isinstance(data := row[field], bytes):
-                row[field] = self._decoded(data, self.where)
-        return rows
 
     def warc(self, stream: BinaryIO) -> Iterator[Piece]:
         """Records of extracted text (type "conversion"), as in Common Crawl's WET files."""
