@@ -62,13 +62,18 @@ def _with_means(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _write_celeba(folder: Path) -> None:
+    """Faces in JPEG with one patch for each attribute, lighter where the face has it."""
+    from PIL import Image  # needed only here
+
     rng = np.random.default_rng(2)
     has = rng.random((_FACES, _ATTRIBUTES)) < rng.uniform(0.1, 0.6, _ATTRIBUTES)
     place = folder / celeba.IMAGES
     place.mkdir(parents=True)
     names = [f"{at + 1:06d}.jpg" for at in range(_FACES)]
     for name, one in zip(names, has, strict=True):
-        (place / name).write_bytes(_face(one, rng))
+        light = np.where(one, 170, 90)[:, None] + rng.integers(-40, 41, (_ATTRIBUTES, 3))
+        face = Image.fromarray(light.astype(np.uint8).reshape(*_GRID, 3)).resize(_FACE)
+        face.save(place / name, "JPEG", quality=75)
     signs = [" ".join("1" if one else "-1" for one in row) for row in has]
     heading = " ".join(f"Attribute_{at + 1}" for at in range(_ATTRIBUTES))
     rows = [f"{name} {signs[at]}" for at, name in enumerate(names)]
@@ -76,17 +81,6 @@ def _write_celeba(folder: Path) -> None:
     ends = np.round(np.cumsum(_SHARES) * _FACES)
     parts = [f"{name} {int(np.searchsorted(ends, at, 'right'))}" for at, name in enumerate(names)]
     (folder / celeba.PARTITION).write_text("\n".join([*parts, ""]), encoding="utf-8")
-
-
-def _face(has: NDArray[np.bool_], rng: np.random.Generator) -> bytes:
-    """A JPEG with one patch for each attribute, lighter where the face has it."""
-    from PIL import Image  # needed only here
-
-    light = np.where(has, 170, 90)[:, None] + rng.integers(-40, 41, (_ATTRIBUTES, 3))
-    patches = light.astype(np.uint8).reshape(*_GRID, 3)
-    file = io.BytesIO()
-    Image.fromarray(patches).resize(_FACE).save(file, "JPEG", quality=75)
-    return file.getvalue()
 
 
 def _write_weights(folder: Path, name: str) -> None:

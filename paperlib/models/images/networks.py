@@ -137,7 +137,11 @@ class PatchFeatures(nn.Module):
     def __init__(self, images: Tensor, *, filters: int, seed: int, side: int = 6) -> None:
         super().__init__()
         rng = torch.Generator().manual_seed(seed)
-        drawn = _random_patches(images, max(_DRAWN, filters), side, rng)
+        count, step = max(_DRAWN, filters), torch.arange(side)
+        which = torch.randint(len(images), (count,), generator=rng)
+        rows, columns = torch.randint(images.shape[-1] - side + 1, (2, count), generator=rng)
+        below, across = (rows[:, None] + step)[:, :, None], columns[:, None, None] + step
+        drawn = images[which[:, None, None], :, below, across].permute(0, 3, 1, 2).flatten(1)
         drawn = (drawn - drawn.mean(1, keepdim=True)) / (drawn.var(1, keepdim=True) + _CONTRAST**2).sqrt()
         centre = drawn.mean(0)
         variances, directions = torch.linalg.eigh(torch.cov(drawn.T))
@@ -158,14 +162,3 @@ class PatchFeatures(nn.Module):
         answer = (conv2d(x, self.filters) - mean * self.filters.sum((1, 2, 3))[:, None, None]) / spread
         both = torch.cat([answer - self.offsets, self.offsets - answer], dim=1).sub_(_THRESHOLD).relu_()
         return (adaptive_avg_pool2d(both, 2).flatten(1) - self.means) / self.scales
-
-
-def _random_patches(images: Tensor, count: int, side: int, rng: torch.Generator) -> Tensor:
-    """Patches from random places of random images, flat, shape (count, channels side side)."""
-    free = images.shape[-1] - side + 1
-    which = torch.randint(len(images), (count,), generator=rng)
-    rows, columns = torch.randint(free, (2, count), generator=rng)
-    step = torch.arange(side)
-    across = columns[:, None, None] + step
-    taken = images[which[:, None, None], :, (rows[:, None] + step)[:, :, None], across]
-    return taken.permute(0, 3, 1, 2).flatten(1)
