@@ -19,7 +19,6 @@ class FakeFilter:
     Attributes:
         threshold: Chance of being generated above which an image is dropped, in (0.5, 1]; 1 drops nothing and
             trains nothing.
-        architecture: Name of the classifier's architecture.
         width: Width of "mlp", "cnn" and "cnn4", 1 or more.
         epochs: Passes over the real and as many generated images.
 
@@ -38,10 +37,7 @@ class FakeFilter:
     def fit(self, real: Any, generated: Any, *, seed: int = 0, progress: bool = True) -> "FittedFilter":
         """Train on what the generator was trained on, and on images of its own for nothing else.
 
-        Args:
-            real, generated: uint8, shape (n, channels, side, side).
-            seed: Seed of the classifier.
-            progress: True to show a progress bar.
+        ``real`` and ``generated`` are uint8, shape (n, channels, side, side).
         """
         if self.threshold == 1:
             return FittedFilter(None, self.threshold)
@@ -71,14 +67,10 @@ class FittedFilter:
 def kernel_distance(
     first: ArrayLike, second: ArrayLike, *, subset: int = 500, subsets: int = 10, seed: int = 0
 ) -> tuple[float, float]:
-    """Kernel distance of two samples of features: 0 on average if both come from one distribution.
+    """Kernel distance of features (n, d) and (m, d): 0 on average if both come from one distribution.
 
     The squared maximum mean discrepancy with the kernel (x y / d + 1)^3, without bias, averaged over random
-    subsets; with features of an Inception network this is KID.
-
-    Args:
-        first, second: Shapes (n, d) and (m, d).
-        subset, subsets: Points of each in a subset, at most, and number of subsets, drawn by ``seed``.
+    ``subsets`` of at most ``subset`` points each; with features of an Inception network this is KID.
 
     Returns:
         Mean over subsets, and its standard error.

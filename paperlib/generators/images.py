@@ -37,8 +37,6 @@ class FlowConfig:
         network: "mlp", for images of a few dozen pixels, or "unet", diffusers' `UNet2DModel`.
         width: Hidden units of the MLP; channels of the U-Net's first block, a multiple of 8.
         blocks: Residual blocks of the MLP; levels of the U-Net, whose channels double after the first.
-        steps: Training steps, 1 or more.
-        batch_size: Images in a step.
         learning_rate: Peak of a one-cycle schedule.
         average: Weight of the past in the running mean of parameters that is drawn from, in [0, 1).
         dequantise: Uniform noise on the training pixels, in units of the gap between grey values.
@@ -47,7 +45,6 @@ class FlowConfig:
         sampler_steps: Steps from noise to image.
         precision: "float32", or "bfloat16" to train and draw under autocast.
         compile: Compile the network's training on a GPU, which pays in long runs.
-        seed: Seed of the parameters and the training.
 
     Source:
         Liu, Gong and Liu (2023), arXiv:2209.03003; times drawn by a logistic normal: Esser et al. (2024),
@@ -99,9 +96,7 @@ class FlowConfig:
         Args:
             images: uint8, shape (n, channels, side, side).
             labels: Class numbers, shape (n,); all 0 for a generator without classes.
-            classes: Number of classes.
-            device: Device to use; None takes CUDA where there is one, else the CPU.
-            progress: True to show a progress bar.
+            device: None takes CUDA where there is one, else the CPU.
             checkpoint: File that is written about once a minute and at the end, and read if it is there: the
                 training ends as one that was not interrupted. The caller removes it.
 

@@ -33,7 +33,6 @@ class NoisyTree:
         delta: Delta of the DP guarantee, in (0, 1).
         bins: Quantiles of a column of numbers, 2 or more.
         iterations: Steps of mirror descent, 1 or more.
-        seed: Seed of the noise and the tree.
 
     Source:
         McKenna, Miklau and Sheldon (2021), Winning the NIST Contest, Algorithm 2; PANORAMIA, appendix C.3.

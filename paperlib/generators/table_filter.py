@@ -61,15 +61,10 @@ class ConfidentlySynthetic:
 
 @dataclass(frozen=True, kw_only=True)
 class FilteredGenerator:
-    """A generator with a discriminator behind it.
+    """A generator with a discriminator behind it, boosted trees; the rule says which rows are kept.
 
     Attributes:
-        generator: Generator of the rows.
-        rule: Rule that says which rows are kept.
-        rounds: Boosting rounds of the discriminator.
-        leaves: Most leaves of its trees.
-        learning_rate: Learning rate of its boosting, above 0.
-        seed: Seed of the rows it is trained on; they are used for nothing else.
+        seed: Seed of the rows that the discriminator is trained on; they are used for nothing else.
 
     >>> table = pd.DataFrame({"a": [0.0, 1.0] * 40, "b": [0.0, 1.0] * 40})
     >>> FilteredGenerator(rounds=5).fit(table).sample(3, seed=0).shape

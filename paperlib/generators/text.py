@@ -32,12 +32,10 @@ class ChunkTraining:
     Attributes:
         epochs: Most passes over the chunks, 0 or more.
         last: Pass after which training ends, though its learning rate is that of all; 0 makes all.
-        batch_size: Chunks per step.
         learning_rate: Largest learning rate of AdamW: it rises over a tenth of the steps, then falls as a
             cosine to a tenth.
         weight_decay: Weight decay of AdamW, 0 or more.
         patience: Epochs without a lower validation loss before training ends; 0 never ends it early.
-        seed: Seed of the order of the chunks, 0 or more.
         precision: "float32", or "bfloat16" to train under autocast; the weights stay in float32.
     """
 
@@ -211,7 +209,6 @@ class TextGenerator:
         top_k: The likeliest tokens that are drawn from; 0 takes all. The paper has 200 of 50,257.
         temperature: Divisor of the logits, above 0.
         samples_per_prompt: Uses of each prompt before one is drawn again, 1 or more.
-        training: Settings of the fine-tuning.
 
     Source:
         PANORAMIA, appendix C.2.
@@ -238,7 +235,6 @@ class TextGenerator:
             passages: Tokens of consecutive text, shape (n, prompt + length), or chunks as long as a prompt,
                 as in the paper; the last rows are held for prompts, so that passages of one document should
                 follow each other.
-            base: Model to start from.
 
         Raises:
             ValueError: Passages of another length, or too few of them.

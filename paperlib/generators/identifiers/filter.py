@@ -133,11 +133,9 @@ def filter_identifiers(
         kept ones still ranks them at random in the middle; extreme ranks can only become rarer.
 
     Args:
-        identifiers: Identifiers found in a text.
         extreme: Share at each end whose members are dropped, in [0, 0.5).
         count: Generated values for each.
         folds: Parts of the cross-validation.
-        seed: Seed of all random draws.
         evidence: Confidence, in (0, 1), at which a baseline must find more extreme values than among fresh
             ones before it drops any; None drops them in any case, as the paper does.
 

@@ -8,27 +8,15 @@ import numpy as np
 
 
 class Form(NamedTuple):
-    """The notation of a value, such as "lower" or "checksum", which generated values keep.
+    """The notation of a value, such as "lower" or "checksum", which generated values keep."""
 
-    Attributes:
-        name: Form; for a look-alike, the reason.
-        valid: False for a look-alike: no known generator makes such values.
-    """
-
-    name: str
-    valid: bool
+    name: str  # for a look-alike, the reason
+    valid: bool  # False for a look-alike: no known generator makes such values
 
 
 @dataclass(frozen=True, order=True)
 class Identifier:
-    """A value that a known random source made, and where it stands: ``text[start:end] == value``.
-
-    Attributes:
-        kind: Name of its kind, such as "sha256".
-        value: Text of the identifier with its prefix, such as the ``0x`` of an address.
-        start: Start in the text, in characters.
-        end: End in the text.
-    """
+    """A value that a known random source made, and where it stands: ``text[start:end] == value``."""
 
     kind: str
     value: str
@@ -41,7 +29,6 @@ class Kind:
     """One kind of identifier: how to find it, how to tell a look-alike, and how to draw another one.
 
     Attributes:
-        name: Name of the kind, as in `Identifier.kind`.
         pattern: ASCII regular expression that Python's re and google-re2 read alike: no groups that
             capture, no looking around. Starts and ends at letters, digits or ``=``; may not match over a
             line end, nor more than 4,000 characters that pass ``check``.
@@ -49,7 +36,6 @@ class Kind:
         draw: Another value from the distribution of the one given; `generate_identifiers` draws again until
             the form is the same.
         bits: Entropy of what ``draw`` draws, in bits.
-        example: A valid value.
         not_beside: Characters barred right before and after, besides letters, digits and the underscore.
         fold_case: True if values that differ in letter case alone are the same.
     """

@@ -126,11 +126,7 @@ PAPER_KINDS = ("sha1", "md5", "sha256", "serial_version_uid", "sha512", "ethereu
 
 
 def checked_kinds(names: Iterable[str] | None) -> tuple[Kind, ...]:
-    """The kinds of these names, in the table's order; all for None.
-
-    Raises:
-        ValueError: An unknown name, or none at all.
-    """
+    """The kinds of these names, in the table's order, all for None; refuses an unknown name, and none."""
     wanted = set(KINDS) if names is None else {names} if isinstance(names, str) else set(names)
     if unknown := sorted(wanted - set(KINDS)):
         raise ValueError(f"kinds: expected some of {', '.join(KINDS)}; got {', '.join(map(repr, unknown))}")

@@ -21,17 +21,9 @@ _WORD = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX
 
 
 class Candidate(NamedTuple):
-    """A match of a kind's pattern at the right boundaries, with its form.
+    """A match of a kind's pattern at the right boundaries; ``form.valid`` tells it from a look-alike."""
 
-    Attributes:
-        start: Offset of its first byte.
-        end: Offset after its last byte.
-        kind: The kind.
-        value: Text of the candidate.
-        form: Form; ``form.valid`` tells an identifier from a look-alike.
-    """
-
-    start: int
+    start: int  # in bytes
     end: int
     kind: Kind
     value: str
@@ -45,16 +37,7 @@ def default_engine() -> str:
 
 @dataclass(frozen=True)
 class Scanner:
-    """Finds candidates of some kinds; both engines find the same.
-
-    Args:
-        kinds: Kinds to look for.
-        engine: "re2" (package google-re2) or "re".
-
-    Raises:
-        ValueError: An unknown engine.
-        ModuleNotFoundError: google-re2 is not installed.
-    """
+    """Finds candidates of some kinds by the engine "re2" (package google-re2) or "re"; both find the same."""
 
     kinds: Sequence[Kind]
     engine: str = field(default_factory=default_engine)
@@ -169,11 +152,7 @@ def find_identifiers(text: str, *, kinds: Iterable[str] | None = None) -> list[I
     overlapping ones the longest is kept.
 
     Args:
-        text: Any text.
-        kinds: Names of the kinds to look for, keys of `KINDS`; None for all.
-
-    Returns:
-        The identifiers with their places in characters.
+        kinds: Keys of `KINDS`; None for all.
 
     Raises:
         ValueError: An unknown kind, or a text that is no str.
@@ -192,11 +171,7 @@ def find_identifiers(text: str, *, kinds: Iterable[str] | None = None) -> list[I
 
 
 def as_identifier(value: str) -> Identifier:
-    """The identifier that a whole text is.
-
-    Raises:
-        ValueError: It is none, or holds more than one.
-    """
+    """The identifier that a whole text is; a ValueError if it is none, or holds more than one."""
     identifiers = find_identifiers(value)
     if len(identifiers) != 1 or identifiers[0].value != value:
         raise ValueError(f"value: expected the text of one identifier, got {value!r}")
@@ -212,12 +187,9 @@ def generate_identifiers(identifier: Identifier | str, count: int, seed: int) ->
         all of them, and each passes the kind's check with the same form, checksums included.
 
     Args:
-        identifier: The found one, or its text.
-        count: Number of values, 0 or more.
+        count: Number of values, 0 or more; all differ, also from the found one, and in more than letter case
+            where that says nothing.
         seed: At least 0. The value is part of the seed: two identifiers never share their draws.
-
-    Returns:
-        ``count`` values, all different, also from the found one, letter case aside where it says nothing.
 
     Raises:
         ValueError: A text that is no identifier, an unknown kind, a negative count or seed, or more values
