@@ -22,7 +22,6 @@ class TrainingConfig:
         epochs: Passes over the data, 0 or more; an epoch is ceil(n / batch_size) steps.
         batch_size: Records in a batch (expected number under DP-SGD), 1 or more.
         optimizer: "sgd" or "adam" (betas 0.9 and 0.999).
-        learning_rate: Above 0.
         momentum: Of SGD, in [0, 1); 0 with Adam.
         seed: Seed of the initial parameters, the batches and the noise, 0 or more.
         clip_norm: Largest Euclidean norm of a clipped gradient, above 0; None trains without DP.
@@ -104,11 +103,8 @@ class TrainingConfig:
         return min(1.0, self.batch_size / examples)
 
     def expected_batch(self, examples: int) -> int:
-        """Expected number of records in a batch of DP-SGD.
-
-        Raises:
-            ValueError: Under DP, more than there are: the divisor would depend on the data.
-        """
+        """Expected number of records in a batch of DP-SGD; refuses more than there are."""
+        # The divisor would depend on the data.
         if self.is_private and self.batch_size > examples:
             raise ValueError(f"batch_size: expected at most the {examples} records, got {self.batch_size}")
         return min(self.batch_size, examples)
@@ -119,11 +115,7 @@ class TrainingConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "TrainingConfig":
-        """The config that ``to_dict`` wrote.
-
-        Raises:
-            ValueError: An unknown or a missing name.
-        """
+        """The config that ``to_dict`` wrote; refuses unknown and missing names."""
         known = {field.name for field in fields(cls)}
         if unknown := sorted(set(values) - known):
             raise ValueError(f"config: unknown {', '.join(unknown)}; known are {', '.join(sorted(known))}")

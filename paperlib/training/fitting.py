@@ -36,13 +36,7 @@ class TrainingDiverged(ArithmeticError):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fitted:
-    """A trained classifier.
-
-    Attributes:
-        module: Network in evaluation mode, on the device it was trained on.
-        config: Settings of the training.
-        losses: Mean training loss (cross-entropy) of each epoch, seen while training.
-    """
+    """A classifier in evaluation mode, and the mean cross-entropy of each epoch, seen while training."""
 
     module: nn.Module
     config: TrainingConfig
@@ -87,7 +81,6 @@ def fit(
         checkpoint: File to write after every ``checkpoint_every`` epochs and after the last.
         checkpoint_every: Epochs, 1 or more.
         resume: True to continue from ``checkpoint`` if it exists.
-        progress: True to show a progress bar.
 
     Raises:
         ValueError: Data that do not fit the model, or a config with DP-SGD.

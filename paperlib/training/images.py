@@ -29,17 +29,12 @@ class ImageTraining:
     """Settings of the training of an image classifier.
 
     Attributes:
-        epochs: Passes over the data, 1 or more.
-        batch_size: Images in a batch, 1 or more.
         optimizer: "adam" or "sgd" (momentum 0.9, Nesterov).
-        learning_rate: Above 0.
-        weight_decay: 0 or more.
         schedule: Learning rate over the epochs: "constant", or "cosine" down to 0.
         augment: Random flips and shifts by up to an eighth of the side, as usual on CIFAR.
         precision: "float32", or "bfloat16" to run under autocast.
         channels_last: Memory layout that convolutions on a GPU like.
         compile: Compile the forward pass on a GPU, which pays in long runs; without effect on a CPU.
-        seed: Seed of the batches and the augmentation, 0 or more.
     """
 
     epochs: int
@@ -64,13 +59,7 @@ class ImageTraining:
 
 @dataclass(frozen=True, eq=False)
 class FittedImages:
-    """A trained classifier.
-
-    Attributes:
-        module: Network in evaluation mode, on the device it was trained on.
-        snapshots: Epoch to a copy of the module as it was after that epoch; the last one is `module` itself.
-        losses: Mean training loss of each epoch, seen while training.
-    """
+    """A module in evaluation mode, copies by epoch of which it is the last, and mean losses of the epochs."""
 
     module: nn.Module
     snapshots: dict[int, nn.Module]
@@ -88,18 +77,14 @@ def fit_images(
     progress: bool = True,
     checkpoint: Path | None = None,
 ) -> FittedImages:
-    """Train a classifier in place.
-
-    An interrupted run that is taken up from its checkpoint ends as any other.
+    """Train a classifier in place; an interrupted run taken up from its checkpoint ends as any other.
 
     Args:
         module: Takes images as numbers from -1 to 1 and returns logits (B, outputs).
         images: uint8, shape (n, channels, side, side); they stay uint8 on the device.
         labels: Class numbers, shape (n,), or 0 and 1 per attribute, shape (n, attributes).
-        config: Settings of the training.
         snapshots: Epochs after which a copy is kept, each 1 to ``config.epochs``.
         device: None takes CUDA where there is one, else the CPU.
-        progress: True to show a progress bar.
         checkpoint: File that is written about once a minute, and read if it is there; the caller removes it.
     """
     if wrong := [epoch for epoch in snapshots if not 1 <= epoch <= config.epochs]:
@@ -218,10 +203,7 @@ def images_per_second(
     config: ImageTraining,
     device: torch.device | str | None = None,
 ) -> dict[str, float]:
-    """Images per second of this loop, "here", and of a plain "dataloader" loop in float32.
-
-    Both train a copy for ``config.epochs`` epochs after one epoch that is not timed.
-    """
+    """Images per second of this loop, "here", and of a plain "dataloader" loop in float32, both warm."""
     place = default_device(device)
     x, y = _checked(images, labels, place)
     own = copy.deepcopy(module).to(place)

@@ -58,11 +58,7 @@ class _Gradients:
 
 
 def check_layers(model: nn.Module) -> None:
-    """Refuse a model whose documents' gradients do not follow from its layers' inputs and outputs.
-
-    Raises:
-        ValueError: Others than Linear, Conv1D (GPT-2's), Embedding and LayerNorm have weights to train.
-    """
+    """Refuse a model that trains other layers than Linear, Conv1D (GPT-2's), Embedding and LayerNorm."""
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ValueError("model: expected weights to train, got none that require a gradient")
     for name, layer in model.named_modules():
@@ -82,20 +78,15 @@ def add_clipped_gradients(
     clip_norm: float,
     check: bool = False,
 ) -> Tensor:
-    """Add the sum of the documents' clipped gradients to ``.grad``, by ghost clipping.
+    """Add the sum of the documents' clipped gradients to ``.grad``, by ghost clipping; returns the losses.
 
     One pass forward, one backward to the outputs of the layers; from these the norms, and then the sum.
 
     Args:
         model: One that `check_layers` lets pass.
         document_losses: Runs the model, and returns one loss per document, shape (documents,).
-        documents: Number of documents that the model sees in this call.
-        clip_norm: Largest norm of a document's gradient.
         check: Compare the sum of unclipped gradients with autograd's; finds a weight that is used outside of
             its layer.
-
-    Returns:
-        The losses.
 
     Raises:
         ValueError: A layer does not keep documents apart, or ``check`` finds a difference.

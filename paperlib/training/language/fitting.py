@@ -50,13 +50,7 @@ _TOKENS_AT_ONCE = 8192  # of a batch with DP, so that memory does not grow with 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedLanguageModel:
-    """A trained language model.
-
-    Attributes:
-        model: Model in evaluation mode, on the device it was trained on.
-        config: Settings of the training.
-        losses: Mean loss per document of each epoch, nats per token, seen while training.
-    """
+    """A model in evaluation mode, and the mean loss of each epoch, nats per token, seen while training."""
 
     model: Any
     config: TrainingConfig
@@ -91,7 +85,6 @@ def fit_language_model(
         documents: Token numbers of each document, at least 2; documents of one length train fastest.
         config: Settings of the training; ``widths`` and ``microbatches`` are left at their defaults.
         warmup: Share of the steps over which the learning rate rises, without DP.
-        progress: True to show a progress bar.
         checkpoint: File of a checkpoint; with the same arguments training goes on from it to the same result.
         between: Least time between two checkpoints, seconds.
 
@@ -128,10 +121,7 @@ def fit_language_model(
 
 
 def document_losses(model: Any, tokens: Tensor) -> Tensor:
-    """Mean loss over the tokens of each document, the first left out, shape (n,).
-
-    ``tokens`` (n, length) are padded at the end with -100.
-    """
+    """Mean loss of each document, (n,), over its tokens but the first; (n, length), padded with -100."""
     present = tokens != _NO_TOKEN
     following = torch.cat([tokens[:, 1:], tokens.new_full((len(tokens), 1), _NO_TOKEN)], dim=1)
     inputs = {"input_ids": tokens.clamp(min=0), "attention_mask": present.long()}

@@ -15,8 +15,7 @@ from paperlib.models import MLP
 from paperlib.models.devices import default_device
 from paperlib.training.batches import check_examples
 from paperlib.training.config import TrainingConfig
-from paperlib.training.many.loop import train_stack
-from paperlib.training.many.stacks import MLPStack
+from paperlib.training.many.loop import MLPStack, train_stack
 from paperlib.training.many.trained import DivergenceWarning, MLPEnsemble
 
 
@@ -49,10 +48,6 @@ def fit_ensemble(
         chunk: Models in a stack, 1 or more; None takes the fastest by measurement.
         threads: Stacks trained at the same time on the CPU, 1 or more. Set it to the number of cores only
             if each stack's own arithmetic is held to one (``OMP_NUM_THREADS=1``).
-        progress: True to show a progress bar.
-
-    Returns:
-        The models in the order of ``configs``.
 
     Raises:
         ValueError: No configs, configs of several widths or activations, or data that do not fit them.

@@ -27,7 +27,6 @@ class MLPEnsemble:
     """Trained MLPs of one shape, in the order of their configs.
 
     Attributes:
-        configs: One for each model.
         parameters: Shape (K, size), laid out as ``MLP.views`` reads them.
         diverged: Models whose parameters are not finite, with the epoch, from 1; their logits are NaN.
     """
@@ -45,11 +44,7 @@ class MLPEnsemble:
         return MLP(self.configs[0].widths, self.configs[0].activation)
 
     def model(self, index: int) -> nn.Module:
-        """Model ``index`` as a module of its own.
-
-        Raises:
-            IndexError: There is no such model.
-        """
+        """Model ``index`` as a module of its own."""
         return self.mlp.module(self.parameters[range(len(self))[index]])
 
     def state(self) -> dict[str, Any]:
@@ -71,11 +66,7 @@ class MLPEnsemble:
         return torch.cat([self._forward(block) for block in self._blocks(x)], dim=1)
 
     def margin_losses(self, x: Any, y: Any) -> np.ndarray:
-        """``paperlib.models.margin_loss`` of every model on every record, float64, shape (K, n).
-
-        Raises:
-            ValueError: Labels that do not fit ``x``.
-        """
+        """``paperlib.models.margin_loss`` of every model on every record, float64, shape (K, n)."""
         return self._map(x, y, margin_loss)
 
     def accuracies(self, x: Any, y: Any) -> np.ndarray:

@@ -32,7 +32,7 @@ _LEAST_EPSILON = 1e-12  # an accountant may say 0 or infinity, which have no log
 def epsilon_of(
     noise_multiplier: float, sampling_rate: float, steps: int, delta: float, accountant: str = "rdp"
 ) -> float:
-    """Epsilon of DP-SGD with Poisson sampling, adding or removing one record.
+    """Epsilon of DP-SGD with Poisson sampling, adding or removing one record, in nats.
 
     Guarantee:
         An upper bound: training is (epsilon, delta)-DP if every record is in every batch by its own
@@ -45,9 +45,6 @@ def epsilon_of(
         delta: In (0, 1).
         accountant: "rdp" (Rényi, the paper's) or "pld" (privacy loss distributions: tighter, slower; where
             delta is too small for its numbers, the bound of "rdp").
-
-    Returns:
-        Epsilon in nats.
 
     Raises:
         ValueError: A value is out of range.
@@ -90,13 +87,9 @@ def noise_for(
     Guarantee:
         ``epsilon_of`` the returned noise is at most ``target_epsilon``.
 
-    Args:
-        target_epsilon: Epsilon to reach, in nats, above 0.
-        sampling_rate: As in ``epsilon_of``, and so are ``delta`` and ``accountant``.
-        steps: 1 or more.
-
     Returns:
-        Noise in units of the clipping norm, never below 0.1 (an epsilon of hundreds).
+        Noise in units of the clipping norm, never below 0.1 (an epsilon of hundreds); arguments as in
+        ``epsilon_of``.
 
     Raises:
         ValueError: A value is out of range, or no noise reaches the target with this accountant.
@@ -156,15 +149,7 @@ def _check_process(sampling_rate: float, steps: int, delta: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Privacy:
-    """The accountant's DP guarantee of one training run.
-
-    Attributes:
-        epsilon: In nats; infinite without noise.
-        delta: In (0, 1).
-        accountant: "rdp" or "pld".
-        record_level: Whether epsilon is a guarantee for adding or removing one record.
-        claim: The sentence that the number supports.
-    """
+    """The accountant's DP guarantee of one training run, of a single record where ``record_level``."""
 
     epsilon: float
     delta: float
