@@ -37,7 +37,6 @@ class DatasetInference(AuditResult):
         positions: Rank as a share of the set, spread evenly within its cell: uniform on (0, 1) if nothing was
             trained on, shape (n,).
         set_size: Candidates per identifier, itself included.
-        schedule: "forward" or "kfold".
     """
 
     p_value: float
@@ -77,11 +76,8 @@ def infer_dataset(
 
     Args:
         features: Attack scores, higher means member, shape (n, 1 + c, attacks); the identifier comes first.
-        folds: 2 to n.
-        schedule: "forward" (ours) or "kfold" (the paper's).
-        trees: Boosting rounds, 1 or more.
+        trees: Boosting rounds.
         within_set: Standardize each attack within each set, which takes out what its candidates share.
-        seed: Seed of the folds, the ties and the places within cells.
 
     Raises:
         ValueError: Features of another shape or not finite, fewer than 2 candidates or fewer identifiers than
@@ -98,19 +94,20 @@ def infer_dataset(
     True
     """
     check_choice("schedule", schedule, SCHEDULES)
-    return _inferred(features, (schedule,), folds, trees, within_set, seed)[schedule]
+    options = {"folds": folds, "trees": trees, "within_set": within_set, "seed": seed}
+    return infer_by_schedule(features, (schedule,), **options)[schedule]
 
 
 def infer_by_schedule(
-    features: ArrayLike, *, folds: int = 5, trees: int = 30, within_set: bool = True, seed: int = 0
+    features: ArrayLike,
+    schedules: Sequence[str] = SCHEDULES,
+    *,
+    folds: int = 5,
+    trees: int = 30,
+    within_set: bool = True,
+    seed: int = 0,
 ) -> dict[str, DatasetInference]:
-    """`infer_dataset` by each of `SCHEDULES`, in less time: trees that saw the same folds are fitted once."""
-    return _inferred(features, SCHEDULES, folds, trees, within_set, seed)
-
-
-def _inferred(
-    features: ArrayLike, schedules: Sequence[str], folds: int, trees: int, within_set: bool, seed: int
-) -> dict[str, DatasetInference]:
+    """`infer_dataset` by each schedule, in less time: trees that saw the same folds are fitted once."""
     table = _checked(features, folds)
     check_at_least(1, trees=trees)
     # Mean 0 and deviation 1 within each set, 0 where all candidates score alike. The whole set is treated

@@ -17,9 +17,7 @@ def gradient_norms(module: nn.Module, x: Any, y: Any, *, batch_size: int = 256) 
     Args:
         module: A classifier that keeps examples apart (no batch norm in training mode); one output is the log
             odds of label 1.
-        x: Examples, shape (n, ...).
-        y: Class numbers, shape (n,).
-        batch_size: Examples whose gradients are held at once.
+        x, y: Examples, shape (n, ...), and class numbers, shape (n,).
 
     Raises:
         ValueError: Lengths that differ, or a batch size below 1.

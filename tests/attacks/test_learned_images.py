@@ -11,7 +11,7 @@ from paperlib.attacks.learned import AttackInputs, Labelled
 from paperlib.attacks.learned import images as module
 from paperlib.attacks.learned.images import ImageStack
 from paperlib.attacks.learned.interface import area_under_curve
-from paperlib.attacks.learned.loss_modules import fit_loss_modules, normal_scores
+from paperlib.attacks.learned.stacked_networks import fit_loss_modules, normal_scores
 
 FAST = {"epochs": 4, "evaluations": 2, "width": 4, "loss_steps": 40, "hidden": 8}
 

@@ -102,7 +102,7 @@ def test_builders_depend_on_their_training_and_data_and_on_no_bound_or_report():
         assert files.issuperset(needed)
         assert [file for file in files if file.startswith(("bounds/", "report/audit/"))] == []
     games = {file.relative_to(ROOT).as_posix() for file in source_files(["paperlib.audits.panoramia.run"])}
-    assert games.issuperset({"core/scores.py", "attacks/learned/choice.py"})  # how auc() breaks ties
+    assert games.issuperset({"core/scores.py", "attacks/learned/interface.py"})  # how auc() breaks ties
 
 
 class Pause:

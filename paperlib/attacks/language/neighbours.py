@@ -35,9 +35,7 @@ def causal_neighbours(
     Args:
         model, tokenizer: A causal language model and its tokenizer.
         texts: Non-empty texts, shape (n,).
-        count: Neighbours of each text.
         contexts: Text before each text; the model reads it, and it is not changed.
-        batch_size: Texts per batch.
         max_length: Tokens per window; None takes the model's context.
 
     Returns:
@@ -118,7 +116,6 @@ def random_neighbours(
         texts, count, contexts: As for `causal_neighbours`.
         corpus: Texts whose tokens are counted, such as generated identifiers.
         replaced: Tokens replaced in each neighbour, or all where there are fewer.
-        seed: Seed of the places and tokens.
 
     Returns:
         As `causal_neighbours`, in no order.

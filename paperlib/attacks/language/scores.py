@@ -72,9 +72,7 @@ def score_texts(
         attacks: Names from the list above; None takes all that the other arguments allow.
         contexts: Text before each text in its document, shape (n,), never scored; None for texts alone.
         k: Share of tokens for ``min_k`` and ``min_k_pp``, in (0, 1].
-        batch_size: Texts per batch.
         max_length: Tokens per window; None takes the model's context.
-        reference: Another causal language model.
         reference_tokenizer: Tokenizer of that model; None takes ``tokenizer``.
         prefix: Text of non-members to put before everything, at most half the context.
         neighbours: Neighbours of each text, at least one, as of `causal_neighbours`; they get its context.

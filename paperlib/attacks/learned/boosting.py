@@ -15,11 +15,9 @@ class BoostedTrees:
     """Histogram gradient boosting, stopped early on the validation part.
 
     Attributes:
-        learning_rate: Learning rate, above 0.
         rounds: Largest number of boosting rounds.
-        leaves: Largest number of leaves of a tree.
         smallest_leaf: Smallest number of examples in a leaf.
-        penalty: L2 penalty on leaf values, 0 or more.
+        penalty: L2 penalty on leaf values.
         columns: Share of the columns that a split may choose from; below 1 the seed matters.
 
     Source:

@@ -12,7 +12,7 @@ from torch import nn
 
 from paperlib.attacks.learned.boosting import BoostedTrees
 from paperlib.attacks.learned.interface import AttackInputs, FittedAttack, FittedClassifier, Labelled
-from paperlib.attacks.learned.loss_modules import fit_loss_modules
+from paperlib.attacks.learned.stacked_networks import fit_loss_modules
 from paperlib.core import FloatArray, check_at_least
 from paperlib.models.images import classifier_for, image_logits
 from paperlib.training.images import ImageTraining, fit_images
@@ -33,15 +33,12 @@ class ImageStack:
     Attributes:
         architecture: Name of the image module: the paper's "resnet101", another network, or "trees",
             boosted trees on the pixels, which see more in images of a few dozen pixels and few examples.
-        width: Width of "mlp", "cnn" and "cnn4", 1 or more.
-        epochs: Largest number of passes of the image module, 1 or more.
-        evaluations: Number of its evaluations on the validation part, evenly spaced, 1 or more.
-        batch_size: Images in a batch.
-        learning_rate: Learning rate of the image module, above 0.
-        weight_decay: Weight decay of both modules, 0 or more.
+        width: Width of "mlp", "cnn" and "cnn4".
+        epochs: Largest number of passes of the image module.
+        evaluations: Number of its evaluations on the validation part, evenly spaced.
+        weight_decay: Weight decay of both modules.
         hidden: Units in each of the two hidden layers of the loss module.
         loss_steps: Training steps of the loss module, on all examples at once.
-        precision: Arithmetic of the image module, "float32" or "bfloat16".
         least_loss: False shows of each model its loss alone, as in the paper, and not the least loss of any
             label; columns of losses then come in such pairs.
 

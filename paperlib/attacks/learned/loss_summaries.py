@@ -37,15 +37,10 @@ def _quartiles(series: FloatArray) -> list[FloatArray]:
 
 @dataclass(frozen=True, kw_only=True)
 class LossSummaries:
-    """Logistic regression on summaries of the losses; the tokens themselves are not read.
-
-    Attributes:
-        tokens: Length of a chunk.
-        strength: Inverse of the penalty, as scikit-learn's C.
-    """
+    """Logistic regression on summaries of the losses of chunks of ``tokens`` tokens, which are not read."""
 
     tokens: int
-    strength: float = 0.003
+    strength: float = 0.003  # inverse of the penalty, as scikit-learn's C
 
     @property
     def name(self) -> str:

@@ -29,14 +29,10 @@ class TextClassifier:
         pretrained: Name or folder of a language model that reads the tokens, such as "gpt2"; empty takes a
             small convolution over embeddings that are learned.
         buckets: Number of buckets that tokens of the small network are folded into.
-        width: Width of the small networks.
         epochs: Largest number of passes of each phase.
         patience: Passes without a lower validation loss before a phase ends.
-        batch_size: Chunks per step.
-        learning_rate: Learning rate of AdamW, above 0.
-        reader_rate: Learning rate of the pretrained model's own weights, above 0.
+        reader_rate: Learning rate of the pretrained model's own weights.
         precision: "float32", or "bfloat16" to run the pretrained model under autocast.
-        weight_decay: Weight decay of AdamW, 0 or more.
         dropout: Share of the feed-forward layer's values left out in training, in [0, 1).
 
     Source:
