@@ -11,9 +11,7 @@ from paperlib.generators.identifiers.filter import (
     blind_shares,
     drop_duplicates,
     filter_identifiers,
-    ngrams,
     out_of_fold,
-    shapes,
 )
 from tests.generators.true_identifiers import random_ones
 
@@ -113,16 +111,6 @@ def test_folds_hold_out_whole_sets():
         "naive Bayes", texts, found, np.repeat(np.arange(10), 4), learned=np.ones(40, dtype=bool)
     )
     assert scores.reshape(10, 4).argmax(axis=1).tolist() == [0] * 10
-
-
-def test_ngrams_and_shapes_against_counting_by_hand():
-    counts = ngrams(["abca", "b"]).toarray()
-    assert counts.sum(axis=1).tolist() == [4 + 3 + 2, 1]
-    assert counts[0, ord("a")] == 2
-    assert counts[0, 128 + 128 * ord("a") + ord("b")] == 1
-    assert counts[1, 128:].sum() == 0
-    runs = shapes(["aaab123", "zz"])[:, -5:]  # a = a = a, then 1 < 2 < 3
-    assert runs.tolist() == [[2, 2, 0, 5, 2], [1, 0, 0, 1, 1]]
 
 
 def test_duplicates_differ_in_more_than_case():

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse.csgraph import connected_components
 from sklearn.metrics import mutual_info_score
 
 from paperlib.generators import mst
@@ -24,7 +23,6 @@ from paperlib.generators.tabular import (
     IndependentColumns,
     coded,
     corrected_information,
-    spanning_tree,
 )
 
 
@@ -55,25 +53,6 @@ def test_pair_information_is_that_of_a_slow_reference():
     for i, j in itertools.combinations(range(3), 2):
         bias = (sizes[i] - 1) * (sizes[j] - 1) / (2 * rows)
         assert found[i, j] == pytest.approx(mutual_info_score(table.iloc[:, i], table.iloc[:, j]) - bias)
-
-
-def test_spanning_tree_is_the_heaviest_of_all_trees():
-    weights = np.random.default_rng(1).normal(size=(5, 5))
-    weights = weights + weights.T
-    pairs = list(itertools.combinations(range(5), 2))
-
-    def joins_all(edges):
-        graph = np.zeros((5, 5))
-        graph[tuple(zip(*edges, strict=True))] = 1
-        return connected_components(graph)[0] == 1
-
-    best = max(
-        (edges for edges in itertools.combinations(pairs, 4) if joins_all(edges)),
-        key=lambda edges: sum(weights[edge] for edge in edges),
-    )
-    _, parents = spanning_tree(weights)
-    found = {tuple(sorted((child, int(parent)))) for child, parent in enumerate(parents) if parent >= 0}
-    assert found == set(best)
 
 
 def test_chow_liu_finds_the_chain_and_draws_from_it():

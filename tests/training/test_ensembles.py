@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from paperlib.models import MLP
-from paperlib.training import DivergenceWarning, TrainingConfig, fit, fit_ensemble
+from paperlib.training import DivergenceWarning, TrainingConfig, fit, fit_dp, fit_ensemble
 from paperlib.training.batches import generator
 from paperlib.training.many.loop import MLPStack
 
@@ -104,3 +104,53 @@ def test_a_shorter_training_is_not_spoiled_by_what_happens_later():
     assert finite[0]
     assert not finite[2]
     assert list(ensemble.diverged) == [at for at in range(3) if not finite[at]]
+
+
+GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+
+def configs(**changes):
+    return [config(widths=MANY, epochs=3, **changes, seed=seed) for seed in range(5)]
+
+
+@pytest.mark.gpu
+@GPU
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"optimizer": "adam", "momentum": 0.0}, {"clip_norm": 0.3}, {"clip_norm": 0.3, "microbatches": 4}],
+    ids=["sgd", "adam", "clipped", "microbatches"],
+)
+def test_gpu_and_cpu_train_the_same_models(changes):
+    x, y = task(3)
+    here, there = (stacked(configs(**changes), x, y, device=device) for device in ("cpu", "cuda"))
+    assert torch.allclose(here.parameters, there.parameters.cpu(), atol=2e-4)
+
+
+@pytest.mark.gpu
+@GPU
+def test_gpu_noise_has_the_right_scale_and_is_each_models_own():
+    x, y = task(3, n=60)
+    still = {"widths": MANY, "momentum": 0.0, "epochs": 1, "batch_size": 60, "learning_rate": 1.0}
+    noisy, silent = (
+        [config(clip_norm=1.0, noise_multiplier=noise, seed=seed, **still) for seed in range(5)]
+        for noise in (2.0, 0.0)
+    )
+    together = stacked(noisy, x, y, device="cuda").parameters
+    noise = (together - stacked(silent, x, y, device="cuda").parameters) * 60 / 2
+    assert 0.8 < noise.std().item() < 1.2
+    alone = torch.cat([stacked([one], x, y, device="cuda").parameters for one in noisy])
+    assert torch.allclose(together, alone, atol=1e-4)
+
+
+@pytest.mark.gpu
+@GPU
+def test_single_models_train_on_the_gpu():
+    x, y = task(3)
+    plain, private = configs()[0], configs(clip_norm=1.0, noise_multiplier=0.1)[0]
+    single = partial(fit, MANY, x, y, config=plain, progress=False)
+    expected = single(device="cpu").logits(x)
+    for precision, limit in (("float32", 1e-3), ("bfloat16", 0.3)):
+        got = single(device="cuda", precision=precision).logits(x)
+        assert (got.cpu() - expected).abs().max() < limit
+    fitted = fit_dp(MANY, x, y, config=private, device="cuda", progress=False)
+    assert torch.isfinite(fitted.logits(x)).all()
