@@ -133,28 +133,20 @@ def device_of(model: Any) -> torch.device:
 
 def token_statistics(logits: Tensor, targets: Tensor, *, standardize: bool, margins: bool) -> Tensor:
     """The numbers of `TokenStatistics` for each target, shape (n, 3); 0 for the one that is not wanted."""
-    logits = logits.float()
+    logits, targets = logits.float(), targets[:, None]
     log_probs = logits.log_softmax(-1)
-    log_prob = log_probs.gather(-1, targets[:, None])[:, 0]
-    nothing = torch.zeros_like(log_prob)
-    standardized = _standardized(log_probs, log_prob) if standardize else nothing
-    return torch.stack([log_prob, standardized, _margins(logits, targets) if margins else nothing], -1)
-
-
-def _standardized(log_probs: Tensor, log_prob: Tensor) -> Tensor:
-    """(log p - mean) / standard deviation under p; overwrites ``log_probs``."""
-    # A forbidden token (probability 0) adds nothing; the variance is summed around the mean, lest it cancel.
-    log_probs.clamp_(min=-1e4)
-    probs = log_probs.exp()
-    mean = torch.linalg.vecdot(probs, log_probs)
-    log_probs.sub_(mean[:, None]).square_()
-    variance = torch.linalg.vecdot(probs, log_probs)
-    return (log_prob - mean) / variance.clamp(min=_SMALLEST_VARIANCE).sqrt()
-
-
-def _margins(logits: Tensor, targets: Tensor) -> Tensor:
-    largest, place = logits.max(-1)
-    hit = place == targets
-    if hit.any():  # only there the second largest is needed
-        largest[hit] = logits[hit].scatter(-1, targets[hit][:, None], -torch.inf).amax(-1)
-    return logits.gather(-1, targets[:, None])[:, 0] - largest
+    log_prob = log_probs.gather(-1, targets)[:, 0]
+    standardized = margin = torch.zeros_like(log_prob)
+    if standardize:
+        # A forbidden token (probability 0) adds nothing; the variance is around the mean, lest it cancel.
+        probs = log_probs.clamp_(min=-1e4).exp()
+        mean = torch.linalg.vecdot(probs, log_probs)
+        variance = torch.linalg.vecdot(probs, log_probs.sub_(mean[:, None]).square_())
+        standardized = (log_prob - mean) / variance.clamp(min=_SMALLEST_VARIANCE).sqrt()
+    if margins:
+        largest, place = logits.max(-1)
+        hit = place == targets[:, 0]
+        if hit.any():  # only there the second largest is needed
+            largest[hit] = logits[hit].scatter(-1, targets[hit], -torch.inf).amax(-1)
+        margin = logits.gather(-1, targets)[:, 0] - largest
+    return torch.stack([log_prob, standardized, margin], -1)

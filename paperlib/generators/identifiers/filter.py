@@ -158,7 +158,13 @@ def filter_identifiers(
         if len(group) < _FEWEST:
             continue
         blind = blind_shares(group, count, folds, seed)
-        told |= _told(group, blind, count, extreme, evidence)
+        for baseline, shares in blind.items():
+            chances = (1 + count * np.minimum(shares, 1 - shares)) / (1 + count)
+            rare = np.flatnonzero(chances <= extreme)
+            chance = float(binom.sf(rare.size - 1, chances.size, min(1.0, 2 * extreme)))
+            if evidence is None or chance <= (1 - evidence) / len(blind):
+                for at in rare:
+                    told.setdefault(group[at], baseline)
         dropped.update(told[one] for one in group if one in told)
         before.append(report(blind).assign(kind=kind))
         stay = [one for one in group if one not in told]
@@ -199,26 +205,6 @@ def _fixed_places(group: list[Identifier], seed: int) -> set[Identifier]:
     same = chance[alike] < _FIXED_LEVEL
     fixed[np.array(order[1:])[same]] = fixed[np.array(order[:-1])[same]] = True
     return {one for one, bad in zip(group, fixed, strict=True) if bad}
-
-
-def _told(
-    group: list[Identifier],
-    blind: Mapping[str, NDArray[np.float64]],
-    count: int,
-    extreme: float,
-    evidence: float | None,
-) -> dict[Identifier, str]:
-    """The identifiers that a baseline finds extreme, and the first that does."""
-    told = dict[Identifier, str]()
-    for baseline, shares in blind.items():
-        chances = (1 + count * np.minimum(shares, 1 - shares)) / (1 + count)
-        found = np.flatnonzero(chances <= extreme)
-        chance = float(binom.sf(found.size - 1, chances.size, min(1.0, 2 * extreme)))
-        if evidence is not None and chance > (1 - evidence) / len(blind):
-            continue
-        for at in found:
-            told.setdefault(group[at], baseline)
-    return told
 
 
 def ngrams(texts: list[str]) -> csr_array:

@@ -83,17 +83,14 @@ def check_bech32(value: str) -> Form:
     return Form(f"version {version}, {len(program)} bytes, {casing(value)}", True)
 
 
-def _draw_bech32(value: str, rng: np.random.Generator) -> str:
-    size = 20 if len(value) == 42 else 32
-    return cased_like(segwit_address(int(value[3] in "pP"), rng.bytes(size)), value)
-
-
 _SEGWIT = "[02-9ac-hj-np-z]{39}(?:[02-9ac-hj-np-z]{20})?"
 BITCOIN_BECH32 = Kind(
     name="bitcoin_bech32",
     pattern=rf"(?:bc1{_SEGWIT}|BC1{_SEGWIT.upper()})\b",
     check=check_bech32,
-    draw=_draw_bech32,
+    draw=lambda value, rng: cased_like(
+        segwit_address(int(value[3] in "pP"), rng.bytes(20 if len(value) == 42 else 32)), value
+    ),
     bits=lambda value: 160.0 if len(value) == 42 else 255.0 if value[3] in "pP" else 256.0,
     example="bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
     fold_case=True,
@@ -115,17 +112,14 @@ def check_ed25519(value: str) -> Form:
     return Form("32 bytes", True)
 
 
-def _draw_ed25519(_: str, rng: np.random.Generator) -> str:
-    key = ECC.construct(curve="Ed25519", seed=rng.bytes(32)).public_key()
-    return key.export_key(format="OpenSSH").strip()
-
-
 ED25519 = Kind(
     name="ssh_ed25519",
     # The base64 of the two lengths and of the name, up to the first bit of the point.
     pattern=r"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI[A-Za-z0-9+/]{43}",
     check=check_ed25519,
-    draw=_draw_ed25519,
+    draw=lambda _, rng: (
+        ECC.construct(curve="Ed25519", seed=rng.bytes(32)).public_key().export_key(format="OpenSSH").strip()
+    ),
     bits=lambda _: 251.0,
     example="ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINdamAGCsQq31Uv+08lkBzoO4XLz2qYjJa8CGmj3B1Ea",
     not_beside="-=+/",

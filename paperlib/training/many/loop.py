@@ -24,21 +24,31 @@ class MLPStack:
         initial = [mlp.initial(generator(config.seed, "initial")) for config in configs]
         self.parameters = torch.stack(initial).to(data.x.device)
         self._gradients = torch.zeros_like(self.parameters)
-        self._clipping = _Clipping(mlp, configs, data) if configs[0].is_private else None
+        self._noise: NoiseStreams | None = None
+        if configs[0].is_private:
+            self._groups = configs[0].groups
+            # Of clipped gradients and noise: as in TensorFlow Privacy for groups, as in Opacus for examples.
+            self._divisor = self._groups or configs[0].expected_batch(len(data))
+            norms = [config.clip_norm or 0.0 for config in configs]
+            noise = [config.noise_multiplier for config in configs]
+            scales = [one * norm / self._divisor for one, norm in zip(noise, norms, strict=True)]
+            self._norms = torch.tensor(norms, device=data.x.device)[:, None]
+            self._noise_scale = torch.tensor(scales, device=data.x.device)[:, None]
+            self._noise = NoiseStreams([config.seed for config in configs], mlp.size, data.x.device)
 
     def start(self, epoch: int, count: int) -> None:
         """Begin an epoch in which the first ``count`` models are trained."""
         self._count = count
         self._layers = self._mlp.views(self.parameters[:count])
         self._slots = self._mlp.views(self._gradients[:count])
-        if self._clipping is not None:
-            self._clipping.noise.start(epoch, count)
+        if self._noise is not None:
+            self._noise.start(epoch, count)
 
     def gradients(self, x: Tensor, y: Tensor, present: Tensor | None) -> Tensor:
         """Gradients (count, size) on (count, B, inputs) and (count, B); with DP-SGD where ``present``."""
         gradients = self._gradients[: self._count]
-        if present is not None and self._clipping is not None:
-            self._private(x, y, present, self._clipping, gradients)
+        if present is not None and self._noise is not None:
+            self._private(x, y, present, self._noise, gradients)
             return gradients
         layers, activation = self._layers, self._mlp.activation
         if self._dtype != torch.float32:
@@ -48,12 +58,10 @@ class MLPStack:
         ghost.write_gradients(self._slots, inputs, ghost.derivatives(layers, inputs, top, activation))
         return gradients
 
-    def _private(
-        self, x: Tensor, y: Tensor, present: Tensor, clipping: "_Clipping", gradients: Tensor
-    ) -> None:
+    def _private(self, x: Tensor, y: Tensor, present: Tensor, noise: NoiseStreams, gradients: Tensor) -> None:
         inputs, logits = ghost.forward(self._layers, x, self._mlp.activation)
         top = ghost.loss_derivative(logits, y).mul_(present[..., None])
-        clip, groups = clipping.norms[: self._count], clipping.groups
+        clip, groups = self._norms[: self._count], self._groups
         if groups is not None:  # each record's share of its group's average
             sizes = present.unflatten(1, (groups, -1)).sum(-1).clamp(min=1)
             top = top.unflatten(1, (groups, -1)).div_(sizes[..., None, None]).flatten(1, 2)
@@ -62,25 +70,10 @@ class MLPStack:
             ghost.write_gradients(self._slots, inputs, deltas)
             gradients.mul_(ghost.clip_factors(gradients.square().sum(1, keepdim=True), clip))
         else:
-            share = ghost.clip_factors(ghost.square_norms(inputs, deltas, groups), clip) / clipping.divisor
+            share = ghost.clip_factors(ghost.square_norms(inputs, deltas, groups), clip) / self._divisor
             each = share.repeat_interleave(x.shape[1] // share.shape[1], dim=1)[..., None]
             ghost.write_gradients(self._slots, inputs, [delta.mul_(each) for delta in deltas])
-        gradients.addcmul_(clipping.noise.next(), clipping.noise_scale[: self._count])
-
-
-class _Clipping:
-    """Clipping norms and noise of K models trained with DP-SGD."""
-
-    def __init__(self, mlp: MLP, configs: Sequence[TrainingConfig], data: Examples) -> None:
-        device = data.x.device
-        self.groups = configs[0].groups
-        # Of clipped gradients and noise: as in TensorFlow Privacy for groups, as in Opacus for examples.
-        self.divisor = self.groups or configs[0].expected_batch(len(data))
-        norms = [config.clip_norm or 0.0 for config in configs]
-        scales = [c.noise_multiplier * norm / self.divisor for c, norm in zip(configs, norms, strict=True)]
-        self.norms = torch.tensor(norms, device=device)[:, None]
-        self.noise_scale = torch.tensor(scales, device=device)[:, None]
-        self.noise = NoiseStreams([config.seed for config in configs], mlp.size, device)
+        gradients.addcmul_(noise.next(), self._noise_scale[: self._count])
 
 
 def train_stack(
