@@ -79,9 +79,9 @@ def test_lira_reaches_the_optimum_of_a_gaussian_world_and_the_raw_confidence_doe
     assert auc(broken[member], broken[~member]) < best - tolerance
 
 
-def test_shadow_scores_refuse_bad_input(world):
+def test_bad_input_is_refused(world):
     target, shadows, included = world
-    x, half = np.full(9, 0.5), np.full((3, 9), 0.5)
+    x, half, module = np.full(9, 0.5), np.full((3, 9), 0.5), nn.Linear(2, 2)
     for call, message in (
         (lambda: lira_offline(target, shadows[:, :5]), r"shadows: expected shape \(K, 9\)"),
         (lambda: lira_offline(target, np.where(included, np.nan, shadows)), r"shadows: .* NaN"),
@@ -93,6 +93,8 @@ def test_shadow_scores_refuse_bad_input(world):
         (lambda: rmia(x, half, x, half, gamma=0), "gamma"),
         (lambda: rmia(x, half, x, 0 * half), "probability 0 at index 0"),
         (lambda: rmia(x, half, x, half, included=0 * half), "with and without each example"),
+        (lambda: gradient_norms(module, np.zeros((3, 2)), [0, 1]), "y: expected 3 labels"),
+        (lambda: gradient_norms(module, np.zeros((1, 2)), [0], batch_size=0), "batch_size"),
     ):
         with pytest.raises(ValueError, match=message):
             call()
@@ -115,11 +117,3 @@ def test_gradient_norms_are_those_of_one_example_at_a_time(outputs):
         slow.append(float(torch.cat([p.grad.flatten() for p in module.parameters()]).norm()))
     np.testing.assert_allclose(gradient_norms(module, x, y, batch_size=3), slow, rtol=1e-5)
     assert module.training
-
-
-def test_gradient_norms_refuse_bad_input():
-    module = nn.Linear(2, 2)
-    with pytest.raises(ValueError, match="y: expected 3 labels"):
-        gradient_norms(module, np.zeros((3, 2)), [0, 1])
-    with pytest.raises(ValueError, match="batch_size"):
-        gradient_norms(module, np.zeros((1, 2)), [0], batch_size=0)
