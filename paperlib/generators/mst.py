@@ -29,10 +29,9 @@ class NoisyTree:
         PANORAMIA needs no such guarantee: the generator's table holds no member.
 
     Attributes:
-        epsilon: Privacy budget in nats, above 0; the paper's is 1000.
-        delta: Delta of the DP guarantee, in (0, 1).
-        bins: Quantiles of a column of numbers, 2 or more.
-        iterations: Steps of mirror descent, 1 or more.
+        epsilon: Privacy budget in nats; the paper's is 1000.
+        bins: Quantiles of a column of numbers.
+        iterations: Steps of mirror descent.
 
     Source:
         McKenna, Miklau and Sheldon (2021), Winning the NIST Contest, Algorithm 2; PANORAMIA, appendix C.3.

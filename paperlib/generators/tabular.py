@@ -83,7 +83,7 @@ class ChowLiuTree:
     other.
 
     Attributes:
-        bins: Quantiles of a column of numbers, 2 or more; frequent values get codes of their own.
+        bins: Quantiles of a column of numbers; frequent values get codes of their own.
         smoothing: Strength of the Dirichlet prior around a column's own frequencies, in rows, at least 0.
 
     Source:
@@ -170,11 +170,7 @@ class FittedTree:
 
 @dataclass(frozen=True)
 class IndependentColumns:
-    """Each column by itself, redrawn from its own values: a weak generator, to compare with.
-
-    >>> IndependentColumns().fit(pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})).sample(5, seed=0).shape
-    (5, 2)
-    """
+    """Each column by itself, redrawn from its own values: a weak generator, to compare with."""
 
     def fit(self, table: pd.DataFrame) -> "FittedColumns":
         """Keep the columns; refuses what `ChowLiuTree.fit` does."""

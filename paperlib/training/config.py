@@ -19,20 +19,16 @@ class TrainingConfig:
     Attributes:
         widths: Widths of the MLP, inputs first; empty where a module is given instead.
         activation: Between the layers of the MLP, "relu" or "tanh".
-        epochs: Passes over the data, 0 or more; an epoch is ceil(n / batch_size) steps.
-        batch_size: Records in a batch (expected number under DP-SGD), 1 or more.
+        epochs: Passes over the data; an epoch is ceil(n / batch_size) steps.
+        batch_size: Records in a batch (expected number under DP-SGD).
         optimizer: "sgd" or "adam" (betas 0.9 and 0.999).
         momentum: Of SGD, in [0, 1); 0 with Adam.
-        seed: Seed of the initial parameters, the batches and the noise, 0 or more.
         clip_norm: Largest Euclidean norm of a clipped gradient, above 0; None trains without DP.
         noise_multiplier: Noise in units of ``clip_norm``, 0 or more; needs ``clip_norm`` unless 0.
         microbatches: None, or ``batch_size`` and more, clips each example's gradient. With fewer, the batch
             is dealt into this many groups and each group's *average* gradient is clipped. One record then
             moves a clipped average by up to twice ``clip_norm``, so the accountant's epsilon is not a
             guarantee for a record (see ``record_level``).
-
-    Raises:
-        ValueError: A value is out of range.
 
     >>> TrainingConfig(widths=(108, 150, 1), epochs=5, batch_size=64, learning_rate=0.01).is_private
     False

@@ -43,9 +43,7 @@ def fit_dp(
 
     Raises:
         ValueError: Data that do not fit, a config without ``clip_norm`` or with microbatches, or a
-            module that mixes the records of a batch (batch norm).
-        CheckpointError: As in ``fit``.
-        TrainingDiverged: As in ``fit``.
+            module that mixes the records of a batch (batch norm); other errors as in ``fit``.
 
     >>> config = TrainingConfig(epochs=1, batch_size=1, learning_rate=0.1, clip_norm=1, noise_multiplier=1)
     >>> fitted = fit_dp((2, 4, 1), [[0.0, 1.0], [1.0, 0.0]], [0, 1], config=config, device="cpu")
