@@ -37,8 +37,6 @@ class PanoramiaResult(AuditResult):
         epsilon_tilde: ``max(0, c_plus_epsilon_lb - c_lb)``. Not a lower bound on epsilon.
         epsilon: Lower bound on epsilon, only where c is known; else None.
         ceiling: {c+epsilon}_lb of a perfect attack at this size and level.
-        members: Audit examples that are real.
-        nonmembers: Audit examples that are generated.
         beside: What a reader must see beside the number, such as what a null target gave; empty for nothing.
     """
 
@@ -104,16 +102,7 @@ class PanoramiaResult(AuditResult):
 def panoramia_ceiling(m: int, guesses: int, confidence: float = 0.95) -> float:
     """Bound of a test whose ``guesses`` positive guesses are all right, searching m recall levels.
 
-    Args:
-        m: Audit examples, at least 1.
-        guesses: Positive guesses, 0 to ``m``; a perfect attack makes one per member.
-        confidence: As in `audit_panoramia`.
-
-    Returns:
-        ``logit((beta / 2 / m) ** (1 / guesses))`` floored at 0, nats.
-
-    Raises:
-        ValueError: An argument is out of range.
+    ``logit((beta / 2 / m) ** (1 / guesses))`` floored at 0, nats; a perfect attack guesses every member.
 
     >>> round(panoramia_ceiling(10_000, 5_000), 6)
     5.958736
@@ -162,8 +151,7 @@ def audit_panoramia(
             "anytime" tests every guess count at once with a supermartingale. None: "anytime" with
             ``known_c``, else "union", the paper's.
         design: "randomized" or "played" if a fair coin chose member or generated point for each example;
-            "game" to draw such coins here, one for each place of a whole game.
-        seed: Seed of that draw, 0 or more.
+            "game" to draw such coins here by ``seed``, one for each place of a whole game.
 
     Raises:
         ValueError: Mismatched lengths, NaN or infinite scores, one class only, counts implausible

@@ -28,29 +28,19 @@ from paperlib.running.sources import fingerprint, notebook_code
 
 
 def run_into_book(job: Job) -> RunResult:
-    """Run a notebook, keep the finished run, and show its page, CSVs and result file in the book.
-
-    Raises:
-        NotebookError: The notebook failed; the book is unchanged.
-        OutputError: A file could not be written.
-    """
+    """Run a notebook, keep the finished run, and show it in the book; a NotebookError changes no book."""
     keep_run(job)
     return show_run(job)
 
 
 def keep_run(job: Job, folder: Path | None = None) -> Path:
-    """Run a notebook and keep the finished run, leaving the book alone.
+    """Run a notebook and keep its page, CSVs and result file, leaving the book alone: the folder.
 
     Args:
-        job: The run.
         folder: Where it is kept; None for the place where the book of its profile looks for it.
-
-    Returns:
-        The folder with the executed notebook, its CSVs and its result file.
 
     Raises:
         NotebookError: The notebook failed; a run kept before stays.
-        OutputError: A file could not be written.
     """
     kept = folder or kept_folder(job)
     with _profile_data(job), finished_run(job) as made:
@@ -92,11 +82,7 @@ def finished_result(folder: Path, mark: str) -> RunResult | None:
 
 
 def show_run(job: Job) -> RunResult:
-    """Copy a kept run into the book, unless the book shows it already; on made-up data it stays outside.
-
-    Raises:
-        OutputError: A file could not be written.
-    """
+    """Copy a kept run into the book, unless the book shows it already; on made-up data it stays outside."""
     project, kept = job.project, kept_folder(job)
     if project.made_up(job.profile):
         return read_result(kept / RESULT)
@@ -196,11 +182,7 @@ def judged_notebooks(project: Project) -> list[str]:
 
 
 def write_status(project: Project, profile: str) -> None:
-    """Write the counts of outcomes, the page of results and its CSV, unless the profile's data are made up.
-
-    Raises:
-        OutputError: A file could not be written.
-    """
+    """Write the outcomes, the page of results and its CSV, unless the profile's data are made up."""
     if project.made_up(profile):
         return
     shown = [result for result in book_results(project) if result.profile == profile]

@@ -99,9 +99,7 @@ def plan(
     """Plan a run: check the notebook, the profile and every parameter before it starts.
 
     Args:
-        project: Checkout that holds the notebook.
         name: Stem or path of the notebook.
-        profile: Name of the profile.
         given: Values by name that replace those of the profile, as Python values or as text.
         seed: Seed of a repetition that is kept beside the run of the book; None for that run itself.
         where: Folder from which relative paths are seen; None for the current one.

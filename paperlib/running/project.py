@@ -72,11 +72,7 @@ class Project:
         return sorted(path.stem for path in (self.notebooks / "profiles").glob("*.yaml"))
 
     def profile(self, name: str) -> Mapping[str, Mapping[str, Any]]:
-        """What a profile sets: notebook stem to parameters, over those of the profile it is based on.
-
-        Raises:
-            ValueError: An unknown profile, or a file that is not such a mapping.
-        """
+        """What a profile sets: notebook stem to parameters, over those of the profile it is based on."""
         content = self._profile_file(name)
         base = content.get(_BASE)
         below: Mapping[str, Mapping[str, Any]] = {} if base is None else self.profile(base)

@@ -82,13 +82,8 @@ def plan_units(
     """All combinations of parameter values, the last parameter changing fastest.
 
     Args:
-        project: The checkout.
         notebook: Stem or path of the notebook.
-        profile: Name of the profile.
         given: Parameter to a word that says its values, such as ``0..4`` or ``20,50,100``.
-
-    Raises:
-        ValueError: An unknown notebook, profile or parameter, or a value of the wrong type.
     """
     base = plan(project, notebook, profile=profile)
     values = swept_values(notebook_parameters(project.notebook(base.stem)), given, base.stem)
@@ -115,10 +110,8 @@ def run_notebook_units(
     """Run the units that are not finished, and yield all of them with their seconds as they finish.
 
     Args:
-        units: Result of `plan_units`.
         place: Where to run; None runs one after the other in this process.
         retries: New attempts elsewhere after a unit lost its worker, 0 or more.
-        progress: Show a bar with an estimate of the time left.
 
     Raises:
         SweepError: At the end, if units failed; earlier, if the scheduler was lost.

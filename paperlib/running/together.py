@@ -41,17 +41,12 @@ def run_all(
     Each run is a process of its own: a failing one stops no other, and no finished one is repeated.
 
     Args:
-        project: The checkout.
-        profile: Name of the profile to run.
         jobs: Number of notebooks run at one time, 1 or more.
         seed: Seed of a repetition, for the outcomes alone; None for the runs that the pages show.
         say: Function that receives each line of progress.
 
     Returns:
         Names of the notebooks that failed.
-
-    Raises:
-        ValueError: An unknown profile, a bad parameter in it, or fewer than one job.
     """
     check_at_least(1, jobs=jobs)
     stems = project.stems() if seed is None else judged_notebooks(project)

@@ -161,26 +161,17 @@ def test_transform_is_that_of_appendix_b():
 
 
 @pytest.mark.parametrize("method", ["parametric", "empirical"])
-def test_unit_order_and_roles_do_not_matter(method):
+def test_unit_order_and_roles_do_not_matter_and_identical_arrays_give_zero(method):
     train, population = gammas(800, 1)
     options = {"method": method, "delta": 1e-4}
     base = epsilon_star(train, population, **options)
     moved = epsilon_star(7 * train - 30, 7 * population - 30, **options)
     assert moved.epsilon == pytest.approx(base.epsilon, abs=1e-8)
     assert moved.threshold == pytest.approx(7 * base.threshold - 30, abs=1e-5)
-    assert epsilon_star(train[::-1], population[::-1], **options).epsilon == pytest.approx(
-        base.epsilon, abs=1e-8
-    )
-    assert epsilon_star(population, train, **options).epsilon == pytest.approx(base.epsilon, abs=1e-8)
-
-
-@pytest.mark.parametrize("method", ["parametric", "empirical"])
-def test_identical_arrays_give_zero(method):
-    losses = gammas(300, 0)[0]
-    result = epsilon_star(losses, losses, method=method, confidence=0.95)
-    assert result.epsilon == 0
-    assert result.interval[0] == 0
-    assert result.term == "1"
+    for same in ((train[::-1], population[::-1]), (population, train)):
+        assert epsilon_star(*same, **options).epsilon == pytest.approx(base.epsilon, abs=1e-8)
+    identical = epsilon_star(train, train, method=method, confidence=0.95)
+    assert (identical.epsilon, identical.interval[0], identical.term) == (0, 0, "1")
 
 
 def test_separated_losses_give_the_ceiling_and_a_warning():
@@ -328,25 +319,15 @@ def test_bca_refuses_what_it_cannot_do():
         epsilon_star(np.zeros(30), np.ones(30), method="empirical", confidence=0.9, interval_method="bca")
 
 
-def skewed(seed=0, size=4_000):
-    rng = np.random.default_rng(seed)
-    return rng.gamma(2, 5, size), rng.gamma(3, 5, size)
-
-
 def test_where_the_fit_is_rejected_the_counted_value_and_its_band_come_first():
-    losses = skewed()
+    losses = gammas(4_000, 1)
     found = epsilon_star(*losses, confidence=0.9, delta=1e-4)
     counted = epsilon_star(*losses, confidence=0.9, delta=1e-4, method="empirical")
     assert found.fit_rejected
     assert found.trusted.epsilon == counted.epsilon != found.epsilon
     assert found.trusted.interval == counted.interval
-    for text in (
-        str(found),
-        found._repr_html_(),
-        found.claim,
-        str(found.trusted),
-        found.trusted._repr_html_(),
-    ):
+    both = found, found.trusted
+    for text in (found.claim, *map(str, both), *(result._repr_html_() for result in both)):
         first, rejected = text.index(f"{counted.epsilon:.3f}"), text.index(f"{found.epsilon:.3f}")
         assert first < rejected
         assert "not trusted" in text[rejected : rejected + 60]
@@ -360,5 +341,5 @@ def test_where_the_fit_holds_nothing_stands_before_the_parametric_value():
     assert not found.fit_rejected
     assert found.trusted is found
     assert "not trusted" not in str(found)
-    counted = epsilon_star(*skewed(), method="empirical")
+    counted = epsilon_star(*gammas(4_000, 1), method="empirical")
     assert counted.trusted is counted

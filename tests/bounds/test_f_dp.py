@@ -59,18 +59,10 @@ def test_pure_family_is_close_to_the_binomial_bound():
     assert one_run_epsilon(900, 1000) - 0.1 < found <= one_run_epsilon(900, 1000) + 0.02
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"delta": 0.0}, "delta"),
-        ({"family": "cauchy"}, "family"),
-        ({"confidence": 2}, "confidence"),
-        ({"guess": "grid"}, "guess"),
-    ],
-)
-def test_bad_options_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        audit_f_dp(MembershipScores(np.arange(10.0), np.arange(10.0)), **options)
+def test_bad_options_are_refused():
+    for name, value in {"delta": 0.0, "family": "cauchy", "confidence": 2, "guess": "grid"}.items():
+        with pytest.raises(ValueError, match=name):
+            audit_f_dp(MembershipScores(np.arange(10.0), np.arange(10.0)), **{name: value})
     with pytest.raises(ValueError, match="correct"):
         f_dp_parameter([11], [10], total=10)
 
@@ -80,7 +72,7 @@ def test_ties_are_broken_at_random_and_for_nobody():
     rng = np.random.default_rng(1)
     coins = rng.integers(0, 2, 1_000)
     tied = MembershipScores.from_labels(np.round(rng.normal(coins, 1.0)), coins)
-    found = {audit_f_dp(tied, seed=seed).guesses for seed in range(5)}
+    found = {audit_f_dp(tied, seed=seed).guesses for seed in range(3)}
     assert found <= {1_000, 500, 250, 124, 62, 30, 14, 8}
     assert audit_f_dp(tied, seed=3).epsilon == audit_f_dp(tied, seed=3).epsilon
     constant = [MembershipScores.from_labels(np.zeros(200), rng.integers(0, 2, 200)) for _ in range(100)]

@@ -121,7 +121,7 @@ def test_the_warning_stands_between_no_doubt_and_refusal():
     """Down from equal counts: nothing, then a warning, then a refusal; never a gap."""
     scores = np.random.default_rng(0).normal(size=1_000)
     states = []
-    for members in range(501, 600, 2):
+    for members in range(501, 600, 4):
         flags = np.arange(1_000) < members
         try:
             state = len(audit_one_run(MembershipScores.from_labels(scores, flags)).warnings)
@@ -130,7 +130,7 @@ def test_the_warning_stands_between_no_doubt_and_refusal():
         states.append(state)
     assert states == sorted(states)
     assert set(states) == {0, 1, 2}
-    assert binom.sf(500 + 2 * states.index(2), 1_000, 0.5) * 2 < IMPLAUSIBLE
+    assert binom.sf(500 + 4 * states.index(2), 1_000, 0.5) * 2 < IMPLAUSIBLE
 
 
 def test_every_audit_of_scores_warns():

@@ -61,7 +61,7 @@ def exact_tails(chances: np.ndarray) -> list[Fraction]:
     return list(itertools.accumulate(reversed(mass)))[::-1]
 
 
-@pytest.mark.parametrize("sets", [63, 64, 65, 150])
+@pytest.mark.parametrize("sets", [63, 64, 65, 129])
 def test_far_tail_is_never_understated(sets):
     chances = np.random.default_rng(sets).uniform(0.001, 0.3, sets)
     truth = exact_tails(chances)

@@ -105,11 +105,13 @@ def test_published_p_value_is_monotone_where_it_is_inverted():
         assert (np.diff(low.astype(int)) <= 0).all()
 
 
-def test_inversion_is_the_refuted_end_of_the_dense_grid():
+def test_inversion_is_the_refuted_end_and_certain_guesses_are_no_evidence():
     for v, r, m_delta in [(90, 100, 0.1), (900, 1000, 0.01), (14, 15, 5e-4), (600, 1000, 0.5)]:
         bound = float(refuted_log_odds(v, r, 0.05, m_delta))
         assert published_p_value(v, r, bound, m_delta) <= 0.05
         assert published_p_value(v, r, bound + 1e-6, m_delta) > 0.05
+    assert published_p_value(80, 80, np.inf, 0.05) == 1.0
+    assert sharp_p_value(79, 80, np.inf, 0.1) == 1.0
 
 
 @pytest.mark.parametrize("level", [0.01, 0.7])
@@ -122,11 +124,6 @@ def test_best_count_is_the_maximum_of_all_inversions(level):
         best, at = best_count(k, r, level, m_delta)
         assert best == pytest.approx(every.max(), abs=1e-9)
         assert best == 0 or every[at] == pytest.approx(best, abs=1e-9)
-
-
-def test_certain_guesses_are_no_evidence():
-    assert published_p_value(80, 80, np.inf, 0.05) == 1.0
-    assert sharp_p_value(79, 80, np.inf, 0.1) == 1.0
 
 
 def worst_member_guesses(m, epsilon, delta, reject, counts):

@@ -95,18 +95,15 @@ def test_help_is_given_with_an_example(command, name):
     assert f"paperlib {name}" in shown
 
 
-def test_every_audit_ends_with_the_options_of_all_audits(command):
+def test_the_version_is_printed_and_every_audit_ends_with_the_options_of_all(command):
     """In one order, whatever a command has of its own."""
+    assert command("--version") == (0, f"paperlib {paperlib.__version__}\n", "")
     options = ("--claimed-epsilon", "--fail-above", "--junit", "--about", "--output", "--json", "--help")
     for name in ("audit", "audit-data", "audit-lm"):
         shown = command(name, "--help")[1].partition("Options")[2]
         at = [shown.find(f" {option} ") for option in options]
         assert -1 not in at
         assert at == sorted(at)
-
-
-def test_the_version_is_that_of_the_package(command):
-    assert command("--version") == (0, f"paperlib {paperlib.__version__}\n", "")
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,6 @@ def outcome(said=("ε ≥ 2.000", "The training leaks."), name="own", epsilon=2.
     return Wishes(**wishes).judge(name, said, epsilon=epsilon, ceiling=ceiling)
 
 
-def test_without_a_limit_there_is_no_gate(capsys):
-    assert outcome() == 0
-    assert outcome(epsilon=None) == 0
-    assert capsys.readouterr() == ("", "")
-
-
 @pytest.mark.parametrize(
     ("changed", "code", "said"),
     [
@@ -34,7 +28,11 @@ def test_without_a_limit_there_is_no_gate(capsys):
         ({"fail_above": 3.0, "ceiling": 3.5}, 0, "gate passed"),
     ],
 )
-def test_a_gate_passes_only_what_could_have_failed(capsys, changed, code, said):
+def test_a_gate_passes_only_what_could_have_failed_and_without_a_limit_there_is_none(
+    capsys, changed, code, said
+):
+    assert outcome() == outcome(epsilon=None) == 0
+    assert capsys.readouterr() == ("", "")
     assert outcome(**changed) == code
     printed = capsys.readouterr()
     assert (printed.out, printed.err.count("\n")) == ("", 1)
@@ -105,11 +103,3 @@ def test_a_report_of_other_data_stays_and_one_of_the_same_data_is_replaced(tmp_p
     for text in ("", "<script id='audit-result'>{</script>", "<script id='audit-result'>[1]</script>"):
         Path("own-audit.html").write_text(text)  # which does not say its data
         assert path_of(first) == "own-audit-3.html"
-
-
-def test_a_given_path_is_taken_and_json_alone_writes_no_report(tmp_path):
-    given = tmp_path / "report.html"
-    given.write_text("old")
-    assert report_path(given, "own", as_json=False) == given
-    assert report_path(given, "own", as_json=True) == given
-    assert report_path(None, "own", as_json=True) is None

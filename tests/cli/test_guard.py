@@ -77,12 +77,7 @@ def test_a_misspelled_command_or_option_is_one_line_with_a_suggestion(command, w
     code, out, err = command(*words)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err
-
-
-def test_without_a_command_the_help_is_shown(command):
-    code, _, err = command()
-    assert code == 2
-    assert err.startswith("Usage: paperlib [OPTIONS] COMMAND")
+    assert command()[2].startswith("Usage: paperlib [OPTIONS] COMMAND"), "the help without a command"
 
 
 @pytest.mark.parametrize(("module", "words"), [("typer", ["--help"]), ("matplotlib", ["audit", "own.csv"])])

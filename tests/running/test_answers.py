@@ -33,23 +33,17 @@ result = audit_one_run(scores, design="game")
 record_answer(result, about="a toy", warnings=["mind this"], report="page.html")"""
 
 
-def result():
+def test_an_answer_is_returned_and_in_a_run_a_line_holds_it(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     scores = MembershipScores(rng.normal(2, 1, 200), rng.normal(0, 1, 200))
-    return audit_one_run(scores, design="game")
-
-
-def test_outside_a_run_an_answer_is_only_returned(monkeypatch):
+    result = audit_one_run(scores, design="game")
     monkeypatch.delenv(RESULTS_VARIABLE, raising=False)
-    answer = record_answer(result(), about="a toy", warnings=["mind this"])
-    assert answer.epsilon == result().epsilon > 0
+    answer = record_answer(result, about="a toy", warnings=["mind this"])
+    assert answer.epsilon == result.epsilon > 0
     assert answer.report == ""
     assert "Report" not in str(answer)
-
-
-def test_in_a_run_a_line_holds_number_condition_claim_and_warnings(tmp_path, monkeypatch):
     monkeypatch.setenv(RESULTS_VARIABLE, str(tmp_path))
-    answer = record_answer(result(), about="a toy", warnings=["mind this", "mind this"], report="page.html")
+    answer = record_answer(result, about="a toy", warnings=["mind this", "mind this"], report="page.html")
     kept = json.loads((tmp_path / RECORDS_FILE).read_text())["answer"]
     assert kept["epsilon"] == answer.epsilon
     assert kept["warnings"][0] == "mind this"

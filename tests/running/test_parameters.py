@@ -184,16 +184,19 @@ def test_words_that_are_no_assignments_are_refused():
 
 @pytest.fixture
 def project(tmp_path):
-    folder = tmp_path / "notebooks" / "profiles"
+    folder = tmp_path / "a" / "notebooks" / "profiles"
     folder.mkdir(parents=True)
     (folder / "paper.yaml").write_text("one:\n  m: 9\n  options: {a: 1, b: 2}\ntwo:\n")
     (folder / "small.yaml").write_text("base: paper\ndata: made up\none:\n  options: {b: 3}\n")
-    return find_project(tmp_path)
+    return find_project(folder.parent)
 
 
 def test_a_profile_lists_only_what_differs_from_its_base(project):
     assert project.profile("small") == {"one": {"m": 9, "options": {"a": 1, "b": 3}}, "two": {}}
     assert [project.made_up(name) for name in project.profiles()] == [False, True]
+    assert project.notebooks.is_relative_to(project.root), "it was found from below"
+    with pytest.raises(ValueError, match="inside a checkout"):
+        find_project(project.root.parent)
 
 
 @pytest.mark.parametrize(
@@ -213,13 +216,6 @@ def test_unknown_and_broken_profiles_are_refused(project, text, words):
     (project.notebooks / "profiles" / "small.yaml").write_text(text)
     with pytest.raises(ValueError, match=words):
         project.profile("small")
-
-
-def test_a_project_is_found_from_below_and_missed_outside(tmp_path):
-    (tmp_path / "a" / "notebooks" / "profiles").mkdir(parents=True)
-    assert find_project(tmp_path / "a" / "notebooks").root == tmp_path / "a"
-    with pytest.raises(ValueError, match="inside a checkout"):
-        find_project(tmp_path)
 
 
 SWEPT = parse_parameters(

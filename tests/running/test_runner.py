@@ -5,8 +5,6 @@ import os
 import shlex
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 
@@ -29,7 +27,7 @@ from paperlib.running import (
 from paperlib.running.execute import rerun_command
 from paperlib.running.parameters import check_parameters, parse_assignments, parse_parameters
 from paperlib.running.sources import PACKAGE, notebook_sources, parameter_files
-from tests.running.toys import GOOD, make_project, write_notebook
+from tests.running.toys import GOOD, make_project, paperlib_process, write_notebook
 
 STATUS = {"book/_generated/" + name for name in ("data/status.csv", "status.md", "guide.md", "results.md")}
 
@@ -69,7 +67,7 @@ def test_a_failing_notebook_stops_no_other_and_leaves_only_its_log(ran):
     assert "warnings.warn('careful')" in (project.runs / "failed" / "bad.log").read_text()
 
 
-def test_the_result_file_holds_records_data_parameters_and_provenance(ran):
+def test_the_result_file_and_the_page_hold_records_parameters_and_provenance_and_no_path(ran):
     project = ran[0]
     result = read_result(project.results / "good.json")
     assert (result.notebook, result.profile) == ("good", "smoke")
@@ -83,18 +81,15 @@ def test_the_result_file_holds_records_data_parameters_and_provenance(ran):
     assert "[● agrees]{.chip .agrees}" in section
     assert "Closest: asymmetric 1, claimed at least 1." in section
     assert "Scale: substitute (toy). Seed 0 run here." in section
-
-
-def test_the_page_has_its_box_and_no_path_of_this_machine(ran):
-    project = ran[0]
     text = (project.pages / "good.ipynb").read_text()
     assert str(project.root) not in text
     cells = json.loads(text)["cells"]
-    assert "How these numbers were computed" in "".join(cells[-1]["source"])
-    assert "make run NB=good PROFILE=smoke" in "".join(cells[-1]["source"])
+    box = "".join(cells[-1]["source"])
+    assert "How these numbers were computed" in box
+    assert "make run NB=good PROFILE=smoke" in box
     (given,) = (cell for cell in cells if "parameters" in cell["metadata"].get("tags", []))
     assert "remove-input" in given["metadata"]["tags"]
-    assert "".join(given["source"]) in "".join(cells[-1]["source"])
+    assert "".join(given["source"]) in box
     assert [cell["execution_count"] for cell in cells if cell["cell_type"] == "code"] == [1, 2]
     assert not any("papermill" in str(cell["metadata"]) for cell in cells)
 
@@ -133,7 +128,7 @@ def test_each_profile_keeps_its_runs_and_the_book_shows_one_of_them(ran, tmp_pat
 
 
 def test_runs_with_other_seeds_join_the_outcomes_and_leave_the_pages(tmp_path):
-    project = make_project(tmp_path, output_set_shapes=GOOD, good=GOOD)
+    project = make_project(tmp_path, output_set_shapes="m", good="m")
     run_into_book(plan(project, "output_set_shapes", profile="smoke", where=tmp_path))
     pages = {path: path.read_bytes() for path in project.pages.glob("*")}
     said = []
@@ -146,19 +141,19 @@ def test_runs_with_other_seeds_join_the_outcomes_and_leave_the_pages(tmp_path):
     assert repeated_results(project, "default") == []
     run_all(project, profile="smoke", seed=5, say=said.append)
     assert said[-1] == "Profile smoke, seed 5: 1 notebooks, 0 to run"
-    write_notebook(project, "output_set_shapes", GOOD + "\nchanged = 1")
+    write_notebook(project, "output_set_shapes", "m + 1")
     assert repeated_results(project, "smoke") == []  # of older code: no longer counted
     project.notebook("output_set_shapes").unlink()
     assert repeated_results(project, "smoke") == []  # of a notebook that is gone
 
 
-@pytest.mark.parametrize("name", ["notebooks/good.ipynb", "_generated/data/good/sizes.csv"])
-def test_a_page_that_was_removed_is_shown_again_without_a_run(ran, name):
+def test_a_page_that_was_removed_is_shown_again_without_a_run(ran):
     project = ran[0]
-    before = (project.root / "book" / name).read_bytes()
-    (project.root / "book" / name).unlink()
-    show_run(plan(project, "good", profile="smoke"))
-    assert (project.root / "book" / name).read_bytes() == before
+    for path in (project.pages / "good.ipynb", project.generated / "data" / "good" / "sizes.csv"):
+        before = path.read_bytes()
+        path.unlink()
+        show_run(plan(project, "good", profile="smoke"))
+        assert path.read_bytes() == before
 
 
 def test_the_fingerprint_covers_source_lock_and_named_files_functions_and_folders(tmp_path):
@@ -180,9 +175,13 @@ def test_the_fingerprint_covers_source_lock_and_named_files_functions_and_folder
         marks.append(mark("mine.py:losses"))
     for name in "ab":
         (tmp_path / name / "texts").mkdir(parents=True)
+        (tmp_path / name / "rows.csv").write_text(name)
         marks.append(mark("texts", tmp_path / name))
     marks.append(mark("x" * 400))  # no file can be called so
     assert len(set(marks)) == len(marks) == 9
+    checksums = parameter_files({"one": "a/rows.csv", "two": "b/rows.csv"}, tmp_path)
+    assert set(checksums) == {"a/rows.csv", "b/rows.csv"}
+    assert len(set(checksums.values())) == 2
 
 
 def test_sources_are_those_a_notebook_can_reach(tmp_path):
@@ -203,8 +202,10 @@ def test_sources_are_those_a_notebook_can_reach(tmp_path):
 def test_a_run_aside_leaves_the_book_alone(tmp_path):
     project = make_project(tmp_path, good=GOOD)
     job = plan(project, "good", given={"m": "4"})
-    assert rerun_command(job) == 'make run NB=good P="m=4" PROFILE=default'
     folder = run_aside(job)
+    path = project.notebook("good")  # edited while it runs
+    path.write_text(path.read_text().replace("# how many", "# how many\\nk = 5  # new"))
+    assert rerun_command(job) == 'make run NB=good P="m=4" PROFILE=default'
     assert {path.name for path in folder.iterdir()} == {"notebook.ipynb", "result.json", "sizes.csv"}
     assert not (tmp_path / "book").exists()
     assert [path.name for path in project.runs.iterdir()] == ["good"]
@@ -227,13 +228,6 @@ def test_a_printed_command_gives_back_values_that_hold_spaces_and_quotes(tmp_pat
     numbers = {**job.preset, "any": [1, 2]}
     expected = 'make run NB=good P="any=[1,2]" PROFILE=default'
     assert rerun_command(replace(job, parameters=numbers)) == expected
-
-
-def test_a_notebook_edited_while_it_runs_loses_no_run(tmp_path):
-    project = make_project(tmp_path, good="m")
-    job, path = plan(project, "good", given={"m": "4"}), project.notebook("good")
-    path.write_text(path.read_text().replace("# how many", "# how many\\nk = 5  # new"))
-    assert rerun_command(job) == 'make run NB=good P="m=4" PROFILE=default'
 
 
 def failed(project, **given):
@@ -301,15 +295,6 @@ def test_a_file_of_the_checkout_that_a_profile_names_is_found_from_elsewhere(tmp
     assert "book/kept.csv" not in rerun_command(plan(project, "toy"))
 
 
-def test_two_files_of_one_name_both_keep_their_checksums(tmp_path):
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "rows.csv").write_text(name)
-    found = parameter_files({"one": "a/rows.csv", "two": "b/rows.csv"}, tmp_path)
-    assert set(found) == {"a/rows.csv", "b/rows.csv"}
-    assert len(set(found.values())) == 2
-
-
 def test_a_failed_run_keeps_the_page_that_was_there(tmp_path):
     project = make_project(tmp_path, good="import os\nos._exit(3)")
     page = project.pages / "good.ipynb"
@@ -326,15 +311,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path):
     project = make_project(
         tmp_path, slow=f"open({str(tmp_path / 'started')!r}, 'w').close()\nimport time\ntime.sleep(60)"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-m", "paperlib", "run", "--all", "--profile", "smoke"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # background shells ignore it
-    )
+    process = paperlib_process(tmp_path, "run", "--all", "--profile", "smoke")
     until = time.monotonic() + 60
     while not (tmp_path / "started").exists() and time.monotonic() < until:
         time.sleep(0.05)

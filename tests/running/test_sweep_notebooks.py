@@ -27,7 +27,7 @@ from paperlib.running import (
     write_table,
 )
 from paperlib.running.sweep import run_batch
-from tests.running.toys import GOOD, make_project, write_notebook
+from tests.running.toys import GOOD, make_project, paperlib_process, write_notebook
 
 TRACED = """import os, time, uuid
 from pathlib import Path
@@ -94,7 +94,7 @@ def test_relative_paths_are_seen_from_where_the_sweep_was_planned(tmp_path, monk
 @pytest.mark.slow
 def test_a_worker_killed_in_mid_unit_costs_that_unit_one_more_run(tmp_path):
     project, trace = traced(tmp_path, 0.6)
-    units, killed = units_of(project, seed="0..3"), []
+    units, killed = units_of(project, seed="0..2"), []
 
     def kill_one():
         """The process above the third kernel that started: a worker, in the middle of that unit."""
@@ -110,18 +110,17 @@ def test_a_worker_killed_in_mid_unit_costs_that_unit_one_more_run(tmp_path):
     thread.start()
     assert done(units, Place(workers=2)).keys() == set(units)
     thread.join()
-    assert done(units, None).keys() == set(units)
-    assert executions(trace, "started") == Counter(range(4)) + Counter(killed)
+    assert executions(trace, "started") == Counter(range(3)) + Counter(killed)
     for unit in units:
         assert read_result(unit.folder / "result.json").parameters == unit.parameters
 
 
 def test_a_failing_unit_is_named_with_cell_and_message_and_stops_no_other(tmp_path):
     project, trace = traced(tmp_path, 0.0)
-    units = units_of(project, seed="13,14", m="3,4")
-    with pytest.raises(SweepError, match="2 of 4 configurations failed") as caught:
+    units = units_of(project, seed="13,14", m="3,4")[:3]
+    with pytest.raises(SweepError, match="2 of 3 configurations failed") as caught:
         done(units)
-    assert executions(trace, "finished") == Counter({14: 2})
+    assert executions(trace, "finished") == Counter([14])
     assert {unit.parameters["seed"] for unit, _ in caught.value.failures} == {13}
     for _, error in caught.value.failures:
         first, *_, last = str(error).splitlines()
@@ -131,7 +130,7 @@ def test_a_failing_unit_is_named_with_cell_and_message_and_stops_no_other(tmp_pa
 
 
 def test_units_that_the_book_asks_for_are_shared_with_it(tmp_path):
-    project = make_project(tmp_path, **{JUDGED: GOOD})
+    project = make_project(tmp_path, **{JUDGED: "m"})
     keep_run(plan(project, JUDGED, profile="smoke", seed=2))
     before = read_result(project.kept / "smoke-seed-2" / JUDGED / "result.json")
     units = units_of(project, JUDGED, seed="0,2", m="3,4")
@@ -188,9 +187,7 @@ def test_two_sweeps_at_one_time_run_a_shared_unit_once(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
-def test_a_worker_with_several_threads_of_a_scheduler_already_there_runs_one_unit_at_a_time(
-    tmp_path,
-):
+def test_a_worker_with_several_threads_runs_one_unit_at_a_time(tmp_path):
     distributed = pytest.importorskip("distributed")
     project, trace = traced(tmp_path, 0.3)
     units = units_of(project, seed="0,1")
@@ -204,21 +201,14 @@ def test_a_worker_with_several_threads_of_a_scheduler_already_there_runs_one_uni
 
 
 @pytest.mark.slow
-def test_the_command_names_failures_with_exit_code_1_and_goes_on_after_an_interrupt(tmp_path):
+def test_the_command_names_failures_with_exit_code_1_and_goes_on_after_an_interrupt(tmp_path, monkeypatch):
     project, trace = traced(tmp_path, 0.4)
 
+    monkeypatch.setenv("PAPERLIB_PROGRESS", "0")
+
     def start():
-        words = ["toy", "--profile", "smoke", "-p", "seed=11..14", "--workers", "2"]
-        return subprocess.Popen(
-            [sys.executable, "-m", "paperlib", "sweep", *words],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # background shells ignore it
-            env={**os.environ, "PAPERLIB_PROGRESS": "0"},
-        )
+        words = ["toy", "--profile", "smoke", "-p", "seed=12..14", "--workers", "2"]
+        return paperlib_process(tmp_path, "sweep", *words)
 
     process, until = start(), time.monotonic() + 90
     while not executions(trace, "finished") and time.monotonic() < until:
@@ -226,21 +216,21 @@ def test_the_command_names_failures_with_exit_code_1_and_goes_on_after_an_interr
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it too
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert "of 4 runs are finished and kept; the same command goes on" in errors
+    assert "of 3 runs are finished and kept; the same command goes on" in errors
     before = executions(trace, "finished")
     kept = len(list((project.runs / "sweep" / "toy").glob("*/result.json")))
     process = start()
     out, errors = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert "1 of 4 runs failed" in errors
+    assert "1 of 3 runs failed" in errors
     assert "seed=13: toy: 13 is a bad number (No result was kept" in errors
-    assert f"4 runs, {kept} of them finished" in out
+    assert f"3 runs, {kept} of them finished" in out
     after = executions(trace, "finished")
-    assert set(after) == {11, 12, 14}
-    assert (after - before).total() == 3 - kept
-    rows = pd.read_csv(project.runs / "sweep" / "toy" / "smoke,seed=11..14.csv")
-    assert list(rows["state"]) == ["finished", "finished", "failed", "finished"]
-    assert "13 is a bad number" in rows["error"][2]
+    assert set(after) == {12, 14}
+    assert (after - before).total() == 2 - kept
+    rows = pd.read_csv(project.runs / "sweep" / "toy" / "smoke,seed=12..14.csv")
+    assert list(rows["state"]) == ["finished", "failed", "finished"]
+    assert "13 is a bad number" in rows["error"][1]
 
 
 def dry_run(project, *given, **options):

@@ -1,5 +1,8 @@
 """Small notebooks in a checkout of their own."""
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -23,6 +26,19 @@ def make_project(root: Path, **bodies: str) -> Project:
     for stem, body in bodies.items():
         write_notebook(project, stem, body)
     return project
+
+
+def paperlib_process(folder: Path, *words: str) -> "subprocess.Popen[str]":
+    """The command in a folder and a session of its own, which an interrupt reaches."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "paperlib", *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # background shells ignore it
+    )
 
 
 def write_notebook(project: Project, stem: str, body: str) -> None:

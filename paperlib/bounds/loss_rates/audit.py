@@ -37,17 +37,12 @@ class EpsilonStarResult(AuditResult):
 
     Attributes:
         epsilon: The estimate, nats, at least 0.
-        interval: Confidence interval around it, or None.
-        threshold: Loss at which the supremum is attained: "member" is a loss at or below it.
-        false_positive_rate: Share of the population at or below the threshold, as the method sees it.
-        false_negative_rate: Share of the training set above it, as the method sees it.
+        threshold: Loss at which the supremum is attained: "member" is a loss at or below it. Both rates are
+            those at this loss, as the method sees them.
         term: Which ratio of Definition 2 attains the supremum.
         rate_range: Rates the supremum runs over.
         ceiling: Largest value that range and delta allow, nats.
-        n_train: Number of training losses.
-        n_population: Number of population losses.
-        fit_train: Normal fitted to the transformed training losses (parametric only).
-        fit_population: The same for the population.
+        fit_train: Normal fitted to the transformed losses, as `fit_population` (parametric only).
         fit_rejected: Whether a Kolmogorov-Smirnov test rejects either fit at 1 % (parametric only).
         empirical: Where a fit is rejected, the empirical version at the same settings, which text and HTML
             then show first. Else None.
@@ -103,16 +98,8 @@ def epsilon_star_normals(
 
     Args:
         mean_train: Mean of the training scores.
-        std_train: Their standard deviation, above 0, same unit.
-        mean_population: Mean of the population scores.
-        std_population: Their standard deviation, above 0.
+        std_train: Their standard deviation, above 0; likewise those of the population.
         delta: Delta of Definition 2, in [0, 0.5).
-
-    Returns:
-        Nats, at least 0.
-
-    Raises:
-        ValueError: A value out of range or not finite.
 
     Source:
         Negoescu et al. (2024), Definition 2 and Section 3.1.
@@ -154,8 +141,8 @@ def epsilon_star(
         "delta" and "bca" miss more often than they say, "bca" always when the distributions are equal.
 
     Args:
-        train_losses: Losses of training records, shape (n_train,); lower means member.
-        population_losses: Losses of other records from the same population, shape (n_population,).
+        train_losses: Losses of training records, at least two; lower means member.
+        population_losses: Losses of other records from the same population, at least two.
         delta: Delta of Definition 1, in [0, 1), below 0.5 if parametric; default 1 / (n_train log n_train).
         method: "parametric" fits one normal to each transformed set; "empirical" uses the empirical
             distributions, rates in (0.001, 0.999).
@@ -163,12 +150,10 @@ def epsilon_star(
         transform: Parametric only. "paper": min-max over both sets, plus 1, exp(-x), logit. "none":
             normals are fitted to the losses as they are, for losses that already are logit margins.
         interval_method: By default "region" for the parametric and "band" for the empirical version;
-            also "delta" (parametric) and "bca" (both, at most 5,000 losses in all).
-        seed: Seed of the "bca" resampling.
+            also "delta" (parametric) and "bca" (both, at most 5,000 losses in all, resampled by ``seed``).
 
     Raises:
-        ValueError: Fewer than two losses in a set, NaN or infinite losses, constant losses in the
-            parametric version, or an option outside what is allowed.
+        ValueError: Constant losses in the parametric version, or an option outside what is allowed.
 
     Source:
         Negoescu et al. (2024), Definition 2, Section 3.1, Appendix B.

@@ -45,9 +45,6 @@ def epsilon_star_from_rates(
         Nats, at least 0; infinite where a rate of 0 meets a numerator above
         delta. Their maximum is the paper's Epsilon* over these thresholds.
 
-    Raises:
-        ValueError: A value out of range.
-
     Source:
         Negoescu et al. (2024), Definition 2, Equation 7.
 

@@ -27,10 +27,8 @@ class BayesianResult(ManyRunsResult):
     """Posterior of epsilon, nats.
 
     Attributes:
-        epsilon: Posterior quantile ``1 - confidence``: epsilon is above it with posterior
-            probability ``confidence``.
+        epsilon: It is above this with posterior probability ``confidence``.
         interval: Equal-tailed interval of posterior probability ``confidence``.
-        median: Posterior median.
     """
 
     epsilon: float

@@ -25,9 +25,6 @@ _INDEPENDENT_RUNS = (
 class ErrorCounts:
     """How often one fixed test erred: members called non-members, and non-members called members.
 
-    Raises:
-        ValueError: Not whole numbers, more errors than runs, or no run of a kind.
-
     >>> ErrorCounts(5, 100, 20, 100).false_negative_rate
     0.2
     """
@@ -93,12 +90,7 @@ def upper_rates(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ManyRunsResult(AuditResult):
-    """A number from the errors of one test over many training runs, at the delta and confidence of the call.
-
-    Attributes:
-        counts: Errors of the test.
-        threshold: Threshold in the scores' own unit; None for counts.
-    """
+    """A number from the errors of one test, whose threshold is None for counts, over many training runs."""
 
     counts: ErrorCounts
     threshold: float | None
@@ -152,13 +144,7 @@ def could_refute(counts: ErrorCounts, ceiling: float) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClopperPearsonResult(ManyRunsResult):
-    """Lower bound from confidence intervals on both error rates.
-
-    Attributes:
-        epsilon: Lower bound, nats.
-        false_positive_upper: Upper end for the false-positive rate.
-        false_negative_upper: Upper end for the false-negative rate; both ends hold together.
-    """
+    """Lower bound, nats, from upper ends of intervals on both error rates, which hold together."""
 
     epsilon: float
     false_positive_upper: float
@@ -224,7 +210,6 @@ def audit_clopper_pearson(
         observed: One score per training run, or the error counts of a fixed test.
         threshold: Threshold fixed in advance, in the scores' unit; None selects it on a random half.
         delta: Delta of (epsilon, delta)-DP, in [0, 1).
-        confidence: Confidence level of the bound, in (0, 1).
         seed: Seed of the split.
 
     Raises:

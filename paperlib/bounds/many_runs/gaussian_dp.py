@@ -21,12 +21,7 @@ from paperlib.core import FloatArray, MembershipScores, check_confidence, check_
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GaussianDpResult(ManyRunsResult):
-    """Lower bound on mu of mu-Gaussian DP and its epsilon; fields not listed as in `ClopperPearsonResult`.
-
-    Attributes:
-        epsilon: Epsilon of mu-GDP at ``delta``, nats.
-        mu: Lower bound on mu, at least 0.
-    """
+    """Lower bound on mu of mu-Gaussian DP and its epsilon; other fields as in `ClopperPearsonResult`."""
 
     epsilon: float
     mu: float
@@ -57,10 +52,6 @@ def gaussian_dp_mu(
 
 def gaussian_dp_epsilon(mu: ArrayLike, delta: ArrayLike) -> Any:
     """Epsilon of mu-Gaussian DP at delta, nats, rounded down by less than 1e-9; broadcasts.
-
-    Args:
-        mu: Parameter of Gaussian DP, at least 0, finite.
-        delta: Delta of (epsilon, delta)-DP, in (0, 1).
 
     Source:
         Dong, Roth and Su (2019), Corollary 2.13.

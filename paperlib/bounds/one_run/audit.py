@@ -40,13 +40,9 @@ def one_run_p_value(
         guesses: Guesses made, abstentions excluded.
         epsilon: Nats, at least 0.
         total: Audit examples, abstentions included; needed if ``delta > 0``.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
         delta_term: "published" (Steinke et al., Theorem 5.2) or "sharp" (ours: the worst case over
             all mechanisms, for guess counts fixed in advance; never weaker below one half).
         sides: 1 if every guess is "member", or every guess "non-member": half of delta is then enough.
-
-    Raises:
-        ValueError: A value is out of range, or ``total`` is missing.
 
     Source:
         Steinke, Nasr and Jagielski (2023), Theorem 5.2 and Appendix D.
@@ -124,17 +120,13 @@ class OneRunResult(AuditResult):
     """Lower bound on epsilon from one training run, at the delta and confidence of the call.
 
     Attributes:
-        epsilon: The bound, nats.
-        correct: Right guesses where the bound is reached.
-        guesses: Guesses made there.
+        epsilon: The bound, nats; ``correct`` of ``guesses`` are right where it is reached.
         total: Audit examples, abstentions included.
         ceiling: Largest epsilon that this audit could have shown, with every guess right, nats.
         high: "Member" was guessed at or above this score (oriented: higher means member), but not for
             examples that were only looked at.
         low: "Non-member" was guessed at or below this score, with the same exception.
-        search: Description of the threshold search and of its correction.
         tests: Number of guess counts the error was divided by (1 for anytime and split).
-        auc: Area under the ROC curve of the audited scores.
         true_positive_rate: Share of the members guessed to be members.
         false_positive_rate: Share of the non-members guessed to be members.
     """

@@ -32,8 +32,6 @@ class FdpResult(AuditResult):
     Attributes:
         epsilon: The bound as epsilon at ``delta``, nats.
         parameter: The bound on the family's own parameter (mu for "gaussian", else epsilon).
-        family: Family of trade-off curves.
-        delta: Delta at which ``epsilon`` is read off.
     """
 
     epsilon: float
@@ -119,15 +117,11 @@ def f_dp_parameter(
         correct: Right guesses, 0 to ``guesses``, shape (n,).
         guesses: Guesses made, shape (n,).
         total: Audit examples, abstentions included.
-        confidence: Confidence level of the bound, in (0, 1).
         family: "gaussian" (mu), "laplace" (epsilon) or "approximate" (epsilon at ``delta``).
         delta: Delta of "approximate", in [0, 1).
 
     Returns:
         Parameters, at least 0, rounded down by less than 1e-7.
-
-    Raises:
-        ValueError: A value is out of range.
 
     Source:
         Mahloujifar, Melis and Chaudhuri (2024), arXiv:2410.22235.

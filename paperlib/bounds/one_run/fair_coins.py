@@ -103,10 +103,6 @@ def score_assumptions(design: str, *, examples: str = "audit") -> tuple[str, str
 def play_game(scores: MembershipScores, *, seed: int = 0) -> MembershipScores:
     """Show members and non-members by fair coins: a whole game, as the module describes.
 
-    Args:
-        scores: n_member and n_nonmember scores.
-        seed: Seed of the coins and of who is shown, 0 or more.
-
     Returns:
         Scores whose membership is independent fair coins; of 5,000 of each side, 9,500.
 
@@ -145,14 +141,7 @@ def draw_game(name: str, members: int, nonmembers: int, *, seed: int) -> tuple[I
 
 @dataclass(frozen=True)
 class GameSpread:
-    """Bounds of games that differ in their seed alone, nats.
-
-    Attributes:
-        lowest: Smallest bound.
-        mean: Mean bound.
-        highest: Largest bound; to report it is a search that no confidence covers.
-        games: Number of games.
-    """
+    """Bounds of games that differ in their seed alone, nats."""
 
     lowest: float
     mean: float
@@ -174,7 +163,6 @@ def game_spread(audit: Callable[..., AuditResult], *, games: int = 10, seed: int
         audit: Audit that takes ``design`` and ``seed``, its scores given already:
             ``partial(audit_one_run, scores, delta=1e-5)``.
         games: Number of games, 1 or more; their seeds are seed + 1, seed + 2, ... .
-        seed: Seed of the game that is reported, 0 or more.
 
     Raises:
         ValueError: No games, or an audit that has no epsilon.

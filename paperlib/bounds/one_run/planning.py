@@ -32,11 +32,8 @@ class AuditPlan(AuditResult):
         total: Audit examples m, each included by a fair coin.
         target: Epsilon for which m was sought (nan where m was given).
         perfect: Epsilon that an attack with no wrong guess would show: the ceiling.
-        expected: Mean epsilon that the given attack would show over simulated audits (nan
-            without an attack).
-        low: Tenth percentile over the simulated audits.
-        high: Ninetieth percentile.
-        simulations: Number of simulated audits.
+        expected: Mean epsilon that the given attack would show over simulated audits, 80 % of which lie
+            between `low` and `high` (nan without an attack).
     """
 
     total: int

@@ -27,10 +27,7 @@ class OutputSetResult(AuditResult):
     Fields not listed are arguments of `audit_output_set` and its rule.
 
     Attributes:
-        epsilon: Lower bound on epsilon, nats, rounded down.
-        correct: Right guesses on the evaluation scores.
-        guesses: Guesses made; the rest are abstentions.
-        total: Evaluation examples.
+        epsilon: Lower bound on epsilon, nats, rounded down, from the guesses on the evaluation scores.
         ceiling: Largest epsilon that this audit could have shown, with every guess right, nats.
         output_set: The set, chosen on the selection scores alone.
         selection_epsilon: The same bound on the selection scores. It was searched for, so it is
@@ -84,11 +81,7 @@ def audit_output_set(
         evaluation_scores: Scores of other examples (or other runs), in the same direction.
         method: "optimal" (level set of the estimated log-ratio), "whole" (guess everywhere), "top_bottom"
             (highest and lowest scores) or "dp_sniper" (threshold on a logistic posterior).
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-        confidence: Confidence level of the bound, in (0, 1).
-        design: As in `audit_one_run`; "game" draws from the evaluation scores.
-        seed: Seed of the game, 0 or more.
-        rule: Settings of the choice.
+        design: As in `audit_one_run`, like delta and confidence; "game" draws from the evaluation scores.
 
     Raises:
         ValueError: The evaluation counts cannot come from fair coins, the two sets share

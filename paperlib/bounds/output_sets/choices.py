@@ -47,13 +47,8 @@ def fit_output_set(
     Args:
         scores: Selection scores in any direction, at least two of each class.
         method: As in `audit_output_set`.
-        confidence: Confidence level of the bound that is maximised, in (0, 1).
-        delta: Delta of (epsilon, delta)-DP in that bound, in [0, 1).
+        confidence: Confidence level of the bound that is maximised, in (0, 1); ``delta`` is its delta.
         total: Number of examples the set will be evaluated on; as many as ``scores`` when None.
-        rule: Settings of the choice.
-
-    Raises:
-        ValueError: An argument is out of range.
 
     Source:
         Algorithm 1 of the paper, with the scale-free floor.
@@ -85,9 +80,6 @@ def ratio_scores(
         selection_scores: Scores to estimate densities from, at least two of each class.
         scores: Scores of other examples, in the same direction and unit, shape (n,).
         rule: Settings of the densities, `floor` and `min_density` alone.
-
-    Raises:
-        ValueError: An argument is out of range, NaN or infinite.
 
     >>> rng = np.random.default_rng(0)
     >>> selection = MembershipScores(rng.normal(0, 0.5, 400), rng.normal(rng.choice([-2, 2], 400), 0.5))

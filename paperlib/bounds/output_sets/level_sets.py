@@ -37,7 +37,6 @@ class OutputSet:
         objective: Value that the choice of the set maximised, nats; -inf when the sampling error
             exceeds the accuracy.
         tau: Least |log p/q| in the set, nats; 0 where the set is not chosen by a level.
-        confidence: Confidence level in the objective.
         accuracy: Share of right guesses among those made, under the densities or on the scores.
         mass: p(O) + q(O), under the densities or on the scores, in [0, 2].
     """
@@ -110,12 +109,10 @@ def optimal_output_set(
         (about 1e-8 for densities without a pole).
 
     Args:
-        p: Density of the member scores; maps an array to an array of its shape.
-        q: Density of the nonmember scores.
+        p: Density of the member scores, and ``q`` of the nonmember ones; maps an array to one of its shape.
         m: Scores drawn from each density, at least 1.
         support: Ends of the line; either may be infinite. An interval which reaches a finite
             end goes on to infinity if a density is still positive beyond it.
-        confidence: Confidence level 1 - beta, in (0, 1).
         guess: "both", or "members": only "member" is guessed, as PANORAMIA's tests must, on a
             level set {log p/q >= tau} with tau of 0 or more.
 

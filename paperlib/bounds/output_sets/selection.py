@@ -28,9 +28,6 @@ class SelectionRule:
             1 takes the highest bound, as the paper does.
         guess: "both", as the paper does, or "members": only guesses "member" are made and counted. The set
             may then hold no point: no guess is made.
-
-    Raises:
-        ValueError: A value is out of range.
     """
 
     floor: float | None = None

@@ -35,12 +35,10 @@ class RankAuditResult(AuditResult):
     Attributes:
         epsilon: Lower bound, nats, under replacement of one value.
         search: "none" if every set counts, "anytime" if guesses are ordered by margin.
-        sets: Number of sets, abstentions included.
-        guesses: Sets guessed where the evidence was strongest; all without a search.
-        correct: Hits among them.
+        guesses: Sets guessed where the evidence was strongest, of which ``correct`` are hits; all without a
+            search.
         hit_rate: Hits among all sets, as a share.
-        top: Smallest and largest number of places that count as a hit.
-        set_size: Smallest and largest set.
+        top: Smallest and largest number of places that count as a hit; likewise ``set_size``.
     """
 
     epsilon: float
@@ -85,8 +83,6 @@ def audit_ranks(
         ranks: Place of the true value by the attack's score, 1 is best, shape (m,).
         set_sizes: Candidates per set with the true one, scalar or shape (m,), at least 2.
         top: Places that count as a hit, scalar or shape (m,), at most the set size; fixed in advance.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-        confidence: Confidence level of the bound, in (0, 1).
         bound: "tight" (ours) or "paper" (Theorem 1); they agree at top = 1.
         delta_term: "published", or "sharp" (ours; tight bound, no margins), which does not grow with the set
             size: the exact worst case for sets of one size and top, a martingale bound for mixed ones.

@@ -30,14 +30,9 @@ def ranks_from_scores(
         candidate_scores: Scores of the generated alternatives: an (m, c) array, or m 1-D arrays
             whose lengths may differ.
         higher_means_member: False for losses.
-        ties: "random" or "pessimistic".
-        seed: Seed of the random places.
 
     Returns:
         Ranks, 1 is best, and set sizes (alternatives + 1), both of shape (m,).
-
-    Raises:
-        ValueError: Different numbers of sets, an empty set, NaN or infinity, or an unknown rule.
 
     >>> ranks_from_scores([3.0, 1.0], [[1.0, 2.0], [2.0, 0.0]])
     (array([1, 2]), array([3, 3]))
@@ -61,7 +56,7 @@ def score_margins(
 ) -> FloatArray:
     """Gap between the places ``top`` and ``top + 1`` of each set's pooled scores, in their unit, shape (m,).
 
-    Other arguments and errors are those of `ranks_from_scores`.
+    Other arguments are those of `ranks_from_scores`.
 
     Guarantee:
         The margin looks at the pooled scores of a set only, not at which is the identifier, so an
@@ -90,12 +85,7 @@ def exposure(ranks: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
     The paper divides by the number of alternatives, for which the last place gives a negative value;
     we use the set size, as Carlini et al. do.
 
-    Args:
-        ranks: 1-based, shape (m,).
-        set_sizes: Size of each set with its identifier, scalar or shape (m,).
-
-    Raises:
-        ValueError: A rank below 1 or above its set size.
+    Arguments are those of `audit_ranks`.
 
     Source:
         Natural identifiers, section 2; Carlini et al. (2019), The secret sharer.

@@ -66,9 +66,6 @@ def rank_p_value(
         set_sizes: Candidates per set, shape (m,), at least 2.
         epsilon: Nats, at least 0, under replacement.
 
-    Raises:
-        ValueError: A value out of range, more hits than sets, or "sharp" with the paper's bound.
-
     >>> round(rank_p_value(400, [64] * 500, 5.341780), 4)
     0.05
     """
@@ -99,15 +96,8 @@ def rank_epsilon(
         As `audit_ranks`, for each entry alone.
 
     Args:
-        correct: Hits, 0 to ``sets``.
-        sets: Number of sets, at least 1.
+        correct: Hits, 0 to ``sets``, the number of sets.
         set_size: Candidates in every set, at least 2.
-        top: Places that count as a hit, 1 to ``set_size``.
-        confidence: Confidence level of the bound, in (0, 1).
-        bound: "tight" or "paper".
-
-    Raises:
-        ValueError: More hits than sets, top above the set size, or a value out of range.
 
     Source:
         Theorem 1 inverted at the Clopper-Pearson end of the hit rate.
@@ -147,11 +137,7 @@ def rank_success_probability(
     Args:
         set_size: Candidates, at least 2; broadcasts, as do the next two.
         epsilon: Nats, at least 0.
-        top: 1 to ``set_size``.
         bound: "tight" (this project's) or "paper" (natural identifiers, Theorem 1).
-
-    Raises:
-        ValueError: A value out of range.
 
     >>> rank_success_probability(64, 1.5, top=[1, 8]).round(6)
     array([0.066413, 0.390334])
