@@ -26,8 +26,8 @@ def audit_candidate_features(
 ) -> RankAuditResult:
     """Lower-bound epsilon from candidate sets with several signals per candidate.
 
-    One set in ten is looked at. A model then learns from the revealed sets what tells the true candidate from
-    the others, guesses in the sets where it is surest, and is fitted again as more are revealed.
+    One set in ten is looked at. A model then learns from the revealed sets what the true candidate is like,
+    guesses in the sets where it is surest, and is fitted again as more are revealed.
 
     Guarantee:
         That of `audit_ranks`, search and learning included, whatever the features and the model.
@@ -37,12 +37,10 @@ def audit_candidate_features(
         true: Position of the true candidate in its set, 0 to k - 1, shape (m,), perhaps always the same.
         delta, confidence: As for `audit_ranks`.
         seed: Seed of the looks, the shuffle and ties, 0 or more.
-        model: Classifier with scikit-learn's ``fit`` and ``predict_proba``, fitted about a dozen times; by
-            default a smooth additive logistic regression.
+        model: As for `audit_features`.
 
     Raises:
-        ValueError: Features that are not finite or have another shape, fewer than 3 sets, a position outside
-            its set, or a value out of range.
+        ValueError: Features or positions that cannot be audited, or a value out of range.
 
     Source:
         This project: a predictable order in the supermartingale over sets of `audit_ranks`.

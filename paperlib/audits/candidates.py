@@ -10,17 +10,11 @@ from paperlib.core import FloatArray, IntArray, MembershipScores, check_confiden
 
 @dataclass(frozen=True, eq=False)
 class CandidateScores:
-    """Scores of identifiers and of the alternatives generated for each.
+    """Scores of identifiers and of the alternatives generated for each."""
 
-    Attributes:
-        values: Higher means member, shape (n, 1 + c, attacks); the identifier comes first.
-        attacks: Names of the attacks.
-        groups: Occurrences of each identifier in the training data, 0 for held-out ones, shape (n,).
-    """
-
-    values: FloatArray
+    values: FloatArray  # higher means member, shape (n, 1 + c, attacks); the identifier comes first
     attacks: tuple[str, ...]
-    groups: IntArray
+    groups: IntArray  # occurrences of each identifier in the training data, 0 for held-out ones, shape (n,)
 
     def of(self, attack: str, group: int | None = None) -> FloatArray:
         """Scores of one attack, of one group or of all, shape (n, 1 + c)."""

@@ -23,22 +23,14 @@ _BASE64 = re.compile(r"sha\d+[-=]([\w+/=-]+)")
 
 @dataclass(frozen=True)
 class FoundIdentifier:
-    """An identifier of a corpus, with what stands before it at its first fair place.
+    """An identifier of a corpus, with what stands before it at its first fair place."""
 
-    Attributes:
-        kind, value: Kind of the identifier, as in `find_identifiers`, and its text.
-        before: Characters before it in its document, which share no part with it.
-        document: Number of the document.
-        occurrences: Number of occurrences in the whole corpus.
-        subset: Its part of the corpus; may be empty.
-    """
-
-    kind: str
+    kind: str  # as in `find_identifiers`
     value: str
-    before: str
-    document: int
-    occurrences: int
-    subset: str = ""
+    before: str  # characters before it in its document, which share no part with it
+    document: int  # number of the document
+    occurrences: int  # in the whole corpus
+    subset: str = ""  # its part of the corpus
 
 
 def corpus_identifiers(
@@ -56,11 +48,9 @@ def corpus_identifiers(
     identifier. In each document only the first place of a value counts.
 
     Args:
-        documents: Texts, or documents with a subset.
         kinds: Kinds to look for; None for all.
         before: Characters to keep before an identifier, 0 or more.
         limit: If there are more, a random sample of this size.
-        seed: Seed of the sample, 0 or more.
         log: Counts the identifiers that stand nowhere behind such a text.
 
     Raises:
@@ -160,12 +150,7 @@ def _longest(values: dict[str, FoundIdentifier | None]) -> dict[str, FoundIdenti
 
 
 def open_corpus(corpus: str, *, log: ReadLog | None = None) -> Iterator[Document]:
-    """Documents of a known corpus by name ("nid_corpus"), a file or a folder; ``log`` counts skipped ones.
-
-    Raises:
-        ValueError: Nothing of that name.
-        DataUnavailableError: A known corpus that is not in the data folder.
-    """
+    """Documents of a known corpus by name ("nid_corpus"), a file or a folder; ``log`` counts skipped ones."""
     yield from read_documents(corpus, log=log)
 
 

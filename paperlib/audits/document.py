@@ -17,24 +17,15 @@ from paperlib.report.provenance import report_conditions
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A number of an audit, with what must stand beside it.
+    """A number of an audit, with what must stand beside it."""
 
-    Attributes:
-        about: What was audited.
-        epsilon: The number, nats; None for a result that is no epsilon.
-        headline, claim: The number in words, and the sentence it supports.
-        condition: The assumption that must stand beside it; may be empty.
-        warnings: What weakens it.
-        report: Path of the HTML report; may be empty.
-    """
-
-    about: str
-    epsilon: float | None
+    about: str  # what was audited
+    epsilon: float | None  # nats; None for a result that is no epsilon
     headline: str
     claim: str
     condition: str = ""
     warnings: tuple[str, ...] = ()
-    report: str = ""
+    report: str = ""  # path of the HTML report
 
     def words(self, where: Path | None = None) -> str:
         """The answer as lines of text; the report's path is seen from the folder ``where``."""
@@ -83,37 +74,25 @@ class ScoreDocumentParts(DocumentParts, total=False):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AuditDocument:
-    """An audit with its verdict and its provenance.
-
-    Attributes:
-        scores: The audited scores.
-        audits: One or more audits, the main one first.
-        answers: The numbers that answer the question, that of the main audit first.
-        limits: For each answer, what a limit on epsilon judges (None for no answer) and the largest epsilon
-            that could have been shown (None where it is not known), nats.
-        design: Where coins were tossed, as in ``result.schema.json``.
-        warnings: Warnings of the whole audit, beside those of the main result.
-        facts, inputs: Headings to where the numbers come from, and names of files to their SHA-256.
-        about, claimed_epsilon: The model in its owner's words, and the epsilon that is claimed, nats.
-        ids, groups: As for `paperlib.report.audit_report`.
-        sections, more: Further sections of the page, and further or other fields of the JSON.
-    """
+    """An audit with its verdict and its provenance."""
 
     title: str = "Privacy audit"
     scores: MembershipScores
-    audits: tuple[ScoreAudit, ...]
-    answers: tuple[Answer, ...]
+    audits: tuple[ScoreAudit, ...]  # one or more, the main one first
+    answers: tuple[Answer, ...]  # to the question of the audit, that of the main one first
+    # For each answer what a limit on epsilon judges (None for no answer) and the largest epsilon that could
+    # have been shown (None where it is not known), nats.
     limits: tuple[tuple[float | None, float | None], ...]
-    design: str
-    warnings: tuple[str, ...] = ()
-    facts: Mapping[str, str] = field(default_factory=dict)
-    inputs: Mapping[str, str] = field(default_factory=dict)
+    design: str  # where coins were tossed, as in ``result.schema.json``
+    warnings: tuple[str, ...] = ()  # of the whole audit, beside those of the main result
+    facts: Mapping[str, str] = field(default_factory=dict)  # heading to where the numbers come from
+    inputs: Mapping[str, str] = field(default_factory=dict)  # name of a file to its SHA-256
     about: About = field(default_factory=About)
-    claimed_epsilon: float | None = None
+    claimed_epsilon: float | None = None  # nats
     ids: Names | None = None
     groups: Names | None = None
-    sections: tuple[TableSection, ...] = ()
-    more: Mapping[str, Any] = field(default_factory=dict)
+    sections: tuple[TableSection, ...] = ()  # further ones of the page
+    more: Mapping[str, Any] = field(default_factory=dict)  # further or other fields of the JSON
 
     @cached_property
     def measures(self) -> ScoreMeasures:
@@ -141,10 +120,7 @@ class AuditDocument:
         return (above or numbers)[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values, as ``result.schema.json`` describes them.
-
-        Epsilon, headline and claim on top are None where direction or membership is probably reversed.
-        """
+        """JSON-ready values, as ``result.schema.json`` describes them."""
         from paperlib.report.audit.page import audit_content
 
         content = audit_content(

@@ -18,7 +18,7 @@ from paperlib.bounds.one_run.fair_coins import (
     fair_game,
     score_assumptions,
 )
-from paperlib.bounds.one_run.guesses import bets_path, no_guess
+from paperlib.bounds.one_run.guesses import GuessPath, bets_path, no_guess
 from paperlib.bounds.one_run.search import Hypothesis, every_count
 from paperlib.core import Design, FloatArray, IntArray, MembershipScores, check_choice
 from paperlib.core.checks import check_confidence, check_delta
@@ -126,25 +126,22 @@ def learned_bets(
     return reveal([*others, learned], members, first, leader=len(others))
 
 
+def learned_path(bets: Bets, scores: FloatArray) -> GuessPath:
+    """The guesses of the bets, of examples with these scores; a path without a guess where none was made."""
+    return bets_path(bets, scores) if bets.stop.any() else no_guess(scores.size)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FeaturesResult(AuditResult):
-    """Lower bound on epsilon from one training run and several signals per example.
+    """Lower bound on epsilon from one training run and several signals per example."""
 
-    Attributes:
-        epsilon: The bound, nats, at ``delta``.
-        confidence: Probability that the bound holds.
-        correct, guesses: Right guesses where the bound is reached, and guesses made there.
-        learned: Those of the learned order; the ends of the first column made the others.
-        total: Audit examples, abstentions and looks included.
-    """
-
-    epsilon: float
+    epsilon: float  # nats
     delta: float
     confidence: float
-    correct: int
-    guesses: int
-    learned: int
-    total: int
+    correct: int  # right guesses where the bound is reached
+    guesses: int  # guesses made there
+    learned: int  # those of the learned order; the ends of the first column made the others
+    total: int  # audit examples, abstentions and looks included
     curve_guesses: IntArray
     curve_correct: IntArray
     curve_bound: FloatArray
@@ -178,15 +175,14 @@ def audit_features(
     """Lower-bound epsilon from several signals per example, learning where to guess.
 
     A few coins are looked at. A model then learns membership from the revealed coins, bets on the examples it
-    is surest of, and is fitted again as more are revealed. Where one of the two ends of the first column was
-    right more often so far, that end bets instead.
+    is surest of, and is fitted again as more are revealed, unless an end of the first column does better.
 
     Guarantee:
         Exceeds the epsilon of (epsilon, delta)-DP training with probability at most ``1 - confidence``,
         search and learning included, whatever the features and the model. Adjacency as in `audit_one_run`.
 
     Args:
-        features: Signals of each example, finite, shape (m, d) or (m,), such as losses at several epochs. In
+        features: Finite signals of each example, shape (m, d) or (m,), such as losses at several epochs. In
             the first column, best the strongest, higher means member (negate a loss).
         membership: 1 for a member, 0 for a non-member, decided by fair coins, shape (m,).
         delta, confidence, design: As for `audit_one_run`.
@@ -196,8 +192,7 @@ def audit_features(
         unit: Name of each row's unit, such as a user, shape (m,), whose rows are averaged and are one record.
 
     Raises:
-        ValueError: Features that are not finite or not one row per example, counts that fair coins would not
-            give, copies of rows, a unit on both sides, a value out of range.
+        ValueError: Features or counts that cannot be audited, a unit on both sides, a value out of range.
 
     Source:
         This project: a predictable order in the supermartingale of `audit_one_run`.
@@ -216,7 +211,7 @@ def audit_features(
     learned = LearnedOrder(rows, members, default_model() if model is None else model, rng)
     ends = ends_of(rows[:, 0])
     bets = learned_bets(ends, learned, members, rng)
-    path = bets_path(bets, rows[:, 0]) if bets.stop.any() else no_guess(members.size)
+    path = learned_path(bets, rows[:, 0])
     best = every_count(path, Hypothesis(delta, 1 - confidence), 2)
     guesses, shown = int(path.guesses[best.at]), best.shown()
     claim = lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=best.ceiling())

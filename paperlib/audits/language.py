@@ -24,23 +24,14 @@ from paperlib.report.audit.tables import TableSection
 
 @dataclass(frozen=True, eq=False)
 class LanguageModelAudit:
-    """What a model gives away about the identifiers of a corpus.
-
-    Attributes:
-        found: The audited identifiers.
-        scores: Scores of each identifier and its alternatives.
-        quality: One row per attack: `attack_quality`.
-        inference: Was the set trained on?
-        ranks: Rank of each identifier among its candidates by ``rank_attack``, 1 is best.
-        rank_audit: Lower bound on epsilon from these ranks, nats.
-    """
+    """What a model gives away about the identifiers of a corpus."""
 
     found: tuple[FoundIdentifier, ...]
     scores: CandidateScores
-    quality: pd.DataFrame
-    inference: DatasetInference
-    ranks: np.ndarray
-    rank_audit: RankAuditResult
+    quality: pd.DataFrame  # AUC and true-positive rate of each attack, with intervals
+    inference: DatasetInference  # was the set trained on?
+    ranks: np.ndarray  # of each identifier among its candidates by ``rank_attack``, 1 is best
+    rank_audit: RankAuditResult  # lower bound on epsilon from these ranks
     rank_attack: str
 
     @property
@@ -79,11 +70,7 @@ class LanguageModelAudit:
     def document(
         self, *, subject: str = "", log: Sequence[str] = (), count: int = 20, **parts: Unpack[DocumentParts]
     ) -> AuditDocument:
-        """The audit for readers and programs: its page, its JSON, and the number that a limit judges.
-
-        ``subject`` says what was audited, ``log`` what was left out, ``count`` how many identifiers are
-        listed; ``parts`` are ``facts``, ``inputs``, ``about`` and ``claimed_epsilon`` of the document.
-        """
+        """The audit of ``subject`` as page and JSON, with what ``log`` left out and ``count`` identifiers."""
         ranks = ScoreAudit(
             title=f"Ranks of identifiers by {self.rank_attack}",
             kind="lower bound",
@@ -177,17 +164,13 @@ def audit_language_model(
         generated: Number of alternatives per identifier, 1 or more.
         attacks: Names of `score_texts`; those with a prefix or a reference need it in ``options``.
         rank_attack: The attack whose ranks are audited.
-        confidence: Confidence level of the lower bound and the intervals, in (0, 1).
-        delta: Delta of the (epsilon, delta)-DP that the lower bound tests, in [0, 1).
+        confidence, delta: As for `audit_ranks`; the confidence is that of the intervals too.
         draws: Number of bootstrap draws, 1 or more.
-        batch_size: Texts per batch.
         neighbours: Neighbours of each text for the neighbourhood attack; 0 leaves it out.
-        seed: Seed of alternatives, ties, folds and draws, 0 or more.
         options: Options of `score_texts`.
 
     Raises:
-        ValueError: Fewer than 10 identifiers, one behind a text that holds a part of it, a rank_attack that
-            is not scored, or what `score_texts` refuses.
+        ValueError: Too few or unfair identifiers, or what `audit_ranks` and `score_texts` refuse.
 
     Source:
         Natural identifiers, Sections 4 and 5.

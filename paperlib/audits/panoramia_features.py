@@ -14,9 +14,9 @@ from paperlib.audits.features import (
     checked_membership,
     default_model,
     learned_bets,
+    learned_path,
 )
 from paperlib.bounds.one_run.adaptive import ends_of
-from paperlib.bounds.one_run.guesses import bets_path, no_guess
 from paperlib.bounds.one_run.search import Hypothesis, RecallTest, every_count, recall_test
 from paperlib.bounds.panoramia import PanoramiaResult, panoramia_result
 from paperlib.bounds.panoramia_terms import Terms
@@ -40,8 +40,7 @@ def audit_panoramia_features(
 ) -> PanoramiaResult:
     """Measure leakage with generated non-members, learning from the audit's own coins.
 
-    Baseline and attack learn while they are judged, as in `audit_features`: one coin in ten is looked at,
-    and "member" is guessed where a model, fitted on the coins revealed so far, is surest.
+    Baseline and attack learn while they are judged, as in `audit_features`; one coin in ten is looked at.
 
     Guarantee:
         That of `audit_panoramia`, search and learning included, whatever the features and the model: only
@@ -54,12 +53,10 @@ def audit_panoramia_features(
             members (negate a loss). The attack sees the baseline's features too.
         membership: 1 for a real member, 0 for a generated example, shape (m,).
         confidence, gamma, delta, known_c, design: As for `audit_panoramia`.
-        seed: Seed of the first looks, of ties and of the game, 0 or more.
-        model: As for `audit_features`; each test fits it.
+        seed, model: As for `audit_features`; each test fits the model.
 
     Raises:
-        ValueError: Features that are not finite or not one row per example, one class only, counts
-            implausible under fair coins, or a number out of range.
+        ValueError: Features or counts that cannot be audited, or a number out of range.
 
     Source:
         PANORAMIA, Propositions 1 to 4; the learned orders are this project's, as in `audit_features`.
@@ -108,5 +105,6 @@ def learned_test(
     rows, members = rows[order], members[order]
     learned = LearnedOrder(rows, members, model, rng, only_members=True)
     bets = learned_bets(ends_of(rows[:, 0])[:1], learned, members, rng, LOOKED_AT)
-    path = bets_path(bets, rows[:, 0]) if bets.stop.any() else no_guess(members.size)
-    return recall_test(name, every_count(path, hypothesis, 1), int(members.sum()), "anytime")
+    return recall_test(
+        name, every_count(learned_path(bets, rows[:, 0]), hypothesis, 1), int(members.sum()), "anytime"
+    )

@@ -48,18 +48,12 @@ class Audits:
     """All audits of one set of scores, the main one first.
 
     Each number holds at its own confidence; no claim covers the largest of several, chosen afterwards.
-
-    Attributes:
-        scores: The audited scores.
-        audits: One or more audits; the first one has a result.
-        design: Origin of the coins, as in `audit_one_run`.
-        reading: Warnings of the reader of the file, if there was one.
     """
 
     scores: MembershipScores
-    audits: tuple[ScoreAudit, ...]
+    audits: tuple[ScoreAudit, ...]  # one or more; the first one has a result
     design: Design = "randomized"
-    reading: tuple[str, ...] = field(default=(), kw_only=True)
+    reading: tuple[str, ...] = field(default=(), kw_only=True)  # warnings of the reader of a file
 
     @property
     def headline(self) -> OneRunResult:
@@ -192,8 +186,7 @@ def audit(
         options: ``delta``, ``confidence``, ``guess``, ``design`` and ``seed``, as for `audit_scores`.
 
     Raises:
-        ValueError: Values without a kind, options that do not go with the data, a file that cannot be read,
-            or scores that do not allow the main audit.
+        ValueError: Data that cannot be read, or do not allow the main audit.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -254,9 +247,6 @@ def audit_losses(
             averaged: a unit is one record.
         options: As for `audit`; design "game" is for a split that nobody tossed coins for.
 
-    Raises:
-        ValueError: Losses that are not finite numbers, or that do not allow the main audit.
-
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> audits = audit_losses(rng.gamma(2, 1, 500), rng.gamma(8, 1, 500), design="game")
@@ -288,7 +278,6 @@ def audit_scores(
     confidence; no claim covers the largest, chosen after looking.
 
     Args:
-        scores: Scores or losses of members and non-members of one trained model.
         others: Nothing: a second array is refused with a hint at `MembershipScores`.
         delta: Delta of the (epsilon, delta)-DP to test, and of Epsilon* where it is above 0, in [0, 1).
         confidence: Confidence level of every number, in (0, 1).
@@ -300,9 +289,6 @@ def audit_scores(
 
     Returns:
         The audits, the main one first. Epsilon* needs losses and is left out for scores.
-
-    Raises:
-        ValueError: Arrays in place of `MembershipScores`, or scores that do not allow the main audit.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)

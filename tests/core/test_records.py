@@ -122,11 +122,11 @@ def test_images_and_texts_of_one_unit_are_one_record(monkeypatch):
     people = np.arange(90) % 45
     made = rng.integers(0, 256, (90, 1, 4, 4), dtype=np.uint8), np.arange(90) % 2
     monkeypatch.setattr("paperlib.audits.panoramia.images._helper", lambda *_: None)
-    brought = bring_images(shots, people % 2, generated=made, unit=people)
-    kept = {bytes(image) for image in brought.members[0]}
-    assert len(kept) == len(brought.members[0]) == 45
-    assert all(len({bytes(shots[at]), bytes(shots[at + 45])} & kept) == 1 for at in range(45))
-    assert brought.unit
+    data = bring_images(shots, people % 2, generated=made, unit=people)
+    images = {bytes(image) for image in data.members[0]}
+    assert len(images) == len(data.members[0]) == 45
+    assert all(len({bytes(shots[at]), bytes(shots[at + 45])} & images) == 1 for at in range(45))
+    assert data.unit
     with pytest.raises(ValueError, match="unit: expected 90 names, one for each row, got 91"):
         bring_images(shots, people % 2, generated=made, unit=[*people, 99])
 

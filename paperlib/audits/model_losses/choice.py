@@ -57,12 +57,8 @@ def losses(
         device: Device for torch modules and language models, such as "cuda"; None for the model's own.
         progress: Whether a bar shows the progress; None shows it on a terminal.
 
-    Returns:
-        Losses in the order of the records, shape (n,).
-
     Raises:
-        ValueError: A model, data or options that do not go together, outputs that no rule fits or that are
-            probabilities, a label that the estimator never saw, or losses that are not finite.
+        ValueError: A model, data or options that do not go together, or losses that are not certain.
 
     >>> losses(lambda numbers: [abs(number - 2.0) for number in numbers], [1, 2, 4])
     array([1., 0., 2.])

@@ -42,35 +42,22 @@ _Result = TypeVar("_Result", PanoramiaResult, OneRunResult)
 class AuditData:
     """Members, generated points and helpers, whatever the kind of data.
 
-    Attributes:
-        members: Arguments with which the target gives the members' losses: (rows,), (images, labels) or
-            (texts,). Neither the generator nor one of ``helpers`` saw a member.
-        generated: The same for generated points that no helper has seen.
-        nonmembers: The same for real examples the target was not trained on, or None.
-        known: The same for real examples that the generator learned (D_G); None where it is not yours.
-        helpers: Models that never saw the members.
-        train: Function from a batch, then a seed, to a model; trains helpers on D_G and, out of fold, on
-            members that are not judged. None leaves these out.
-        folds: Number of models of each such helper, 2 or more.
-        judged: Share of the members that is judged, in (0, 1); None leaves helpers enough to learn.
-        examples: Function from a batch to an attack's view of the examples, shape (n, ...).
-        attacks: Attacks to choose from.
-        warnings: Warnings that belong beside the result.
-        unit: What one example is, where that is no row, such as "of customer".
+    A batch holds the arguments with which the target gives losses: (rows,), (images, labels) or (texts,).
     """
 
-    members: Batch
-    generated: Batch
-    nonmembers: Batch | None = None
-    known: Batch | None = None
+    members: Batch  # neither the generator nor one of ``helpers`` saw one
+    generated: Batch  # no helper has seen one
+    nonmembers: Batch | None = None  # real examples the target was not trained on
+    known: Batch | None = None  # real examples that the generator learned (D_G), if they are there
     helpers: Mapping[Helper, Model] = field(default_factory=dict)
+    # Trains helpers on D_G and, out of fold, on members that are not judged; None leaves these out.
     train: Trainer | None = None
-    folds: int = 4
-    judged: float | None = None
-    examples: Callable[..., NDArray[Any]]
+    folds: int = 4  # models of each such helper, 2 or more
+    judged: float | None = None  # share of the members, in (0, 1); None leaves helpers enough to learn
+    examples: Callable[..., NDArray[Any]]  # from a batch to an attack's view of it, shape (n, ...)
     attacks: tuple[Attack, ...] = (BoostedTrees(), BoostedTrees(leaves=4, learning_rate=0.2))
-    warnings: tuple[str, ...] = ()
-    unit: str = ""
+    warnings: tuple[str, ...] = ()  # stand beside the result
+    unit: str = ""  # what one example is, where that is no row, such as "of customer"
 
     def __post_init__(self) -> None:
         check_at_least(2, folds=self.folds)
@@ -97,11 +84,7 @@ class AuditData:
 
         With ``train`` they have two helpers more: one that baseline and attack ask, and a placebo, which the
         baseline asks where the attack asks the target. ``null`` adds a target trained on D_G and all members,
-        each example asked of a model that did not learn it. ``seed`` is that of folds and trainings.
-
-        Raises:
-            ValueError: Too few members, or a model that does not give one finite number for each example; it
-                is named.
+        each example asked of a model that did not learn it.
         """
         learned = 0 if self.train is None else self.shares.learned
         views = {kind: np.asarray(self.examples(*batch)) for kind, batch in self.batches.items()}
@@ -137,23 +120,15 @@ class AuditData:
 
 @dataclass(frozen=True, eq=False)
 class PanoramiaAudit:
-    """The audit of a target on the user's data.
+    """The audit of a target on the user's data."""
 
-    Attributes:
-        result: PANORAMIA's result of the first game, with claim, assumptions and warnings.
-        real: The lower bound of the same attack on real non-members, if there are any, on replacing one
-            record; it holds if members and non-members come from one distribution.
-        null: What a null target gives in the same games; None where none was trained.
-        games: One row per target, null or not, game, audit and search, bounds in nats.
-        scores: Scores of the attack in the first game.
-        config: Settings of the audit.
-    """
-
-    result: PanoramiaResult
+    result: PanoramiaResult  # of the first game
+    # The lower bound of the same attack on real non-members; it holds if these come from the distribution of
+    # the members.
     real: OneRunResult | None
-    null: NullCheck | None
-    games: pd.DataFrame
-    scores: MembershipScores
+    null: NullCheck | None  # what a null target gives in the same games
+    games: pd.DataFrame  # one row per target, null or not, game, audit and search, bounds in nats
+    scores: MembershipScores  # of the attack in the first game
     config: AuditConfig
 
     @property
@@ -162,12 +137,7 @@ class PanoramiaAudit:
         return self.result.headline
 
     def document(self, *, subject: str = "", **parts: Unpack[DocumentParts]) -> AuditDocument:
-        """The audit for readers and programs: its page, its JSON, and the number that a limit judges.
-
-        The main number is a lower bound where there is one, else the measurement. In the JSON, epsilon is
-        null for a measurement, and ``epsilon_tilde`` is the measurement. ``subject`` says what was audited;
-        ``parts`` are ``facts``, ``inputs``, ``about`` and ``claimed_epsilon`` of the document.
-        """
+        """The audit of ``subject`` as page and JSON; the main number is a lower bound where there is one."""
         result, null = self.result, self.null
         # Where the attack is weaker than the baseline, a small measurement means nothing.
         weak = null is not None and not null.passes and null.mean < -LIMIT
@@ -228,7 +198,7 @@ class AuditOptions(TypedDict, total=False):
 
 def audit_model(
     target: Model,
-    brought: AuditData,
+    data: AuditData,
     *,
     train_again: Trainer | None = None,
     known_c: float | None = None,
@@ -248,15 +218,10 @@ def audit_model(
 
     Args:
         target: Function from a batch to losses.
-        brought: Members, generated points and helpers.
         train_again: Function from a batch and, after it, a seed to a function like ``target``, which trains
-            the same model in the same way. It is called twice per fold in the place of ``brought.train`` and,
+            the same model in the same way. It is called twice per fold in the place of ``data.train`` and,
             unless c is known, once for a null target, which is audited beside yours.
-        known_c: c of the generator in nats, 0 or more (0 for identifiers); None where it is not known.
-        search: Search over recall levels, "anytime" or "union".
-        delta: Delta of the (epsilon, delta)-DP that is tested, in [0, 1).
-        gamma: Probability of a set on which the closeness of the generator may fail, in [0, 1).
-        confidence: Confidence level of the claim, in (0, 1).
+        known_c, search, delta, gamma, confidence: As for `audit_panoramia`.
         repetitions: Games with different splits, 1 or more (2 for a null); the first makes the claim. None
             plays 10 with ``train_again``, else 3.
         restarts: Trainings of the best attack, 1 or more, of which validation data choose one.
@@ -265,7 +230,8 @@ def audit_model(
     Raises:
         ValueError: Too few members, losses that are not one finite number each, or a number out of range.
     """
-    data = brought if train_again is None else replace(brought, train=train_again)
+    if train_again is not None:
+        data = replace(data, train=train_again)
     if known_c is not None:  # the baseline's helpers do not matter, so more members may be judged
         data = replace(data, judged=data.judged or MOST)
     pool = data.smallest

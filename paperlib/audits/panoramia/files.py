@@ -42,31 +42,9 @@ def audit_files(
     seed: int = 0,
     **options: Unpack[AuditOptions],
 ) -> PanoramiaAudit:
-    """Audit a target on members from files, as `audit_table`, `audit_images` or `audit_text`.
-
-    Args:
-        kind: "table" (CSV or Parquet), "images" (NPZ with ``images``, uint8 of shape (n, channels, side,
-            side), and ``labels`` (n,)) or "text" (file or folder of documents: txt, jsonl, Parquet, ...).
-        members: Path of the data that the target was trained on.
-        target: "FILE.py:FUNCTION", a function of yours that takes a table (pandas), images and labels, or a
-            list of texts, and returns one loss for each; for text also a causal language model by name or
-            folder; for images also a ``.safetensors`` file with weights. Your function's file is run.
-        architecture: Architecture of these weights, a name of ``paperlib.models.images.ARCHITECTURES``.
-        classes: Number of outputs of these weights.
-        train_again: "FILE.py:FUNCTION", which trains the target again; may be empty.
-        label: Column of a table that helpers predict; empty leaves helpers out.
-        generated: The same kind of file with examples of your own generator; empty fits one.
-        nonmembers: The same kind of file with real examples the target was not trained on; may be empty, and
-            is not used for text.
-        base: Language model that a generator of text starts from; empty trains a small, weak one.
-        tokens: Length of a chunk of text.
-        unit: Column of a table that says what one record is; empty for rows.
-        seed: Seed of the parts, the generator, the helpers and the draws, 0 or more.
-        options: As for `audit_table`.
-
-    Raises:
-        ValueError: Files that are not there or hold something else, or what the audit of that kind refuses.
-    """
+    """Audit a target on members from files, as `audit_table`, `audit_images` or `audit_text` (``kind``)."""
+    # The target is FILE.py:FUNCTION, a causal language model, or ``.safetensors`` with the weights of an
+    # ``architecture`` with so many ``classes``. An empty text leaves a part out, as None does in the audits.
     model = load_target(kind, target, architecture=architecture, classes=classes)  # first, as it is quick
     training = load_training(train_again)
     if unit and kind != "table":
@@ -120,9 +98,9 @@ def load_target(kind: str, target: str, *, architecture: str = "", classes: int 
 
 def load_training(train_again: str) -> Callable[..., Any] | None:
     """The function that trains the target again, from "FILE.py:FUNCTION"; None where that is empty."""
+    path, _, name = train_again.rpartition(":")
     if not train_again:
         return None
-    path, _, name = train_again.rpartition(":")
     if not path.endswith(".py"):
         raise ValueError(f"train_again: expected FILE.py:FUNCTION, got {train_again!r}")
     return _function(Path(path), name, "train_again")

@@ -22,21 +22,13 @@ Labelled = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
 @dataclass(frozen=True, kw_only=True)
 class ImageDefaults:
-    """How images without a generator of their own are prepared.
+    """How images without a generator of their own are prepared."""
 
-    Attributes:
-        share: Share of the members that the generator is trained on, in (0, 1).
-        generator: Generator; None takes a small network for up to 300 pixels, a U-Net beyond.
-        helper: Architecture and training of the helpers.
-        attack: Image and loss module of baseline and attack.
-        seed: Seed of the parts and the draws, 0 or more.
-    """
-
-    share: float = 0.4
-    generator: FlowConfig | None = None
+    share: float = 0.4  # of the members that the generator is trained on, in (0, 1)
+    generator: FlowConfig | None = None  # None takes a small network for up to 300 pixels, a U-Net beyond
     helper: ImageHelper = field(default_factory=lambda: ImageHelper(name="helper", data="real"))
-    attack: ImageStack = field(default_factory=ImageStack)
-    seed: int = 0
+    attack: ImageStack = field(default_factory=ImageStack)  # of the baseline, too
+    seed: int = 0  # of the parts and the draws
 
     def __post_init__(self) -> None:
         check_in("(0, 1)", "share", self.share)
@@ -60,8 +52,7 @@ def audit_images(
     Non-members are generated, as `bring_images` describes; guarantee and source are those of `audit_table`.
 
     Args:
-        target: Function from images (n, channels, side, side) and labels (n,) to one loss per image, shape
-            (n,), lower where the model knows the image.
+        target: Function from images and labels to losses, shape (n,), lower where it knows the image.
         images: Images the target was trained on, uint8, shape (n, channels, side, side), n of 30 or more.
         labels: Class numbers the target was trained on, 0 or more, shape (n,).
         generated: Images and labels of a generator that saw none of ``images``; None trains a rectified flow
@@ -102,18 +93,11 @@ def bring_images(
     nonmembers: tuple[ArrayLike, ArrayLike] | None = None,
     unit: Sequence[Any] | None = None,
 ) -> AuditData:
-    """Prepare images the target was trained on.
+    """Prepare images the target was trained on; arguments as for `audit_images`.
 
     Without generated images a share of the members becomes D_G, from which a rectified flow learns, class by
     class, and so do helpers; the rest is audited. With them all members are audited; their generator must not
     have seen any. Half of the generated images go to a helper that learns these alone.
-
-    Args:
-        images, labels, generated, nonmembers, unit: As for `audit_images`.
-        defaults: Generator, helpers and attack; None takes the defaults.
-
-    Raises:
-        ValueError: Other shapes or types, labels that are missing or do not fit, or too few images.
     """
     settings = defaults or ImageDefaults()
     x, y = _checked("images", (images, labels))

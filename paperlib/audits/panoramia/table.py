@@ -42,8 +42,7 @@ def audit_table(
         That of `audit_panoramia`, for the first game: attacks learn from other members than those judged.
 
     Args:
-        target: Function from a table with the columns of ``members`` to one loss per row, shape (n,), lower
-            where the model knows the row.
+        target: Function from a table like ``members`` to losses, shape (n,), lower where it knows the row.
         members: Rows the target was trained on, numbers and words, without missing values, 30 or more.
         label: Column that helpers predict, with 2 to 100 different values; None leaves out all helpers but
             those of ``train_again``.
@@ -54,14 +53,11 @@ def audit_table(
             anew on these rows. It is called 12 times, for helpers and for a null target, which alone lets the
             audit check that a model that never saw the members gets 0.
         epochs: Training epochs of the helpers, 1 or more.
-        seed: Seed of the splits, the generator, the helpers and the attacks, 0 or more.
         unit: Column that names records of several rows, such as customers: one row of each is audited.
-        options: ``known_c``, ``search``, ``delta``, ``gamma``, ``confidence``, ``repetitions`` and
-            ``restarts``, as for `audit_model`.
+        options: As for `audit_model`.
 
     Raises:
-        ValueError: A table, a label or losses that cannot be audited, copies of rows, a unit on both
-            sides, or a number out of range.
+        ValueError: A table, a label or losses that cannot be audited, or a number out of range.
 
     Source:
         PANORAMIA, Algorithm 1 (arXiv:2402.09477).
@@ -106,26 +102,17 @@ def bring_table(
     unit: str | None = None,
     seed: int = 0,
 ) -> AuditData:
-    """Prepare a table of members.
+    """Prepare a table of members; arguments as for `audit_table`, and how helpers learn.
 
-    Without generated rows a share of the members becomes D_G, from which generator and helpers learn, and the
-    rest is audited. With them all members are audited; their generator must not have seen any. Half of the
-    generated rows go to a helper that learns these alone.
-
-    Args:
-        members, label, generated, nonmembers, generator, epochs, unit, seed: As for `audit_table`.
-        share: Share of the members that the generator is trained on, in (0, 1).
-        learning: Training settings of the helpers; None takes the defaults.
-
-    Raises:
-        ValueError: Missing cells, a label that is not there or has too many values, tables whose columns
-            differ, or too few rows.
+    Without generated rows a ``share`` of the members, in (0, 1), becomes D_G, from which generator and
+    helpers learn, and the rest is audited. With them all members are audited; their generator must not have
+    seen any. Half of the generated rows go to a helper that learns these alone.
     """
     check_in("(0, 1)", "share", share)
     if unit is not None:
         members, nonmembers = _one_row_each(members, nonmembers, unit, seed)
     _check_complete("members", members)
-    check_table("members", members)
+    columns = check_table("members", members)
     for name, table in (("generated", generated), ("nonmembers", nonmembers)):
         if table is None:
             continue
@@ -136,7 +123,13 @@ def bring_table(
         _check_complete(name, table)
     tables = [members] if nonmembers is None else [members, nonmembers]
     hashes = (pd.util.hash_pandas_object(rows.astype(str), index=False) for rows in tables)
-    warnings = [*check_ties("rows", *hashes), *_names_of_rows(members)]
+    warnings = list(check_ties("rows", *hashes))
+    warnings += (
+        f"column {name!r} has {np.unique(values).size:,} different values in {len(values):,} rows: it names "
+        "rows, so the generator draws it without regard to the others, and helpers leave it out"
+        for name, values in columns.items()
+        if is_name_like(values)
+    )
     shuffled = _shuffled(members, seed)
     if generated is None:
         known = shuffled[: round(share * len(shuffled))]
@@ -217,13 +210,3 @@ def _helper_trainer(
         return partial(losses, encoder, train(encoder, rows, [config]))
 
     return learn
-
-
-def _names_of_rows(members: pd.DataFrame) -> tuple[str, ...]:
-    """A warning for each column that names rows rather than describes them."""
-    return tuple(
-        f"column {name!r} has {np.unique(values).size:,} different values in {len(values):,} rows: it names "
-        "rows, so the generator draws it without regard to the others, and helpers leave it out"
-        for name, values in check_table("members", members).items()
-        if is_name_like(values)
-    )

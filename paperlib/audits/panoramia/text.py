@@ -24,30 +24,19 @@ from paperlib.models.language import (
 
 @dataclass(frozen=True, kw_only=True)
 class TextDefaults:
-    """How text without a generator of its own is prepared.
+    """How text without a generator of its own is prepared."""
 
-    Attributes:
-        base: Name or folder of a causal language model that generator and helpers start from, such as "gpt2";
-            it must not have seen the members. Empty: a small GPT from scratch, a weak generator.
-        tokens: Length of a chunk; shorter ends of documents are left out.
-        chunks_per_document: Largest number of chunks taken from a document, 1 or more.
-        share: Share of the documents that the generator is trained on, in (0, 1).
-        epochs: Largest number of epochs of generator and helpers, 1 or more.
-        top_k: Likeliest tokens that the generator draws from.
-        vocabulary: Tokens of the small GPT.
-        width: Width of the small GPT.
-        seed: Seed of the order of documents, the models and the draws, 0 or more.
-    """
-
+    # Name or folder of a causal language model that generator and helpers start from, such as "gpt2"; it must
+    # not have seen the members. Empty: a small GPT from scratch, a weak generator.
     base: str = ""
-    tokens: int = 32
-    chunks_per_document: int = 50
-    share: float = 0.4
-    epochs: int = 6
-    top_k: int = 200
-    vocabulary: int = 1024
-    width: int = 64
-    seed: int = 0
+    tokens: int = 32  # length of a chunk; shorter ends of documents are left out
+    chunks_per_document: int = 50  # at most
+    share: float = 0.4  # of the documents that the generator is trained on, in (0, 1)
+    epochs: int = 6  # of generator and helpers, at most
+    top_k: int = 200  # likeliest tokens that the generator draws from
+    vocabulary: int = 1024  # tokens of the small GPT
+    width: int = 64  # of the small GPT
+    seed: int = 0  # of the order of documents, the models and the draws
 
     def __post_init__(self) -> None:
         check_in("(0, 1)", "share", self.share)
@@ -71,8 +60,7 @@ def audit_text(
     Non-members are generated, as `bring_text` describes; guarantee and source are those of `audit_table`.
 
     Args:
-        target: Function from a list of texts to one loss per text, shape (n,), lower where the model knows
-            the text.
+        target: Function from a list of texts to losses, shape (n,), lower where the model knows the text.
         documents: Texts the target was trained on.
         generated: Texts of a generator that saw none of the audited documents, about as long as a chunk;
             None trains one.
@@ -107,18 +95,11 @@ def bring_text(
     generated: Sequence[str] | None = None,
     unit: Sequence[Any] | None = None,
 ) -> AuditData:
-    """Prepare documents the target was trained on.
+    """Prepare documents the target was trained on; arguments as for `audit_text`.
 
     Some documents become D_G: the generator, helpers and, from scratch, the tokenizer learn from them.
     Chunks of the others are audited. Half of the generated chunks go to a helper that learns these alone. The
     target of `audit_model` takes texts and their tokens then.
-
-    Args:
-        documents, generated, unit: As for `audit_text`.
-        defaults: Chunks, generator and helpers; None takes the defaults.
-
-    Raises:
-        ValueError: Too little text.
     """
     settings = defaults or TextDefaults()
     if unit is not None:
