@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from paperlib.attacks.learned import AttackInputs, LossScore
-from paperlib.audits.panoramia import folds as module
 from paperlib.audits.panoramia.folds import out_of_fold
 from paperlib.audits.panoramia.game import AuditConfig, GameSplit
 from paperlib.audits.panoramia.pools import FOLDS, PLACEBO, SYNTHETIC, Pool, Pools, Target, add_helpers
@@ -61,13 +60,15 @@ def test_a_document_is_learned_as_a_whole_or_not_at_all():
         assert 0.65 * LEARNED < rows.size < 0.85 * LEARNED
 
 
-def test_the_folds_say_nothing_about_the_kind():
+def test_the_folds_say_nothing_about_the_kind_and_each_training_moves_a_bar(monkeypatch, capsys):
     """A model that answers with its fold's number gives every kind the same shares."""
+    monkeypatch.delenv("PAPERLIB_PROGRESS", raising=False)
 
     def train(rows, fold):
         return lambda kind, asked: np.full((asked.size, 1), fold)
 
-    outputs = out_of_fold(train, SIZES, learned=LEARNED, folds=4, seed=2)
+    outputs = out_of_fold(train, SIZES, learned=LEARNED, folds=4, seed=2, label="training it")
+    assert "training it" in capsys.readouterr().err
     counts = [np.bincount(values.ravel().astype(int)) for values in outputs.values()]
     assert all(abs(count - 75).max() <= 1 for count in counts)
 
@@ -138,20 +139,3 @@ def test_pools_with_helpers_of_folds_must_say_how_many_members_these_learned():
     pool = Pool(np.zeros((4, 1)), {FOLDS.name: np.zeros((4, 1))}, {"target": np.zeros((4, 1))})
     with pytest.raises(ValueError, match="learned: expected 1 or more with the helper 'out of fold'"):
         Pools(pool, pool, None, (Target("target"),), (FOLDS,))
-
-
-def test_each_training_moves_a_progress_bar(monkeypatch):
-    shown = []
-
-    def noted(items, *, label):
-        for item in items:
-            yield item
-            shown.append((label, item))
-
-    monkeypatch.setattr(module, "progress", noted)
-
-    def train(rows, fold):
-        return lambda kind, asked: np.zeros((asked.size, 1))
-
-    out_of_fold(train, {"members": 6}, learned=4, folds=3, seed=0, label="training it")
-    assert shown == [("training it", fold) for fold in range(3)]

@@ -1,4 +1,4 @@
-"""What users have: a target and members, and nothing else if they have nothing else."""
+"""What users have: a target and members, and nothing else; a generator that copies is caught."""
 
 from dataclasses import replace
 
@@ -8,6 +8,7 @@ import pytest
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.panoramia.audit import YOURS, AuditData, audit_model
 from paperlib.audits.panoramia.images import bring_images
+from paperlib.audits.panoramia.memorization import copies, near_duplicates
 from paperlib.audits.panoramia.pools import SYNTHETIC
 from paperlib.audits.panoramia.results import TargetScores
 from paperlib.audits.panoramia.table import bring_table
@@ -75,10 +76,12 @@ def test_the_generator_learns_from_other_rows_than_those_audited_and_is_warned_o
     assert any("memorises" in text for text in audit_model(knows(members), data, **ONCE).result.warnings)
 
 
-def test_your_own_generated_rows_are_halved_between_helper_and_audit():
+def test_generated_rows_and_images_are_halved_between_helper_and_audit():
     data = data_of(table(), label="label", generated=table(seed=5), epochs=1)
-    assert len(data.members[0]) == 600
-    assert len(data.generated[0]) == 300
+    assert (len(data.members[0]), len(data.generated[0])) == (600, 300)
+    assert list(data.helpers) == [SYNTHETIC]
+    data = bring_images(*blobs(), SMALL_PICTURES)
+    assert len(data.members[0]) == len(data.generated[0]) == 96
     assert list(data.helpers) == [SYNTHETIC]
 
 
@@ -159,17 +162,6 @@ def test_models_beside_the_members_may_be_none():
     assert audit_model(lambda rows: rng.normal(size=len(rows)), data, **ONCE).result.epsilon_tilde < 0.5
 
 
-def test_too_little_text_is_refused():
-    with pytest.raises(ValueError, match="chunks of 64 tokens, 30 are needed"):
-        bring_text(pages(4, 1), TextDefaults(tokens=64, vocabulary=300))
-
-
-def test_images_are_shared_between_generator_and_audit():
-    data = bring_images(*blobs(), SMALL_PICTURES)
-    assert len(data.members[0]) == len(data.generated[0]) == 96
-    assert list(data.helpers) == [SYNTHETIC]
-
-
 IMAGES = np.zeros((5, 1, 4, 4), np.uint8)
 LARGER = np.zeros((5, 1, 8, 8), np.uint8), np.zeros(5, int)
 
@@ -184,6 +176,54 @@ LARGER = np.zeros((5, 1, 8, 8), np.uint8), np.zeros(5, int)
         (IMAGES, np.zeros(5, int), LARGER, r"generated: expected images of shape \(1, 4, 4\)"),
     ],
 )
-def test_images_that_cannot_be_audited_are_refused(images, labels, generated, words):
+def test_images_and_texts_that_cannot_be_audited_are_refused(images, labels, generated, words):
     with pytest.raises(ValueError, match=words):
         bring_images(images, labels, generated=generated)
+    with pytest.raises(ValueError, match="chunks of 64 tokens, 30 are needed"):
+        bring_text(pages(4, 1), TextDefaults(tokens=64, vocabulary=300))
+
+
+def real(seed, size=400):
+    return np.random.default_rng(seed).normal(size=(size, 4))
+
+
+def test_fresh_draws_give_no_warning_in_all_but_few_of_many_runs():
+    warned = sum(bool(copies(real(3 * at), real(3 * at + 1), real(3 * at + 2)).warnings) for at in range(40))
+    assert warned <= 1
+
+
+@pytest.mark.parametrize("change", [0.0, 1e-3])
+def test_copies_and_near_copies_of_training_data_are_caught(change):
+    trained = real(1)
+    result = copies(trained + change, trained, real(2))
+    assert result.copied == (not change)
+    assert result.nearer > 0.95
+    assert "memorises" in result.warnings[0]
+
+
+def test_repeats_are_caught_but_not_those_that_are_as_common_in_real_data():
+    """Few values: everything equals something, in held-out data as in training data."""
+    result = copies(np.repeat(real(0)[:100], 4, axis=0), real(1), real(2))
+    assert result.repeated == 0.75
+    assert "repeats itself" in result.warnings[0]
+    coins = [np.random.default_rng(seed).integers(0, 2, (300, 3)).astype(float) for seed in range(3)]
+    result = copies(*coins)
+    assert result.copied == result.copied_others == 1
+    assert result.warnings == ()
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="equal shapes"):
+        copies(real(0), real(1), real(2)[:, :2])
+    with pytest.raises(ValueError, match="trained_on: expected shape"):
+        copies(real(0), np.empty((0, 4)), real(2))
+
+
+def test_near_duplicates_are_counted_by_pixels():
+    trained, held = real(1), real(2)
+    drawn = np.concatenate([trained[:30] + 1e-3, real(0)[:70]])
+    result, usual = near_duplicates(drawn, trained, held)
+    fresh, _ = near_duplicates(real(0), trained, held)
+    assert result == pytest.approx(0.3 + 0.7 * fresh, abs=0.05)
+    assert usual == pytest.approx(fresh, abs=0.05)
+    assert 0 < usual < 0.2

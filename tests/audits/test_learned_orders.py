@@ -1,0 +1,398 @@
+"""Audits that learn where to guess: predictable, valid, and stronger where signals belong together."""
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+
+from paperlib.audits import (
+    audit_candidate_features,
+    audit_features,
+    audit_panoramia_features,
+    candidate_features,
+    panoramia_features,
+)
+from paperlib.audits.candidate_features import learned_hits
+from paperlib.audits.features import LearnedOrder
+from paperlib.audits.panoramia_features import learned_test
+from paperlib.bounds import audit_one_run, audit_panoramia, audit_ranks
+from paperlib.bounds.one_run.adaptive import ends_of, reveal
+from paperlib.bounds.one_run.anytime import log_mixture, log_threshold
+from paperlib.bounds.one_run.search import Hypothesis
+from paperlib.core import MembershipScores
+from paperlib.validity.mechanisms import close_generator
+from tests.validity.coverage import assert_rate_at_most
+
+LEVEL = 1 / 3
+EXAMPLES = 9
+FEATURES = np.random.default_rng(8).normal(size=(EXAMPLES, 2))
+VECTORS = ((np.arange(2**EXAMPLES)[:, None] >> np.arange(EXAMPLES)) & 1).astype(bool)
+
+
+class Means:
+    """A quick classifier: which class mean is nearer."""
+
+    def fit(self, X, y):
+        self._means = [X[~y].mean(axis=0), X[y].mean(axis=0)]
+        return self
+
+    def predict_proba(self, X):
+        far = [((X - mean) ** 2).sum(axis=1) for mean in self._means]
+        chance = 1 / (1 + np.exp(np.clip(far[1] - far[0], -50, 50)))
+        return np.column_stack([1 - chance, chance])
+
+
+class Peeking(LearnedOrder):
+    """Broken twin: learns from coins that are not revealed yet."""
+
+    def _fit(self, revealed):
+        super()._fit(np.ones_like(revealed))
+        self._next_fit = np.inf
+
+
+@cache
+def all_games(order, only_members):
+    """Every coin vector's game, and its number: the coins in the order in which they are revealed."""
+    games = []
+    for vector in VECTORS:
+        ends = ends_of(FEATURES[:, 0])[: 1 if only_members else 2]
+        learned = order(FEATURES, vector, Means(), np.random.default_rng(0), only_members=only_members)
+        games.append(reveal([*ends, learned], vector, np.array([4]), leader=len(ends)))
+    coins = np.array([vector[game.revealed] for vector, game in zip(VECTORS, games, strict=True)])
+    return games, coins @ (1 << np.arange(EXAMPLES)[::-1])
+
+
+@pytest.mark.parametrize("only_members", [False, True])
+def test_what_is_revealed_next_depends_on_revealed_coins_only_and_a_twin_that_peeks_is_caught(only_members):
+    games, codes = all_games(LearnedOrder, only_members)
+    assert np.unique(codes).size == 2**EXAMPLES
+    assert not only_members or all(game.as_member.all() for game in games)
+    orders = np.array([game.revealed for game in games])[np.argsort(codes)]
+    for known in range(EXAMPLES):
+        same = orders[:, known].reshape(2**known, -1)
+        assert (same == same[:, :1]).all()
+    assert np.unique(all_games(Peeking, only_members)[1]).size < 2**EXAMPLES
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.2])
+def test_valid_for_every_mechanism(epsilon):
+    """The worst mechanism decides, coin by coin, how far the features lean to the guess."""
+    games, codes = all_games(LearnedOrder, False)
+    q = 1 / (1 + np.exp(-epsilon))
+    error = np.zeros(2**EXAMPLES)
+    for game, code in zip(games, codes, strict=True):
+        right = np.cumsum(game.right)
+        mixture = log_mixture(right, np.arange(1, right.size + 1), epsilon)
+        error[code] = mixture.max(initial=-np.inf) >= log_threshold(LEVEL)
+    while error.size > 1:
+        zero, one = error[0::2], error[1::2]
+        error = np.maximum(q * one + (1 - q) * zero, q * zero + (1 - q) * one)
+    assert 0 < float(error[0]) <= LEVEL
+
+
+def positive(order, seed):
+    """Whether noise shows a leak at error 0.05."""
+    rng = np.random.default_rng([3, seed])
+    features, members = rng.normal(size=(60, 20)), rng.random(60) < 0.5
+    learned = order(features, members, Means(), rng)
+    right = np.cumsum(reveal([*ends_of(features[:, 0]), learned], members, np.arange(4), leader=2).right)
+    return log_mixture(right, np.arange(1, right.size + 1), 0.0).max(initial=-np.inf) >= log_threshold(0.05)
+
+
+def test_no_signal_is_reported_at_most_as_often_as_allowed_and_peeking_is_caught():
+    assert_rate_at_most(0.05, sum(positive(LearnedOrder, seed) for seed in range(400)), 400)
+    with pytest.raises(AssertionError, match="allows"):
+        assert_rate_at_most(0.05, sum(positive(Peeking, seed) for seed in range(100)), 100)
+
+
+def with_difficulty(seed, m):
+    """A loss that is mostly difficulty, and a helper's loss that knows the difficulty."""
+    rng = np.random.default_rng([11, seed])
+    member, difficulty = rng.random(m) < 0.5, 2 * rng.normal(size=m)
+    loss = rng.normal(size=m) + difficulty - member
+    return np.column_stack([-loss, difficulty]), member
+
+
+def one_run(score, member):
+    return audit_one_run(MembershipScores.from_labels(score, member)).epsilon
+
+
+def test_two_signals_show_more_than_the_loss_alone_and_nothing_to_learn_loses_little():
+    worlds = [with_difficulty(seed, 10_000) for seed in range(2)]
+    assert np.mean([audit_features(*world).epsilon for world in worlds]) >= 2.2
+    assert np.mean([one_run(x[:, 0], member) for x, member in worlds]) < 1.2
+    rng = np.random.default_rng(5)
+    members = [rng.random(5_000) < 0.5 for _ in range(4)]
+    scores = [(rng.normal(size=member.size) + member, member) for member in members]
+    assert np.mean([audit_features(*one).epsilon - one_run(*one) for one in scores]) > -0.15
+
+
+def test_members_inside_the_range_of_the_others_are_found():
+    rng = np.random.default_rng(6)
+    member = rng.random(4000) < 0.5
+    score = np.where(member, 0.5, 2.0) * rng.normal(size=member.size)
+    assert audit_features(score, member).epsilon > 4
+
+
+@pytest.mark.filterwarnings("error")
+def test_any_classifier_learns_and_a_fit_that_does_not_converge_is_no_alarm():
+    trees = HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=5)
+    assert audit_features(*with_difficulty(2, 1000), model=trees).epsilon > 0
+    rng = np.random.default_rng(9)
+    features, member = rng.normal(size=(200, 80)) ** 5, rng.random(200) < 0.5
+    assert audit_features(features, member).epsilon >= 0
+
+
+# PANORAMIA
+
+C, EPSILON = float(np.log(2.0)), 1.0
+
+
+@pytest.mark.parametrize("x", [0.0, 0.3])
+def test_valid_for_every_generator_and_mechanism(x, monkeypatch):
+    """The worst of them decides, coin by coin, how likely a real member is; at most e^x to 1."""
+    monkeypatch.setattr(panoramia_features, "learned_bets", lambda *given: played[0])
+    games, codes = all_games(LearnedOrder, True)
+    error = np.zeros(len(games))
+    for vector, game, code in zip(VECTORS, games, codes, strict=True):
+        played = [game]
+        test = learned_test("mia", FEATURES, vector, Hypothesis(0.0, LEVEL), Means(), [0])
+        error[code] = test.bound > x
+    q = 1 / (1 + np.exp(-x))
+    while error.size > 1:
+        generated, real = error[0::2], error[1::2]
+        error = np.maximum(q * real + (1 - q) * generated, generated)
+    assert 0 < float(error[0]) <= LEVEL
+
+
+def panoramia_exceed(trials, **options):
+    """How often c_lb > c and {c+eps}_lb > c + eps where both are reached."""
+    rng, over = np.random.default_rng(3), np.zeros(2, dtype=int)
+    for seed in range(trials):
+        ratio, answer, member = close_generator(rng, 100, C, EPSILON)
+        result = audit_panoramia_features(ratio, answer, member, model=Means(), seed=seed, **options)
+        over += (result.c_lb > C, result.c_plus_epsilon_lb > C + EPSILON)
+    return over
+
+
+def test_each_bound_keeps_half_of_the_error_and_all_of_it_with_known_c():
+    for over in panoramia_exceed(150):
+        assert_rate_at_most(0.025, over, 150)
+    assert_rate_at_most(0.05, panoramia_exceed(100, known_c=C)[1], 100)
+
+
+def false_bounds(trials):
+    """How often noise shows a c above 0."""
+    worlds = [np.random.default_rng([5, seed]) for seed in range(trials)]
+    games = [(rng.normal(size=(100, 20)), rng.random(100) < 0.5) for rng in worlds]
+    bounds = (
+        audit_panoramia_features(noise, noise[:, 0], member, model=Means(), seed=seed).c_lb
+        for seed, (noise, member) in enumerate(games)
+    )
+    return sum(bound > 0 for bound in bounds)
+
+
+def test_noise_shows_nothing_and_learning_from_hidden_coins_is_caught(monkeypatch):
+    assert_rate_at_most(0.025, false_bounds(150), 150)
+    monkeypatch.setattr(panoramia_features, "LearnedOrder", Peeking)
+    with pytest.raises(AssertionError, match="allows"):
+        assert_rate_at_most(0.025, false_bounds(50), 50)
+
+
+def generated_world(seed, m):
+    """A generator that misses a correlation, and a loss that is mostly difficulty."""
+    rng = np.random.default_rng([9, seed])
+    member = rng.random(m) < 0.5
+    first, second = rng.normal(size=(2, m))
+    second = np.where(member, 0.96 * first + 0.28 * second, second)
+    difficulty = 2 * rng.normal(size=m)
+    loss = rng.normal(size=m) + difficulty - 1.5 * member
+    return np.column_stack([first - second, first, second, difficulty]), -loss, member
+
+
+def halves(baseline, attack, member):
+    """Logistic regression trained on the first half, judged on the second."""
+    half, scores = member.size // 2, []
+    for rows in (baseline, np.column_stack([attack, baseline])):
+        fitted = LogisticRegression().fit(rows[:half], member[:half])
+        scores.append(fitted.decision_function(rows[half:]))
+    return audit_panoramia(*scores, member[half:], search="anytime")
+
+
+def test_stronger_than_training_on_one_half():
+    worlds = [generated_world(seed, 4000) for seed in range(2)]
+    learned = [audit_panoramia_features(*one) for one in worlds]
+    trained = [halves(*one) for one in worlds]
+    assert np.mean([one.c_lb for one in learned]) > np.mean([one.c_lb for one in trained]) + 1
+    gain = [a.c_plus_epsilon_lb - b.c_plus_epsilon_lb for a, b in zip(learned, trained, strict=True)]
+    assert np.mean(gain) > 0.4
+
+
+def test_known_c_makes_a_lower_bound_and_relaxing_lowers_it():
+    _, attack, member = generated_world(2, 1000)
+    nothing = np.zeros(1000)
+    free, relaxed = (
+        audit_panoramia_features(nothing, attack, member, known_c=0.0, gamma=gamma) for gamma in (0.0, 1e-3)
+    )
+    assert free.epsilon == free.c_plus_epsilon_lb > relaxed.epsilon > 0
+    assert free.c_lb == 0
+
+
+# Candidate sets
+
+SETS, SIZE = 7, 2
+CANDIDATES = np.random.default_rng(2).normal(size=(SETS, SIZE, 2))
+
+
+def all_hits():
+    """For every vector of true candidates, the hits in their order."""
+    return [
+        learned_hits(CANDIDATES, np.array(true), Means(), np.random.default_rng(0))
+        for true in product(range(SIZE), repeat=SETS)
+    ]
+
+
+def test_each_sequence_of_hits_is_as_frequent_as_coins_make_it():
+    """With two candidates each guess is right for one of the two, whatever was revealed before."""
+    _, counts = np.unique(all_hits(), axis=0, return_counts=True)
+    assert counts.size == 2 ** (SETS - 1)
+    assert (counts == counts[0]).all()
+
+
+def response(rng, sets, size, epsilon):
+    """Randomized response over the candidates of each set, beside eleven columns of noise."""
+    true = rng.integers(0, size, sets)
+    honest = rng.random(sets) < np.exp(epsilon) / (np.exp(epsilon) + size - 1)
+    answer = np.where(honest, true, (true + rng.integers(1, size, sets)) % size)
+    features = rng.normal(size=(sets, size, 12))
+    features[:, :, 0] = 0.1 * features[:, :, 0] + (answer[:, None] == np.arange(size))
+    return features, true
+
+
+def exceed(trials, epsilon):
+    rng, over = np.random.default_rng(4), 0
+    for seed in range(trials):
+        sets = response(rng, 60, 4, epsilon)
+        over += audit_candidate_features(*sets, model=Means(), seed=seed).epsilon > epsilon
+    return over
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.5])
+def test_the_bound_holds_under_randomized_response(epsilon):
+    assert_rate_at_most(0.05, exceed(150, epsilon), 150)
+
+
+def test_a_twin_that_learns_from_hidden_sets_is_caught_and_breaks_the_bound(monkeypatch):
+    """Broken twin: learns from sets that are not revealed yet."""
+    honest = candidate_features._odds
+
+    def cheat(rows, true, revealed, model, rng):
+        return honest(rows, true, np.ones_like(revealed), model, rng)
+
+    monkeypatch.setattr(candidate_features, "_odds", cheat)
+    assert np.unique(np.unique(all_hits(), axis=0, return_counts=True)[1]).size > 1
+    with pytest.raises(AssertionError, match="allows"):
+        assert_rate_at_most(0.05, exceed(60, 0.0), 60)
+
+
+def sets_with_difficulty(seed, sets=400, size=16):
+    """A loss that is mostly difficulty, and a helper's loss that knows the difficulty."""
+    rng = np.random.default_rng([6, seed])
+    difficulty = 2 * rng.normal(size=(sets, size))
+    loss = rng.normal(size=(sets, size)) + difficulty
+    true = rng.integers(0, size, sets)
+    loss[np.arange(sets), true] -= 2.5
+    return np.stack([-loss, difficulty], axis=2), true
+
+
+def first_column(features, true):
+    """Ranks and margins of one score."""
+    scores = features[:, :, 0]
+    own = np.take_along_axis(scores, true[:, None], axis=1)
+    ordered = np.sort(scores, axis=1)
+    return audit_ranks((scores >= own).sum(axis=1), scores.shape[1], margins=ordered[:, -1] - ordered[:, -2])
+
+
+def test_two_signals_show_more_than_the_loss_alone():
+    worlds = [sets_with_difficulty(seed) for seed in range(2)]
+    learned = np.mean([audit_candidate_features(*one).epsilon for one in worlds])
+    assert learned > np.mean([first_column(*one).epsilon for one in worlds]) + 1
+
+
+# All of them
+
+
+def test_results_speak_and_repeat_themselves():
+    single, panoramia, sets = (
+        with_difficulty(1, 1000),
+        generated_world(1, 600),
+        sets_with_difficulty(1, sets=100),
+    )
+    first, again = (audit_features(*single, delta=1e-5, seed=2) for _ in range(2))
+    assert first.to_dict() == again.to_dict()
+    assert "not (epsilon, 1e-05)-differentially private" in first.claim
+    assert first.curve.bound.max() == pytest.approx(first.epsilon, abs=1e-7)
+    assert 0 < first.learned <= first.guesses <= first.total == 1000
+    first, again = (audit_panoramia_features(*panoramia, delta=1e-5, seed=2) for _ in range(2))
+    assert first.to_dict() == again.to_dict()
+    assert "not a lower bound on epsilon" in first.claim
+    assert any("coins revealed before" in text for text in first.assumptions)
+    best = first.curve.groupby("test")["bound"].max()
+    assert best["baseline"] == pytest.approx(first.c_lb, abs=1e-6)
+    assert best["mia"] == pytest.approx(first.c_plus_epsilon_lb, abs=1e-6)
+    assert first.ceiling > first.c_plus_epsilon_lb
+    first, again = (audit_candidate_features(*sets, delta=1e-6, seed=2) for _ in range(2))
+    assert first.to_dict() == again.to_dict()
+    assert any("10 sets, drawn at random" in text for text in first.assumptions)
+    assert not any("Margins" in text for text in first.assumptions)
+    assert first.sets == 90
+
+
+def test_ties_everywhere_show_nothing_and_the_first_candidate_is_not_favoured():
+    assert audit_features(np.ones((100, 2)), np.arange(100) % 2).epsilon == 0.0
+    assert audit_candidate_features(np.ones((100, 4, 2)), np.zeros(100)).epsilon == 0.0
+
+
+def test_a_game_is_drawn_from_uneven_counts():
+    rng = np.random.default_rng(7)
+    features, member = rng.normal(size=(900, 2)), np.arange(900) < 700
+    with pytest.raises(ValueError, match='design="game"'):
+        audit_features(features, member)
+    played = audit_features(features, member, design="game")
+    assert 200 < played.total < 400
+    assert "one distribution" in played.assumptions[0]
+    with pytest.raises(ValueError, match="design='game'"):
+        audit_panoramia_features(features, features, member)
+    played = audit_panoramia_features(features, features, member, design="game")
+    assert 200 < played.members + played.nonmembers < 400
+
+
+PAIR = [[1.0], [2.0]]
+
+
+@pytest.mark.parametrize(
+    ("audit", "given", "message"),
+    [
+        (audit_features, ([[1.0], [np.nan]], [0, 1]), r"1 of 2 rows .*row 1"),
+        (audit_features, ([["a"], ["b"]], [0, 1]), "numbers"),
+        (audit_features, (PAIR, [0, 1, 1]), "2 values"),
+        (audit_features, (PAIR, [0, 2]), "0 and 1"),
+        (audit_features, (PAIR, [1, 1]), "both classes"),
+        (audit_features, (np.zeros((2, 0)), [0, 1]), "1 or more columns"),
+        (audit_panoramia_features, ([1.0, np.nan], PAIR, [0, 1]), "baseline_features: 1 of 2 rows"),
+        (audit_panoramia_features, (PAIR, ["a", "b"], [0, 1]), "attack_features: expected numbers"),
+        (audit_panoramia_features, (PAIR, [1.0], [0, 1]), "attack_features: expected 2 rows"),
+        (audit_panoramia_features, (PAIR, PAIR, [0, 1, 1]), "2 values"),
+        (audit_candidate_features, (np.zeros((5, 3)), np.zeros(5)), "shape"),
+        (audit_candidate_features, (np.full((5, 3, 2), np.nan), np.zeros(5)), "NaN"),
+        (audit_candidate_features, (np.zeros((5, 3, 2)), np.full(5, 3)), "positions from 0 to 2"),
+        (audit_candidate_features, (np.zeros((5, 3, 2)), np.zeros(4)), "5 positions"),
+    ],
+)
+def test_bad_input_is_one_line_that_says_what_to_do(audit, given, message):
+    with pytest.raises(ValueError, match=message) as error:
+        audit(*given)
+    assert "\n" not in str(error.value)
