@@ -148,8 +148,8 @@ def _searched_bursts(config: ValidityConfig) -> Iterator[Case]:
     mechanism = f"bursts of {shown} in {shown} sets, else ε = 0"
 
     def audit(rng: np.random.Generator, delta: float) -> RankAuditResult:
-        told = (np.arange(m) < shown) & (rng.random() < chance)
-        ranks = np.where(told, 1, rng.integers(1, size + 1, m))
+        revealed = (np.arange(m) < shown) & (rng.random() < chance)
+        ranks = np.where(revealed, 1, rng.integers(1, size + 1, m))
         options: dict[str, Any] = {"delta": delta, "confidence": config.confidence}
         return audit_ranks(ranks, size, margins=np.arange(m, 0, -1.0), **options)
 
@@ -192,15 +192,13 @@ def _epsilon_star(config: ValidityConfig) -> list[Case]:
             truth = float(epsilon_star_normals(0, 1, gap, 1, delta=config.delta))
         else:
             x = np.linspace(-12.0, 12.0 + gap, 100_001)
-            rates = [
-                np.clip(rate, 0.001, 0.999) for rate in (ndtr(x - gap), ndtr(-x))
-            ]  # as the estimate does
+            rates = np.clip([ndtr(x - gap), ndtr(-x)], 0.001, 0.999)  # as the estimate does
             truth = float(epsilon_star_from_rates(*rates, delta=config.delta).max())
 
         def trial(rng: np.random.Generator) -> tuple[float, bool]:
             losses = rng.normal(size=config.examples), gap + rng.normal(size=config.examples)
-            found = epsilon_star(*losses, delta=config.delta, confidence=config.confidence, **options)
-            low, high = found.interval or (0.0, 0.0)
+            star = epsilon_star(*losses, delta=config.delta, confidence=config.confidence, **options)
+            low, high = star.interval or (0.0, 0.0)
             return low, not low - 1e-9 <= truth <= high + 1e-9
 
         name = f"{method}, {interval} interval (two-sided)"

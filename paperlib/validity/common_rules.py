@@ -1,8 +1,4 @@
-"""Rules in common use for turning scores into an "epsilon", written from their descriptions.
-
-They are here to be tested, not to be used: each skips a step that a valid bound needs. Every
-function takes scores and returns the number the rule would report.
-"""
+"""Rules in common use for turning scores into an "epsilon", from their descriptions: to test, not to use."""
 
 from collections.abc import Callable
 

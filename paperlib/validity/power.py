@@ -88,8 +88,8 @@ def _known(members: float, others: float) -> Leak:
     """Shares of the members that stand 5 higher, and of the others that stand 5 lower."""
 
     def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
-        told = rng.random(bits.shape) < np.where(bits == 1, members, others)
-        return rng.normal(size=bits.shape) + 5.0 * told * (2 * bits - 1)
+        sure = rng.random(bits.shape) < np.where(bits == 1, members, others)
+        return rng.normal(size=bits.shape) + 5.0 * sure * (2 * bits - 1)
 
     return scores
 
@@ -132,11 +132,6 @@ def _ranks(rng: np.random.Generator, scores: MembershipScores, leak: Leak) -> fl
     return audit_ranks(ranks, sizes, margins=score_margins(*sets)).epsilon
 
 
-def _output_set(rng: np.random.Generator, scores: MembershipScores, leak: Leak) -> float:
-    chosen, tested = scores.split(seed=int(rng.integers(2**31)))
-    return audit_output_set(chosen, tested).epsilon
-
-
 DESIGNS: dict[str, Design] = {
     "randomized, default": _one_run(),
     "randomized, both ends": _one_run(guess="both"),
@@ -144,7 +139,9 @@ DESIGNS: dict[str, Design] = {
     "game": _one_run(design="game"),
     "PANORAMIA, c = 0 known": _panoramia,
     "ranks of sets": _ranks,
-    "output set": _output_set,
+    "output set": lambda rng, scores, leak: (
+        audit_output_set(*scores.split(seed=int(rng.integers(2**31)))).epsilon
+    ),
 }
 
 
@@ -156,13 +153,10 @@ def design_bounds(config: PowerConfig) -> pd.DataFrame:
             rng = np.random.default_rng([config.seed, m, *leak_name.encode()])
             draw = of_bits(leak)
             audits = [draw(rng, m) for _ in range(config.draws)]
-            found = {ORACLE: [hindsight(one, config.confidence) for one in audits]}
-            for name, design in DESIGNS.items():
-                found[name] = [design(rng, scores, leak) for scores in audits]
-            rows += [
-                {"leak": leak_name, "design": name, "examples": m} | _summary(bounds)
-                for name, bounds in found.items()
-            ]
+            designs = {ORACLE: lambda rng, scores, leak: hindsight(scores, config.confidence), **DESIGNS}
+            for name, design in designs.items():
+                about = {"leak": leak_name, "design": name, "examples": m}
+                rows.append(about | _summary([design(rng, scores, leak) for scores in audits]))
     return pd.DataFrame(rows)
 
 

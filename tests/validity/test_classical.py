@@ -11,6 +11,7 @@ from paperlib.bounds.many_runs.clopper_pearson import epsilon_from_rates
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_mu
 
 RUNS = 60
+GRID = np.arange(RUNS + 1)[:, None], RUNS, np.arange(RUNS + 1)[None, :], RUNS
 
 
 def chances(false_positive, false_negative, runs=RUNS):
@@ -19,14 +20,9 @@ def chances(false_positive, false_negative, runs=RUNS):
     return binom.pmf(k, runs, false_positive)[:, None] * binom.pmf(k, runs, false_negative)
 
 
-def grid(runs=RUNS):
-    k = np.arange(runs + 1)
-    return k[:, None], runs, k[None, :], runs
-
-
-def assert_covered_exactly(bounds, truth, chance, limit=0.05):
+def assert_covered_exactly(bounds, truth, chance):
     missed = chance[bounds > truth].sum()
-    assert missed <= limit + 1e-12, f"misses {missed:.4f}; {limit:g} allowed"
+    assert missed <= 0.05 + 1e-12, f"misses {missed:.4f}; 0.05 allowed"
 
 
 def worst_rates(epsilon, delta):
@@ -43,7 +39,7 @@ def worst_rates(epsilon, delta):
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 def test_clopper_pearson_is_valid_exactly(epsilon, delta):
-    bounds = clopper_pearson_epsilon(*grid(), delta=delta)
+    bounds = clopper_pearson_epsilon(*GRID, delta=delta)
     for rates in worst_rates(epsilon, delta):
         for false_positive, false_negative in (rates, rates[::-1]):
             assert_covered_exactly(bounds, epsilon, chances(false_positive, false_negative))
@@ -51,7 +47,7 @@ def test_clopper_pearson_is_valid_exactly(epsilon, delta):
 
 SHARES = np.arange(RUNS + 1) / RUNS
 POINTS = epsilon_from_rates(SHARES[:, None], SHARES[None, :])
-EIGHTY = clopper_pearson_epsilon(*grid(), confidence=0.8)
+EIGHTY = clopper_pearson_epsilon(*GRID, confidence=0.8)
 
 
 @pytest.mark.parametrize(("bounds", "epsilon"), [(POINTS, 0.0), (POINTS, 1.0), (EIGHTY, 1.0)])
@@ -66,16 +62,15 @@ def test_point_estimates_and_eighty_per_cent_sold_as_ninety_five_are_caught(boun
 def test_gaussian_dp_is_valid_exactly(mu, cut):
     """The Gaussian mechanism itself, at a threshold fixed in advance."""
     chance = chances(ndtr(-cut), ndtr(cut - mu))
-    bounds = gaussian_dp_mu(*grid())
+    bounds = gaussian_dp_mu(*GRID)
     assert_covered_exactly(bounds, mu, chance)
     assert_covered_exactly(gaussian_dp_epsilon(bounds, 1e-5), gaussian_dp_epsilon(mu, 1e-5), chance)
 
 
 def test_absolute_value_of_mu_is_caught():
     """|mu| of a lower bound reports leakage whenever there is none."""
-    k = np.arange(RUNS + 1)
-    x, y = ((k + 1) / (RUNS + 2) for _ in range(2))
-    broken = np.abs(-ndtri(x)[:, None] - ndtri(y)[None, :])
+    rates = (np.arange(RUNS + 1) + 1) / (RUNS + 2)
+    broken = np.abs(-ndtri(rates)[:, None] - ndtri(rates)[None, :])
     with pytest.raises(AssertionError, match="misses"):
         assert_covered_exactly(broken, 0.0, chances(0.5, 0.5))
 

@@ -49,11 +49,8 @@ def test_anytime_search_is_valid_exactly(epsilon):
     """All guess counts up to 800 at once, every path enumerated."""
     chance = crossing_chance(epsilon, 800, lambda k, r: log_mixture(k, r, epsilon) >= np.log(20))
     assert 0.005 < chance <= 0.05
-
-
-def test_uncorrected_search_is_caught_exactly():
-    chance = crossing_chance(1.0, 300, lambda k, r: one_run_epsilon(k, r) > 1.0)
-    assert chance > 0.2
+    if epsilon == 1.0:  # a search that is not corrected
+        assert crossing_chance(1.0, 300, lambda k, r: one_run_epsilon(k, r) > 1.0) > 0.2
 
 
 def curve_failure_rate(m, right, truth, **options):
@@ -74,7 +71,4 @@ def test_every_family_of_curves_is_valid_exactly(family, truth, delta, right):
     options = {"family": family, **({"delta": delta} if delta else {})}
     for m in (1, 2, 7, 40, 200):
         assert curve_failure_rate(m, right, truth, **options) <= 0.05 + 1e-12
-
-
-def test_wrong_level_is_caught_exactly():
     assert curve_failure_rate(200, expit(1.0), 1.0, family="approximate", confidence=0.7) > 0.05

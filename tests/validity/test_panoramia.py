@@ -34,23 +34,17 @@ def test_gamma_covers_points_the_generator_never_makes_and_nothing_less_does(gam
         assert_rate_at_most(0.025, over, trials)
 
 
-def outcome_bounds(m, level):
-    """Two real-looking and generated-looking values: every outcome (a, b, c, d) of m examples."""
-    for a, b, c in product(range(m + 1), repeat=3):
-        d = m - a - b - c
-        if d < 0:
-            continue
-        scores = np.repeat([1.0, 0.0, 1.0, 0.0], [a, b, c, d])
-        flags = np.repeat([True, True, False, False], [a, b, c, d])
-        both = 0 < flags.sum() < m
-        bound = run_recall_test("mia", scores, flags, level, 0.0, "union").bound if both else 0.0
-        yield (a, b, c, d), bound
-
-
 def test_bound_is_valid_exactly():
     """Every outcome of a c-close generator on two points, the worst case; nothing sampled."""
-    outcomes = list(outcome_bounds(12, 0.025))
-    counts, bounds = np.array([key for key, _ in outcomes]), np.array([bound for _, bound in outcomes])
+    first = np.array(list(product(range(13), repeat=3)))
+    counts = np.column_stack([first, 12 - first.sum(axis=1)])  # real and generated, of higher and lower score
+    counts, bounds = counts[counts[:, 3] >= 0], []
+    for outcome in counts:
+        scores = np.repeat([1.0, 0.0, 1.0, 0.0], outcome)
+        flags = np.repeat([True, True, False, False], outcome)
+        both = 0 < flags.sum() < 12
+        bounds.append(run_recall_test("mia", scores, flags, 0.025, 0.0, "union").bound if both else 0.0)
+    bounds = np.array(bounds)
     assert bounds.max() > 0
     for c in (0.0, 0.3, 0.7, 1.5):
         for real in (0.2, 0.6, 1.0):
@@ -123,13 +117,13 @@ def test_members_alone_are_valid_and_a_set_chosen_on_the_evaluation_is_not():
         assert_rate_at_most(0.05, twin, trials)
 
 
-def level_search(selection, judged):
-    x, flags = judged.pooled()
-    return run_recall_test("mia", ratio_scores(selection, x), flags, 0.05, 0.0, "anytime").bound
-
-
 def test_searching_all_levels_of_a_ratio_is_valid_and_its_twin_that_estimates_on_the_evaluation_is_not():
     """Members' guesses in the order of the estimated ratio, at an epsilon of 1 and of 0."""
+
+    def level_search(selection, judged):
+        x, flags = judged.pooled()
+        return run_recall_test("mia", ratio_scores(selection, x), flags, 0.05, 0.0, "anytime").bound
+
     rng, trials, hits = np.random.default_rng(5), 120, {"sound": 0, "null": 0, "twin": 0}
     for _ in range(trials):
         for mechanism, name in ((laplace(1.0), "sound"), (no_leakage(), "null")):

@@ -65,10 +65,11 @@ def test_rates_from_seen_from_on_are_flagged(trials):
 
 
 def test_slack_tells_boundary_cases_from_others():
-    def case(epsilon):
-        return Case("toy", "uniform", f"{epsilon:g}", epsilon, 0.0, lambda rng: (float(rng.random()), False))
-
-    frame = simulate([case(1.0), case(3.0)], ValidityConfig(trials=4_000))
+    cases = [
+        Case("toy", "uniform", f"{epsilon:g}", epsilon, 0.0, lambda rng: (float(rng.random()), False))
+        for epsilon in (1.0, 3.0)
+    ]
+    frame = simulate(cases, ValidityConfig(trials=4_000))
     assert frame["slack"].tolist() == pytest.approx([0.05, 2.05], abs=0.02)
     assert frame["boundary"].tolist() == [True, False]
 
