@@ -57,7 +57,7 @@ def _whole(table: pd.DataFrame, figure: str) -> str:
 
 
 def gain_evidence(over_epsilon: pd.DataFrame, over_sizes: pd.DataFrame) -> list[Evidence]:
-    """Figure 2 from two tables of `gain`: each reading of Algorithm 1 against its rivals, one value a trial."""
+    """Figure 2 from two tables of `gain`: readings of Algorithm 1 against its rivals, a value a trial."""
     found = []
     for method, reading in READINGS.items():
         highest = {
