@@ -153,10 +153,6 @@ def audit_panoramia(
         design: "randomized" or "played" if a fair coin chose member or generated point for each example;
             "game" to draw such coins here by ``seed``, one for each place of a whole game.
 
-    Raises:
-        ValueError: Mismatched lengths, NaN or infinite scores, one class only, counts implausible
-            under fair coins, or a number out of range.
-
     Source:
         PANORAMIA, Propositions 1 to 4, Corollary 1, section 4.2; the baseline's failures have mean 2 m gamma
         (Proposition 4 prints 2 m delta), and the game does not support the paper's add/remove adjacency.

@@ -4,45 +4,45 @@ import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
-from paperlib.io import read_result, write_bytes
-from paperlib.report import targets
-from paperlib.running import (
-    NotebookError,
-    answers_in,
-    book_results,
-    find_project,
-    keep_run,
-    notebook_parameters,
-    outcomes,
-    parse_assignments,
-    plan,
-    run_all,
-    run_aside,
-    run_into_book,
-    split_assignments,
-)
-from paperlib.running.execute import PAGE, RESULT
-from paperlib.running.parameters import read_notebook
+import typer
+
+from paperlib import running
+from paperlib.cli.options import Assignments, Notebook, Parameters, Profile
 
 _P, _FROM = "PAPERLIB_P", "PAPERLIB_FROM"
 """What ``make run`` leaves in the environment: its P as it was typed, and the folder it was called from."""
 
 
 def run(
-    notebook: str,
-    given: list[str],
-    *,
-    profile: str,
-    every: bool,
-    jobs: int,
-    book: bool,
-    seed: int | None = None,
-    measured: bool = False,
+    notebook: Notebook = "",
+    assignments: Assignments = None,
+    parameter: Parameters = None,
+    profile: Profile = "default",
+    every: Annotated[
+        bool, typer.Option("--all", help="Run every notebook that changed, for the book.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(help="Number of notebooks run at one time with --all.")] = 2,
+    book: Annotated[bool, typer.Option("--book", help="Put this one run into the book.")] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Run once more with this seed, for the outcomes; the pages stay as they are."),
+    ] = None,
+    measured: Annotated[
+        bool,
+        typer.Option(
+            "--measured", help="Put the result file with the committed ones, book/measured/PROFILE."
+        ),
+    ] = False,
 ) -> None:
-    """Run one notebook, or every one that changed; the options are those of ``paperlib run --help``."""
-    project = find_project()
-    values = parse_assignments([*given, *split_assignments(os.environ.pop(_P, ""))])
+    """Run one notebook with checked parameters into a new folder below runs/, or all into the book."""
+    from paperlib.io import read_result, write_bytes
+    from paperlib.running.execute import PAGE, RESULT
+
+    project = running.find_project()
+    typed = running.split_assignments(os.environ.pop(_P, ""))
+    values = running.parse_assignments([*(assignments or []), *(parameter or []), *typed])
     where = Path(os.environ.pop(_FROM, "") or Path.cwd())
     if measured and (every or book or seed is not None or project.made_up(profile)):
         raise ValueError("--measured: expected one run on true data, without --all, --book and --seed")
@@ -50,28 +50,28 @@ def run(
         if notebook or values:
             raise ValueError("--all: expected no notebook and no parameters beside it")
         say = partial(print, flush=True)
-        if failed := run_all(project, profile=profile, jobs=jobs, seed=seed, say=say):
-            raise NotebookError(f"failed: {', '.join(failed)}; the other notebooks are done")
+        if failed := running.run_all(project, profile=profile, jobs=jobs, seed=seed, say=say):
+            raise running.NotebookError(f"failed: {', '.join(failed)}; the other notebooks are done")
         return
     if not notebook:
         raise ValueError(f"notebook: expected one of {', '.join(project.stems()) or 'none yet'}, or --all")
     kept = book or seed is not None  # with the paths of its profile, which are seen from the checkout
-    job = plan(
+    job = running.plan(
         project, notebook, profile=profile, given=values, seed=seed, where=project.root if kept else where
     )
     if seed is not None:
         if values or book:
             raise ValueError("--seed: expected neither parameters nor --book beside it; see -p seed=1")
-        print(f"Kept for the outcomes: {keep_run(job)}")
+        print(f"Kept for the outcomes: {running.keep_run(job)}")
         return
     if book:
-        run_into_book(job)
+        running.run_into_book(job)
         return
-    folder = run_aside(job)
+    folder = running.run_aside(job)
     result = read_result(folder / RESULT)
-    for target, outcome in outcomes(result).items():
+    for target, outcome in running.outcomes(result).items():
         print(f"{target}: {outcome}")
-    for answer in answers_in(result):
+    for answer in running.answers_in(result):
         print(f"{answer.words(where)}\n")
     print(f"Executed notebook: {folder / PAGE}\nResult file:       {folder / RESULT}")
     if measured:
@@ -80,13 +80,16 @@ def run(
         print(f"To be committed:   {committed}")
 
 
-def list_notebooks(profile: str) -> None:
-    """Print every notebook with its parameters, what it reproduces, and the outcomes of its last run."""
-    project = find_project()
-    results = {result.notebook: result for result in book_results(project)}
+def list_notebooks(profile: Profile = "default") -> None:
+    """List the notebooks with their parameters, what they reproduce, and the verdicts of their last run."""
+    from paperlib.report import targets
+    from paperlib.running.parameters import read_notebook
+
+    project = running.find_project()
+    results = {result.notebook: result for result in running.book_results(project)}
     table = targets()
     for stem in project.stems():
-        values = plan(project, stem, profile=profile).parameters
+        values = running.plan(project, stem, profile=profile).parameters
         cells = read_notebook(project.notebook(stem)).cells
         headings = (
             line.lstrip("# ").replace("\\", "")
@@ -96,10 +99,10 @@ def list_notebooks(profile: str) -> None:
             if line.startswith("#")
         )
         print(f"{stem}: {next(headings, '(no title)')}")
-        for item in notebook_parameters(project.notebook(stem)):
+        for item in running.notebook_parameters(project.notebook(stem)):
             print(f"    {replace(item, default=values[item.name])}")
         mine = [row["id"] for row in table.to_dict("records") if stem in str(row["notebook"]).split("; ")]
-        said = outcomes(results[stem]) if stem in results else {}
+        said = running.outcomes(results[stem]) if stem in results else {}
         for name in mine:
             print(f"    reproduces {name}: {said.get(name, 'not yet')}")
         if stem in results:

@@ -3,48 +3,69 @@
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from paperlib.core import check_at_least
-from paperlib.io import Place, SweepError, config_hash, job_script, sweep_place, visible_devices
-from paperlib.running import (
-    NotebookError,
-    Unit,
-    find_project,
-    mean_run,
-    parse_assignments,
-    plan_units,
-    pooled_by_setting,
-    run_notebook_units,
-    sweep_folder,
-    write_table,
-)
+import typer
+
+from paperlib import running
+from paperlib.cli.options import Notebook, Profile
+
+if TYPE_CHECKING:
+    from paperlib.io import Place
+    from paperlib.running import Unit
 
 _MOST_LISTED = 20
 _LONGEST_NAME = 100
 
 
 def sweep_notebook(
-    notebook: str,
-    given: Sequence[str],
-    *,
-    profile: str,
-    scheduler: str,
-    workers: int | None,
-    retries: int,
-    name: str,
-    dry_run: bool,
-    table: bool,
+    notebook: Notebook,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--parameter", help="Values of one parameter, name=values; repeatable."),
+    ] = None,
+    profile: Profile = "default",
+    scheduler: Annotated[
+        str,
+        typer.Option(
+            help="local; tcp://HOST:8786 of a running Dask scheduler; slurm, as dask-jobqueue's own file "
+            "sets it up; slurm:FILE.yaml or jobqueue:FILE.yaml. Default: PAPERLIB_SCHEDULER, or else local."
+        ),
+    ] = "",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            help="Runs at one time: local processes (default: one a GPU, or else one a core; 0: this process "
+            "alone), or most jobs of a batch system (default: jobs in its file)."
+        ),
+    ] = None,
+    retries: Annotated[int, typer.Option(help="New attempts of a run that lost its worker.")] = 3,
+    name: Annotated[str, typer.Option(help="Name of the table; default: profile and values.")] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan, and the script of batch jobs; start nothing.")
+    ] = False,
+    table: Annotated[
+        bool, typer.Option("--table", help="Write the table and print the outcomes of what is finished.")
+    ] = False,
 ) -> None:
-    """Plan and run a sweep, or show its plan or its results; options as in ``paperlib sweep --help``."""
-    project = find_project()
-    units = plan_units(project, notebook, profile=profile, given=parse_assignments(list(given)))
+    """Run one notebook with all combinations of parameter values, here or on a cluster.
+
+    Each combination is a run that is kept in runs/sweep/NOTEBOOK. A finished one is never repeated, so the
+    same command goes on after an interrupt or a lost machine. A failing run stops no other. At the end come a
+    table with a row per run, and for each setting the outcomes of all its seeds together.
+    """
+    from paperlib.core import check_at_least
+    from paperlib.io import config_hash, sweep_place
+
+    given = parameter or []
+    project = running.find_project()
+    units = running.plan_units(project, notebook, profile=profile, given=running.parse_assignments(given))
     if not name:  # it says the values as far as a file name can
         name = re.sub(r"[^\w.,=+-]+", "-", ",".join([profile, *given]))
         if len(name) > _LONGEST_NAME:
             name = f"{name[:_LONGEST_NAME]}-{config_hash({'': name})[:8]}"
-    path = sweep_folder(project, units[0].stem) / f"{name}.csv"
+    path = running.sweep_folder(project, units[0].stem) / f"{name}.csv"
     check_at_least(0, retries=retries, workers=1 if workers is None else workers)
     if table:
         _show_results(units, path, {})
@@ -55,7 +76,9 @@ def sweep_notebook(
         _run(units, path, place, retries)
 
 
-def _print_plan(units: list[Unit], place: Place | None) -> None:
+def _print_plan(units: "list[Unit]", place: "Place | None") -> None:
+    from paperlib.io import job_script
+
     project, stem, profile = units[0].project, units[0].stem, units[0].profile
     finished = _finished(units)
     left = len(units) - finished
@@ -66,7 +89,7 @@ def _print_plan(units: list[Unit], place: Place | None) -> None:
     if len(settings) > _MOST_LISTED:
         print(f"    and {len(settings) - _MOST_LISTED} more settings")
     print(f"Where: {_where(place)}")
-    mean = mean_run(project, stem, profile)
+    mean = running.mean_run(project, stem, profile)
     if mean is None:
         print("Time and disk: unknown, as no such run is finished")
     else:
@@ -80,12 +103,14 @@ def _print_plan(units: list[Unit], place: Place | None) -> None:
         print(
             f"Disk: {size / 1e6:.2f} MB a run, {left * size / 1e6:.1f} MB for the {left} left, beside caches"
         )
-    print(f"Kept in {sweep_folder(project, stem)}")
+    print(f"Kept in {running.sweep_folder(project, stem)}")
     if place is not None and (script := job_script(place)):
         print(f"Each job:\n{script.strip()}")
 
 
-def _where(place: Place | None) -> str:
+def _where(place: "Place | None") -> str:
+    from paperlib.io import visible_devices
+
     if place is None:
         return "this process"
     if place.address:
@@ -97,12 +122,14 @@ def _where(place: Place | None) -> str:
     return f"{place.workers} processes of this machine{each}"
 
 
-def _run(units: list[Unit], path: Path, place: Place | None, retries: int) -> None:
+def _run(units: "list[Unit]", path: Path, place: "Place | None", retries: int) -> None:
     """Run what is left, and show the results of all that is finished, also if runs failed."""
+    from paperlib.io import SweepError
+
     failed: dict[Unit, str] = {}
     message = ""
     try:
-        for _ in run_notebook_units(units, place=place, retries=retries):
+        for _ in running.run_notebook_units(units, place=place, retries=retries):
             pass
     except SweepError as error:
         failed = {unit: _cell_and_log(cause) for unit, cause in error.failures}
@@ -117,10 +144,10 @@ def _run(units: list[Unit], path: Path, place: Place | None, retries: int) -> No
         raise
     _show_results(units, path, failed)
     if message:
-        raise NotebookError(message)
+        raise running.NotebookError(message)
 
 
-def _finished(units: list[Unit]) -> int:
+def _finished(units: "list[Unit]") -> int:
     return sum(unit.result() is not None for unit in units)
 
 
@@ -130,12 +157,12 @@ def _cell_and_log(error: BaseException) -> str:
     return f"{lines[0]} ({lines[-1]})" if len(lines) > 1 and lines[-1].startswith("No result") else lines[0]
 
 
-def _show_results(units: list[Unit], path: Path, failed: dict[Unit, str]) -> None:
+def _show_results(units: "list[Unit]", path: Path, failed: "dict[Unit, str]") -> None:
     if path.parent.is_dir():
         list(path.parent.iterdir())  # makes a network file system look for what other machines wrote
-    for words, (seeds, said) in pooled_by_setting(units).items():
+    for words, (seeds, said) in running.pooled_by_setting(units).items():
         print(f"\n{words}: {seeds} finished")
         for target, outcome in said.items():
             print(f"    {target}: {outcome}")
-    write_table(path, units, failed)
+    running.write_table(path, units, failed)
     print(f"\nTable: {path}")

@@ -184,9 +184,6 @@ def split_assignments(text: str) -> list[str]:
 
     Values with spaces stand in quotes or begin with a bracket. Backslashes and dollar signs stay as they are.
 
-    Raises:
-        ValueError: A quote or a bracket that is not closed, or words that belong to no name.
-
     >>> split_assignments("a='two words' sizes=[1, 2] b=3")
     ['a=two words', 'sizes=[1, 2]', 'b=3']
     """

@@ -87,15 +87,10 @@ def test_valid_for_every_mechanism_and_the_peeking_twin_is_not(epsilon):
     assert largest_error(peeking, epsilon) > LEVEL
 
 
-def memorised(rng, m, share, sign=1):
+def memorised(rng, m, share):
     labels = rng.random(m) < 0.5
-    known = (labels if sign > 0 else ~labels) & (rng.random(m) < share)
-    return MembershipScores.from_labels(rng.normal(size=m) + 5 * sign * known, labels)
-
-
-def shifted(rng, m):
-    labels = rng.random(m) < 0.5
-    return MembershipScores.from_labels(rng.normal(size=m) + labels, labels)
+    known = labels & (rng.random(m) < share)
+    return MembershipScores.from_labels(rng.normal(size=m) + 5 * known, labels)
 
 
 def test_useless_examples_at_an_end_are_passed_over():
@@ -145,7 +140,7 @@ def test_answers_of_one_bit_are_all_bet_on():
 
 
 def test_other_searches_guess_both_ends_and_say_so():
-    scores = shifted(np.random.default_rng(4), 500)
+    scores = memorised(np.random.default_rng(4), 500, 0.5)
     default, both = (
         audit_one_run(scores, thresholds="dyadic", guess=guess) for guess in ("adaptive", "both")
     )

@@ -85,8 +85,6 @@ def test_failure_budget_spends_at_most_the_error(mean, error):
     assert level + mean / (failures + 1) <= error * (1 + 1e-12)
 
 
-# --- delta above 0 ---
-
 HITS = (np.random.default_rng(0).random(2_000) < 0.9).astype(int)
 K, R = np.cumsum(HITS), np.arange(1, HITS.size + 1)
 

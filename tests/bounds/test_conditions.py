@@ -16,15 +16,10 @@ from paperlib.bounds import (
     epsilon_star,
     fit_output_set,
 )
+from paperlib.bounds.one_run.fair_coins import CONDITIONS
 from paperlib.core import MembershipScores, reversed_warning
 from paperlib.core.results import round_up
 
-DESIGNS = {
-    "randomized": "assumes that a fair coin tossed before training decided each record",
-    "game": "coins tossed by this audit chose who is shown: it speaks of replacing one record",
-    "played": "assumes that a fair coin tossed after training decided who is shown: it speaks of replacing "
-    "one record",
-}
 ONE_RUN = {
     "one run": audit_one_run,
     "f-DP": audit_f_dp,
@@ -48,7 +43,7 @@ def drawn(shift, members=210, nonmembers=190, seed=0):
 
 
 @pytest.mark.parametrize("audit", ONE_RUN.values(), ids=ONE_RUN)
-@pytest.mark.parametrize(("design", "condition"), DESIGNS.items())
+@pytest.mark.parametrize(("design", "condition"), CONDITIONS.items())
 def test_the_coins_stand_beside_every_number_from_one_run(audit, design, condition):
     result = audit(drawn(2.0), design=design)
     assert result.condition == condition

@@ -33,6 +33,9 @@ def test_a_game_shows_nearly_all_examples_and_more_than_one_of_each_pair():
     assert set(played.member) <= set(scores.member)
     assert set(played.nonmember) <= set(scores.nonmember)
     assert np.unique(played.pooled()[0]).size == 9_500
+    assert len(play_game(normal_scores(8, 8), seed=1)) == 8
+    with pytest.raises(ValueError, match="1 examples are too few"):
+        play_game(MembershipScores([1.0], [0.0]))
 
 
 @pytest.mark.parametrize("side", [*range(1, 200), 1_000, 5_000, 100_000, 10_000_000])
@@ -145,12 +148,6 @@ def test_every_audit_of_scores_warns():
     ]
     assert all("577 members" in result.warnings[0] for result in found)
     assert not audit_panoramia(values, values, flags, design="game").warnings
-
-
-def test_a_game_of_a_handful_is_refused_or_small():
-    with pytest.raises(ValueError, match="1 examples are too few"):
-        play_game(MembershipScores([1.0], [0.0]))
-    assert len(play_game(normal_scores(8, 8), seed=1)) == 8
 
 
 def test_the_spread_is_that_of_the_games_beside_the_reported_one():

@@ -43,10 +43,6 @@ def density(*components):
     return lambda x: sum(c.pdf(x) for c in components) / len(components)
 
 
-def mixture(family, first, second, scale=1.0):
-    return density(family(first, scale), family(second, scale))
-
-
 PAIRS = {
     "gaussian": ([norm(-2), norm(1)], [norm(-1), norm(0)], (-12, 12)),
     "laplace": ([laplace(-1), laplace(2)], [laplace(-2), laplace(1)], (-30, 30)),
@@ -203,7 +199,7 @@ def test_fitted_set_nears_the_closed_form():
 
 
 def test_cut_points_move_with_the_unit_of_the_scores():
-    a, b = mixture(norm, -2e4 + 7, 1e4 + 7, 1e4), mixture(norm, -1e4 + 7, 7, 1e4)
+    a, b = (density(*(norm(1e4 * one + 7, 1e4) for one in means)) for means in ((-2, 1), (-1, 0)))
     found = optimal_output_set(a, b, m=100, support=(-12e4, 12e4))
     base = optimal_output_set(*GAUSSIAN, m=100, support=(-12, 12))
     np.testing.assert_allclose(np.array(found.intervals), 1e4 * np.array(base.intervals) + 7, rtol=1e-6)

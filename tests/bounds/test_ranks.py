@@ -50,9 +50,6 @@ def test_check_values(hits, sizes, options, expected):
     assert audit_ranks(ranks_with(30, 50), MIXED).epsilon == pytest.approx(3.763727, abs=6e-7)
 
 
-# --- the tail -------------------------------------------------------------------------------------
-
-
 def exact_tails(chances: np.ndarray) -> list[Fraction]:
     """Tails in rational arithmetic: no rounding at all."""
     mass = [Fraction(1)]
@@ -79,9 +76,6 @@ def test_a_fourier_transform_would_understate_the_far_tail():
     mass = np.fft.fft(np.prod(1 - chances + chances * points[:, None], axis=1)).real / 65
     tails = np.cumsum(mass[::-1])[::-1]
     assert any(Fraction(float(a)) < b for a, b in zip(tails, exact_tails(chances), strict=True))
-
-
-# --- p-values and bounds by brute force -----------------------------------------------------------
 
 
 def naive_tail(sizes, tops, epsilon, bound):
@@ -141,9 +135,6 @@ def test_equal_sizes_equal_brute_force(size, top, hits, delta, bound):
     expected = naive_epsilon(hits, [size] * 80, [top] * 80, delta, bound)
     assert found == pytest.approx(expected, abs=1e-6)
     assert found <= expected + 1e-9  # rounded down
-
-
-# --- delta: the worst case -------------------------------------------------------------------------
 
 
 def worst_case(hits, counts, sizes, tops, epsilon, delta):
@@ -254,9 +245,6 @@ def test_sharp_delta_term_does_not_grow_with_the_set_size():
     assert "shows nothing" in audit_ranks(perfect, 128, delta=1e-3).warnings[0]
 
 
-# --- properties -----------------------------------------------------------------------------------
-
-
 @given(
     sets=st.integers(1, 60),
     size=st.integers(2, 40),
@@ -306,9 +294,6 @@ def test_top_equal_to_the_set_size_shows_nothing_and_says_so():
     assert mixed.epsilon == pytest.approx(alone.epsilon, abs=1e-6)
 
 
-# --- abstention -----------------------------------------------------------------------------------
-
-
 def naive_log_evidence(hits, sizes, tops, epsilon, offsets, failures):
     """The supermartingale of the book, written with the alternatives' probabilities."""
     p = np.asarray(rank_success_probability(sizes, epsilon, top=tops))
@@ -356,9 +341,6 @@ def test_abstention_helps_when_the_attack_knows_what_it_knows():
     assert any("Margins" in text for text in searched.assumptions)
 
 
-# --- scores to ranks ------------------------------------------------------------------------------
-
-
 def test_candidate_sets_may_differ_in_length():
     ranks, sizes = ranks_from_scores([1.0, 5.0], [[0.0, 2.0, 3.0], [4.0]])
     assert ranks.tolist() == [3, 1]
@@ -387,9 +369,6 @@ def test_margins_ignore_which_candidate_is_true():
     np.testing.assert_array_equal(first, last)
     ordered = np.sort(pooled, axis=1)
     np.testing.assert_allclose(first, ordered[:, -2] - ordered[:, -3])
-
-
-# --- results and refusals -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

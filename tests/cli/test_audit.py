@@ -116,12 +116,6 @@ def test_a_reversed_score_or_membership_is_named_everywhere_and_passes_no_gate(a
     assert len(others) == len(right["audits"]) - (2 if "scores" in words else 1)
 
 
-def test_equal_scores_are_an_audit_that_shows_nothing(audit):
-    leaky(0).assign(loss=0.5).to_csv("tied.csv", index=False)
-    content = document(audit, "tied.csv")
-    assert (content["epsilon"], content["measures"]["auc"]) == (0, 0.5)
-
-
 @pytest.mark.parametrize(
     ("limit", "code", "said"), [("1", 3, "is above 1"), ("4.5", 0, "is not above"), ("50", 3, "show at most")]
 )
@@ -180,6 +174,9 @@ def test_equal_counts_name_the_game(audit):
 
 
 def test_a_result_of_zero_says_what_it_could_have_shown(audit):
+    leaky(0).assign(loss=0.5).to_csv("tied.csv", index=False)
+    content = document(audit, "tied.csv")
+    assert (content["epsilon"], content["measures"]["auc"]) == (0, 0.5)
     leaky(0, size=40, gap=0.0).to_csv("noise.csv", index=False)
     content = document(audit, "noise.csv")
     ceiling = content["audits"][0]["result"]["ceiling"]
@@ -189,17 +186,11 @@ def test_a_result_of_zero_says_what_it_could_have_shown(audit):
     assert f"{math.ceil(1000 * ceiling) / 1000:.3f}" in out.partition("AUC")[0]
 
 
-def test_a_claimed_epsilon_is_judged(audit):
-    said = [
-        " ".join(document(audit, "own.csv", *words)["verdict"]["sentences"])
-        for words in ((), ("--claimed-epsilon", "0.5"), ("--claimed-epsilon", "50"))
-    ]
-    assert "refuted" not in said[0]
-    assert re.search(r"claimed epsilon.*is refuted", said[1])
-    assert re.search(r"claimed epsilon.*is not refuted", said[2])
-
-
-def test_facts_about_the_model_stand_in_the_report(audit):
+def test_a_claimed_epsilon_is_judged_and_facts_about_the_model_stand_in_the_report(audit):
+    for words, said in (((), None), (("0.5",), r"is refuted"), (("50",), r"is not refuted")):
+        options = ["--claimed-epsilon", *words] if words else []
+        sentences = " ".join(document(audit, "own.csv", *options)["verdict"]["sentences"])
+        assert re.search(rf"claimed epsilon.*{said}", sentences) if said else "refuted" not in sentences
     Path("audit.yaml").write_text("model: A forest of 500 trees\nowner: The audit team\n")
     audit("own.csv", "--about", "audit.yaml")
     assert "A forest of 500 trees" in Path("own-audit.html").read_text(encoding="utf-8")

@@ -37,24 +37,18 @@ def test_without_a_checkout_packages_are_named_and_never_this_project(monkeypatc
         assert "paperlib" not in install.install_command(extra)
 
 
-@pytest.mark.parametrize(
-    ("module", "package", "extra"),
-    [
+def test_a_missing_module_names_its_package_and_how_to_get_it():
+    for module, package, extra in (
         ("sklearn.linear_model", "scikit-learn", "train"),
         ("torch", "torch", "train"),
         ("dp_accounting", "dp-accounting", "train"),
         ("PIL", "pillow", "images"),
         ("transformers", "transformers", "language"),
-    ],
-)
-def test_a_missing_module_names_its_package_and_how_to_get_it(module, package, extra):
-    said = install.missing_package(module)
-    assert said.startswith(f"{package} is not installed; to get it: pip install")
-    assert f"[{extra}]" in said
-    assert "\n" not in said
-
-
-def test_unknown_modules_are_only_named_and_unknown_extras_refused():
+    ):
+        said = install.missing_package(module)
+        assert said.startswith(f"{package} is not installed; to get it: pip install")
+        assert f"[{extra}]" in said
+        assert "\n" not in said
     assert install.missing_package("no_such_module") == "no_such_module is not installed"
     with pytest.raises(ValueError, match=r"extra: expected one of .*train.*; got 'trains'"):
         install.install_command("trains")

@@ -87,12 +87,6 @@ def test_another_type_is_refused_with_name_default_and_value(given):
     assert repr(value) in str(caught.value)
 
 
-def test_a_typo_lists_the_known_parameters_with_defaults_and_comments():
-    with pytest.raises(ValueError, match=r"unknown parameter 'trails'; did you mean 'trials'\?") as caught:
-        check_parameters(KNOWN, {"trails": 3}, "demo")
-    assert "trials = 5  # repetitions" in str(caught.value)
-
-
 COUNTS = parse_parameters(
     "trials = 5  # repetitions\nside = 7  # pixels; 0 keeps the images' own\nworkers = 0\nseed = 0\n"
     "rate = 0.5\nk = 3  # of 10 or 0.5\nshift = -1  # to the left",

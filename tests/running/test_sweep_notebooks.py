@@ -206,11 +206,11 @@ def test_the_command_names_failures_with_exit_code_1_and_goes_on_after_an_interr
 
     monkeypatch.setenv("PAPERLIB_PROGRESS", "0")
 
-    def start():
-        words = ["toy", "--profile", "smoke", "-p", "seed=12..14", "--workers", "2"]
+    def start(workers):
+        words = ["toy", "--profile", "smoke", "-p", "seed=12..14", "--workers", workers]
         return paperlib_process(tmp_path, "sweep", *words)
 
-    process, until = start(), time.monotonic() + 90
+    process, until = start("2"), time.monotonic() + 90
     while not executions(trace, "finished") and time.monotonic() < until:
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it too
@@ -219,7 +219,7 @@ def test_the_command_names_failures_with_exit_code_1_and_goes_on_after_an_interr
     assert "of 3 runs are finished and kept; the same command goes on" in errors
     before = executions(trace, "finished")
     kept = len(list((project.runs / "sweep" / "toy").glob("*/result.json")))
-    process = start()
+    process = start("0")
     out, errors = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "1 of 3 runs failed" in errors

@@ -96,11 +96,6 @@ def epsilon_star_normals(
         ends included, to better than 1e-6; where the normals lie too far apart for any, its limit
         ``log((1 - 2 delta) / delta)``. At delta = 0 it is 0 for equal normals and infinite for any others.
 
-    Args:
-        mean_train: Mean of the training scores.
-        std_train: Their standard deviation, above 0; likewise those of the population.
-        delta: Delta of Definition 2, in [0, 0.5).
-
     Source:
         Negoescu et al. (2024), Definition 2 and Section 3.1.
 

@@ -36,14 +36,8 @@ def epsilon_star_from_rates(
 ) -> Any:
     """Epsilon* of single thresholds, from their error rates in [0, 1]; broadcasts.
 
-    Args:
-        false_positive_rate: Share of the population called members.
-        false_negative_rate: Share of the training set called nonmembers.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-
-    Returns:
-        Nats, at least 0; infinite where a rate of 0 meets a numerator above
-        delta. Their maximum is the paper's Epsilon* over these thresholds.
+    Nats, at least 0; infinite where a rate of 0 meets a numerator above delta. Their maximum is the paper's
+    Epsilon* over these thresholds.
 
     Source:
         Negoescu et al. (2024), Definition 2, Equation 7.

@@ -209,11 +209,6 @@ def audit_clopper_pearson(
     Args:
         observed: One score per training run, or the error counts of a fixed test.
         threshold: Threshold fixed in advance, in the scores' unit; None selects it on a random half.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-        seed: Seed of the split.
-
-    Raises:
-        ValueError: A number out of range, or too few scores to split.
 
     Source:
         Jagielski, Ullman and Oprea (2020), Theorem 2, with both directions of the definition.

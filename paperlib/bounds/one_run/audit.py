@@ -187,12 +187,10 @@ def audit_one_run(
 
     Args:
         scores: Scores of members and non-members whose inclusion was decided by fair coins.
-        others: Nothing: a second array is refused with a hint at `MembershipScores`.
         delta: Delta of (epsilon, delta)-DP, in [0, 1). Above 0 the number of guesses beyond a given
             threshold, or one found on the other half, is random, and the bound pays for it. Ties make the
             counts of "dyadic", "bonferroni" and "grid" random too, and there it does not: a mechanism that
             chooses the ties can raise the error.
-        confidence: Confidence level of the bound, in (0, 1).
         guess: "adaptive": "member" from the top of the scores or "non-member" from the bottom, whichever was
             right more often so far; the other end is looked at now and then, which costs nothing, and no
             guess is made where neither beats chance (with another search than "anytime": as "both"). "both":
@@ -208,11 +206,9 @@ def audit_one_run(
         design: "randomized": fair coins decided membership before training, and counts that contradict this
             are refused; "game": draw a fair-coin subsample now; "played": fair coins decided after training
             who is shown.
-        seed: Seed of the game and of the split, 0 or more.
 
     Raises:
-        ValueError: Arrays in place of `MembershipScores`, counts that fair coins would not give, an unknown
-            option, a value out of range.
+        ValueError: Arrays in place of `MembershipScores`, or counts that fair coins would not give.
 
     Source:
         Steinke, Nasr and Jagielski (2023), Algorithm 1 and Theorem 5.2; anytime search ours.

@@ -120,9 +120,6 @@ def f_dp_parameter(
         family: "gaussian" (mu), "laplace" (epsilon) or "approximate" (epsilon at ``delta``).
         delta: Delta of "approximate", in [0, 1).
 
-    Returns:
-        Parameters, at least 0, rounded down by less than 1e-7.
-
     Source:
         Mahloujifar, Melis and Chaudhuri (2024), arXiv:2410.22235.
 
@@ -173,7 +170,6 @@ def audit_f_dp(
     Args:
         delta: Delta at which epsilon is read off a Gaussian curve, in (0, 1); delta of "approximate".
         guess: "both" or "members".
-        seed: Seed of the game and of the order of tied scores, 0 or more.
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_choice("guess", guess, Sides)

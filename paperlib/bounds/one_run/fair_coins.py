@@ -106,9 +106,6 @@ def play_game(scores: MembershipScores, *, seed: int = 0) -> MembershipScores:
     Returns:
         Scores whose membership is independent fair coins; of 5,000 of each side, 9,500.
 
-    Raises:
-        ValueError: All coins fell on one side (only likely for a handful of examples).
-
     Source:
         The privacy game of PANORAMIA, Definition 2, without its pairs: this project.
     """
@@ -163,9 +160,6 @@ def game_spread(audit: Callable[..., AuditResult], *, games: int = 10, seed: int
         audit: Audit that takes ``design`` and ``seed``, its scores given already:
             ``partial(audit_one_run, scores, delta=1e-5)``.
         games: Number of games, 1 or more; their seeds are seed + 1, seed + 2, ... .
-
-    Raises:
-        ValueError: No games, or an audit that has no epsilon.
 
     >>> import numpy as np
     >>> from functools import partial

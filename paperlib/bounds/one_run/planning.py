@@ -87,8 +87,6 @@ def plan_audit(
 
     Args:
         m: Planned number of audit examples, 2 to 10 million; or give ``epsilon``.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-        confidence: Confidence level of the bound, in (0, 1).
         epsilon: Epsilon to be shown, nats, above 0: the smallest m is sought with which the attack shows it
             on average (to two digits; exact for a perfect attack).
         attack: None for a perfect attack; the AUC expected of the attack, in [0.5, 1), modelled as two
@@ -98,10 +96,6 @@ def plan_audit(
         guess: As in `audit_one_run`.
         simulations: Audits simulated for the given attack, at least 1; by default 100, above m = 10,000
             fewer, at least 10.
-        seed: Seed of the simulation, 0 or more.
-
-    Returns:
-        The ceiling and, with an attack, the mean and the 10 % and 90 % points of its bound.
 
     Raises:
         ValueError: Neither or both of ``m`` and ``epsilon``, a value out of range, a pilot of fewer than 20

@@ -84,8 +84,7 @@ def audit_output_set(
         design: As in `audit_one_run`, like delta and confidence; "game" draws from the evaluation scores.
 
     Raises:
-        ValueError: The evaluation counts cannot come from fair coins, the two sets share
-            scores or differ in direction, or an argument is out of range.
+        ValueError: The evaluation counts cannot come from fair coins, or the two sets share scores.
 
     Source:
         Algorithm 1 and Section 5 of the paper; bound of Steinke, Nasr and Jagielski (2023),

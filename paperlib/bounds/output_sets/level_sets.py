@@ -117,8 +117,7 @@ def optimal_output_set(
             level set {log p/q >= tau} with tau of 0 or more.
 
     Raises:
-        ValueError: A density is negative, not finite or does not hold mass 1 on the support,
-            or an argument is out of range.
+        ValueError: A density is negative, not finite or does not hold mass 1 on the support.
 
     Source:
         "Identifying Optimal Output Sets for Differential Privacy Auditing", equation 4 (with
