@@ -59,13 +59,10 @@ def test_clopper_pearson_by_hand(counts, delta):
     assert (result.false_positive_upper, result.false_negative_upper) == pytest.approx(tuple(ends))
 
 
-def test_both_directions_of_the_definition_count():
+def test_both_directions_of_the_definition_count_and_rates_may_be_at_the_corners():
     """Few false positives or few false negatives refute equally."""
     forward, backward = ErrorCounts(1, 1_000, 600, 1_000), ErrorCounts(600, 1_000, 1, 1_000)
     assert audit_clopper_pearson(forward).epsilon == audit_clopper_pearson(backward).epsilon > 3
-
-
-def test_rates_at_the_corners():
     assert epsilon_from_rates(0.0, 0.5) == np.inf
     assert epsilon_from_rates(1.0, 0.0) == 0.0  # always guessing "member" shows nothing
     assert epsilon_from_rates(0.0, 1.0) == 0.0
@@ -132,7 +129,7 @@ def test_bayesian_quantiles_are_in_order():
     assert json.loads(json.dumps(result.to_dict()))["epsilon"] == result.epsilon
 
 
-def test_losses_and_scores_agree():
+def test_losses_and_scores_agree_and_the_threshold_is_inclusive_on_ties():
     data = scores()
     losses = MembershipScores(-data.member, -data.nonmember, higher_means_member=False)
     a, b = audit_clopper_pearson(data, threshold=1.0), audit_clopper_pearson(losses, threshold=-1.0)
@@ -141,9 +138,6 @@ def test_losses_and_scores_agree():
     first, second = audit_clopper_pearson(data), audit_clopper_pearson(losses)
     assert first.epsilon == second.epsilon
     assert first.threshold == -second.threshold
-
-
-def test_threshold_is_inclusive_on_ties():
     counts = ErrorCounts.from_scores(MembershipScores([1.0, 1.0, 0.0], [1.0, 0.0]), 1.0)
     assert counts == ErrorCounts(1, 2, 1, 3)
 

@@ -61,14 +61,11 @@ def test_values_of_a_fixed_threshold_at_small_delta_and_of_dyadic_counts(m, valu
     assert found.epsilon == pytest.approx(dyadic, abs=1e-6)
 
 
-def test_counts_broadcast():
+def test_counts_broadcast_and_bounds_grow_with_correct_and_shrink_with_delta_and_confidence():
     table = one_run_epsilon(np.array([[90], [95]]), np.array([100, 120]))
     assert table.shape == (2, 2)
     assert table[0, 0] == one_run_epsilon(90, 100)
     assert one_run_p_value([90, 50], 100, [[1.0], [2.0], [3.0]]).shape == (3, 2)
-
-
-def test_bounds_grow_with_correct_and_shrink_with_delta_and_confidence():
     correct = np.arange(101)
     assert (np.diff(one_run_epsilon(correct, 100)) >= 0).all()
     by_delta = [one_run_epsilon(95, 100, total=1000, delta=d) for d in (0, 1e-6, 1e-5, 1e-4, 1e-2)]

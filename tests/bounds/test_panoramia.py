@@ -109,15 +109,12 @@ def test_anytime_relaxation_against_its_definition():
     assert best == pytest.approx(1 / (error - mean), rel=1e-5)
 
 
-def test_scores_count_only_by_their_order_and_rows_by_their_pairing():
+def test_scores_count_only_by_their_order_rows_by_their_pairing_and_confidence_costs():
     baseline, mia, flags = example(seed=7)
     result = audit_panoramia(baseline, mia, flags)
     shuffled = np.random.default_rng(1).permutation(flags.size)
     same = audit_panoramia(np.exp(baseline[shuffled]), 5 * mia[shuffled] - 3, flags[shuffled].astype(bool))
     assert (same.c_lb, same.c_plus_epsilon_lb) == (result.c_lb, result.c_plus_epsilon_lb)
-
-
-def test_more_confidence_means_smaller_bounds():
     values = [audit_panoramia(*example(), confidence=c).c_plus_epsilon_lb for c in (0.5, 0.9, 0.95, 0.999)]
     assert values == sorted(values, reverse=True)
     assert values[0] > values[-1]
@@ -158,15 +155,12 @@ def test_known_c_gives_the_attack_the_whole_error_and_the_anytime_search():
     assert np.mean(gains) > 0.4
 
 
-def test_a_known_c_that_the_baseline_refutes_gives_no_lower_bound():
+def test_a_known_c_that_the_baseline_refutes_gives_no_lower_bound_and_an_easy_generator_is_a_warning():
     result = audit_panoramia(*example(m=1_000, c=2.0), known_c=0.0)
     assert any("refuted by the baseline" in text for text in result.warnings)
     assert result.epsilon is None
     assert "a measurement" in result.headline
     assert result.claim.startswith("Measurement of the trained model, not a lower bound")
-
-
-def test_generator_easily_told_apart_is_a_warning():
     assert any("half" in text for text in audit_panoramia(*example(m=1_000, c=5.0)).warnings)
     assert not audit_panoramia(*example(m=1_000, c=0.2)).warnings
 

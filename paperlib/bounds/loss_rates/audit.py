@@ -12,6 +12,7 @@ from paperlib.bounds.loss_rates import intervals as intervals
 from paperlib.bounds.loss_rates import statements as statements
 from paperlib.bounds.loss_rates.rates import (
     EMPIRICAL_RANGE,
+    BestThreshold,
     NormalFit,
     best_empirical_threshold,
     best_normal_threshold,
@@ -20,13 +21,13 @@ from paperlib.bounds.loss_rates.rates import (
     fit_normal,
     normals_epsilon,
 )
-from paperlib.bounds.loss_rates.statements import RatesEstimate
 from paperlib.core import AuditResult, FloatArray, check_choice, check_confidence, check_delta, check_vector
 from paperlib.core.direction import reversed_warning
 from paperlib.core.scores import MembershipScores
 
 Method = Literal["parametric", "empirical"]
 Transform = Literal["paper", "none"]
+Interval = tuple[float, float]
 IntervalMethod = Literal["region", "delta", "band", "bca"]
 _SMALLEST_FOR_INTERVAL = 20
 
@@ -174,35 +175,37 @@ def epsilon_star(
             raise ValueError(f"interval_method: {interval_method!r} needs a confidence, got None")
     chosen = None if confidence is None else interval_method or allowed[0]
     level = _delta(delta, method, train.size)
+    fits, (low, high) = None, EMPIRICAL_RANGE
     if method == "parametric":
-        estimate = _parametric(train, population, level, transform, confidence, chosen, seed)
+        best, interval, fits = _parametric(train, population, level, transform, confidence, chosen, seed)
+        low, high = level, 1 - level
     else:
-        estimate = _empirical(train, population, level, confidence, chosen, seed)
-    low, high = estimate.rate_range
+        best, interval = _empirical(train, population, level, confidence, chosen, seed)
     doubt = reversed_warning(MembershipScores(train, population, higher_means_member=False))
     result = EpsilonStarResult(
-        epsilon=estimate.best.epsilon,
-        interval=estimate.interval,
+        epsilon=best.epsilon,
+        interval=interval,
         confidence=confidence,
         interval_method=chosen,
         method=method,
         transform=transform if method == "parametric" else "none",
         delta=level,
-        threshold=estimate.threshold,
-        false_positive_rate=estimate.best.false_positive_rate,
-        false_negative_rate=estimate.best.false_negative_rate,
-        term=estimate.best.term,
-        rate_range=estimate.rate_range,
+        threshold=best.threshold,
+        false_positive_rate=best.false_positive_rate,
+        false_negative_rate=best.false_negative_rate,
+        term=best.term,
+        rate_range=(low, high),
         ceiling=ceiling(low, high, level),
         n_train=train.size,
         n_population=population.size,
-        fit_train=estimate.fits[0] if estimate.fits else None,
-        fit_population=estimate.fits[1] if estimate.fits else None,
-        fit_rejected=statements.fit_rejected(estimate),
-        claim=statements.claim(estimate, method, level, confidence, chosen),
+        fit_train=fits[0] if fits else None,
+        fit_population=fits[1] if fits else None,
+        fit_rejected=any(map(statements.fit_rejected, fits)) if fits else None,
+        claim="",
         assumptions=statements.assumptions(method, chosen),
-        warnings=(*([doubt] if doubt else []), *statements.warnings(estimate, train.size, population.size)),
     )
+    warnings = (*([doubt] if doubt else []), *statements.warnings(result, clipped=best.clipped))
+    result = replace(result, claim=statements.claim(result), warnings=warnings)
     if not result.fit_rejected:
         return result
     counted = epsilon_star(train, population, delta=level, method="empirical", confidence=confidence)
@@ -242,8 +245,8 @@ def _parametric(
     confidence: float | None,
     interval_method: str | None,
     seed: int,
-) -> RatesEstimate:
-    """Epsilon* of the normals fitted to the transformed losses."""
+) -> tuple[BestThreshold, Interval | None, tuple[NormalFit, NormalFit]]:
+    """Epsilon* of the normals fitted to the transformed losses, with its threshold as a loss."""
     smallest = float(min(train.min(), population.min()))
     scale = float(max(train.max(), population.max())) - smallest
     if not 0 < scale < math.inf:
@@ -273,13 +276,7 @@ def _parametric(
         else:
             statistic = partial(intervals.resampled_normals_epsilon, delta=delta)
             interval = intervals.bootstrap_interval(*pair, statistic, confidence, seed=seed)
-    return RatesEstimate(
-        best=best,
-        threshold=_loss(score, smallest, scale, transform),
-        interval=interval,
-        rate_range=(delta, 1 - delta),
-        fits=fits,
-    )
+    return replace(best, threshold=_loss(score, smallest, scale, transform)), interval, fits
 
 
 def _scores(losses: FloatArray, smallest: float, scale: float, transform: str) -> FloatArray:
@@ -301,7 +298,7 @@ def _empirical(
     confidence: float | None,
     interval_method: str | None,
     seed: int,
-) -> RatesEstimate:
+) -> tuple[BestThreshold, Interval | None]:
     """Epsilon* of the empirical distributions, rates in `EMPIRICAL_RANGE`."""
     low, high = EMPIRICAL_RANGE
     best = best_empirical_threshold(train, population, delta, low=low, high=high)
@@ -313,4 +310,4 @@ def _empirical(
         statistic = partial(intervals.resampled_empirical_epsilon, delta=delta, low=low, high=high)
         pair = ranks[: train.size], ranks[train.size :]
         interval = intervals.bootstrap_interval(*pair, statistic, confidence, seed=seed)
-    return RatesEstimate(best=best, threshold=best.threshold, interval=interval, rate_range=EMPIRICAL_RANGE)
+    return best, interval

@@ -1,9 +1,12 @@
 """What an Epsilon* estimate supports: its claim, its assumptions and its warnings."""
 
 import math
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from paperlib.bounds.loss_rates.rates import BestThreshold, NormalFit
+from paperlib.bounds.loss_rates.rates import NormalFit
+
+if TYPE_CHECKING:
+    from paperlib.bounds.loss_rates.audit import EpsilonStarResult
 
 _FIT_LEVEL = 0.01
 _FEW = 10.0
@@ -11,43 +14,29 @@ _FEW = 10.0
 NOT_TRUSTED = "the parametric estimate, {:.3f}, is not trusted: its normal fit is rejected"
 
 
-@dataclass(frozen=True, kw_only=True)
-class RatesEstimate:
-    """Epsilon* of two samples of losses."""
-
-    best: BestThreshold  # threshold that attains the supremum, in the unit it was searched in
-    threshold: float  # the same threshold as a loss
-    interval: tuple[float, float] | None  # confidence interval, nats, or None
-    rate_range: tuple[float, float]  # rates the supremum runs over
-    fits: tuple[NormalFit, NormalFit] | None = None  # training and population, transformed (parametric only)
+def fit_rejected(fit: NormalFit) -> bool:
+    """Whether a Kolmogorov-Smirnov test rejects one of two fits, which together are tested at 1 %."""
+    return fit.ks_p_value < _FIT_LEVEL / 2
 
 
-def fit_rejected(estimate: RatesEstimate) -> bool | None:
-    """Whether a Kolmogorov-Smirnov test rejects either fit at 1 %; None without fits."""
-    if estimate.fits is None:
-        return None
-    # Two fits are tested, so each at half the level.
-    return min(fit.ks_p_value for fit in estimate.fits) < _FIT_LEVEL / 2
-
-
-def claim(
-    estimate: RatesEstimate, method: str, delta: float, confidence: float | None, chosen: str | None
-) -> str:
+def claim(result: "EpsilonStarResult") -> str:
     """The sentence that the estimate supports."""
     text = (
-        f"Measurement of one trained model, an estimate and not a lower bound: at delta = {delta:.3g} the "
-        f"{method} Epsilon* of this model is {estimate.best.epsilon:.3f} nats. It is the smallest epsilon at "
-        "which Definition 1 (empirical privacy) holds for the estimated loss distributions over one-sided "
-        f"loss thresholds, error rates between {estimate.rate_range[0]:.3g} and one minus that. "
+        "Measurement of one trained model, an estimate and not a lower bound: at delta = "
+        f"{result.delta:.3g} the {result.method} Epsilon* of this model is {result.epsilon:.3f} nats. It is "
+        "the smallest epsilon at which Definition 1 (empirical privacy) holds for the estimated loss "
+        "distributions over one-sided loss thresholds, error rates between "
+        f"{result.rate_range[0]:.3g} and one minus that. "
         "Its randomness is the draw of a record, from the training set or from the population, with the "
         "model fixed: no add/remove or replacement adjacency is involved, and it says nothing about the "
         "epsilon of the training mechanism."
     )
-    if estimate.interval is None or confidence is None:
+    if result.interval is None:
         return text + " No confidence is attached to the number."
-    low, high = estimate.interval
+    low, high = result.interval
     shown = f"[{math.floor(1e3 * low) / 1e3:.3f}, {math.ceil(1e3 * high) / 1e3:.3f}]"
-    return text + f" Interval {shown}, nominal confidence {confidence:g}: {_INTERVALS[f'{method} {chosen}']}"
+    about = _INTERVALS[f"{result.method} {result.interval_method}"]
+    return text + f" Interval {shown}, nominal confidence {result.confidence:g}: {about}"
 
 
 _INTERVALS = {
@@ -97,30 +86,26 @@ def assumptions(method: str, chosen: str | None) -> tuple[str, ...]:
     return tuple(stated)
 
 
-def warnings(estimate: RatesEstimate, n_train: int, n_population: int) -> tuple[str, ...]:
+def warnings(result: "EpsilonStarResult", *, clipped: bool) -> tuple[str, ...]:
     """Problems of this very run."""
-    best, texts = estimate.best, list[str]()
-    if best.clipped:
+    texts, fpr, fnr = list[str](), result.false_positive_rate, result.false_negative_rate
+    if clipped:
         texts.append(
-            f"No threshold has both error rates between {estimate.rate_range[0]:.3g} and one minus that: "
+            f"No threshold has both error rates between {result.rate_range[0]:.3g} and one minus that: "
             "rates were clipped to that range, and the value shows the range, not the losses."
         )
-    if estimate.fits is None:
+    if result.method == "empirical":
         return tuple(texts)
-    for name, fit in zip(("training", "population"), estimate.fits, strict=True):
-        if fit.ks_p_value < _FIT_LEVEL / 2:
+    for name, fit in (("training", result.fit_train), ("population", result.fit_population)):
+        if fit is not None and fit_rejected(fit):
             texts.append(
                 f"The normal fit of the {name} losses is rejected (Kolmogorov-Smirnov distance "
                 f"{fit.ks_distance:.3f}, p = {fit.ks_p_value:.2g}): the value may be far off, either way."
             )
-    expected = min(
-        n_population * min(best.false_positive_rate, 1 - best.false_positive_rate),
-        n_train * min(best.false_negative_rate, 1 - best.false_negative_rate),
-    )
-    if best.epsilon > 0 and not best.clipped and expected < _FEW:
+    expected = min(result.n_population * min(fpr, 1 - fpr), result.n_train * min(fnr, 1 - fnr))
+    if result.epsilon > 0 and not clipped and expected < _FEW:
         texts.append(
-            f"The supremum sits in the tail, at FPR {best.false_positive_rate:.3g} and FNR "
-            f"{best.false_negative_rate:.3g}, where {expected:.2g} losses are expected: the value is the "
-            "normal's extrapolation."
+            f"The supremum sits in the tail, at FPR {fpr:.3g} and FNR {fnr:.3g}, where {expected:.2g} losses "
+            "are expected: the value is the normal's extrapolation."
         )
     return tuple(texts)
