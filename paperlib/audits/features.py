@@ -56,14 +56,12 @@ def default_model() -> Classifier:
     curves = SplineTransformer(n_knots=_KNOTS, knots="quantile", extrapolation="linear")
     model = make_pipeline(
         StandardScaler(),
-        make_union("passthrough", make_pipeline(curves, FunctionTransformer(_shrunk))),
+        make_union(
+            "passthrough", make_pipeline(curves, FunctionTransformer(lambda values: _CURVED * values))
+        ),
         LogisticRegression(max_iter=300),
     )
     return cast(Classifier, model)
-
-
-def _shrunk(values: FloatArray) -> FloatArray:
-    return _CURVED * values
 
 
 class LearnedOrder:

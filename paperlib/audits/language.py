@@ -56,16 +56,14 @@ class LanguageModelAudit:
     @property
     def pooled_names(self) -> list[str]:
         """A name for each score of ``pooled``, the identifiers first."""
-        values = [one.value for one in self.found]
-        others = self.scores.values.shape[1] - 1
+        values, others = [one.value for one in self.found], self.scores.values.shape[1] - 1
         return [*values, *(f"alternative of {value}" for value in values for _ in range(others))]
 
     @property
     def pooled_kinds(self) -> list[str]:
         """The kind of identifier of each score of ``pooled``."""
         kinds = [one.kind for one in self.found]
-        others = self.scores.values.shape[1] - 1
-        return [*kinds, *(kind for kind in kinds for _ in range(others))]
+        return [*kinds, *np.repeat(kinds, self.scores.values.shape[1] - 1).tolist()]
 
     def document(
         self, *, subject: str = "", log: Sequence[str] = (), count: int = 20, **parts: Unpack[DocumentParts]
@@ -261,12 +259,9 @@ def audited_identifiers(
     log: ReadLog | None = None,
 ) -> list[FoundIdentifier]:
     """Identifiers to audit of a corpus, or of documents; ``log`` counts what was left out, and why."""
-    if isinstance(corpus, str):
-        if not corpus.strip():
-            raise ValueError("corpus: expected a file, a folder or the name of a known corpus, got nothing")
-        documents: Iterable[str | Document] = open_corpus(corpus, log=log)
-    else:
-        documents = corpus
+    if isinstance(corpus, str) and not corpus.strip():
+        raise ValueError("corpus: expected a file, a folder or the name of a known corpus, got nothing")
+    documents = open_corpus(corpus, log=log) if isinstance(corpus, str) else corpus
     identifiers = corpus_identifiers(
         documents, kinds=kinds or None, before=before, limit=limit, seed=seed, log=log
     )

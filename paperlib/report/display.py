@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,13 @@ DATA_FOLDER = "_generated/data"  # of the CSVs, below the book's source folder
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Bundle:
     """Something to show: HTML for Jupyter, MyST Markdown for the book, text for a terminal."""
 
-    # The book prefers the Markdown, so that captions are numbered and can be referred to.
-    def __init__(self, *, html: str, markdown: str, text: str) -> None:
-        self.html, self.markdown, self.text = html, markdown, text
+    html: str
+    markdown: str  # which the book prefers, so that captions are numbered and can be referred to
+    text: str
 
     def __repr__(self) -> str:
         return self.text

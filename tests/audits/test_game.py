@@ -41,14 +41,11 @@ def values(audits, audit, target, search="union"):
     return summary.loc[(audit, target, search)]
 
 
-def test_a_leak_is_seen_by_all_three_audits_and_the_null_shows_none(audits):
+def test_a_leak_is_seen_by_all_three_audits_and_the_null_shows_none_under_the_ceiling(audits):
     for audit in ("panoramia", "rm_rn", "o1"):
         assert values(audits, audit, "leaky")["value"] > 1
         assert values(audits, audit, "null")["value"] == 0
     assert values(audits, "panoramia", "leaky")["c_lb"] < 0.2
-
-
-def test_every_row_carries_the_ceiling_and_what_is_known_of_its_target(audits):
     table = audits.table
     assert (table[["c_plus_eps_lb", "eps"]].max(axis=1) <= table["ceiling"] + 1e-9).all()
     assert set(table.loc[table["target"] == "null", "null"]) == {True}
@@ -98,10 +95,8 @@ def test_curves_name_their_game_and_reach_the_bound(audits):
 
 def test_a_helper_shows_the_baseline_what_the_example_does_not():
     pools = gaussian_pools(leak=0.0)
-    pools = replace(
-        pools,
-        generated=replace(pools.generated, helpers={"synthetic": pools.generated.helpers["synthetic"] + 9}),
-    )
+    telling = {"synthetic": pools.generated.helpers["synthetic"] + 9}
+    pools = replace(pools, generated=replace(pools.generated, helpers=telling))
     frame = baseline_by_helper(pools, replace(SMALL, searches=("union",), repetitions=1)).set_index("helper")
     assert frame.loc["synthetic", "c_lb"] > 2 > frame.loc["none", "c_lb"]
 
@@ -137,23 +132,16 @@ def test_no_test_example_is_ever_handed_out_for_training_and_scores_stand_beside
 def test_after_judging_nothing_can_be_trained_or_judged_again():
     game = GameSplit({"a": views_of()}, train=20, validation=20, test=40, seed=0)
     game.judge({"a": LossScore()})
-    for forbidden in (
-        lambda: game.train("a"),
-        lambda: game.validation("a"),
-        lambda: game.judge({"a": LossScore()}),
-    ):
+    for method, given in ((game.train, "a"), (game.validation, "a"), (game.judge, {"a": LossScore()})):
         with pytest.raises(TestPartError):
-            forbidden()
+            method(given)
 
 
 def test_each_place_of_the_test_part_is_filled_by_its_own_fair_coin():
     """Mean and variance of the number of members over seeds; a balanced split would have no variance."""
-    counts = [
-        GameSplit({"a": views_of()}, train=2, validation=2, test=100, seed=seed)
-        .judge({"a": LossScore()})[1]
-        .sum()
-        for seed in range(400)
-    ]
+    sizes = {"train": 2, "validation": 2, "test": 100}
+    games = (GameSplit({"a": views_of()}, **sizes, seed=seed) for seed in range(400))
+    counts = [game.judge({"a": LossScore()})[1].sum() for game in games]
     assert abs(np.mean(counts) - 50) < 5 * 5 / 20
     assert 0.6 < np.var(counts) / 25 < 1.5
 
@@ -176,11 +164,6 @@ def test_a_pool_of_the_smallest_size_serves_every_game():
     for seed in range(50):
         size = smallest_pool(10, 10, 60)
         GameSplit({"a": views_of(size)}, train=10, validation=10, test=60, seed=seed)
-
-
-def test_a_target_that_returns_nan_is_named():
-    with pytest.raises(ValueError, match=r"target 'f': losses: 1 of 3 rows hold NaN .*first at row 2"):
-        Pool(np.zeros((3, 1)), {}, {"f": np.array([[0.0], [1.0], [np.nan]])})
 
 
 @pytest.fixture
@@ -231,7 +214,9 @@ def own_attack(sign):
     return Own("mine")
 
 
-def test_pools_must_name_the_same_models():
+def test_pools_name_the_same_models_and_a_target_that_returns_nan():
+    with pytest.raises(ValueError, match=r"target 'f': losses: 1 of 3 rows hold NaN .*first at row 2"):
+        Pool(np.zeros((3, 1)), {}, {"f": np.array([[0.0], [1.0], [np.nan]])})
     pools = gaussian_pools(20)
     with pytest.raises(ValueError, match="nonmembers: expected the targets"):
         replace(pools, nonmembers=replace(pools.nonmembers, targets={}))

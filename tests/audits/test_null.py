@@ -174,9 +174,6 @@ def test_as_many_are_judged_as_leave_helpers_enough_but_not_too_few():
         assert (sizes["train"] + sizes["validation"]) // 2 == shares.learned
         one_more = shares_of(members, pool=members, folds=4, judged=(shares.judged + 1) / members)
         assert one_more.ratio < RATIO or shares.judged == int(MOST * members)
-
-
-def test_too_few_examples_for_eight_times_are_warned_of():
     members, drawn, known, _ = world(members=300, known=100)
     data = data_of(members, drawn, known, train=train_mean)
     audit = audit_model(train_mean(members, 0), data, repetitions=1, restarts=1)

@@ -45,10 +45,7 @@ def test_a_reversed_score_is_named_everywhere():
     assert not any("reversed" in form for form in forms(AUDITS))
     shown = f"{AUDITS.headline.epsilon:.3f}"[:-1]
     assert not any(shown in form for form in forms(wrong)), "what the other direction gives is no result"
-
-
-def test_flipped_membership_is_named_like_a_flipped_score():
-    wrong = audit_losses(OTHERS, MEMBERS)
+    wrong = audit_losses(OTHERS, MEMBERS)  # flipped membership
     assert sum("probably reversed" in text for text in wrong.warnings) == 1
     assert wrong.audits[0].result.warnings[0] == wrong.warnings[0]
     assert [one.result for one in wrong.audits[1:]] == [None, None]
@@ -64,12 +61,6 @@ def test_the_coins_stand_beside_the_number_in_every_form(design):
     assert str(result).splitlines()[:2] == [result.headline.headline, condition]
     assert result.to_frame()["condition"][0] == condition
     assert result.to_dict()["design"] == design
-
-
-def test_equal_counts_name_the_game():
-    result = audit_losses(MEMBERS[:290], OTHERS)
-    assert any("exactly as many members" in text and "--design game" in text for text in result.warnings)
-    assert all("--design game" in form for form in forms(result))
 
 
 def test_the_dictionary_has_the_answer_on_top():
@@ -88,17 +79,10 @@ def test_the_dictionary_has_the_answer_on_top():
     assert [one["title"] for one in written["audits"]] == [one.title for one in result]
 
 
-def test_a_refused_audit_gives_its_reason_in_every_form():
-    few = audit_losses([1.0, 2.0], [3.0])
-    at, refused = next((at, one) for at, one in enumerate(few) if one.result is None)
-    assert refused.refused in str(few)
-    assert refused.refused in few.to_frame()["note"][at]
-    assert few.to_dict()["audits"][at]["result"] is None
-
-
 def test_the_text_is_headline_condition_claim_and_the_other_audits_in_short():
     titles = ["One training run, every threshold", "One training run, optimal output set", "Epsilon*"]
     assert [one.title for one in AUDITS] == titles
+    assert repr(AUDITS) == f"Audits({AUDITS.headline.headline}; 3 audits)"
     lines = str(AUDITS).splitlines()
     assert lines[0] == AUDITS.headline.headline
     assert lines[3] == f"Claim: {AUDITS.headline.claim}"
@@ -121,22 +105,23 @@ def test_the_page_of_a_notebook_shows_every_audit_and_escapes_what_it_shows():
     assert "a < b" in result.warnings
 
 
-def test_the_repr_is_one_short_line():
-    assert repr(AUDITS) == f"Audits({AUDITS.headline.headline}; 3 audits)"
-    assert repr(AUDITS.headline) == f"OneRunResult({AUDITS.headline.headline})"
-
-
-def test_a_drawn_game_says_what_other_draws_give():
+def test_equal_counts_name_the_game_and_a_drawn_game_says_what_other_draws_give():
+    result = audit_losses(MEMBERS[:290], OTHERS)
+    assert any("exactly as many members" in text and "--design game" in text for text in result.warnings)
+    assert all("--design game" in form for form in forms(result))
     drawn, tossed = (audit_losses(MEMBERS, OTHERS, design=design) for design in ("game", "played"))
     assert any("10 games with other seeds: lowest" in note for note in drawn.headline.notes)
     assert "can show at most" in str(tossed)
     assert "other seeds" not in str(tossed)
 
 
+def epsilon_star_of(audits):
+    return next(one.result for one in audits if one.title == "Epsilon*")
+
+
 def test_epsilon_star_is_counted_where_no_normal_fits():
     rng = np.random.default_rng(0)
-    losses = MembershipScores(rng.gamma(2, 5, 3_000), rng.gamma(3, 5, 3_000), higher_means_member=False)
-    star = next(one.result for one in audit_scores(losses).audits if one.title == "Epsilon*")
+    star = epsilon_star_of(audit_losses(rng.gamma(2, 5, 3_000), rng.gamma(3, 5, 3_000)))
     assert (star.method, star.interval_method) == ("empirical", "band")
     assert "the parametric estimate" in str(star)
     assert "is not trusted" in str(star)
@@ -144,7 +129,7 @@ def test_epsilon_star_is_counted_where_no_normal_fits():
 
 @pytest.mark.parametrize("delta", [0.0, 1e-4])
 def test_epsilon_star_takes_the_delta_that_is_given_and_says_which(delta):
-    star = next(one.result for one in audit_losses(MEMBERS, OTHERS, delta=delta) if one.title == "Epsilon*")
+    star = epsilon_star_of(audit_losses(MEMBERS, OTHERS, delta=delta))
     alone = epsilon_star(MEMBERS, OTHERS, delta=delta or None, confidence=0.95).trusted
     assert (star.delta, star.epsilon) == (alone.delta, alone.epsilon)
     assert f"delta = {star.delta:.3g}, " in star.notes[0]
@@ -154,13 +139,18 @@ def test_epsilon_star_takes_the_delta_that_is_given_and_says_which(delta):
     assert len(audit_scores(LOSSES.oriented())) == 2  # scores have none
 
 
-def test_tied_scores_and_few_scores_are_audited_and_say_that_nothing_is_learned():
+def test_tied_and_few_scores_are_audited_and_what_is_refused_has_its_reason_in_every_form():
     tied = audit_losses([1.0] * 40, [1.0] * 40)
     assert tied.headline.epsilon == 0
     assert "could have refuted at most" in str(tied)
     few = audit_losses([1.0, 2.0, 3.0], [4.0, 5.0])
     assert few.headline.ceiling == 0
     assert all("nothing is learned" in form for form in forms(few))
+    few = audit_losses([1.0, 2.0], [3.0])
+    at, refused = next((at, one) for at, one in enumerate(few) if one.result is None)
+    assert refused.refused in str(few)
+    assert refused.refused in few.to_frame()["note"][at]
+    assert few.to_dict()["audits"][at]["result"] is None
 
 
 def test_audit_takes_scores_arrays_and_files(tmp_path):
@@ -211,12 +201,9 @@ def test_what_does_not_go_together_is_refused_in_one_line(given, options, messag
     with pytest.raises(ValueError, match=message) as error:
         audit(*given, **options)
     assert "\n" not in str(error.value)
-
-
-def test_lists_in_place_of_scores_get_a_hint():
-    for given in (([0.1, 0.2],), ([0.1, 0.2], [0.3])):
+    for lists in (([0.1, 0.2],), ([0.1, 0.2], [0.3])):
         with pytest.raises(ValueError, match=r"MembershipScores\(member, nonmember\), or call audit_losses"):
-            audit_scores(*given)
+            audit_scores(*lists)
 
 
 def test_audits_do_not_load_what_reads_files():

@@ -45,7 +45,7 @@ RESULT = Result(claim="c", assumptions=())
 
 
 class Page(HTMLParser):
-    """Collects the tags of a page with their attributes, and the texts by the tag they stand in."""
+    """The tags of a page with their attributes, and the texts by the tag they stand in."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -136,11 +136,6 @@ def test_numbers_claims_assumptions_warnings_and_facts_are_there(text: str) -> N
         assert words in text
 
 
-def test_an_audit_is_needed() -> None:
-    with pytest.raises(ValueError, match="expected at least one"):
-        report(SCORES, [])
-
-
 def test_a_thinned_roc_curve_stays_on_the_full_one() -> None:
     rng = np.random.default_rng(0)
     big = MembershipScores(rng.normal(1, 1, 20_000), rng.normal(0, 1, 20_000))
@@ -176,10 +171,6 @@ assert "matplotlib.pyplot" not in sys.modules
     assert done.returncode == 0, done.stderr
 
 
-def test_constant_scores_can_be_drawn() -> None:
-    assert "<figure>" in report(MembershipScores([1.0, 1.0], [1.0]), REFUSED)
-
-
 def test_the_page_goes_from_the_verdict_to_the_details(whole: str) -> None:
     assert Page(whole).texts["h2"] == [
         "Verdict",
@@ -199,11 +190,14 @@ def test_the_page_goes_from_the_verdict_to_the_details(whole: str) -> None:
     assert further.index("extra") < further.index("<h2>Figures")
 
 
-def test_the_condition_stands_right_beside_the_number(audits: Any) -> None:
-    main = audits.audits[0]
-    shown, headline = text_of(report(SCORES, [main])), main.result.headline
+def test_the_condition_stands_right_beside_the_number_and_a_given_verdict_word_by_word(audits: Any) -> None:
+    verdict, main = plain_verdict(audits.headline, claimed_epsilon=0.01), audits.audits[0]
+    shown, headline = text_of(report(SCORES, [main], verdict=verdict)), main.result.headline
     assert main.result.condition
     assert shown.count(headline) == shown.count(f"{headline} Condition: {main.result.condition}.") >= 2
+    assert verdict.refuted is True
+    for words in (*verdict.sentences, *verdict.next_steps):
+        assert words in html.unescape(shown)
 
 
 def test_the_measures_are_shown_with_their_intervals_and_the_ceiling(whole: str) -> None:
@@ -255,14 +249,6 @@ def test_the_block_follows_the_schema_of_results_when_no_data_are_given(audits: 
     jsonschema.validate(block(report(SCORES, REFUSED)), result_schema())
 
 
-def test_a_given_verdict_is_shown_word_by_word(audits: Any) -> None:
-    verdict = plain_verdict(audits.headline, claimed_epsilon=0.01)
-    shown = text_of(report(SCORES, [item(result=audits.headline)], verdict=verdict))
-    assert verdict.refuted is True
-    for words in (*verdict.sentences, *verdict.next_steps):
-        assert words in html.unescape(shown)
-
-
 def test_what_the_owner_says_is_escaped_and_its_addresses_are_links() -> None:
     about = About(model="<b>", owner="Team", contact="https://example.org/?a=1&b=2 or <script>")
     page = report(SCORES, REFUSED, about=about)
@@ -273,9 +259,12 @@ def test_what_the_owner_says_is_escaped_and_its_addresses_are_links() -> None:
     assert "Training date not given" in text_of(page)
 
 
-def test_a_search_that_made_no_guess_has_no_curve() -> None:
+def test_a_search_that_made_no_guess_has_no_curve_constant_scores_are_drawn_and_an_audit_is_needed() -> None:
     silent = Result(claim="c", assumptions=(), epsilon=0.0, guesses=(0,))
     assert len(Page(report(SCORES, [item(result=silent)])).every("img")) == 2
+    assert "<figure>" in report(MembershipScores([1.0, 1.0], [1.0]), REFUSED)
+    with pytest.raises(ValueError, match="expected at least one"):
+        report(SCORES, [])
 
 
 def test_a_report_of_many_rows_is_small() -> None:

@@ -22,13 +22,13 @@ def test_the_most_exposed_are_those_a_sort_of_the_members_puts_first(scores, hig
     sign = 1 if higher else -1
     given = MembershipScores(sign * scores.member, sign * scores.nonmember, higher_means_member=higher)
     ids = [f"r{at}" for at in range(len(given))]
-    found = most_exposed(given, ids, count=15)
+    exposed = most_exposed(given, ids, count=15)
     order = np.argsort(-scores.member)[:15]
-    assert found["record"].tolist() == [f"r{at}" for at in order]
-    assert found["score"].tolist() == given.member[order].tolist()
+    assert exposed["record"].tolist() == [f"r{at}" for at in order]
+    assert exposed["score"].tolist() == given.member[order].tolist()
     above = [int((scores.nonmember >= scores.member[at]).sum()) for at in order]
-    assert found["nonmembers_as_extreme"].tolist() == above
-    assert found["share"].to_numpy() == pytest.approx(np.array(above) / 310)
+    assert exposed["nonmembers_as_extreme"].tolist() == above
+    assert exposed["share"].to_numpy() == pytest.approx(np.array(above) / 310)
 
 
 def test_members_without_ids_are_numbered_and_those_tied_with_the_last_row_counted():
@@ -41,13 +41,13 @@ def test_members_without_ids_are_numbered_and_those_tied_with_the_last_row_count
 
 def test_each_group_has_the_measures_of_its_own_scores(scores):
     groups = np.array(["a", "b"])[(np.arange(len(scores)) % 3 == 0).astype(int)]
-    found = group_table(scores, groups, 0.9).set_index("group")
-    assert found.index.tolist() == ["a", "b"]
+    table = group_table(scores, groups, 0.9).set_index("group")
+    assert table.index.tolist() == ["a", "b"]
     for name in "ab":
         here = groups == name
         part = MembershipScores(scores.member[here[:300]], scores.nonmember[here[300:]])
         measures = score_measures(part, confidence=0.9)
-        row = found.loc[name]
+        row = table.loc[name]
         assert (row["members"], row["nonmembers"]) == (part.member.size, part.nonmember.size)
         assert (row["auc"], row["auc_low"], row["auc_high"]) == (measures.auc, *measures.auc_interval)
         assert row["tpr"] == measures.rates[1].true_positive_rate
@@ -57,20 +57,20 @@ def test_each_group_has_the_measures_of_its_own_scores(scores):
 
 def test_a_group_of_one_class_and_rows_without_a_group_are_shown_with_a_reason():
     scores = MembershipScores([1.0, 2.0, 3.0], [0.0, 1.0])
-    found = group_table(scores, ["a", "a", None, "b", float("nan")]).set_index("group")
-    assert found.loc["a", "note"] == "no non-members"
-    assert found.loc["b", "note"] == "no members"
-    assert found.loc["not given", "members"] == 1
-    assert pd.isna(found.loc["a", "auc"])
-    assert "needs 100 non-members" in found.loc["not given", "note"]
+    table = group_table(scores, ["a", "a", None, "b", float("nan")]).set_index("group")
+    assert table.loc["a", "note"] == "no non-members"
+    assert table.loc["b", "note"] == "no members"
+    assert table.loc["not given", "members"] == 1
+    assert pd.isna(table.loc["a", "auc"])
+    assert "needs 100 non-members" in table.loc["not given", "note"]
 
 
 def test_the_largest_groups_are_shown_first_and_the_rest_are_counted(scores):
     groups = np.repeat(np.arange(61), 10)
     groups[-5:] = 7
-    found = group_table(scores, groups, most=50)
-    assert len(found) == 50
-    assert found["group"][0] == "7"
+    table = group_table(scores, groups, most=50)
+    assert len(table) == 50
+    assert table["group"][0] == "7"
     page = audit_report(scores, [REFUSED], title="a", facts={}, groups=groups)
     assert "11 smaller groups are not shown" in page
 
@@ -81,14 +81,11 @@ def test_another_number_of_names_than_of_examples_is_refused(scores, what):
         audit_report(scores, [REFUSED], title="a", facts={}, **{what: ["a", "b"]})
 
 
-def test_names_of_records_and_groups_are_escaped(scores):
+def test_names_of_records_and_groups_are_escaped_and_ends_of_intervals_rounded_outwards(scores):
     names = ["<i>"] * len(scores)
     page = audit_report(scores, [REFUSED], title="a", facts={}, ids=names, groups=names)
     assert "<i>" not in page
     assert page.count("&lt;i&gt;") == 21
-
-
-def test_the_ends_of_an_interval_are_rounded_outwards():
     assert with_interval(0.5, 0.4996, 0.5004) == "0.500 [0.499, 0.501]"
     assert with_interval(1.0, 0.99951, 1.0) == "1.000 [0.999, 1.000]"
 

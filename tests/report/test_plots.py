@@ -43,6 +43,8 @@ def test_rows_of_dots_have_their_intervals_and_the_papers_values_as_crosses():
     ends = [part[:, 0].tolist() for part in bars.lines[2][0].get_segments()]
     assert ends == [[0.375, 0.625], [-0.375, -0.125]]
     assert [tick.get_text() for tick in fig.axes[0].get_yticklabels()] == ["a", "b"]
+    assert fig.axes[0].get_yticks().tolist() == [1, 0]
+    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["the paper", "here"]
     crosses = next(line for line in fig.axes[0].lines if line.get_label() == "the paper")
     np.testing.assert_array_equal(crosses.get_xdata(), [0.75, np.nan])
     assert words == "PANORAMIA: a 0.50 (the paper 0.75), b -0.25; RM;RN: a 1.00."

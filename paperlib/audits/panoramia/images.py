@@ -49,7 +49,7 @@ def audit_images(
 ) -> PanoramiaAudit:
     """Measure with PANORAMIA how much a classifier leaks about its training images.
 
-    Non-members are generated, as `bring_images` describes; guarantee and source are those of `audit_table`.
+    Non-members are generated, as `bring_images` describes; the rest is as in `audit_table`.
 
     Args:
         target: Function from images and labels to losses, shape (n,), lower where it knows the image.
@@ -64,20 +64,6 @@ def audit_images(
 
     Raises:
         ValueError: Images, labels or losses that cannot be audited, or a number out of range.
-
-    >>> rng = np.random.default_rng(0)
-    >>> images, labels = rng.integers(0, 256, (400, 1, 4, 4), dtype=np.uint8), np.arange(400) % 2
-    >>> known = {image.tobytes() for image in images}
-    >>> def losses(shown, classes):  # a model that memorised its training images
-    ...     return [0.0 if image.tobytes() in known else 2.0 for image in shown]
-    >>> small = ImageDefaults(
-    ...     generator=FlowConfig(width=16, blocks=1, steps=20, sampler_steps=2),
-    ...     helper=ImageHelper(name="helper", data="real", architecture="mlp", width=8, epochs=1),
-    ...     attack=ImageStack(architecture="mlp", width=8, epochs=1, evaluations=1, loss_steps=20),
-    ... )
-    >>> audit = audit_images(losses, images, labels, settings=small, repetitions=1, restarts=1)
-    >>> print(audit.headline)
-    ε~ = 2... (a measurement; c ≥ 0.000, c + ε ≥ 2...; δ = 0, confidence 0.95); null not checked
     """
     defaults = replace(settings or ImageDefaults(), seed=seed)
     data = bring_images(images, labels, defaults, generated=generated, nonmembers=nonmembers, unit=unit)

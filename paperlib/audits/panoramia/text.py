@@ -57,7 +57,7 @@ def audit_text(
 ) -> PanoramiaAudit:
     """Measure with PANORAMIA how much a language model leaks about its training documents.
 
-    Non-members are generated, as `bring_text` describes; guarantee and source are those of `audit_table`.
+    Non-members are generated, as `bring_text` describes; the rest is as in `audit_table`.
 
     Args:
         target: Function from a list of texts to losses, shape (n,), lower where the model knows the text.
@@ -70,17 +70,6 @@ def audit_text(
 
     Raises:
         ValueError: Too little text, losses that cannot be audited, or a number out of range.
-
-    >>> rng = np.random.default_rng(0)
-    >>> words = ["privacy", "of", "models", "is", "audited", "with", "generated", "text", "and", "coins"]
-    >>> documents = [" ".join(rng.choice(words, 40)) + f" page {number}" for number in range(60)]
-    >>> known = " ".join(documents)
-    >>> def losses(texts):  # a model that memorised its training text
-    ...     return [0.0 if text in known else 2.0 for text in texts]
-    >>> small = TextDefaults(tokens=8, epochs=1, width=16, vocabulary=300)
-    >>> audit = audit_text(losses, documents, settings=small, repetitions=1, restarts=1)
-    >>> print(audit.headline)
-    ε~ = ... (a measurement; c ≥ 2..., c + ε ≥ 2...; δ = 0, confidence 0.95); null not checked
     """
     defaults = replace(settings or TextDefaults(), seed=seed)
     data = bring_text(documents, defaults, generated=generated, unit=unit)
