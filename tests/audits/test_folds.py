@@ -85,6 +85,9 @@ def test_settings_out_of_range_are_named(changes, words):
     options = {"learned": LEARNED, "folds": 2, "seed": 0, **changes}
     with pytest.raises(ValueError, match=words):
         out_of_fold(knows, SIZES, **options)
+    pool = Pool(np.zeros((4, 1)), {FOLDS.name: np.zeros((4, 1))}, {"target": np.zeros((4, 1))})
+    with pytest.raises(ValueError, match="learned: expected 1 or more with the helper 'out of fold'"):
+        Pools(pool, pool, None, (Target("target"),), (FOLDS,))
 
 
 def test_games_train_on_learned_members_and_judge_the_others():
@@ -133,9 +136,3 @@ def test_the_baseline_asks_the_placebo_where_the_attack_asks_the_target():
         seen.clear()
         audit_pools(full, AuditConfig(**options, attacks=(Spy(),), form=form), audits=["panoramia"])
         assert seen == columns
-
-
-def test_pools_with_helpers_of_folds_must_say_how_many_members_these_learned():
-    pool = Pool(np.zeros((4, 1)), {FOLDS.name: np.zeros((4, 1))}, {"target": np.zeros((4, 1))})
-    with pytest.raises(ValueError, match="learned: expected 1 or more with the helper 'out of fold'"):
-        Pools(pool, pool, None, (Target("target"),), (FOLDS,))

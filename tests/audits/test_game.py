@@ -73,7 +73,7 @@ def test_the_paper_form_keeps_helpers_from_the_attack():
     assert paper.table["c_plus_eps_lb"].item() < 0.5 < 2 < both.table["c_plus_eps_lb"].item()
 
 
-def test_bounds_grow_with_the_test_part(audits):
+def test_bounds_grow_with_the_test_part_and_each_size_of_the_training_part_has_its_rows(audits):
     sizes = audits.over_test_size([50, 400])
     grown = sizes[(sizes["audit"] == "rm_rn") & (sizes["target"] == "leaky")].groupby("m")["eps"].mean()
     assert grown[400] > grown[50]
@@ -81,6 +81,8 @@ def test_bounds_grow_with_the_test_part(audits):
     assert audits.over_test_size([400])["eps_tilde"].max() == whole["eps_tilde"].max()
     with pytest.raises(ValueError, match=r"size: expected a number in \[2, 400\]"):
         audits.over_test_size([401])
+    frame = over_training_size(gaussian_pools(), replace(SMALL, repetitions=1), [40, 200], targets=["leaky"])
+    assert sorted(frame["train"].unique()) == [40, 200]
 
 
 def test_curves_name_their_game_and_reach_the_bound(audits):
@@ -101,21 +103,16 @@ def test_a_helper_shows_the_baseline_what_the_example_does_not():
     assert frame.loc["synthetic", "c_lb"] > 2 > frame.loc["none", "c_lb"]
 
 
-def test_training_on_more_examples_is_one_row_set_for_each_size():
-    frame = over_training_size(gaussian_pools(), replace(SMALL, repetitions=1), [40, 200], targets=["leaky"])
-    assert sorted(frame["train"].unique()) == [40, 200]
-
-
-def views_of(count=300):
-    numbers = np.arange(count)[:, None]
-    return tuple(AttackInputs(one, np.zeros((count, 1))) for one in (numbers, -1 - numbers))
-
-
 class Examples:
     """An attack whose score is the example itself."""
 
     def scores(self, inputs):
         return inputs.examples[:, 0].astype(float)
+
+
+def views_of(count=300):
+    numbers = np.arange(count)[:, None]
+    return tuple(AttackInputs(one, np.zeros((count, 1))) for one in (numbers, -1 - numbers))
 
 
 def test_no_test_example_is_ever_handed_out_for_training_and_scores_stand_beside_their_own():

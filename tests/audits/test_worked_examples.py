@@ -20,8 +20,13 @@ def blocks(section):
     return re.findall(r"```python\n(.*?)```", SECTIONS[section], re.DOTALL)
 
 
-@pytest.mark.parametrize("section", EXAMPLES)
-def test_a_worked_example_runs_and_prints_its_bounds(section, capsys):
+@pytest.mark.parametrize(
+    ("section", "training"), list(zip(EXAMPLES, [".fit(", "Adam(", "AdamW("], strict=True))
+)
+def test_a_worked_example_tosses_coins_before_training_and_prints_its_bounds(section, training, capsys):
+    first, *others = blocks(section)
+    assert 0 < first.index("< 0.5") < first.index(training) < first.index('design="randomized"')
+    assert all('design="game"' in other for other in others)
     names = {}
     for block in blocks(section):
         exec(compile(block, section, "exec"), names)
@@ -33,22 +38,10 @@ def test_a_worked_example_runs_and_prints_its_bounds(section, capsys):
     assert names["audits"].audit_losses(*values).headline.epsilon > 0
 
 
-@pytest.mark.parametrize(
-    ("section", "training"), list(zip(EXAMPLES, [".fit(", "Adam(", "AdamW("], strict=True))
-)
-def test_coins_are_tossed_before_training(section, training):
-    first, *others = blocks(section)
-    assert 0 < first.index("< 0.5") < first.index(training) < first.index('design="randomized"')
-    assert all('design="game"' in other for other in others)
-
-
-def test_the_other_examples_run(capsys):
+def test_the_other_examples_run_and_none_is_left_out(capsys):
     (block,) = blocks("Anything else")
     exec(compile(block, "function", "exec"), {})
     assert capsys.readouterr().out.split() == ["[0.", "1.", "4.]"]
-
-
-def test_every_example_of_the_page_is_run_here():
     assert [name for name in SECTIONS if blocks(name)] == [*EXAMPLES, "Anything else", LAST]
 
 

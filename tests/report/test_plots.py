@@ -65,9 +65,8 @@ def test_several_rows_at_one_place_are_drawn_as_mean_and_deviation_and_a_curve_a
     fig, words = lines_plot(games, marks={"O(1)": 1.5}, **axes)
     (bars,) = fig.axes[0].containers
     assert list(bars.lines[0].get_ydata()) == [0.5, 3.0]
-    assert bars.lines[2][0].get_segments()[0][:, 1].tolist() == pytest.approx(
-        [0.5 - 0.5**0.5, 0.5 + 0.5**0.5]
-    )
+    ends = bars.lines[2][0].get_segments()[0][:, 1]
+    assert ends.tolist() == pytest.approx([0.5 - 0.5**0.5, 0.5 + 0.5**0.5])
     assert words == "ε over m from 10 to 20: from 0.50 to 3.00."
     fig, _ = lines_plot(games, dots=False, **axes)
     assert len(fig.axes[0].containers[0].lines[0].get_ydata()) == 4

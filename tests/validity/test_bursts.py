@@ -154,9 +154,9 @@ def test_the_refuting_table_is_that_of_the_search():
     refuted = 0
     for accuracy in rng.uniform(0.5, 1.0, 40):
         k = np.cumsum(rng.random(60) < accuracy)
-        found = anytime_from_counts(k, guesses, level=level, failures=failures).epsilon
-        assert (found > 0.5) == table[guesses, k].any()
-        refuted += found > 0.5
+        bound = anytime_from_counts(k, guesses, level=level, failures=failures).epsilon
+        assert (bound > 0.5) == table[guesses, k].any()
+        refuted += bound > 0.5
     assert 0 < refuted < 40
 
 

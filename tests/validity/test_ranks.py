@@ -62,9 +62,6 @@ def test_mixed_sizes_are_valid_exactly(epsilon):
         assert chance[rank_epsilon(np.arange(101), 100, 101) > 0.0].sum() > 0.99
 
 
-# --- delta > 0 ------------------------------------------------------------------------------------
-
-
 def attacked(plain, hits, size, top, delta):
     """Law of the hits, given that without bursts, when bursts of ``hits`` or more use up the delta."""
     leak = (size - 1) / (size - top)
