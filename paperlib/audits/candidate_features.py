@@ -39,9 +39,6 @@ def audit_candidate_features(
         seed: Seed of the looks, the shuffle and ties, 0 or more.
         model: As for `audit_features`.
 
-    Raises:
-        ValueError: Features or positions that cannot be audited, or a value out of range.
-
     Source:
         This project: a predictable order in the supermartingale over sets of `audit_ranks`.
 

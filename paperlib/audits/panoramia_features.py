@@ -55,9 +55,6 @@ def audit_panoramia_features(
         confidence, gamma, delta, known_c, design: As for `audit_panoramia`.
         seed, model: As for `audit_features`; each test fits the model.
 
-    Raises:
-        ValueError: Features or counts that cannot be audited, or a number out of range.
-
     Source:
         PANORAMIA, Propositions 1 to 4; the learned orders are this project's, as in `audit_features`.
 

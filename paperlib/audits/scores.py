@@ -185,9 +185,6 @@ def audit(
         unit: Column of a file that says what one record is, such as a customer, whose values are averaged.
         options: ``delta``, ``confidence``, ``guess``, ``design`` and ``seed``, as for `audit_scores`.
 
-    Raises:
-        ValueError: Data that cannot be read, or do not allow the main audit.
-
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> audit(rng.gamma(2, 1, 500), rng.gamma(8, 1, 500), kind="losses", design="game")

@@ -33,9 +33,6 @@ def show_figure(
         alt: Description, for readers who cannot see the figure; follows the figure's own, if any.
         data: Numbers that the figure draws, kept as CSV and linked under it.
         invert: True to turn light to dark in dark mode; False for heat maps and photographs.
-
-    Raises:
-        ValueError: A bad or taken name, an empty caption or alt text.
     """
     check_name(name)
     fig, words = (figure, "") if isinstance(figure, Figure) else figure

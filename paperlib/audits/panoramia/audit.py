@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -35,7 +35,6 @@ from paperlib.bounds.panoramia import PanoramiaResult
 from paperlib.core import FloatArray, IntArray, MembershipScores, RecallSearch, ScoreAudit, check_at_least
 
 YOURS = Target("yours")
-_Result = TypeVar("_Result", PanoramiaResult, OneRunResult)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -253,28 +252,23 @@ def audit_model(
     audits = TargetAudits(judged, config, options)
     first = audits.select("panoramia", target=YOURS.name, seed=seed)[0]
     result = first.panoramia(search, confidence, **options)
-    real = audits.select("rm_rn", target=YOURS.name, seed=seed)
-    null = audits.null
+    real = [one.one_run(search, confidence, delta=delta) for one in audits.select("rm_rn", seed=seed)]
+    null, unit = audits.null, ""
+    if data.unit:
+        unit = f" One example is one unit {data.unit}, with all its rows; one row of each was drawn."
     return PanoramiaAudit(
         result=replace(
-            _of_unit(result, data.unit),
+            result,
+            claim=result.claim + unit,
             beside="" if known_c is not None else str(null or "null not checked"),  # c known: needs no null
             warnings=(*result.warnings, *data.warnings, *_weaknesses(data, known_c)),
         ),
-        real=_of_unit(real[0].one_run(search, confidence, delta=delta), data.unit) if real else None,
+        real=replace(real[0], claim=real[0].claim + unit) if real else None,
         null=null,
         games=audits.table,
         scores=MembershipScores.from_labels(first.attack, first.membership),
         config=config,
     )
-
-
-def _of_unit(result: _Result, unit: str) -> _Result:
-    """The result with a claim that says what one example is, where that is no row."""
-    example = (
-        f" One example is one unit {unit}, with all its rows; one row of each was drawn." if unit else ""
-    )
-    return replace(result, claim=result.claim + example)
 
 
 def _weaknesses(data: AuditData, known_c: float | None) -> tuple[str, ...]:

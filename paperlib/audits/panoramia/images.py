@@ -61,9 +61,6 @@ def audit_images(
         train_again, seed, options: As for `audit_table`, with images and labels in the place of a table.
         settings: Generator, helpers and attack; None takes the defaults. ``seed`` is used in place of theirs.
         unit: The record that each image belongs to, such as a person: one image of each is audited.
-
-    Raises:
-        ValueError: Images, labels or losses that cannot be audited, or a number out of range.
     """
     defaults = replace(settings or ImageDefaults(), seed=seed)
     data = bring_images(images, labels, defaults, generated=generated, nonmembers=nonmembers, unit=unit)

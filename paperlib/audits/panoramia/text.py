@@ -67,9 +67,6 @@ def audit_text(
         train_again, seed, options: As for `audit_table`, with a list of chunks in the place of a table.
         settings: Chunks, generator and helpers; None takes the defaults. ``seed`` is used in place of theirs.
         unit: The record that each document belongs to, such as an author: one document of each is audited.
-
-    Raises:
-        ValueError: Too little text, losses that cannot be audited, or a number out of range.
     """
     defaults = replace(settings or TextDefaults(), seed=seed)
     data = bring_text(documents, defaults, generated=generated, unit=unit)

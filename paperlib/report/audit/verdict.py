@@ -12,8 +12,6 @@ _HIGH = 1.0  # nats; guesses right at most 73 % of the time are what this lets t
 _LOW_CEILING = 3.0  # nats; an audit that can show less leaves large leaks open
 _MIND = "Read the warnings beside the number first: they name what weakens it."
 
-Adjacency = Literal["replacement", "add/remove", ""]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
@@ -124,7 +122,7 @@ def ceiling_of(result: AuditResult) -> float | None:
     return max(0.0, float(ceiling) - float(known_c))
 
 
-def adjacency_of(result: AuditResult) -> Adjacency:
+def adjacency_of(result: AuditResult) -> Literal["replacement", "add/remove", ""]:
     """What two neighbouring training sets differ in, by the claim; "" where the claim leaves it open."""
     words = result.claim.lower()
     replaced = "replac" in words
