@@ -55,6 +55,10 @@ def test_a_table_and_a_target_are_enough():
     assert audit.null is None
     assert audit.headline.endswith("; null not checked")
     assert audit_model(knows(members, certain=False), data, **ONCE).result.epsilon_tilde == 0
+    rng = np.random.default_rng(0)  # without any model beside the members
+    points = {"members": (rng.normal(size=(300, 2)),), "generated": (rng.normal(size=(300, 2)),)}
+    data = AuditData(**points, examples=lambda rows: rows, attacks=(BoostedTrees(rounds=20),))
+    assert audit_model(lambda rows: rng.normal(size=len(rows)), data, **ONCE).result.epsilon_tilde < 0.5
 
 
 def test_the_generator_learns_from_other_rows_than_those_audited_and_is_warned_of_where_it_copies():
@@ -95,6 +99,10 @@ def test_real_nonmembers_give_a_bound_on_replacing_an_example(beside):
     relaxed = audit_model(knows(table()), beside, delta=0.01, **ONCE)
     assert (relaxed.real.delta, relaxed.real.total) == (0.01, audit.real.total)
     assert relaxed.real.epsilon < audit.real.epsilon
+    flags = np.arange(200) < 130  # fair coins give this less often than once in 10,000
+    shown = TargetScores(YOURS, "rm_rn", 0, np.empty(0), flags.astype(float), flags)
+    assert coin_warnings(130, 70, "played")
+    assert shown.one_run("anytime", 0.95).warnings == (), "no doubt about the coins of the audit's own game"
 
 
 @pytest.mark.parametrize("options", [{"delta": 1e-3, "gamma": 1e-4}, {"delta": 1e-3, "known_c": 0.0}])
@@ -110,13 +118,6 @@ def test_the_table_of_games_has_the_numbers_of_the_claim(beside, options):
     assert any("null model" in text for text in audit.result.assumptions) != known
     assert audit.headline.endswith("confidence 0.95)") == known
     assert any("without a label" in text for text in audit.result.warnings) != known
-
-
-def test_coins_that_fell_unevenly_are_no_doubt_about_the_audits_own_game():
-    flags = np.arange(200) < 130  # fair coins give this less often than once in 10,000
-    shown = TargetScores(YOURS, "rm_rn", 0, np.empty(0), flags.astype(float), flags)
-    assert coin_warnings(130, 70, "played")
-    assert shown.one_run("anytime", 0.95).warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -153,13 +154,6 @@ def test_losses_that_cannot_be_audited_are_named_and_so_are_too_few_members(besi
             audit_model(target, beside)
     with pytest.raises(ValueError, match="members: expected 30 or more"):
         audit_model(knows(table()), data_of(table(20), generated=table(seed=3)))
-
-
-def test_models_beside_the_members_may_be_none():
-    rng = np.random.default_rng(0)
-    points = {"members": (rng.normal(size=(300, 2)),), "generated": (rng.normal(size=(300, 2)),)}
-    data = AuditData(**points, examples=lambda rows: rows, attacks=(BoostedTrees(rounds=20),))
-    assert audit_model(lambda rows: rng.normal(size=len(rows)), data, **ONCE).result.epsilon_tilde < 0.5
 
 
 IMAGES = np.zeros((5, 1, 4, 4), np.uint8)

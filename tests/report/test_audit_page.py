@@ -136,7 +136,7 @@ def test_numbers_claims_assumptions_warnings_and_facts_are_there(text: str) -> N
         assert words in text
 
 
-def test_a_thinned_roc_curve_stays_on_the_full_one() -> None:
+def test_a_thinned_roc_curve_stays_on_the_full_one_and_a_report_of_many_rows_is_small() -> None:
     rng = np.random.default_rng(0)
     big = MembershipScores(rng.normal(1, 1, 20_000), rng.normal(0, 1, 20_000))
     _, data = roc_figure(big)
@@ -147,6 +147,8 @@ def test_a_thinned_roc_curve_stays_on_the_full_one() -> None:
     assert set(zip(data["false_positive_rate"], data["true_positive_rate"], strict=True)) <= full
     at_one_percent = tpr[fpr <= 0.01].max()
     assert abs(float(describe_roc(data, 0.5).split(", ")[1].split()[0]) - at_one_percent) < 0.01
+    groups = rng.integers(0, 60, len(big))
+    assert len(report(big, REFUSED, ids=np.arange(len(big)), groups=groups)) < 500_000
 
 
 def test_the_band_is_the_exact_interval_at_each_threshold_and_shares_sum_to_one() -> None:
@@ -265,10 +267,3 @@ def test_a_search_that_made_no_guess_has_no_curve_constant_scores_are_drawn_and_
     assert "<figure>" in report(MembershipScores([1.0, 1.0], [1.0]), REFUSED)
     with pytest.raises(ValueError, match="expected at least one"):
         report(SCORES, [])
-
-
-def test_a_report_of_many_rows_is_small() -> None:
-    rng = np.random.default_rng(0)
-    big = MembershipScores(rng.normal(1, 1, 30_000), rng.normal(0, 1, 30_000))
-    groups = rng.integers(0, 60, len(big))
-    assert len(report(big, REFUSED, ids=np.arange(len(big)), groups=groups)) < 500_000

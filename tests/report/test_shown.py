@@ -70,7 +70,11 @@ def test_a_table_is_labelled_captioned_and_kept_with_every_column_and_digit(
     assert pd.read_csv(run_folder / "gain.csv").columns.tolist() == ["m", "epsilon", "note"]
 
 
-def test_whole_numbers_have_decimals_only_beside_others(shown: list[display.Bundle]) -> None:
+def test_whole_numbers_have_decimals_only_beside_others_and_no_lower_bound_is_shown_above_itself(
+    shown: list[display.Bundle],
+) -> None:
+    for value in (1.63089, 0.00123456, 12.3456789, 0.99999, 123456.7, 1e-9):
+        assert value - max(0.01, 0.1 * min(value, 0.1)) <= float(format_cell(value, down=True)) <= value
     frame = pd.DataFrame({"some_size": [100.0, 400.0], "rate": [1.0, 1.25], "count": [1, 2]})
     show_table(frame, name="a", caption="c", columns="some_size, rate, count")
     _, names, _, *rows = shown[0].text.splitlines()
@@ -122,11 +126,6 @@ def test_a_table_needs_a_new_name_a_caption_cells_and_known_columns(
             ValueError, match=f"{argument}: no column 'eps'; the columns are 'm', 'epsilon', "
         ):
             show_table(FRAME, name="a", caption="c", **{argument: value})
-
-
-def test_a_lower_bound_is_never_shown_above_itself() -> None:
-    for value in (1.63089, 0.00123456, 12.3456789, 0.99999, 123456.7, 1e-9):
-        assert value - max(0.01, 0.1 * min(value, 0.1)) <= float(format_cell(value, down=True)) <= value
 
 
 def test_a_figure_has_alt_text_label_and_no_request(run_folder: Path, shown: list[display.Bundle]) -> None:
