@@ -12,9 +12,9 @@ from paperlib.core import FloatArray, IntArray, MembershipScores, check_confiden
 class CandidateScores:
     """Scores of identifiers and of the alternatives generated for each."""
 
-    values: FloatArray  # higher means member, shape (n, 1 + c, attacks); the identifier comes first
+    values: FloatArray  #: higher means member, shape (n, 1 + c, attacks); the identifier comes first
     attacks: tuple[str, ...]
-    groups: IntArray  # occurrences of each identifier in the training data, 0 for held-out ones, shape (n,)
+    groups: IntArray  #: occurrences of each identifier in the training data, 0 for held-out ones, shape (n,)
 
     def of(self, attack: str, group: int | None = None) -> FloatArray:
         """Scores of one attack, of one group or of all, shape (n, 1 + c)."""

@@ -25,12 +25,12 @@ _BASE64 = re.compile(r"sha\d+[-=]([\w+/=-]+)")
 class FoundIdentifier:
     """An identifier of a corpus, with what stands before it at its first fair place."""
 
-    kind: str  # as in `find_identifiers`
+    kind: str  #: as in `find_identifiers`
     value: str
-    before: str  # characters before it in its document, which share no part with it
-    document: int  # number of the document
-    occurrences: int  # in the whole corpus
-    subset: str = ""  # its part of the corpus
+    before: str  #: characters before it in its document, which share no part with it
+    document: int  #: number of the document
+    occurrences: int  #: in the whole corpus
+    subset: str = ""  #: its part of the corpus
 
 
 def corpus_identifiers(

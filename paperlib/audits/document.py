@@ -78,21 +78,21 @@ class AuditDocument:
 
     title: str = "Privacy audit"
     scores: MembershipScores
-    audits: tuple[ScoreAudit, ...]  # one or more, the main one first
-    answers: tuple[Answer, ...]  # to the question of the audit, that of the main one first
-    # For each answer what a limit on epsilon judges (None for no answer) and the largest epsilon that could
-    # have been shown (None where it is not known), nats.
+    audits: tuple[ScoreAudit, ...]  #: one or more, the main one first
+    answers: tuple[Answer, ...]  #: to the question of the audit, that of the main one first
+    #: For each answer what a limit on epsilon judges (None for no answer) and the largest epsilon that could
+    #: have been shown (None where it is not known), nats.
     limits: tuple[tuple[float | None, float | None], ...]
-    design: str  # where coins were tossed, as in ``result.schema.json``
-    warnings: tuple[str, ...] = ()  # of the whole audit, beside those of the main result
-    facts: Mapping[str, str] = field(default_factory=dict)  # heading to where the numbers come from
-    inputs: Mapping[str, str] = field(default_factory=dict)  # name of a file to its SHA-256
+    design: str  #: where coins were tossed, as in ``result.schema.json``
+    warnings: tuple[str, ...] = ()  #: of the whole audit, beside those of the main result
+    facts: Mapping[str, str] = field(default_factory=dict)  #: heading to where the numbers come from
+    inputs: Mapping[str, str] = field(default_factory=dict)  #: name of a file to its SHA-256
     about: About = field(default_factory=About)
-    claimed_epsilon: float | None = None  # nats
+    claimed_epsilon: float | None = None  #: nats
     ids: Names | None = None
     groups: Names | None = None
-    sections: tuple[TableSection, ...] = ()  # further ones of the page
-    more: Mapping[str, Any] = field(default_factory=dict)  # further or other fields of the JSON
+    sections: tuple[TableSection, ...] = ()  #: further ones of the page
+    more: Mapping[str, Any] = field(default_factory=dict)  #: further or other fields of the JSON
 
     @cached_property
     def measures(self) -> ScoreMeasures:

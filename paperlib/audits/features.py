@@ -133,13 +133,13 @@ def learned_path(bets: Bets, scores: FloatArray) -> GuessPath:
 class FeaturesResult(AuditResult):
     """Lower bound on epsilon from one training run and several signals per example."""
 
-    epsilon: float  # nats
+    epsilon: float  #: nats
     delta: float
     confidence: float
-    correct: int  # right guesses where the bound is reached
-    guesses: int  # guesses made there
-    learned: int  # those of the learned order; the ends of the first column made the others
-    total: int  # audit examples, abstentions and looks included
+    correct: int  #: right guesses where the bound is reached
+    guesses: int  #: guesses made there
+    learned: int  #: those of the learned order; the ends of the first column made the others
+    total: int  #: audit examples, abstentions and looks included
     curve_guesses: IntArray
     curve_correct: IntArray
     curve_bound: FloatArray

@@ -28,10 +28,10 @@ class LanguageModelAudit:
 
     found: tuple[FoundIdentifier, ...]
     scores: CandidateScores
-    quality: pd.DataFrame  # AUC and true-positive rate of each attack, with intervals
-    inference: DatasetInference  # was the set trained on?
-    ranks: np.ndarray  # of each identifier among its candidates by ``rank_attack``, 1 is best
-    rank_audit: RankAuditResult  # lower bound on epsilon from these ranks
+    quality: pd.DataFrame  #: AUC and true-positive rate of each attack, with intervals
+    inference: DatasetInference  #: was the set trained on?
+    ranks: np.ndarray  #: of each identifier among its candidates by ``rank_attack``, 1 is best
+    rank_audit: RankAuditResult  #: lower bound on epsilon from these ranks
     rank_attack: str
 
     @property

@@ -51,9 +51,9 @@ class Audits:
     """
 
     scores: MembershipScores
-    audits: tuple[ScoreAudit, ...]  # one or more; the first one has a result
+    audits: tuple[ScoreAudit, ...]  #: one or more; the first one has a result
     design: Design = "randomized"
-    reading: tuple[str, ...] = field(default=(), kw_only=True)  # warnings of the reader of a file
+    reading: tuple[str, ...] = field(default=(), kw_only=True)  #: warnings of the reader of a file
 
     @property
     def headline(self) -> OneRunResult:

@@ -44,19 +44,19 @@ class AuditData:
     A batch holds the arguments with which the target gives losses: (rows,), (images, labels) or (texts,).
     """
 
-    members: Batch  # neither the generator nor one of ``helpers`` saw one
-    generated: Batch  # no helper has seen one
-    nonmembers: Batch | None = None  # real examples the target was not trained on
-    known: Batch | None = None  # real examples that the generator learned (D_G), if they are there
+    members: Batch  #: neither the generator nor one of ``helpers`` saw one
+    generated: Batch  #: no helper has seen one
+    nonmembers: Batch | None = None  #: real examples the target was not trained on
+    known: Batch | None = None  #: real examples that the generator learned (D_G), if they are there
     helpers: Mapping[Helper, Model] = field(default_factory=dict)
-    # Trains helpers on D_G and, out of fold, on members that are not judged; None leaves these out.
+    #: Trains helpers on D_G and, out of fold, on members that are not judged; None leaves these out.
     train: Trainer | None = None
-    folds: int = 4  # models of each such helper, 2 or more
-    judged: float | None = None  # share of the members, in (0, 1); None leaves helpers enough to learn
-    examples: Callable[..., NDArray[Any]]  # from a batch to an attack's view of it, shape (n, ...)
+    folds: int = 4  #: models of each such helper, 2 or more
+    judged: float | None = None  #: share of the members, in (0, 1); None leaves helpers enough to learn
+    examples: Callable[..., NDArray[Any]]  #: from a batch to an attack's view of it, shape (n, ...)
     attacks: tuple[Attack, ...] = (BoostedTrees(), BoostedTrees(leaves=4, learning_rate=0.2))
-    warnings: tuple[str, ...] = ()  # stand beside the result
-    unit: str = ""  # what one example is, where that is no row, such as "of customer"
+    warnings: tuple[str, ...] = ()  #: stand beside the result
+    unit: str = ""  #: what one example is, where that is no row, such as "of customer"
 
     def __post_init__(self) -> None:
         check_at_least(2, folds=self.folds)
@@ -121,13 +121,13 @@ class AuditData:
 class PanoramiaAudit:
     """The audit of a target on the user's data."""
 
-    result: PanoramiaResult  # of the first game
-    # The lower bound of the same attack on real non-members; it holds if these come from the distribution of
-    # the members.
+    result: PanoramiaResult  #: of the first game
+    #: The lower bound of the same attack on real non-members; it holds if these come from the distribution of
+    #: the members.
     real: OneRunResult | None
-    null: NullCheck | None  # what a null target gives in the same games
-    games: pd.DataFrame  # one row per target, null or not, game, audit and search, bounds in nats
-    scores: MembershipScores  # of the attack in the first game
+    null: NullCheck | None  #: what a null target gives in the same games
+    games: pd.DataFrame  #: one row per target, null or not, game, audit and search, bounds in nats
+    scores: MembershipScores  #: of the attack in the first game
     config: AuditConfig
 
     @property

@@ -24,11 +24,11 @@ Labelled = tuple[NDArray[np.uint8], NDArray[np.int64]]
 class ImageDefaults:
     """How images without a generator of their own are prepared."""
 
-    share: float = 0.4  # of the members that the generator is trained on, in (0, 1)
-    generator: FlowConfig | None = None  # None takes a small network for up to 300 pixels, a U-Net beyond
+    share: float = 0.4  #: of the members that the generator is trained on, in (0, 1)
+    generator: FlowConfig | None = None  #: None takes a small network for up to 300 pixels, a U-Net beyond
     helper: ImageHelper = field(default_factory=lambda: ImageHelper(name="helper", data="real"))
-    attack: ImageStack = field(default_factory=ImageStack)  # of the baseline, too
-    seed: int = 0  # of the parts and the draws
+    attack: ImageStack = field(default_factory=ImageStack)  #: of the baseline, too
+    seed: int = 0  #: of the parts and the draws
 
     def __post_init__(self) -> None:
         check_in("(0, 1)", "share", self.share)

@@ -26,17 +26,17 @@ from paperlib.models.language import (
 class TextDefaults:
     """How text without a generator of its own is prepared."""
 
-    # Name or folder of a causal language model that generator and helpers start from, such as "gpt2"; it must
-    # not have seen the members. Empty: a small GPT from scratch, a weak generator.
+    #: Name or folder of a causal language model that generator and helpers start from, such as "gpt2"; it
+    #: must not have seen the members. Empty: a small GPT from scratch, a weak generator.
     base: str = ""
-    tokens: int = 32  # length of a chunk; shorter ends of documents are left out
-    chunks_per_document: int = 50  # at most
-    share: float = 0.4  # of the documents that the generator is trained on, in (0, 1)
-    epochs: int = 6  # of generator and helpers, at most
-    top_k: int = 200  # likeliest tokens that the generator draws from
-    vocabulary: int = 1024  # tokens of the small GPT
-    width: int = 64  # of the small GPT
-    seed: int = 0  # of the order of documents, the models and the draws
+    tokens: int = 32  #: length of a chunk; shorter ends of documents are left out
+    chunks_per_document: int = 50  #: at most
+    share: float = 0.4  #: of the documents that the generator is trained on, in (0, 1)
+    epochs: int = 6  #: of generator and helpers, at most
+    top_k: int = 200  #: likeliest tokens that the generator draws from
+    vocabulary: int = 1024  #: tokens of the small GPT
+    width: int = 64  #: of the small GPT
+    seed: int = 0  #: of the order of documents, the models and the draws
 
     def __post_init__(self) -> None:
         check_in("(0, 1)", "share", self.share)

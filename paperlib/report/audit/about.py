@@ -16,9 +16,9 @@ class About:
 
     model: str = ""
     version: str = ""
-    owner: str = ""  # who answers for the model
-    trained: str = ""  # date on which training ended, as YYYY-MM-DD
-    data: str = ""  # training data and audit records
+    owner: str = ""  #: who answers for the model
+    trained: str = ""  #: date on which training ended, as YYYY-MM-DD
+    data: str = ""  #: training data and audit records
     contact: str = ""
     notes: str = ""
 

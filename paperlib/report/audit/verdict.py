@@ -17,11 +17,11 @@ _MIND = "Read the warnings beside the number first: they name what weakens it."
 class Verdict:
     """What an audit's number means, for a reader who does not know differential privacy."""
 
-    sentences: tuple[str, ...]  # most important first
-    next_steps: tuple[str, ...]  # most urgent first
-    # Whether the claimed epsilon is, under both adjacencies where they differ; None without claim or answer.
+    sentences: tuple[str, ...]  #: most important first
+    next_steps: tuple[str, ...]  #: most urgent first
+    #: Whether the claimed epsilon is, under both adjacencies where they differ; None without claim or answer.
     refuted: bool | None
-    condition: str = ""  # the assumption that must stand beside the verdict
+    condition: str = ""  #: the assumption that must stand beside the verdict
 
     def __str__(self) -> str:
         lines = [*self.sentences, *([f"Condition: {self.condition}."] if self.condition else [])]
