@@ -149,17 +149,17 @@ def test_units_that_the_book_asks_for_are_shared_with_it(tmp_path):
 
 
 def test_evidence_of_the_seeds_of_a_setting_is_pooled(tmp_path):
-    body = GOOD.replace('"output-sets-figure-05", "exact"', '"nid-table-03", "model"').replace(
-        '{"asymmetric": Estimate(m / 3)}', '{"trained near 50": [10 * (m - 1) + seed / 100]}'
+    body = GOOD.replace('"output-sets-figure-05", "exact"', '"panoramia-figure-13", "model"').replace(
+        '{"asymmetric": Estimate(m / 3)}', '{"losses separate": [m + seed / 100]}'
     )
-    project = make_project(tmp_path, nid_mia_benchmark=body)
-    units = units_of(project, "nid_mia_benchmark", m="1,6", seed="0..2")
+    project = make_project(tmp_path, panoramia_images=body)
+    units = units_of(project, "panoramia_images", m="1,6", seed="0..2")
     for count, said in ((2, "undecided (2 models, 3 needed)"), (3, "agrees")):
         done(units[:count])
-        found = {"m=1": (count, {"nid-table-03": f"{said} (substitute: toy)"}), "m=6": (0, {})}
+        found = {"m=1": (count, {"panoramia-figure-13": f"{said} (substitute: toy)"}), "m=6": (0, {})}
         assert pooled_by_setting(units) == found
     write_table(tmp_path / "a.csv", units, {})
-    alone = pd.read_csv(tmp_path / "a.csv", keep_default_na=False)["nid-table-03"]
+    alone = pd.read_csv(tmp_path / "a.csv", keep_default_na=False)["panoramia-figure-13"]
     assert [text.partition(")")[0] for text in alone] == ["undecided (1 model, 3 needed"] * 3 + [""] * 3
 
 

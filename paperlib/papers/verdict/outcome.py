@@ -190,7 +190,7 @@ def _missing(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, s
     empty |= {name for one in evidence.values() for name, samples in one.values.items() if samples == {}}
     if empty:
         return f"not measured: {', '.join(sorted(empty))}"
-    return f"{seeds} seed, {rule.runs} needed" if seeds < rule.runs else ""
+    return f"{seeds} seed{'s' if seeds > 1 else ''}, {rule.runs} needed" if seeds < rule.runs else ""
 
 
 def _unmet(rule: TargetRule, evidence: Mapping[str, Evidence]) -> str:
