@@ -42,6 +42,7 @@ class AuditData:
     """Members, generated points and helpers, whatever the kind of data.
 
     A batch holds the arguments with which the target gives losses: (rows,), (images, labels) or (texts,).
+    ``train`` trains helpers on D_G and, out of fold, on members that are not judged; None leaves these out.
     """
 
     members: Batch  #: neither the generator nor one of ``helpers`` saw one
@@ -49,7 +50,6 @@ class AuditData:
     nonmembers: Batch | None = None  #: real examples the target was not trained on
     known: Batch | None = None  #: real examples that the generator learned (D_G), if they are there
     helpers: Mapping[Helper, Model] = field(default_factory=dict)
-    #: Trains helpers on D_G and, out of fold, on members that are not judged; None leaves these out.
     train: Trainer | None = None
     folds: int = 4  #: models of each such helper, 2 or more
     judged: float | None = None  #: share of the members, in (0, 1); None leaves helpers enough to learn
