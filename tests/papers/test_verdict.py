@@ -283,6 +283,9 @@ def test_a_seed_and_shared_evidence_count_once_and_two_pieces_of_one_run_twice()
     for second in (run("panoramia_images", table_two(seed=1)), run("panoramia_images", table_two(), seed=1)):
         twice = judge([run("panoramia_images", table_two()), second])
         assert status_table(twice).set_index("id").loc[TWO.target, "seeds"] == "0"
+    elsewhere = run("panoramia_images", table_two(), seed=None)
+    shown = status_table(judge([run("panoramia_images", table_two())], [elsewhere]))
+    assert (shown["id"] == TWO.target).sum() == 1
     both = run("panoramia_images", table_two())
     both["records"].append({**both["records"][0], "facts": "a larger table"})
     rows = status_table(judge([both]))

@@ -61,10 +61,13 @@ def judge(
 ) -> list[JudgedTarget]:
     """Every target by the evidence at hand, at least one entry each, its best evidence first."""
     every = [one for run in runs for one in _evidence(run, "")]
+    here = [one.evidence for one in every if _has_repetitions(one.evidence)]
     for run in measured:
         about = run["provenance"]
         place = about.get("gpu") or about.get("cpu")
-        every += _evidence(run, f"measured {str(about.get('date', ''))[:10]} on {place}")
+        origin = f"measured {str(about.get('date', ''))[:10]} on {place}"
+        # A page that shows a committed table has recorded its evidence already.
+        every += [one for one in _evidence(run, origin) if one.evidence not in here]
     judged: list[JudgedTarget] = []
     for target, rule in rules().items():
         own = _judged(rule, [one for one in every if one.evidence.target == target])
@@ -72,6 +75,11 @@ def judge(
         together = [_over_readings(rule, own)] if rule.readings and own else []
         judged += [*together, *own] or [JudgedTarget(rule, Outcome("not yet"))]
     return judged
+
+
+def _has_repetitions(evidence: Evidence) -> bool:
+    """Whether some sample has a value for each repetition; exact numbers are equal in any two runs."""
+    return any(not isinstance(sample, Estimate) and len(sample) for sample in evidence.samples().values())
 
 
 def _evidence(run: Mapping[str, Any], origin: str) -> Iterator[Run]:
