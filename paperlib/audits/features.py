@@ -189,6 +189,10 @@ def audit_features(
             default a smooth additive logistic regression.
         unit: Name of each row's unit, such as a user, shape (m,), whose rows are averaged and are one record.
 
+    Raises:
+        ValueError: Features that are not finite or not one row per example, counts that fair coins would
+            not give, copies of rows, a unit on both sides, a value out of range.
+
     Source:
         This project: a predictable order in the supermartingale of `audit_one_run`.
 

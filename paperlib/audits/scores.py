@@ -185,6 +185,10 @@ def audit(
         unit: Column of a file that says what one record is, such as a customer, whose values are averaged.
         options: ``delta``, ``confidence``, ``guess``, ``design`` and ``seed``, as for `audit_scores`.
 
+    Raises:
+        ValueError: Values without a kind, options that do not go with the data, a file that cannot be read,
+            or scores that do not allow the main audit.
+
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> audit(rng.gamma(2, 1, 500), rng.gamma(8, 1, 500), kind="losses", design="game")
@@ -286,6 +290,10 @@ def audit_scores(
 
     Returns:
         The audits, the main one first. Epsilon* needs losses and is left out for scores.
+
+    Raises:
+        ValueError: Arrays in place of `MembershipScores`, or scores that do not allow the main audit: the
+            message says what to do.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)

@@ -102,7 +102,8 @@ class PanoramiaResult(AuditResult):
 def panoramia_ceiling(m: int, guesses: int, confidence: float = 0.95) -> float:
     """Bound of a test whose ``guesses`` positive guesses are all right, searching m recall levels.
 
-    ``logit((beta / 2 / m) ** (1 / guesses))`` floored at 0, nats; a perfect attack guesses every member.
+    ``logit((beta / 2 / m) ** (1 / guesses))`` floored at 0, nats; a perfect attack guesses every member
+    (PANORAMIA, section 4.2, with every guess right).
 
     >>> round(panoramia_ceiling(10_000, 5_000), 6)
     5.958736
@@ -152,6 +153,10 @@ def audit_panoramia(
             ``known_c``, else "union", the paper's.
         design: "randomized" or "played" if a fair coin chose member or generated point for each example;
             "game" to draw such coins here by ``seed``, one for each place of a whole game.
+
+    Raises:
+        ValueError: Mismatched lengths, NaN or infinite scores, one class only, counts implausible under
+            fair coins, or a number out of range.
 
     Source:
         PANORAMIA, Propositions 1 to 4, Corollary 1, section 4.2; the baseline's failures have mean 2 m gamma

@@ -24,7 +24,7 @@ def twice_below(values: FloatArray, others: FloatArray) -> NDArray[np.int64]:
 class MembershipScores:
     """Finite scores of known members and known non-members, kept as given.
 
-    ``higher_means_member`` is their direction, False for losses.
+    Shapes are (n_member,) and (n_nonmember,); ``higher_means_member`` is their direction, False for losses.
 
     Raises:
         ValueError: An array is empty, not 1-D, not numeric, or holds NaN or infinity.

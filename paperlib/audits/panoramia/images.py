@@ -51,6 +51,9 @@ def audit_images(
 
     Non-members are generated, as `bring_images` describes; the rest is as in `audit_table`.
 
+    Guarantee:
+        As for `audit_table`, for the first game.
+
     Args:
         target: Function from images and labels to losses, shape (n,), lower where it knows the image.
         images: Images the target was trained on, uint8, shape (n, channels, side, side), n of 30 or more.

@@ -59,6 +59,9 @@ def audit_text(
 
     Non-members are generated, as `bring_text` describes; the rest is as in `audit_table`.
 
+    Guarantee:
+        As for `audit_table`, for the first game.
+
     Args:
         target: Function from a list of texts to losses, shape (n,), lower where the model knows the text.
         documents: Texts the target was trained on.

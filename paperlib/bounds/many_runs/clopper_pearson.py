@@ -210,6 +210,9 @@ def audit_clopper_pearson(
         observed: One score per training run, or the error counts of a fixed test.
         threshold: Threshold fixed in advance, in the scores' unit; None selects it on a random half.
 
+    Raises:
+        ValueError: A number out of range, or too few scores to split.
+
     Source:
         Jagielski, Ullman and Oprea (2020), Theorem 2, with both directions of the definition.
 

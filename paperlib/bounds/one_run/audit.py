@@ -44,6 +44,9 @@ def one_run_p_value(
             all mechanisms, for guess counts fixed in advance; never weaker below one half).
         sides: 1 if every guess is "member", or every guess "non-member": half of delta is then enough.
 
+    Raises:
+        ValueError: A count is out of range, or ``total`` is missing.
+
     Source:
         Steinke, Nasr and Jagielski (2023), Theorem 5.2 and Appendix D.
 

@@ -89,6 +89,10 @@ def audit_ranks(
         margins: Confidence of the attack in each set, shape (m,), from scores alone (`score_margins`).
             Given, the sets are guessed from the surest on and every stopping point is searched.
 
+    Raises:
+        ValueError: Ranks outside their set, mismatched lengths, top above a set size, unknown options,
+            or a "sharp" delta term with margins or the paper's bound.
+
     Source:
         Natural identifiers, Theorems 1 and 2 (dual solution of the proof); tight bound, sharp delta term
         and abstention are this project's.

@@ -86,7 +86,7 @@ SIZES: dict[str, dict[str, WorldSizes]] = {
         "text": WorldSizes(generator=1500, learned=2500, judged=250, epochs=6, public=5000),
     },
 }
-"""Sizes of worlds: "large" has data that must be brought, "small" what ships with packages."""
+"""Sizes of the experiment: "large" has data sets that are not in a package, "small" only those that are."""
 
 
 def world_of(data: str, sizes: WorldSizes, *, games: int, seed: int) -> World:
