@@ -42,7 +42,8 @@ def check_ties(name: str, members: Any, nonmembers: Any = None) -> tuple[str, ..
 
     Independent draws may have ties where laws have atoms, such as rounded scores. The numbers N1, N2, N3 of
     values that stand once, twice and three times are then those of a mixture of Poisson counts, so that
-    6 N1 N3 >= 4 N2^2 in expectation (Cauchy and Schwarz); copies break this.
+    6 N1 N3 >= 4 N2^2 in expectation (Cauchy and Schwarz). Copies break this: many pairs, hardly
+    a triple; so do copies of all records, after which no value stands alone.
 
     Guarantee:
         Independent records are refused with probability 0.001 at most, in the Poisson approximation.

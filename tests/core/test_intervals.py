@@ -56,15 +56,19 @@ def test_the_interval_of_the_area_is_delong_s(members, others, levels, confidenc
 
 
 @pytest.mark.parametrize("gap", [0.0, 1.0, 3.0])
-@pytest.mark.parametrize(("members", "others"), [(5, 5), (5, 100), (100, 10), (60, 60)])
+@pytest.mark.parametrize(("members", "others"), [(5, 5), (5, 100), (100, 10), (20, 20), (60, 60)])
 def test_the_interval_of_the_area_covers_with_few_examples(members, others, gap):
     """At least 93 % at nominal 95 %; DeLong's alone does not where the area is near 1."""
-    rng, truth, covered = np.random.default_rng(0), float(ndtr(gap / np.sqrt(2))), 0
+    rng, truth, covered, by_delong = np.random.default_rng(0), float(ndtr(gap / np.sqrt(2))), 0, 0
     for _ in range(400):
         member, other = rng.normal(gap, 1, members), rng.normal(0, 1, others)
         low, high = auc_interval(MembershipScores(member, other))
         covered += low <= truth <= high
+        if (gap, members) == (3.0, 60) and member.min() < other.max():
+            low, high = slow_interval(member, other, 0.95)
+            by_delong += low <= truth <= high
     assert covered / 400 >= 0.93
+    assert by_delong / 400 < 0.9
 
 
 def test_without_a_width_pairs_give_an_exact_interval():
@@ -107,6 +111,8 @@ def test_a_true_positive_rate_is_covered_with_its_threshold(members, others, rat
     rng, truth = np.random.default_rng(0), float(ndtr(gap + ndtri(rate)))
     drawn = [MembershipScores(rng.normal(gap, 1, members), rng.normal(0, 1, others)) for _ in range(200)]
     assert sum(low <= truth <= high for low, high in (tpr_interval(one, rate) for one in drawn)) >= 190
+    fixed = (share_interval(round(one.tpr_at_fpr(rate) * members), members) for one in drawn)
+    assert sum(low <= truth <= high for low, high in fixed) < 186, "a threshold taken as known is too sure"
 
 
 def test_a_tied_true_positive_rate_is_covered():

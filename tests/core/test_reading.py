@@ -252,6 +252,12 @@ def test_utf_8_and_utf_16_with_a_mark_are_read(file):
         assert read_scores(file(data), group_column="größe").groups.tolist() == ["é", "x"]
 
 
+def test_a_table_that_pandas_writes_with_decimal_commas_is_read_back(tmp_path):
+    frame = pd.DataFrame({"loss": np.random.default_rng(0).normal(size=50), "member": [1.0, 0.0] * 25})
+    frame.to_csv(tmp_path / "a.csv", sep=";", decimal=",", index=False)
+    np.testing.assert_array_equal(read_scores(tmp_path / "a.csv").scores.member, frame["loss"][::2])
+
+
 def test_a_long_table_takes_moments(tmp_path):
     rng, rows = np.random.default_rng(0), 100_000
     frame = pd.DataFrame({"loss": rng.normal(size=rows), "member": rng.integers(0, 2, rows)})
@@ -266,6 +272,7 @@ def test_a_long_table_takes_moments(tmp_path):
 
 BAD = {
     PLAIN.encode("cp1252"): "is not UTF-8 text (byte 0xf6 in line 1); save it as UTF-8",
+    "score,member\n1,1\n2,0 é\n".encode("latin-1"): "is not UTF-8 text (byte 0xe9 in line 3)",
     "loss,member\n1,1\n".encode("utf-16-le"): "UTF-16 without a byte-order mark do; save it as UTF-8 text",
     PLAIN.encode("utf-32"): "holds zero bytes, as UTF-32 and",
     b"\0\0\xfe\xff" + PLAIN.encode("utf-32-be"): "save it as UTF-8",
@@ -280,8 +287,10 @@ BAD = {
     "score,member\n1,1\nnan,0\n": "column 'score' has 1 missing value (first in row 2)",
     "score,member\n1,1\n-inf,0\n": "column 'score' has 1 infinite value (first in row 2)",
     "score,member\n1,1\n2,1\n": "both classes are needed, got 2 members only",
+    "score,member\n1,0\n2,0\n": "both classes are needed, got 2 non-members only",
     "score,member\n1,1\n2,perhaps\n": "column 'member' holds 'perhaps' in row 2; use 1/0",
     "score,member\n1,1\n2\n": "row 2 has 1 cells, but the first line names 2 columns",
+    "score,member\n1,1\n2,0,5\n": "row 2 has 3 cells, but the first line names 2 columns",
     "score,member\n1\n2,0,1\n": "row 1 has 1 cells",
     'score,member\n1,1\n2,"0\n': "row 2 cannot be read",
     "0.5,1\n0.6,0\n": "the first line holds the number 0.5, not a name",
@@ -295,6 +304,7 @@ BAD = {
     "loss;member\n17;1\n-2.345;0\n": "holds '-2.345' in row 2, and no cell tells whether its mark stands for",
     "loss;member\n1,234,567;1\n0,5;0\n": "holds '1,234,567', not a number, in row 1",
     'loss,member\n"0,9",1\n2,0\n': "holds '0,9', not a number, in row 1; decimal commas need semicolons",
+    "loss;member\n1 234;1\n2;0\n": "holds '1 234', not a number, in row 1",
 }
 BAD_LINES = {
     '{"loss": 1, "member": 1}\n{"loss": null, "member": 0}': "'loss' has 1 empty cell (first in row 2)",

@@ -45,6 +45,8 @@ def table(tmp_path):
 def test_a_known_name_tells_the_direction_and_a_doubtful_one_nothing(table):
     for kind, names in {"losses": LOSSES, "scores": SCORES, None: DOUBTFUL}.items():
         assert {name: kind_of(name) for name in names} == dict.fromkeys(names, kind)
+    with pytest.raises(ValueError, match="does a high value of column 'nll2' point to a member"):
+        read_scores(table("nll2"), score_column="nll2")
 
 
 @pytest.mark.parametrize("kind", ["scores", "losses"])

@@ -129,6 +129,7 @@ def test_folders_name_subsets(tmp_path):
         ("a.jsonl.gz", gzip.compress(JSONL, mtime=0)[:-9], "damaged or unreadable file"),
         ("a.jsonl.gz", b"no gzip", "damaged or unreadable file"),
         ("a.jsonl.zst", b"no zstandard", "damaged or unreadable file"),
+        ("a.jsonl.xz", b"no xz", "damaged or unreadable file"),
         ("a.parquet", b"no parquet", "damaged or unreadable file"),
         ("a.jsonl", b"{oops\n[1]\n", "line that is no JSON object"),
         ("a.jsonl", b'{"body": "x"}\n{"text": 3}\n', "document without text in the field 'text'"),

@@ -50,6 +50,7 @@ def test_shrinking_keeps_the_mean_and_posterising_the_order():
     [
         (lambda: shrink(np.zeros((1, 1, 8, 8), np.uint8), 3), "side: expected a divisor of 8"),
         (lambda: posterise(np.zeros(2, np.uint8), 1), "levels: expected 2 to 256"),
+        (lambda: check_images("x", np.zeros((2, 8, 8), np.uint8)), "x: expected uint8 images"),
         (lambda: check_images("x", np.zeros((2, 1, 8, 9), np.uint8)), "x: expected uint8 images"),
         (lambda: load_images("mnist"), "name: expected one of 'mnist5k'"),
         (lambda: load_images("mnist5k", size=3), "no option .size"),
@@ -161,6 +162,8 @@ def test_cifar10_reads_the_npm_package_packed_or_not(folder, monkeypatch, place)
     ("name", "change", "words"),
     [
         ("data_batch_3.png", lambda old: None, r"package: expected .*; missing: data_batch_3.png"),
+        ("test_lables.json", lambda old: None, "missing: test_lables.json"),
+        ("data_batch_2.png", lambda old: b"no image", "data_batch_2.png: damaged or cut short"),
         ("data_batch_2.png", lambda old: old[: len(old) // 2], "data_batch_2.png: damaged or cut short"),
         (
             "test_batch.png",

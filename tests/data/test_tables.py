@@ -232,10 +232,11 @@ def test_bad_content_is_refused_with_its_line(tmp_path, shoppers, spoil, said):
 
 
 def test_another_number_of_rows_needs_to_be_asked_for(tmp_path, shoppers):
-    (tmp_path / "dataset_purchase").write_bytes(as_text(shoppers[1:]))
-    with pytest.raises(ValueError, match="expected 197324 rows, got 199; pass rows=199"):
+    (tmp_path / "dataset_purchase").write_bytes(as_text(shoppers[3:]))
+    with pytest.raises(ValueError, match="expected 197324 rows, got 197; pass rows=197"):
         load("purchase100")
-    assert len(load("purchase100", rows=None).test_y) == 66  # 33 %, rounded up
+    assert len(load("purchase100", rows=None).test_y) == 66  # 33 % are 65.01, rounded up
+    assert np.ceil(purchase.TEST_SHARE * 311_540) == 102_809, "the paper's split of all customers"
 
 
 def test_a_truncated_or_foreign_archive_is_refused(tmp_path, shoppers):

