@@ -145,6 +145,7 @@ def infer_by_schedule(
 
 def rank_test(positions: ArrayLike, *, one_sided: bool) -> float:
     """P-value of a Kolmogorov-Smirnov test that positions (n,), small for good ranks, are uniform: exact."""
+    # On ranks themselves, which take few values, the test would be conservative.
     alternative = "greater" if one_sided else "two-sided"
     return float(kstest(np.asarray(positions, dtype=float), "uniform", alternative=alternative).pvalue)
 

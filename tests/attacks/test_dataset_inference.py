@@ -64,7 +64,7 @@ def null_p_values(schedule, runs):
 
 def test_forward_p_values_are_uniform_on_held_out_sets_and_kfold_ones_are_not(monkeypatch):
     monkeypatch.setattr(dataset_inference, "_fitted", linear)
-    runs = 400
+    runs = 1_000
     forward = null_p_values("forward", runs)
     for level in (0.01, 0.05, 0.5):
         for column in forward.T:
@@ -76,7 +76,7 @@ def test_forward_p_values_are_uniform_on_held_out_sets_and_kfold_ones_are_not(mo
 
 
 def test_trees_reject_held_out_sets_at_the_nominal_rate():
-    runs = 30
+    runs = 40
     found = [infer_dataset(features(40, 7, 0.0, s), folds=4, trees=3, seed=s).p_value for s in range(runs)]
     assert_rate_at_most(0.05, int((np.array(found) <= 0.05).sum()), runs)
 
@@ -85,16 +85,18 @@ def test_positions_of_discrete_ranks_are_uniform_and_plain_ranks_are_not():
     """With 4 candidates the continuous test on ranks is far off; on positions it is exact."""
     rng = np.random.default_rng(3)
     p_values, coarse = [], []
-    for _ in range(500):
+    for _ in range(1_000):
         scores = rng.integers(0, 3, size=(60, 4)).astype(float)  # many ties
         ranks, positions = ranks_and_positions(scores, rng)
         p_values.append(rank_test(positions, one_sided=False))
         coarse.append(rank_test((ranks - 0.5) / 4, one_sided=False))
     low = int((np.array(p_values) <= 0.05).sum())
-    assert binom.ppf(1e-6, 500, 0.05) <= low <= binom.isf(1e-6, 500, 0.05)
+    assert binom.ppf(1e-6, 1_000, 0.05) <= low <= binom.isf(1e-6, 1_000, 0.05)
     assert kstest(p_values, "uniform").pvalue > 1e-6
     assert kstest(coarse, "uniform").pvalue < 1e-6
     assert ((positions > (ranks - 1) / 4) & (positions <= ranks / 4)).all()
+    tied = np.bincount(ranks_and_positions(np.zeros((20_000, 4)), rng)[0], minlength=5)[1:]
+    assert (np.abs(tied - 5_000) < 5 * np.sqrt(5_000 * 0.75)).all()
     assert ranks_and_positions(np.array([[2.0, 1.0], [0.0, 1.0]]), rng)[0].tolist() == [1, 2]
 
 

@@ -105,9 +105,8 @@ def reference_scores(model, other, tokenizer, text, context, prefix, neighbours,
     }
 
 
-@pytest.mark.parametrize(
-    ("contexts", "k", "batch_size"), [(None, 0.5, 32), (CONTEXTS, 0.2, 2)], ids=["alone", "in context"]
-)
+@pytest.mark.parametrize("contexts", [None, CONTEXTS], ids=["alone", "in context"])
+@pytest.mark.parametrize(("k", "batch_size"), [(0.2, 2), (0.5, 32)])
 def test_every_attack_equals_the_slow_reference(model, tokenizer, contexts, k, batch_size):
     other = tiny("gpt2", seed=1)
     options = {"contexts": contexts, "reference": other, "prefix": PREFIX, "neighbours": NEIGHBOURS}
@@ -168,6 +167,14 @@ def test_a_context_that_does_not_fit_loses_its_beginning(tokenizer):
     assert found == pytest.approx(expected, abs=1e-4)
 
 
+def test_fewer_tokens_than_one_over_k_give_the_lowest_one(tokenizer):
+    model = tiny("gpt2")
+    table = token_table(model, tokenizer, "ab", "md5: ")
+    assert len(table) < 5
+    found = score_texts(model, tokenizer, ["ab"], contexts=["md5: "], k=0.2)
+    assert found["min_k"][0] == pytest.approx(table[:, 0].min(), abs=1e-4)
+
+
 def test_a_vocabulary_of_equal_chances_and_a_certain_model_stay_finite(tokenizer):
     model = tiny("gpt2")
     for parameter in model.parameters():
@@ -201,6 +208,8 @@ def test_bad_input_is_named(tokenizer):
         (TEXTS, {"attacks": ["loss", "recall"]}, "prefix: needed for recall"),
         (TEXTS, {"attacks": ["ratio"]}, "reference: needed"),
         (TEXTS, {"attacks": ["neighbourhood"]}, "neighbours: needed"),
+        (TEXTS, {"attacks": []}, "attacks"),
+        (TEXTS, {"k": 1.5}, r"k: expected a number in \(0, 1\]"),
         (TEXTS, {"k": 0.0}, r"k: expected a number in \(0, 1\]"),
         (TEXTS, {"batch_size": 0}, "batch_size: expected 1 or more"),
         (TEXTS, {"contexts": ["a"]}, "contexts: expected 5"),
@@ -209,6 +218,7 @@ def test_bad_input_is_named(tokenizer):
         (TEXTS, {"neighbours": [["a1"]] * 4 + [[]]}, r"neighbours\[4\]"),
         (TEXTS, {"prefix": ""}, "prefix"),
         (TEXTS, {"prefix": "the cat sat on the mat " * 5}, "at most half"),
+        (TEXTS, {"max_length": 1}, "max_length: expected 2 to 128"),
         (TEXTS, {"max_length": 129}, "max_length: expected 2 to 128"),
         (["a"], {}, "nothing before"),
     ):

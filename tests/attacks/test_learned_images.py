@@ -41,7 +41,7 @@ def test_both_modules_are_heard(architecture):
 
 
 def test_there_is_nothing_to_find_where_there_is_nothing():
-    assert np.mean([auc(ImageStack(**FAST), seed=10 * at) for at in range(3)]) == pytest.approx(0.5, abs=0.08)
+    assert np.mean([auc(ImageStack(**FAST), seed=10 * at) for at in range(5)]) == pytest.approx(0.5, abs=0.06)
 
 
 def test_the_scale_of_losses_does_not_matter():
@@ -119,17 +119,24 @@ def test_both_modules_stop_by_the_criterion():
         assert np.abs(late.scores(check.inputs) - early.scores(check.inputs)).max() > 1e-3
 
 
-def test_the_loss_module_is_taken_from_the_best_evaluation():
+def share_first(scores, membership):
+    """Another criterion than the AUC: members among the first tenth."""
+    return membership[np.argsort(-scores)[: scores.size // 10]].mean() + 1e-6 * scores[membership].mean()
+
+
+@pytest.mark.parametrize("criterion", [area_under_curve, share_first])
+def test_the_loss_module_is_taken_from_the_best_evaluation(criterion):
     """Against a loop written out for one module: autograd, evaluations, and the first of equal values."""
     rng = np.random.default_rng(3)
     member = np.arange(60) < 30
     losses, check = (rng.exponential(size=(60, 2)) * np.exp(-0.7 * member)[:, None] for _ in range(2))
     options = {"seeds": (1, 2), "hidden": 6, "weight_decay": 0.01}
     parts = [Labelled(AttackInputs(values, values), member) for values in (losses, check)]
+    parts[1] = replace(parts[1], criterion=criterion)
     found = fit_loss_modules(*parts, steps=200, **options)
     for at, seed in enumerate(options["seeds"]):
         scores = alone(losses, member, check, seed)
-        best = max(scores, key=lambda one: area_under_curve(one, member))
+        best = max(scores, key=lambda one: criterion(one, member))
         np.testing.assert_allclose(found[at].scores(parts[1].inputs), best, atol=2e-3)
         assert np.abs(scores[-1] - best).max() > 0.1, "the last evaluation is not the best one"
 

@@ -93,6 +93,7 @@ def test_bad_input_is_refused(world):
         (lambda: rmia(x, half, x, half, gamma=0), "gamma"),
         (lambda: rmia(x, half, x, 0 * half), "probability 0 at index 0"),
         (lambda: rmia(x, half, x, half, included=0 * half), "with and without each example"),
+        (lambda: rmia(x, half, x, half, included=0 * half + 1), "with and without each example"),
         (lambda: gradient_norms(module, np.zeros((3, 2)), [0, 1]), "y: expected 3 labels"),
         (lambda: gradient_norms(module, np.zeros((1, 2)), [0], batch_size=0), "batch_size"),
     ):

@@ -23,6 +23,7 @@ from paperlib.generators.tabular import (
     IndependentColumns,
     coded,
     corrected_information,
+    spanning_tree,
 )
 
 
@@ -53,6 +54,24 @@ def test_pair_information_is_that_of_a_slow_reference():
     for i, j in itertools.combinations(range(3), 2):
         bias = (sizes[i] - 1) * (sizes[j] - 1) / (2 * rows)
         assert found[i, j] == pytest.approx(mutual_info_score(table.iloc[:, i], table.iloc[:, j]) - bias)
+
+
+def test_spanning_tree_is_the_heaviest_of_all_trees():
+    weights = np.random.default_rng(1).normal(size=(5, 5))
+    weights = weights + weights.T
+    pairs = list(itertools.combinations(range(5), 2))
+
+    def joins_all(edges):
+        group = list(range(5))
+        for i, j in edges:
+            group = [group[i] if one == group[j] else one for one in group]
+        return len(set(group)) == 1
+
+    trees = (edges for edges in itertools.combinations(pairs, 4) if joins_all(edges))
+    best = max(trees, key=lambda edges: sum(weights[edge] for edge in edges))
+    _, parents = spanning_tree(weights)
+    found = {tuple(sorted((child, int(parent)))) for child, parent in enumerate(parents) if parent >= 0}
+    assert found == set(best)
 
 
 def test_chow_liu_finds_the_chain_and_draws_from_it():

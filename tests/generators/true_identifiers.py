@@ -113,6 +113,7 @@ LOOK_ALIKES = {
     "bitcoin_base58": ["1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNb", "1BoatSLRHtKNngkdXEeobR76b53LETtpyT"[:-1] + "U"],
     "bitcoin_bech32": [
         "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t5",
+        "bc1p38j9r5y49hruaue7wxjce0updqjuyyx0kh56v8s25huc6995vvpql3j0w4",
         "bc1pdwrtyullxn7wr8ttsp807k3l2ar6mf825gh36jwqrefdmdu8td9ss4czav",  # no point of the curve
     ],
     "short_url": ["https://bit.ly/my-talk", "https://bit.ly/abcdefg", "https://youtu.be/dQw4w9WgXcR"],

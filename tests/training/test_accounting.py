@@ -3,6 +3,8 @@
 import math
 
 import pytest
+from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
+from dp_accounting.rdp import RdpAccountant
 from scipy.optimize import brentq
 from scipy.stats import norm
 
@@ -58,6 +60,11 @@ def test_epsilon_is_near_the_published_one_of_tensorflow_privacy(noise, epochs, 
     assert 0.75 * published < ours <= published
 
 
+def test_epsilon_is_that_of_dp_accounting():
+    event = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1)), 1000)
+    assert epsilon_of(1.1, 0.01, 1000, 1e-5) == RdpAccountant().compose(event).get_epsilon(1e-5)
+
+
 @pytest.mark.parametrize("target", [0.1, 1, 3, 10, 100])
 def test_noise_is_the_least_that_reaches_the_target(target):
     rate, steps, delta = ADULT
@@ -88,11 +95,13 @@ def test_a_huge_target_takes_the_least_noise_and_a_tiny_one_is_refused():
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
+        ((-1.0, 0.1, 10, 1e-5), "noise_multiplier"),
         ((math.nan, 0.1, 10, 1e-5), "noise_multiplier"),
         ((1.0, 0.0, 10, 1e-5), "sampling_rate"),
         ((1.0, 1.5, 10, 1e-5), "sampling_rate"),
         ((1.0, 0.1, -1, 1e-5), "steps"),
         ((1.0, 0.1, 2.5, 1e-5), "steps"),
+        ((1.0, 0.1, 10, 0.0), "delta"),
         ((1.0, 0.1, 10, 1.0), "delta"),
         ((1.0, 0.1, 10, 1e-5, "prv"), "accountant"),
     ],
@@ -103,7 +112,7 @@ def test_bad_values_are_named(arguments, name):
     if name != "noise_multiplier":
         with pytest.raises(ValueError, match=f"{name}: expected"):
             noise_for(*arguments)
-    for target in (0, math.inf, math.nan):
+    for target in (0, -1, math.inf, math.nan):
         with pytest.raises(ValueError, match="target_epsilon: expected"):
             noise_for(target, 0.1, 10, 1e-5)
 
@@ -156,6 +165,12 @@ def test_a_replacement_moves_a_sum_by_twice_the_clipping_norm_and_is_bounded_fro
     exact = gaussian_epsilon(noise / 2, 1e-5)
     found = replacement_epsilon(noise, 1.0, 1, 1e-5)
     assert exact - 1e-9 <= found <= 1.01 * exact
+
+
+def test_doubling_at_the_same_delta_is_no_bound():
+    """The broken twin of the bound for a replacement."""
+    assert 2 * gaussian_epsilon(0.8, 1e-5) < gaussian_epsilon(0.8 / 2, 1e-5)
+    assert 2 * epsilon_of(0.8, 1.0, 1, 1e-5, "pld") < replacement_epsilon(0.8, 1.0, 1, 1e-5)
 
 
 def test_a_replacement_costs_at_least_adding_or_removing_and_less_with_noise():

@@ -138,6 +138,13 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     ):
         with pytest.raises(CheckpointError, match=f"belongs to another run \\(different: {different}\\)"):
             trained(checkpoint=path, **changes)
+    x, y = task()
+    other, label = x.copy(), y.copy()
+    other[3, 1] += 1e-3
+    label[3] = (label[3] + 1) % 3
+    for records, labels in ((other, y), (x, label)):  # one number is another one
+        with pytest.raises(CheckpointError, match="different: data"):
+            fit(network(), records, labels, config=config(), checkpoint=path, **QUIET)
 
 
 def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
@@ -173,6 +180,7 @@ BAD_DATA = [
     (np.zeros((0, 5)), [], "x: expected at least one record, got none"),
     (np.zeros((3, 5)), [0, 1], "y: expected 3 labels, one for each record of x, got 2"),
     (np.zeros((3, 5)), [0, 1, 3], "labels: expected whole numbers from 0 to 2, got 3 at index 2"),
+    (np.zeros((3, 5)), [0, -1, 1], "got -1 at index 1"),
     (np.zeros((3, 5)), [0, 0.5, 1], "got 0.5 at index 1"),
     (np.full((3, 5), np.nan), [0, 1, 2], "15 values are not finite"),
     (np.zeros(3), [0, 1, 2], r"x: expected shape \(n, features...\), got \(3,\)"),
@@ -199,6 +207,7 @@ def test_bad_data_are_refused(x, y, message, train):
         ({"optimizer": "adamw"}, "optimizer: expected one of 'sgd', 'adam', got 'adamw'"),
         ({"epochs": -1}, "epochs: expected 0 or more, got -1"),
         ({"batch_size": 0}, "batch_size: expected 1 or more, got 0"),
+        ({"learning_rate": 0.0}, "learning_rate"),
         ({"learning_rate": float("nan")}, r"learning_rate: expected a number in \(0, inf\)"),
         ({"momentum": 1.0}, "momentum"),
         ({"momentum": 0.9, "optimizer": "adam"}, "0 with adam"),

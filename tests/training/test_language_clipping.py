@@ -17,6 +17,7 @@ from paperlib.training.batches import PoissonBatches
 from paperlib.training.language import (
     add_clipped_gradients,
     check_layers,
+    clipping,
     document_losses,
     fit_language_model,
     fitting,
@@ -107,6 +108,35 @@ def test_the_sum_is_that_of_a_loop_over_documents(name, length):
     found, losses = ghost_sum(model, tokens, clip_norm, check=True)
     assert error(found, truth) < 1e-5
     torch.testing.assert_close(losses, document_losses(model, tokens).detach())
+
+
+def test_without_the_cross_term_of_the_tied_weight_the_sum_is_wrong(monkeypatch):
+    """The broken twin: norms of the two uses of one weight added up as if they were two weights."""
+    model, tokens = gpt2(), documents()
+    truth, clip_norm = slow_sum(model, tokens)
+    right = clipping._square_norms
+    apart = lambda uses: sum(right([use]) for use in uses)  # noqa: E731
+    monkeypatch.setattr(clipping, "_square_norms", apart)
+    found, _ = ghost_sum(model, tokens, clip_norm, check=True)  # the sum of unclipped gradients is right
+    assert error(found, truth) > 1e-3
+
+
+def test_positions_of_all_documents_in_one_row_would_be_wrong(monkeypatch):
+    """The broken twin: the sum over documents taken for the gradient of each."""
+    model, tokens = gpt2(), documents()
+    truth, clip_norm = slow_sum(model, tokens)
+    model.transformer.wpe.register_forward_hook(lambda _, given, output: output)
+    found, _ = ghost_sum(model, tokens, clip_norm)
+    assert error(found, truth) < 1e-5
+
+    def summed(found, layer, given, delta, add=clipping._add_use):
+        if layer is model.transformer.wpe:
+            delta = delta.sum(0, keepdim=True).expand_as(delta) / len(delta)
+        add(found, layer, given, delta)
+
+    monkeypatch.setattr(clipping, "_add_use", summed)
+    found, _ = ghost_sum(model, tokens, clip_norm, check=True)
+    assert error(found, truth) > 1e-3
 
 
 def test_padding_frozen_and_twice_called_layers():
@@ -201,6 +231,15 @@ def test_one_step_of_dp_sgd_is_the_clipped_sum_by_hand():
     assert min(gradient.norm() for gradient in gradients) > 0.1
     step = sum(gradient * (0.1 / gradient.norm()) for gradient in gradients) / 2
     torch.testing.assert_close(weights(model), weights(start) - 0.5 * step, rtol=1e-4, atol=1e-6)
+
+
+def test_noise_has_the_stated_size():
+    model = gpt_neox()
+    start = weights(model)
+    options = TrainingConfig(epochs=1, batch_size=2, learning_rate=1.0, clip_norm=1e-6, noise_multiplier=1e6)
+    fit_language_model(model, documents()[3:].tolist(), config=options, progress=False)
+    moved = weights(model) - start  # noise of deviation 1 on the sum, halved by the mean
+    assert float(moved.std()) == pytest.approx(0.5, rel=5 / math.sqrt(2 * len(moved)))
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -15,6 +15,13 @@ from paperlib.models import MLP
 from paperlib.training import TrainingConfig, fit_dp, fit_ensemble
 from paperlib.training.batches import NoiseStreams, generator, poisson_batches
 from paperlib.training.fitting import training_loss
+from paperlib.training.private.ghost import (
+    clip_factors,
+    derivatives,
+    forward,
+    loss_derivative,
+    square_norms,
+)
 
 stacked = partial(fit_ensemble, device="cpu", progress=False)
 formed = partial(fit_dp, device="cpu", progress=False)
@@ -46,6 +53,34 @@ def explicit_gradients(module, x, y):
     parameters = dict(module.named_parameters())
     found = vmap(grad(lambda p, a, b: one_loss(module, p, a, b)), in_dims=(None, 0, 0))(parameters, x, y)
     return torch.cat([tensor.flatten(1) for tensor in found.values()], dim=1).detach()
+
+
+@SHAPES
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("groups", [None, 1, 3, 6], ids=lambda groups: f"groups={groups}")
+def test_ghost_norms_are_those_of_explicit_gradients(widths, groups, activation):
+    """Six records in groups of 6, 2 and 1 take both the pairwise and the weight-shaped product."""
+    mlp = MLP(widths, activation)
+    models = torch.stack([mlp.initial(torch.Generator().manual_seed(seed)) for seed in range(3)]).double()
+    x, y = (torch.tensor(values) for values in task(widths, n=18))
+    x, y = x.double().unflatten(0, (3, 6)), y.unflatten(0, (3, 6))
+    layers = mlp.views(models)
+    inputs, logits = forward(layers, x, activation)
+    deltas = derivatives(layers, inputs, loss_derivative(logits, y), activation)
+    squares = square_norms(inputs, deltas, groups)
+    for at in range(3):
+        gradients = explicit_gradients(mlp.module(models[at].float()).double(), x[at], y[at])
+        if groups is not None:
+            gradients = gradients.unflatten(0, (groups, -1)).sum(1)
+        assert torch.allclose(squares[at], gradients.square().sum(1), rtol=1e-6, atol=1e-12)
+
+
+def test_clipping_keeps_small_gradients_and_bounds_large_ones():
+    factors = clip_factors(torch.tensor([[0.0, 0.25, 4.0, 1e12]]), torch.tensor([[1.0]]))
+    assert factors[0, :2].tolist() == [1.0, 1.0]
+    norms = factors[0] * torch.tensor([0.0, 0.5, 2.0, 1e6])
+    assert (norms <= 1.0).all()
+    assert norms[2:].tolist() == pytest.approx([1.0, 1.0], abs=1e-5)
 
 
 @SHAPES
