@@ -1,9 +1,11 @@
-"""Helpers that learn members out of fold: nobody is asked about what it learned."""
+"""Helpers that learn members out of fold: nobody is asked about what it learned, and c_lb stays a bound."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from paperlib.attacks.learned import AttackInputs, LossScore
+from paperlib.attacks.learned import AttackInputs, BoostedTrees, LossScore
 from paperlib.audits.panoramia.folds import out_of_fold
 from paperlib.audits.panoramia.game import AuditConfig, GameSplit
 from paperlib.audits.panoramia.pools import FOLDS, PLACEBO, SYNTHETIC, Pool, Pools, Target, add_helpers
@@ -11,6 +13,10 @@ from paperlib.audits.panoramia.run import audit_pools
 
 SIZES = {"members": 300, "generated": 300}
 LEARNED = 180
+GAME = AuditConfig(
+    train=240, validation=80, test=180, attacks=(BoostedTrees(rounds=15, smallest_leaf=10),),
+    searches=("anytime",), restarts=1, repetitions=1,
+)  # fmt: skip
 
 
 def knows(rows, fold):
@@ -114,6 +120,26 @@ def test_games_train_on_learned_members_and_judge_the_others():
         GameSplit({"a": (members, others)}, **sizes, seed=0, learned=LEARNED, twins=True)
 
 
+def c_lb(train, seed):
+    """The baseline's bound where members and generated points are of one distribution: c is 0."""
+    rng = np.random.default_rng(seed)
+    pools = [Pool(rng.normal(size=(300, 1)), {}, {"target": rng.normal(size=(300, 1))}) for _ in range(2)]
+    outputs = out_of_fold(train, SIZES, learned=LEARNED, folds=3, seed=seed)
+    bare = Pools(*pools, None, (Target("target", "null"),))
+    pools = add_helpers(bare, {FOLDS: outputs}, learned=LEARNED, about=seed)
+    return float(audit_pools(pools, replace(GAME, seed=seed)).table["c_lb"].iloc[0])
+
+
+def test_the_baselines_bound_on_c_holds_and_a_helper_that_learned_the_test_breaks_it():
+    """The models of the twin learn every member and are asked about them."""
+
+    def twin(rows, fold):
+        return knows(np.arange(300), fold)
+
+    assert sum(c_lb(knows, seed) > 0 for seed in range(60)) <= 9  # nominal 2.5 %: 10 of 60 has p < 1e-5
+    assert min(c_lb(twin, seed) for seed in range(3)) > 1
+
+
 def test_the_baseline_asks_the_placebo_where_the_attack_asks_the_target():
     seen = []
 
@@ -131,8 +157,7 @@ def test_the_baseline_asks_the_placebo_where_the_attack_asks_the_target():
     pools = [Pool(x, {"synthetic": x + 1.0}, {"target": x + 9.0}) for _ in range(2)]
     bare = Pools(*pools, None, (Target("target"),), (SYNTHETIC,))
     full = add_helpers(bare, {FOLDS: constant(2.0), PLACEBO: constant(3.0)}, learned=LEARNED, about=0)
-    options = {"train": 240, "validation": 80, "test": 180, "restarts": 1, "repetitions": 1}
     for form, columns in (("helpers", [[3.0, 1.0, 2.0], [9.0, 1.0, 2.0]]), ("paper", [[1.0], [9.0]])):
         seen.clear()
-        audit_pools(full, AuditConfig(**options, attacks=(Spy(),), form=form), audits=["panoramia"])
+        audit_pools(full, replace(GAME, attacks=(Spy(),), form=form), audits=["panoramia"])
         assert seen == columns

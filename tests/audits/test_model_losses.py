@@ -257,7 +257,7 @@ def test_a_loss_that_is_not_certain_is_refused(outputs, targets, message):
         (loader(drop_last=True), "drops the last batch.*drop_last=False"),
         (DataLoader(loader().dataset, batch_sampler=[[4, 5], [0, 1]]), r"chooses records \(list\)"),
         (
-            (np.where(np.arange(50)[:, None] == 17, np.nan, X), Y),
+            loader(np.where(np.arange(50)[:, None] == 17, np.nan, X).astype(np.float32)),
             r"1 of 50 values are NaN \(first at index 17\)",
         ),
     ],
@@ -535,6 +535,7 @@ def test_what_a_function_returns_is_checked(function, message):
     [
         (3, (X, Y), {}, r"a torch module, a fitted scikit-learn .*, or a function .*; got int"),
         (lambda x: x, [1.0], {"device": "cpu"}, "device: not used for a function"),
+        (lambda x: x, [1.0], {"loss": max}, "loss: not used for a function"),
         (Bare("regressor"), (X, Y), {"device": "cpu"}, "device: not used for a scikit-learn estimator"),
         ((LANGUAGE, TOKENIZER), TEXTS, {"loss": max}, "loss: not used for a language model"),
         (lambda x: x, [1.0], {"batch_size": 0}, "batch_size: expected 1 or more, got 0"),

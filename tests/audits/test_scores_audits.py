@@ -194,6 +194,7 @@ def test_warnings_of_the_reader_are_warnings_of_the_audit(tmp_path, monkeypatch)
         ((MEMBERS, OTHERS), {"kind": "loss"}, "kind: expected one of 'scores', 'losses', got 'loss'"),
         ((MEMBERS,), {"kind": "losses"}, "nonmembers: needed where data holds values of members"),
         ((LOSSES, OTHERS), {}, "data: MembershipScores hold the non-members and their direction"),
+        ((LOSSES,), {"kind": "losses"}, "data: MembershipScores hold the non-members and their direction"),
         ((MEMBERS, OTHERS), {"kind": "losses", "score_column": "a"}, "score_column, member_column, unit: co"),
     ],
 )

@@ -149,4 +149,6 @@ def by_us(path: str) -> pd.DataFrame:
 
 def test_a_table_is_the_same_in_every_form_of_file(tmp_path):
     assert changed_tables(by_us, TRIALS, tmp_path) == 0
+    frame = written(np.random.default_rng(3))
+    assert all(by_us(stored(frame, tmp_path, form)).shape == frame.shape for form in range(6)), "not refused"
     assert changed_tables(by_pandas, 20, tmp_path) > 5
