@@ -10,7 +10,7 @@ from paperlib.bounds.one_run.adaptive import Bets, EndOfScores, Proposal, reveal
 from paperlib.bounds.one_run.anytime import log_mixture, log_threshold
 from paperlib.core import MembershipScores
 
-EXAMPLES = 10  # all membership vectors of so many coins
+EXAMPLES = 11  # all membership vectors of so many coins
 LEVEL = 1 / 3
 
 

@@ -13,6 +13,7 @@ from paperlib.bounds.one_run.anytime import (
     anytime_with_failures,
     failure_budget,
     log_mixture,
+    mean_failures,
 )
 from paperlib.core import MembershipScores
 
@@ -51,7 +52,7 @@ def test_search_equals_a_dense_grid_over_epsilon_and_counts():
         hits = (rng.random(300) < accuracy).astype(int)
         k, r = np.cumsum(hits), np.arange(1, 301)
         found = searched(hits)
-        best = max(log_mixture(k, r, found + step).max() for step in np.geomspace(1e-6, 5, 100))
+        best = max(log_mixture(k, r, found + step).max() for step in np.geomspace(1e-6, 5, 400))
         assert best < np.log(20)
         if found > 0:
             assert log_mixture(k, r, found).max() >= np.log(20)
@@ -83,6 +84,10 @@ def test_failure_budget_spends_at_most_the_error(mean, error):
     level, failures = failure_budget(mean, error)
     assert level > 0
     assert level + mean / (failures + 1) <= error * (1 + 1e-12)
+    assert mean_failures(1.0, mean, sides=1) == mean_failures(1.0, mean) / 2  # of guesses "member" alone
+    for outside in (0.0, 1.0, -1, 2):
+        with pytest.raises(ValueError, match="level"):
+            anytime_from_counts([1, 2], [1, 2], level=outside)
 
 
 HITS = (np.random.default_rng(0).random(2_000) < 0.9).astype(int)

@@ -75,6 +75,6 @@ def test_ties_are_broken_at_random_and_for_nobody():
     found = {audit_f_dp(tied, seed=seed).guesses for seed in range(3)}
     assert found <= {1_000, 500, 250, 124, 62, 30, 14, 8}
     assert audit_f_dp(tied, seed=3).epsilon == audit_f_dp(tied, seed=3).epsilon
-    constant = [MembershipScores.from_labels(np.zeros(200), rng.integers(0, 2, 200)) for _ in range(100)]
+    constant = [MembershipScores.from_labels(np.zeros(200), rng.integers(0, 2, 200)) for _ in range(200)]
     errors = sum(audit_f_dp(one, seed=seed).parameter > 0 for seed, one in enumerate(constant))
-    assert errors <= binom.ppf(1 - 1e-6, 100, 0.05)
+    assert errors <= binom.ppf(1 - 1e-6, 200, 0.05)

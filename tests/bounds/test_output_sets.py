@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import logit
+from scipy.special import expit, logit
 from scipy.stats import beta, cauchy, expon, gaussian_kde, laplace, logistic, ncx2, norm
 from scipy.stats import f as f_distribution
 
@@ -172,6 +172,12 @@ def test_flat_log_ratios_are_taken_whole_and_only_hard_edges_end_an_interval():
     np.testing.assert_allclose(found.intervals, [(-BOTH, -2), (2, BOTH)], atol=2e-3)
     found = optimal_output_set(expon(scale=1).pdf, expon(scale=4).pdf, m=100, support=(0, 90))
     assert (found.intervals[0][0], found.intervals[-1][1]) == (0, BOTH)
+
+
+def test_stationary_level_satisfies_its_equation():
+    found = optimal_output_set(*GAUSSIAN, m=400, support=(-12, 12))
+    sampling = math.sqrt(2 * math.log(20) / 400 / found.mass)
+    assert expit(found.tau) == pytest.approx(found.accuracy - sampling / 2, abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [2, 50, 3000])
@@ -413,6 +419,7 @@ def test_same_scores_twice_are_refused():
         ({"support": (3, 3)}, "support"),
         ({"support": (50, 80)}, "p: expected a density with mass 1"),
         ({"q": lambda x: -norm.pdf(x)}, "q: expected finite densities"),
+        ({"q": lambda x: np.full(x.shape, np.nan)}, "q: expected finite densities"),
         ({"p": lambda x: 1.0}, "p: expected one density value per point"),
     ],
 )

@@ -182,6 +182,8 @@ def test_one_class_dominating_is_refused_or_subsampled():
         ({"baseline_scores": [0.0, np.nan, 1.0, 2.0]}, "baseline_scores: 1 of 4 values are NaN"),
         ({"mia_scores": [0.0, np.inf, 1.0, 2.0]}, "mia_scores: 1 of 4 values are infinite"),
         ({"mia_scores": [1.0, 2.0]}, "mia_scores: expected 4 values"),
+        ({"membership": [1, 0]}, "membership: expected 4 values"),
+        ({"membership": [0, 0, 0, 0]}, "both classes are needed, got 4 generated examples only"),
         ({"membership": [1, 1, 1, 1]}, "both classes are needed, got 4 members only"),
         ({"membership": [0, 1, 2, 1]}, "membership: expected only 0 and 1"),
         ({"baseline_scores": []}, "baseline_scores: expected at least 1"),

@@ -21,9 +21,11 @@ from paperlib.bounds.one_run.anytime import (
 from paperlib.bounds.one_run.tails import sharp_p_value
 from paperlib.validity.mechanisms import (
     Burst,
+    binomial_law,
     burst_chance,
     first_refuting,
     right_counts,
+    strongest_burst,
     with_bursts,
 )
 
@@ -79,6 +81,24 @@ def test_simulated_bursts_follow_their_law(shown, right):
     seen = law * draws > 5
     expected = np.append(law[seen], law[~seen].sum()) * draws
     assert chisquare(np.append(counts[seen], counts[~seen].sum()), expected).pvalue > 1e-4
+
+
+def test_binomial_law():
+    assert binomial_law(37, 0.3) == pytest.approx(binom.pmf(np.arange(38), 37, 0.3))
+    assert binomial_law(3, 1.0) == pytest.approx([0, 0, 0, 1])
+
+
+def test_the_strongest_burst_is_the_smallest_that_refutes():
+    """A toy search that is wrong from ten sure answers on: of the sizes tried, 6, 8, 11 and more."""
+
+    def bound(scores):
+        values, bits = scores.pooled()
+        sure = np.abs(values) > 1.5
+        return float(sure.sum() >= 10 and ((values > 0) == bits)[sure].all())
+
+    found = strongest_burst(bound, 1.0, 60, pilots=5, seed=0)
+    sizes = sorted({int(size) for size in np.geomspace(6, 48, 12)})
+    assert found.shown == found.right == min(size for size in sizes if size >= 10)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])

@@ -9,7 +9,7 @@ from paperlib.bounds import audit_one_run
 from paperlib.core import MembershipScores
 from paperlib.validity.cases import our_cases
 from paperlib.validity.common_rules import rule_cases
-from paperlib.validity.coverage import DEFAULT_SHARE, ValidityConfig, simulate
+from paperlib.validity.coverage import ValidityConfig, simulate
 from tests.validity.coverage import assert_rate_at_most
 
 CONFIG = ValidityConfig(trials=200)
@@ -20,8 +20,7 @@ ABOVE = "above the nominal level"
 
 @pytest.fixture(scope="module")
 def cases():
-    """Every case, with bursts chosen by few pilot audits."""
-    return our_cases(replace(CONFIG, trials=8))
+    return our_cases(CONFIG)
 
 
 def test_every_row_has_its_own_name(cases):
@@ -33,7 +32,6 @@ def test_every_row_has_its_own_name(cases):
 def test_every_sound_bound_keeps_its_level(cases, family):
     sound = [case for case in cases if case.valid and case.family == family]
     assert sound
-    sound = [replace(case, share=1.0) if case.share == DEFAULT_SHARE else case for case in sound]
     for row in simulate(sound, CONFIG).itertuples():
         assert_rate_at_most(0.05, row.wrong, row.trials)
 

@@ -22,7 +22,7 @@ from paperlib.bounds.one_run.guesses import guess_path
 from paperlib.bounds.one_run.search import run_recall_test
 from paperlib.core import MembershipScores
 
-M = 8
+M = 10
 HITS = np.array(list(product([0, 1], repeat=M)))
 LABELS = HITS[1:-1]  # both classes
 SEARCHES = [
@@ -65,7 +65,7 @@ def worst_error(found):
 
 @pytest.mark.parametrize(("guess", "search"), SEARCHES)
 def test_every_search_is_valid_exactly(guess, search):
-    """At a nominal rate of 20 %, which eight coins can use up."""
+    """At a nominal rate of 20 %, which ten coins can use up."""
     options = {"guess": guess, "thresholds": search, "confidence": 0.8}
     worst = worst_error([audited(one, **options) for one in LABELS])
     assert 0.005 < worst <= 0.2  # some outcome refutes: the test is no formality
@@ -83,7 +83,7 @@ def test_the_best_of_all_counts_is_caught_exactly():
     for one in LABELS:
         path = guess_path(MembershipScores.from_labels(values, one), "both")
         found.append(one_run_epsilon(path.correct, path.guesses, confidence=0.8).max())
-    assert error(found, M // 2, 0.6) > 0.2
+    assert error(found, M // 2, 0.0) > 0.2
 
 
 def rank_error(found, sizes, epsilon):

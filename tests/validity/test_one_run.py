@@ -46,8 +46,8 @@ def crossing_chance(epsilon, steps, refutes):
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_anytime_search_is_valid_exactly(epsilon):
-    """All guess counts up to 800 at once, every path enumerated."""
-    chance = crossing_chance(epsilon, 800, lambda k, r: log_mixture(k, r, epsilon) >= np.log(20))
+    """All guess counts up to 1,500 at once, every path enumerated."""
+    chance = crossing_chance(epsilon, 1_500, lambda k, r: log_mixture(k, r, epsilon) >= np.log(20))
     assert 0.005 < chance <= 0.05
     if epsilon == 1.0:  # a search that is not corrected
         assert crossing_chance(1.0, 300, lambda k, r: one_run_epsilon(k, r) > 1.0) > 0.2

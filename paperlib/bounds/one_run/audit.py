@@ -193,7 +193,7 @@ def audit_one_run(
         delta: Delta of (epsilon, delta)-DP, in [0, 1). Above 0 the number of guesses beyond a given
             threshold, or one found on the other half, is random, and the bound pays for it. Ties make the
             counts of "dyadic", "bonferroni" and "grid" random too, and there it does not: a mechanism that
-            chooses the ties can raise the error.
+            chooses the ties can raise the error. The anytime search holds for any counts.
         guess: "adaptive": "member" from the top of the scores or "non-member" from the bottom, whichever was
             right more often so far; the other end is looked at now and then, which costs nothing, and no
             guess is made where neither beats chance (with another search than "anytime": as "both"). "both":

@@ -106,7 +106,7 @@ def f_dp_parameter(
     family: Family = "gaussian",
     delta: float = 0.0,
 ) -> FloatArray:
-    """Largest refuted parameter of a family of trade-off curves for each count, shape (n,).
+    """Largest refuted parameter of a family of trade-off curves for each count, shape (n,), rounded down.
 
     Guarantee:
         With each of ``total`` examples included by its own fair coin, exceeds the parameter of an
