@@ -75,6 +75,8 @@ def test_raw_markup_is_seen(shown, text):
     ("body", "rule"),
     [
         ("<main><h1>A</h1><p style='color: #999; background: #fff'>Some words</p></main>", "color-contrast"),
+        ("<main><h1>A</h1></main><main><h2>B</h2></main>", "landmark-no-duplicate-main"),
+        ("<main><h1>A</h1><button></button></main>", "button-name"),
         ("<main><h1>A</h1></main><p>Outside</p>", "region"),
         ("<main><h1>A</h1><input></main>", "label"),
     ],

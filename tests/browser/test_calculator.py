@@ -76,8 +76,9 @@ def test_the_plan_is_that_of_the_library(page_of, confidence):
 @pytest.mark.parametrize(
     ("correct", "guesses", "delta", "total", "confidence"),
     [
-        (90, 100, 0, None, 0.95), (1, 1, 0, None, 0.95), (0, 9, 0.5, 9, 0.95), (0, 1000, 0, None, 0.999),
-        (60, 100, 0.01, 400, 0.9), (1_000_000, 1_000_000, 1e-7, 1_000_000, 0.8),
+        (90, 100, 0, None, 0.95), (50, 100, 0, None, 0.95), (1, 1, 0, None, 0.95), (0, 9, 0.5, 9, 0.95),
+        (900, 1000, 1e-5, 10_000, 0.95), (0, 1000, 0, None, 0.999), (60, 100, 0.01, 400, 0.9),
+        (1_000_000, 1_000_000, 1e-7, 1_000_000, 0.8),
     ],
 )  # fmt: skip
 def test_the_form_shows_the_bound_and_the_sentence(page_of, correct, guesses, delta, total, confidence):
@@ -112,6 +113,8 @@ def test_the_plan_shows_both_bounds_and_the_sentence(page_of):
     ("form", "values", "field", "advice"),
     [
         ("bound", {"guesses": "many"}, "guesses", "Write a whole number from 1"),
+        ("bound", {"guesses": 10.5}, "guesses", "Write a whole number from 1"),
+        ("bound", {"confidence": 1}, "confidence", "between 0 and 1"),
         ("bound", {"correct": 101}, "correct", "from 0 to 100, the number of guesses"),
         ("bound", {"confidence": 95}, "confidence", "0.95 for 95 %"),
         ("bound", {"delta": 1}, "delta", "Write 0, or a number below 1"),

@@ -217,6 +217,11 @@ def test_ids_and_groups_reach_the_report(audit):
     [
         (["none.csv"], "none.csv: there is no such file"),
         (["own.csv", "--delta", "1"], r"delta: expected a number in \[0, 1\), got 1"),
+        (["own.csv", "--delta=-0.1"], "delta: expected"),
+        (["own.csv", "--confidence", "nan"], "confidence: expected"),
+        (["own.csv", "--fail-above", "nan"], "--fail-above.*0 or more, got nan"),
+        (["own.csv", "--guess", "none"], "'--guess'"),
+        (["own.csv", "--id-column", "who"], "no column 'who'"),
         (["own.csv", "--confidence", "1"], r"confidence: expected a number in \(0, 1\)"),
         (["own.csv", "--confidence", "high"], "'--confidence'.*valid number"),
         (["own.csv", "--kind", "logits"], "'--kind'"),

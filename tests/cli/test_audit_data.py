@@ -89,6 +89,8 @@ TARGET = ["my rows.csv", "--target", "model.py:losses"]
         ([*TARGET, "--label", "lable"], "did you mean 'label'"),
         ([*TARGET, "--repetitions", "0"], "'--repetitions'"),
         ([*TARGET, "--delta", "1"], "delta: expected a number in"),
+        ([*TARGET, "--confidence", "1"], "confidence: expected"),
+        ([*TARGET, "--kind", "sound"], "'--kind'"),
         (["holes.csv", "--target", "model.py:losses"], r"'size' \(1\), 'word' \(2\)"),
     ],
 )

@@ -104,6 +104,7 @@ def test_the_ceiling_is_the_bound_of_a_model_that_knows_all(place):
         (["model", "plain"], "found no identifier"),
         (["model", "my docs", "--identifiers", "uid"], "kinds: expected some of"),
         (["model", "my docs", "--limit", "3"], "'--limit'"),
+        (["model", "my docs", "--rank-attack", "los"], "'--rank-attack'"),
         (["model", "my docs", "--about", "none.yaml"], "none.yaml"),
     ],
 )

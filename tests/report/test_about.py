@@ -53,6 +53,8 @@ def test_nothing_has_to_be_given_and_a_byte_order_mark_is_no_part_of_a_key(writt
     [
         ("modle: a\n", "unknown key 'modle'; allowed are model, version, owner, .*did you mean 'model'?"),
         ("trained: 31.2.2024\n", "trained: expected a date as YYYY-MM-DD, .*got '31.2.2024'"),
+        ("trained: 2024-02-31\n", "trained: expected a date as YYYY-MM-DD, .*got '2024-02-31'"),
+        ("trained: 2024-02-01 10:00:00\n", "trained: expected a date as YYYY-MM-DD"),
         ("trained: 20240201\n", "trained: expected a date as YYYY-MM-DD"),
         ("data: [a, b]\n", "data: expected text, got a list"),
         ("owner:\n  name: a\n", "owner: expected text, got keys of its own"),

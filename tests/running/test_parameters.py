@@ -72,12 +72,16 @@ def test_values_take_the_type_of_the_default(given, value):
     "given",
     [
         {"trials": "x"},
+        {"trials": "1.5"},
         {"trials": True},
         {"delta": "small"},
+        {"delta": [1]},
         {"exact": 1},
+        {"exact": "maybe"},
         {"method": 3},
         {"sizes": "1"},
         {"sizes": "[1, 'a']"},
+        {"sizes": "["},
     ],
 )
 def test_another_type_is_refused_with_name_default_and_value(given):
@@ -255,6 +259,8 @@ def test_a_word_gives_several_values_with_the_type_of_the_default(name, word, va
         ("seed", "0..3,2", "'seed': 2 is given twice in '0..3,2'"),
         ("exact", "true,maybe", "parameter 'exact' should be true or false"),
         ("epochs", "20,50,100", r"'epochs' is a list: write its values whole .* such as \[20,50\];\[100\]"),
+        ("rate", "0..4", "parameter 'rate' should be a number"),
+        ("epochs", "[20];50", "'epochs' is a list"),
         ("epochs", "[20];[x]", "parameter 'epochs' should be a list"),
         ("epochs", "[20];[20]", r"'epochs': \[20\] is given twice"),
         ("network", "[4]", r"'network' is a dict: .* such as \{\"a\":1\};\{\"a\":2\}"),

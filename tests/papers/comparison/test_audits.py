@@ -30,7 +30,7 @@ SIZES = {"records": 150, "sets": 1500}
 def repeated():
     """Every audit of fresh draws of every known mechanism, over and over."""
     draws = []
-    for seed in range(20):
+    for seed in range(30):
         targets = known_mechanisms(MechanismConfig(seed=seed, **SIZES))
         draws.append(compare_audits(targets, seed=seed))
     return pd.concat(draws, ignore_index=True)

@@ -46,7 +46,7 @@ def scores(train, population):
     return Scores(math.inf, 0, 0.5, train, population)
 
 
-@pytest.mark.parametrize("delta", [1e-2, 1e-9])
+@pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-9])
 def test_one_component_is_the_epsilon_of_normals(delta):
     for gap, ratio in [(3.0, 1.0), (0.5, 1.2), (-0.5, 0.7), (0.0, 1.0), (40.0, 1.0)]:
         mixed = mixture_epsilon(normal(0, 1), normal(gap, ratio), delta=delta)[0]
@@ -70,6 +70,9 @@ def test_mixture_epsilon_matches_a_dense_grid(delta):
     assert epsilon >= expected - 1e-9
     rates = np.exp(log_rates(train, other, np.array(threshold)))
     assert epsilon_star_from_rates(rates[2], rates[1], delta=delta) == pytest.approx(epsilon, abs=1e-6)
+    halves = {"weights": train.weights / 2, "means": train.means, "stds": train.stds}
+    twice = NormalMixture(**{name: np.tile(values, 2) for name, values in halves.items()})
+    assert mixture_epsilon(twice, other, delta=delta)[0] == pytest.approx(epsilon, abs=1e-9)
 
 
 def test_draws_follow_the_distribution_function():
@@ -152,13 +155,16 @@ def test_models_of_both_kinds_are_trained():
     [
         (lambda: fit_data("iris"), "dataset"),
         (lambda: replace(landscape_config("adult"), seeds=0), "seeds"),
+        (lambda: FitConfig(components=()), "components"),
         (lambda: FitConfig(components=(1, 0)), "components"),
         (lambda: FitConfig(sample_sizes=(10,), components=(20,)), "sample_sizes"),
         (lambda: FitConfig(repeats=0), "repeats"),
         (lambda: fit_mixture(np.ones(5), 1), "values"),
         (lambda: fit_mixture(np.array([1.0, 2.0]), 3), "components|n_samples"),
         (lambda: paper_scores(np.ones(3), np.ones(3)), "losses"),
+        (lambda: paper_scores(np.array([0.0, np.inf]), np.ones(3)), "losses"),
         (lambda: paper_scores(np.array([0.0, np.nan]), np.ones(3)), "losses"),
+        (lambda: mixture_epsilon(normal(0, 1), normal(1, 1), delta=0.0), "delta"),
         (lambda: mixture_epsilon(normal(0, 1), normal(1, 1), delta=0.5), "delta"),
         (lambda: p_values([scores(*np.ones((2, 9)))], FitConfig(sample_sizes=(100,))), "sample_sizes"),
     ],

@@ -16,6 +16,7 @@ from paperlib.papers.epsilon_star.landscape import landscape
 from paperlib.papers.epsilon_star.landscape_measures import (
     MEASURES,
     privacy_of_losses,
+    shuffled_epsilon,
     two_interval_epsilon,
 )
 from paperlib.papers.epsilon_star.landscape_models import landscape_config
@@ -121,7 +122,7 @@ def beaten(cost, gain, at):
 
 def test_frontier_is_what_its_definition_says():
     rng = np.random.default_rng(1)
-    for _ in range(8):
+    for _ in range(15):
         cost, gain = rng.random(9), rng.random(9)
         chosen = convex_frontier(cost, gain)
         assert sorted(chosen) == [at for at in range(9) if not beaten(cost, gain, at)]
@@ -162,6 +163,12 @@ def test_one_run_finds_sure_non_members_that_guesses_at_both_ends_waste():
     missed = np.where(rng.random(2_000) < 0.1, 8.0, 0.0)
     measures = measure(rng.normal(size=2_000), rng.normal(size=2_000) + missed)
     assert measures["one_run"] > measures["one_run_both"] + 1 > 1
+
+
+def test_shuffled_epsilon_shrinks_with_the_number_of_records():
+    rng = np.random.default_rng(0)
+    small, large = (shuffled_epsilon(rng.normal(size=2 * n), n, delta=DELTA, seed=0) for n in (100, 10_000))
+    assert 0 < large < 0.3 * small
 
 
 def test_losses_that_are_not_finite_constant_separated_or_identical():

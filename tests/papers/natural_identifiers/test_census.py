@@ -105,7 +105,7 @@ def test_formats_engines_and_blocks_give_the_same_counts(folder, tmp_path, monke
     same(expected, count(folder, tmp_path / "units of small blocks"))
 
 
-@pytest.mark.parametrize("block", [4_100, 5_003])
+@pytest.mark.parametrize("block", [4_100, 5_003, 9_999])
 def test_identifiers_across_block_edges_count_once(tmp_path, monkeypatch, block):
     values = random_ones("sha512", 200)
     path = tmp_path / "sums.txt"
@@ -136,6 +136,24 @@ def test_finished_units_are_read_again_and_changed_files_counted_again(folder, t
     again = count(folder, tmp_path / "units")
     assert sorted(calls[3:]) == ["1.jsonl", "2.jsonl"]
     assert again.read["documents"].sum() == 81
+
+
+def test_a_scan_that_was_stopped_goes_on_where_it_was(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(census, "_UNIT_BYTES", 1)
+    work, calls = census._Tally.__init__, []
+
+    def dying(self, unit):
+        calls.append(unit)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        work(self, unit)
+
+    monkeypatch.setattr(census._Tally, "__init__", dying)
+    with pytest.raises(KeyboardInterrupt):
+        count(folder, tmp_path / "units")
+    resumed = count(folder, tmp_path / "units")
+    assert len(calls) == 4
+    same(resumed, count(folder, tmp_path / "others"))
 
 
 def test_bad_files_are_reported_and_the_scan_goes_on(folder, tmp_path):

@@ -1,6 +1,8 @@
 """Figure 3: records and coins, noise and guarantee, choice of settings, bounds against direct computation."""
 
 import math
+from dataclasses import replace
+from functools import wraps
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,7 @@ from paperlib.bounds.one_run.audit import one_run_epsilon
 from paperlib.core import MembershipScores
 from paperlib.io import RunResult, write_result
 from paperlib.papers.measured import measured_table
-from paperlib.papers.output_sets import dpsgd
+from paperlib.papers.output_sets import dpsgd, dpsgd_models
 from paperlib.papers.output_sets.dpsgd import (
     ORDERS,
     SETS,
@@ -69,7 +71,8 @@ def test_records_have_wrong_labels_their_own_coins_and_no_place_among_the_others
     assert (first.labels == second.labels).all()
 
 
-@pytest.mark.parametrize(("examples", "epsilon"), [(37, 100.0), (25_000, 1.0)])
+@pytest.mark.parametrize("examples", [37, 480, 25_000])
+@pytest.mark.parametrize("epsilon", [1.0, 100.0])
 def test_the_noise_keeps_the_guarantee(examples, epsilon):
     config = training_of(model(epsilon=epsilon), examples)
     spent = epsilon_of(config.noise_multiplier, config.sampling_rate(examples), config.steps(examples), 1e-5)
@@ -145,6 +148,29 @@ def test_no_bound_lies_above_the_guarantee_and_a_false_one_is_counted(results):
     assert (checked["above_guarantee"] == checked["bounds"]).all()
 
 
+def test_a_resumed_sweep_ends_as_an_uninterrupted_one(tmp_path, monkeypatch):
+    small = replace(SMALL, mislabelled=(60,), epsilons=(0.0,), choices=({"epochs": 1}, {"epochs": 2}))
+    whole = run_dpsgd(small, folder=tmp_path / "whole", progress=False).bounds
+    first, calls, learned = dpsgd.answers_of, [], []
+
+    def interrupted(models, **options):
+        calls.append(len(models))
+        if len(calls) == 2:
+            first(models[:3], **options)
+            raise KeyboardInterrupt
+        return first(models, **options)
+
+    monkeypatch.setattr(dpsgd, "answers_of", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_dpsgd(small, folder=tmp_path / "stopped", progress=False)
+    counted = wraps(train)(lambda models: learned.extend(models) or train(models))
+    monkeypatch.setattr(dpsgd_models, "train", counted)
+    again = run_dpsgd(small, folder=tmp_path / "stopped", progress=False).bounds
+    assert len(learned) == calls[1] - 3, "what was trained before is read again"
+    numbers = again.select_dtypes("number").drop(columns="seconds")
+    np.testing.assert_allclose(numbers, whole[numbers.columns], rtol=1e-6, atol=1e-9)
+
+
 def test_bounds_committed_with_the_book_read_back_as_they_were(results, tmp_path):
     results.bounds.to_csv(tmp_path / "a.csv", index=False)
     origin = {"date": "2026-01-02", "cpu": "a CPU", "cores": 2, "gpu": None, "seconds": 60.0}
@@ -198,8 +224,15 @@ def test_gains_are_paired_by_model_and_settings_with_a_method_ahead_are_counted(
 
 
 @pytest.mark.parametrize(
-    "changes", [{"epsilons": (1.0, 1.0)}, {"epsilons": (-1.0,)}, {"choices": ()}, {"seeds": 501}]
+    "changes",
+    [
+        {"epsilons": (1.0, 1.0)},
+        {"epsilons": (-1.0,)},
+        {"choices": ()},
+        {"seeds": 501},
+        {"tuning_seeds": 0},
+    ],
 )
 def test_settings_out_of_range_are_refused(changes):
-    with pytest.raises(ValueError, match=next(iter(changes))):
+    with pytest.raises(ValueError, match=next(iter(changes)).removeprefix("tuning_")):
         DpSgdConfig(**changes)

@@ -48,10 +48,8 @@ from paperlib.papers.verdict import Estimate
 PAIRS = {pair.name: pair for pair in pairs()}
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "scale", "delta"),
-    [("laplace", 1.0, 1e-4), ("gaussian", 1.0, 1e-2), ("gaussian", 3.0, 1e-4)],
-)
+@pytest.mark.parametrize(("mechanism", "scale"), [("laplace", 1.0), ("gaussian", 1.0), ("gaussian", 3.0)])
+@pytest.mark.parametrize("delta", [1e-4, 1e-2])
 def test_exact_epsilon_inverts_the_hockey_stick_divergence(mechanism, scale, delta):
     p, q = mixtures(mechanism, scale)
     epsilon = exact_epsilon(mechanism, scale, delta)
@@ -151,7 +149,7 @@ def best_of_every_level(scores):
 
 @pytest.mark.parametrize(("mechanism", "scale"), [("laplace", 0.25), ("gaussian", 0.5)])
 def test_the_printed_set_is_algorithm_1(mechanism, scale):
-    for seed in range(3):
+    for seed in range(5):
         scores = draw_scores(np.random.default_rng(seed), mechanism, scale, 600)
         chosen = selection_of(scores, SelectionRule(error_divisor=1.0), total=600, delta=0.0, confidence=0.95)
         chosen_set = printed_set(chosen)

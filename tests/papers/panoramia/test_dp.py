@@ -1,6 +1,7 @@
 """Targets with DP-SGD: which ones, their DP guarantees, and samples for the rules."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.image_models import ImageHelper
 from paperlib.audits.panoramia.pools import Pool, Pools
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
+from paperlib.bounds import panoramia_ceiling
 from paperlib.bounds.one_run.tails import refuted_log_odds
 from paperlib.generators.image_quality import FakeFilter
 from paperlib.generators.images import FlowConfig
@@ -171,6 +173,14 @@ def test_printed_relaxations_are_set_against_what_the_propositions_leave():
     inside = ranges.assign(c_lb=ranges["c_lb high"], c_plus_eps_lb=ranges["c_plus_eps_lb low"])
     (values,) = table_eleven(inside).values.values()
     assert {one.value for one in values.values()} == {0.0}
+
+
+def test_the_pages_words_on_the_ceiling_are_its_values():
+    text = " ".join((Path(__file__).parents[3] / "book/papers/panoramia.md").read_text().split())
+    for members, printed in ((5108, 5.98), (5316, 6.02)):
+        assert panoramia_ceiling(10_000, members - 1) < printed <= panoramia_ceiling(10_000, members)
+        assert f"{members:,}" in text
+    assert 5.958 < panoramia_ceiling(10_000, 5_000) < 5.959
 
 
 def test_relaxations_price_gamma_and_leave_the_baseline_alone_as_delta_changes(results):

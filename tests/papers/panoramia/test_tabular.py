@@ -244,6 +244,8 @@ def test_adult_is_read_from_its_checked_files(tmp_path, monkeypatch):
         (lambda: tabular_config("smoke", stronger=("rmia",), shadows=1), "shadows: expected 2 or more"),
         (lambda: tabular_config("smoke", stronger=("lira_online",), shadows=5), "shadows: expected an even"),
         (lambda: tabular_config("smoke", generator="gan"), "generator: expected one of"),
+        (lambda: tabular_config("smoke", filter="all"), "filter: expected one of"),
+        (lambda: NullControl(repetitions=0), "repetitions"),
         (lambda: PartSizes(generator=9, members=10, null=10, nonmembers=10), "generator: expected 10"),
         (lambda: toy_pools(100, 2.0), "helper_knows"),
         (lambda: NullControl(members=50), "members"),
