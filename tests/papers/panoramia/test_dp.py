@@ -158,7 +158,7 @@ def test_printed_relaxations_are_set_against_what_the_propositions_leave():
     ranges = table_eleven_ranges()
     assert len(ranges) == 18
     above = ranges.query("epsilon == 2 and delta == 0")["c_lb high"]
-    assert above.round(3).tolist() == [2.503, 2.37, 0.659], "as book/papers/panoramia.md says"
+    assert above.round(3).tolist() == [2.503, 2.37, 0.659]
     row = ranges.query("epsilon == 10 and delta == 0 and gamma == 1e-5").iloc[0]
     # By hand: of the pairs with a bound of 2.833 the one with most guesses loses least.
     right, guesses = np.meshgrid(np.arange(2400, 2501), np.arange(2500, 2700))
