@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from paperlib.papers.epsilon_star.landscape_tables import STRATEGY, describe
-from paperlib.papers.epsilon_star.normal_losses import RatioErrors
+from paperlib.papers.epsilon_star.simulated_losses import RatioErrors
 from paperlib.papers.verdict import Estimate, Evidence
 
 _TRUTHS = {"every threshold": "true", "rates in [delta, 1 - delta]": "true_delta_range"}

@@ -15,7 +15,7 @@ from paperlib.bounds.one_run.tails import epsilon_from_counts, refuted_log_odds
 from paperlib.papers.errata.rows import Comparison, between, by_data, cells, claim, compare, worst
 from paperlib.papers.natural_identifiers.printed_aucs import folded_cells, folded_null, paper_averages
 from paperlib.papers.output_sets.mechanisms import exact_epsilon, proposition_epsilon
-from paperlib.papers.panoramia.dp_evidence import table_eleven_ranges
+from paperlib.papers.panoramia.dp import table_eleven_ranges
 from paperlib.report import paper_table
 
 M, ERROR = 10_000, 0.025  # audit examples of Table 3, and the error of each of its two tests (C.4)

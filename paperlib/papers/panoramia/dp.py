@@ -1,18 +1,23 @@
-"""PANORAMIA on images, with targets trained by DP-SGD: targets, DP guarantees and audits."""
+"""PANORAMIA on targets trained by DP-SGD: guarantees, audits, Tables 7, 8, 10 and 11, Figures 5 and 6c."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from paperlib.audits.panoramia.game import AuditConfig
+from paperlib.audits.panoramia.results import AUDITS
 from paperlib.audits.panoramia.run import audit_pools
+from paperlib.bounds.one_run.tails import epsilon_from_counts, refuted_log_odds
 from paperlib.papers.panoramia.images.models import ImageTarget, dp_training
 from paperlib.papers.panoramia.images.pools import ImageConfig, image_pools, training_accuracies
-from paperlib.papers.panoramia.results import PanoramiaResults
+from paperlib.papers.panoramia.results import PanoramiaResults, by_game, figure_six, null_samples, paired
+from paperlib.papers.verdict import Estimate, Evidence
+from paperlib.report import paper_table
 from paperlib.training import replacement_epsilon
 
 STANDS_FOR = ("ResNet18", "WRN-16-4")
@@ -182,3 +187,198 @@ def dp_guarantees(targets: Sequence[ImageTarget], examples: int) -> pd.DataFrame
             replacing = replacement_epsilon(noise, rate, steps, delta)
         rows.append((target.name, noise, delta, target.dp_epsilon or np.inf, replacing))
     return pd.DataFrame(rows, columns=["target", "noise", "delta", "epsilon", "epsilon_replacement"])
+
+
+def _paper_only(epsilon: float) -> str:
+    """The name of a row that only the paper has."""
+    return f"the paper, eps {epsilon:g}"
+
+
+def table_by_epsilon(results: DpResults, at: int) -> pd.DataFrame:
+    """Tables 7 (``at`` 0) and 8 (1): the null, ours by epsilon beside the paper's, the paper's others."""
+    table = paper_table(f"panoramia_table0{7 + at}").query(f"target_model == '{STANDS_FOR[at]}'")
+    table = table.assign(epsilon=table["target_dp_eps"].astype(float)).set_index("epsilon").sort_index()
+    printed = table.loc[table["audit"] == "panoramia", ["c_lb", "c_plus_eps_lb", "eps_tilde"]]
+    printed = printed.assign(o1=table.loc[table["audit"] == "o1_rm_rn", "eps"]).add_prefix("paper_")
+    null, *ours = (_row(results, name) for name in (results.plan.null(at), *results.plan.family(at)))
+    ours = pd.DataFrame(ours).join(printed, on="epsilon")
+    left = printed[~printed.index.isin(ours["epsilon"])].reset_index()
+    left = left.assign(target=[_paper_only(epsilon) for epsilon in left["epsilon"]])
+    return pd.concat([pd.DataFrame([null]), ours, left], ignore_index=True)
+
+
+def _row(results: DpResults, name: str) -> dict[str, Any]:
+    """Ours for one target."""
+    own, columns = results.one(name), ("epsilon", "epsilon_replacement", "train", "test", "gap")
+    return {
+        "target": name,
+        **{column: results.numbers[column][name] for column in columns},
+        "c_lb": own["c_lb"],
+        "c_plus_eps_lb": own["c_plus_eps_lb"],
+        "eps_tilde": own["value"],
+        "eps_tilde_sd": own["value_sd"],
+        **{audit: results.value(name, audit) for audit in AUDITS[1:] if results.decisive.select(audit)},
+    }
+
+
+def table_ten(results: DpResults) -> pd.DataFrame:
+    """Pairs of one epsilon that were trained differently, the wider gap first, beside the paper's."""
+    pairs = [results.numbers.loc[list(pair)] for pair in results.plan.pairs()]
+    wider_first = [pair.sort_values("gap", ascending=False, kind="stable") for pair in pairs]
+    names = [str(name) for pair in wider_first for name in pair.index]
+    ours = pd.DataFrame([_row(results, name) for name in names])
+    for auc in ("mia_auc", "baseline_auc"):
+        ours[auc] = [results.one(name)[auc] for name in names]
+    ours["place"] = [0, 1] * (len(names) // 2)
+    printed = paper_table("panoramia_table10")
+    own = printed[printed["audit"] == "panoramia"].reset_index(drop=True)
+    theirs = pd.DataFrame(
+        {
+            "epsilon": own["target_dp_eps"].astype(float),
+            "paper_target": own["target_model"] + ", variant " + own["variant"].astype(str),
+            "paper_gap": own["train_minus_test_acc_pct"],
+            "paper_eps_tilde": own["eps_tilde"],
+            "paper_o1": printed.loc[printed["audit"] == "o1_rm_rn", "eps"].to_numpy(),
+        }
+    )
+    theirs["place"] = theirs.groupby("epsilon")["paper_gap"].rank(ascending=False).astype(int) - 1
+    both = ours.merge(theirs, on=["epsilon", "place"], how="outer", sort=False)
+    order = {name: at for at, name in enumerate(names)}
+    both = both.sort_values("target", key=lambda one: one.map(order), kind="stable")
+    alone = both["epsilon"].map(_paper_only)
+    return both.assign(target=both["target"].fillna(alone)).drop(columns="place").reset_index(drop=True)
+
+
+def table_eleven(
+    results: DpResults, names: Sequence[str], *, gammas: Sequence[float], deltas: Sequence[float]
+) -> pd.DataFrame:
+    """Bounds on the scores already judged, by how far closeness (gamma) and DP (delta) may fail."""
+    config = results.decisive.config
+    rows = []
+    for name, search, delta, gamma in product(names, config.searches, deltas, gammas):
+        found = [
+            one.panoramia(search, config.confidence, gamma=gamma, delta=delta)
+            for one in results.decisive.select(target=name)
+        ]
+        c_lb = float(np.mean([one.c_lb for one in found]))
+        both = float(np.mean([one.c_plus_epsilon_lb for one in found]))
+        rows.append(
+            {
+                "target": name,
+                "search": search,
+                "delta": delta,
+                "gamma": gamma,
+                "failures": config.test * gamma * (2.0 if search == "union" else 0.25),
+                "c_lb": c_lb,
+                "c_plus_eps_lb": both,
+                "eps_tilde": max(0.0, both - c_lb),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+SMALL, LARGE = 2.0, 15.0
+"""The paper's most private models have an epsilon up to the first, the least private from the second on."""
+PRINTED_M, LEVEL, ROUNDING = 10_000, 0.025, 0.0005
+"""Of Table 11: examples, error of each test, and half of the last digit."""
+
+
+def evidence(results: DpResults) -> list[Evidence]:
+    """Samples for all rules on DP targets but that of Table 11, which needs no run."""
+    largest = results.plan.family(0)[-2]
+    return [
+        _by_epsilon(results, 0),
+        _by_epsilon(results, 1),
+        _same_epsilon(results),
+        _figure_five(results),
+        figure_six(results, largest, nulls=[results.plan.null(0)]),
+    ]
+
+
+def _by_epsilon(results: DpResults, at: int) -> Evidence:
+    *private, plain = results.plan.family(at)
+    eps = {name: by_game(results.decisive, name) for name in (*private, plain)}
+    guaranteed, last = results.numbers["epsilon"], private[-1]
+    small = [name for name in private if guaranteed[name] <= SMALL]
+    spans = small and guaranteed[last] >= LARGE
+    values = {
+        "0 at small epsilon": {name: eps[name].tolist() for name in small},
+        "grows with epsilon": paired(eps[last], eps[small[-1]]) if spans else [],
+        "most without DP": paired(eps[plain], eps[last]),
+        **_needed(results, at),
+    }
+    return Evidence(f"panoramia-table-0{7 + at}", "game", values)
+
+
+def _needed(results: DpResults, at: int) -> dict[str, Estimate | dict[str, list[float]]]:
+    last = results.plan.family(at)[-2]
+    gap, error = (float(results.numbers[column][last]) for column in ("gap", "gap_error"))
+    return {
+        "null": null_samples(results.decisive, [results.plan.null(at)]),
+        "something to find": Estimate(gap, error),
+    }
+
+
+def _same_epsilon(results: DpResults) -> Evidence:
+    pair = results.numbers.loc[list(results.plan.pairs()[0])].sort_values("gap", kind="stable")
+    eps = [by_game(results.decisive, name) for name in pair.index]
+    values = {
+        "wider gap leaks more": paired(eps[1], eps[0]),
+        "gaps apart": Estimate(float(np.ptp(pair["gap"])), float(np.hypot(*pair["gap_error"]))),
+        "something leaks": max(eps, key=lambda one: one.mean()).tolist(),
+    }
+    return Evidence("panoramia-table-10", "game", values)
+
+
+def _figure_five(results: DpResults) -> Evidence:
+    names = results.plan.family(0)
+    bounds = [by_game(results.decisive, name, column="c_plus_eps_lb") for name in names]
+    values = {
+        "c+eps grows with epsilon": paired(bounds[-2], bounds[0]) if len(names) > 2 else [],
+        "most without DP": paired(bounds[-1], bounds[-2]),
+        **_needed(results, 0),
+    }
+    return Evidence("panoramia-figure-05", "game", values)
+
+
+def table_eleven_ranges() -> pd.DataFrame:
+    """Of Table 11's bounds, what Propositions 3 and 4 leave (section E.3: no union bound over recall)."""
+    names = {"target_dp_eps": "epsilon", "target_dp_delta": "delta", "generator_gamma": "gamma"}
+    table = paper_table("panoramia_table11").rename(columns=names).drop(columns="target_model")
+    printed = table.astype(float).to_dict("records")
+    free = {row["epsilon"]: row for row in printed if row["gamma"] == 0}
+    # Every pair of right and all guesses, up to recall 0.5, that shows the bound printed at gamma 0 has one
+    # at the printed gamma and delta.
+    right, wrong = np.indices((PRINTED_M // 4, 361))
+    right += 1
+    guesses = right + wrong
+    bounds = epsilon_from_counts(right, guesses, LEVEL)
+    rows = []
+    for row in (row for row in printed if row["gamma"] > 0):
+        gamma, delta = row["gamma"], row["delta"]
+        # Proposition 4 prints delta as the baseline's probability of a failure; gamma is tried too.
+        rates = {"c_lb": {gamma, delta or gamma}, "c_plus_eps_lb": {gamma + delta - gamma * delta}}
+        found = {"epsilon": row["epsilon"], "delta": delta, "gamma": gamma}
+        for name, failing in rates.items():
+            at = np.abs(bounds - free[row["epsilon"]][name]) <= ROUNDING
+            left = np.concatenate(
+                [refuted_log_odds(right[at], guesses[at], LEVEL, PRINTED_M * rate) for rate in failing]
+            )
+            found |= {name: row[name], f"{name} low": left.min(), f"{name} high": left.max()}
+        rows.append(found)
+    return pd.DataFrame(rows)
+
+
+def table_eleven_evidence(ranges: pd.DataFrame) -> Evidence:
+    """Samples for the rule on Table 11: of each printed row the larger distance of its two bounds."""
+    far = {
+        name: np.maximum(ranges[f"{name} low"] - ranges[name], ranges[name] - ranges[f"{name} high"])
+        for name in ("c_lb", "c_plus_eps_lb")
+    }
+    worst = np.maximum(0.0, pd.DataFrame(far).max(axis=1))
+    labels = "eps {epsilon:g}, delta {delta:g}, gamma {gamma:g}"
+    values = {
+        labels.format_map(row): Estimate(distance)
+        for row, distance in zip(ranges.to_dict("records"), worst.tolist(), strict=True)
+    }
+    return Evidence("panoramia-table-11", "exact", {"printed values follow": values})

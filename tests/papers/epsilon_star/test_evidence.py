@@ -15,7 +15,7 @@ from paperlib.papers.epsilon_star.evidence import (
     purchase_evidence,
 )
 from paperlib.papers.epsilon_star.landscape_tables import STRATEGY
-from paperlib.papers.epsilon_star.normal_losses import RatioErrors
+from paperlib.papers.epsilon_star.simulated_losses import RatioErrors
 from paperlib.papers.measured import measured_table
 
 

@@ -7,21 +7,19 @@ import pandas as pd
 import pytest
 from scipy.stats import gamma
 
-from paperlib.papers.epsilon_star.gamma_losses import (
+from paperlib.papers.epsilon_star.simulated_losses import (
     ALL_RATES,
     GammaConfig,
+    curve_noise,
+    curve_terms,
     gamma_runs,
     gamma_summary,
+    interval_coverage,
     laplace_values,
+    ratio_errors,
     true_gamma_value,
     undershoot,
     value_over_thresholds,
-)
-from paperlib.papers.epsilon_star.normal_losses import (
-    curve_noise,
-    curve_terms,
-    interval_coverage,
-    ratio_errors,
 )
 
 

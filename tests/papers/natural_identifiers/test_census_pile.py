@@ -7,7 +7,7 @@ from scipy.stats import poisson
 
 from paperlib.data.text.corpora import Document
 from paperlib.generators.identifiers import KINDS, PAPER_KINDS
-from paperlib.papers.natural_identifiers.census import pile
+from paperlib.papers.natural_identifiers.census import tables as pile
 from tests.generators.true_identifiers import random_ones
 
 ADDRESS = KINDS["ethereum"].example

@@ -17,12 +17,10 @@ from paperlib.bounds.one_run.tails import refuted_log_odds
 from paperlib.generators.image_quality import FakeFilter
 from paperlib.generators.images import FlowConfig
 from paperlib.papers.panoramia import dp
-from paperlib.papers.panoramia import dp_tables as tables
 from paperlib.papers.panoramia.dp import DpPlan, DpResults, dp_guarantees, run_dp
-from paperlib.papers.panoramia.dp_evidence import evidence, table_eleven, table_eleven_ranges
-from paperlib.papers.panoramia.evidence import by_game
 from paperlib.papers.panoramia.images.data import ImageSplit
 from paperlib.papers.panoramia.images.pools import ImageConfig
+from paperlib.papers.panoramia.results import by_game
 from paperlib.training import TrainingConfig, epsilon_of
 
 PLAN = DpPlan(widths=(8, 4), epsilons=(10.0, 2.0))
@@ -112,7 +110,7 @@ def results():
 
 
 def values_of(results):
-    return {one.target.removeprefix("panoramia-"): one.values for one in evidence(results)}
+    return {one.target.removeprefix("panoramia-"): one.values for one in dp.evidence(results)}
 
 
 def test_epsilons_are_compared_within_games_and_families():
@@ -155,7 +153,7 @@ def test_of_two_trainings_with_one_epsilon_the_wider_gap_comes_first():
 
 
 def test_printed_relaxations_are_set_against_what_the_propositions_leave():
-    ranges = table_eleven_ranges()
+    ranges = dp.table_eleven_ranges()
     assert len(ranges) == 18
     above = ranges.query("epsilon == 2 and delta == 0")["c_lb high"]
     assert above.round(3).tolist() == [2.503, 2.37, 0.659]
@@ -168,10 +166,10 @@ def test_printed_relaxations_are_set_against_what_the_propositions_leave():
     assert row["c_plus_eps_lb high"] == pytest.approx(left.max(), abs=1e-9)
     assert row["c_plus_eps_lb low"] < row["c_plus_eps_lb"] == 2.801 < row["c_plus_eps_lb high"]
     assert row["c_lb"] > row["c_lb high"]
-    (values,) = table_eleven(ranges).values.values()
+    (values,) = dp.table_eleven_evidence(ranges).values.values()
     assert values["eps 10, delta 0, gamma 1e-05"].value == pytest.approx(2.507 - row["c_lb high"])
     inside = ranges.assign(c_lb=ranges["c_lb high"], c_plus_eps_lb=ranges["c_plus_eps_lb low"])
-    (values,) = table_eleven(inside).values.values()
+    (values,) = dp.table_eleven_evidence(inside).values.values()
     assert {one.value for one in values.values()} == {0.0}
 
 
@@ -184,7 +182,7 @@ def test_the_pages_words_on_the_ceiling_are_its_values():
 
 
 def test_relaxations_price_gamma_and_leave_the_baseline_alone_as_delta_changes(results):
-    relaxed = tables.table_eleven(results, ["mlp no DP"], gammas=[0.0, 1e-4, 1e-3], deltas=[0.0, 1e-5])
+    relaxed = dp.table_eleven(results, ["mlp no DP"], gammas=[0.0, 1e-4, 1e-3], deltas=[0.0, 1e-5])
     anytime = relaxed[relaxed["search"] == "anytime"]
     assert anytime.groupby("gamma")["c_lb"].nunique().eq(1).all()
     for _, rows in anytime.groupby("delta"):
@@ -197,18 +195,18 @@ def test_relaxations_price_gamma_and_leave_the_baseline_alone_as_delta_changes(r
 
 
 def test_tables_stand_beside_the_papers_numbers(results):
-    seven = tables.table_by_epsilon(results, 0).set_index("target")
+    seven = dp.table_by_epsilon(results, 0).set_index("target")
     assert seven.loc["mlp eps 10", "paper_eps_tilde"] == 0.26
     assert seven.loc["mlp no DP", "paper_o1"] == 1.471
     assert np.isnan(seven.loc["mlp null", "paper_eps_tilde"])
     assert seven.loc["mlp no DP", "gap"] == pytest.approx(20)
-    eight = tables.table_by_epsilon(results, 1)
+    eight = dp.table_by_epsilon(results, 1)
     assert eight["target"].tolist()[-3:] == ["the paper, eps 1", "the paper, eps 15", "the paper, eps 20"]
 
 
 def test_pairs_of_one_epsilon_stand_beside_the_papers_the_wider_gap_first():
     plan = replace(PLAN, epsilons=(20.0,))
-    ten = tables.table_ten(made({"mlp eps 20 again": 0.5}, plan=plan)).set_index("target")
+    ten = dp.table_ten(made({"mlp eps 20 again": 0.5}, plan=plan)).set_index("target")
     assert list(ten.index) == [
         "mlp eps 20",
         "mlp eps 20 again",
@@ -270,4 +268,4 @@ def test_few_images_go_all_the_way():
     assert results.pools.table["train_metric"].between(0, 1).all()
     assert set(results.decisive.table["target"]) == {target.name for target in plan.targets()}
     assert results.settings["target"].tolist() == ["mlp eps 2", "cnn eps 2", "mlp eps 2 again"]
-    assert {"rm_rn", "o1"} <= set(tables.table_by_epsilon(results, 0))
+    assert {"rm_rn", "o1"} <= set(dp.table_by_epsilon(results, 0))

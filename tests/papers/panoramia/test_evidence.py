@@ -9,8 +9,8 @@ import pytest
 from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.pools import Pool, Pools, Target
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
-from paperlib.papers.panoramia import evidence
-from paperlib.papers.panoramia.images.evidence import _figure_fifteen
+from paperlib.papers.panoramia import results as shared
+from paperlib.papers.panoramia.images.tables import _figure_fifteen
 from paperlib.papers.panoramia.results import PanoramiaResults
 
 E1, E6, NULL = Target("E1", "trained", 1), Target("E6", "trained", 6), Target("null", "null", 6)
@@ -51,60 +51,60 @@ def results():
 def test_a_difference_below_0_is_kept_and_is_of_its_own_game(results):
     chosen = "target == 'E1' and audit == 'panoramia' and search == 'union'"
     table = results.forms["helpers"].table.query(chosen)
-    found = evidence.by_game(results.forms["helpers"], "E1")
+    found = shared.by_game(results.forms["helpers"], "E1")
     assert found.tolist() == (table["c_plus_eps_lb"] - table["c_lb"]).tolist()
     assert found.min() < 0
     assert found.index.tolist() == [0, 1]
-    assert evidence.by_game(results.forms["paper"], "E1", "o1").empty
+    assert shared.by_game(results.forms["paper"], "E1", "o1").empty
     with pytest.raises(ValueError, match="target: 'E9'"):
-        evidence.by_game(results.forms["paper"], "E9")
+        shared.by_game(results.forms["paper"], "E9")
 
 
 def test_pairs_are_of_one_game_and_games_without_a_partner_are_left_out():
     first, second = pd.Series([1.0, 5.0], index=[7, 8]), pd.Series([4.0, 0.5], index=[8, 7])
-    assert evidence.paired(first, second) == [0.5, 1.0]
-    assert evidence.paired(first, second.drop(7)) == [1.0]
-    assert evidence.paired(first, second.iloc[:0]) == []
+    assert shared.paired(first, second) == [0.5, 1.0]
+    assert shared.paired(first, second.drop(7)) == [1.0]
+    assert shared.paired(first, second.iloc[:0]) == []
 
 
 def test_table_three_compares_levels_and_audits_in_the_papers_form(results):
-    values = evidence.table_three(results, ["E1", "E6"]).values
+    values = shared.table_three_evidence(results, ["E1", "E6"]).values
     form = results.forms["paper"]
-    own = {name: evidence.by_game(form, name) for name in ("E1", "E6")}
+    own = {name: shared.by_game(form, name) for name in ("E1", "E6")}
     assert values["eps~ grows"] == {"E6 over E1": (own["E6"] - own["E1"]).tolist()}
     assert min(values["eps~ grows"]["E6 over E1"]) > 0
-    grid = evidence.by_game(results.forms["helpers"], "E6", "o1")
-    real = evidence.by_game(form, "E6", "rm_rn")
+    grid = shared.by_game(results.forms["helpers"], "E6", "o1")
+    real = shared.by_game(form, "E6", "rm_rn")
     assert values["RM;RN below O(1)"]["E6"] == (grid - real).tolist()
     assert values["eps~ below RM;RN"]["E6"] == (real - own["E6"]).tolist()
-    assert values["null"] == {"null": evidence.by_game(form, "null").tolist()}
+    assert values["null"] == {"null": shared.by_game(form, "null").tolist()}
 
 
 def test_what_was_not_played_is_not_measured(results):
     alone = PanoramiaResults(results.pools, {"paper": audits(["panoramia"], shifts={E1: 0.0})}, "paper")
-    values = evidence.table_three(alone, ["E1"]).values
+    values = shared.table_three_evidence(alone, ["E1"]).values
     assert values == {"eps~ grows": {}, "eps~ below RM;RN": {"E1": []}, "RM;RN below O(1)": {"E1": []},
                       "null": {}}  # fmt: skip
-    assert evidence.figure_six(alone, "E1").values["passes O(1)"] == []
+    assert shared.figure_six(alone, "E1").values["passes O(1)"] == []
 
 
 def test_helpers_are_compared_within_a_game_and_a_missing_one_is_not_measured():
     c_lb = {"none": (1.0, 2.0), "synthetic": (1.5, 2.25), "real": (1.25, 3.0)}
     rows = [(name, seed, value) for name, values in c_lb.items() for seed, value in enumerate(values)]
     games = pd.DataFrame(rows, columns=["helper", "seed", "c_lb"])
-    found = evidence.helper_table("panoramia-table-02", games, "real").values
+    found = shared.helper_table("panoramia-table-02", games, "real").values
     assert found == {
         "generated over none": [0.5, 0.25],
         "real over none": [0.25, 1.0],
         "generated over real": [0.25, -0.75],
     }
-    found = evidence.helper_table("panoramia-table-05", games, "non-members").values
+    found = shared.helper_table("panoramia-table-05", games, "non-members").values
     assert found["generated over none"] == [0.5, 0.25]
     assert found["real over none"] == found["generated over real"] == []
 
 
 def test_figure_six_sets_the_whole_test_part_against_a_quarter_and_o1_on_four_sevenths(results):
-    values = evidence.figure_six(results, "E6").values
+    values = shared.figure_six(results, "E6").values
     games = results.forms["paper"].select("panoramia", target="E6")
     grids = results.forms["helpers"].select("o1", target="E6")
     for at, (game, grid) in enumerate(zip(games, grids, strict=True)):
@@ -120,9 +120,9 @@ def test_the_first_tenth_counts_the_members_among_the_surest_guesses():
     game = TargetScores(E1, "panoramia", 5, -np.arange(20.0), scores, members)
     surer = replace(game, attack=np.where(np.arange(20) == 3, 0.0, scores))  # the first is number 4, then 0
     form = TargetAudits((game,), AuditConfig(train=2, validation=2, test=20))
-    values = evidence.figure_ten(form, "E1").values
+    values = shared.figure_ten(form, "E1").values
     assert values == {"members first": [0.0], "room above": [0.5]}
-    assert evidence.figure_ten(replace(form, judged=(surer,)), "E1").values["members first"] == [0.5]
+    assert shared.figure_ten(replace(form, judged=(surer,)), "E1").values["members first"] == [0.5]
 
 
 def test_figure_fifteen_takes_the_largest_family_at_equal_epochs_without_dp():
@@ -141,7 +141,7 @@ def test_figure_fifteen_takes_the_largest_family_at_equal_epochs_without_dp():
     shifts = {target: at for at, target in enumerate(targets)}
     form = audits(["panoramia", "rm_rn", "o1"], shifts=shifts, config=config)
     found = _figure_fifteen(PanoramiaResults(pools, {"paper": form}, "paper")).values
-    eps = {name: evidence.by_game(form, name) for name in about}
+    eps = {name: shared.by_game(form, name) for name in about}
     assert found["larger leaks more"] == (eps["resnet101 E9"] - eps["resnet18 E9"]).tolist()
     assert found["null"] == {"null": eps["null"].tolist()}
     assert found["sizes apart"].value == 8

@@ -18,17 +18,14 @@ from paperlib.data.registry import load_images
 from paperlib.generators.image_quality import FakeFilter
 from paperlib.generators.images import FlowConfig
 from paperlib.models.images import ImageArchitecture, build_image_model, image_logits
-from paperlib.papers.panoramia import evidence as shared
-from paperlib.papers.panoramia.evidence import by_game
-from paperlib.papers.panoramia.images import evidence as image_evidence
+from paperlib.papers.panoramia import results as shared
 from paperlib.papers.panoramia.images import models as image_models
 from paperlib.papers.panoramia.images import pools as image_stages
 from paperlib.papers.panoramia.images import tables as image_tables
 from paperlib.papers.panoramia.images.data import PARTS, ImageSplit, noisy_labels, split_images
-from paperlib.papers.panoramia.images.evidence import evidence
 from paperlib.papers.panoramia.images.models import ImageTarget, parse_targets
 from paperlib.papers.panoramia.images.pools import ImageConfig, generated_images, image_pools, load_split
-from paperlib.papers.panoramia.results import PanoramiaResults, helper_games
+from paperlib.papers.panoramia.results import PanoramiaResults, by_game, helper_games
 from paperlib.papers.verdict import Estimate
 from paperlib.papers.verdict.rules import rules
 
@@ -234,7 +231,9 @@ def test_every_rule_on_images_gets_its_samples(pools, results):
     made = generated_images(CONFIG, load_split(CONFIG))
     found = {
         one.target.removeprefix("panoramia-"): one.values
-        for one in evidence(results, helper_games(pools, AUDIT), sizes, made.quality, label_noise=0.3)
+        for one in image_tables.evidence(
+            results, helper_games(pools, AUDIT), sizes, made.quality, label_noise=0.3
+        )
     }
     assert len(found) == 13
     table = 100 * pools.table.set_index("target")[["train_metric", "test_metric"]]
@@ -282,11 +281,11 @@ def test_curves_are_read_at_low_recall_and_at_one_half():
     audits = TargetAudits(tuple(games), AuditConfig(train=2, validation=2, test=400, repetitions=2))
     pool = Pool(np.zeros((2, 1)), {}, {"a": np.zeros((2, 1))})
     results = PanoramiaResults(Pools(pool, pool, None, (target,)), {"paper": audits}, "paper")
-    three = image_evidence._figure_three(results, "a").values
+    three = image_tables._figure_three(results, "a").values
     assert three["room above"] == {"recall 0.1": [0.5, 0.5], "recall 0.25": [0.5, 0.5]}
     # Game 0 reaches a recall of 0.25 with 50 members after 40 right and 160 wrong guesses.
     assert three["attack more precise"] == {"recall 0.1": [0.5, 0.5], "recall 0.25": [50 / 210 - 0.5, 0.5]}
-    four = image_evidence._figure_four(results, "a", []).values
+    four = image_tables._figure_four(results, "a", []).values
     assert four["maximum at low recall"] == [1.0, 0.0]
     bounds = [game.panoramia("union", 0.95).c_plus_epsilon_lb for game in games]
     half = epsilon_from_counts(100, 100, 0.025 / 400)
@@ -294,7 +293,7 @@ def test_curves_are_read_at_low_recall_and_at_one_half():
     assert four["null"] == {}
     blind = replace(games[0], attack=games[0].baseline)
     nothing = replace(results, forms={"paper": replace(audits, judged=(blind,))})
-    assert image_evidence._figure_four(nothing, "a", []).values["maximum at low recall"] == [0.0]
+    assert image_tables._figure_four(nothing, "a", []).values["maximum at low recall"] == [0.0]
 
 
 def test_a_helper_may_be_trained_on_other_real_images(pools):
@@ -346,11 +345,11 @@ def test_figure_six_has_games_of_its_own(results):
 
 
 def test_evidence_is_of_what_the_paper_shows_on_the_data_set():
-    assert {f"panoramia-{item}" for item in image_evidence.ON_CELEBA} <= set(rules())
+    assert {f"panoramia-{item}" for item in image_tables.ON_CELEBA} <= set(rules())
     found = [SimpleNamespace(target=f"panoramia-figure-{number}") for number in ("07", "15")]
-    assert image_evidence.printed_on("celeba", found) == found[:1]
-    assert image_evidence.printed_on("cifar10", found) == found
-    shown = {(data, item): image_evidence.level(data, f"panoramia-{item}")
+    assert image_tables.printed_on("celeba", found) == found[:1]
+    assert image_tables.printed_on("cifar10", found) == found
+    shown = {(data, item): image_tables.level(data, f"panoramia-{item}")
              for data in ("mnist5k", "cifar10", "celeba") for item in ("table-01", "figure-13")}  # fmt: skip
     near = {pair for pair, level in shown.items() if level == "paper's data"}
     assert near == {("cifar10", "table-01"), ("celeba", "table-01"), ("celeba", "figure-13")}

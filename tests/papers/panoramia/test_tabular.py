@@ -16,7 +16,6 @@ from paperlib.data.tables import adult
 from paperlib.data.tables.labelled import load_table
 from paperlib.papers.panoramia.null import control as null_control
 from paperlib.papers.panoramia.null.control import NullControl, false_positives, run_null_control, toy_pools
-from paperlib.papers.panoramia.tables import evidence as evidence
 from paperlib.papers.panoramia.tables import pools as tabular
 from paperlib.papers.panoramia.tables import tables as tables
 from paperlib.papers.panoramia.tables.lira import judged_rows
@@ -145,7 +144,7 @@ def test_the_papers_values_stand_beside_the_targets_trained_shortest_and_longest
 
 def test_evidence_is_about_the_first_label_and_a_number_per_pools_where_there_are_several(results):
     run, other = results.first, replace(SMALL, label="other")
-    by_target = evidence.evidence(tables.TabularResults({SMALL: run, other: run}))
+    by_target = tables.evidence(tables.TabularResults({SMALL: run, other: run}))
     assert [name[10:] for name in by_target] == ["table-06", "figure-10", "figure-12"]
     found = list(by_target.values())
     games = results.table.query("form == 'paper' and search == 'union'").set_index(["target", "seed"])
@@ -156,10 +155,10 @@ def test_evidence_is_about_the_first_label_and_a_number_per_pools_where_there_ar
     assert found[0].values["null"] == {"null": own["null"].tolist()}
     assert len(found[1].values["members first"]) == len(found[2].values["extremes first"]) == 2
     assert found[2].unit == "game"
-    splits = evidence.evidence(tables.TabularResults({SMALL: run, replace(SMALL, seed=1): run}))
+    splits = tables.evidence(tables.TabularResults({SMALL: run, replace(SMALL, seed=1): run}))
     per_split = splits["panoramia-figure-12"]
     assert (per_split.unit, len(per_split.values["extremes first"])) == ("model", 2)
-    two = evidence._table_six({SMALL: run, replace(SMALL, seed=1): run})
+    two = tables._table_six({SMALL: run, replace(SMALL, seed=1): run})
     assert two.unit == "model"
     assert two.values["null"] == {"null": [own["null"].mean()] * 2}
     eps = results.table.query("audit == 'o1' and search == 'union'").groupby("target")["eps"].mean()
@@ -170,11 +169,11 @@ def test_evidence_is_about_the_first_label_and_a_number_per_pools_where_there_ar
 def test_train_accuracy_is_compared_on_the_papers_data_alone(results):
     config, run = replace(SMALL, dataset="adult", label="income"), results.first
     above = 100 * run.pools.table["train_accuracy"][1] - 82
-    assert evidence._above_printed({config: run}, "MLP, 80 epochs") == Estimate(above)
+    assert tables._above_printed({config: run}, "MLP, 80 epochs") == Estimate(above)
     several = {config: run, replace(config, seed=1): run}
-    assert evidence._above_printed(several, "MLP, 80 epochs") == [above, above]
+    assert tables._above_printed(several, "MLP, 80 epochs") == [above, above]
     for other in (SMALL, replace(config, label="occupation")):
-        assert evidence._above_printed({other: run}, "MLP, 80 epochs") == []
+        assert tables._above_printed({other: run}, "MLP, 80 epochs") == []
 
 
 @pytest.mark.parametrize(("sign", "first"), [(1, 1.0), (-1, 0.0)])
@@ -187,7 +186,7 @@ def test_extreme_rows_are_counted_in_the_first_guesses_of_each_game(sign, first)
         shown = judged_rows(300, 300, AUDIT, seed)
         surest = sign * np.where((shown < 300) & (shown % 10 == 0), 1.0, 0.0)
         judged.append(TargetScores(Target("null", "null"), "panoramia", seed, surest, surest, shown < 300))
-    found = evidence.extremes_first(rows, TargetAudits(tuple(judged), AUDIT), "null")
+    found = tables.extremes_first(rows, TargetAudits(tuple(judged), AUDIT), "null")
     assert found == pytest.approx([first - 0.2] * 2)
 
 

@@ -13,7 +13,6 @@ from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.papers.panoramia.results import PanoramiaResults, printed_bounds, table_three
 from paperlib.papers.panoramia.text import bench as text_bench
 from paperlib.papers.panoramia.text import data as text_data
-from paperlib.papers.panoramia.text import evidence as evidence
 from paperlib.papers.panoramia.text import tables as tables
 from paperlib.papers.panoramia.text.bench import REAL_NONMEMBERS, TextBench
 from paperlib.papers.panoramia.text.data import Chunks, TextConfig, deal, small_tokenizer
@@ -228,7 +227,7 @@ def test_evidence_is_paired_in_a_game_and_empty_where_parameters_leave_something
     quick = replace(AUDIT, attacks=AUDIT.attacks[:1], repetitions=2)
     helpers, curves = tables.games_by_helper(pools, quick), loss_curves(TINY)
     sizes = tables.baseline_sizes(tables.run_text(pools, quick), [10, 20])
-    found = evidence.evidence(results, curves, helpers, sizes)
+    found = tables.evidence(results, curves, helpers, sizes)
     assert list(found) == [
         *(f"panoramia-table-{number}" for number in ("03", "05", "09")),
         *(f"panoramia-figure-{number}" for number in ("08", "09", "10", "14")),
@@ -253,7 +252,7 @@ def test_losses_of_figure_fourteen_are_compared_at_the_first_and_the_last_level(
         for pool in (pools.members, pools.generated, pools.nonmembers)
     )
     gaps = {name: others[name] - members[name] for name in results.trained}
-    found = evidence._figure_fourteen(results).values
+    found = tables._figure_fourteen(results).values
     assert found["losses separate"] == pytest.approx([gaps["6 epochs"] - gaps["1 epoch"]])
     assert gaps["6 epochs"] - gaps["1 epoch"] > 0.1
     distance = abs(generated["6 epochs"] - others["6 epochs"])
@@ -280,7 +279,7 @@ def test_figure_nine_pairs_sizes_of_training_and_of_test_part_within_a_game(made
     rows = [("fixed test part", 10, 0, 1.0), ("fixed test part", 40, 0, 1.5), ("fixed test part", 10, 1, 2.0),
             ("fixed test part", 40, 1, 1.75), ("what is left", 80, 0, 9.0)]  # fmt: skip
     sizes = pd.DataFrame(rows, columns=["way", "train", "seed", "c_lb"])
-    found = evidence._figure_nine(made_up, sizes, "6 epochs").values
+    found = tables._figure_nine(made_up, sizes, "6 epochs").values
     assert found["rises"] == [0.5, -0.25]
     whole, quarter = (
         made_up.over_test_size([size]).set_index(["target", "seed"])["c_lb"]["6 epochs"] for size in (200, 50)
@@ -302,7 +301,7 @@ def test_the_smallest_games_leave_two_examples_to_learn_and_sizes_may_be_larger_
 
 def test_the_targets_beside_one_with_dp_have_as_many_epochs(made_up):
     pool = Pool(np.zeros((1, 1)), {}, {target.name: np.zeros((1, 1)) for target in TARGETS})
-    found = evidence._table_nine(PanoramiaResults(Pools(pool, pool, None, TARGETS), {}), made_up).values
+    found = tables._table_nine(PanoramiaResults(Pools(pool, pool, None, TARGETS), {}), made_up).values
     bounds = made_up.table.query("search == 'union'").set_index(["target", "seed"])
     own = bounds["c_plus_eps_lb"] - bounds["c_lb"]
     assert own["1 epoch"].min() < 0 < own["DP"].min()
@@ -316,7 +315,7 @@ def test_the_targets_beside_one_with_dp_have_as_many_epochs(made_up):
     ids=["turns up", "falls"],
 )
 def test_figure_eight_compares_the_last_epoch_with_the_best(train, validation, turned, fell):
-    found = evidence.figure_eight(pd.DataFrame({"train": train, "validation": validation})).values
+    found = tables.figure_eight(pd.DataFrame({"train": train, "validation": validation})).values
     assert found["validation loss turns up"] == pytest.approx([turned])
     assert found["training loss falls"] == pytest.approx([fell])
     assert found["enough levels"] == Estimate(3)
