@@ -1,15 +1,19 @@
-"""Losses of torch modules, which are put back as they were; which loss fits is never guessed."""
+"""Losses of torch modules, which are put back as they were, and of texts; no loss is guessed."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, SequentialSampler
 
-from paperlib.audits.model_losses.batches import as_tensor, batches_of
-from paperlib.audits.model_losses.values import as_losses, gathered, row_count
+from paperlib.attacks.language import score_texts
+from paperlib.attacks.language.windows import check_texts, text_tokens
+from paperlib.audits.model_losses import as_losses, by_rows, gathered, pair_of, row_count, rows
 from paperlib.core import FloatArray
 from paperlib.models.devices import default_device
 from paperlib.models.losses import cross_entropy
@@ -18,6 +22,13 @@ _ENOUGH = 32  # rows that all look like probabilities by no chance
 _CLOSE = {torch.float64: 1e-6, torch.float32: 1e-4}
 _CLOSE_ELSEWHERE = 2e-2  # sums of probabilities in 16 bits
 _OWN = "pass loss=, a function from outputs and targets to one loss per record"
+_BATCH_SIZE = 256
+_WANTED = (
+    "a DataLoader, a Dataset, inputs and targets as (x, y), a dictionary with 'labels', or an iterator of "
+    "batches"
+)
+_TEXTS = 32  # in a batch
+_TOGETHER = 16  # batches of texts that are sorted by length together
 
 
 def network_losses(
@@ -183,3 +194,120 @@ def _unknown(outputs: Tensor, targets: Tensor) -> str:
         f"data: no loss is certain for outputs {given[0]} and targets {given[1]}; expected (n, classes) and "
         f"whole numbers (n,), or floating targets of the outputs' shape; else {_OWN}{hint}"
     )
+
+
+def batches_of(data: Any, batch_size: int | None, dtype: torch.dtype) -> tuple[Iterable[Any], int | None]:
+    """Batches in the order of the records, their floating inputs of ``dtype``, and their number if known."""
+    has_items = hasattr(data, "__getitem__") and hasattr(data, "__len__")
+    # What may only be gone through: no container that could hold records as well.
+    is_stream = hasattr(data, "__iter__") and not hasattr(data, "__getitem__")
+    if isinstance(data, DataLoader) or (is_stream and not isinstance(data, Dataset)):
+        if batch_size is not None:
+            raise ValueError("batch_size: the data come in batches already; leave it out")
+        if isinstance(data, DataLoader):
+            _check_order(data)
+        return data, _length(data)
+    size = batch_size or _BATCH_SIZE
+    if isinstance(data, tuple):
+        x, y, count = pair_of(data, _WANTED)
+        return _parts(lambda at: (as_tensor(at(x), dtype), as_tensor(at(y))), count, size)
+    if isinstance(data, Mapping):
+        if "labels" not in data:
+            raise ValueError(f"data: expected a dictionary with 'labels', got {', '.join(map(str, data))}")
+        counts = {str(name): row_count(column) for name, column in data.items()}
+        count = counts["labels"]
+        if count is None or set(counts.values()) != {count}:
+            raise ValueError(f"data: expected arrays of one length, got lengths {counts}")
+        types = {name: None if name == "labels" else dtype for name in data}
+        return _parts(lambda at: {name: as_tensor(at(data[name]), types[name]) for name in data}, count, size)
+    if isinstance(data, Dataset) or (
+        has_items and not isinstance(data, list | str) and not hasattr(data, "shape")
+    ):
+        loader = DataLoader(data, batch_size=size)
+        return loader, _length(loader)
+    hint = "; a list could hold records or batches: give iter(list) if it holds batches"
+    raise ValueError(
+        f"data: expected {_WANTED}, got {type(data).__name__}{hint if isinstance(data, list) else ''}"
+    )
+
+
+def _parts(batch: Callable[[Callable[[Any], Any]], Any], count: int, size: int) -> tuple[Iterator[Any], int]:
+    """Batches one after the other; ``batch`` is told how to cut an array, and their number."""
+    starts = range(0, count, size)
+    cuts = (partial(rows, start=start, end=start + size) for start in starts)
+    return map(batch, cuts), len(starts)
+
+
+def as_tensor(values: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """A tensor as it is; other arrays with floating-point numbers of type ``dtype``."""
+    if isinstance(values, torch.Tensor):
+        return values
+    array = np.array(values)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"data: expected numbers, got values of type {array.dtype}")
+    tensor = torch.from_numpy(array)
+    return tensor.to(dtype) if dtype is not None and tensor.is_floating_point() else tensor
+
+
+def _length(loader: Any) -> int | None:
+    try:
+        return len(loader)
+    except TypeError:  # of a stream
+        return None
+
+
+def _check_order(loader: DataLoader[Any]) -> None:
+    """Refuse a loader that does not give every record once, in its order."""
+    if loader.drop_last or getattr(loader.batch_sampler, "drop_last", False):
+        raise ValueError(
+            "data: the DataLoader drops the last batch, so records would have no loss; make it with "
+            "drop_last=False"
+        )
+    if isinstance(loader.dataset, IterableDataset):
+        return
+    batches = loader.batch_sampler
+    sampler = batches.sampler if type(batches) is BatchSampler else batches or loader.sampler
+    if not isinstance(sampler, SequentialSampler):
+        raise ValueError(
+            f"data: the DataLoader shuffles or chooses records ({type(sampler).__name__}), so nothing says "
+            "whose losses they are; make it with shuffle=False, of a Subset for some records"
+        )
+
+
+def text_losses(
+    model: Any,
+    data: Any,
+    *,
+    tokenizer: Any,
+    batch_size: int | None,
+    device: Any,
+    progress: bool | None,
+) -> FloatArray:
+    """Mean over the tokens of each text of minus log p, nats."""
+    config = getattr(model, "config", None)
+    generates = getattr(model, "can_generate", lambda: True)()
+    if not hasattr(model, "parameters") or not generates or getattr(config, "is_encoder_decoder", False):
+        raise ValueError(
+            f"model: expected a causal language model with a tokenizer, got {type(model).__name__}; give a "
+            "classifier alone, as a torch module, with batches that its tokenizer made and 'labels'"
+        )
+    texts = check_texts("data", data)
+    size = batch_size or _TEXTS
+
+    def of_part(start: int, end: int) -> FloatArray:
+        part = texts[start:end]
+        for at, tokens in enumerate(text_tokens(tokenizer, part)):
+            if len(tokens) < 2:
+                raise ValueError(
+                    f"data: text {part[at][:40]!r} at index {start + at} has {len(tokens)} token(s), and a "
+                    "loss needs two; leave it out"
+                )
+        try:
+            frame = score_texts(model, tokenizer, part, attacks=["loss"], batch_size=size)
+        except ValueError as error:
+            after = f" (texts of this message are counted from index {start} of data)" if start else ""
+            raise ValueError(f"{error}{after}") from error
+        return as_losses(-frame["loss"].to_numpy(), len(part), "model")
+
+    with evaluated(model, device):
+        return by_rows(of_part, len(texts), size * _TOGETHER, progress)

@@ -1,0 +1,300 @@
+"""`losses`: one loss per record, whatever kind of model it is: what the audits of scores start from."""
+
+import sys
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from paperlib.core import FloatArray, check_at_least, check_finite
+
+T = TypeVar("T")
+
+_KINDS = {  # what messages call it, and the options that it uses
+    "network": ("a torch module", ("loss", "device")),
+    "estimator": ("a scikit-learn estimator", ()),
+    "text": ("a language model with its tokenizer", ("tokenizer", "device")),
+    "function": ("a function", ()),
+}
+_WANTED = (
+    "a torch module, a fitted scikit-learn estimator, (model, tokenizer) of a causal language model, or a "
+    "function from data to one loss per record"
+)
+_SMALLEST = np.finfo(np.float64).tiny  # what a probability of 0 counts as: minus its logarithm is finite
+_SURE = 1e-6  # rounding of probabilities in float32
+
+
+def losses(
+    model: Any,
+    data: Any,
+    *,
+    loss: Callable[[Any, Any], Any] | None = None,
+    tokenizer: Any = None,
+    batch_size: int | None = None,
+    device: Any = None,
+    progress: bool | None = None,
+) -> FloatArray:
+    """One loss per record of ``data``, lower where the model fits the record better.
+
+    What is computed depends on the kind of model, and on nothing that is guessed:
+
+    - *torch module*: the cross entropy of logits, shape (n, classes), and whole-number targets, shape (n,);
+      the squared error of floating targets of the same shape as the outputs, averaged over those of a record.
+      Everything else needs ``loss``. The module runs in evaluation mode, and is put back as it was.
+    - *scikit-learn classifier*: minus the logarithm of the probability of the true class; a probability of 0
+      counts as 2.2e-308, so that the loss is finite.
+    - *scikit-learn regressor*: the squared error, averaged over the outputs of a record.
+    - *causal language model*: the mean over the tokens of minus the logarithm of their probability. The first
+      token of a text is scored only where the tokenizer puts a start token before it.
+    - *function*: what it returns.
+
+    Args:
+        model: A torch module, a fitted scikit-learn estimator (pipelines and searches too), a causal language
+            model as ``(model, tokenizer)`` or as a text-generation pipeline, or a function from data to
+            losses, shape (n,).
+        data: For a torch module a DataLoader that neither shuffles nor drops records, a Dataset, ``(x, y)``,
+            a dictionary of arrays with "labels", or an iterator of batches, of which one is in memory at a
+            time. For an estimator ``(x, y)``. For a language model texts of two tokens or more.
+        loss: Function from outputs (or their ``.logits``) and targets of a batch to losses, shape (n,), for a
+            torch module; None for the rule above.
+        tokenizer: Tokenizer of the language model, where ``model`` does not bring it.
+        batch_size: Records per batch; None for 256 (torch module), 32 (language model) or all at once.
+        device: Device for torch modules and language models, such as "cuda"; None for the model's own.
+        progress: Whether a bar shows the progress; None shows it on a terminal.
+
+    Raises:
+        ValueError: A model, data or options that do not go together, or losses that are not certain.
+
+    >>> losses(lambda numbers: [abs(number - 2.0) for number in numbers], [1, 2, 4])
+    array([1., 0., 2.])
+    """
+    if batch_size is not None:
+        check_at_least(1, batch_size=batch_size)
+    model, tokenizer = _parted(model, tokenizer)
+    kind = _kind(model, tokenizer, data)
+    words, used = _KINDS[kind]
+    for name, value in {"loss": loss, "tokenizer": tokenizer, "device": device}.items():
+        if value is not None and name not in used:
+            raise ValueError(f"{name}: not used for {words}; leave it out")
+    how: dict[str, Any] = {"batch_size": batch_size, "progress": progress}
+    if kind == "estimator":
+        return _estimator_losses(model, data, **how)
+    if kind == "function":
+        return _function_losses(model, data, **how)
+    from paperlib.audits.network_losses import network_losses, text_losses  # torch takes seconds to import
+
+    if kind == "text":
+        return text_losses(model, data, tokenizer=tokenizer, device=device, **how)
+    return network_losses(model, data, loss=loss, device=device, **how)
+
+
+def _parted(model: Any, tokenizer: Any) -> tuple[Any, Any]:
+    """Model and tokenizer, from a pair or a transformers pipeline, too."""
+    if isinstance(model, tuple | list):
+        if len(model) != 2 or tokenizer is not None:
+            raise ValueError(f"model: expected {_WANTED}; got a {type(model).__name__} of {len(model)}")
+        return model[0], model[1]
+    if all(hasattr(model, name) for name in ("task", "model", "tokenizer", "feature_extractor")):
+        if model.task not in ("text-generation", ""):  # "": made without pipeline()
+            raise ValueError(
+                f"model: expected a pipeline for 'text-generation', got one for {model.task!r}; give its "
+                ".model, a torch module, with batches that its tokenizer made"
+            )
+        if tokenizer is not None:
+            raise ValueError("tokenizer: the pipeline has its own; leave it out")
+        return model.model, model.tokenizer
+    return model, tokenizer
+
+
+def _kind(model: Any, tokenizer: Any, data: Any) -> str:
+    if isinstance(model, type):
+        raise ValueError(f"model: expected {_WANTED}; got the class {model.__name__}, give an instance of it")
+    if tokenizer is not None:
+        return "text"
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(model, torch.nn.Module):
+        first = data[0] if isinstance(data, list) and data else data
+        if isinstance(first, str):
+            raise ValueError("tokenizer: needed for texts; call losses((model, tokenizer), texts)")
+        return "network"
+    if any(hasattr(model, name) for name in ("predict_proba", "predict", "classes_")):
+        return "estimator"
+    if callable(model):
+        return "function"
+    raise ValueError(f"model: expected {_WANTED}; got {type(model).__name__}")
+
+
+def gathered(
+    function: Callable[[T], FloatArray],
+    batches: Iterable[T],
+    *,
+    total: int | None = None,
+    progress: bool | None = None,
+) -> FloatArray:
+    """``function`` of every batch, one after the other, as one array; no batch outlives its turn."""
+    parts: Iterable[FloatArray] = map(function, batches)  # a loop or a bar would keep the last batch
+    if sys.stderr.isatty() if progress is None else progress:
+        from paperlib.report.bars import progress as bar
+
+        parts = bar(parts, total=total, label="losses")
+    losses = np.concatenate([np.empty(0), *parts])
+    if not losses.size:
+        raise ValueError("data: no records, so there is no loss")
+    check_finite("losses", losses)
+    return losses
+
+
+def by_rows(
+    function: Callable[[int, int], FloatArray], count: int, size: int, progress: bool | None
+) -> FloatArray:
+    """``function`` of the first and the last place of every ``size`` of ``count`` records, as `gathered`."""
+    starts = range(0, count, size)
+    return gathered(
+        lambda start: function(start, min(start + size, count)), starts, total=len(starts), progress=progress
+    )
+
+
+def as_losses(values: Any, count: int | None, who: str) -> FloatArray:
+    """Losses of a batch from an array, a tensor or a list that ``who`` gave, float64, shape (count,)."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().double()
+    array = np.asarray(values)
+    wanted = "(n,)" if count is None else f"({count},)"
+    if array.ndim != 1 or (count is not None and len(array) != count):
+        raise ValueError(f"{who}: expected one loss per record, shape {wanted}, got shape {array.shape}")
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"{who}: expected real numbers as losses, got values of type {array.dtype}")
+    return array.astype(np.float64)
+
+
+def row_count(data: Any) -> int | None:
+    """Number of records, or None where the data have no length."""
+    shape = getattr(data, "shape", None)
+    if shape is not None:  # sparse matrices have no len
+        return int(shape[0]) if len(shape) else None
+    return len(data) if hasattr(data, "__len__") else None
+
+
+def rows(data: Any, start: int, end: int) -> Any:
+    """Records ``start`` to ``end``: of a table by place, of everything else by a slice."""
+    return data.iloc[start:end] if hasattr(data, "iloc") else data[start:end]
+
+
+def pair_of(data: Any, what: str) -> tuple[Any, Any, int]:
+    """Inputs and targets as they were given, and the number of records."""
+    if not isinstance(data, tuple | list) or len(data) != 2:
+        raise ValueError(f"data: expected {what}, got {type(data).__name__}")
+    x, y = (one if row_count(one) is not None else list(one) for one in data)
+    counts = row_count(x), row_count(y)
+    if counts[0] != counts[1]:
+        raise ValueError(f"data: expected as many targets as records, got {counts[1]} and {counts[0]}")
+    return x, y, counts[0] or 0
+
+
+def _function_losses(
+    model: Callable[[Any], Any], data: Any, *, batch_size: int | None, progress: bool | None
+) -> FloatArray:
+    """What a function returns for the data, or for one batch of it after the other."""
+    # Arrays of one length, such as (x, y), and no tuple of records.
+    has_columns = isinstance(data, tuple) and all(
+        isinstance(one, list) or hasattr(one, "shape") for one in data
+    )
+    columns = data if has_columns else [data]
+    counts = [row_count(column) for column in columns]
+    if len(set(counts)) != 1:
+        raise ValueError(f"data: expected arrays of one length, got lengths {counts}")
+    count = counts[0]
+    if batch_size is not None and count is None:
+        raise ValueError(
+            f"batch_size: expected an array, a table or a list to cut into batches, got "
+            f"{type(data).__name__}; leave batch_size out to call the function once"
+        )
+    if batch_size is None or count is None:
+        return gathered(lambda whole: as_losses(model(whole), count, "model"), [data], progress=progress)
+
+    def of_batch(start: int, end: int) -> FloatArray:
+        parts = tuple(rows(column, start, end) for column in columns)
+        return as_losses(model(parts if has_columns else parts[0]), end - start, "model")
+
+    return by_rows(of_batch, count, batch_size, progress)
+
+
+def _estimator_losses(model: Any, data: Any, *, batch_size: int | None, progress: bool | None) -> FloatArray:
+    """Minus log p of the true class of a classifier, or the squared error of a regressor."""
+    x, y, count = pair_of(data, "records and targets, (x, y), for a scikit-learn estimator")
+    of_rows, targets = _function_of(model), np.asarray(y)
+
+    def of_batch(start: int, end: int) -> FloatArray:
+        return of_rows(x if end - start == count else rows(x, start, end), targets[start:end])
+
+    return by_rows(of_batch, count, batch_size or max(count, 1), progress)
+
+
+def _function_of(model: Any) -> Callable[[Any, np.ndarray], FloatArray]:
+    name = type(model).__name__
+    if hasattr(model, "predict_proba"):
+        if not hasattr(model, "classes_"):
+            raise ValueError(f"model: {name} has no classes_; fit it before its losses are computed")
+        return partial(_classified, model)
+    if hasattr(model, "classes_") or _is("classifier", model):
+        raise ValueError(
+            f"model: {name} has no predict_proba, so its records have no loss; refit it within "
+            "sklearn.calibration.CalibratedClassifierCV, or give a function from data to one loss per record"
+        )
+    if not _is("regressor", model):
+        raise ValueError(
+            f"model: {name} says neither that it is a classifier nor a regressor; give a function from data "
+            "to one loss per record, such as lambda data: (model.predict(data[0]) - data[1]) ** 2"
+        )
+    return partial(_regressed, model)
+
+
+def _is(kind: str, model: Any) -> bool:
+    """What an estimator says it is; scikit-learn is asked only where the model brought it."""
+    if hasattr(model, "__sklearn_tags__"):
+        return bool(getattr(sys.modules["sklearn.base"], f"is_{kind}")(model))
+    return getattr(model, "_estimator_type", None) == kind
+
+
+def _classified(model: Any, x: Any, y: np.ndarray) -> FloatArray:
+    one_per_class = "for several outputs give a function from data to one loss per record"
+    if np.ndim(model.classes_[0]) or y.ndim != 1:
+        raise ValueError(
+            f"data: expected one label per record, got labels of shape {y.shape}; {one_per_class}"
+        )
+    classes = np.asarray(model.classes_).tolist()
+    probabilities = np.asarray(model.predict_proba(x))
+    if probabilities.shape != (len(y), len(classes)):
+        raise ValueError(
+            f"model: expected probabilities of shape ({len(y)}, {len(classes)}), got {probabilities.shape}; "
+            f"{one_per_class}"
+        )
+    place = {label: at for at, label in enumerate(classes)}  # "1" is not 1
+    places = np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
+    if (places < 0).any():
+        first = int((places < 0).argmax())
+        shown = f"{', '.join(map(repr, classes[:5]))}{', ...' if len(classes) > 5 else ''}"
+        raise ValueError(
+            f"data: label {y.tolist()[first]!r} at index {first} is none of the classes that the model was "
+            f"fitted on ({shown}); leave such records out, or write the labels as in training"
+        )
+    chosen = probabilities[np.arange(len(y)), places].astype(np.float64)
+    if ((chosen < 0) | (chosen > 1 + _SURE)).any():
+        raise ValueError(
+            f"model: predict_proba gives {chosen.min():g} to {chosen.max():g}; expected probabilities in "
+            "[0, 1]; give a function from data to one loss per record"
+        )
+    return as_losses(0.0 - np.log(np.maximum(chosen, _SMALLEST)), len(y), "model")
+
+
+def _regressed(model: Any, x: Any, y: np.ndarray) -> FloatArray:
+    predicted = np.asarray(model.predict(x))
+    if predicted.shape != y.shape or not y.ndim:
+        raise ValueError(
+            f"data: expected targets of the same shape as the predictions, {predicted.shape}, got {y.shape}"
+        )
+    if y.dtype.kind not in "biuf":
+        raise ValueError(f"data: expected numbers as targets of a regressor, got values of type {y.dtype}")
+    squared = (predicted.astype(np.float64) - y.astype(np.float64)) ** 2
+    return as_losses(squared.reshape(len(y), -1).mean(axis=1), len(y), "model")
