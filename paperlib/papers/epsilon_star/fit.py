@@ -1,7 +1,7 @@
 """Epsilon*: do normals, or mixtures of normals, fit the losses of trained models (Figure 6 of the paper)?"""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -131,23 +131,19 @@ def p_values(scores: Iterable[Scores], config: FitConfig) -> pd.DataFrame:
     for model, repeat in progress(list(product(models, range(config.repeats))), label="partitions"):
         rng = np.random.default_rng([config.seed, model.seed, model.private, repeat])
         shuffled = rng.permutation(model.train)
-        about = model.about | {"repeat": repeat}
-        rows += [about | row for row in _tested(shuffled[largest:], shuffled[:largest], config, rng)]
+        fitting, evaluation = shuffled[largest:], shuffled[:largest]
+        for components in config.components:
+            mixture = fit_mixture(fitting, components, seed=config.seed)
+            for size in config.sample_sizes:
+                part = evaluation[:size]
+                own = fit_mixture(part, components, seed=config.seed)
+                sampled = float(ks_2samp(part, mixture.sample(size, rng)).pvalue)
+                values = dict(
+                    zip(TESTS, (sampled, ks_p_value(part, mixture), ks_p_value(part, own)), strict=True)
+                )
+                about = model.about | {"repeat": repeat, "components": components, "sample_size": size}
+                rows += [about | {"test": test, "p_value": value} for test, value in values.items()]
     return pd.DataFrame(rows)
-
-
-def _tested(
-    fitting: FloatArray, evaluation: FloatArray, config: FitConfig, rng: np.random.Generator
-) -> Iterator[dict[str, object]]:
-    for components in config.components:
-        mixture = fit_mixture(fitting, components, seed=config.seed)
-        for size in config.sample_sizes:
-            part = evaluation[:size]
-            own = fit_mixture(part, components, seed=config.seed)
-            sampled = ks_2samp(part, mixture.sample(size, rng)).pvalue
-            values = (float(sampled), ks_p_value(part, mixture), ks_p_value(part, own))
-            for test, value in zip(TESTS, values, strict=True):
-                yield {"components": components, "sample_size": size, "test": test, "p_value": value}
 
 
 def rejection_rates(
@@ -178,31 +174,26 @@ def epsilon_by_components(
     scores: Iterable[Scores], components: Iterable[int], *, seed: int = 0
 ) -> pd.DataFrame:
     """Parametric Epsilon* with k normals in place of one, beside p-values of the fits."""
-    counts = tuple(components)
-    return pd.DataFrame(
-        model.about | row
-        for model in progress(list(scores), label="mixtures")
-        for row in _mixtures(model, counts, seed)
-    )
-
-
-def _mixtures(model: Scores, components: Iterable[int], seed: int) -> Iterator[dict[str, float]]:
-    rng = np.random.default_rng([seed, model.seed, model.private])
-    delta = paper_delta(model.train.size)
-    empirical = epsilon_star(-model.train, -model.population, method="empirical").epsilon
-    whole = model.train, model.population
-    halves = list(zip(*(np.array_split(rng.permutation(values), 2) for values in whole), strict=True))
-    for count in components:
-        fits = [[fit_mixture(part, count, seed=seed) for part in pair] for pair in (whole, *halves)]
-        epsilon, threshold = mixture_epsilon(*fits[0], delta=delta)
-        each_half = [mixture_epsilon(*fit, delta=delta)[0] for fit in fits[1:]]
-        yield {
-            "components": count,
-            "epsilon_star": epsilon,
-            "half_low": min(each_half),
-            "half_high": max(each_half),
-            "rate": float(np.exp(log_rates(fits[0][0], fits[0][1], np.array(threshold)).min())),
-            "p_same": min(map(ks_p_value, whole, fits[0])),
-            "p_other_half": min(map(ks_p_value, halves[1], fits[1])),
-            "empirical": empirical,
-        }
+    counts, rows = tuple(components), []
+    for model in progress(list(scores), label="mixtures"):
+        rng = np.random.default_rng([seed, model.seed, model.private])
+        delta = paper_delta(model.train.size)
+        empirical = epsilon_star(-model.train, -model.population, method="empirical").epsilon
+        whole = model.train, model.population
+        halves = list(zip(*(np.array_split(rng.permutation(values), 2) for values in whole), strict=True))
+        for count in counts:
+            fits = [[fit_mixture(part, count, seed=seed) for part in pair] for pair in (whole, *halves)]
+            epsilon, threshold = mixture_epsilon(*fits[0], delta=delta)
+            each_half = [mixture_epsilon(*fit, delta=delta)[0] for fit in fits[1:]]
+            numbers = {
+                "components": count,
+                "epsilon_star": epsilon,
+                "half_low": min(each_half),
+                "half_high": max(each_half),
+                "rate": float(np.exp(log_rates(fits[0][0], fits[0][1], np.array(threshold)).min())),
+                "p_same": min(map(ks_p_value, whole, fits[0])),
+                "p_other_half": min(map(ks_p_value, halves[1], fits[1])),
+                "empirical": empirical,
+            }
+            rows.append(model.about | numbers)
+    return pd.DataFrame(rows)

@@ -1,10 +1,8 @@
 """Epsilon*: the privacy and utility of hundreds of trained models (Figures 1 and 2 of the paper)."""
 
 import os
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,12 +14,13 @@ from paperlib.papers.epsilon_star.landscape_measures import cached_measures
 from paperlib.papers.epsilon_star.landscape_models import (
     LandscapeConfig,
     LandscapeModel,
-    TrainedModel,
     landscape_data,
     landscape_models,
     trained_models,
 )
 from paperlib.training import paper_delta, privacy_of
+
+_SETTINGS = ("epochs", "batch_size", "clip_norm", "microbatches")
 
 
 def landscape(
@@ -45,40 +44,35 @@ def landscape(
 
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         measured = list(pool.map(measures, models))
-    rows = (_row(data, model, trained[model], one) for model, one in zip(models, measured, strict=True))
+    rows = []
+    for model, numbers in zip(models, measured, strict=True):
+        training, own = model.training, trained[model]
+        rdp, pld = (
+            privacy_of(training, len(data.train_y), accountant=accountant).epsilon
+            if training.is_private
+            else None
+            for accountant in ("rdp", "pld")
+        )
+        row = {
+            "dataset": model.dataset,
+            "kind": "dp" if training.is_private else "baseline",
+            **{name: getattr(training, name) for name in _SETTINGS},
+            "target_epsilon": model.target_epsilon,
+            "dp_epsilon": rdp,
+            "dp_epsilon_pld": pld,
+            "record_level": training.record_level,
+            "seed": training.seed,
+            "delta": delta,
+            "accuracy": own["accuracy"],
+            "train_accuracy": own["train_accuracy"],
+            "auroc": _auroc(own["population"], data),
+            **numbers,
+            "seconds": own["seconds"],
+        }
+        row["epsilon_star_clipped"] = row.pop("epsilon_star_clipped")  # the last one, as in kept tables
+        layers = "-".join(map(str, training.widths[1:-1]))
+        rows.append({**row, "layers": f"{layers} {training.activation}"})
     return pd.DataFrame(rows)
-
-
-def _row(
-    data: Dataset, model: LandscapeModel, trained: TrainedModel, measures: Mapping[str, float]
-) -> dict[str, Any]:
-    training, examples = model.training, len(data.train_y)
-    others = {name: value for name, value in measures.items() if name != "epsilon_star_clipped"}
-    rdp, pld = (
-        privacy_of(training, examples, accountant=accountant).epsilon if training.is_private else None
-        for accountant in ("rdp", "pld")
-    )
-    return {
-        "dataset": model.dataset,
-        "kind": "dp" if training.is_private else "baseline",
-        "epochs": training.epochs,
-        "batch_size": training.batch_size,
-        "clip_norm": training.clip_norm,
-        "microbatches": training.microbatches,
-        "target_epsilon": model.target_epsilon,
-        "dp_epsilon": rdp,
-        "dp_epsilon_pld": pld,
-        "record_level": training.record_level,
-        "seed": training.seed,
-        "delta": paper_delta(examples),
-        "accuracy": trained["accuracy"],
-        "train_accuracy": trained["train_accuracy"],
-        "auroc": _auroc(trained["population"], data),
-        **others,
-        "seconds": trained["seconds"],
-        "epsilon_star_clipped": measures["epsilon_star_clipped"],
-        "layers": "-".join(map(str, training.widths[1:-1])) + f" {training.activation}",
-    }
 
 
 def _auroc(losses: FloatArray, data: Dataset) -> float:

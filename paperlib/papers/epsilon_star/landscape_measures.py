@@ -7,8 +7,14 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtr
 
-from paperlib.bounds import audit_one_run, audit_output_set, epsilon_star, epsilon_star_normals
-from paperlib.bounds.loss_rates.rates import NoSpreadError
+from paperlib.bounds import (
+    EpsilonStarResult,
+    audit_one_run,
+    audit_output_set,
+    epsilon_star,
+    epsilon_star_normals,
+)
+from paperlib.bounds.loss_rates.rates import NormalFit, NoSpreadError
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.io import Cache, code_tag
 
@@ -51,10 +57,9 @@ def _measured(
 ) -> dict[str, float]:
     star = epsilon_star(train, other, delta=delta, confidence=confidence)
     assert star.interval is not None
-    assert star.fit_train is not None
-    assert star.fit_population is not None
+    fits = fits_of(star)
     counted = star.empirical or epsilon_star(train, other, delta=delta, method="empirical")
-    normals = (star.fit_train.mean, star.fit_train.std, star.fit_population.mean, star.fit_population.std)
+    normals = (fits[0].mean, fits[0].std, fits[1].mean, fits[1].std)
     scores = MembershipScores(train, other, higher_means_member=False)
     options = {"delta": delta, "confidence": confidence, "design": "game", "seed": seed}
     clipped = [part.clip(-_MOST, _MOST) for part in (train, other)]
@@ -72,11 +77,18 @@ def _measured(
         "output_set": audit_output_set(*scores.split(seed=seed), **options).epsilon,
         "loss_auc": scores.auc(),
         **dict(zip(MEASURES[9:13], normals, strict=True)),
-        "ks_train": star.fit_train.ks_p_value,
-        "ks_population": star.fit_population.ks_p_value,
+        "ks_train": fits[0].ks_p_value,
+        "ks_population": fits[1].ks_p_value,
         "one_run_both": audit_one_run(scores, guess="both", **options).epsilon,
         "epsilon_star_clipped": epsilon_star(*clipped, delta=delta).epsilon if apart else 0.0,
     }
+
+
+def fits_of(star: EpsilonStarResult) -> tuple[NormalFit, NormalFit]:
+    """The normals fitted to training and to population losses by the parametric version."""
+    assert star.fit_train is not None
+    assert star.fit_population is not None
+    return star.fit_train, star.fit_population
 
 
 def cached_measures(

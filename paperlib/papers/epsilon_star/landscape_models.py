@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import pandas as pd
 import torch
 
-from paperlib.core import FloatArray, check_at_least, check_choice
+from paperlib.core import check_at_least, check_choice
 from paperlib.data import Dataset, load
 from paperlib.io import SCHEDULER_VARIABLE, code_tag, config_hash, run_sweep
 from paperlib.training import DivergenceWarning, TrainingConfig, fit_ensemble, noise_for, paper_delta
@@ -179,14 +179,9 @@ class LandscapeModel:
     target_epsilon: float | None
 
 
-class TrainedModel(TypedDict):
-    """Margin losses and shares of records it gets right; all but the seconds are NaN if it diverged."""
-
-    train: FloatArray
-    population: FloatArray
-    accuracy: float
-    train_accuracy: float
-    seconds: float
+TrainedModel = dict[str, Any]
+"""Margin losses "train" and "population", shares of records that are right "train_accuracy" and "accuracy",
+all NaN if it diverged, and "seconds"."""
 
 
 def landscape_models(config: LandscapeConfig, data: Dataset) -> list[LandscapeModel]:
@@ -200,7 +195,17 @@ def landscape_models(config: LandscapeConfig, data: Dataset) -> list[LandscapeMo
         learning_rate=config.learning_rate,
         momentum=config.momentum,
     )
-    plain = [(replace(base, epochs=epochs), None) for epochs in config.baseline_epochs]
+    examples = len(data.train_y)
+    strategies: list[tuple[TrainingConfig, float | None]]
+    strategies = [(replace(base, epochs=epochs), None) for epochs in config.baseline_epochs]
+    grid = product(config.batch_sizes, config.epsilons, config.clip_norms, config.microbatches)
+    inside = [(epsilon, clip, batch, groups, config.private_epochs) for batch, epsilon, clip, groups in grid]
+    for epsilon, clip, batch, groups, epochs in (*inside, *config.further):
+        plan = replace(base, epochs=epochs, batch_size=batch)
+        rate, steps = plan.sampling_rate(examples), plan.steps(examples)
+        noise = noise_for(epsilon, rate, steps, paper_delta(examples))
+        private = replace(plan, clip_norm=clip, noise_multiplier=noise, microbatches=groups)
+        strategies.append((private, epsilon))
     return [
         LandscapeModel(
             dataset=config.dataset,
@@ -208,27 +213,9 @@ def landscape_models(config: LandscapeConfig, data: Dataset) -> list[LandscapeMo
             training=replace(training, seed=seed),
             target_epsilon=epsilon,
         )
-        for training, epsilon in (*plain, *_private_strategies(config, base, len(data.train_y)))
+        for training, epsilon in strategies
         for seed in range(1000 * config.seed, 1000 * config.seed + config.seeds)
     ]
-
-
-def _private_strategies(
-    config: LandscapeConfig, base: TrainingConfig, examples: int
-) -> list[tuple[TrainingConfig, float]]:
-    strategies = list[tuple[TrainingConfig, float]]()
-    grid = product(config.batch_sizes, config.epsilons, config.clip_norms, config.microbatches)
-    inside = [(*setting, config.private_epochs) for setting in grid]
-    beside = [
-        (batch, epsilon, clip, groups, epochs) for epsilon, clip, batch, groups, epochs in config.further
-    ]
-    for batch, epsilon, clip, groups, epochs in inside + beside:
-        plan = replace(base, epochs=epochs, batch_size=batch)
-        rate, steps = plan.sampling_rate(examples), plan.steps(examples)
-        noise = noise_for(epsilon, rate, steps, paper_delta(examples))
-        private = replace(plan, clip_norm=clip, noise_multiplier=noise, microbatches=groups)
-        strategies.append((private, epsilon))
-    return strategies
 
 
 @lru_cache(maxsize=2)
@@ -296,12 +283,12 @@ def train(trainings: Sequence[TrainingConfig], data: Dataset) -> list[TrainedMod
         [ask(x, y) for x, y in parts] for ask in (models.margin_losses, models.accuracies)
     )
     return [
-        TrainedModel(
-            train=train[at],
-            population=population[at],
-            accuracy=float(right[at]),
-            train_accuracy=float(right_train[at]),
-            seconds=seconds,
-        )
+        {
+            "train": train[at],
+            "population": population[at],
+            "accuracy": float(right[at]),
+            "train_accuracy": float(right_train[at]),
+            "seconds": seconds,
+        }
         for at in range(len(trainings))
     ]

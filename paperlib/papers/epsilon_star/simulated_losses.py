@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from scipy.stats import gamma, laplace
 from paperlib.bounds import EpsilonStarResult, epsilon_star, epsilon_star_from_rates, epsilon_star_normals
 from paperlib.bounds.loss_rates.audit import IntervalMethod, Method
 from paperlib.core import FloatArray
+from paperlib.papers.epsilon_star.landscape_measures import fits_of
 from paperlib.training import paper_delta
 
 EMPIRICAL_LOW = 0.001
@@ -136,28 +138,18 @@ def interval_coverage(
     samples = [(rng.normal(0, 1, size), rng.normal(gap, ratio, size)) for _ in range(draws)]
     rows: list[dict[str, object]] = []
     for method, interval in _INTERVALS:
-        ends = np.array([_interval(sample, method, interval, confidence) for sample in samples])
+        how: dict[str, Any] = {"method": method, "interval_method": interval, "transform": "none"}
+        ends = np.full((draws, 2), np.nan)
+        for at, sample in enumerate(samples):
+            # NaN where the bootstrap gives none.
+            with suppress(*([ValueError] if interval == "bca" else [])):
+                ends[at] = epsilon_star(*sample, delta=_DELTA, confidence=confidence, **how).interval
         held = (ends[:, 0] <= true[method] + 1e-9) & (true[method] <= ends[:, 1] + 1e-9)
         about = {"gap": gap, "ratio": ratio, "method": method, "interval": interval, "true": true[method]}
         error = math.sqrt(held.mean() * (1 - held.mean()) / draws)
         width = float(np.nanmean(ends[:, 1] - ends[:, 0]))
         rows.append({**about, "coverage": held.mean(), "standard_error": error, "mean_width": width})
     return pd.DataFrame(rows)
-
-
-def _interval(
-    sample: tuple[FloatArray, FloatArray], method: Method, interval: IntervalMethod, confidence: float
-) -> tuple[float, float]:
-    """NaN where the bootstrap gives none."""
-    how: dict[str, Any] = {"method": method, "interval_method": interval, "transform": "none"}
-    try:
-        ends = epsilon_star(*sample, delta=_DELTA, confidence=confidence, **how).interval
-    except ValueError:
-        if interval != "bca":
-            raise
-        return math.nan, math.nan
-    assert ends is not None
-    return ends
 
 
 METHODS: tuple[Method, ...] = ("empirical", "parametric")
@@ -273,9 +265,7 @@ def value_over_thresholds(config: GammaConfig, shift: int, size: int) -> tuple[p
     """Equation 7 at every threshold: true distributions, one sample, and the normals fitted to it."""
     train, population = config.draw(np.random.default_rng([config.seed, shift, size]), shift, size)
     star, delta = epsilon_star(train, population), paper_delta(size)
-    a, b = star.fit_train, star.fit_population
-    assert a is not None
-    assert b is not None
+    a, b = fits_of(star)
     grid = np.linspace(-7, 7, 1_201)
     score = np.linspace(b.mean - 6 * b.std, b.mean + 6 * b.std, 1_201)
     seen = np.quantile(np.concatenate([train, population]), ndtr(np.linspace(-4.5, 4.5, 1_201)))
@@ -285,18 +275,16 @@ def value_over_thresholds(config: GammaConfig, shift: int, size: int) -> tuple[p
         "empirical": (*sampled, EMPIRICAL_LOW),
         "parametric": (ndtr((b.mean - score) / b.std), ndtr((score - a.mean) / a.std), delta),
     }
-    frames = [_curve(*rates, delta).assign(source=source) for source, rates in curves.items()]
+    frames = []
+    for source, (fpr, fnr, low) in curves.items():
+        usable = (np.minimum(fpr, fnr) >= low) & (np.maximum(fpr, fnr) <= 1 - low)
+        stars = epsilon_star_from_rates(fpr[usable], fnr[usable], delta=delta)
+        rates = {"false_positive_rate": fpr[usable], "epsilon_star": stars}
+        frames.append(pd.DataFrame({"source": source, **rates}))
     fits = [
         {"set": name, "skewness_of_losses": float(np.mean(((losses - losses.mean()) / losses.std()) ** 3))}
         | {key: getattr(fit, key) for key in ("skewness", "kurtosis", "ks_distance")}
         | {"p_value": fit.ks_p_value}
         for name, losses, fit in (("training", train, a), ("population", population, b))
     ]
-    values = pd.concat(frames, ignore_index=True)
-    return values[["source", "false_positive_rate", "epsilon_star"]], pd.DataFrame(fits)
-
-
-def _curve(fpr: FloatArray, fnr: FloatArray, low: float, delta: float) -> pd.DataFrame:
-    usable = (np.minimum(fpr, fnr) >= low) & (np.maximum(fpr, fnr) <= 1 - low)
-    values = epsilon_star_from_rates(fpr[usable], fnr[usable], delta=delta)
-    return pd.DataFrame({"false_positive_rate": fpr[usable], "epsilon_star": values})
+    return pd.concat(frames, ignore_index=True), pd.DataFrame(fits)

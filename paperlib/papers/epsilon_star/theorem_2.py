@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 from paperlib.bounds import epsilon_star, epsilon_star_from_rates
 from paperlib.core import FloatArray
 from paperlib.io import user_cache_folder
-from paperlib.papers.epsilon_star.landscape_measures import Normals
+from paperlib.papers.epsilon_star.landscape_measures import Normals, fits_of
 from paperlib.papers.epsilon_star.landscape_tables import t_interval
 from paperlib.papers.epsilon_star.resampled_models import ResampledConfig, resampled_losses
 from paperlib.training import paper_delta
@@ -24,7 +24,8 @@ def theorem_2_resampled(
     place = Path(folder or user_cache_folder() / "sweeps" / "epsilon_star_resampled")
     delta, size, rows = paper_delta(config.records), config.models, list[dict[str, object]]()
     for name, losses in resampled_losses(config, folder=place, progress=progress).items():
-        normals = [_normals(*pair, delta) for pair in losses]
+        fits = [fits_of(epsilon_star(*pair, delta=delta)) for pair in losses]
+        normals = [(one.mean, one.std, other.mean, other.std) for one, other in fits]
         for repetition in range(config.repetitions):
             start = 2 * size * repetition
             first, second = normals[start : start + size], normals[start + size : start + 2 * size]
@@ -52,13 +53,6 @@ def mechanism_epsilon(
     values = [epsilon_star_from_rates(fpr, row, delta=delta).max() for row in fnr[len(models) :]]
     averaged = fnr[: len(models)].mean(axis=0)
     return float(epsilon_star_from_rates(fpr, averaged, delta=delta).max()), np.array(values)
-
-
-def _normals(train: FloatArray, population: FloatArray, delta: float) -> Normals:
-    star = epsilon_star(train, population, delta=delta)
-    assert star.fit_train is not None
-    assert star.fit_population is not None
-    return star.fit_train.mean, star.fit_train.std, star.fit_population.mean, star.fit_population.std
 
 
 def summary_of_theorem_2(sides: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:

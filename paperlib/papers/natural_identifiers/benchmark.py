@@ -11,9 +11,13 @@ from scipy.special import ndtri
 
 from paperlib.audits.candidates import CandidateScores, attack_quality, auc_difference
 from paperlib.core import FloatArray
-from paperlib.papers.natural_identifiers.labels import DIFFERENCE, PAPER_MODELS, PAPER_TABLES, TOKENS
-from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, PlantedConfig, planted_scores
-from paperlib.papers.natural_identifiers.printed_aucs import paper_averages
+from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS, PlantedConfig, planted_scores
+from paperlib.papers.natural_identifiers.printed_aucs import (
+    DIFFERENCE,
+    PAPER_MODELS,
+    PAPER_TABLES,
+    paper_averages,
+)
 from paperlib.report import paper_table
 
 SCORES = (*PAPER_ATTACKS, TOKENS)

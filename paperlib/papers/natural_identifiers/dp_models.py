@@ -144,24 +144,19 @@ def _dialogues(run: DpRun) -> list[str]:
 
 def train_and_score(runs: Sequence[DpRun]) -> list[Mapping[str, Any]]:
     """Fine-tune and score every canary's candidates: for each run ``SCORES``, each (m, 1 + c), and losses."""
-    return [_train_and_score(run) for run in runs]
-
-
-def _train_and_score(run: DpRun) -> Mapping[str, Any]:
-    model, tokenizer = _start(run.model, run.public)
-    candidates, documents = canary_documents(run)
-    before = np.stack([_loss_at_start(run.model, run.public, tuple(one)) for one in candidates])
-    tokens = [one[: run.document_tokens] for one in tokenizer(documents, verbose=False)["input_ids"]]
-    fitted = fit_language_model(copy.deepcopy(model), tokens, config=run.training, progress=False)
-    after, _ = score_candidates(
-        fitted.model, tokenizer, candidates, attacks=["loss", "min_k"], batch_size=256
-    )
-    return {
-        "loss": after[..., 0],
-        "min_k": after[..., 1],
-        "difference": after[..., 0] - before,
-        "losses": np.array(fitted.losses),
-    }
+    results = list[Mapping[str, Any]]()
+    for run in runs:
+        model, tokenizer = _start(run.model, run.public)
+        candidates, documents = canary_documents(run)
+        before = np.stack([_loss_at_start(run.model, run.public, tuple(one)) for one in candidates])
+        tokens = [one[: run.document_tokens] for one in tokenizer(documents, verbose=False)["input_ids"]]
+        fitted = fit_language_model(copy.deepcopy(model), tokens, config=run.training, progress=False)
+        after, _ = score_candidates(
+            fitted.model, tokenizer, candidates, attacks=["loss", "min_k"], batch_size=256
+        )
+        scores = {"loss": after[..., 0], "min_k": after[..., 1], "difference": after[..., 0] - before}
+        results.append(scores | {"losses": np.array(fitted.losses)})
+    return results
 
 
 @lru_cache(maxsize=1)

@@ -11,7 +11,8 @@ from scipy.stats import kendalltau, kstest
 
 from paperlib.generators.identifiers import PAPER_KINDS
 from paperlib.papers.natural_identifiers.census.tables import PILE_SUBSETS, paper_census
-from paperlib.papers.natural_identifiers.labels import DIFFERENCE, PAPER_TABLES, TOKENS
+from paperlib.papers.natural_identifiers.planted import TOKENS
+from paperlib.papers.natural_identifiers.printed_aucs import DIFFERENCE, PAPER_TABLES
 from paperlib.papers.verdict import Estimate, Evidence
 
 _FEWEST_NULL_SETS = 1_000
@@ -22,57 +23,43 @@ def benchmark_evidence(
     table: pd.DataFrame, *, natural: bool, confidence: float = 0.99
 ) -> dict[str, Evidence]:
     """Tables 1 and 3 to 9 by target, from `benchmark` or `overall` of `natural_table`, in percent."""
-    cells = _Cells(table.rename(columns={"subset": "group"}), confidence)
+    rows = table.rename(columns={"subset": "group"}).set_index(["model", "group", "attack"]).to_dict("index")
+    width, half = 2 * float(ndtri((1 + confidence) / 2)), Estimate(50)
+
+    def of(model: str, group: str, *, metric: str = "auc", attack: str = "loss") -> Estimate:
+        """The number, with the standard error of a normal whose interval is as wide."""
+        row = rows[model, group, attack]
+        return Estimate(float(row[metric]), float((row[f"{metric}_high"] - row[f"{metric}_low"]) / width))
+
+    every = []
+    groups, once = ("held out", "trained"), "trained, occurs once" if natural else "trained"
+    for model in ("large", "medium"):
+        null = of(model, "held out")
+        values = {
+            "trained above": _less(of(model, "trained"), null),
+            "held out near 50": _less(null, half),
+            "natural documents": Estimate(int(natural)),
+            "token counts near 50": {one: _less(of(model, one, attack=TOKENS), half) for one in groups},
+            "enough identifiers": Estimate(
+                min(int(rows["large", group, "loss"]["identifiers"]) for group in groups)
+            ),
+        }
+        every.append(Evidence(f"nid-table-{PAPER_TABLES['auc'][model]:02d}", "identifiers", values))
     sizes = table.groupby("model")["parameters"].max()
     pair = {
-        "smaller leaks less": cells.of(DIFFERENCE, "trained"),
+        "smaller leaks less": of(DIFFERENCE, "trained"),
         "sizes apart": Estimate(float(sizes["large"] / sizes["small"])),
     }
-    once = "trained, occurs once" if natural else "trained"
-    near = {"trained near 50": _less(cells.of("one pass", once), Estimate(50))}
-    every = [
-        *(_auc_evidence(cells, model, natural) for model in ("large", "medium")),
-        Evidence("nid-table-05", "identifiers", pair),
-        Evidence("nid-table-03", "identifiers", near),
-    ]
+    every.append(Evidence("nid-table-05", "identifiers", pair))
+    near = {"trained near 50": _less(of("one pass", once), half)}
+    every.append(Evidence("nid-table-03", "identifiers", near))
     for model, number in PAPER_TABLES["tpr"].items():
-        group = once if model == "one pass" else "trained"
         values = {
-            "trained near 1 %": cells.of(model, group, metric="tpr"),
-            "held out near 1 %": cells.of(model, "held out", metric="tpr"),
+            "trained near 1 %": of(model, once if model == "one pass" else "trained", metric="tpr"),
+            "held out near 1 %": of(model, "held out", metric="tpr"),
         }
         every.append(Evidence(f"nid-table-{number:02d}", "identifiers", values))
     return {one.target: one for one in every}
-
-
-class _Cells:
-    """Estimates in percent by model, group and attack."""
-
-    def __init__(self, table: pd.DataFrame, confidence: float) -> None:
-        self._rows = table.set_index(["model", "group", "attack"]).to_dict("index")
-        self._confidence = confidence
-
-    def of(self, model: str, group: str, *, metric: str = "auc", attack: str = "loss") -> Estimate:
-        """The number, with the standard error of a normal whose interval is as wide."""
-        row = self._rows[model, group, attack]
-        half = (row[f"{metric}_high"] - row[f"{metric}_low"]) / 2
-        return Estimate(float(row[metric]), float(half / ndtri((1 + self._confidence) / 2)))
-
-    def identifiers(self, group: str) -> int:
-        return int(self._rows["large", group, "loss"]["identifiers"])
-
-
-def _auc_evidence(cells: _Cells, model: str, natural: bool) -> Evidence:
-    groups, half = ("held out", "trained"), Estimate(50)
-    null = cells.of(model, "held out")
-    values = {
-        "trained above": _less(cells.of(model, "trained"), null),
-        "held out near 50": _less(null, half),
-        "natural documents": Estimate(int(natural)),
-        "token counts near 50": {one: _less(cells.of(model, one, attack=TOKENS), half) for one in groups},
-        "enough identifiers": Estimate(min(map(cells.identifiers, groups))),
-    }
-    return Evidence(f"nid-table-{PAPER_TABLES['auc'][model]:02d}", "identifiers", values)
 
 
 def _less(one: Estimate, other: Estimate) -> Estimate:

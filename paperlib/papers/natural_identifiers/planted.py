@@ -16,12 +16,14 @@ from paperlib.core import FloatArray, check_at_least
 from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
 from paperlib.io import config_hash
 from paperlib.models.devices import default_device
-from paperlib.models.language import new_language_model, wrap_tokenizer
-from paperlib.papers.natural_identifiers.labels import TOKENS
-from paperlib.papers.natural_identifiers.small_gpt import GptSettings, cached_arrays, train_gpt
+from paperlib.models.language import new_language_model, train_tokenizer, wrap_tokenizer
+from paperlib.papers.natural_identifiers.small_gpt import GptSettings, cached_arrays
+from paperlib.training.language import fit_language_model
 
 PAPER_ATTACKS = ("loss", "min_k", "min_k_pp", "recall", "recall_hinge", "hinge")
 """The attacks of the paper's Tables 1 and 3 to 9."""
+TOKENS = "tokens"
+"""The number of tokens of a string, as a score: what the tokenizer alone gives away, without a model."""
 
 _LETTERS = 4_000_000
 _TOGETHER = 1_000  # words in one text for the tokenizer
@@ -135,14 +137,15 @@ def planted_model(config: PlantedConfig) -> tuple[Any, Any]:
 
 
 def _train(config: PlantedConfig, corpus: Planted) -> Mapping[str, Any]:
-    words = source_words(config.text)  # nothing is planted in these
-    model, tokenizer = train_gpt(
-        corpus.documents,
-        config,
-        config.shape(),
-        lambda tokens: [tokens[: config.document_tokens]],
-        tokenizer_texts=[" ".join(words[at : at + _TOGETHER]) for at in range(0, len(words), _TOGETHER)],
-    )
+    # The tokenizer learns from other texts, in which nothing is planted: one that has merged the letters of a
+    # member into longer tokens would tell members by their number of tokens, whatever the model knows.
+    words, shape = source_words(config.text), config.shape()
+    texts = [" ".join(words[at : at + _TOGETHER]) for at in range(0, len(words), _TOGETHER)]
+    tokenizer = train_tokenizer(texts, config.vocabulary, context=shape.context)
+    model: Any = new_language_model(shape, len(tokenizer))
+    tokens = tokenizer(list(corpus.documents), verbose=False)["input_ids"]
+    examples = [text[: config.document_tokens] for text in tokens]
+    fit_language_model(model.to(default_device()), examples, config=config.training())
     weights = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
     return {**weights, "tokenizer": tokenizer.backend_tokenizer.to_str()}
 

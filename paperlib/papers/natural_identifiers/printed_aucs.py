@@ -1,11 +1,22 @@
-"""The paper's tables of AUC: their means, and which cells folding alone explains."""
+"""The paper's tables of AUC: beside which models they stand, their means, and what folding alone explains."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from paperlib.report import paper_table
+
+DIFFERENCE = "large less small"
+"""Name of the rows with the difference in AUC of two models on the same identifiers."""
+PAPER_MODELS = {"large": "Pythia-12b", "medium": "Pythia-6.9b", "small": "Pythia-2.8b", "one pass": "OLMo-7B"}
+"""Our small models and the models of the paper whose tables they stand beside."""
+
+PAPER_TABLES: Mapping[str, Mapping[str, int]] = {
+    "auc": {"large": 1, "medium": 4, "small": 5, "one pass": 3},
+    "tpr": {"large": 6, "medium": 7, "small": 8, "one pass": 9},
+}
+"""The paper's table that each of our models stands beside, by metric."""
 
 
 def paper_averages(table: pd.DataFrame) -> pd.DataFrame:

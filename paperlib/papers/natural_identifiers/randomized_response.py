@@ -107,19 +107,18 @@ def bounds_by_delta(config: DeltaConfig) -> pd.DataFrame:
 
 def vacuous_deltas(config: DeltaConfig) -> pd.DataFrame:
     """Smallest delta, to three digits, at which an audit with the expected hits shows nothing."""
-    return pd.DataFrame(
-        {"cardinality": c, **{term: _first_vacuous(config, c, term) for term in DELTA_TERMS}}
-        for c in config.cardinalities
-    )
-
-
-def _first_vacuous(config: DeltaConfig, cardinality: int, delta_term: DeltaTerm) -> float:
-    low, high = 1e-12, 0.999
-    while high / low > 1.001:
-        middle = float(np.sqrt(low * high))
-        shown = _bound(config, cardinality, delta_term, middle) > 0
-        low, high = (middle, high) if shown else (low, middle)
-    return high
+    rows = list[dict[str, float]]()
+    for c in config.cardinalities:
+        row: dict[str, float] = {"cardinality": c}
+        for term in DELTA_TERMS:
+            low, high = 1e-12, 0.999
+            while high / low > 1.001:
+                middle = float(np.sqrt(low * high))
+                shown = _bound(config, c, term, middle) > 0
+                low, high = (middle, high) if shown else (low, middle)
+            row[term] = high
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def _bound(config: DeltaConfig, cardinality: int, delta_term: DeltaTerm, delta: float) -> float:

@@ -1,6 +1,6 @@
-"""Small GPTs trained on texts, and a cache of what was computed with them."""
+"""Settings of small GPTs, and a cache of what was computed with them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +9,8 @@ import torch
 
 from paperlib.io import Cache, code_tag, user_cache_folder
 from paperlib.models.devices import default_device
-from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
+from paperlib.models.language import LanguageModelConfig, new_language_model
 from paperlib.training import TrainingConfig
-from paperlib.training.language import fit_language_model
-
-Tokens = Sequence[int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,25 +39,6 @@ class GptSettings:
 
     def parameters(self) -> int:
         return new_language_model(self.shape(), self.vocabulary).num_parameters()
-
-
-def train_gpt(
-    texts: Sequence[str],
-    settings: GptSettings,
-    shape: LanguageModelConfig,
-    examples_of: Callable[[Tokens], Sequence[Tokens]],
-    *,
-    tokenizer_texts: Sequence[str],
-) -> tuple[Any, Any]:
-    """Train a tokenizer and a model, on a GPU if there is one; ``examples_of`` cuts the tokens of a text."""
-    # The tokenizer learns from other texts: one that has merged the letters of a member into longer tokens
-    # would tell members by their number of tokens, whatever the model knows.
-    tokenizer = train_tokenizer(tokenizer_texts, settings.vocabulary, context=shape.context)
-    model: Any = new_language_model(shape, len(tokenizer))
-    tokens = tokenizer(list(texts), verbose=False)["input_ids"]
-    examples = [example for text in tokens for example in examples_of(text)]
-    fit_language_model(model.to(default_device()), examples, config=settings.training())
-    return model, tokenizer
 
 
 def cached_arrays(

@@ -253,28 +253,17 @@ def table_eleven(
     results: DpResults, names: Sequence[str], *, gammas: Sequence[float], deltas: Sequence[float]
 ) -> pd.DataFrame:
     """Bounds on the scores already judged, by how far closeness (gamma) and DP (delta) may fail."""
-    config = results.decisive.config
+    config, setting = results.decisive.config, ["target", "search", "delta", "gamma"]
     rows = []
     for name, search, delta, gamma in product(names, config.searches, deltas, gammas):
-        found = [
-            one.panoramia(search, config.confidence, gamma=gamma, delta=delta)
-            for one in results.decisive.select(target=name)
-        ]
-        c_lb = float(np.mean([one.c_lb for one in found]))
-        both = float(np.mean([one.c_plus_epsilon_lb for one in found]))
-        rows.append(
-            {
-                "target": name,
-                "search": search,
-                "delta": delta,
-                "gamma": gamma,
-                "failures": config.test * gamma * (2.0 if search == "union" else 0.25),
-                "c_lb": c_lb,
-                "c_plus_eps_lb": both,
-                "eps_tilde": max(0.0, both - c_lb),
-            }
-        )
-    return pd.DataFrame(rows)
+        for one in results.decisive.select(target=name):
+            found = one.panoramia(search, config.confidence, gamma=gamma, delta=delta)
+            rows.append((name, search, delta, gamma, found.c_lb, found.c_plus_epsilon_lb))
+    games = pd.DataFrame(rows, columns=[*setting, "c_lb", "c_plus_eps_lb"])
+    table = games.groupby(setting, sort=False).mean().reset_index()
+    failures = config.test * table["gamma"] * np.where(table["search"] == "union", 2.0, 0.25)
+    table.insert(4, "failures", failures)
+    return table.assign(eps_tilde=(table["c_plus_eps_lb"] - table["c_lb"]).clip(lower=0))
 
 
 SMALL, LARGE = 2.0, 15.0
@@ -285,13 +274,26 @@ PRINTED_M, LEVEL, ROUNDING = 10_000, 0.025, 0.0005
 
 def evidence(results: DpResults) -> list[Evidence]:
     """Samples for all rules on DP targets but that of Table 11, which needs no run."""
-    largest = results.plan.family(0)[-2]
+    names, audits, numbers = results.plan.family(0), results.decisive, results.numbers
+    pair = numbers.loc[list(results.plan.pairs()[0])].sort_values("gap", kind="stable")
+    eps = [by_game(audits, name) for name in pair.index]
+    ten = {
+        "wider gap leaks more": paired(eps[1], eps[0]),
+        "gaps apart": Estimate(float(np.ptp(pair["gap"])), float(np.hypot(*pair["gap_error"]))),
+        "something leaks": max(eps, key=lambda one: one.mean()).tolist(),
+    }
+    bounds = [by_game(audits, name, column="c_plus_eps_lb") for name in names]
+    five = {
+        "c+eps grows with epsilon": paired(bounds[-2], bounds[0]) if len(names) > 2 else [],
+        "most without DP": paired(bounds[-1], bounds[-2]),
+        **_needed(results, 0),
+    }
     return [
         _by_epsilon(results, 0),
         _by_epsilon(results, 1),
-        _same_epsilon(results),
-        _figure_five(results),
-        figure_six(results, largest, nulls=[results.plan.null(0)]),
+        Evidence("panoramia-table-10", "game", ten),
+        Evidence("panoramia-figure-05", "game", five),
+        figure_six(results, names[-2], nulls=[results.plan.null(0)]),
     ]
 
 
@@ -317,28 +319,6 @@ def _needed(results: DpResults, at: int) -> dict[str, Estimate | dict[str, list[
         "null": null_samples(results.decisive, [results.plan.null(at)]),
         "something to find": Estimate(gap, error),
     }
-
-
-def _same_epsilon(results: DpResults) -> Evidence:
-    pair = results.numbers.loc[list(results.plan.pairs()[0])].sort_values("gap", kind="stable")
-    eps = [by_game(results.decisive, name) for name in pair.index]
-    values = {
-        "wider gap leaks more": paired(eps[1], eps[0]),
-        "gaps apart": Estimate(float(np.ptp(pair["gap"])), float(np.hypot(*pair["gap_error"]))),
-        "something leaks": max(eps, key=lambda one: one.mean()).tolist(),
-    }
-    return Evidence("panoramia-table-10", "game", values)
-
-
-def _figure_five(results: DpResults) -> Evidence:
-    names = results.plan.family(0)
-    bounds = [by_game(results.decisive, name, column="c_plus_eps_lb") for name in names]
-    values = {
-        "c+eps grows with epsilon": paired(bounds[-2], bounds[0]) if len(names) > 2 else [],
-        "most without DP": paired(bounds[-1], bounds[-2]),
-        **_needed(results, 0),
-    }
-    return Evidence("panoramia-figure-05", "game", values)
 
 
 def table_eleven_ranges() -> pd.DataFrame:

@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 from paperlib.papers.natural_identifiers import benchmark as bench
-from paperlib.papers.natural_identifiers.labels import TOKENS
-from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS
+from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS
 from paperlib.papers.natural_identifiers.printed_aucs import folded_cells
 from paperlib.report import paper_table
 

@@ -10,7 +10,7 @@ from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.pools import Pool, Pools, Target
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.papers.panoramia import results as shared
-from paperlib.papers.panoramia.images.tables import _figure_fifteen
+from paperlib.papers.panoramia.images.tables import figure_fifteen
 from paperlib.papers.panoramia.results import PanoramiaResults
 
 E1, E6, NULL = Target("E1", "trained", 1), Target("E6", "trained", 6), Target("null", "null", 6)
@@ -125,7 +125,7 @@ def test_the_first_tenth_counts_the_members_among_the_surest_guesses():
     assert shared.figure_ten(replace(form, judged=(surer,)), "E1").values["members first"] == [0.5]
 
 
-def test_figure_fifteen_takes_the_largest_family_at_equal_epochs_without_dp():
+def testfigure_fifteen_takes_the_largest_family_at_equal_epochs_without_dp():
     about = {
         "resnet18 E9": ("trained", "resnet18", 9, 10), "wrn E1": ("trained", "wrn-16-4", 1, 10),
         "resnet101 E9": ("trained", "resnet101", 9, 80), "null": ("null", "resnet101", 9, 80),
@@ -140,11 +140,11 @@ def test_figure_fifteen_takes_the_largest_family_at_equal_epochs_without_dp():
     config = AuditConfig(train=2, validation=2, test=M, repetitions=2, form="paper")
     shifts = {target: at for at, target in enumerate(targets)}
     form = audits(["panoramia", "rm_rn", "o1"], shifts=shifts, config=config)
-    found = _figure_fifteen(PanoramiaResults(pools, {"paper": form}, "paper")).values
+    found = figure_fifteen(PanoramiaResults(pools, {"paper": form}, "paper")).values
     eps = {name: shared.by_game(form, name) for name in about}
     assert found["larger leaks more"] == (eps["resnet101 E9"] - eps["resnet18 E9"]).tolist()
     assert found["null"] == {"null": eps["null"].tolist()}
     assert found["sizes apart"].value == 8
     private = replace(pools, targets=tuple(replace(one, kind="private") for one in targets))
-    found = _figure_fifteen(PanoramiaResults(private, {"paper": form}, "paper")).values
+    found = figure_fifteen(PanoramiaResults(private, {"paper": form}, "paper")).values
     assert list(found.values()) == [[], [], []]

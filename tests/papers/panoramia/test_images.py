@@ -281,11 +281,10 @@ def test_curves_are_read_at_low_recall_and_at_one_half():
     audits = TargetAudits(tuple(games), AuditConfig(train=2, validation=2, test=400, repetitions=2))
     pool = Pool(np.zeros((2, 1)), {}, {"a": np.zeros((2, 1))})
     results = PanoramiaResults(Pools(pool, pool, None, (target,)), {"paper": audits}, "paper")
-    three = image_tables._figure_three(results, "a").values
+    three, four = (one.values for one in image_tables.figures_three_and_four(results, "a", []))
     assert three["room above"] == {"recall 0.1": [0.5, 0.5], "recall 0.25": [0.5, 0.5]}
     # Game 0 reaches a recall of 0.25 with 50 members after 40 right and 160 wrong guesses.
     assert three["attack more precise"] == {"recall 0.1": [0.5, 0.5], "recall 0.25": [50 / 210 - 0.5, 0.5]}
-    four = image_tables._figure_four(results, "a", []).values
     assert four["maximum at low recall"] == [1.0, 0.0]
     bounds = [game.panoramia("union", 0.95).c_plus_epsilon_lb for game in games]
     half = epsilon_from_counts(100, 100, 0.025 / 400)
@@ -293,7 +292,8 @@ def test_curves_are_read_at_low_recall_and_at_one_half():
     assert four["null"] == {}
     blind = replace(games[0], attack=games[0].baseline)
     nothing = replace(results, forms={"paper": replace(audits, judged=(blind,))})
-    assert image_tables._figure_four(nothing, "a", []).values["maximum at low recall"] == [0.0]
+    _, four = image_tables.figures_three_and_four(nothing, "a", [])
+    assert four.values["maximum at low recall"] == [0.0]
 
 
 def test_a_helper_may_be_trained_on_other_real_images(pools):

@@ -90,80 +90,62 @@ def take_census(
     names = tuple(kind.name for kind in checked_kinds(kinds))
     chosen = engine or default_engine()
     Scanner(checked_kinds(names), chosen)  # an unknown engine is an error here, not in a worker
-    units = _units(_files(corpora), names, reading or Reading(), chosen)
-    version = code_tag(__name__)
-    done = run_sweep(count_units, units, folder=folder, workers=workers, version=version, progress=progress)
-    return _added(result for _, result in done)
-
-
-def _files(corpora: Iterable[str | Path | CorpusFile]) -> list[CorpusFile]:
     files = list[CorpusFile]()
     for corpus in corpora:
         files += [corpus] if isinstance(corpus, CorpusFile) else corpus_files(corpus)
     if not files:
         raise ValueError("corpora: expected at least one corpus with a file, got none")
-    return list(dict.fromkeys(files))
-
-
-def _units(
-    files: Iterable[CorpusFile], kinds: tuple[str, ...], reading: Reading, engine: str
-) -> list[CensusUnit]:
-    units, group, size = list[CensusUnit](), list[FilePart](), 0
-    for file in files:
+    groups, size = list[list[FilePart]](), 0
+    for file in dict.fromkeys(files):
         about = file.path.stat()
-        if group and size + about.st_size > _UNIT_BYTES:
-            units.append(CensusUnit(tuple(group), kinds, reading, engine))
-            group, size = [], 0
+        if not groups or size + about.st_size > _UNIT_BYTES:
+            groups.append([])
+            size = 0
         place = quote(os.fsencode(file.path.absolute()))
-        group.append(FilePart(place, file.subset, about.st_size, about.st_mtime_ns))
+        groups[-1].append(FilePart(place, file.subset, about.st_size, about.st_mtime_ns))
         size += about.st_size
-    return [*units, CensusUnit(tuple(group), kinds, reading, engine)]
+    units = [CensusUnit(tuple(group), names, reading or Reading(), chosen) for group in groups]
+    version = code_tag(__name__)
+    done = run_sweep(count_units, units, folder=folder, workers=workers, version=version, progress=progress)
+    return _added(result for _, result in done)
 
 
 def count_units(units: Sequence[CensusUnit]) -> list[dict[str, Any]]:
     """The work of one call of the sweep: counts of each unit as arrays."""
-    return [_Tally(unit).arrays() for unit in units]
+    return [_counted(unit) for unit in units]
 
 
-class _Tally:
-    """The counts of one unit."""
-
-    def __init__(self, unit: CensusUnit) -> None:
-        self.matches: Counter[tuple[str, str, str]] = Counter()
-        self.values: dict[tuple[str, str, str], set[int]] = {}
-        self.read: dict[str, list[int]] = {}
-        self.log = ReadLog()
-        scanner = Scanner(checked_kinds(unit.kinds), unit.engine)
-        for file in unit.files:
-            stream = StreamScanner(scanner)
-            for piece in read_pieces(file.location, file.subset, unit.reading, self.log):
-                sums = self.read.setdefault(piece.subset, [0, 0, 0])
-                size = len(piece.data) - len(piece.separator) * (piece.documents - 1)
-                for at, amount in enumerate((piece.documents, piece.characters, size)):
-                    sums[at] += amount
-                # Separators and piece ends alike are edges; only parts of one document are joined.
-                for one in stream.feed(piece.data, more=piece.more):
-                    form = one.form.name if one.form.valid else _NOT_VALID + one.form.name
-                    key = (piece.subset, one.kind.name, form)
-                    self.matches[key] += 1
-                    value = hashlib.blake2b(one.kind.key(one.value).encode(), digest_size=8).digest()
-                    self.values.setdefault(key, set()).add(int.from_bytes(value))
-
-    def arrays(self) -> dict[str, Any]:
-        keys = sorted(self.matches)
-        values = [np.sort(np.fromiter(self.values[key], dtype=np.uint64)) for key in keys]
-        subsets, reasons = sorted(self.read), sorted(self.log.counts)
-        return {
-            **{name: _texts(key[at] for key in keys) for at, name in enumerate(("subset", "kind", "form"))},
-            "matches": np.array([self.matches[key] for key in keys], dtype=np.int64),
-            "values": np.concatenate([np.empty(0, dtype=np.uint64), *values]),
-            "different": np.array([len(one) for one in values], dtype=np.int64),
-            "read_subset": _texts(subsets),
-            "read": np.array([self.read[name] for name in subsets], dtype=np.int64).reshape(-1, 3),
-            "reason": _texts(reasons),
-            "number": np.array([self.log.counts[reason] for reason in reasons], dtype=np.int64),
-            "example": _texts(self.log.examples[reason] for reason in reasons),
-        }
+def _counted(unit: CensusUnit) -> dict[str, Any]:
+    matches, found = Counter[tuple[str, str, str]](), dict[tuple[str, str, str], set[int]]()
+    read, log = dict[str, list[int]](), ReadLog()
+    scanner = Scanner(checked_kinds(unit.kinds), unit.engine)
+    for file in unit.files:
+        stream = StreamScanner(scanner)
+        for piece in read_pieces(file.location, file.subset, unit.reading, log):
+            sums = read.setdefault(piece.subset, [0, 0, 0])
+            size = len(piece.data) - len(piece.separator) * (piece.documents - 1)
+            for at, amount in enumerate((piece.documents, piece.characters, size)):
+                sums[at] += amount
+            # Separators and piece ends alike are edges; only parts of one document are joined.
+            for one in stream.feed(piece.data, more=piece.more):
+                form = one.form.name if one.form.valid else _NOT_VALID + one.form.name
+                key = (piece.subset, one.kind.name, form)
+                matches[key] += 1
+                value = hashlib.blake2b(one.kind.key(one.value).encode(), digest_size=8).digest()
+                found.setdefault(key, set()).add(int.from_bytes(value))
+    keys, subsets, reasons = sorted(matches), sorted(read), sorted(log.counts)
+    values = [np.sort(np.fromiter(found[key], dtype=np.uint64)) for key in keys]
+    return {
+        **{name: _texts(key[at] for key in keys) for at, name in enumerate(("subset", "kind", "form"))},
+        "matches": np.array([matches[key] for key in keys], dtype=np.int64),
+        "values": np.concatenate([np.empty(0, dtype=np.uint64), *values]),
+        "different": np.array([len(one) for one in values], dtype=np.int64),
+        "read_subset": _texts(subsets),
+        "read": np.array([read[name] for name in subsets], dtype=np.int64).reshape(-1, 3),
+        "reason": _texts(reasons),
+        "number": np.array([log.counts[reason] for reason in reasons], dtype=np.int64),
+        "example": _texts(log.examples[reason] for reason in reasons),
+    }
 
 
 def _texts(values: Iterable[str]) -> Any:

@@ -229,7 +229,14 @@ def pile_identifiers(
                 others.add(value)
     table = pd.DataFrame(places, columns=["subset", "document", "identifier", "site"])
     values = list(dict.fromkeys(table["identifier"]))
-    stay = _filtered(values, others, company, extreme, generated, seed) if values else set[Identifier]()
+    rng, judged = np.random.default_rng(seed), list[Identifier]()
+    for kind in PAPER_KINDS if values else ():
+        inside, outside = (
+            sorted(one for one in some if one.kind == kind and _admitted(one))
+            for some in (values, others - set(values))
+        )
+        judged += inside + [outside[at] for at in rng.permutation(len(outside))[:company]]
+    stay = set(filter_identifiers(judged, extreme=extreme, count=generated, seed=seed).kept) if values else ()
     numbers = {_key(value): at for at, value in reversed(list(enumerate(values)))}
     return table.assign(
         kind=[one.kind for one in table["identifier"]],
@@ -237,19 +244,6 @@ def pile_identifiers(
         erc55=[_admitted(one) for one in table["identifier"]],
         kept=[one in stay for one in table["identifier"]],
     )[["subset", "document", "kind", "value", "erc55", "site", "kept"]]
-
-
-def _filtered(
-    values: Sequence[Identifier], others: set[Identifier], company: int, extreme: float, count: int, seed: int
-) -> set[Identifier]:
-    rng, judged = np.random.default_rng(seed), list[Identifier]()
-    for kind in PAPER_KINDS:
-        inside, outside = (
-            sorted(one for one in some if one.kind == kind and _admitted(one))
-            for some in (values, others - set(values))
-        )
-        judged += inside + [outside[at] for at in rng.permutation(len(outside))[:company]]
-    return set(filter_identifiers(judged, extreme=extreme, count=count, seed=seed).kept)
 
 
 def _key(one: Identifier) -> tuple[str, str]:
@@ -285,22 +279,20 @@ def counts_by_kind(places: pd.DataFrame) -> pd.DataFrame:
         here, printed = places[places["subset"] == subset], _printed(subset)
         for kind in PAPER_KINDS:
             part = here[here["kind"] == kind]
-            if len(part) or printed[kind]:
-                rows.append({"subset": subset, "kind": kind, **_readings(part), "paper": printed[kind]})
+            if part.empty and not printed[kind]:
+                continue
+            each = part.assign(inside=part["site"] != "").groupby(["kind", "value"])
+            each = each[["erc55", "kept", "inside"]].max().astype(bool)
+            readings = {
+                "matches": len(part),
+                "different": len(each),
+                "erc55": int(each["erc55"].sum()),
+                "outside_addresses": int((each["erc55"] & ~each["inside"]).sum()),
+                "documents": part["document"].nunique(),
+                "filtered": int((each["erc55"] & each["kept"]).sum()),
+            }
+            rows.append({"subset": subset, "kind": kind, **readings, "paper": printed[kind]})
     return pd.DataFrame(rows)
-
-
-def _readings(places: pd.DataFrame) -> dict[str, int]:
-    each = places.assign(inside=places["site"] != "").groupby(["kind", "value"])
-    each = each.agg(erc55=("erc55", "max"), kept=("kept", "max"), inside=("inside", "max")).astype(bool)
-    return {
-        "matches": len(places),
-        "different": len(each),
-        "erc55": int(each["erc55"].sum()),
-        "outside_addresses": int((each["erc55"] & ~each["inside"]).sum()),
-        "documents": places["document"].nunique(),
-        "filtered": int((each["erc55"] & each["kept"]).sum()),
-    }
 
 
 def sites(places: pd.DataFrame, subset: str) -> pd.DataFrame:

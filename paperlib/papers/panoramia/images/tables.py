@@ -1,7 +1,7 @@
 """PANORAMIA on images: Tables 1, 2, 3 and 5, Figures 2 to 15, kept runs, and evidence on them."""
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -273,19 +273,34 @@ def evidence(
     """Samples for all rules on images."""
     names = series(results)
     last, nulls = names[-1], nulls_like(results, names[-1])
+    table = 100 * results.pools.table.set_index("target").loc[names, ["train_metric", "test_metric"]]
+    train, test = table["train_metric"], table["test_metric"]
+    gaps, several = train - test, len(names) > 1
+    one = {
+        "gap grows": [gaps.iloc[-1] - gaps.iloc[0]] if several else [],
+        "test falls": [test.iloc[0] - test.iloc[-1]] if several else [],
+        "overfitted": [train.iloc[-1]],
+        "clean labels": Estimate(label_noise),
+    }
+    losses = loss_groups(results.pools, names, KINDS).values()
+    apart = [float(one["real non-members"].mean() - one["real members"].mean()) for one in losses]
+    note = (
+        "Kernel distance to members: {kid generated:z.2f} ± {kid generated error:.2f} (generated), "
+        "{kid nonmembers:z.2f} ± {kid nonmembers error:.2f} (real non-members); near duplicates of images of "
+        "D_G: {near generated:.1%} and {near nonmembers:.1%}."
+    ).format_map(quality)
     return [
-        _table_one(results, label_noise),
+        Evidence("panoramia-table-01", "model", one),
         *(helper_table(f"panoramia-table-0{at}", helpers, nonmembers_helper) for at in (2, 5)),
         table_three_evidence(results, names, nulls),
         _over_training_size("panoramia-figure-02", train_sizes, "c_lb"),
-        _figure_three(results, last),
-        _figure_four(results, last, nulls),
+        *figures_three_and_four(results, last, nulls),
         figure_six(larger or results, last, nulls),
-        _figure_seven(quality),
+        Evidence("panoramia-figure-07", "model", {}, note),
         figure_ten(results.decisive, last),
         _over_training_size("panoramia-figure-11", train_sizes, "c_plus_eps_lb"),
-        _figure_thirteen(results),
-        _figure_fifteen(results),
+        Evidence("panoramia-figure-13", "model", {"losses separate": [apart[-1] - apart[0]] * several}),
+        figure_fifteen(results),
     ]
 
 
@@ -302,19 +317,6 @@ def level(dataset: str, target: str) -> Level:
     return "paper's data" if dataset in known else "substitute"
 
 
-def _table_one(results: PanoramiaResults, label_noise: float) -> Evidence:
-    table = 100 * results.pools.table.set_index("target")[["train_metric", "test_metric"]]
-    train, test = (table[part][series(results)] for part in table)
-    gaps = train - test
-    values = {
-        "gap grows": [gaps.iloc[-1] - gaps.iloc[0]] if len(gaps) > 1 else [],
-        "test falls": [test.iloc[0] - test.iloc[-1]] if len(test) > 1 else [],
-        "overfitted": [train.iloc[-1]],
-        "clean labels": Estimate(label_noise),
-    }
-    return Evidence("panoramia-table-01", "model", values)
-
-
 def _over_training_size(target: str, sizes: pd.DataFrame, column: str) -> Evidence:
     bounds = sizes.pivot(index="seed", columns="train", values=column).sort_index(axis=1)
     gains = bounds.diff(axis=1).iloc[:, 1:]
@@ -326,14 +328,24 @@ def _over_training_size(target: str, sizes: pd.DataFrame, column: str) -> Eviden
     return Evidence(target, "game", values)
 
 
-def _figure_three(results: PanoramiaResults, name: str) -> Evidence:
+def figures_three_and_four(results: PanoramiaResults, name: str, nulls: list[str]) -> Iterator[Evidence]:
+    """Precision at low recalls, and the recall of the largest bound."""
     curves = results.decisive.curves(target=name)
     reached = {f"recall {at:g}": _at_recall(curves, at)["precision"].unstack("test") for at in RECALLS}
-    values = {
+    three = {
         "attack more precise": {label: paired(one["mia"], one["baseline"]) for label, one in reached.items()},
         "room above": {label: one["baseline"].tolist() for label, one in reached.items()},
     }
-    return Evidence("panoramia-figure-03", "game", values)
+    yield Evidence("panoramia-figure-03", "game", three)
+    attack = curves[curves["test"] == "mia"].reset_index(drop=True)
+    best = attack.loc[attack.groupby("seed")["bound"].idxmax()].set_index("seed")
+    low = (best["recall"] <= LOW_RECALL) & (best["bound"] > 0)
+    four = {
+        "maximum at low recall": low.astype(float).tolist(),
+        "falls to recall 0.5": paired(best["bound"], _at_recall(attack, HALF)["bound"].droplevel("test")),
+        "null": null_samples(results.decisive, nulls),
+    }
+    yield Evidence("panoramia-figure-04", "game", four)
 
 
 def _at_recall(curves: pd.DataFrame, recall: float) -> pd.DataFrame:
@@ -341,37 +353,7 @@ def _at_recall(curves: pd.DataFrame, recall: float) -> pd.DataFrame:
     return curves[curves["recall"] >= recall].groupby(["seed", "test"]).first()
 
 
-def _figure_four(results: PanoramiaResults, name: str, nulls: list[str]) -> Evidence:
-    curves = results.decisive.curves(target=name)
-    attack = curves[curves["test"] == "mia"].reset_index(drop=True)
-    best = attack.loc[attack.groupby("seed")["bound"].idxmax()].set_index("seed")
-    half = _at_recall(attack, HALF)["bound"].droplevel("test")
-    low = (best["recall"] <= LOW_RECALL) & (best["bound"] > 0)
-    values = {
-        "maximum at low recall": low.astype(float).tolist(),
-        "falls to recall 0.5": paired(best["bound"], half),
-        "null": null_samples(results.decisive, nulls),
-    }
-    return Evidence("panoramia-figure-04", "game", values)
-
-
-def _figure_seven(quality: Mapping[str, float]) -> Evidence:
-    note = (
-        "Kernel distance to members: {kid generated:z.2f} ± {kid generated error:.2f} (generated), "
-        "{kid nonmembers:z.2f} ± {kid nonmembers error:.2f} (real non-members); near duplicates of images of "
-        "D_G: {near generated:.1%} and {near nonmembers:.1%}."
-    ).format_map(quality)
-    return Evidence("panoramia-figure-07", "model", {}, note)
-
-
-def _figure_thirteen(results: PanoramiaResults) -> Evidence:
-    groups = loss_groups(results.pools, series(results), KINDS).values()
-    gaps = [float(one["real non-members"].mean() - one["real members"].mean()) for one in groups]
-    values = {"losses separate": [gaps[-1] - gaps[0]] if len(gaps) > 1 else []}
-    return Evidence("panoramia-figure-13", "model", values)
-
-
-def _figure_fifteen(results: PanoramiaResults) -> Evidence:
+def figure_fifteen(results: PanoramiaResults) -> Evidence:
     """Of the family with most sizes, the largest and the smallest model without DP."""
     sizes = model_sizes(results)
     sizes = sizes[sizes["target"].isin(results.trained)].sort_values("parameters")
