@@ -6,6 +6,7 @@ from .corpus import open_corpus as open_corpus
 from .document import AuditDocument as AuditDocument
 from .features import FeaturesResult as FeaturesResult
 from .features import audit_features as audit_features
+from .features import audit_panoramia_features as audit_panoramia_features
 from .language import LanguageModelAudit as LanguageModelAudit
 from .language import audit_language_model as audit_language_model
 from .model_losses import losses as losses
@@ -20,7 +21,6 @@ from .panoramia.table import bring_table as bring_table
 from .panoramia.text import TextDefaults as TextDefaults
 from .panoramia.text import audit_text as audit_text
 from .panoramia.text import bring_text as bring_text
-from .panoramia_features import audit_panoramia_features as audit_panoramia_features
 from .scores import Audits as Audits
 from .scores import ScoreAudit as ScoreAudit
 from .scores import audit as audit

@@ -1,4 +1,4 @@
-"""Files: where they stand, and written or downloaded so that a reader never sees half of one."""
+"""Files: where they stand, written or downloaded so that a reader never sees half of one; result files."""
 
 import errno
 import hashlib
@@ -10,12 +10,14 @@ import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from paperlib.core import json_ready
 
 DATA_VARIABLE = "PAPERLIB_DATA"
+SCHEMA = 1
 _CHUNK = 1 << 20
 _REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -174,3 +176,41 @@ def _chunks(url: str, timeout: float, opener: Callable[..., Any]) -> Iterator[by
         raise DownloadError(f"{url} cannot be fetched: {error}") from error
     if length.isdigit() and received != int(length):
         raise DownloadError(f"{url}: the answer was cut short after {received} of {length} bytes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """The content of a result file.
+
+    Attributes:
+        records: One mapping per paper table or figure: its evidence and scale, as `record` keeps them.
+        data: Names of the CSVs written beside it.
+        provenance: Date, commit, versions, hardware, wall time, checksums.
+    """
+
+    notebook: str
+    profile: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    records: list[dict[str, Any]] = field(default_factory=list)
+    data: list[str] = field(default_factory=list)
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+
+def write_result(path: str | os.PathLike[str], result: RunResult) -> None:
+    """Write a result file in one piece, or not at all with an OutputError."""
+    write_json(path, {"schema": SCHEMA, **vars(result)})
+
+
+def read_result(path: str | os.PathLike[str]) -> RunResult:
+    """Read a result file; a ValueError for other text, another schema and a missing key."""
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not a result file ({error})") from None
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if schema != SCHEMA:
+        raise ValueError(f"{path}: expected a result file of schema {SCHEMA}, got {schema!r}")
+    keys = [field.name for field in fields(RunResult)]
+    if missing := [key for key in keys if key not in content]:
+        raise ValueError(f"{path}: the result file lacks {', '.join(missing)}")
+    return RunResult(**{key: content[key] for key in keys})

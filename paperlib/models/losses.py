@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from paperlib.models.arrays import as_tensor, check_labels
+from paperlib.models.devices import as_tensor, check_labels
 
 
 def binary_margin_loss(logits: Any, labels: Any) -> Tensor:

@@ -16,6 +16,12 @@ from .curve_figures import guesses_figure as guesses_figure
 from .curve_figures import precision_figure as precision_figure
 from .display import show_text as show_text
 from .display import used_data as used_data
+from .figures import COLORS as COLORS
+from .figures import LINES as LINES
+from .figures import MARKERS as MARKERS
+from .figures import dot_rows as dot_rows
+from .figures import legend_below as legend_below
+from .figures import panels as panels
 from .figures import show_figure as show_figure
 from .plots import dots_plot as dots_plot
 from .plots import histograms_plot as histograms_plot
@@ -26,11 +32,5 @@ from .plots import shares_plot as shares_plot
 from .printed import paper_table as paper_table
 from .printed import paper_tables as paper_tables
 from .printed import targets as targets
-from .style import COLORS as COLORS
-from .style import LINES as LINES
-from .style import MARKERS as MARKERS
-from .style import dot_rows as dot_rows
-from .style import legend_below as legend_below
-from .style import panels as panels
 from .tables import format_cell as format_cell
 from .tables import show_table as show_table

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from paperlib.report.style import COLORS, legend_below, panels
+from paperlib.report.figures import COLORS, legend_below, panels
 
 _LINES = {"baseline": ("--", COLORS[1], "baseline"), "mia": ("-", COLORS[0], "attack")}
 _POINTS = 300

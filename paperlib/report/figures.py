@@ -1,18 +1,53 @@
-"""`show_figure`: a numbered figure with alt text in the book, an image in Jupyter, and its data as CSV."""
+"""Figures: one look for all, and `show_figure`: numbered, with alt text in the book, and its data as CSV."""
 
 import base64
 import html
 import io
 import json
+import math
+from collections.abc import Sequence
+from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.rcsetup import cycler
+from matplotlib.text import Text
 
 from paperlib.report.display import Bundle, check_name, keep_csv, one_line, show
-from paperlib.report.style import points_on_a_phone
 
+WIDTH = 4.5  # of a figure, inches
+PHONE = 342.0  # width of a figure on a phone of 390 pixels, CSS pixels
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+"""Colours that colour-blind readers tell apart (Okabe and Ito, 2008), blue first."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+"""Markers of the series, in the order of `COLORS`."""
+LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))
+"""Dashes of the series, in the order of `COLORS`."""
+STYLE: dict[str, Any] = {
+    "font.size": 10.5,
+    "axes.titlesize": 10.5,
+    "axes.labelsize": 10.5,
+    "xtick.labelsize": 10.5,
+    "ytick.labelsize": 10.5,
+    "legend.fontsize": 10.5,
+    "legend.title_fontsize": 10.5,
+    "legend.frameon": False,
+    "figure.titlesize": 10.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5.0,
+    "errorbar.capsize": 2.5,
+    "axes.prop_cycle": cycler(color=COLORS) + cycler(linestyle=LINES),
+}
 SMALLEST = "smallest text on a phone, pt:"  # the description inside an SVG; its number follows
 
 
@@ -67,3 +102,67 @@ def svg_text(fig: Figure) -> str:
 def svg_uri(fig: Figure) -> str:
     """The figure as a ``data:`` address, which needs no file and no network."""
     return "data:image/svg+xml;base64," + base64.b64encode(svg_text(fig).encode()).decode()
+
+
+def panels(count: int = 1, *, height: float = 2.8, share_x: bool = False) -> tuple[Figure, list[Axes]]:
+    """A figure with panels of this height (inches), from top to bottom, in the book's style, which stays set.
+
+    >>> figure, (upper, lower) = panels(2)
+    >>> figure.get_size_inches().tolist()
+    [4.5, 5.6]
+    >>> plt.close(figure)
+    """
+    plt.style.use(STYLE)
+    fig, axes = plt.subplots(
+        count, 1, figsize=(WIDTH, height * count), layout="constrained", squeeze=False, sharex=share_x
+    )
+    return fig, list(axes[:, 0])
+
+
+def legend_below(fig: Figure, *, columns: int = 2, title: str | None = None) -> None:
+    """Give a figure of `panels` one legend for all of them, below them; equal labels are named once."""
+    entries: dict[str, Any] = {}
+    for axes in fig.axes:
+        handles, labels = axes.get_legend_handles_labels()
+        entries |= dict(zip(labels, handles, strict=True))
+    for legend in list(fig.legends):
+        legend.remove()
+    if entries:
+        fig.legend(
+            list(entries.values()), list(entries), loc="outside lower center", ncols=columns, title=title
+        )
+
+
+def dot_rows(
+    axes: Axes,
+    labels: Sequence[str],
+    values: pd.Series | Sequence[float],
+    *,
+    low: pd.Series | Sequence[float] | None = None,
+    high: pd.Series | Sequence[float] | None = None,
+    printed: pd.Series | Sequence[float] | None = None,
+    label: str = "here",
+) -> None:
+    """Draw a row for each value, NaN for none, with its interval, and the paper's value as a cross."""
+    rows = np.arange(len(labels))[::-1]
+    middle = np.asarray(values, dtype=float)
+    if low is not None and high is not None:
+        ends = np.stack([middle - np.asarray(low, dtype=float), np.asarray(high, dtype=float) - middle])
+        axes.errorbar(middle, rows, xerr=np.maximum(ends, 0), fmt="o", color=COLORS[0], label=label)
+    else:
+        axes.plot(middle, rows, marker="o", linestyle="", color=COLORS[0], label=label)
+    if printed is not None:
+        paper = np.asarray(printed, dtype=float)
+        axes.plot(paper, rows, marker="x", ms=7, mew=2, linestyle="", color=COLORS[1], label="the paper")
+    axes.set_yticks(rows, list(labels))
+    axes.set_ylim(-0.6, len(labels) - 0.4)
+
+
+def points_on_a_phone(fig: Figure) -> float:
+    """Size of the smallest text of a figure on a phone of 390 pixels, in points; infinite without text."""
+    fig.draw_without_rendering()
+    texts: list[Any] = fig.findobj(Text)
+    sizes = [float(one.get_fontsize()) for one in texts if one.get_visible() and one.get_text().strip()]
+    box = fig.get_tightbbox()
+    scale = min(1.0, PHONE / (96 * box.width)) if box is not None and box.width > 0 else 1.0
+    return min((size * scale for size in sizes), default=math.inf)

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.report.style import COLORS, LINES, MARKERS, WIDTH, dot_rows, legend_below, panels
+from paperlib.report.figures import COLORS, LINES, MARKERS, WIDTH, dot_rows, legend_below, panels
 from paperlib.report.tables import known_columns
 
 Plot = tuple[Figure, str]

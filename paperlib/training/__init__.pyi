@@ -1,11 +1,11 @@
 from .checkpoints import CheckpointError as CheckpointError
 from .config import TrainingConfig as TrainingConfig
+from .ensembles import DivergenceWarning as DivergenceWarning
+from .ensembles import MLPEnsemble as MLPEnsemble
+from .ensembles import fit_ensemble as fit_ensemble
 from .fitting import Fitted as Fitted
 from .fitting import TrainingDiverged as TrainingDiverged
 from .fitting import fit as fit
-from .many.ensembles import fit_ensemble as fit_ensemble
-from .many.trained import DivergenceWarning as DivergenceWarning
-from .many.trained import MLPEnsemble as MLPEnsemble
 from .private.accounting import Privacy as Privacy
 from .private.accounting import epsilon_of as epsilon_of
 from .private.accounting import noise_for as noise_for

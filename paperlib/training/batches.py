@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paperlib.models.arrays import as_tensor, check_labels
+from paperlib.models.devices import as_tensor, check_labels
 
 
 @dataclass(frozen=True, eq=False)

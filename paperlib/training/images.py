@@ -16,8 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.flop_counter import FlopCounterMode
 
 from paperlib.core import check_at_least, check_choice, check_in
-from paperlib.models.arrays import as_tensor
-from paperlib.models.devices import default_device
+from paperlib.models.devices import as_tensor, default_device
 from paperlib.models.images import as_input
 from paperlib.training.batches import generator
 from paperlib.training.checkpoints import Saved

@@ -13,11 +13,9 @@ from paperlib.audits import (
     audit_features,
     audit_panoramia_features,
     candidate_features,
-    panoramia_features,
 )
 from paperlib.audits.candidate_features import learned_hits
-from paperlib.audits.features import LearnedOrder
-from paperlib.audits.panoramia_features import learned_test
+from paperlib.audits.features import LearnedOrder, learned_test
 from paperlib.bounds import audit_one_run, audit_panoramia, audit_ranks
 from paperlib.bounds.one_run.adaptive import ends_of, reveal
 from paperlib.bounds.one_run.anytime import log_mixture, log_threshold
@@ -154,7 +152,7 @@ C, EPSILON = float(np.log(2.0)), 1.0
 @pytest.mark.parametrize("x", [0.0, 0.3])
 def test_valid_for_every_generator_and_mechanism(x, monkeypatch):
     """The worst of them decides, coin by coin, how likely a real member is; at most e^x to 1."""
-    monkeypatch.setattr(panoramia_features, "learned_bets", lambda *given: played[0])
+    monkeypatch.setattr("paperlib.audits.features.learned_bets", lambda *given: played[0])
     games, codes = all_games(LearnedOrder, True)
     error = np.zeros(len(games))
     for vector, game, code in zip(VECTORS, games, codes, strict=True):
@@ -196,7 +194,7 @@ def false_bounds(trials):
 
 def test_noise_shows_nothing_and_learning_from_hidden_coins_is_caught(monkeypatch):
     assert false_bounds(200) <= 14  # 7 %; the seeds are fixed
-    monkeypatch.setattr(panoramia_features, "LearnedOrder", Peeking)
+    monkeypatch.setattr("paperlib.audits.features.LearnedOrder", Peeking)
     with pytest.raises(AssertionError, match="allows"):
         assert_rate_at_most(0.025, false_bounds(50), 50)
 

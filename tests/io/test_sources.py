@@ -19,7 +19,7 @@ DP_DATA = ("training/config.py", "data/text/dialogues.py", "papers/natural_ident
 LANDSCAPE_DATA = ("data/tables/purchase.py",)
 TRAINS = {
     f"{N}.dp_models": (BATCHES, ACCOUNTING, *DP_DATA),
-    "paperlib.papers.epsilon_star.landscape_models": (BATCHES, "training/many/ensembles.py", *LANDSCAPE_DATA),
+    "paperlib.papers.epsilon_star.landscape_models": (BATCHES, "training/ensembles.py", *LANDSCAPE_DATA),
     f"{N}.planted": (BATCHES, "models/language.py"),  # the tokenizer's training
     f"{P}.text.bench": (BATCHES, ACCOUNTING, "data/text/sets.py"),
     f"{P}.images.pools": ("training/private/dp.py",),

@@ -15,7 +15,7 @@ from paperlib.report import (
     points_plot,
     precision_figure,
 )
-from paperlib.report.style import WIDTH, points_on_a_phone
+from paperlib.report.figures import WIDTH, points_on_a_phone
 
 
 @pytest.fixture(autouse=True)

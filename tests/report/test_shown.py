@@ -19,7 +19,7 @@ from paperlib.report import (
     tables,
     used_data,
 )
-from paperlib.report.style import points_on_a_phone
+from paperlib.report.figures import points_on_a_phone
 
 FRAME = pd.DataFrame({"m": [100, 400], "epsilon": [0.5, 1.63089], "note": ["a|b", None]})
 

@@ -10,8 +10,13 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 
-from paperlib.attacks.learned.boosting import BoostedTrees
-from paperlib.attacks.learned.interface import AttackInputs, FittedAttack, FittedClassifier, Labelled
+from paperlib.attacks.learned.interface import (
+    AttackInputs,
+    BoostedTrees,
+    FittedAttack,
+    FittedClassifier,
+    Labelled,
+)
 from paperlib.attacks.learned.stacked_networks import fit_loss_modules
 from paperlib.core import FloatArray, check_at_least
 from paperlib.models.images import classifier_for, image_logits

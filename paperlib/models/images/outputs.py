@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from paperlib.models.arrays import as_tensor
+from paperlib.models.devices import as_tensor
 from paperlib.models.losses import cross_entropy
 
 

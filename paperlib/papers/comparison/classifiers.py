@@ -16,8 +16,7 @@ from paperlib.generators.table_filter import FilteredGenerator
 from paperlib.papers.comparison.targets import AuditTarget, TrainedConfig
 from paperlib.papers.natural_identifiers.small_gpt import cached_arrays
 from paperlib.report import used_data
-from paperlib.training import TrainingConfig, fit_ensemble
-from paperlib.training.many.trained import MLPEnsemble
+from paperlib.training import MLPEnsemble, TrainingConfig, fit_ensemble
 
 _LABEL = "label"
 

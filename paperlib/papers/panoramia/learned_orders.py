@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from paperlib.audits.features import audit_panoramia_features
 from paperlib.audits.panoramia.pools import Pool, Pools
 from paperlib.audits.panoramia.results import TargetAudits
 from paperlib.audits.panoramia.run import audit_pools
-from paperlib.audits.panoramia_features import audit_panoramia_features
 from paperlib.core import FloatArray
 
 _MOST_COLUMNS = 100  # of an example's own numbers that a smooth model learns from

@@ -1,1 +1,0 @@
-"""Many small models trained at once."""
