@@ -49,7 +49,18 @@ def audit_candidate_features(
     >>> audit_candidate_features(np.stack([loss, difficulty], axis=2), np.zeros(300)).epsilon > 3
     True
     """
-    sets, places = _checked(features, true)
+    shape: tuple[int, ...] = np.shape(features)
+    if len(shape) != 3 or shape[0] < 3 or shape[1] < 2:
+        raise ValueError(
+            f"features: expected 3 or more sets of 2 or more candidates, shape (sets, candidates, columns), "
+            f"got shape {shape}"
+        )
+    sets = checked_features("features", np.reshape(features, (shape[0] * shape[1], shape[2]))).reshape(shape)
+    places = check_counts("true", true)
+    if places.shape != shape[:1]:
+        raise ValueError(f"true: expected {shape[0]} positions like features, got shape {places.shape}")
+    if (places >= shape[1]).any():
+        raise ValueError(f"true: expected positions from 0 to {shape[1] - 1}, got {int(places.max())}")
     rng = np.random.default_rng([seed, 3])
     order = rng.permuted(np.tile(np.arange(sets.shape[1]), (len(sets), 1)), axis=1)
     sets = np.take_along_axis(sets, order[:, :, None], axis=1)
@@ -105,19 +116,3 @@ def _odds(
     chance = np.asarray(model.predict_proba(rows.reshape(-1, rows.shape[2])), float)[:, 1]
     chance = chance.clip(1e-12, 1 - 1e-12).reshape(rows.shape[:2])
     return chance / (1 - chance)
-
-
-def _checked(features: ArrayLike, true: ArrayLike) -> tuple[FloatArray, IntArray]:
-    shape = np.shape(features)
-    if len(shape) != 3 or shape[0] < 3 or shape[1] < 2:
-        raise ValueError(
-            f"features: expected 3 or more sets of 2 or more candidates, shape (sets, candidates, columns), "
-            f"got shape {shape}"
-        )
-    rows = checked_features("features", np.reshape(features, (shape[0] * shape[1], shape[2])))
-    places = check_counts("true", true)
-    if places.shape != shape[:1]:
-        raise ValueError(f"true: expected {shape[0]} positions like features, got shape {places.shape}")
-    if (places >= shape[1]).any():
-        raise ValueError(f"true: expected positions from 0 to {shape[1] - 1}, got {int(places.max())}")
-    return rows.reshape(shape), places

@@ -67,7 +67,8 @@ def corpus_identifiers(
         count += 1
         seen: set[str] = set()
         for one in find_identifiers(text, kinds=kinds):
-            key = _value_key(one.value)
+            packed = _BASE64.fullmatch(one.value)  # a key that all notations of a value share
+            key = _hexadecimal(packed[1]) if packed else _plain(one.value.rpartition(" ")[2] or one.value)
             times[key] += 1
             if key not in seen and fair.get(key) is None:
                 place = text[max(0, one.start - before) : one.start]
@@ -130,12 +131,6 @@ def _hexadecimal(packed: str) -> str:
         return base64.b64decode(text + "=" * (-len(text) % 4)).hex()
     except binascii.Error:
         return ""
-
-
-def _value_key(value: str) -> str:
-    """A text that all notations of a value share."""
-    packed = _BASE64.fullmatch(value)
-    return _hexadecimal(packed[1]) if packed else _plain(value.rpartition(" ")[2] or value)
 
 
 def _longest(values: dict[str, FoundIdentifier | None]) -> dict[str, FoundIdentifier | None]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from paperlib.core import AuditResult, MembershipScores, ScoreAudit, ScoreMeasures, json_ready, score_measures
 from paperlib.io import config_hash, file_sha256, write_text
@@ -53,23 +53,6 @@ def answer_of(
         warnings=tuple(dict.fromkeys((*warnings, *result.warnings))),
         report=str(report or ""),
     )
-
-
-class DocumentParts(TypedDict, total=False):
-    """Fields of `AuditDocument` that do not come from the audit itself."""
-
-    facts: Mapping[str, str]
-    inputs: Mapping[str, str]
-    about: About
-    claimed_epsilon: float | None
-
-
-class ScoreDocumentParts(DocumentParts, total=False):
-    """Those of an audit of scores, which may name the examples."""
-
-    title: str
-    ids: Names | None
-    groups: Names | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -207,15 +207,32 @@ def audit_features(
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_choice("design", design, Design)
-    rows, members, copies = _of_records(features, membership, unit)
-    rows, members = _shown(rows, members, design, seed)
+    rows, copies = checked_features("features", features), tuple[str, ...]()
+    members = checked_membership(rows, membership)
+    if unit is None:
+        copies = check_ties("features", rows[members], rows[~members])
+    else:
+        names = np.asarray(unit, dtype=object)
+        check_ids(names[members].tolist(), names[~members].tolist(), unit=True)
+        means, _ = unit_means(np.column_stack([rows, members.astype(float)]), names.tolist())
+        rows, members = checked_features("features", means[:, :-1]), means[:, -1] == 1
+    # Shuffled, since a model may look at neighbouring rows, and members often stand together.
+    order = np.random.default_rng([seed, 4]).permutation(members.size)
+    rows, members = rows[order], members[order]
+    if design == "game":
+        real, others = np.flatnonzero(members), np.flatnonzero(~members)
+        shown = draw_game("features", real.size, others.size, seed=seed)
+        places = np.sort(np.concatenate([real[shown[0]], others[shown[1]]]))
+        rows, members = rows[places], members[places]
+    else:
+        fair_game(MembershipScores.from_labels(np.arange(members.size), members), design, seed=seed)
     rng = np.random.default_rng([seed, 1])
     learned = LearnedOrder(rows, members, default_model() if model is None else model, rng)
     ends = ends_of(rows[:, 0])
     bets = learned_bets(ends, learned, members, rng)
     path = learned_path(bets, rows[:, 0])
     best = every_count(path, Hypothesis(delta, 1 - confidence), 2)
-    guesses, shown = int(path.guesses[best.at]), best.shown()
+    guesses, curve = int(path.guesses[best.at]), best.shown()
     claim = lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=best.ceiling())
     return FeaturesResult(
         claim=" ".join(filter(None, [claim, unit_sentence("the names given") if unit is not None else ""])),
@@ -235,9 +252,9 @@ def audit_features(
         guesses=guesses,
         learned=int((bets.bettor[:guesses] == len(ends)).sum()),
         total=members.size,
-        curve_guesses=path.guesses[shown],
-        curve_correct=path.correct[shown],
-        curve_bound=best.bounds(shown),
+        curve_guesses=path.guesses[curve],
+        curve_correct=path.correct[curve],
+        curve_bound=best.bounds(curve),
     )
 
 
@@ -321,35 +338,6 @@ def learned_test(
     return recall_test(
         name, every_count(learned_path(bets, rows[:, 0]), hypothesis, 1), int(members.sum()), "anytime"
     )
-
-
-def _of_records(
-    features: ArrayLike, membership: ArrayLike, unit: Sequence[Any] | None
-) -> tuple[FloatArray, Flags, tuple[str, ...]]:
-    """One row per record and its membership, and warnings about copies."""
-    rows = checked_features("features", features)
-    members = checked_membership(rows, membership)
-    if unit is None:
-        copies = check_ties("features", rows[members], rows[~members])
-        return rows, members, copies
-    names = np.asarray(unit, dtype=object)
-    check_ids(names[members].tolist(), names[~members].tolist(), unit=True)
-    means, _ = unit_means(np.column_stack([rows, members.astype(float)]), names.tolist())
-    return checked_features("features", means[:, :-1]), means[:, -1] == 1, ()
-
-
-def _shown(rows: FloatArray, members: Flags, design: Design, seed: int) -> tuple[FloatArray, Flags]:
-    """The examples that the audit guesses on: all of them, or those that a game shows."""
-    # Shuffled, since a model may look at neighbouring rows, and members often stand together.
-    order = np.random.default_rng([seed, 4]).permutation(members.size)
-    rows, members = rows[order], members[order]
-    if design != "game":
-        fair_game(MembershipScores.from_labels(np.arange(members.size), members), design, seed=seed)
-        return rows, members
-    real, others = np.flatnonzero(members), np.flatnonzero(~members)
-    shown = draw_game("features", real.size, others.size, seed=seed)
-    places = np.sort(np.concatenate([real[shown[0]], others[shown[1]]]))
-    return rows[places], members[places]
 
 
 def checked_features(name: str, features: ArrayLike) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from paperlib.attacks.dataset_inference import DatasetInference, infer_dataset, 
 from paperlib.attacks.language import causal_neighbours, score_candidates
 from paperlib.audits.candidates import CandidateScores, attack_quality
 from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, is_fair, open_corpus
-from paperlib.audits.document import AuditDocument, DocumentParts, answer_of
+from paperlib.audits.document import AuditDocument, answer_of
 from paperlib.bounds import audit_ranks, exposure
 from paperlib.bounds.ranks.audit import RankAuditResult
 from paperlib.core import MembershipScores, ScoreAudit, check_choice
@@ -66,7 +66,7 @@ class LanguageModelAudit:
         return [*kinds, *np.repeat(kinds, self.scores.values.shape[1] - 1).tolist()]
 
     def document(
-        self, *, subject: str = "", log: Sequence[str] = (), count: int = 20, **parts: Unpack[DocumentParts]
+        self, *, subject: str = "", log: Sequence[str] = (), count: int = 20, **parts: Any
     ) -> AuditDocument:
         """The audit of ``subject`` as page and JSON, with what ``log`` left out and ``count`` identifiers."""
         ranks = ScoreAudit(
@@ -81,7 +81,28 @@ class LanguageModelAudit:
             purpose="Was the model trained on this set? All scores together, by a rank test.",
             result=self.inference,
         )
-        kinds = self.pooled_kinds
+        kinds, size = self.pooled_kinds, self.scores.values.shape[1]
+        best_known = TableSection(
+            title="Best-known identifiers",
+            text=f"The place of each identifier among its {size} candidates by {self.rank_attack}, and its "
+            f"exposure. One in {size} stands first where the model knows nothing: a single first place can "
+            "be luck.",
+            headings=("Identifier", "Kind", "Occurrences", "Rank", "Exposure (bits)"),
+            rows=[
+                (str(row["value"]), str(row["kind"]), f"{row['occurrences']:,}", f"{row['rank']} of {size}",
+                 f"{row['exposure']:.2f}")
+                for row in self.table.head(count).to_dict("records")
+            ],
+        )  # fmt: skip
+        attacks = TableSection(
+            title="Scores",
+            text="How well each score tells identifiers from alternatives: no bounds; 50 % is guessing.",
+            headings=("Score", "AUC [interval]", "TPR at 1 % FPR [at this threshold]"),
+            rows=[
+                (str(row["attack"]), _percent(row, "auc"), _percent(row, "tpr"))
+                for row in self.quality.to_dict("records")
+            ],
+        )
         return AuditDocument(
             title="Privacy audit of a language model",
             scores=self.pooled,
@@ -91,7 +112,7 @@ class LanguageModelAudit:
             design="candidates",
             ids=self.pooled_names,
             groups=kinds if len(set(kinds)) > 1 else None,
-            sections=(_best_known(self, count), _attacks(self)),
+            sections=(best_known, attacks),
             more={
                 "attacks": self.quality.to_dict("records"),
                 "identifiers": self.table.to_dict("records"),
@@ -100,38 +121,9 @@ class LanguageModelAudit:
         )
 
 
-def _best_known(audit: LanguageModelAudit, count: int) -> TableSection:
-    """The identifiers that stand first among their alternatives."""
-    size = audit.scores.values.shape[1]
-    rows = [
-        (str(row["value"]), str(row["kind"]), f"{row['occurrences']:,}", f"{row['rank']} of {size}",
-         f"{row['exposure']:.2f}")
-        for row in audit.table.head(count).to_dict("records")
-    ]  # fmt: skip
-    return TableSection(
-        title="Best-known identifiers",
-        text=f"The place of each identifier among its {size} candidates by {audit.rank_attack}, and its "
-        f"exposure. One in {size} stands first where the model knows nothing: a single first place can be "
-        "luck.",
-        headings=("Identifier", "Kind", "Occurrences", "Rank", "Exposure (bits)"),
-        rows=rows,
-    )
-
-
-def _attacks(audit: LanguageModelAudit) -> TableSection:
-    def percent(row: Mapping[Any, Any], name: str) -> str:
-        low, high = row[f"{name}_low"], row[f"{name}_high"]
-        return f"{100 * row[name]:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
-
-    return TableSection(
-        title="Scores",
-        text="How well each score tells identifiers from alternatives: no bounds; 50 % is guessing.",
-        headings=("Score", "AUC [interval]", "TPR at 1 % FPR [at this threshold]"),
-        rows=[
-            (str(row["attack"]), percent(row, "auc"), percent(row, "tpr"))
-            for row in audit.quality.to_dict("records")
-        ],
-    )
+def _percent(row: Mapping[Any, Any], name: str) -> str:
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return f"{100 * row[name]:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def audit_language_model(

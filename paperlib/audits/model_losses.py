@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -71,8 +70,7 @@ def losses(
     """
     if batch_size is not None:
         check_at_least(1, batch_size=batch_size)
-    model, tokenizer = _parted(model, tokenizer)
-    kind = _kind(model, tokenizer, data)
+    kind, model, tokenizer = _kind(model, tokenizer, data)
     words, used = _KINDS[kind]
     for name, value in {"loss": loss, "tokenizer": tokenizer, "device": device}.items():
         if value is not None and name not in used:
@@ -89,13 +87,13 @@ def losses(
     return network_losses(model, data, loss=loss, device=device, **how)
 
 
-def _parted(model: Any, tokenizer: Any) -> tuple[Any, Any]:
-    """Model and tokenizer, from a pair or a transformers pipeline, too."""
+def _kind(model: Any, tokenizer: Any, data: Any) -> tuple[str, Any, Any]:
+    """The kind of model, model and tokenizer, from a pair or a transformers pipeline, too."""
     if isinstance(model, tuple | list):
         if len(model) != 2 or tokenizer is not None:
             raise ValueError(f"model: expected {_WANTED}; got a {type(model).__name__} of {len(model)}")
-        return model[0], model[1]
-    if all(hasattr(model, name) for name in ("task", "model", "tokenizer", "feature_extractor")):
+        model, tokenizer = model
+    elif all(hasattr(model, name) for name in ("task", "model", "tokenizer", "feature_extractor")):
         if model.task not in ("text-generation", ""):  # "": made without pipeline()
             raise ValueError(
                 f"model: expected a pipeline for 'text-generation', got one for {model.task!r}; give its "
@@ -103,25 +101,21 @@ def _parted(model: Any, tokenizer: Any) -> tuple[Any, Any]:
             )
         if tokenizer is not None:
             raise ValueError("tokenizer: the pipeline has its own; leave it out")
-        return model.model, model.tokenizer
-    return model, tokenizer
-
-
-def _kind(model: Any, tokenizer: Any, data: Any) -> str:
+        model, tokenizer = model.model, model.tokenizer
     if isinstance(model, type):
         raise ValueError(f"model: expected {_WANTED}; got the class {model.__name__}, give an instance of it")
     if tokenizer is not None:
-        return "text"
+        return "text", model, tokenizer
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(model, torch.nn.Module):
         first = data[0] if isinstance(data, list) and data else data
         if isinstance(first, str):
             raise ValueError("tokenizer: needed for texts; call losses((model, tokenizer), texts)")
-        return "network"
+        return "network", model, None
     if any(hasattr(model, name) for name in ("predict_proba", "predict", "classes_")):
-        return "estimator"
+        return "estimator", model, None
     if callable(model):
-        return "function"
+        return "function", model, None
     raise ValueError(f"model: expected {_WANTED}; got {type(model).__name__}")
 
 
@@ -223,31 +217,27 @@ def _function_losses(
 def _estimator_losses(model: Any, data: Any, *, batch_size: int | None, progress: bool | None) -> FloatArray:
     """Minus log p of the true class of a classifier, or the squared error of a regressor."""
     x, y, count = pair_of(data, "records and targets, (x, y), for a scikit-learn estimator")
-    of_rows, targets = _function_of(model), np.asarray(y)
-
-    def of_batch(start: int, end: int) -> FloatArray:
-        return of_rows(x if end - start == count else rows(x, start, end), targets[start:end])
-
-    return by_rows(of_batch, count, batch_size or max(count, 1), progress)
-
-
-def _function_of(model: Any) -> Callable[[Any, np.ndarray], FloatArray]:
-    name = type(model).__name__
-    if hasattr(model, "predict_proba"):
+    name, targets = type(model).__name__, np.asarray(y)
+    is_classifier = hasattr(model, "predict_proba")
+    if is_classifier:
         if not hasattr(model, "classes_"):
             raise ValueError(f"model: {name} has no classes_; fit it before its losses are computed")
-        return partial(_classified, model)
-    if hasattr(model, "classes_") or _is("classifier", model):
+    elif hasattr(model, "classes_") or _is("classifier", model):
         raise ValueError(
             f"model: {name} has no predict_proba, so its records have no loss; refit it within "
             "sklearn.calibration.CalibratedClassifierCV, or give a function from data to one loss per record"
         )
-    if not _is("regressor", model):
+    elif not _is("regressor", model):
         raise ValueError(
             f"model: {name} says neither that it is a classifier nor a regressor; give a function from data "
             "to one loss per record, such as lambda data: (model.predict(data[0]) - data[1]) ** 2"
         )
-    return partial(_regressed, model)
+
+    def of_batch(start: int, end: int) -> FloatArray:
+        given = x if end - start == count else rows(x, start, end)
+        return (_classified if is_classifier else _regressed)(model, given, targets[start:end])
+
+    return by_rows(of_batch, count, batch_size or max(count, 1), progress)
 
 
 def _is(kind: str, model: Any) -> bool:

@@ -87,7 +87,13 @@ def _outputs(model: torch.nn.Module, inputs: Any) -> Any:
 def evaluated(model: torch.nn.Module, device: Any = None) -> Iterator[torch.device]:
     """Evaluation mode without gradients; gives the device of the inputs, and puts mode and device back."""
     homes = {one.device for one in chain(model.parameters(), model.buffers())}
-    place = _place(model, homes, device)
+    if device is not None and len(homes) > 1:
+        names = ", ".join(sorted(map(str, homes)))
+        raise ValueError(f"device: the model lies on several devices ({names}); leave device out")
+    first = next(chain(model.parameters(), model.buffers()), None)
+    place = torch.device("cpu") if first is None or first.device.type == "meta" else first.device
+    if device is not None:
+        place = torch.empty(0, device=default_device(device)).device  # "cuda" is "cuda:0"
     moves = bool(homes - {place}) and device is not None
     modes = [(part, part.training) for part in model.modules()]
     try:
@@ -101,16 +107,6 @@ def evaluated(model: torch.nn.Module, device: Any = None) -> Iterator[torch.devi
             part.training = training
         if moves:
             model.to(next(iter(homes)))
-
-
-def _place(model: torch.nn.Module, homes: set[torch.device], device: Any) -> torch.device:
-    if device is not None:
-        if len(homes) > 1:
-            names = ", ".join(sorted(map(str, homes)))
-            raise ValueError(f"device: the model lies on several devices ({names}); leave device out")
-        return torch.empty(0, device=default_device(device)).device  # "cuda" is "cuda:0"
-    first = next(chain(model.parameters(), model.buffers()), None)
-    return torch.device("cpu") if first is None or first.device.type == "meta" else first.device
 
 
 def moved(values: Any, device: torch.device) -> Any:

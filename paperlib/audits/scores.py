@@ -28,7 +28,7 @@ from paperlib.core import (
 from paperlib.core.records import check_ids, check_ties, unit_means, unit_sentence
 
 if TYPE_CHECKING:
-    from paperlib.audits.document import AuditDocument, ScoreDocumentParts
+    from paperlib.audits.document import AuditDocument
 
 Kind = Literal["scores", "losses"]
 
@@ -139,8 +139,8 @@ class Audits:
             }
         )
 
-    def document(self, **parts: "Unpack[ScoreDocumentParts]") -> "AuditDocument":
-        """The audit for readers and programs; ``parts`` are further fields, such as ``facts``."""
+    def document(self, **parts: Any) -> "AuditDocument":
+        """The audit for readers and programs; ``parts`` are more fields of `AuditDocument`, as ``facts``."""
         from paperlib.audits.document import AuditDocument, answer_of
 
         main = self.headline
@@ -195,41 +195,35 @@ def audit(
     Audits(ε ≥ 4.506 (δ = 0, confidence 0.95; 345 of 345 guesses right, 841 examples); 3 audits)
     """
     columns = {"score_column": score_column, "member_column": member_column, "unit_column": unit}
-    scores, reading = _scores_of(data, nonmembers, kind, columns)
-    audits = audit_scores(scores, unit=unit, **options)
-    return replace(audits, reading=(*reading, *audits.reading))
-
-
-def _scores_of(
-    data: Any, nonmembers: Any, kind: str | None, columns: dict[str, str | None]
-) -> tuple[MembershipScores, tuple[str, ...]]:
-    """The scores that `audit` was given, and the warnings of reading them."""
+    scores, reading = data, tuple[str, ...]()
     if isinstance(data, str | PathLike):
         from paperlib.io import read_scores  # here, since it takes longer to load than arrays take to audit
 
-        loaded = read_scores(data, nonmembers, kind=kind, **columns)
-        return loaded.scores, tuple(getattr(loaded, "warnings", ()))
-    if any(columns.values()):
+        loaded = read_scores(data, cast(Any, nonmembers), kind=kind, **columns)
+        scores, reading = loaded.scores, loaded.warnings
+    elif any(columns.values()):
         raise ValueError("score_column, member_column, unit: columns of a file, and data is no path")
-    if isinstance(data, MembershipScores):
+    elif isinstance(data, MembershipScores):
         if nonmembers is not None or kind is not None:
             raise ValueError(
                 "data: MembershipScores hold the non-members and their direction; give neither nonmembers "
                 "nor kind beside them"
             )
-        return data, ()
-    if nonmembers is None:
+    elif nonmembers is None:
         raise ValueError(
             "nonmembers: needed where data holds values of members; give audit(members, nonmembers, "
             "kind='losses'), MembershipScores, or the path of a file"
         )
-    if kind is None:
+    elif kind is None:
         raise ValueError(
             "kind: say what the values are: kind='losses' if lower values mean member, kind='scores' if "
             "higher ones do"
         )
-    check_choice("kind", kind, Kind)
-    return MembershipScores(data, nonmembers, higher_means_member=kind == "scores"), ()
+    else:
+        check_choice("kind", kind, Kind)
+        scores = MembershipScores(data, cast(Any, nonmembers), higher_means_member=kind == "scores")
+    audits = audit_scores(cast(MembershipScores, scores), unit=unit, **options)
+    return replace(audits, reading=(*reading, *audits.reading))
 
 
 def audit_losses(
@@ -309,7 +303,6 @@ def audit_scores(
     # Sorted, so that the order of the rows tells nothing and changes nothing: neither a game nor a split.
     sides = np.sort(given.member), np.sort(given.nonmember)
     scores = MembershipScores(*sides, higher_means_member=given.higher_means_member)
-    tried = partial(_tried, is_reversed=reversed_warning(scores) is not None)
     bound = partial(audit_one_run, scores, delta=delta, confidence=confidence, guess=guess)
     main = bound(design=design, seed=seed)
     if design == "game":
@@ -320,8 +313,10 @@ def audit_scores(
             kind="lower bound",
             purpose="The main number: a lower bound on epsilon of the training procedure, from one model.",
             result=main,
-        ),
-        tried(
+        )
+    ]
+    others_tried: list[tuple[str, str, str, Callable[[], AuditResult]]] = [
+        (
             "One training run, optimal output set",
             "lower bound",
             "Where to guess is learned on one half of the scores and tested on the other; strong when "
@@ -330,16 +325,24 @@ def audit_scores(
                 *scores.split(seed=seed), delta=delta, confidence=confidence, design=design, seed=seed
             ),
         ),
+        (
+            "Epsilon*",
+            "measurement",
+            "How well one threshold on the loss tells this model's training records from others.",
+            lambda: _epsilon_star(scores, delta, confidence),
+        ),
     ]
-    if not scores.higher_means_member:
-        audits.append(
-            tried(
-                "Epsilon*",
-                "measurement",
-                "How well one threshold on the loss tells this model's training records from others.",
-                lambda: _epsilon_star(scores, delta, confidence),
-            )
-        )
+    is_reversed = reversed_warning(scores) is not None
+    for title, kind, purpose, audit in others_tried[: 1 if scores.higher_means_member else 2]:
+        # What these scores do not allow is reported with its reason. In the wrong direction it would look at
+        # both ends of the scores, and show what the other direction gives.
+        result, refused = None, "direction or membership is probably reversed; settle that first"
+        if not is_reversed:
+            try:
+                result, refused = audit(), ""
+            except ValueError as error:
+                refused = str(error)
+        audits.append(ScoreAudit(title=title, kind=kind, purpose=purpose, result=result, refused=refused))
     if unit is not None:
         audits = [one.with_claim(unit_sentence(unit)) for one in audits]
     return Audits(given, tuple(audits), design, reading=copies)
@@ -356,18 +359,3 @@ def _epsilon_star(losses: MembershipScores, delta: float, confidence: float) -> 
             "training losses, since its parametric version needs one above 0 and none was given."
         )
     return replace(star, notes=(used, *star.notes))
-
-
-def _tried(
-    title: str, kind: str, purpose: str, audit: Callable[[], AuditResult], *, is_reversed: bool
-) -> ScoreAudit:
-    """A side audit that these scores do not allow is reported with its reason, not hidden."""
-    reported = partial(ScoreAudit, title=title, kind=kind, purpose=purpose)
-    if is_reversed:  # it looks at both ends of the scores, and would show what the other direction gives
-        return reported(
-            result=None, refused="direction or membership is probably reversed; settle that first"
-        )
-    try:
-        return reported(result=audit())
-    except ValueError as error:
-        return reported(result=None, refused=str(error))

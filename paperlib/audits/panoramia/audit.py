@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.attacks.learned import Attack, BoostedTrees
-from paperlib.audits.document import AuditDocument, DocumentParts, answer_of
+from paperlib.audits.document import AuditDocument, answer_of
 from paperlib.audits.panoramia.folds import MOST, Answer, Shares, out_of_fold, shared_sizes, shares_of
 from paperlib.audits.panoramia.game import AuditConfig, sizes_for
 from paperlib.audits.panoramia.pools import (
@@ -135,7 +135,7 @@ class PanoramiaAudit:
         """The number on one line, and whether a null target was found to give 0."""
         return self.result.headline
 
-    def document(self, *, subject: str = "", **parts: Unpack[DocumentParts]) -> AuditDocument:
+    def document(self, *, subject: str = "", **parts: Any) -> AuditDocument:
         """The audit of ``subject`` as page and JSON; the main number is a lower bound where there is one."""
         result, null = self.result, self.null
         # Where the attack is weaker than the baseline, a small measurement means nothing.
@@ -253,6 +253,14 @@ def audit_model(
     first = audits.select("panoramia", target=YOURS.name, seed=seed)[0]
     result = first.panoramia(search, confidence, **options)
     real = [one.one_run(search, confidence, delta=delta) for one in audits.select("rm_rn", seed=seed)]
+    weak: tuple[str, ...] = ()  # why the baseline may be; of no matter where c is known
+    if known_c is None and data.train is not None:
+        weak = data.shares.warnings
+    elif known_c is None and not data.helpers:
+        weak = (
+            "without a label or train_again there are no helpers: the baseline sees the examples alone and "
+            "may be weak",
+        )
     null, unit = audits.null, ""
     if data.unit:
         unit = f" One example is one unit {data.unit}, with all its rows; one row of each was drawn."
@@ -261,25 +269,11 @@ def audit_model(
             result,
             claim=result.claim + unit,
             beside="" if known_c is not None else str(null or "null not checked"),  # c known: needs no null
-            warnings=(*result.warnings, *data.warnings, *_weaknesses(data, known_c)),
+            warnings=(*result.warnings, *data.warnings, *weak),
         ),
         real=replace(real[0], claim=real[0].claim + unit) if real else None,
         null=null,
         games=audits.table,
         scores=MembershipScores.from_labels(first.attack, first.membership),
         config=config,
-    )
-
-
-def _weaknesses(data: AuditData, known_c: float | None) -> tuple[str, ...]:
-    """Why the baseline may be weaker than the target's information allows; of no matter where c is known."""
-    if known_c is not None:
-        return ()
-    if data.train is not None:
-        return data.shares.warnings
-    if data.helpers:
-        return ()
-    return (
-        "without a label or train_again there are no helpers: the baseline sees the examples alone and may "
-        "be weak",
     )

@@ -13,7 +13,6 @@ from paperlib.attacks.language import score_texts
 from paperlib.audits.panoramia.audit import AuditOptions, PanoramiaAudit
 from paperlib.audits.panoramia.image_models import read_weights
 from paperlib.audits.panoramia.images import audit_images
-from paperlib.audits.panoramia.pools import Model
 from paperlib.audits.panoramia.table import audit_table
 from paperlib.audits.panoramia.text import TextDefaults, audit_text
 from paperlib.core import check_choice, did_you_mean
@@ -89,7 +88,18 @@ def load_target(kind: str, target: str, *, architecture: str = "", classes: int 
         model, tokenizer = load_language_model(target)
         return lambda texts: -score_texts(model, tokenizer, texts, attacks=["loss"])["loss"].to_numpy()
     if kind == "images" and target.endswith(".safetensors"):
-        return _classifier(_existing(target), architecture, classes)
+        weights = _existing(target)
+        state = read_weights(str(weights))
+
+        def losses(x: NDArray[np.uint8], y: NDArray[np.int64]) -> Any:
+            module = classifier_for(x, architecture, classes)
+            try:
+                module.load_state_dict(state)
+            except RuntimeError as error:
+                raise ValueError(f"target: {weights} does not fit {architecture!r}: {error}") from error
+            return image_losses(image_logits(module.eval(), x), y).numpy()
+
+        return losses
     raise ValueError(
         f"target: expected FILE.py:FUNCTION{', or a .safetensors file' if kind == 'images' else ''} for "
         f"{kind}, got {target!r}"
@@ -136,17 +146,3 @@ def _function(path: Path, name: str, what: str = "target") -> Callable[..., Any]
         functions = [own for own, value in vars(module).items() if callable(value)]
         raise ValueError(f"{what}: {path} has no function {name!r}{did_you_mean(name, functions)}")
     return function
-
-
-def _classifier(weights: Path, architecture: str, classes: int) -> Model:
-    state = read_weights(str(weights))
-
-    def losses(x: NDArray[np.uint8], y: NDArray[np.int64]) -> Any:
-        module = classifier_for(x, architecture, classes)
-        try:
-            module.load_state_dict(state)
-        except RuntimeError as error:
-            raise ValueError(f"target: {weights} does not fit {architecture!r}: {error}") from error
-        return image_losses(image_logits(module.eval(), x), y).numpy()
-
-    return losses

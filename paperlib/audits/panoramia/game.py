@@ -137,34 +137,25 @@ class GameSplit:
         if unknown := [name for name in fitted if name not in self._inputs]:
             raise ValueError(f"fitted: expected attacks of {list(self._inputs)}, got {unknown}")
         self._judged = True
-        return {name: self._scores(name, attack) for name, attack in fitted.items()}, self._coins.copy()
-
-    def _scores(self, name: str | None, attack: FittedAttack) -> FloatArray:
-        start, coins = (self._train + self._validation) // 2, self._coins
-        count = int(coins.sum())
-        members, others = self._inputs[name]
-        scores = np.empty(coins.size)
-        for flag, inputs, index in (
-            (True, members, self._members[start : start + count]),
-            (False, others, self._others[start : start + coins.size - count]),
-        ):
-            own = np.asarray(attack.scores(inputs.take(index)), dtype=np.float64)
-            if own.shape != index.shape or not np.isfinite(own).all():
-                raise ValueError(
-                    f"{name or 'baseline'}: expected one finite score for each of {index.size} examples"
-                )
-            scores[coins == flag] = own
-        return scores
+        start, coins = (self._train + self._validation) // 2, self._coins.copy()
+        shown = self._members[start:][: int(coins.sum())], self._others[start:][: int((~coins).sum())]
+        scores = {name: np.empty(coins.size) for name in fitted}
+        for name, attack in fitted.items():
+            for flag, inputs, index in zip((True, False), self._inputs[name], shown, strict=True):
+                own = np.asarray(attack.scores(inputs.take(index)), dtype=np.float64)
+                if own.shape != index.shape or not np.isfinite(own).all():
+                    raise ValueError(
+                        f"{name or 'baseline'}: expected one finite score for each of {index.size} examples"
+                    )
+                scores[name][coins == flag] = own
+        return scores, coins
 
     def _open_part(self, name: str | None, start: int, half: int) -> Labelled:
         if self._judged:
             raise TestPartError("the test part has been judged; nothing may be trained on this game any more")
         members, others = self._inputs[name]
-        rows: tuple[IntArray, IntArray] = (
-            self._members[start : start + half],
-            self._others[start : start + half],
-        )
-        shown = joined(members.take(rows[0]), others.take(rows[1]))
+        rows = slice(start, start + half)
+        shown = joined(members.take(self._members[rows]), others.take(self._others[rows]))
         return Labelled(shown, np.arange(2 * half) < half)
 
 

@@ -105,7 +105,19 @@ def _cached_scores(
     pools: Pools, config: AuditConfig, names: Sequence[str], others: Pool, seed: int
 ) -> Scores:
     """Scores of one game, from disk where these pools were played so before."""
-    inputs = _inputs(pools, config, names, others)
+    with_helpers = config.form == "helpers"
+    helpers = tuple(one.name for one in pools.helpers if with_helpers and not one.placebo)
+    inputs: Inputs = {}
+    if others is pools.generated:  # the baseline's, too
+        synthetic = tuple(one.name for one in pools.helpers if one.data == "synthetic")
+        placebos = tuple(one.name for one in pools.helpers if one.placebo)
+        seen = (*placebos[:1], *helpers) if with_helpers else synthetic[:1]
+        inputs[None] = pools.members.inputs(helpers=seen), others.inputs(helpers=seen)
+    for name in names:
+        inputs[name] = (
+            pools.members.inputs(helpers=helpers, target=name),
+            others.inputs(helpers=helpers, target=name),
+        )
 
     def compute() -> dict[str, Any]:
         twins = pools.twins and others is pools.generated
@@ -127,24 +139,6 @@ def _cached_scores(
         }
         arrays = pools_cache().get(key, compute)
     return dict(zip(inputs, arrays["scores"], strict=True)), arrays["membership"].astype(bool)
-
-
-def _inputs(pools: Pools, config: AuditConfig, names: Sequence[str], others: Pool) -> Inputs:
-    """Inputs of the baseline, where others are generated, and of the attack on each target."""
-    with_helpers = config.form == "helpers"
-    helpers = tuple(one.name for one in pools.helpers if with_helpers and not one.placebo)
-    inputs: Inputs = {}
-    if others is pools.generated:
-        synthetic = tuple(one.name for one in pools.helpers if one.data == "synthetic")
-        placebos = tuple(one.name for one in pools.helpers if one.placebo)
-        seen = (*placebos[:1], *helpers) if with_helpers else synthetic[:1]
-        inputs[None] = pools.members.inputs(helpers=seen), others.inputs(helpers=seen)
-    for name in names:
-        inputs[name] = (
-            pools.members.inputs(helpers=helpers, target=name),
-            others.inputs(helpers=helpers, target=name),
-        )
-    return inputs
 
 
 def _split(

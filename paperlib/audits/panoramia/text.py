@@ -97,7 +97,13 @@ def bring_text(
     order = np.random.default_rng(settings.seed).permutation(len(documents))
     texts = [" ".join(documents[int(at)].split()) for at in order]
     cut = round(settings.share * len(texts))
-    base, tokenizer = _base(settings, texts[:cut])
+    if settings.base:
+        base, tokenizer = load_language_model(settings.base, dtype="float32")
+    else:
+        context = 1 + 2 * settings.tokens
+        tokenizer = train_tokenizer(texts[:cut], settings.vocabulary, context=context)
+        shape = LanguageModelConfig(width=settings.width, context=context, seed=settings.seed)
+        base = new_language_model(shape, len(tokenizer))
     known, audited = (_chunks(part, tokenizer, settings) for part in (texts[:cut], texts[cut:]))
     for name, rows in (("generator's", known), ("audited", audited)):
         if len(rows) < 30:
@@ -136,15 +142,6 @@ def of_text(target: Callable[[list[str]], ArrayLike]) -> Model:
 
 def _trained_again(train_again: Callable[..., Any], texts: list[str], tokens: IntArray, seed: int) -> Model:
     return of_text(check_model("train_again", train_again(texts, seed)))
-
-
-def _base(settings: TextDefaults, texts: Sequence[str]) -> tuple[Any, Any]:
-    if settings.base:
-        return load_language_model(settings.base, dtype="float32")
-    context = 1 + 2 * settings.tokens
-    tokenizer = train_tokenizer(texts, settings.vocabulary, context=context)
-    shape = LanguageModelConfig(width=settings.width, context=context, seed=settings.seed)
-    return new_language_model(shape, len(tokenizer)), tokenizer
 
 
 def _chunks(texts: Sequence[str], tokenizer: Any, settings: TextDefaults) -> IntArray:
