@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,9 +19,6 @@ from paperlib.cli.options import (
     Seed,
     kind_of,
 )
-
-if TYPE_CHECKING:
-    from paperlib.core import ScoreMeasures
 
 EPILOG = (
     "Examples:  paperlib audit my_scores.csv   |   paperlib audit losses.parquet --score-column value "
@@ -98,14 +95,22 @@ def audit(
         ids=loaded.ids,
         groups=loaded.groups,
     )
-    scores, sentences = loaded.scores, "\n".join(document.verdict.sentences)
+    scores, sentences, measures = loaded.scores, "\n".join(document.verdict.sentences), document.measures
+    low, high = measures.auc_interval
+    measured = [f"AUC {measures.auc:.4f} [{low:.4f}, {high:.4f}] at confidence {measures.confidence:g}"]
+    for rate in measures.rates:
+        said = rate.note and f": {rate.note}"
+        if rate.true_positive_rate is not None and rate.interval is not None:
+            low, high = rate.interval
+            said = f" {rate.true_positive_rate:.4f} [{low:.4f}, {high:.4f}]"
+        measured.append(f"{rate.name}{said}")
     points = "higher" if scores.higher_means_member else "lower"
     text = [
         f"{loaded.source}, read as {loaded.kind} ({points} values point to members): "
         f"{scores.member.size} members, {scores.nonmember.size} non-members",
         "\n".join(f"Warning: {text}" for text in document.warnings if text not in sentences),
         sentences,
-        _measures(audits.measures),
+        "\n".join(measured),
     ]
     if not audits.reversed:
         main, others = audits.headline, ["Other audits, each at its own confidence:"]
@@ -118,16 +123,3 @@ def audit(
             others.append(f"  {one.title} ({one.kind}): " + "\n    Warning: ".join(said))
         text.append("\n".join(others))
     raise typer.Exit(wishes.deliver(document, file, text))
-
-
-def _measures(measures: "ScoreMeasures") -> str:
-    low, high = measures.auc_interval
-    lines = [f"AUC {measures.auc:.4f} [{low:.4f}, {high:.4f}] at confidence {measures.confidence:g}"]
-    for rate in measures.rates:
-        if rate.true_positive_rate is None or rate.interval is None:
-            lines.append(f"{rate.name}: {rate.note}")
-        else:
-            lines.append(
-                f"{rate.name} {rate.true_positive_rate:.4f} [{rate.interval[0]:.4f}, {rate.interval[1]:.4f}]"
-            )
-    return "\n".join(lines)

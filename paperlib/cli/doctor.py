@@ -19,7 +19,8 @@ def doctor() -> None:
     )
     print(f"GPU: {gpu_name() or 'none found'}")
     for name, extra in _WANTED.items():
-        print(f"  {name:16} {package_version(name) or _missing(extra)}")
+        missing = f"not installed ({install_command(extra)})"
+        print(f"  {name:16} {package_version(name) or missing}")
     browser = next(
         (p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None
     )
@@ -36,10 +37,6 @@ def doctor() -> None:
         return
     for folder in (project.runs, project.generated):
         print(f"{folder.relative_to(project.root)}/: {_writable(folder)}")
-
-
-def _missing(extra: str) -> str:
-    return f"not installed ({install_command(extra)})"
 
 
 _WANTED = {

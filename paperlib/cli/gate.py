@@ -194,15 +194,14 @@ def report_path(
     """Where the report goes, None for none; one whose JSON has other ``inputs`` is another's, and stays."""
     if given is not None or as_json:
         return given
-    paths = (Path(f"{name}-audit{'' if at == 1 else f'-{at}'}.html") for at in count(1))
-    return next(path for path in paths if not path.exists() or (inputs and _made_from(path) == inputs))
-
-
-def _made_from(report: Path) -> dict[str, str] | None:
-    """File name to SHA-256 of the data of a report; None for a page that does not say it."""
-    try:
-        block = _BLOCK.search(report.read_text(encoding="utf-8", errors="replace"))
-        content = json.loads(block[1]) if block else None
-    except (OSError, ValueError):
-        return None
-    return content.get("inputs") if isinstance(content, dict) else None
+    for at in count(1):
+        path = Path(f"{name}-audit{'' if at == 1 else f'-{at}'}.html")
+        if not path.exists():
+            return path
+        try:
+            block = _BLOCK.search(path.read_text(encoding="utf-8", errors="replace"))
+            content = json.loads(block[1]) if block else None
+        except (OSError, ValueError):
+            continue
+        if inputs and isinstance(content, dict) and content.get("inputs") == inputs:
+            return path

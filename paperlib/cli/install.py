@@ -75,15 +75,14 @@ def checkout() -> Path | None:
     url = urlsplit(_direct_url().get("url", ""))
     if url.scheme == "file":
         folders.append(Path(unquote(url.path)))
-    return next((one for one in folders if _is_checkout(one)), None)
-
-
-def _is_checkout(folder: Path) -> bool:
-    try:
-        text = (folder / "pyproject.toml").read_text(encoding="utf-8")
-    except OSError:
-        return False
-    return re.search(r"^name\s*=\s*[\"']paperlib[\"']", text, re.MULTILINE) is not None
+    for folder in folders:
+        try:
+            text = (folder / "pyproject.toml").read_text(encoding="utf-8")
+        except OSError:
+            continue
+        if re.search(r"^name\s*=\s*[\"']paperlib[\"']", text, re.MULTILINE):
+            return folder
+    return None
 
 
 def _direct_url() -> dict[str, Any]:

@@ -77,7 +77,7 @@ def sweep_notebook(
 
 
 def _print_plan(units: "list[Unit]", place: "Place | None") -> None:
-    from paperlib.io import job_script
+    from paperlib.io import job_script, visible_devices
 
     project, stem, profile = units[0].project, units[0].stem, units[0].profile
     finished = _finished(units)
@@ -88,7 +88,17 @@ def _print_plan(units: "list[Unit]", place: "Place | None") -> None:
         print(f"    {words}: {count} runs")
     if len(settings) > _MOST_LISTED:
         print(f"    and {len(settings) - _MOST_LISTED} more settings")
-    print(f"Where: {_where(place)}")
+    if place is None:
+        where = "this process"
+    elif place.address:
+        where = f"the workers of {place.address}"
+    elif place.system:
+        where = f"{place.system}, at most {place.workers} jobs"
+    else:
+        devices = visible_devices()
+        each = f", one GPU each ({', '.join(devices)})" if devices else ""
+        where = f"{place.workers} processes of this machine{each}"
+    print(f"Where: {where}")
     mean = running.mean_run(project, stem, profile)
     if mean is None:
         print("Time and disk: unknown, as no such run is finished")
@@ -108,20 +118,6 @@ def _print_plan(units: "list[Unit]", place: "Place | None") -> None:
         print(f"Each job:\n{script.strip()}")
 
 
-def _where(place: "Place | None") -> str:
-    from paperlib.io import visible_devices
-
-    if place is None:
-        return "this process"
-    if place.address:
-        return f"the workers of {place.address}"
-    if place.system:
-        return f"{place.system}, at most {place.workers} jobs"
-    devices = visible_devices()
-    each = f", one GPU each ({', '.join(devices)})" if devices else ""
-    return f"{place.workers} processes of this machine{each}"
-
-
 def _run(units: "list[Unit]", path: Path, place: "Place | None", retries: int) -> None:
     """Run what is left, and show the results of all that is finished, also if runs failed."""
     from paperlib.io import SweepError
@@ -132,7 +128,10 @@ def _run(units: "list[Unit]", path: Path, place: "Place | None", retries: int) -
         for _ in running.run_notebook_units(units, place=place, retries=retries):
             pass
     except SweepError as error:
-        failed = {unit: _cell_and_log(cause) for unit, cause in error.failures}
+        for unit, cause in error.failures:  # the cell and the message of its error, and where its log is
+            lines = str(cause).splitlines() or [type(cause).__name__]
+            logged = len(lines) > 1 and lines[-1].startswith("No result")
+            failed[unit] = f"{lines[0]} ({lines[-1]})" if logged else lines[0]
         listed = [f"  {unit!r}: {said}" for unit, said in list(failed.items())[:_MOST_LISTED]]
         if len(failed) > _MOST_LISTED:
             listed.append(f"  and {len(failed) - _MOST_LISTED} more, all in the table")
@@ -149,12 +148,6 @@ def _run(units: "list[Unit]", path: Path, place: "Place | None", retries: int) -
 
 def _finished(units: "list[Unit]") -> int:
     return sum(unit.result() is not None for unit in units)
-
-
-def _cell_and_log(error: BaseException) -> str:
-    """The cell and the message of a notebook's error, and where its log is."""
-    lines = str(error).splitlines() or [type(error).__name__]
-    return f"{lines[0]} ({lines[-1]})" if len(lines) > 1 and lines[-1].startswith("No result") else lines[0]
 
 
 def _show_results(units: "list[Unit]", path: Path, failed: "dict[Unit, str]") -> None:

@@ -165,18 +165,16 @@ def score_measures(scores: MembershipScores, *, confidence: float = 0.95) -> Sco
     AUC 0.9317 [0.9162, 0.9471]; TPR at 0.1 % FPR: needs 1,000 non-members, there are 500;
     TPR at 1 % FPR: 0.3960 [0.2642, 0.5826]
     """
+    area = auc_interval(scores, confidence=confidence)
+    rates: list[RateAtFpr] = []
+    for rate in FALSE_POSITIVE_RATES:
+        needed, present = math.ceil(1 / rate), scores.nonmember.size
+        share, interval, note = None, None, f"needs {needed:,} non-members, there are {present:,}"
+        if present >= needed:
+            interval = tpr_interval(scores, rate, confidence=confidence)
+            share, note = scores.tpr_at_fpr(rate), ""
+        one = RateAtFpr(false_positive_rate=rate, true_positive_rate=share, interval=interval, note=note)
+        rates.append(one)
     return ScoreMeasures(
-        auc=scores.auc(),
-        auc_interval=auc_interval(scores, confidence=confidence),
-        confidence=check_confidence(confidence),
-        rates=tuple(_rate_at(scores, rate, confidence) for rate in FALSE_POSITIVE_RATES),
+        auc=scores.auc(), auc_interval=area, confidence=check_confidence(confidence), rates=tuple(rates)
     )
-
-
-def _rate_at(scores: MembershipScores, rate: float, confidence: float) -> RateAtFpr:
-    needed, present = math.ceil(1 / rate), scores.nonmember.size
-    if present < needed:
-        note = f"needs {needed:,} non-members, there are {present:,}"
-        return RateAtFpr(false_positive_rate=rate, true_positive_rate=None, interval=None, note=note)
-    interval = tpr_interval(scores, rate, confidence=confidence)
-    return RateAtFpr(false_positive_rate=rate, true_positive_rate=scores.tpr_at_fpr(rate), interval=interval)

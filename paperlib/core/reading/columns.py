@@ -139,25 +139,21 @@ def as_numbers(table: Table, name: str, cells: Cells) -> FloatArray:
     if kinds <= {float} or (table.noun == "array" and str not in kinds):
         values = np.array(cells, dtype=np.float64)
     else:
-        values = _text_numbers(table, label, cells)
+        texts = [cell if isinstance(cell, str) else repr(cell) for cell in cells]
+        if table.decimal_comma:
+            check_marks(label, texts)
+            texts = [text.replace(",", ".") for text in texts]
+        for at, text in enumerate(texts):
+            if not NUMBER.fullmatch(text):
+                comma = "," in text
+                hint = "; decimal commas need semicolons or tabs between the cells" if comma else ""
+                raise ValueError(f"{label} holds {_short(cells[at])}, not a number, in row {at + 1}{hint}")
+        values = np.array(list(map(float, texts)))
     infinite = np.flatnonzero(~np.isfinite(values))
     if infinite.size:
         count = f"{infinite.size} infinite value" + ("s" if infinite.size > 1 else "")
         raise ValueError(f"{label} has {count} (first in row {infinite[0] + 1}); fix or drop these rows")
     return values
-
-
-def _text_numbers(table: Table, label: str, cells: Cells) -> FloatArray:
-    texts = [cell if isinstance(cell, str) else repr(cell) for cell in cells]
-    if table.decimal_comma:
-        check_marks(label, texts)
-        texts = [text.replace(",", ".") for text in texts]
-    for at, text in enumerate(texts):
-        if not NUMBER.fullmatch(text):
-            comma = "," in text
-            hint = "; decimal commas need semicolons or tabs between the cells" if comma else ""
-            raise ValueError(f"{label} holds {_short(cells[at])}, not a number, in row {at + 1}{hint}")
-    return np.array(list(map(float, texts)))
 
 
 def check_marks(label: str, texts: list[str]) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,9 +37,20 @@ def read_frames(paths: Sequence[str]) -> "list[pd.DataFrame]":
     texts = [frame for frame, is_text in frames if is_text]
     for name in dict.fromkeys(str(name) for frame in texts for name in frame):
         with_it = [frame for frame in texts if name in frame]
-        kind = _kind([cell for frame in with_it for cell in frame[name]])
+        cells = [cell for frame in with_it for cell in frame[name]]
+        present = [cell for cell in cells if cell not in MISSING]
+        is_number = bool(present) and all(map(_NUMBER.fullmatch, present))
+        whole = len(present) == len(cells) and all(map(_WHOLE.fullmatch, present))
+        is_truth = bool(present) and any(set(cells) <= words for words in _TRUTH)
         for frame in with_it:
-            frame[name] = _typed(frame[name], kind)
+            column = frame[name]
+            if is_number:
+                numbers = column.mask(column.isin(list(MISSING)), np.nan)
+                frame[name] = numbers.astype(np.dtype("int64" if whole else "float64"))
+            elif is_truth:
+                frame[name] = column.str.lower() == "true"
+            else:
+                frame[name] = column.mask(column == "", None).astype("str")
     first = frames[0][0]
     others = zip(frames[1:], paths[1:], strict=True)
     return [first, *(_alike(first, frame, paths[0], path) for (frame, _), path in others)]
@@ -69,22 +80,6 @@ def _cells(path: str) -> "tuple[pd.DataFrame, bool]":
         if frame.empty:
             raise ValueError("no rows")
     return frame, is_text
-
-
-def _kind(cells: Sequence[str]) -> str:
-    present = [cell for cell in cells if cell not in MISSING]
-    if present and all(map(_NUMBER.fullmatch, present)):
-        whole = len(present) == len(cells) and all(map(_WHOLE.fullmatch, present))
-        return "int64" if whole else "float64"
-    return "bool" if present and any(set(cells) <= words for words in _TRUTH) else "str"
-
-
-def _typed(column: "pd.Series[Any]", kind: str) -> "pd.Series[Any]":
-    if kind == "bool":
-        return column.str.lower() == "true"
-    if kind == "str":
-        return column.mask(column == "", None).astype("str")
-    return column.mask(column.isin(list(MISSING)), np.nan).astype(np.dtype(kind))
 
 
 def _alike(first: "pd.DataFrame", frame: "pd.DataFrame", path: str, other: str) -> "pd.DataFrame":

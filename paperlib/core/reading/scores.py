@@ -155,7 +155,15 @@ def _part(table: Table, wanted: _Wanted, side: bool | None = None) -> _Part:
     def told(name: str) -> str | None:  # the name of values of one class alone may say which class it is
         return kind_of(name) or (None if side is None else kind_of(measure_of(name)))
 
-    member = _member_column(table, wanted, side)
+    free = [name for name in table.names if name not in (wanted.score, wanted.group)]
+    if wanted.member is not None and not table.bare:
+        member = table.check(wanted.member)
+    elif side is None:
+        known = [name for name in free if tells_membership(name)]
+        member = _only(table, known, "member", "membership", "member, is_train or split")
+    else:  # which must not contradict
+        known = [name for name in free if plain(name) in ("member", "is_member", "membership")]
+        member = known[0] if len(known) == 1 else None
     if wanted.id is not None:
         identifier = table.check(wanted.id)
     else:
@@ -212,20 +220,6 @@ def _ask_kind(what: str) -> NoReturn:
         f"does a high value of {what} point to a member (--kind scores) or a low one (--kind losses)? Say "
         f"which {_SAY_KIND}"
     )
-
-
-def _member_column(table: Table, wanted: _Wanted, side: bool | None) -> str | None:
-    """The membership column; in a file of one class one that was named, or that must not contradict."""
-    if table.bare:
-        return None
-    if wanted.member is not None:
-        return table.check(wanted.member)
-    free = [name for name in table.names if name not in (wanted.score, wanted.group)]
-    if side is not None:
-        known = [name for name in free if plain(name) in ("member", "is_member", "membership")]
-        return known[0] if len(known) == 1 else None
-    known = [name for name in free if tells_membership(name)]
-    return _only(table, known, "member", "membership", "member, is_train or split")
 
 
 def _only(table: Table, known: list[str], what: str, meaning: str, usual: str) -> str:

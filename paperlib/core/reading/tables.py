@@ -299,25 +299,26 @@ def _safetensors_file(data: bytes) -> Table:
 
 
 def _arrays(names: Iterable[str], load: Callable[[str], Any], *, bare: bool = False) -> Table:
+    """Arrays of shape (n,) or (n, 1) by name."""
+
     def read(wanted: Sequence[str]) -> dict[str, Cells]:
-        return {name: _vector(table.label(name), lambda name=name: load(name)) for name in wanted}
+        columns: dict[str, Cells] = {}
+        for name in wanted:
+            label = table.label(name)
+            values = _parsed(lambda name=name: load(name), f"{label}: ")
+            if values.ndim == 2 and values.shape[1] == 1:
+                values = values[:, 0]
+            if values.ndim != 1:
+                raise ValueError(f"{label} has shape {values.shape}; expected one value per example")
+            if values.dtype.kind not in "biufUS":
+                raise ValueError(f"{label} holds {values.dtype} values; expected numbers or text")
+            if values.dtype.kind == "S":
+                values = np.char.decode(values, "utf-8", "replace")
+            columns[name] = (values.astype(np.float64) if values.dtype.kind == "f" else values).tolist()
+        return columns
 
     table = Table(names=tuple(names), read=read, noun="array", bare=bare)
     return table
-
-
-def _vector(label: str, load: Callable[[], Any]) -> Cells:
-    """An array of shape (n,) or (n, 1) as cells."""
-    values = _parsed(load, f"{label}: ")
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.ndim != 1:
-        raise ValueError(f"{label} has shape {values.shape}; expected one value per example")
-    if values.dtype.kind not in "biufUS":
-        raise ValueError(f"{label} holds {values.dtype} values; expected numbers or text")
-    if values.dtype.kind == "S":
-        values = np.char.decode(values, "utf-8", "replace")
-    return (values.astype(np.float64) if values.dtype.kind == "f" else values).tolist()
 
 
 def _parquet(data: bytes) -> Table:
@@ -329,18 +330,19 @@ def _parquet(data: bytes) -> Table:
 
     def read(wanted: Sequence[str]) -> dict[str, Cells]:
         table = _parsed(lambda: file.read(columns=list(wanted)))
-        return {name: _arrow_cells(name, table.column(name)) for name in wanted}
+        columns: dict[str, Cells] = {}
+        for name in wanted:
+            column = table.column(name)
+            kind = str(column.type)
+            if kind.startswith(("halffloat", "float", "double", "decimal")):
+                columns[name] = column.cast("double").to_numpy().tolist()
+                continue
+            if kind.startswith(("time", "date", "duration")):
+                column = _parsed(lambda column=column: column.cast("string"), f"column {name!r}: ")
+            columns[name] = single_values(name, column.to_pylist())
+        return columns
 
     return Table(names=tuple(names), read=read)
-
-
-def _arrow_cells(name: str, column: Any) -> Cells:
-    kind = str(column.type)
-    if kind.startswith(("halffloat", "float", "double", "decimal")):
-        return column.cast("double").to_numpy().tolist()
-    if kind.startswith(("time", "date", "duration")):
-        column = _parsed(lambda: column.cast("string"), f"column {name!r}: ")
-    return single_values(name, column.to_pylist())
 
 
 def _package(module: str) -> Any:
