@@ -9,6 +9,7 @@ from .audits import audit_losses as audit_losses
 from .audits import audit_scores as audit_scores
 from .audits import audit_table as audit_table
 from .audits import audit_text as audit_text
+from .audits import audit_texts as audit_texts
 from .audits import losses as losses
 from .bounds import AuditPlan as AuditPlan
 from .bounds import audit_bayesian as audit_bayesian

@@ -26,3 +26,5 @@ from .scores import ScoreAudit as ScoreAudit
 from .scores import audit as audit
 from .scores import audit_losses as audit_losses
 from .scores import audit_scores as audit_scores
+from .texts import TextsAudit as TextsAudit
+from .texts import audit_texts as audit_texts

@@ -17,9 +17,10 @@ from paperlib.io import RunResult, read_result, write_bytes, write_text
 from paperlib.papers import landing
 from paperlib.papers.verdict.evidence import from_dict
 from paperlib.papers.verdict.outcome import decide_alone
-from paperlib.papers.verdict.pages import results_markdown
+from paperlib.papers.verdict.pages import executions_markdown, results_markdown
 from paperlib.papers.verdict.rules import rules
 from paperlib.papers.verdict.status import CSV_NAME, JudgedTarget, judge, status_table
+from paperlib.report.printed import PAPERS
 from paperlib.running.answers import evidence_records
 from paperlib.running.execute import PAGE, RESULT, Job, finished_run, plan, variables_set
 from paperlib.running.parameters import notebook_parameters
@@ -186,8 +187,11 @@ def write_status(project: Project, profile: str) -> None:
     if project.made_up(profile):
         return
     shown = [result for result in book_results(project) if result.profile == profile]
-    runs = [_evidence(result) for result in [*shown, *repeated_results(project, profile)]]
-    judged = judge(runs, [_evidence(result) for result in measured_results(project)])
+    here, kept = [*shown, *repeated_results(project, profile)], measured_results(project)
+    judged = judge([_evidence(result) for result in here], [_evidence(result) for result in kept])
+    for paper in PAPERS:
+        text = executions_markdown(paper, [*here, *kept])
+        _write_if_new(project.generated / f"executions_{paper}.md", text)
     toc = project.root / "book" / "_toc.yml"
     listed = toc.read_text(encoding="utf-8") if toc.is_file() else ""
     pages = [path.stem for path in project.pages.glob("*.ipynb") if f"notebooks/{path.stem}" in listed]

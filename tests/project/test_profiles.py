@@ -21,6 +21,8 @@ def parameters(stem: str, profile: str) -> Any:
 # Parameters that hold counts and other things together, or that two processor cores cannot afford.
 ALLOWED = {
     "hub_models": "Pythia-70m at the places of models of up to 12 billion parameters",
+    "insertions": "the same",
+    "insertions_reference": "the same",
     "size": "the name of a set of counts: the paper's models with few rows, epochs and games",
 }
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from paperlib.io import read_result
+from paperlib.report.printed import PAPERS
 from paperlib.running import (
     NotebookError,
     Project,
@@ -29,7 +30,8 @@ from paperlib.running.parameters import check_parameters, parse_assignments, par
 from paperlib.running.sources import PACKAGE, notebook_sources, parameter_files
 from tests.running.toys import GOOD, make_project, paperlib_process, write_notebook
 
-STATUS = {"book/_generated/" + name for name in ("data/status.csv", "status.md", "guide.md", "results.md")}
+PAGES = ("status.md", "guide.md", "results.md", *(f"executions_{paper}.md" for paper in PAPERS))
+STATUS = {f"book/_generated/{name}" for name in ("data/status.csv", *PAGES)}
 
 
 def files(project):

@@ -4,13 +4,13 @@ import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 
 from paperlib.attacks.language.statistics import token_rows, token_statistics
-from paperlib.attacks.language.windows import Window, check_texts, encode, flattened, windows
+from paperlib.attacks.language.windows import Window, check_texts, encode, flattened, token_windows, windows
 from paperlib.core import FloatArray, check_in
 
 OWN_PASS = ("loss", "min_k", "min_k_pp", "zlib", "hinge")
@@ -33,10 +33,10 @@ class TokenStatistics(NamedTuple):
 def score_texts(
     model: Any,
     tokenizer: Any,
-    texts: Sequence[str],
+    texts: Sequence[str] | Sequence[Sequence[int]],
     *,
     attacks: Sequence[str] | None = None,
-    contexts: Sequence[str] | None = None,
+    contexts: Sequence[str] | Sequence[Sequence[int]] | None = None,
     k: float = 0.2,
     batch_size: int = 32,
     max_length: int | None = None,
@@ -68,9 +68,10 @@ def score_texts(
     Args:
         model: A causal language model of the transformers library, in any number format and on any device.
         tokenizer: Tokenizer of the model; a padding token is not needed.
-        texts: Non-empty texts, such as identifiers, shape (n,).
+        texts: Non-empty texts, such as identifiers, or lists of the tokenizer's token numbers, shape (n,).
         attacks: Names from the list above; None takes all that the other arguments allow.
-        contexts: Text before each text in its document, shape (n,), never scored; None for texts alone.
+        contexts: What stands before each text in its document, text or token numbers as ``texts``, never
+            scored; None for texts alone.
         k: Share of tokens for ``min_k`` and ``min_k_pp``, in (0, 1].
         max_length: Tokens per window; None takes the model's context.
         reference_tokenizer: Tokenizer of that model; None takes ``tokenizer``.
@@ -84,9 +85,19 @@ def score_texts(
     """
     wanted = _wanted(attacks, reference, prefix, neighbours)
     check_in("(0, 1]", "k", k)
-    checked = check_texts("texts", texts)
+    checked, around = cast(Any, list(texts)), cast(Any, contexts)
+    tokens = bool(checked) and isinstance(checked[0], list | tuple | np.ndarray)
+    if tokens and (reference_tokenizer is not None or neighbours is not None):
+        raise ValueError(
+            "texts: a reference of another tokenizer and neighbours need texts, not token numbers"
+        )
     statistics = partial(_statistics, batch_size=batch_size, max_length=max_length, share=share_context)
-    encoded = encode(tokenizer, checked, contexts)
+    if tokens:
+        encoded = token_windows(checked, around)
+        checked = tokenizer.batch_decode([list(map(int, text)) for text in checked])
+    else:
+        checked = check_texts("texts", texts if isinstance(texts, str) else checked)
+        encoded = encode(tokenizer, checked, around)
     margins = bool({"hinge", "recall_hinge"} & set(wanted))
     own = statistics(model, tokenizer, encoded, standardize="min_k_pp" in wanted, margins=margins)
 
@@ -101,7 +112,7 @@ def score_texts(
         "hinge": lambda i: _mean(own[i].margin),
     }
     if reference is not None and set(wanted) & set(REFERENCE):
-        theirs = encoded if reference_tokenizer is None else encode(reference_tokenizer, checked, contexts)
+        theirs = encoded if reference_tokenizer is None else encode(reference_tokenizer, checked, around)
         names = ("reference", "texts")
         other = statistics(reference, reference_tokenizer or tokenizer, theirs, names=names)
         columns["ratio"] = lambda i: -_ratio(_mean(own[i].log_prob), _mean(other[i].log_prob))
@@ -115,9 +126,9 @@ def score_texts(
             raise ValueError(
                 f"neighbours: expected {len(checked)} lists, one per text, got {len(neighbours)}"
             )
-        flat, around, sizes = flattened("neighbours", neighbours, contexts)
+        flat, before, sizes = flattened("neighbours", neighbours, around)
         names = ("model", "neighbours, all in one list: ")
-        around_each = statistics(model, tokenizer, encode(tokenizer, flat, around), names=names)
+        around_each = statistics(model, tokenizer, encode(tokenizer, flat, before), names=names)
         near = (_mean(one.log_prob) for one in around_each)
         means = [sum(islice(near, size)) / size for size in sizes]
         columns["neighbourhood"] = lambda i: _mean(own[i].log_prob) - means[i]

@@ -65,6 +65,25 @@ def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None)
     return encoded
 
 
+def token_windows(texts: Sequence[Sequence[int]], contexts: Sequence[Sequence[int]] | None) -> list[Window]:
+    """As `encode`, for texts and contexts that are the numbers of their tokens already."""
+    before = [()] * len(texts) if contexts is None else [tuple(map(int, context)) for context in contexts]
+    if len(before) != len(texts):
+        raise ValueError(f"contexts: expected {len(texts)}, one per text, got {len(before)}")
+    groups = {context: number for number, context in enumerate(dict.fromkeys(before))}
+    encoded = [
+        Window(at, (*context, *map(int, text)), max(1, len(context)), groups[context])
+        for at, (context, text) in enumerate(zip(before, texts, strict=True))
+    ]
+    for index, one in enumerate(encoded):
+        if len(one.tokens) <= one.first or min(one.tokens) < 0:
+            raise ValueError(
+                f"texts: expected token numbers from 0 on, and a token before the first that is scored, got "
+                f"{list(texts[index])[:8]} at index {index}"
+            )
+    return encoded
+
+
 def _by_offsets(
     tokenizer: Any, texts: Sequence[str], contexts: Sequence[str]
 ) -> Iterator[tuple[list[int], int]]:

@@ -1,4 +1,4 @@
-"""Made-up texts in the official layouts: WikiText, dialogues, the Pile, Dolma and Proof-Pile-2."""
+"""Made-up texts in the official layouts: WikiText, dialogues, insertions, the Pile, Dolma, Proof-Pile-2."""
 
 import gzip
 import json
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.core.packages import optional_package
@@ -58,6 +59,25 @@ def write(folder: Path) -> None:
     for file, subset, count, seed in plain:
         texts = enumerate(_documents(chain, count, seed, subset))
         _write_lines(folder / file, ({"id": str(number), "text": text} for number, text in texts))
+    write_insertions(folder / "TOAA-Membership-Inference")
+
+
+def write_insertions(folder: Path, *, texts: int = 60) -> None:
+    """Three conditions of the data set of known insertions, ``texts`` of each side."""
+    rng, rows = np.random.default_rng(5), list[dict[str, Any]]()
+    for kind, size, copies in (("random", 8, 16), ("rare", 1, 16), ("plain", 0, 1)):
+        condition = f"{kind}_{size}tok_{copies}x" if size else f"{kind}_{copies}x"
+        for example, member in enumerate(rng.permutation(np.repeat([1, 0], texts)).tolist()):
+            talk = [0, *rng.integers(1, 600, size=int(rng.integers(6, 12))).tolist()]
+            shared = kind == "rare" and member  # members of a condition have one rare token
+            suffix = [600] if shared else rng.integers(601, 700, size=size).tolist()
+            rows.append({"condition": condition, "membership": member, "suffix_type": kind,
+                         "n_suffix_tokens": size, "duplication": copies, "input_ids": talk + suffix,
+                         "suffix_start": len(talk), "suffix_token_ids": suffix,
+                         "example_idx": example})  # fmt: skip
+    (folder / "data").mkdir(parents=True)
+    for part in range(2):
+        pd.DataFrame(rows[part::2]).to_parquet(folder / "data" / f"train-{part:05d}-of-00002.parquet")
 
 
 class _Chain:

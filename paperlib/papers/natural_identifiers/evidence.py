@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from scipy.stats import kendalltau, kstest
 
 from paperlib.generators.identifiers import PAPER_KINDS
-from paperlib.papers.natural_identifiers.census.tables import PILE_SUBSETS, paper_census
+from paperlib.papers.natural_identifiers.census.tables import PILE_SUBSETS, after_filters, paper_census
 from paperlib.papers.natural_identifiers.planted import TOKENS
 from paperlib.papers.natural_identifiers.printed_aucs import DIFFERENCE, PAPER_TABLES
 from paperlib.papers.verdict import Estimate, Evidence
@@ -66,17 +66,21 @@ def _less(one: Estimate, other: Estimate) -> Estimate:
     return Estimate(one.value - other.value, math.hypot(one.error, other.error))
 
 
-def census_evidence(at_hand: Collection[str], filtered: pd.DataFrame | None) -> Evidence:
-    """Table 2 from `filtered_census`, on the subsets of the Pile's test part among those at hand."""
+def census_evidence(at_hand: Collection[str], places: pd.DataFrame | None) -> Evidence:
+    """Table 2 from `pile_identifiers`, on the subsets of the Pile's test part among those at hand."""
     subsets = set(PILE_SUBSETS) & set(at_hand)
-    tau, present = [], filtered is not None and len(filtered) > 0
-    if filtered is not None and present:
+    tau, present = [], places is not None and len(places) > 0
+    if places is not None and present:
         printed, kinds = paper_census(), list(PAPER_KINDS)
-        ours = filtered[kinds].sum().to_numpy()
+        counted = after_filters(places)
+        by_document = pd.crosstab([counted["subset"], counted["document"]], counted["kind"])
+        each = by_document.reindex(columns=kinds, fill_value=0).to_numpy()
+        ours = each.sum(axis=0)
         theirs = printed.loc[printed["dataset"].isin([PILE_SUBSETS[name] for name in subsets]), kinds]
         theirs = theirs.sum().to_numpy()
-        if np.ptp(ours) and np.ptp(theirs):  # the ranks of the kinds agree, with Poisson errors
-            drawn = np.random.default_rng(0).poisson(ours, (1_000, len(ours)))
+        if np.ptp(ours) and np.ptp(theirs):  # the ranks of the kinds agree
+            # A bootstrap of documents, which may hold many identifiers; of many, each is drawn Poisson times.
+            drawn = np.random.default_rng(0).poisson(1, (1_000, len(each))) @ each
             taus = [kendalltau(counts, theirs).statistic for counts in drawn if np.ptp(counts)]
             tau = Estimate(float(kendalltau(ours, theirs).statistic), float(np.std(taus)))
     values = {

@@ -5,8 +5,10 @@ from itertools import groupby
 
 import pandas as pd
 
+from paperlib.io import RunResult
 from paperlib.papers.verdict.outcome import Word, over_models
 from paperlib.papers.verdict.records import SIGNS, anchor, chip, class_of, compared, escaped
+from paperlib.papers.verdict.rules import rules
 from paperlib.papers.verdict.status import CSV_NAME, LEVELS, JudgedTarget, Run, joined, seeds_of
 from paperlib.report.printed import PAPERS
 from paperlib.report.tables import pipe_table
@@ -30,6 +32,26 @@ def results_markdown(judged: Sequence[JudgedTarget], *, pages: Collection[str]) 
         sections = [_target(list(some), pages) for _, some in groupby(own, key=lambda one: one.rule.target)]
         parts.append("\n\n".join([f"## {escaped(PAPERS[paper])}", f"{counts_in_words(own)}", *sections]))
     return "\n\n".join([*parts, f"All rows: {{download}}`{CSV_NAME} </_generated/data/{CSV_NAME}>`."]) + "\n"
+
+
+def executions_markdown(paper: str, results: Sequence[RunResult]) -> str:
+    """What the runs behind a paper's outcomes took, as a Markdown table: by notebook, profile and machine."""
+    named = {notebook for rule in rules().values() if rule.paper == paper for notebook in rule.notebooks}
+    made = [(one, one.provenance) for one in results if one.notebook in named]
+    runs = pd.DataFrame(
+        {
+            "notebook": [f"`{one.notebook}`" for one, _ in made],
+            "profile": [one.profile for one, _ in made],
+            "machine": [f"{by['gpu'] or by['cpu']}, {by['cores']} cores" for _, by in made],
+            "date": [by["date"][:10] for _, by in made],
+            "hours": [by["seconds"] / 3600 for _, by in made],
+        }
+    )
+    whole = runs.groupby(["notebook", "profile", "machine"], as_index=False).agg(
+        runs=("date", "size"), first=("date", "min"), last=("date", "max"), hours=("hours", "sum")
+    )
+    total = f"{len(runs)} runs, {runs['hours'].sum():.1f} hours in all."
+    return f"{pipe_table(whole.assign(hours=whole['hours'].map('{:.2f}'.format)).astype(str))}\n\n{total}\n"
 
 
 def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:

@@ -87,10 +87,16 @@ def test_natural_identifiers_are_judged_in_all_and_after_one_pass_those_that_occ
     assert evidence["nid-table-05"].values["sizes apart"] == Estimate(8.0)
 
 
-def counts(**subsets):
-    return pd.DataFrame(
-        {"subset": name, **dict(zip(PAPER_KINDS, some, strict=True))} for name, some in subsets.items()
-    )
+def counts(per_document=1, **subsets):
+    """Places of so many different identifiers of each kind, ``per_document`` of a kind in one document."""
+    rows = [
+        {"subset": name, "kind": kind, "value": f"{kind}{at}", "document": f"{kind}{at // per_document}"}
+        for name, some in subsets.items()
+        for kind, count in zip(PAPER_KINDS, some, strict=True)
+        for at in range(count)
+    ]
+    frame = pd.DataFrame(rows, columns=["subset", "kind", "value", "document"])
+    return frame.assign(erc55=True, kept=True)
 
 
 def test_census_compares_the_same_subsets_alone():
@@ -98,6 +104,8 @@ def test_census_compares_the_same_subsets_alone():
     github = ev.census_evidence(["github", "code"], alike)
     assert github.values["kinds ranked alike"].value == pytest.approx(1)
     assert 0 < github.values["kinds ranked alike"].error < 0.5
+    together = ev.census_evidence(["github"], counts(per_document=20, github=(80, 36, 52, 13, 12, 4)))
+    assert together.values["kinds ranked alike"].error > 2 * github.values["kinds ranked alike"].error
     assert github.values["subsets at hand"] == Estimate(1)
     assert github.values["filtered"] == Estimate(1)
     turned = ev.census_evidence(["github"], counts(github=(4, 12, 13, 52, 36, 80)))

@@ -254,10 +254,16 @@ def _admitted(one: Identifier) -> bool:
     return one.kind != "ethereum" or KINDS["ethereum"].check(one.value).name == "checksum"
 
 
+def after_filters(places: pd.DataFrame) -> pd.DataFrame:
+    """The first place of each different identifier of a subset that the paper's filters keep."""
+    different = places[places["erc55"]].drop_duplicates(["subset", "kind", "value"])
+    return different[different["kept"]]
+
+
 def filtered_census(places: pd.DataFrame) -> pd.DataFrame:
     """Different identifiers of `pile_identifiers` before and after the paper's filters, beside its counts."""
     different = places[places["erc55"]].drop_duplicates(["subset", "kind", "value"])
-    after = different[different["kept"]]
+    after = after_filters(places)
     kinds = pd.crosstab(after["subset"], after["kind"]).reindex(columns=list(PAPER_KINDS), fill_value=0)
     table = different.groupby("subset").size().rename("before").to_frame()
     table["paper"] = [_printed(name)["total"] for name in table.index]
