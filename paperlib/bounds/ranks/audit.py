@@ -21,6 +21,7 @@ from paperlib.core.options import DeltaTerm, RankBound
 from paperlib.core.results import AuditResult, round_down, round_up
 
 _LARGEST = 200.0  # nats; above it every success probability is 1 in floating point
+_STEP = 0.25  # nats between two budgets of failures
 _TOLERANCE = 1e-9
 CONDITION = (
     "assumes that each true value was drawn uniformly from its candidate set: it speaks of replacing it"
@@ -166,25 +167,67 @@ def _search(
     hits: IntArray, margins: FloatArray, sets: CandidateSets, delta: float, confidence: float
 ) -> tuple[float, int, int]:
     """The bound, the guesses where it is reached and the hits among them, guessing from the surest set on."""
+    # On each step failures are budgeted at its lower end, where they are most, so that the test there has one
+    # level and one number of hits given up; the first epsilon that is not refuted ends the search.
+    search, error, bound = _MarginSearch(hits, margins, sets), 1.0 - confidence, 0.0
+    step = _STEP if delta > 0 else _LARGEST
+    while bound < _LARGEST:
+        start, end = bound, bound + step
+        level, failures = failure_budget(mean_failures(sets, delta, start), error)
+        if not search.refutes(start, level, failures):
+            break
+        bound = end
+        if not search.refutes(end, level, failures):
+            bound = search.bisect(start, end, level, failures)
+            break
+    return bound, *search.best
+
+
+class _MarginSearch:
+    """Asks whether any stopping point refutes an epsilon, the sets being guessed from the surest on."""
+
     # One mixture supermartingale covers every stopping point. An alternative raises the log-odds of every set
-    # by one offset: a hit and a miss differ by it whatever the size, so giving away f hits costs f offsets.
-    order = np.argsort(-margins, kind="stable")
-    kind, ordered = sets.kind[order], hits[order]
-    level, failures = failure_budget(mean_failures(sets, delta), 1.0 - confidence)
-    counts = np.cumsum(ordered)
-    # An alternative nearer than 3 / sqrt(m) nats gathers no evidence from m sets.
-    offsets = np.geomspace(min(1.0, 3.0 / np.sqrt(hits.size)), 12.0, 24)
-    hits_by_offset = (counts[:, None] - failures) * offsets
+    # by one offset: a hit and a miss differ by it whatever the size, so giving up f hits costs f offsets.
+    def __init__(self, hits: IntArray, margins: FloatArray, sets: CandidateSets) -> None:
+        order = np.argsort(-margins, kind="stable")
+        ordered = hits[order] > 0
+        # The evidence rises with hits alone: a stop before a hit shows less than one after it.
+        stops = np.flatnonzero(ordered & ~np.append(ordered[1:], False))
+        kinds = np.arange(sets.sizes.size)
+        seen = [np.cumsum(sets.kind[order] == one)[stops] for one in kinds]  # guesses of each kind
+        self._stops, self._sets = stops + 1, sets
+        self._hits, self._seen = np.cumsum(ordered)[stops], np.stack(seen, axis=1).astype(float)
+        # An alternative nearer than 3 / sqrt(m) nats gathers no evidence from m sets.
+        self._offsets = np.geomspace(min(1.0, 3.0 / np.sqrt(hits.size)), 12.0, 24)
+        self._at = stops.size - 1
 
-    def log_evidence(epsilon: float) -> FloatArray:
-        chance = sets.chances(epsilon)[:, None]
-        miss = -np.log1p(chance * np.expm1(offsets))  # log of (1 - p') / (1 - p)
-        paths = np.cumsum(miss[kind], axis=0) + hits_by_offset
-        return np.logaddexp.reduce(paths, axis=1) - np.log(offsets.size)
+    @property
+    def best(self) -> tuple[int, int]:
+        """Guesses, and hits among them, where the last epsilon was refuted; all of them if none was."""
+        if not self._stops.size:
+            return self._sets.count, 0
+        return int(self._stops[self._at]), int(self._hits[self._at])
 
-    epsilon = _largest_refuted(lambda e: float(np.exp(-max(0.0, log_evidence(e).max()))), level)
-    best = int(np.argmax(log_evidence(epsilon)))
-    return epsilon, best + 1, int(counts[best])
+    def refutes(self, epsilon: float, level: float, failures: int) -> bool:
+        """Whether a stop refutes ``epsilon`` at error ``level``, ``failures`` hits given up at each."""
+        if not self._stops.size:
+            return False
+        # Log of (1 - p') / (1 - p), p' being the chance under an alternative; a hit has an offset more.
+        miss = -np.log1p(self._sets.chances(epsilon)[:, None] * np.expm1(self._offsets))
+        for tried in (np.array([self._at]), np.arange(self._stops.size)):
+            paths = self._seen[tried] @ miss + (self._hits[tried, None] - failures) * self._offsets
+            evidence = np.logaddexp.reduce(paths, axis=1) - np.log(self._offsets.size)
+            if evidence.max() >= -np.log(level):
+                self._at = int(tried[np.argmax(evidence)])
+                return True
+        return False
+
+    def bisect(self, low: float, high: float, level: float, failures: int) -> float:
+        """Largest refuted epsilon between a refuted and an unrefuted one, from below."""
+        while high - low > _TOLERANCE:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.refutes(middle, level, failures) else (low, middle)
+        return low
 
 
 def _largest_refuted(p_value: Callable[[float], float], level: float, start: float = 0.0) -> float:

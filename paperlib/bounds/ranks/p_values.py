@@ -229,13 +229,16 @@ def _exact_p_value(correct: int, sets: CandidateSets, epsilon: float, delta: flo
     return base + lift * (1.0 - base)
 
 
-def mean_failures(sets: CandidateSets, delta: float) -> float:
-    """Bound on the mean number of sets on which (epsilon, delta)-DP behaves unlike epsilon-DP."""
-    # The excesses (x_a - e^eps x_b)+, a among the best r of n and b not, integrate to n (n-1) delta at most;
-    # the failure probability is at most 1 / (n r e^eps) of them. Theorem 2 has n delta in its place.
-    if sets.bound == "paper":
-        return delta * sets.total_size
-    return delta * float(((sets.sizes - 1.0) / sets.tops)[sets.kind].sum())
+def mean_failures(sets: CandidateSets, delta: float, epsilon: float) -> float:
+    """Bound on the mean number of hits to give up, so that the others are those of epsilon-DP."""
+    # Let x_1, ..., x_n be the likelihoods of the output given each candidate of a set and all other sets, A
+    # the r guessed ones and B the others. Where a hit has a chance above q, it is given up just often enough
+    # to bring it down to q: a mass of (sum_A x - q sum x)+ / n. That is at most the sum over A x B of
+    # (x_a - e^eps x_b)+ / (n (r e^eps + n - r)), of n (n - 1) terms that integrate to delta at most. Knowing
+    # the earlier sets alone lowers the mass further (Jensen). The paper's q is larger, and gives up less.
+    free = (sets.sizes - 1.0) * (sets.sizes > sets.tops)
+    each = free * np.exp(-epsilon) / (sets.tops + (sets.sizes - sets.tops) * np.exp(-epsilon))
+    return delta * float(each @ np.bincount(sets.kind, minlength=each.size))
 
 
 def candidate_sets(sizes: IntArray, top: ArrayLike, bound: RankBound) -> CandidateSets:
