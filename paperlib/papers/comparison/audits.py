@@ -1,9 +1,10 @@
-"""Every audit of the library on one target: the number, its sentence, what it needed, and its cost."""
+"""Every audit of the library on one target, known mechanisms among them: number, sentence, needs and cost."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import product
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -17,10 +18,71 @@ from paperlib.bounds import (
     audit_panoramia,
     audit_ranks,
     epsilon_star,
+    gaussian_dp_epsilon,
     ranks_from_scores,
 )
-from paperlib.core import AuditResult, check_confidence, check_in
+from paperlib.core import AuditResult, MembershipScores, check_at_least, check_confidence, check_in
 from paperlib.papers.comparison.targets import AuditTarget
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismConfig:
+    """Sizes and strengths of the known mechanisms."""
+
+    records: int = 1000  #: records, each with its own coin; 20 or more
+    sets: int = 300  #: values drawn at random from candidates, 10 or more
+    candidates: int = 16  #: candidates of each, the true one included, 2 or more
+    epsilon: float = 2.0  #: of Laplace noise, nats, above 0
+    mu: float = 1.0  #: of Gaussian noise: distance of the means in standard deviations, above 0
+    delta: float = 1e-5  #: at which the epsilon of Gaussian noise is read off
+    seed: int = 0  #: of coins and noise, 0 or more
+
+    def __post_init__(self) -> None:
+        check_at_least(20, records=self.records)
+        check_at_least(10, sets=self.sets)
+
+
+def known_mechanisms(config: MechanismConfig) -> list[AuditTarget]:
+    """No leak, Laplace noise and Gaussian noise on the bit of every record."""
+    rng, epsilon = np.random.default_rng(config.seed), config.epsilon
+    # To replace a record changes two bits: twice the epsilon of Laplace noise, the root of 2 times mu.
+    single, double = (float(gaussian_dp_epsilon(config.mu * root, config.delta)) for root in (1.0, 2**0.5))
+    return [
+        _target(config, rng, "no leak", 0.0, "gaussian", 0.0, 0.0),
+        _target(config, rng, f"Laplace, ε = {epsilon:g}", epsilon, "laplace", epsilon, 2 * epsilon),
+        _target(config, rng, f"Gaussian, μ = {config.mu:g}", config.mu, "gaussian", single, double),
+    ]
+
+
+def _target(
+    config: MechanismConfig,
+    rng: np.random.Generator,
+    name: str,
+    shift: float,
+    curve: Literal["gaussian", "laplace"],
+    add_remove: float,
+    replacement: float,
+) -> AuditTarget:
+    """Scores are the bit times ``shift`` plus noise of scale 1; the second signal tells nothing."""
+    noise = rng.laplace if curve == "laplace" else rng.normal
+    member, again = rng.integers(0, 2, (2, config.records)).astype(bool)
+    signals = noise(size=(config.records, 2))
+    signals[:, 0] += shift * member
+    sets = noise(size=(config.sets, config.candidates))
+    sets[:, 0] += shift
+    runs = shift * again + noise(size=config.records)
+    return AuditTarget(
+        family="known mechanism",
+        name=name,
+        signals=signals,
+        member=member,
+        sets=sets,
+        runs=MembershipScores.from_labels(runs, again),
+        add_remove=add_remove,
+        replacement=replacement,
+        curve=curve,
+    )
+
 
 LOWER, WITHIN, MEASURED = "lower bound", "lower bound within a family", "measurement"
 """Kinds of numbers; the second holds if the trade-off curve of training is of the family that was named."""
@@ -157,48 +219,46 @@ def compare_audits(
     """Run every audit that applies on every target; each number holds at its own confidence alone."""
     check_in("(0, 0.5)", "delta", delta)
     check_confidence(confidence)
-    rows = (_row(target, audit, delta, confidence, seed) for target in targets for audit in AUDITS)
-    return pd.DataFrame([row for row in rows if row is not None])
-
-
-def _row(
-    target: AuditTarget, audit: Audit, delta: float, confidence: float, seed: int
-) -> dict[str, Any] | None:
-    started = perf_counter()
-    result = audit.run(target, delta=delta, confidence=confidence, seed=seed)
-    seconds = perf_counter() - started
-    if result is None:
-        return None
-    if audit.run is _fitted and target.generated is not None:
-        seconds += target.generated.seconds
-    guarantees = {ADD_REMOVE: target.add_remove, REPLACEMENT: target.replacement}
-    needs = {*audit.needs, *(("labels",) if target.labels else ())}
-    value = result.epsilon if result.epsilon is not None else getattr(result, "epsilon_tilde", np.nan)
-    low, high = value, np.inf  # one-sided for a lower bound
-    if audit.kind == MEASURED:
-        low, high = getattr(result, "interval", None) or (np.nan, np.nan)
-    return {
-        "family": target.family,
-        "target": target.name,
-        "audit": audit.name,
-        "kind": audit.kind,
-        "speaks_of": audit.speaks_of,
-        "delta": getattr(result, "delta", delta),
-        "confidence": confidence,
-        "epsilon": value,
-        "low": low,
-        "high": high,
-        "guarantee": guarantees.get(audit.speaks_of, np.nan),
-        "add_remove": target.add_remove,
-        "replacement": target.replacement,
-        "claim": result.claim,
-        "condition": result.condition,
-        "warnings": "; ".join(result.warnings),
-        **{name: name in needs for name in ACCESS},
-        "have": audit.have,
-        "seconds": seconds,
-        "page": audit.page,
-    }
+    rows = list[dict[str, Any]]()
+    for target, audit in product(targets, AUDITS):
+        started = perf_counter()
+        result = audit.run(target, delta=delta, confidence=confidence, seed=seed)
+        seconds = perf_counter() - started
+        if result is None:
+            continue
+        if audit.run is _fitted and target.generated is not None:
+            seconds += target.generated.seconds
+        guarantees = {ADD_REMOVE: target.add_remove, REPLACEMENT: target.replacement}
+        needs = {*audit.needs, *(("labels",) if target.labels else ())}
+        value = result.epsilon if result.epsilon is not None else getattr(result, "epsilon_tilde", np.nan)
+        low, high = value, np.inf  # one-sided for a lower bound
+        if audit.kind == MEASURED:
+            low, high = getattr(result, "interval", None) or (np.nan, np.nan)
+        rows.append(
+            {
+                "family": target.family,
+                "target": target.name,
+                "audit": audit.name,
+                "kind": audit.kind,
+                "speaks_of": audit.speaks_of,
+                "delta": getattr(result, "delta", delta),
+                "confidence": confidence,
+                "epsilon": value,
+                "low": low,
+                "high": high,
+                "guarantee": guarantees.get(audit.speaks_of, np.nan),
+                "add_remove": target.add_remove,
+                "replacement": target.replacement,
+                "claim": result.claim,
+                "condition": result.condition,
+                "warnings": "; ".join(result.warnings),
+                **{name: name in needs for name in ACCESS},
+                "have": audit.have,
+                "seconds": seconds,
+                "page": audit.page,
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def decision_guide(frame: pd.DataFrame) -> pd.DataFrame:

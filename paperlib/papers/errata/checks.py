@@ -13,8 +13,8 @@ from scipy.stats import binom, norm
 from paperlib.bounds import rank_success_probability
 from paperlib.bounds.one_run.tails import epsilon_from_counts, refuted_log_odds
 from paperlib.papers.errata.rows import Comparison, between, by_data, cells, claim, compare, worst
-from paperlib.papers.natural_identifiers.printed_aucs import folded_cells, folded_null, paper_averages
-from paperlib.papers.output_sets.mechanisms import exact_epsilon, proposition_epsilon
+from paperlib.papers.natural_identifiers.benchmark import folded_cells, folded_null, paper_averages
+from paperlib.papers.output_sets.gain import exact_epsilon, proposition_epsilon
 from paperlib.papers.panoramia.dp import table_eleven_ranges
 from paperlib.report import paper_table
 

@@ -11,13 +11,8 @@ from scipy.special import ndtri
 
 from paperlib.audits.candidates import CandidateScores, attack_quality, auc_difference
 from paperlib.core import FloatArray
-from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS, PlantedConfig, planted_scores
-from paperlib.papers.natural_identifiers.printed_aucs import (
-    DIFFERENCE,
-    PAPER_MODELS,
-    PAPER_TABLES,
-    paper_averages,
-)
+from paperlib.papers.natural_identifiers.labels import DIFFERENCE, PAPER_MODELS, PAPER_TABLES, TOKENS
+from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, PlantedConfig, planted_scores
 from paperlib.report import paper_table
 
 SCORES = (*PAPER_ATTACKS, TOKENS)
@@ -130,3 +125,41 @@ def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
         means = means.rename(columns={"mia": "attack", "value_pct": f"paper_{metric}"})
         rows = rows.merge(means, how="left", on=["model", "attack", "split"])
     return rows.drop(columns="split")
+
+
+def paper_averages(table: pd.DataFrame) -> pd.DataFrame:
+    """Mean over subsets of a paper's table, such as ``nid_table01``, per attack and split; percent."""
+    own = table[~table["subset"].isin(["average", "unlabelled"])]
+    return own.groupby(["mia", "split"], sort=False)["value_pct"].mean().reset_index()
+
+
+def folded_cells(aucs: pd.DataFrame, *, draws: int = 2_000) -> pd.DataFrame:
+    """Printed AUCs of Pythia beside what folding alone gives with as many identifiers (Table 2), percent."""
+    counts = paper_table("nid_table02")
+    pile = counts[(counts["corpus"] == "pile") & (counts["is_aggregate"] == 0)]
+    known = {
+        name.lower().replace(" ", ""): int(n) for name, n in zip(pile["dataset"], pile["total"], strict=True)
+    }
+    known |= {f"pile{split}pile": int(rows["total"].sum()) for split, rows in pile.groupby("split")}
+    cells = aucs[aucs["subset"] != "average"].rename(columns={"value_pct": "printed"}).reset_index(drop=True)
+    keys = "pile" + cells["split"] + cells["subset"].str.replace("_", "")
+    null = 100 * folded_null(keys.map(known).tolist(), draws=draws)
+    table = cells[["subset", "split"]].assign(identifiers=keys.map(known), printed=cells["printed"])
+    return table.assign(noise_mean=null["mean_folded"], noise_95=null["folded_95"])
+
+
+def folded_null(
+    identifiers: Sequence[int], *, generated: int = 127, draws: int = 2_000, seed: int = 0
+) -> pd.DataFrame:
+    """What max(AUC, 1 - AUC) looks like, by number of identifiers, where nothing was trained on: shares."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for n in identifiers:
+        # Where all scores are alike in distribution, the ranks of n among n (1 + c) values are the game.
+        total = n * (1 + generated)
+        spread = np.sqrt(n * (n * generated) * (total + 1) / 12) / (n * n * generated)
+        auc = 0.5 + spread * rng.standard_normal(draws)
+        folded = np.maximum(auc, 1 - auc)
+        means = {"mean_auc": float(auc.mean()), "mean_folded": float(folded.mean())}
+        rows.append({"identifiers": n, **means, "folded_95": float(np.quantile(folded, 0.95))})
+    return pd.DataFrame(rows)

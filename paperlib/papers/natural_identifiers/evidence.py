@@ -11,8 +11,7 @@ from scipy.stats import kendalltau, kstest
 
 from paperlib.generators.identifiers import PAPER_KINDS
 from paperlib.papers.natural_identifiers.census.tables import PILE_SUBSETS, after_filters, paper_census
-from paperlib.papers.natural_identifiers.planted import TOKENS
-from paperlib.papers.natural_identifiers.printed_aucs import DIFFERENCE, PAPER_TABLES
+from paperlib.papers.natural_identifiers.labels import DIFFERENCE, PAPER_TABLES, TOKENS
 from paperlib.papers.verdict import Estimate, Evidence
 
 _FEWEST_NULL_SETS = 1_000

@@ -17,13 +17,12 @@ from paperlib.generators.identifiers import KINDS, checked_kinds, generate_ident
 from paperlib.io import config_hash
 from paperlib.models.devices import default_device
 from paperlib.models.language import new_language_model, train_tokenizer, wrap_tokenizer
+from paperlib.papers.natural_identifiers.labels import TOKENS
 from paperlib.papers.natural_identifiers.small_gpt import GptSettings, cached_arrays
 from paperlib.training.language import fit_language_model
 
 PAPER_ATTACKS = ("loss", "min_k", "min_k_pp", "recall", "recall_hinge", "hinge")
 """The attacks of the paper's Tables 1 and 3 to 9."""
-TOKENS = "tokens"
-"""The number of tokens of a string, as a score: what the tokenizer alone gives away, without a model."""
 
 _LETTERS = 4_000_000
 _TOGETHER = 1_000  # words in one text for the tokenizer

@@ -162,8 +162,14 @@ def train(models: Sequence[Audited]) -> list[Answers]:
         parts = train_x[drawn.places], test_x[: first.tested]
         logits = list(zip(*map(fitted.logits, parts), strict=True))
     else:
-        pairs = zip(models, configs, strict=True)
-        logits = [_network_logits(*pair, x, y, drawn.places) for pair in pairs]
+        logits = []
+        for model, config in zip(models, configs, strict=True):
+            options = {"width": model.width, "group_norm": True, "seed": model.seed}
+            module = classifier_for(images.train_x[:1], model.network, images.outputs, **options)
+            fit_dp(module, x, y, config=config, at_once=_AT_ONCE, progress=False)
+            module.eval().to(default_device())
+            asked = (images.train_x[drawn.places], images.test_x[: model.tested])
+            logits.append(tuple(image_logits(module, part) for part in asked))
     seconds = (time.perf_counter() - started) / len(models)
     labels = torch.from_numpy(drawn.labels)
     answers = list[Answers]()
@@ -183,19 +189,6 @@ def train(models: Sequence[Audited]) -> list[Answers]:
             )
         )
     return answers
-
-
-def _network_logits(
-    model: Audited, config: TrainingConfig, x: Tensor, y: IntArray, asked: IntArray
-) -> tuple[Tensor, Tensor]:
-    """Logits of a network of convolutions on the records asked about and on the test part."""
-    images = images_of(model.dataset)
-    options = {"width": model.width, "group_norm": True, "seed": model.seed}
-    module = classifier_for(images.train_x[:1], model.network, images.outputs, **options)
-    fit_dp(module, x, y, config=config, at_once=_AT_ONCE, progress=False)
-    module.eval().to(default_device())
-    tested = images.test_x[: model.tested]
-    return image_logits(module, images.train_x[asked]), image_logits(module, tested)
 
 
 def answers_of(models: Sequence[Audited], *, folder: Path, progress: bool = True) -> dict[Audited, Answers]:

@@ -65,24 +65,19 @@ def gain_evidence(over_epsilon: pd.DataFrame, over_sizes: pd.DataFrame) -> list[
             for frame in (over_epsilon, over_sizes)
             for about, one, other in paired(frame, method)
         }
+        falls = dict[str, list[float]]()  # of the gain over top/bottom, from the smaller half of sizes on
+        for mechanism, part in over_sizes.groupby("mechanism", sort=False):
+            wide = part.pivot(index=["m", "trial"], columns="method", values="epsilon")
+            gains = (wide[method] - wide["top_bottom"]).unstack("m").to_numpy()
+            half = gains.shape[1] // 2
+            small, large = gains[:, :half], gains[:, gains.shape[1] - half :]
+            falls[str(mechanism)] = (small.mean(axis=1) - large.mean(axis=1)).tolist() if half else []
         values = {
             "optimal highest": {name: gains.tolist() for name, gains in highest.items()},
-            "gain largest at small m": _gains_at_small_m(over_sizes, method),
+            "gain largest at small m": falls,
         }
         found.append(Evidence("output-sets-figure-02", "draw", values, reading=reading))
     return found
-
-
-def _gains_at_small_m(frame: pd.DataFrame, method: str) -> dict[str, list[float]]:
-    """Gain over top/bottom in the smaller half of the sizes, less that in the larger half."""
-    falls = dict[str, list[float]]()
-    for mechanism, part in frame.groupby("mechanism", sort=False):
-        wide = part.pivot(index=["m", "trial"], columns="method", values="epsilon")
-        gains = (wide[method] - wide["top_bottom"]).unstack("m").to_numpy()
-        half = gains.shape[1] // 2
-        small, large = gains[:, :half], gains[:, gains.shape[1] - half :]
-        falls[str(mechanism)] = (small.mean(axis=1) - large.mean(axis=1)).tolist() if half else []
-    return falls
 
 
 def delta_evidence(frame: pd.DataFrame) -> Evidence:

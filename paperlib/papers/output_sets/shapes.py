@@ -13,7 +13,7 @@ from paperlib.bounds import OutputSet, optimal_output_set
 from paperlib.bounds.output_sets.choices import fit_output_set
 from paperlib.bounds.output_sets.level_sets import line_of, objective_of
 from paperlib.core import FloatArray, MembershipScores
-from paperlib.papers.output_sets.mechanisms import Mixture
+from paperlib.papers.output_sets.gain import Mixture
 from paperlib.report import paper_table
 
 
@@ -78,41 +78,37 @@ class ShapeConfig:
 
 def shapes(config: ShapeConfig) -> pd.DataFrame:
     """The optimal set and the best top/bottom set of each pair."""
-    return pd.DataFrame(_shape(pair, config) for pair in pairs())
-
-
-def _shape(pair: Pair, config: ShapeConfig) -> dict[str, Any]:
-    best = optimal_set(pair, config.m, config.confidence)
-    low, high, objective = best_top_bottom(pair, config.m, config.confidence)
-    start, end = pair.support
-    inner = [(a + b) / 2 for a, b in best.intervals if a > start and b < end]  # their middles
-    return {
-        "figure": pair.figure,
-        "pair": pair.name,
-        "m": config.m,
-        "tau": best.tau,
-        "objective": best.objective,
-        "intervals": len(best.intervals),
-        "optimal_set": format_set(best.intervals),
-        "asymmetric": is_asymmetric(best),
-        "top_bottom_objective": objective,
-        "top_bottom_set": format_set(
-            ((-math.inf, low), (high, math.inf)) if low < high else ((-math.inf, math.inf),)
-        ),
-        "centre_missed": any(low <= x <= high for x in inner),
-        "centre_missed_share": _missed_share(pair, inner, config),
-    }
-
-
-def _missed_share(pair: Pair, inner: list[float], config: ShapeConfig) -> float:
-    def missed(trial: int) -> bool:
-        rng = np.random.default_rng([config.seed, config.m, trial])
-        members = int(rng.binomial(2 * config.m, 0.5))
-        scores = MembershipScores(pair.p.draw(rng, members), pair.q.draw(rng, 2 * config.m - members))
-        chosen = fit_output_set(scores, method="top_bottom", confidence=config.confidence)
-        return not chosen.contains(inner).all()
-
-    return sum(map(missed, range(config.draws))) / config.draws if config.draws else math.nan
+    rows = list[dict[str, Any]]()
+    for pair in pairs():
+        best = optimal_set(pair, config.m, config.confidence)
+        low, high, objective = best_top_bottom(pair, config.m, config.confidence)
+        start, end = pair.support
+        inner = [(a + b) / 2 for a, b in best.intervals if a > start and b < end]  # their middles
+        missed = 0
+        for trial in range(config.draws):
+            rng = np.random.default_rng([config.seed, config.m, trial])
+            members = int(rng.binomial(2 * config.m, 0.5))
+            scores = MembershipScores(pair.p.draw(rng, members), pair.q.draw(rng, 2 * config.m - members))
+            chosen = fit_output_set(scores, method="top_bottom", confidence=config.confidence)
+            missed += not chosen.contains(inner).all()
+        ends = ((-math.inf, low), (high, math.inf)) if low < high else ((-math.inf, math.inf),)
+        rows.append(
+            {
+                "figure": pair.figure,
+                "pair": pair.name,
+                "m": config.m,
+                "tau": best.tau,
+                "objective": best.objective,
+                "intervals": len(best.intervals),
+                "optimal_set": format_set(best.intervals),
+                "asymmetric": is_asymmetric(best),
+                "top_bottom_objective": objective,
+                "top_bottom_set": format_set(ends),
+                "centre_missed": any(low <= x <= high for x in inner),
+                "centre_missed_share": missed / config.draws if config.draws else math.nan,
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 @cache

@@ -75,10 +75,10 @@ def decide(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, *, 
         return Outcome("shown")
     claimed = list(_samples(rule, evidence, claimed=True))
     contrasts = tuple(_contrast(*one, ERROR / len(claimed)) for one in claimed)
-    reason = _missing(rule, evidence, level, seeds) or _unmet(rule, evidence) or _too_few(rule, evidence)
-    if not reason and min(one.high - one.low for one in contrasts) > 2 * rule.widest:
+    if reason := next(_reasons(rule, evidence, level, seeds), ""):
+        return Outcome("undecided", reason, contrasts)
+    if min(one.high - one.low for one in contrasts) > 2 * rule.widest:
         reason = f"every interval is wider than {rule.widest:g} to each side"
-    if reason:
         return Outcome("undecided", reason, contrasts)
     if any(one.outside for one in contrasts):
         levels: list[str] = list(get_args(Level))  # the nearest to the paper first
@@ -172,46 +172,39 @@ def _contrast(term: Term, label: str, sample: Sample, error: float) -> Contrast:
     return Contrast(term, label, mean, mean - half, mean + half)
 
 
-def _missing(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, seeds: int) -> str:
-    """What the rule asks for and the evidence lacks."""
+def _reasons(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, seeds: int) -> Iterator[str]:
+    """Why evidence decides nothing: what it lacks, conditions that are not met, and too few repetitions."""
     if level == "made-up data":
-        return "made-up data decide nothing"
+        yield "made-up data decide nothing"
     if rule.own_data and level == "substitute":
-        return "only the paper's data decide"
+        yield "only the paper's data decide"
     absent = [name for name in rule.notebooks if name not in evidence]
     if absent and len(rule.notebooks) > 1:
-        return f"no run of {', '.join(absent)}"
+        yield f"no run of {', '.join(absent)}"
+    conditions = list(_samples(rule, evidence, claimed=False))
     empty = {
         term.name
-        for claimed in (True, False)
-        for term, _, sample in _samples(rule, evidence, claimed=claimed)
+        for term, _, sample in (*_samples(rule, evidence, claimed=True), *conditions)
         if not isinstance(sample, Estimate) and not len(sample)
     }
     empty |= {name for one in evidence.values() for name, samples in one.values.items() if samples == {}}
     if empty:
-        return f"not measured: {', '.join(sorted(empty))}"
-    return f"{seeds} seed{'s' if seeds > 1 else ''}, {rule.runs} needed" if seeds < rule.runs else ""
-
-
-def _unmet(rule: TargetRule, evidence: Mapping[str, Evidence]) -> str:
-    """Conditions of a verdict that do not hold with their whole interval."""
-    needs = [_contrast(*one, ERROR) for one in _samples(rule, evidence, claimed=False)]
-    unmet = [
+        yield f"not measured: {', '.join(sorted(empty))}"
+    if seeds < rule.runs:
+        yield f"{seeds} seed{'s' if seeds > 1 else ''}, {rule.runs} needed"
+    unmet = [  # with their whole interval
         f"{one}{'' if math.isfinite(one.low) else ', one repetition,'} needed {one.term.limits}"
-        for one in needs
+        for one in (_contrast(*condition, ERROR) for condition in conditions)
         if not one.inside
     ]
-    return f"a condition is not met: {'; '.join(unmet)}" if unmet else ""
-
-
-def _too_few(rule: TargetRule, evidence: Mapping[str, Evidence]) -> str:
+    if unmet:
+        yield f"a condition is not met: {'; '.join(unmet)}"
     for notebook, one in evidence.items():
         needed = rule.repetitions if one.unit == rule.unit else FEWEST_GAMES if one.unit == "game" else 1
         samples = [sample for _, _, sample in _samples(rule, {notebook: one}, claimed=True)]
         count = min((len(sample) for sample in samples if not isinstance(sample, Estimate)), default=needed)
         if count < needed:
-            return f"{count} {one.unit}{'s' if count > 1 else ''}, {needed} needed"
-    return ""
+            yield f"{count} {one.unit}{'s' if count > 1 else ''}, {needed} needed"
 
 
 def _limits(rule: TargetRule, evidence: Mapping[str, Evidence]) -> str:

@@ -46,9 +46,13 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
     keep_line(RECORDS_FILE, {**evidence.to_dict(), **asdict(scale)})
     rule, outcome = evidence.rule, decide_alone(evidence, scale.level)
     title, word = f"{rule.item}, by this run alone:", f"{SIGNS[outcome.word]} {outcome.word}"
+    others = len(outcome.contrasts) - _MOST_SHOWN
+    by_margin = sorted(outcome.contrasts, key=lambda one: one.margin)[:_MOST_SHOWN]
+    nearest = by_margin if others > 0 else outcome.contrasts
     lines = [
         f"The paper's claim: {rule.claim}.{f' Printed: {rule.printed}.' if rule.printed else ''}",
-        *_shown(outcome),
+        *compared(replace(outcome, contrasts=tuple(nearest))),
+        *([f"and {others} more comparisons with a wider margin, all in status.csv"] if others > 0 else []),
         *([f"Why undecided: {outcome.reason}."] if outcome.word == "undecided" else []),
         *([evidence.note] if evidence.note else []),
         f"Scale: {scale.level} ({scale.facts}).",
@@ -88,16 +92,6 @@ def anchor(target: str, notebook: str = "") -> str:
 def compared(outcome: Outcome) -> list[str]:
     """Every claimed comparison with its interval and the claimed range, one line each."""
     return [f"{one}, claimed {one.term.limits}" for one in outcome.contrasts]
-
-
-def _shown(outcome: Outcome) -> list[str]:
-    """The comparisons nearest to deciding against the claim, and how many others there are."""
-    others = len(outcome.contrasts) - _MOST_SHOWN
-    if others <= 0:
-        return compared(outcome)
-    nearest = sorted(outcome.contrasts, key=lambda one: one.margin)[:_MOST_SHOWN]
-    more = f"and {others} more comparisons with a wider margin, all in status.csv"
-    return [*compared(replace(outcome, contrasts=tuple(nearest))), more]
 
 
 def escaped(text: str) -> str:

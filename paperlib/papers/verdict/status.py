@@ -61,7 +61,12 @@ def judge(
 ) -> list[JudgedTarget]:
     """Every target by the evidence at hand, at least one entry each, its best evidence first."""
     every = [one for run in runs for one in _evidence(run, "")]
-    here = [one.evidence for one in every if _has_repetitions(one.evidence)]
+    # With a value for each repetition; exact numbers are equal in any two runs.
+    here = [
+        one.evidence
+        for one in every
+        if any(not isinstance(sample, Estimate) and len(sample) for sample in one.evidence.samples().values())
+    ]
     for run in measured:
         about = run["provenance"]
         place = about.get("gpu") or about.get("cpu")
@@ -75,11 +80,6 @@ def judge(
         together = [_over_readings(rule, own)] if rule.readings and own else []
         judged += [*together, *own] or [JudgedTarget(rule, Outcome("not yet"))]
     return judged
-
-
-def _has_repetitions(evidence: Evidence) -> bool:
-    """Whether some sample has a value for each repetition; exact numbers are equal in any two runs."""
-    return any(not isinstance(sample, Estimate) and len(sample) for sample in evidence.samples().values())
 
 
 def _evidence(run: Mapping[str, Any], origin: str) -> Iterator[Run]:

@@ -15,10 +15,11 @@ from paperlib.papers.comparison.audits import (
     BOUNDS,
     MEASURED,
     REPLACEMENT,
+    MechanismConfig,
     compare_audits,
     decision_guide,
+    known_mechanisms,
 )
-from paperlib.papers.comparison.mechanisms import MechanismConfig, known_mechanisms
 from paperlib.papers.landing import guide_markdown
 from tests.validity.coverage import assert_rate_at_most
 

@@ -12,9 +12,13 @@ from paperlib.bounds import epsilon_star, epsilon_star_from_rates, epsilon_star_
 from paperlib.data import Dataset
 from paperlib.papers.epsilon_star.fit import (
     FitConfig,
+    NormalMixture,
     Scores,
     epsilon_by_components,
     fit_data,
+    fit_mixture,
+    log_rates,
+    mixture_epsilon,
     moments,
     p_values,
     paper_scores,
@@ -22,12 +26,6 @@ from paperlib.papers.epsilon_star.fit import (
     trained_scores,
 )
 from paperlib.papers.epsilon_star.landscape_models import landscape_config
-from paperlib.papers.epsilon_star.mixtures import (
-    NormalMixture,
-    fit_mixture,
-    log_rates,
-    mixture_epsilon,
-)
 
 
 def normal(mean, std):

@@ -7,7 +7,6 @@ import pytest
 
 from paperlib.papers.natural_identifiers import benchmark as bench
 from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS
-from paperlib.papers.natural_identifiers.printed_aucs import folded_cells
 from paperlib.report import paper_table
 
 GROUPS = ("held out", "trained", "trained, occurs once", "1 time")
@@ -27,7 +26,7 @@ def test_the_papers_value_is_its_mean_over_subsets():
 
 
 def test_what_lies_beyond_folding_is_counted():
-    folded = folded_cells(paper_table("nid_table01").query("mia == 'loss'"))
+    folded = bench.folded_cells(paper_table("nid_table01").query("mia == 'loss'"))
     beyond = (folded["printed"] > folded["noise_95"]).groupby(folded["split"]).agg(["sum", "size"])
     assert beyond.loc["train"].tolist() == [4, 9]
     assert beyond.loc["test", "size"] == 3

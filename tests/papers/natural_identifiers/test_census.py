@@ -119,14 +119,13 @@ def test_identifiers_across_block_edges_count_once(tmp_path, monkeypatch, block)
 
 def test_finished_units_are_read_again_and_changed_files_counted_again(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(census, "_UNIT_BYTES", 1)  # every file a unit of its own
-    calls = []
-    work = census._Tally.__init__
+    work, calls = census.count_unit, []
 
-    def counting(self, unit):
+    def counting(unit):
         calls.append(Path(unit.files[0].path).name)
-        work(self, unit)
+        return work(unit)
 
-    monkeypatch.setattr(census._Tally, "__init__", counting)
+    monkeypatch.setattr(census, "count_unit", counting)
     first = count(folder, tmp_path / "units")
     assert sorted(calls) == ["0.jsonl", "1.jsonl", "2.jsonl"]
     same(first, count(folder, tmp_path / "units"))
@@ -140,15 +139,15 @@ def test_finished_units_are_read_again_and_changed_files_counted_again(folder, t
 
 def test_a_scan_that_was_stopped_goes_on_where_it_was(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(census, "_UNIT_BYTES", 1)
-    work, calls = census._Tally.__init__, []
+    work, calls = census.count_unit, []
 
-    def dying(self, unit):
+    def dying(unit):
         calls.append(unit)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        work(self, unit)
+        return work(unit)
 
-    monkeypatch.setattr(census._Tally, "__init__", dying)
+    monkeypatch.setattr(census, "count_unit", dying)
     with pytest.raises(KeyboardInterrupt):
         count(folder, tmp_path / "units")
     resumed = count(folder, tmp_path / "units")

@@ -25,6 +25,7 @@ from paperlib.papers.natural_identifiers import dp_audit as dp
 from paperlib.papers.natural_identifiers import dp_models as dp_models
 from paperlib.papers.natural_identifiers import hub as hub
 from paperlib.papers.natural_identifiers import inference as inference
+from paperlib.papers.natural_identifiers.benchmark import folded_null
 from paperlib.papers.natural_identifiers.evidence import benchmark_evidence
 from paperlib.papers.natural_identifiers.planted import (
     PlantedConfig,
@@ -33,7 +34,6 @@ from paperlib.papers.natural_identifiers.planted import (
     planted_scores,
     source_words,
 )
-from paperlib.papers.natural_identifiers.printed_aucs import folded_null
 from paperlib.running.project import find_project
 from tests.validity.coverage import assert_rate_at_most
 

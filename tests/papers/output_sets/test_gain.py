@@ -19,20 +19,18 @@ from paperlib.papers.output_sets.gain import (
     RIVALS,
     GainConfig,
     deviation_ratios,
-    gain,
-    gain_by_rival,
-    interval,
-    over_delta,
-    paired_gain,
-    printed_set,
-    summary,
-)
-from paperlib.papers.output_sets.mechanisms import (
     draw_scores,
     exact_epsilon,
     exact_epsilons,
+    gain,
+    gain_by_rival,
+    interval,
     mixtures,
+    over_delta,
+    paired_gain,
+    printed_set,
     proposition_epsilon,
+    summary,
 )
 from paperlib.papers.output_sets.shapes import (
     ShapeConfig,

@@ -11,7 +11,7 @@ from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, Target
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.bounds.one_run.fair_coins import game_size
-from paperlib.papers.panoramia.learned_orders import learned_orders
+from paperlib.papers.panoramia.output_sets import learned_orders
 
 TREES = BoostedTrees(rounds=10, leaves=4, smallest_leaf=5)
 CONFIG = AuditConfig(train=60, validation=40, test=200, attacks=(TREES,), restarts=1, repetitions=2)

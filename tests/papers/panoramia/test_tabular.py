@@ -14,8 +14,13 @@ from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder
 from paperlib.data.tables import adult
 from paperlib.data.tables.labelled import load_table
-from paperlib.papers.panoramia.null import control as null_control
-from paperlib.papers.panoramia.null.control import NullControl, false_positives, run_null_control, toy_pools
+from paperlib.papers.panoramia.null.experiment import (
+    CONTRAST,
+    NullControl,
+    false_positives,
+    run_null_control,
+    toy_pools,
+)
 from paperlib.papers.panoramia.tables import pools as tabular
 from paperlib.papers.panoramia.tables import tables as tables
 from paperlib.papers.panoramia.tables.lira import judged_rows
@@ -265,7 +270,7 @@ def test_null_control_counts_what_a_weak_helper_lets_through():
     worlds = {
         "fair": lambda seed: toy_pools(400, 1.0, shift=1.5, seed=seed),
         "weak": lambda seed: toy_pools(400, 0.0, shift=1.5, seed=seed),
-        f"half {null_control.CONTRAST}": lambda seed: toy_pools(400, 0.5, shift=1.5, seed=seed),
+        f"half {CONTRAST}": lambda seed: toy_pools(400, 0.5, shift=1.5, seed=seed),
     }
     table = false_positives(run_null_control(control, worlds)).set_index(["world", "form", "search"])
     for form in ("helpers", "paper"):

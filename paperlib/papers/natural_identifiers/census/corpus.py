@@ -112,10 +112,11 @@ def take_census(
 
 def count_units(units: Sequence[CensusUnit]) -> list[dict[str, Any]]:
     """The work of one call of the sweep: counts of each unit as arrays."""
-    return [_counted(unit) for unit in units]
+    return [count_unit(unit) for unit in units]
 
 
-def _counted(unit: CensusUnit) -> dict[str, Any]:
+def count_unit(unit: CensusUnit) -> dict[str, Any]:
+    """Counts of one unit, as arrays."""
     matches, found = Counter[tuple[str, str, str]](), dict[tuple[str, str, str], set[int]]()
     read, log = dict[str, list[int]](), ReadLog()
     scanner = Scanner(checked_kinds(unit.kinds), unit.engine)

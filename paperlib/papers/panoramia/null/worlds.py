@@ -1,13 +1,12 @@
 """Worlds for the experiment on helpers that learn real data out of fold: tables, images and text."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from paperlib.attacks.learned import BoostedTrees
+from paperlib.attacks.learned import Attack, BoostedTrees
 from paperlib.attacks.learned.images import ImageStack
 from paperlib.attacks.learned.loss_summaries import LossSummaries
 from paperlib.audits.panoramia.folds import Answer
@@ -93,11 +92,13 @@ def world_of(data: str, sizes: WorldSizes, *, games: int, seed: int) -> World:
     """A world of one kind of data, with one target and one null target."""
     check_choice("data", data, DATA)
     build = {"tables": _table, "images": _image, "text": _text}[data]
-    return build(sizes, partial(AuditConfig, **sizes.games(games), seed=1000 * seed), seed)
+    attack, options = build(sizes, seed)
+    audit = AuditConfig(**sizes.games(games), attacks=(attack,), seed=1000 * seed)
+    return World(judged=sizes.judged, audit=audit, code=__name__, seed=1000 * seed, **options)
 
 
-def _table(sizes: WorldSizes, audit: partial[AuditConfig], seed: int) -> World:
-    """A world of rows; further models learn as the target."""
+def _table(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
+    """Of a world of rows the attack, pools and training; further models learn as the target."""
     config = TabularConfig(
         dataset=sizes.source,
         label="visits" if sizes.source == "randhie" else "income",
@@ -119,19 +120,12 @@ def _table(sizes: WorldSizes, audit: partial[AuditConfig], seed: int) -> World:
         return lambda kind, asked: losses(rows.encoder, models, parts[kind].iloc[asked])
 
     trees = BoostedTrees(leaves=8, learning_rate=0.08, rounds=60, smallest_leaf=10)
-    return World(
-        pools=tabular_pools(config),
-        train=learn,
-        judged=sizes.judged,
-        audit=audit(attacks=(trees,)),
-        about={"table": config, "rows": rows.table.sha256},
-        code=__name__,
-        seed=1000 * seed,
-    )
+    about = {"table": config, "rows": rows.table.sha256}
+    return trees, {"pools": tabular_pools(config), "train": learn, "about": about}
 
 
-def _image(sizes: WorldSizes, audit: partial[AuditConfig], seed: int) -> World:
-    """A world of images; further models learn as the target."""
+def _image(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
+    """As `_table`, of images."""
     first, digits = 1000 * seed, sizes.source == "mnist5k"
     levels, network = (5, "mlp") if digits else (8, "unet")
     flow: dict[str, Any] = (
@@ -176,19 +170,12 @@ def _image(sizes: WorldSizes, audit: partial[AuditConfig], seed: int) -> World:
         return lambda kind, asked: answers(module, parts[kind].x[asked], parts[kind].y[asked])
 
     attack = ImageStack(architecture="trees" if digits else "cnn", epochs=8, loss_steps=100)
-    return World(
-        pools=image_pools(config),
-        train=learn,
-        judged=sizes.judged,
-        audit=audit(attacks=(attack,)),
-        about={"images": config, "data": images.sha256s},
-        code=__name__,
-        seed=first,
-    )
+    about = {"images": config, "data": images.sha256s}
+    return attack, {"pools": image_pools(config), "train": learn, "about": about}
 
 
-def _text(sizes: WorldSizes, audit: partial[AuditConfig], seed: int) -> World:
-    """A world of chunks; further models learn as the targets' run up to its last audited epoch."""
+def _text(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
+    """As `_table`, of chunks; further models learn as the targets' run up to its last audited epoch."""
     config = TextConfig(
         text=sizes.source or "documentation",
         public=sizes.public,
@@ -216,13 +203,9 @@ def _text(sizes: WorldSizes, audit: partial[AuditConfig], seed: int) -> World:
 
     about = {"stage": "helper on D_G", "world": bench.key(config), "code": code_tag(__name__)}
     said = {REAL: pools_cache().get(about, on_generator)}
-    return World(
-        pools=add_helpers(pools, said, learned=0, about=about),
-        train=learn,
-        judged=sizes.judged,
-        audit=audit(attacks=(LossSummaries(tokens=config.tokens),)),
-        about=bench.key(config),
-        code=__name__,
-        groups=bench.text["members"].document[: sizes.learned],  # documents are dealt as wholes
-        seed=1000 * seed,
-    )
+    return LossSummaries(tokens=config.tokens), {
+        "pools": add_helpers(pools, said, learned=0, about=about),
+        "train": learn,
+        "about": bench.key(config),
+        "groups": bench.text["members"].document[: sizes.learned],  # documents are dealt as wholes
+    }
