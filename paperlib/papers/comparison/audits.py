@@ -124,18 +124,10 @@ def _exact(target: AuditTarget, **options: Any) -> AuditResult:
 
 
 def _fitted(target: AuditTarget, **options: Any) -> AuditResult | None:
-    rows = target.generated
-    if rows is None:
+    if target.generated is None:
         return None
-    return audit_panoramia_features(rows.features, rows.signals, rows.member, design="game", **options)
-
-
-def _epsilon_star(target: AuditTarget, *, seed: int, **options: Any) -> AuditResult:
-    return epsilon_star(target.scores.member, target.scores.nonmember, **options).trusted
-
-
-def _many_runs(target: AuditTarget, **options: Any) -> AuditResult | None:
-    return None if target.runs is None else audit_clopper_pearson(target.runs, **options)
+    rows = (target.generated[name] for name in ("features", "signals", "member"))
+    return audit_panoramia_features(*rows, design="game", **options)
 
 
 AUDITS = (
@@ -202,13 +194,22 @@ AUDITS = (
     ),
     Audit(
         name="Epsilon*",
-        run=_epsilon_star,
+        run=lambda target, seed, **options: (
+            epsilon_star(target.scores.member, target.scores.nonmember, **options).trusted
+        ),
         kind=MEASURED,
         speaks_of=MODEL,
         needs=("nonmembers",),
         page="papers/epsilon_star",
     ),
-    Audit(name="many runs", run=_many_runs, needs=("retraining",), page="what_a_number_means"),
+    Audit(
+        name="many runs",
+        run=lambda target, **options: (
+            None if target.runs is None else audit_clopper_pearson(target.runs, **options)
+        ),
+        needs=("retraining",),
+        page="what_a_number_means",
+    ),
 )
 """Every audit, fixed before looking: no number is chosen among them."""
 
@@ -227,7 +228,7 @@ def compare_audits(
         if result is None:
             continue
         if audit.run is _fitted and target.generated is not None:
-            seconds += target.generated.seconds
+            seconds += float(target.generated["seconds"])
         guarantees = {ADD_REMOVE: target.add_remove, REPLACEMENT: target.replacement}
         needs = {*audit.needs, *(("labels",) if target.labels else ())}
         value = result.epsilon if result.epsilon is not None else getattr(result, "epsilon_tilde", np.nan)

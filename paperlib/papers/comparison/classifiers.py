@@ -105,7 +105,7 @@ def _train(config: DigitsConfig, digits: Digits, configs: list[TrainingConfig]) 
         "sets": _label_sets(models, x, y, member & digits.spoiled[here], config.seed),
         "features": np.column_stack([_signals(helper, both_x, both_y)[0], both_x]),
         "generated_signals": _signals(models, both_x, both_y),
-        "real": np.arange(len(both_y)) < member.sum(),
+        "member": np.arange(len(both_y)) < member.sum(),
         "seconds": seconds,
     }
 

@@ -12,17 +12,6 @@ from paperlib.core import FloatArray, MembershipScores
 from paperlib.training import TrainingConfig, epsilon_of, noise_for, replacement_epsilon
 
 
-@dataclass(frozen=True, eq=False)
-class Generated:
-    """Members against rows of a fitted generator, whose c is not known."""
-
-    features: FloatArray  #: what anyone sees of each example, shape (n, d)
-    #: of the target, the strongest score first and higher for members, shape (n, k)
-    signals: FloatArray
-    member: NDArray[np.bool_]  #: shape (n,)
-    seconds: float  #: time that fitting the generator and its helper took
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AuditTarget:
     """One target with all that the audits take."""
@@ -35,7 +24,9 @@ class AuditTarget:
     #: scores of values that were drawn at random, and of the other candidates of each, the true one first,
     #: shape (m, k)
     sets: FloatArray
-    generated: Generated | None = None  #: where a generator was fitted
+    #: members against rows of a fitted generator, whose c is not known: "features", what anyone sees of
+    #: each, (n, d); "signals" of the target as above, (n, k); "member", (n,); and "seconds" of the fit
+    generated: Mapping[str, Any] | None = None
     #: scores of one record in runs with it and without it, where training can be repeated
     runs: MembershipScores | None = None
     add_remove: float = np.inf  #: epsilon that training guarantees for adding or removing one record, nats
@@ -86,12 +77,8 @@ class TrainedConfig:
             add_remove, replacement = guarantees(training, examples, self.delta)
             generated = None
             if "generated_signals" in arrays:
-                generated = Generated(
-                    arrays["features"],
-                    arrays["generated_signals"][at],
-                    arrays["real"],
-                    float(arrays["seconds"]),
-                )
+                generated = {name: arrays[name] for name in ("features", "member", "seconds")}
+                generated["signals"] = arrays["generated_signals"][at]
             targets.append(
                 AuditTarget(
                     family=family,

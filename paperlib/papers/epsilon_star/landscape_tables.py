@@ -177,19 +177,16 @@ def section_42(dataset: str, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame
     for row in _section_42(dataset).to_dict("records"):
         ours = {name: _measured(row, *pair) for name, pair in tables.items()}
         what = next(iter(ours.values()))[0]
-        rows.append({"what": what, "paper": _printed(row)} | {name: one[1] for name, one in ours.items()})
+        sign = {"eq": "", "lt": "below ", "le": "at most ", "ge": "at least "}[str(row["relation"])]
+        unit = {"percent": " %", "bool": "", "strategies": ""}.get(str(row["unit"]), "")
+        printed = "yes" if row["unit"] == "bool" else f"{sign}{float(str(row['value'])):g}{unit}"
+        rows.append({"what": what, "paper": printed} | {name: one[1] for name, one in ours.items()})
     return pd.DataFrame(rows)
 
 
 def _section_42(dataset: str) -> pd.DataFrame:
     text = paper_table("epsilon_star_text")
     return text[(text["section"].astype(str) == "4.2") & (text["dataset"] == dataset)]
-
-
-def _printed(row: Mapping[Hashable, Any]) -> str:
-    sign = {"eq": "", "lt": "below ", "le": "at most ", "ge": "at least "}[str(row["relation"])]
-    unit = {"percent": " %", "bool": "", "strategies": ""}.get(str(row["unit"]), "")
-    return "yes" if row["unit"] == "bool" else f"{sign}{float(str(row['value'])):g}{unit}"
 
 
 def _measured(row: Mapping[Hashable, Any], frame: pd.DataFrame, table: pd.DataFrame) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,40 +20,23 @@ SCORES = (*PAPER_ATTACKS, TOKENS)
 _SPLITS = {"trained": "train", "trained, occurs once": "train", "held out": "test"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class BenchmarkConfig:
-    """Models and scoring of the benchmark."""
-
-    planted: PlantedConfig = field(default_factory=PlantedConfig)  #: of the large model
-    widths: tuple[int, int, int] = (128, 64, 32)  #: widths of the large, the medium and the small model
-    one_pass_filler: float = 16.0  #: as `PlantedConfig.filler`, for the model that sees everything once
-    generated: int = 31  #: alternatives per identifier, 1 or more
-    draws: int = 200  #: bootstrap draws, 1 or more
-    confidence: float = 0.99  #: confidence level of the intervals, in (0, 1)
-
-    def models(self) -> Mapping[str, PlantedConfig]:
-        """Configuration of each model: three sizes on one corpus, and one pass over a corpus of more text."""
-        sizes = dict(zip(("large", "medium", "small"), self.widths, strict=True))
-        models = {name: replace(self.planted, width=width) for name, width in sizes.items()}
-        models["one pass"] = replace(
-            self.planted,
-            width=self.widths[1],
-            repetitions=(1,),
-            identifiers=self.planted.held_out,
-            epochs=1,
-            filler=self.one_pass_filler,
-        )
-        return models
-
-
-def benchmark(config: BenchmarkConfig) -> pd.DataFrame:
+def benchmark(
+    planted: PlantedConfig,
+    *,
+    widths: tuple[int, int, int] = (128, 64, 32),
+    one_pass_filler: float = 16.0,
+    generated: int = 31,
+    draws: int = 200,
+    confidence: float = 0.99,
+) -> pd.DataFrame:
     """`judged` of each model and its `subsets`, with its parameters, then `auc_differences`."""
-    configs = config.models()
-    options = {"draws": config.draws, "confidence": config.confidence}
-    scores = {
-        name: planted_scores(planted, generated=config.generated, attacks=SCORES)
-        for name, planted in configs.items()
-    }
+    # Three sizes on one corpus, and one pass over a corpus with more text beside the identifiers.
+    sizes = dict(zip(("large", "medium", "small"), widths, strict=True))
+    configs = {name: replace(planted, width=width) for name, width in sizes.items()}
+    once = {"repetitions": (1,), "identifiers": planted.held_out, "epochs": 1, "filler": one_pass_filler}
+    configs["one pass"] = replace(planted, width=widths[1], **once)
+    options = {"draws": draws, "confidence": confidence}
+    scores = {name: planted_scores(one, generated=generated, attacks=SCORES) for name, one in configs.items()}
     tables = [
         judged(name, one.values, subsets(one), **options).assign(parameters=configs[name].parameters())
         for name, one in scores.items()

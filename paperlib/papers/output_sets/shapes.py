@@ -66,37 +66,27 @@ def _mixture(rows: pd.DataFrame) -> Mixture:
     return Mixture(tuple(families[family](float(a), float(b)) for family, a, b in numbers))
 
 
-@dataclass(frozen=True)
-class ShapeConfig:
-    """Settings of the shapes."""
-
-    m: int = 100  #: scores drawn from each distribution
-    confidence: float = 0.95  #: confidence level 1 - beta, in (0, 1)
-    draws: int = 50  #: samples on which a top/bottom set is searched for
-    seed: int = 0  #: seed of the draws, 0 or more
-
-
-def shapes(config: ShapeConfig) -> pd.DataFrame:
-    """The optimal set and the best top/bottom set of each pair."""
+def shapes(*, m: int = 100, confidence: float = 0.95, draws: int = 50, seed: int = 0) -> pd.DataFrame:
+    """The optimal set for m scores of each side, and the best top/bottom set, of each pair."""
     rows = list[dict[str, Any]]()
     for pair in pairs():
-        best = optimal_set(pair, config.m, config.confidence)
-        low, high, objective = best_top_bottom(pair, config.m, config.confidence)
+        best = optimal_set(pair, m, confidence)
+        low, high, objective = best_top_bottom(pair, m, confidence)
         start, end = pair.support
         inner = [(a + b) / 2 for a, b in best.intervals if a > start and b < end]  # their middles
         missed = 0
-        for trial in range(config.draws):
-            rng = np.random.default_rng([config.seed, config.m, trial])
-            members = int(rng.binomial(2 * config.m, 0.5))
-            scores = MembershipScores(pair.p.draw(rng, members), pair.q.draw(rng, 2 * config.m - members))
-            chosen = fit_output_set(scores, method="top_bottom", confidence=config.confidence)
+        for trial in range(draws):
+            rng = np.random.default_rng([seed, m, trial])
+            members = int(rng.binomial(2 * m, 0.5))
+            scores = MembershipScores(pair.p.draw(rng, members), pair.q.draw(rng, 2 * m - members))
+            chosen = fit_output_set(scores, method="top_bottom", confidence=confidence)
             missed += not chosen.contains(inner).all()
         ends = ((-math.inf, low), (high, math.inf)) if low < high else ((-math.inf, math.inf),)
         rows.append(
             {
                 "figure": pair.figure,
                 "pair": pair.name,
-                "m": config.m,
+                "m": m,
                 "tau": best.tau,
                 "objective": best.objective,
                 "intervals": len(best.intervals),
@@ -105,7 +95,7 @@ def shapes(config: ShapeConfig) -> pd.DataFrame:
                 "top_bottom_objective": objective,
                 "top_bottom_set": format_set(ends),
                 "centre_missed": any(low <= x <= high for x in inner),
-                "centre_missed_share": missed / config.draws if config.draws else math.nan,
+                "centre_missed_share": missed / draws if draws else math.nan,
             }
         )
     return pd.DataFrame(rows)
@@ -165,11 +155,11 @@ def format_set(intervals: tuple[tuple[float, float], ...]) -> str:
     return " ∪ ".join(f"({end(a)}, {end(b)})" for a, b in intervals if a < b)
 
 
-def shape_curve(pair: Pair, config: ShapeConfig) -> pd.DataFrame:
+def shape_curve(pair: Pair, *, m: int = 100, confidence: float = 0.95) -> pd.DataFrame:
     """max(p, q)/(p + q) and membership in both sets along the drawn axis."""
     x = np.linspace(*pair.view, 803)[1:-1]
     p, q = pair.p.pdf(x), pair.q.pdf(x)
-    low, high, _ = best_top_bottom(pair, config.m, config.confidence)
+    low, high, _ = best_top_bottom(pair, m, confidence)
     return pd.DataFrame(
         {
             "figure": pair.figure,
@@ -178,7 +168,7 @@ def shape_curve(pair: Pair, config: ShapeConfig) -> pd.DataFrame:
             "p": p,
             "q": q,
             "accuracy": np.maximum(p, q) / (p + q),
-            "in_optimal": optimal_set(pair, config.m, config.confidence).contains(x),
+            "in_optimal": optimal_set(pair, m, confidence).contains(x),
             "in_top_bottom": (x < low) | (x > high),
         }
     )

@@ -33,7 +33,6 @@ from paperlib.papers.output_sets.gain import (
     summary,
 )
 from paperlib.papers.output_sets.shapes import (
-    ShapeConfig,
     best_top_bottom,
     format_set,
     is_asymmetric,
@@ -108,7 +107,7 @@ def test_best_top_bottom_equals_a_search_with_distribution_functions():
 
 @pytest.fixture(scope="module")
 def table():
-    return shapes(ShapeConfig(draws=2))
+    return shapes(draws=2)
 
 
 def test_shapes_say_what_is_seen(table):

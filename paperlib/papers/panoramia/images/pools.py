@@ -193,9 +193,16 @@ def _label(
         true = likely_labels(labeler, x, multi_label=images.multi_label)
     rng = np.random.default_rng(_seeds(config)[3])
     y = noisy_labels(true, config.split.label_noise, images.outputs, rng)
-    quality = _quality(labeler, images, x[: config.generated])
-    held = images.parts["nonmembers"]
+    # Kernel distance to the members by the labeler's features, and near duplicates of D_G by pixels.
+    held, quality = images.parts["nonmembers"], dict[str, float]()
+    features = image_features(labeler, images.parts["members"].x).numpy()
+    for name, part in (("generated", x[: config.generated]), ("nonmembers", held.x)):
+        if len(part) > 1:
+            value, error = kernel_distance(features, image_features(labeler, part).numpy())
+            quality |= {f"kid {name}": value, f"kid {name} error": error}
     if len(held):
+        repeated = near_duplicates(*map(_small, (x[: config.generated], real.x, held.x)))
+        quality |= dict(zip(("near generated", "near nonmembers"), repeated, strict=True))
         right = likely_labels(labeler, held.x, multi_label=images.multi_label) == held.true
         quality["labeler accuracy"] = float(right.mean())
     numbers = {f"quality/{name}": np.array(value) for name, value in quality.items()}
@@ -221,21 +228,6 @@ def _kept(
                 "train the generator longer"
             )
     return np.concatenate(xs)[:wanted], np.concatenate(ys)[:wanted], have / drawn
-
-
-def _quality(module: Any, images: Images, generated: NDArray[np.uint8]) -> dict[str, float]:
-    """Kernel distance to the members by the labeler's features, and near duplicates of D_G by pixels."""
-    members = image_features(module, images.parts["members"].x).numpy()
-    held = images.parts["nonmembers"].x
-    found = {}
-    for name, x in (("generated", generated), ("nonmembers", held)):
-        if len(x) > 1:
-            value, error = kernel_distance(members, image_features(module, x).numpy())
-            found |= {f"kid {name}": value, f"kid {name} error": error}
-    if len(held):
-        repeated = near_duplicates(*map(_small, (generated, images.parts["generator"].x, held)))
-        found |= dict(zip(("near generated", "near nonmembers"), repeated, strict=True))
-    return found
 
 
 def _helper_answers(

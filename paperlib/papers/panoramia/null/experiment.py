@@ -125,18 +125,23 @@ def run_null_control(
     return pd.concat(found, ignore_index=True)[columns]
 
 
+def _shares(hits: pd.Series, counts: pd.Series) -> pd.DataFrame:
+    """Shares with their Clopper-Pearson intervals."""
+    tests = [
+        binomtest(int(k), int(n)).proportion_ci(method="exact") for k, n in zip(hits, counts, strict=True)
+    ]
+    ends = {"low": [one.low for one in tests], "high": [one.high for one in tests]}
+    return pd.DataFrame({"share": hits / counts, **ends})
+
+
 def false_positives(rows: pd.DataFrame) -> pd.DataFrame:
     """Share of null targets with an eps-tilde above 0 and above `NOTABLE`, with Clopper-Pearson intervals."""
     groups = rows.groupby(["world", "form", "search"], sort=False)
     table = groups["c_lb"].agg(repetitions="size", c_lb="mean")
     for limit in (0.0, NOTABLE):
         hits = groups["eps_tilde"].apply(lambda values, limit=limit: int((values > limit).sum()))
-        tests = [
-            binomtest(k, n).proportion_ci(method="exact") for k, n in zip(hits, groups.size(), strict=True)
-        ]
-        table[f"above {limit:g}"] = hits / groups.size()
-        table[f"above {limit:g}, low"] = [one.low for one in tests]
-        table[f"above {limit:g}, high"] = [one.high for one in tests]
+        shares = _shares(hits, groups.size())
+        table[[f"above {limit:g}{ending}" for ending in ("", ", low", ", high")]] = shares
     return table.assign(largest=groups["eps_tilde"].max()).reset_index()
 
 
@@ -248,10 +253,4 @@ def false_alarms(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFra
     half = stdtrit(each["size"] - 1, (1 + confidence) / 2) * each["std"] / np.sqrt(each["size"])
     alarms = (each["mean"] - half > MARGIN).groupby(about, sort=False, dropna=False).agg(["size", "sum"])
     table = alarms.rename(columns={"size": "worlds", "sum": "alarms"}).reset_index()
-    tests = [binomtest(int(k), int(n)).proportion_ci(method="exact")
-             for k, n in zip(table["alarms"], table["worlds"], strict=True)]  # fmt: skip
-    return table.assign(
-        share=table["alarms"] / table["worlds"],
-        low=[one.low for one in tests],
-        high=[one.high for one in tests],
-    )
+    return table.join(_shares(table["alarms"], table["worlds"]))

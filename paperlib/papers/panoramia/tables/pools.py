@@ -263,8 +263,13 @@ def build_pools(config: TabularConfig, *, rows: TabularRows | None = None, only_
     said = [_outputs(config, rows.encoder, models, parts, shadows) for models in (targets, helpers)]
     coder = RowCoder.fit(rows.table.rows)
     examples = {kind: coder.numbers(part) for kind, part in parts.items()}
-    details = pd.DataFrame([_accuracies(config, rows, *one) for one in targets.items()])
-    return pools_of(examples, *said, details, rows.copies.warnings)
+    details = []
+    for target, (models, at) in targets.items():
+        learned = _learned(rows, "null" if target.kind == "null" else "members")
+        judged = {"train_accuracy": learned, "test_accuracy": rows.parts["nonmembers"]}
+        shares = {name: models.accuracies(*rows.encoder(part))[at] for name, part in judged.items()}
+        details.append({name: float(share) for name, share in shares.items()})
+    return pools_of(examples, *said, pd.DataFrame(details), rows.copies.warnings)
 
 
 def _private(config: TabularConfig, rows: TabularRows) -> list[TrainingConfig]:
@@ -315,13 +320,6 @@ def _outputs(
     cuts = np.cumsum([len(part) for part in parts.values()])[:-1]
     found = {key: numbers(config.stronger, encoder, model, rows, shadows) for key, model in models.items()}
     return {key: dict(zip(parts, np.split(said, cuts), strict=True)) for key, said in found.items()}
-
-
-def _accuracies(config: TabularConfig, rows: TabularRows, target: Target, model: Model) -> dict[str, float]:
-    models, at = model
-    learned = _learned(rows, "null" if target.kind == "null" else "members")
-    parts = {"train_accuracy": learned, "test_accuracy": rows.parts["nonmembers"]}
-    return {name: float(models.accuracies(*rows.encoder(part))[at]) for name, part in parts.items()}
 
 
 def _shadows(config: TabularConfig, rows: TabularRows) -> Shadows:

@@ -134,27 +134,22 @@ def extreme_values(config: TabularConfig) -> pd.DataFrame:
     """By column, the share of rare values in the rows that trees are surest of, and in others (D.6)."""
     rows = tabular_rows(config)
     members, generated = rows.parts["members"], rows.generated
-    ranked = _ranked(members, generated)
-    best = ranked[: max(1, round(0.05 * len(ranked)))]
+    joined = pd.concat([members, generated], ignore_index=True)
+    codes = joined.apply(lambda column: column if column.dtype.kind in "biuf" else pd.factorize(column)[0])
+    flags = np.arange(len(joined)) < len(members)
+    # Half of the rows, those first that trees trained on the other half take for members.
+    train, test = np.array_split(np.random.default_rng(0).permutation(len(joined)), 2)
+    trees = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=8, random_state=0)
+    trees.fit(codes.iloc[train], flags[train])
+    scores = np.asarray(trees.decision_function(codes.iloc[test]))
+    surest = np.argsort(-scores, kind="stable")[: max(1, round(0.05 * len(test)))]
+    best = joined.iloc[test[surest]]
     groups = {"top": best, "members": members, "generated": generated}
     masks = {name: _rare_values(part, generated) for name, part in groups.items()}
     shares = pd.DataFrame({name: mask.mean() for name, mask in masks.items()})
     shares.loc["any of them"] = {name: mask.any(axis=1).mean() for name, mask in masks.items()}
     shares["ratio"] = shares["top"] / shares["members"].replace(0.0, np.nan)
     return shares.rename_axis("column").reset_index().assign(top_rows=len(best))
-
-
-def _ranked(members: pd.DataFrame, generated: pd.DataFrame) -> pd.DataFrame:
-    """Half of the rows, those first that trees trained on the other half take for members."""
-    joined = pd.concat([members, generated], ignore_index=True)
-    codes = joined.apply(lambda column: column if column.dtype.kind in "biuf" else pd.factorize(column)[0])
-    flags = np.arange(len(joined)) < len(members)
-    order = np.random.default_rng(0).permutation(len(joined))
-    train, test = np.array_split(order, 2)
-    trees = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=8, random_state=0)
-    trees.fit(codes.iloc[train], flags[train])
-    scores = np.asarray(trees.decision_function(codes.iloc[test]))
-    return joined.iloc[test[np.argsort(-scores, kind="stable")]]
 
 
 def _rare_values(part: pd.DataFrame, generated: pd.DataFrame) -> pd.DataFrame:
