@@ -1,12 +1,10 @@
 """CelebA: faces with 40 attributes, from the official files in the data folder."""
 
-from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from paperlib.core import check_at_least
 from paperlib.data.files import unavailable
@@ -36,11 +34,31 @@ def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
         raise unavailable("CelebA", f"{FOLDER}/{IMAGES}, {ATTRIBUTES} and {PARTITION}", base, ADDRESS)
     folder = places[0]
     faces = _read_attributes(folder / ATTRIBUTES)
-    part = _read_parts(folder / PARTITION, faces.index)
+    lines = (folder / PARTITION).read_text(encoding="utf-8").splitlines()
+    cells = [line.split() for line in lines if line.strip()]
+    if any(len(row) != 2 or row[1] not in ("0", "1", "2") for row in cells):
+        raise ValueError(f"{folder / PARTITION}: expected an image and 0, 1 or 2 in each line")
+    parts = {name: int(part) for name, part in cells}
+    if missing := [name for name in faces.index if name not in parts]:
+        raise ValueError(f"{folder / PARTITION}: {len(missing)} images have no part, such as {missing[0]}")
+    part = np.array([parts[name] for name in faces.index], dtype=np.int64)
     train, test = faces[part == 0][:limit], faces[part > 0][:limit]
     if train.empty or test.empty:
         raise ValueError(f"{folder / PARTITION}: expected images of part 0 and of part 1 or 2")
-    pixels = _read_images(folder, [*train.index, *test.index], side)
+    paths = [folder / IMAGES / name for name in (*train.index, *test.index)]
+    pixels = np.empty((len(paths), 3, side, side), dtype=np.uint8)
+
+    def read(at: int) -> None:
+        pixels[at] = _read_image(paths[at], side)
+
+    with (  # Pillow decodes beside Python
+        ThreadPoolExecutor() as threads,
+        progress_bar(len(paths), label="CelebA", unit="image") as bar,
+    ):
+        for start in range(0, len(paths), _AT_ONCE):
+            some = range(start, min(start + _AT_ONCE, len(paths)))
+            list(threads.map(read, some))
+            bar.update(len(some))
     return ImageSet(
         train_x=pixels[: len(train)],
         train_y=train.to_numpy(),
@@ -71,35 +89,6 @@ def _read_attributes(path: Path) -> pd.DataFrame:
             )
     signs = np.array([row[1:] for row in rows], dtype=np.int64)
     return pd.DataFrame((signs + 1) // 2, index=[row[0] for row in rows], columns=names)
-
-
-def _read_parts(path: Path, files: Iterable[str]) -> NDArray[np.int64]:
-    """0 training, 1 validation, 2 test for each of the files, shape (n,)."""
-    cells = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    if any(len(row) != 2 or row[1] not in ("0", "1", "2") for row in cells):
-        raise ValueError(f"{path}: expected an image and 0, 1 or 2 in each line")
-    parts = {name: int(part) for name, part in cells}
-    if missing := [name for name in files if name not in parts]:
-        raise ValueError(f"{path}: {len(missing)} images have no part, such as {missing[0]}")
-    return np.array([parts[name] for name in files], dtype=np.int64)
-
-
-def _read_images(folder: Path, files: Sequence[str], side: int) -> Pixels:
-    """All images as one array; several are decoded at a time, which Pillow does beside Python."""
-    pixels = np.empty((len(files), 3, side, side), dtype=np.uint8)
-
-    def read(at: int) -> None:
-        pixels[at] = _read_image(folder / IMAGES / files[at], side)
-
-    with (
-        ThreadPoolExecutor() as threads,
-        progress_bar(len(files), label="CelebA", unit="image") as bar,
-    ):
-        for start in range(0, len(files), _AT_ONCE):
-            some = range(start, min(start + _AT_ONCE, len(files)))
-            list(threads.map(read, some))
-            bar.update(len(some))
-    return pixels
 
 
 def _read_image(path: Path, side: int) -> Pixels:

@@ -49,7 +49,13 @@ def load_cifar10() -> ImageSet:
     """
     folder = data_folder()
     official = (folder / FOLDER).is_dir() or (folder / ARCHIVE).is_file()
-    package = None if official else _package(folder)
+    package = None
+    if not official:
+        every = (*SHEETS, *LABELS)
+        places = (folder / name for name in PACKAGE_FOLDERS)
+        package = next((one for one in places if any((one / file).is_file() for file in every)), None)
+        if package is None and (folder / PACKAGE_ARCHIVE).is_file():
+            package = folder / PACKAGE_ARCHIVE
     pixels, labels, sha256s = _read_package(package) if package else _read_official(folder)
     split = IMAGES_PER_FILE * len(TRAIN_FILES)
     counts = np.bincount(labels[:split], minlength=len(CLASSES))
@@ -72,23 +78,25 @@ def load_cifar10() -> ImageSet:
     )
 
 
-def _package(folder: Path) -> Path | None:
-    """The npm package's folder or archive, if one is there."""
-    for name in PACKAGE_FOLDERS:
-        if any((folder / name / file).is_file() for file in (*SHEETS, *LABELS)):
-            return folder / name
-    return folder / PACKAGE_ARCHIVE if (folder / PACKAGE_ARCHIVE).is_file() else None
-
-
 def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]]:
     pixels = np.empty((len(SHEETS), IMAGES_PER_FILE, 3, 32, 32), dtype=np.uint8)
     sizes = dict(zip(LABELS, (IMAGES_PER_FILE * len(TRAIN_FILES), IMAGES_PER_FILE), strict=True))
     labels: dict[str, NDArray[np.int64]] = {}
     for name, content in contents(path, (*SHEETS, *LABELS)):  # one sheet in memory at a time
-        if name in sizes:
-            labels[name] = _read_labels(content, f"{path}: {name}", sizes[name])
-        else:
-            pixels[SHEETS.index(name)] = _read_sheet(content, f"{path}: {name}")
+        where = f"{path}: {name}"
+        if name not in sizes:
+            pixels[SHEETS.index(name)] = _read_sheet(content, where)
+            continue
+        try:
+            given = json.loads(content)
+        except ValueError as error:
+            raise ValueError(f"{where}: damaged or cut short ({error})") from None
+        if not isinstance(given, list) or len(given) != sizes[name]:
+            got = f"{len(given)} values" if isinstance(given, list) else type(given).__name__
+            raise ValueError(f"{where}: expected a list of {sizes[name]} labels, got {got}")
+        if wrong := [one for one in given if type(one) is not int or one not in range(len(CLASSES))]:
+            raise ValueError(f"{where}: expected classes 0 to 9, got {wrong[0]!r}")
+        labels[name] = np.array(given, dtype=np.int64)
     together = np.concatenate([labels[name] for name in LABELS])
     digest = hashlib.sha256(together.astype(np.uint8).tobytes())
     digest.update(pixels.data)
@@ -119,20 +127,6 @@ def _read_sheet(content: bytes, name: str) -> Pixels:
     return rows.reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2)
 
 
-def _read_labels(content: bytes, name: str, images: int) -> NDArray[np.int64]:
-    """Labels (n,) of the npm package, from a JSON list of whole numbers from 0 to 9."""
-    try:
-        labels = json.loads(content)
-    except ValueError as error:
-        raise ValueError(f"{name}: damaged or cut short ({error})") from None
-    if not isinstance(labels, list) or len(labels) != images:
-        got = f"{len(labels)} values" if isinstance(labels, list) else type(labels).__name__
-        raise ValueError(f"{name}: expected a list of {images} labels, got {got}")
-    if wrong := [label for label in labels if type(label) is not int or label not in range(len(CLASSES))]:
-        raise ValueError(f"{name}: expected classes 0 to 9, got {wrong[0]!r}")
-    return np.array(labels, dtype=np.int64)
-
-
 def _read_official(folder: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]]:
     path = folder / FOLDER
     if not path.is_dir():
@@ -154,24 +148,21 @@ def _read_official(folder: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, s
     pixels = np.empty((len(names), IMAGES_PER_FILE, 3, 32, 32), dtype=np.uint8)
     labels = np.empty(pixels.shape[:2], dtype=np.int64)
     for name, content in contents(path, names):
-        pixels[names.index(name)], labels[names.index(name)] = _read_rows(content, name)
+        if len(content) != IMAGES_PER_FILE * _ROW:
+            raise ValueError(
+                f"{name}: expected {IMAGES_PER_FILE} rows of {_ROW} bytes, got {len(content)} bytes; "
+                "it is not whole"
+            )
+        # A row is a byte for the class and 3,072 for red, green and blue.
+        rows = np.frombuffer(content, dtype=np.uint8).reshape(-1, _ROW)
+        if rows[:, 0].max() >= len(CLASSES):
+            raise ValueError(
+                f"{name}: expected classes 0 to 9, got {rows[:, 0].max()}; this is not CIFAR-10's binary form"
+            )
+        pixels[names.index(name)] = rows[:, 1:].reshape(-1, 3, 32, 32)
+        labels[names.index(name)] = rows[:, 0]
     sha256 = ARCHIVE_SHA256 if path.is_dir() else file_sha256(path)  # of made-up data it is another one
     return pixels.reshape(-1, 3, 32, 32), labels.ravel(), {ARCHIVE: sha256}
-
-
-def _read_rows(content: bytes, name: str) -> tuple[Pixels, NDArray[np.uint8]]:
-    """Pixels (n, 3, 32, 32) and labels (n,): a row is a byte for the class and 3,072 red, green and blue."""
-    if len(content) != IMAGES_PER_FILE * _ROW:
-        raise ValueError(
-            f"{name}: expected {IMAGES_PER_FILE} rows of {_ROW} bytes, got {len(content)} bytes; "
-            "it is not whole"
-        )
-    rows = np.frombuffer(content, dtype=np.uint8).reshape(-1, _ROW)
-    if rows[:, 0].max() >= len(CLASSES):
-        raise ValueError(
-            f"{name}: expected classes 0 to 9, got {rows[:, 0].max()}; this is not CIFAR-10's binary form"
-        )
-    return rows[:, 1:].reshape(-1, 3, 32, 32), rows[:, 0]
 
 
 def load_cifar10_part(*, sha256: str | None = PART_SHA256) -> ImageSet:

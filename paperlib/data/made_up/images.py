@@ -3,6 +3,7 @@
 import gzip
 import io
 import tarfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ _ATTRIBUTES = 40
 _SHARES = (0.8034, 0.0981, 0.0985)  # training, validation and test part of CelebA
 _GRID = (8, 5)  # one patch of a face for each attribute
 _FACE = (178, 218)  # width and height
+_package = partial(optional_package, extra="images", purpose="writing made-up weights")
 
 WEIGHTS = ("vit_small_patch16_224.augreg_in21k_ft_in1k", "resnet101.tv_in1k")
 """Models of timm whose weights are written."""
@@ -91,7 +93,3 @@ def _write_weights(folder: Path, name: str) -> None:
         weights: Any = timm.create_model(name, pretrained=False).state_dict()
     place = snapshot(folder, f"timm/{name}")
     _package("safetensors.torch").save_file(weights, place / "model.safetensors")
-
-
-def _package(name: str) -> Any:
-    return optional_package(name, "images", "writing made-up weights")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from paperlib.data.made_up.texts import sample
 _REVISION = "made-up"
 _END = "<|endoftext|>"
 _PIECES = 1_200  # tokens that the tokenizer learns; the models' vocabularies are larger
+_package = partial(optional_package, extra="language", purpose="writing made-up language models")
 
 CONFIGS: Mapping[str, Mapping[str, Any]] = {
     "gpt2": {
@@ -38,11 +40,12 @@ def write(folder: Path) -> None:
         (place / "config.json").write_text(json.dumps(shape, indent=1), encoding="utf-8")
         end = int(shape["eos_token_id"])
         _write_tokenizer(place, tokenizer, end, context=int(shape.get("n_positions", 2048)))
-        _write_weights(place)
-
-
-def _package(name: str) -> Any:
-    return optional_package(name, "language", "writing made-up language models")
+        torch, transformers = _package("torch"), _package("transformers")
+        config = transformers.AutoConfig.from_pretrained(place)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            model: Any = transformers.AutoModelForCausalLM.from_config(config)
+        model.to(getattr(torch, str(config.dtype).removeprefix("torch."))).save_pretrained(place)
 
 
 def snapshot(folder: Path, name: str) -> Path:
@@ -81,13 +84,3 @@ def _write_tokenizer(place: Path, tokenizer: Mapping[str, Any], end: int, *, con
     about = {"bos_token": _END, "eos_token": _END, "unk_token": _END, "model_max_length": context,
              "tokenizer_class": "GPT2TokenizerFast" if end else "GPTNeoXTokenizerFast"}  # fmt: skip
     (place / "tokenizer_config.json").write_text(json.dumps(about), encoding="utf-8")
-
-
-def _write_weights(place: Path) -> None:
-    """Random weights, as a model begins, in the number format that its shape names."""
-    torch, transformers = _package("torch"), _package("transformers")
-    config = transformers.AutoConfig.from_pretrained(place)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model: Any = transformers.AutoModelForCausalLM.from_config(config)
-    model.to(getattr(torch, str(config.dtype).removeprefix("torch."))).save_pretrained(place)

@@ -93,7 +93,16 @@ def read_parts() -> list[list[Row]]:
     folder, parts = data_folder(), list[list[Row]]()
     for part in (TRAIN, TEST):
         file = next((folder / name for name in part.files if (folder / name).is_file()), None)
-        path = file or _download(part, folder)
+        path = file or folder / part.files[1]
+        if file is None:
+            try:
+                fetch(UCI + part.files[1], path, sha256=part.uci_sha256)
+            except DownloadError as first:
+                try:
+                    path = _fetch_openml(folder) / part.files[0]
+                except (DownloadError, ValueError) as second:
+                    tried, names = [str(first), str(second)], " and no ".join(part.files)
+                    raise unavailable("UCI Adult", names, folder, UCI, tried) from None
         parts.append(rows := _read_rows(path))
         if made_up():
             continue
@@ -144,21 +153,7 @@ def _digest(rows: Iterable[Row]) -> str:
     return hashlib.sha256(plain_text(rows).encode("utf-8")).hexdigest()
 
 
-def _download(part: Part, folder: Path) -> Path:
-    target = folder / part.files[1]
-    try:
-        fetch(UCI + part.files[1], target, sha256=part.uci_sha256)
-        return target
-    except DownloadError as first:
-        try:
-            _fetch_openml(folder)
-        except (DownloadError, ValueError) as second:
-            tried = [str(first), str(second)]
-            raise unavailable("UCI Adult", " and no ".join(part.files), folder, UCI, tried) from None
-    return folder / part.files[0]
-
-
-def _fetch_openml(folder: Path) -> None:
+def _fetch_openml(folder: Path) -> Path:
     """OpenML's copy joins the two parts; which comes first is told by the pinned checksums."""
     joined = folder / "adult_openml.csv"
     fetch(OPENML, joined)
@@ -168,5 +163,5 @@ def _fetch_openml(folder: Path) -> None:
         if all(_digest(part_rows) == part.sha256 for part, part_rows in parts.items()):
             for part, part_rows in parts.items():
                 write_text(folder / part.files[0], plain_text(part_rows))
-            return
+            return folder
     raise ValueError(f"{joined}: OpenML's rows are not the two official parts, one after the other")

@@ -37,7 +37,17 @@ def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Data
 
     The file must have ``rows`` rows (one of all customers as in the paper has 311,540); None accepts any.
     """
-    path = _find_or_fetch(data_folder())
+    folder, tried = data_folder(), list[str]()
+    path = next((folder / name for name in (ARCHIVE, MEMBER) if (folder / name).is_file()), None)
+    for address in ADDRESSES if path is None else ():
+        try:
+            fetch(address, folder / ARCHIVE)
+            path = folder / ARCHIVE
+            break
+        except DownloadError as error:
+            tried.append(str(error))
+    if path is None:
+        raise unavailable("Purchase-100", f"{ARCHIVE} and no {MEMBER}", folder, ADDRESSES[0], tried)
     text = path.read_bytes() if path.name == MEMBER else dict(contents(path, [MEMBER]))[MEMBER]
     x, y = _parse(text, path)
     if rows is not None and len(y) != rows and not made_up():
@@ -56,20 +66,6 @@ def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Data
         description=f"Shoppers: {len(train)} to train on and {len(test)} others, {FEATURES} products bought "
         f"or not (1 or 0), {CLASSES} clusters of purchase habits as classes; random split, seed {seed}.",
     )
-
-
-def _find_or_fetch(folder: Path) -> Path:
-    for name in (ARCHIVE, MEMBER):
-        if (folder / name).is_file():
-            return folder / name
-    tried: list[str] = []
-    for address in ADDRESSES:
-        try:
-            fetch(address, folder / ARCHIVE)
-            return folder / ARCHIVE
-        except DownloadError as error:
-            tried.append(str(error))
-    raise unavailable("Purchase-100", f"{ARCHIVE} and no {MEMBER}", folder, ADDRESSES[0], tried)
 
 
 def _parse(text: bytes, path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
