@@ -205,20 +205,19 @@ def check_table(name: str, table: pd.DataFrame) -> dict[str, NDArray[Any]]:
         raise ValueError(
             f"{name}: column {worst!r} misses {missing[worst]} values; make them values of their own"
         )
-    return {str(column): _plain(values) for column, values in table.items()}
-
-
-def _plain(column: "pd.Series[Any]") -> NDArray[Any]:
-    if isinstance(column.dtype, pd.DatetimeTZDtype):
-        column = column.dt.tz_convert(None)
-    values = column.to_numpy()
-    if values.dtype.kind in "mM":
-        return values.astype(np.int64)
-    if values.dtype.kind in "biuf":
-        return values
-    # What is no text has its type in its key: 1 is not "1", and True is not "True".
-    keys = [value if isinstance(value, str) else f"{value!r} {type(value).__name__}" for value in column]
-    return np.array(keys, dtype=np.str_)
+    columns: dict[str, NDArray[Any]] = {}
+    for label, column in table.items():
+        if isinstance(column.dtype, pd.DatetimeTZDtype):
+            column = column.dt.tz_convert(None)
+        values = column.to_numpy()
+        if values.dtype.kind in "mM":
+            values = values.astype(np.int64)
+        elif values.dtype.kind not in "biuf":
+            # What is no text has its type in its key: 1 is not "1", and True is not "True".
+            keys = [one if isinstance(one, str) else f"{one!r} {type(one).__name__}" for one in column]
+            values = np.array(keys, dtype=np.str_)
+        columns[str(label)] = values
+    return columns
 
 
 def coded(table: pd.DataFrame, bins: int) -> tuple[dict[str, ColumnCodes], FloatArray]:

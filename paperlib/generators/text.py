@@ -129,13 +129,10 @@ def train_on_chunks(
         model.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, fused=True
     )
     each = -(-len(tokens) // training.batch_size)
-    learn: Callable[[Tensor], None] | None = None
+    steps = training.epochs * each
+    learn = scheduled_steps(model, optimizer, steps=steps, rising=steps // 10, each=each)
 
     def one_epoch(epoch: int) -> float:
-        nonlocal learn
-        if learn is None:  # the schedule starts from the optimizer's state, which a checkpoint may have set
-            steps = training.epochs * each
-            learn = scheduled_steps(model, optimizer, steps=steps, rising=steps // 10, done=epoch * each)
         order = torch.randperm(len(tokens), generator=state.order).to(tokens.device)
         total = torch.zeros((), device=tokens.device)
         model.train()
@@ -143,7 +140,7 @@ def train_on_chunks(
             for rows in order.split(training.batch_size):
                 with _autocast(model, training.precision):
                     loss = _each(model, tokens[rows]).mean()
-                learn(loss)
+                learn(loss, epoch)
                 total += loss.detach() * len(rows)
         model.eval()
         mean = finite_loss(float(total) / len(tokens), epoch)
@@ -288,17 +285,15 @@ def continue_prompts(model: Any, prompts: NDArray[Any], settings: TextGenerator,
             with _autocast(model, settings.training.precision):
                 answer = model(input_ids=inputs, past_key_values=memory, use_cache=True)
             memory = answer.past_key_values
-            inputs = _draw(answer.logits[:, -1].float() / settings.temperature, settings.top_k, coins)
+            logits = answer.logits[:, -1].float() / settings.temperature
+            if 0 < settings.top_k < logits.shape[1]:
+                top = logits.topk(settings.top_k)
+                chosen = torch.multinomial(torch.softmax(top.values, 1), 1, generator=coins)
+                inputs = top.indices.gather(1, chosen)
+            else:
+                inputs = torch.multinomial(torch.softmax(logits, 1), 1, generator=coins)
             drawn.append(inputs)
     return torch.cat(drawn, dim=1).cpu().numpy()
-
-
-def _draw(logits: Tensor, top_k: int, coins: Any) -> Tensor:
-    """A token of each row among its ``top_k`` likeliest, shape (n, 1)."""
-    if not top_k or top_k >= logits.shape[1]:
-        return torch.multinomial(torch.softmax(logits, 1), 1, generator=coins)
-    top = logits.topk(top_k)
-    return top.indices.gather(1, torch.multinomial(torch.softmax(top.values, 1), 1, generator=coins))
 
 
 def copied_share(generated: ArrayLike, text: ArrayLike, *, length: int) -> float:

@@ -234,7 +234,13 @@ def shapes(texts: list[str]) -> NDArray[np.float32]:
     ends = [table[:, :8], np.take_along_axis(table, tail, axis=1)]
     inside = np.arange(1, width) < lengths[:, None]
     steps = np.diff(table.astype(np.int16), axis=1)
-    runs = [_longest_runs((steps == step) & inside) for step in (0, 1, -1)]
+    runs = list[NDArray[np.int64]]()  # the longest of each row
+    for step in (0, 1, -1):
+        longest = run = np.zeros(len(texts), dtype=np.int64)
+        for column in ((steps == step) & inside).T:
+            run = np.where(column, run + 1, 0)
+            longest = np.maximum(longest, run)
+        runs.append(longest)
     different = (counts > 0).sum(axis=1)
     doubled = ((steps == 0) & inside).sum(axis=1)
     columns = [counts, *ends, np.stack([*runs, different, doubled], axis=1)]
@@ -245,12 +251,3 @@ def letters(texts: list[str], width: int) -> NDArray[np.uint8]:
     """ASCII codes of each text, shape (N, width), 0 behind its end."""
     codes = "".join(text.ljust(width, "\0") for text in texts).encode("ascii")
     return np.frombuffer(codes, dtype=np.uint8).reshape(len(texts), width)
-
-
-def _longest_runs(hits: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The longest run of True in each row."""
-    longest = run = np.zeros(len(hits), dtype=np.int64)
-    for column in hits.T:
-        run = np.where(column, run + 1, 0)
-        longest = np.maximum(longest, run)
-    return longest

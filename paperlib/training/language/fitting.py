@@ -21,19 +21,21 @@ from paperlib.training.language.clipping import add_clipped_gradients, check_lay
 
 
 def scheduled_steps(
-    model: Any, optimizer: torch.optim.Optimizer, *, steps: int, rising: int, done: int = 0
-) -> Callable[[Tensor], None]:
-    """A step by the gradient of a loss; the rate rises for ``rising`` steps, then falls to a tenth."""
+    model: Any, optimizer: torch.optim.Optimizer, *, steps: int, rising: int, each: int
+) -> Callable[[Tensor, int], None]:
+    """A step by the gradient of a loss, ``each`` in an epoch; the rate rises, then falls to a tenth."""
     steps, rising = max(1, steps), max(1, rising)
+    schedule: torch.optim.lr_scheduler.LambdaLR | None = None
 
     def share(step: int) -> float:
         return min(1.0, (step + 1) / rising) * (0.55 + 0.45 * math.cos(math.pi * min(1.0, step / steps)))
 
     parameters = list(model.parameters())
-    # The first `done` steps were made before, with the optimizer's present state.
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, share, last_epoch=done - 1)
 
-    def learn(loss: Tensor) -> None:
+    def learn(loss: Tensor, epoch: int) -> None:
+        nonlocal schedule
+        if schedule is None:  # it starts from the optimizer's state, which a checkpoint may have set
+            schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, share, last_epoch=epoch * each - 1)
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
@@ -99,7 +101,15 @@ def fit_language_model(
     """
     if config.groups is not None:
         raise ValueError(f"config: expected microbatches None, got {config.microbatches}")
-    tokens = _padded(documents).to(next(model.parameters()).device)
+    if not len(documents):
+        raise ValueError("documents: expected at least one, got none")
+    lengths = [len(document) for document in documents]
+    if min(lengths) < 2:
+        raise ValueError(
+            f"documents: expected 2 tokens or more, got {min(lengths)} at index {lengths.index(min(lengths))}"
+        )
+    rows = [torch.as_tensor(document, dtype=torch.long) for document in documents]
+    tokens = pad_sequence(rows, batch_first=True, padding_value=_NO_TOKEN).to(next(model.parameters()).device)
     checksum = hashlib.sha256(tokens.cpu().numpy().tobytes()).hexdigest()
     run = {"config": config_hash(config.to_dict()), "documents": checksum}
     optimizer = make_optimizer(model, config, betas=_BETAS)
@@ -130,34 +140,18 @@ def document_losses(model: Any, tokens: Tensor) -> Tensor:
     return each.view_as(tokens).sum(1) / present[:, 1:].sum(1)
 
 
-def _padded(documents: Sequence[Sequence[int]]) -> Tensor:
-    if not len(documents):
-        raise ValueError("documents: expected at least one, got none")
-    lengths = [len(document) for document in documents]
-    if min(lengths) < 2:
-        raise ValueError(
-            f"documents: expected 2 tokens or more, got {min(lengths)} at index {lengths.index(min(lengths))}"
-        )
-    rows = [torch.as_tensor(document, dtype=torch.long) for document in documents]
-    return pad_sequence(rows, batch_first=True, padding_value=_NO_TOKEN)
-
-
 def _plain(
     model: Any, optimizer: torch.optim.Optimizer, tokens: Tensor, config: TrainingConfig, warmup: float
 ) -> Callable[[int], float]:
     steps, each = config.steps(len(tokens)), config.steps_per_epoch(len(tokens))
-    learn: Callable[[Tensor], None] | None = None
+    learn = scheduled_steps(model, optimizer, steps=steps, rising=round(warmup * steps), each=each)
 
     def one_epoch(epoch: int) -> float:
-        nonlocal learn
-        if learn is None:  # the schedule starts from the optimizer's state, which a checkpoint may have set
-            rising = round(warmup * steps)
-            learn = scheduled_steps(model, optimizer, steps=steps, rising=rising, done=epoch * each)
         total = 0.0
         order = torch.from_numpy(shuffled(config.seed, epoch, len(tokens)))
         for batch in order.split(config.batch_size):
             loss = document_losses(model, _trimmed(tokens[batch])).mean()
-            learn(loss)
+            learn(loss, epoch)
             total += float(loss.detach()) * len(batch)
         return total / len(tokens)
 
