@@ -232,8 +232,8 @@ def audit_features(
     bets = learned_bets(ends, learned, members, rng)
     path = learned_path(bets, rows[:, 0])
     best = every_count(path, Hypothesis(delta, 1 - confidence), 2)
-    guesses, curve = int(path.guesses[best.at]), best.shown()
-    claim = lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=best.ceiling())
+    guesses, curve, ceiling = int(path.guesses[best.at]), best.shown(), best.ceiling()
+    claim = lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=ceiling)
     return FeaturesResult(
         claim=" ".join(filter(None, [claim, unit_sentence("the names given") if unit is not None else ""])),
         condition=CONDITIONS[design],
@@ -244,7 +244,7 @@ def audit_features(
             THE_PROCEDURE,
         ),
         warnings=(*copies, *coin_warnings(int(members.sum()), int((~members).sum()), design)),
-        notes=(ceiling_note(best),),
+        notes=(ceiling_note(members.size, ceiling),),
         epsilon=best.epsilon,
         delta=delta,
         confidence=confidence,

@@ -71,14 +71,16 @@ class EndOfScores:
     def __init__(self, order: IntArray, values: FloatArray, *, member: bool) -> None:
         self._order, self._member, self._at = order, member, 0
         ends = np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1)
-        self._blocks = np.diff(ends, prepend=-1)
-        self._block = np.repeat(np.arange(ends.size), self._blocks)
+        self._block = np.repeat(np.arange(ends.size), np.diff(ends, prepend=-1))
         self._end = ends + 1
+        self._tied = ends.size < values.size
 
     def next_size(self, revealed: Flags) -> int:
         self._skip(revealed)
         if self._at == self._order.size:
             return 0
+        if not self._tied:
+            return 1
         block = self._order[self._at : self._end[self._block[self._at]]]
         return int(block.size - revealed[block].sum())
 
@@ -86,17 +88,22 @@ class EndOfScores:
         self._skip(revealed)
         reach = min(self._at + count, self._order.size)
         stop = int(self._end[self._block[reach - 1]]) if reach > self._at else self._at
-        places = np.arange(self._at, stop)
-        places = places[~revealed[self._order[places]]]
-        block = self._block[places]
-        last = np.searchsorted(block, block, side="right")
-        kept = last <= count
-        return Proposal(self._order[places[kept]], np.full(int(kept.sum()), self._member), last[kept])
+        examples = self._order[self._at : stop]
+        hidden = ~revealed[examples]
+        examples = examples[hidden]
+        if self._tied:
+            block = self._block[self._at : stop][hidden]
+            last = np.searchsorted(block, block, side="right")
+            kept = last <= count
+            examples, last = examples[kept], last[kept]
+        else:
+            last = np.arange(1, examples.size + 1)
+        return Proposal(examples, np.full(examples.size, self._member), last)
 
     def _skip(self, revealed: Flags) -> None:
         """Move to the first example that is not revealed yet."""
         step = 64
-        while self._at < self._order.size:
+        while self._at < self._order.size and revealed[self._order[self._at]]:
             hidden = np.flatnonzero(~revealed[self._order[self._at : self._at + step]])
             if hidden.size:
                 self._at += int(hidden[0])
@@ -116,11 +123,13 @@ class _Record:
 
     def add(self, right: Flags, block_end: IntArray) -> None:
         """Guesses of a tied block count as equally right, since they have no order."""
-        n = self.guesses
-        first = np.flatnonzero(np.diff(block_end, prepend=0))
-        sizes = np.diff(np.append(first, right.size))
-        shares = np.repeat(np.add.reduceat(right, first, dtype=np.int64) / sizes, sizes)
-        self._right[n + 1 : n + 1 + right.size] = self._right[n] + np.cumsum(shares)
+        n, shares = self.guesses, right
+        cut = block_end[1:] != block_end[:-1]
+        if not cut.all():
+            first = np.append(0, np.flatnonzero(cut) + 1)
+            sizes = np.diff(np.append(first, right.size))
+            shares = np.repeat(np.add.reduceat(right, first, dtype=np.int64) / sizes, sizes)
+        self._right[n + 1 : n + 1 + right.size] = self._right[n] + np.cumsum(shares, dtype=np.float64)
         self.guesses = n + right.size
         self.credit -= right.size
 
@@ -196,13 +205,19 @@ class _Game:
             right = self._members[offer.examples] == offer.as_member
             record.add(right, offer.block_end)
             if i in betting:
-                whose = np.full(right.size, i)
-                bets.append(np.stack([offer.examples, offer.as_member, right, offer.block_end, whose]))
+                rows = (offer.examples, offer.as_member, right, offer.block_end, i)
+                bet = np.empty((len(rows), right.size), dtype=np.int64)
+                for row, values in zip(bet, rows, strict=True):
+                    row[:] = values
+                bets.append(bet)
         if bets:
             # One order: by the size of each bettor's guesses so far, tied blocks whole.
-            merged = np.concatenate(bets, axis=1)
-            merged = merged[:, np.lexsort((merged[4], merged[3]))]
-            merged[3] = np.append((np.diff(merged[3:]) != 0).any(axis=0), True)
+            merged = bets[0]
+            if len(bets) > 1:
+                merged = np.concatenate(bets, axis=1)
+                merged = merged[:, np.lexsort((merged[4], merged[3]))]
+            merged[3, :-1] = (merged[3:, 1:] != merged[3:, :-1]).any(axis=0)
+            merged[3, -1] = 1
             self._bets.append(merged)
 
 

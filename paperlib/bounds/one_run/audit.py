@@ -1,6 +1,7 @@
 """Auditing with one training run: from guesses about fair-coin membership to a lower bound on epsilon."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Never
 
 import numpy as np
@@ -12,7 +13,7 @@ from paperlib.bounds.one_run.tails import P_VALUES, refuted_log_odds
 from paperlib.core import DeltaTerm, Design, Guess, Search, check_choice
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
 from paperlib.core.direction import check_scores, reversed_warning
-from paperlib.core.results import AuditResult, round_down, round_up, table
+from paperlib.core.results import AuditResult, json_ready, round_down, round_up, table
 from paperlib.core.scores import MembershipScores
 
 if TYPE_CHECKING:
@@ -151,7 +152,15 @@ class OneRunResult(AuditResult):
     curve_guesses: IntArray
     curve_correct: IntArray
     curve_threshold: FloatArray
-    curve_bound: FloatArray
+    _best: ThresholdBound
+
+    @cached_property
+    def curve_bound(self) -> FloatArray:
+        """Bound at each guess count of the curve, corrected for the search; computed when asked for."""
+        return self._best.bounds(self._best.shown())
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "curve_bound": json_ready(self.curve_bound)}
 
     @property
     def headline(self) -> str:
@@ -238,7 +247,7 @@ def audit_one_run(
         condition=CONDITIONS[design],
         assumptions=_assumptions(best.words, guesses_made(guess, thresholds), design),
         warnings=(*([doubt] if doubt else []), *coin_warnings(members, nonmembers, design)),
-        notes=(ceiling_note(best, most),),
+        notes=(ceiling_note(path.total, ceiling),),
         epsilon=best.epsilon,
         delta=delta,
         confidence=confidence,
@@ -256,14 +265,13 @@ def audit_one_run(
         curve_guesses=path.guesses[shown],
         curve_correct=path.correct[shown],
         curve_threshold=path.high[shown],
-        curve_bound=best.bounds(shown),
+        _best=best,
     )
 
 
-def ceiling_note(best: ThresholdBound, most: int | None = None) -> str:
-    """The most that an audit can show if ``most`` guesses, by default all, can be right, in one sentence."""
-    ceiling = round_up(best.ceiling(most))
-    return f"{best.path.total} examples can show at most {ceiling:.3f}, with every guess right."
+def ceiling_note(total: int, ceiling: float) -> str:
+    """The most that an audit of ``total`` examples can show, in one sentence."""
+    return f"{total} examples can show at most {round_up(ceiling):.3f}, with every guess right."
 
 
 def lower_bound_claim(

@@ -20,6 +20,7 @@ from paperlib.io import SCHEDULER_VARIABLE, code_tag, config_hash, run_sweep
 from paperlib.training import DivergenceWarning, TrainingConfig, fit_ensemble, noise_for, paper_delta
 
 _LARGE = 100_000  # records from which few models are trained at once, so that a killed run loses minutes
+_FEW = 8
 
 Options = tuple[tuple[str, Any], ...]
 
@@ -118,14 +119,14 @@ _SMALL: dict[str, dict[str, Any]] = {
 }
 _SMOKE: dict[str, dict[str, Any]] = {
     "purchase100_like": {
-        "options": (("n_train", 1_000), ("n_test", 1_000), ("mixing", 0.5)),
-        "baseline_epochs": (5, 30),
-        "private_epochs": 3,
+        "options": (("n_train", 500), ("n_test", 500), ("mixing", 0.5)),
+        "baseline_epochs": (3, 12),
+        "private_epochs": 2,
     },
-    "randhie": {"baseline_epochs": (5, 100), "private_epochs": 5},
+    "randhie": {"baseline_epochs": (2, 15), "private_epochs": 2},
 }
 _SMOKE_GRID: dict[str, Any] = {
-    "epsilons": (1.0, 100.0),
+    "epsilons": (1.0, 10.0),
     "clip_norms": (1.0,),
     "batch_sizes": (256,),
     "microbatches": (None,),
@@ -229,7 +230,8 @@ def trained_models(
 ) -> dict[LandscapeModel, TrainedModel]:
     """Losses and accuracies of every model, from ``folder`` where they were trained before."""
     on_gpu = torch.cuda.is_available()
-    here = on_gpu and SCHEDULER_VARIABLE not in os.environ  # one process fills a GPU
+    # One process fills a GPU, and starting others takes longer than training few models.
+    here = (on_gpu or len(models) <= _FEW) and SCHEDULER_VARIABLE not in os.environ
     parts = _parts(models, 512 if on_gpu else 16 if len(data.train_y) < _LARGE else 4)
     about = {
         "code": code_tag(__name__),

@@ -19,7 +19,6 @@ from paperlib.core import (
     score_measures,
 )
 from paperlib.report.audit.about import About, about_schema
-from paperlib.report.audit.figures import report_images
 from paperlib.report.audit.tables import (
     Names,
     TableSection,
@@ -80,6 +79,8 @@ def audit_report(
         tables.append(groups_section(scores, groups, measures.confidence))
     fields = about_schema()["properties"]
     block = json.dumps(json_ready(data), ensure_ascii=False, allow_nan=False, sort_keys=True)
+    from paperlib.report.audit.figures import report_images  # JSON needs no figures
+
     return _template().render(
         title=title,
         scores=scores,
