@@ -200,8 +200,20 @@ def batches_of(data: Any, batch_size: int | None, dtype: torch.dtype) -> tuple[I
     if isinstance(data, DataLoader) or (is_stream and not isinstance(data, Dataset)):
         if batch_size is not None:
             raise ValueError("batch_size: the data come in batches already; leave it out")
-        if isinstance(data, DataLoader):
-            _check_order(data)
+        if isinstance(data, DataLoader):  # which must give every record once, in its order
+            if data.drop_last or getattr(data.batch_sampler, "drop_last", False):
+                raise ValueError(
+                    "data: the DataLoader drops the last batch, so records would have no loss; make it with "
+                    "drop_last=False"
+                )
+            batches: Any = data.batch_sampler
+            sampler = batches.sampler if type(batches) is BatchSampler else batches or data.sampler
+            if not isinstance(data.dataset, IterableDataset) and not isinstance(sampler, SequentialSampler):
+                raise ValueError(
+                    f"data: the DataLoader shuffles or chooses records ({type(sampler).__name__}), so "
+                    "nothing says whose losses they are; make it with shuffle=False, of a Subset for some "
+                    "records"
+                )
         return data, _length(data)
     size = batch_size or _BATCH_SIZE
     if isinstance(data, tuple):
@@ -250,24 +262,6 @@ def _length(loader: Any) -> int | None:
         return len(loader)
     except TypeError:  # of a stream
         return None
-
-
-def _check_order(loader: DataLoader[Any]) -> None:
-    """Refuse a loader that does not give every record once, in its order."""
-    if loader.drop_last or getattr(loader.batch_sampler, "drop_last", False):
-        raise ValueError(
-            "data: the DataLoader drops the last batch, so records would have no loss; make it with "
-            "drop_last=False"
-        )
-    if isinstance(loader.dataset, IterableDataset):
-        return
-    batches = loader.batch_sampler
-    sampler = batches.sampler if type(batches) is BatchSampler else batches or loader.sampler
-    if not isinstance(sampler, SequentialSampler):
-        raise ValueError(
-            f"data: the DataLoader shuffles or chooses records ({type(sampler).__name__}), so nothing says "
-            "whose losses they are; make it with shuffle=False, of a Subset for some records"
-        )
 
 
 def text_losses(

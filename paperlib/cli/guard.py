@@ -73,7 +73,14 @@ def _explained(error: BaseException) -> tuple[str, int]:
 
         return missing_package(error.name), USAGE_ERROR
     if isinstance(error, OSError):
-        return _failed_system_call(error), USAGE_ERROR
+        if error.strerror is None:  # one of this package, which names the file
+            return " ".join(str(error).split()), USAGE_ERROR
+        where = error.filename
+        if where is None and error.errno in _OF_OUTPUT:
+            where = "the output"
+            _discard(sys.stdout)
+        said = f"{error.strerror[:1].lower()}{error.strerror[1:]}"
+        return said if where is None else f"{where}: {said}", USAGE_ERROR
     if isinstance(error, ValueError):
         message = str(error)  # a list of what is known, indented below it, keeps its lines
         listed = all(line.startswith("  ") for line in message.splitlines()[1:])
@@ -87,18 +94,6 @@ def _explained(error: BaseException) -> tuple[str, int]:
         f"internal error: {type(error).__name__}{': ' if said else ''}{said}; run again with "
         "`paperlib --debug ...` and report it"
     ), INTERNAL_ERROR
-
-
-def _failed_system_call(error: OSError) -> str:
-    """A message that names the file; errors of this package name it already."""
-    if error.strerror is None:
-        return " ".join(str(error).split())
-    where = error.filename
-    if where is None and error.errno in _OF_OUTPUT:
-        where = "the output"
-        _discard(sys.stdout)
-    said = f"{error.strerror[:1].lower()}{error.strerror[1:]}"
-    return said if where is None else f"{where}: {said}"
 
 
 def _interrupted() -> int:

@@ -40,7 +40,14 @@ def reversed_warning(scores: MembershipScores) -> str | None:
     is probably reversed and a leak may be missed: ...
     """
     auc = scores.auc()
-    p_value = _chance_below(scores, auc) if auc < 0.5 else 1.0
+    members, nonmembers, total = scores.member.size, scores.nonmember.size, len(scores)
+    ties = np.unique(scores.pooled()[0], return_counts=True)[1].astype(float)
+    tied = float((ties**3 - ties).sum()) / (total * (total - 1))
+    pairs = float(members * nonmembers)
+    variance = pairs / 12 * (total + 1 - tied)
+    p_value = 1.0
+    if auc < 0.5 and variance > 0:  # else all scores are equal
+        p_value = float(ndtr(((auc - 0.5) * pairs + 0.5) / math.sqrt(variance)))
     if p_value <= REVERSED_LEVEL:
         p_value = max(p_value, _permuted_chance(scores))
     if p_value > REVERSED_LEVEL:
@@ -51,19 +58,6 @@ def reversed_warning(scores: MembershipScores) -> str | None:
         "are losses or scores (`--kind losses`, or higher_means_member in Python) and what the membership "
         "column means"
     )
-
-
-def _chance_below(scores: MembershipScores, auc: float) -> float:
-    """Chance of an area this small where membership is independent of the score, in [0, 1]."""
-    members, nonmembers, total = scores.member.size, scores.nonmember.size, len(scores)
-    ties = np.unique(scores.pooled()[0], return_counts=True)[1].astype(float)
-    tied = float((ties**3 - ties).sum()) / (total * (total - 1))
-    pairs = float(members * nonmembers)
-    variance = pairs / 12 * (total + 1 - tied)
-    if variance <= 0:  # all scores are equal
-        return 1.0
-    deviation: float = ((auc - 0.5) * pairs + 0.5) / math.sqrt(variance)
-    return float(ndtr(deviation))
 
 
 def _permuted_chance(scores: MembershipScores) -> float:

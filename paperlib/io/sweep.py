@@ -98,7 +98,14 @@ def run_sweep(
     """
     check_at_least(0, workers=workers, retries=retries)
     check_at_least(1, max_batch=max_batch)
-    items = _checked_configs(configs)
+    items, seen = list(configs), dict[str, int]()
+    for at, one in enumerate(items):
+        if not getattr(getattr(type(one), "__dataclass_params__", None), "frozen", False):
+            raise ValueError(f"configs: expected frozen dataclasses, got {one!r} at index {at}")
+        mark = config_hash({"type": type(one).__qualname__, "config": one})
+        if mark in seen:
+            raise ValueError(f"configs: index {at} is the same as index {seen[mark]}: {one!r}")
+        seen[mark] = at
     where = client or (sweep_place() if workers else None)
     if isinstance(where, Place) and not (where.address or where.system):
         where = replace(where, workers=workers)
@@ -258,19 +265,6 @@ def _call(function: Function[C], batch: list[C]) -> list[Arrays]:
                 f"function: result {name!r}: expected numbers, truth values or text, got {values!r}"
             )
     return as_arrays
-
-
-def _checked_configs(configs: Iterable[C]) -> list[C]:
-    items = list(configs)
-    seen: dict[str, int] = {}
-    for at, config in enumerate(items):
-        if not getattr(getattr(type(config), "__dataclass_params__", None), "frozen", False):
-            raise ValueError(f"configs: expected frozen dataclasses, got {config!r} at index {at}")
-        key = config_hash({"type": type(config).__qualname__, "config": config})
-        if key in seen:
-            raise ValueError(f"configs: index {at} is the same as index {seen[key]}: {config!r}")
-        seen[key] = at
-    return items
 
 
 def _source_tag(function: Callable[..., Any]) -> str:

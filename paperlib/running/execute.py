@@ -134,7 +134,12 @@ def _execute(job: Job, folder: Path) -> Any:
     """The executed notebook; what it writes besides is in ``folder``."""
     notebook = read_notebook(job.project.notebook(job.stem))
     cell = parameters_cell(notebook, job.stem)
-    cell.source = with_values(cell.source, {name: _reachable(job, name) for name in job.parameters})
+    values, root = dict(job.parameters), job.project.root
+    for name, value in () if job.where.is_relative_to(root) else job.parameters.items():
+        # A file of the checkout that the profile names is found from elsewhere, too.
+        if isinstance(value, str) and value == job.preset.get(name) and parameter_files({name: value}, root):
+            values[name] = str(root / value)
+    cell.source = with_values(cell.source, values)
     variables = {
         **{name: os.environ.get(name, "1") for name in THREADS},
         RESULTS_VARIABLE: str(folder),
@@ -162,25 +167,16 @@ def _execute(job: Job, folder: Path) -> Any:
             )  # fmt: skip
         except PapermillExecutionError as error:
             traceback = _ANSI.sub("", "\n".join(error.traceback))
-            raise _failure(job, _said(job, error), traceback, log) from None
+            said = " ".join(str(error.evalue).split())
+            # The message alone where it names a mistake in what was given.
+            where = (
+                ""
+                if error.ename in MISTAKES and said
+                else f" failed in cell [{error.exec_count}]: {error.ename}"
+            )
+            raise _failure(job, f"{job.stem}{where}: {said}", traceback, log) from None
         except RuntimeError as error:
             raise _failure(job, f"{job.stem} failed: {error}", "", log) from None
-
-
-def _reachable(job: Job, name: str) -> Any:
-    """A parameter's value; a file of the checkout that the profile names is found from elsewhere, too."""
-    value, root = job.parameters[name], job.project.root
-    if job.where.is_relative_to(root) or not isinstance(value, str) or value != job.preset.get(name):
-        return value
-    return str(root / value) if parameter_files({name: value}, root) else value
-
-
-def _said(job: Job, error: Any) -> str:
-    """One line about an error in a cell: its message where it names a mistake in what was given."""
-    said = " ".join(str(error.evalue).split())
-    if error.ename in MISTAKES and said:
-        return f"{job.stem}: {said}"
-    return f"{job.stem} failed in cell [{error.exec_count}]: {error.ename}: {said}"
 
 
 def _failure(job: Job, message: str, traceback: str, kernel_log: Path) -> NotebookError:

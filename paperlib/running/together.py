@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO
 
@@ -74,7 +74,29 @@ def _run_many(to_do: list[Job], seconds: dict[str, float | None], jobs: int, say
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
-                running.append(_start(waiting.pop(0)))
+                job = waiting.pop(0)
+                where = ["--book"] if job.seed is None else ["--seed", str(job.seed)]
+                command = [
+                    sys.executable,
+                    "-m",
+                    "paperlib",
+                    "run",
+                    job.stem,
+                    "--profile",
+                    job.profile,
+                    *where,
+                ]
+                output = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the run ends)
+                # In a session of its own: a Ctrl-C of the terminal reaches only this process, which then
+                # ends the others in order.
+                process = subprocess.Popen(
+                    command,
+                    cwd=job.project.root,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+                running.append(_Running(job, process, output, time.monotonic()))
             finished = [run for run in running if run.process.poll() is not None]
             for run in finished:
                 running.remove(run)
@@ -86,49 +108,25 @@ def _run_many(to_do: list[Job], seconds: dict[str, float | None], jobs: int, say
                     run.output.seek(0)
                     say(run.output.read().decode("utf-8", errors="replace").rstrip())
                 run.output.close()
-                left = _seconds_left(waiting, running, seconds, jobs)
-                say(f"  [{done}/{len(to_do)}] {run.job.stem}: {took:.0f} s" + (f"; {left}" if left else ""))
+                known = [value for value in seconds.values() if value]
+                usual, now = sum(known) / len(known) if known else 0.0, time.monotonic()
+                left = sum(seconds[job.stem] or usual for job in waiting)
+                left += sum(
+                    max(0.0, (seconds[one.job.stem] or usual) - (now - one.started)) for one in running
+                )
+                goes_on = f"; about {left / jobs:.0f} s left" if waiting or running else ""
+                say(f"  [{done}/{len(to_do)}] {run.job.stem}: {took:.0f} s{goes_on}")
             if not finished:
                 time.sleep(0.05)
     finally:
-        _stop(running)
+        # Runs that still go on end by an interrupt, so that they remove their folders, then by force.
+        for run in running:
+            run.process.send_signal(signal.SIGINT)
+        for run in running:
+            try:
+                run.process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                run.process.kill()
+                run.process.wait()
+            run.output.close()
     return failed
-
-
-def _start(job: Job) -> _Running:
-    where = ["--book"] if job.seed is None else ["--seed", str(job.seed)]
-    command = [sys.executable, "-m", "paperlib", "run", job.stem, "--profile", job.profile, *where]
-    output = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the run ends)
-    # In a session of its own: a Ctrl-C of the terminal reaches only this process, which then
-    # ends the others in order.
-    process = subprocess.Popen(
-        command, cwd=job.project.root, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-    )
-    return _Running(job, process, output, time.monotonic())
-
-
-def _stop(running: Iterable[_Running]) -> None:
-    """End runs that still go on: by an interrupt, so that they remove their folders, then by force."""
-    for run in running:
-        run.process.send_signal(signal.SIGINT)
-    for run in running:
-        try:
-            run.process.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            run.process.kill()
-            run.process.wait()
-        run.output.close()
-
-
-def _seconds_left(
-    waiting: list[Job], running: list[_Running], seconds: dict[str, float | None], jobs: int
-) -> str:
-    if not waiting and not running:
-        return ""
-    known = [value for value in seconds.values() if value]
-    usual = sum(known) / len(known) if known else 0.0
-    left = sum(seconds[job.stem] or usual for job in waiting)
-    left += sum(
-        max(0.0, (seconds[run.job.stem] or usual) - (time.monotonic() - run.started)) for run in running
-    )
-    return f"about {left / jobs:.0f} s left"

@@ -91,7 +91,21 @@ def score_texts(
         raise ValueError(
             "texts: a reference of another tokenizer and neighbours need texts, not token numbers"
         )
-    statistics = partial(_statistics, batch_size=batch_size, max_length=max_length, share=share_context)
+
+    def statistics(
+        model: Any,
+        tokenizer: Any,
+        encoded: Sequence[Window],
+        *,
+        prefix: str | None = None,
+        names: tuple[str, str] = ("model", "texts"),
+        **wished: bool,
+    ) -> list[TokenStatistics]:
+        cut = windows(model, tokenizer, encoded, max_length=max_length, prefix=prefix)
+        rows = partial(token_statistics, **wished)
+        tables = token_rows(model, cut, rows, batch_size=batch_size, share=share_context, names=names)
+        return [TokenStatistics(*table.T) for table in tables]
+
     if tokens:
         encoded = token_windows(checked, around)
         checked = tokenizer.batch_decode([list(map(int, text)) for text in checked])
@@ -149,30 +163,6 @@ def _ratio(numerator: float, denominator: float) -> float:
     """A quotient that stays finite: the denominator keeps its sign and at least 1e-12 of size."""
     sign = -1.0 if denominator < 0 else 1.0
     return numerator / (sign * max(abs(denominator), 1e-12))
-
-
-def _statistics(
-    model: Any,
-    tokenizer: Any,
-    encoded: Sequence[Window],
-    *,
-    batch_size: int,
-    max_length: int | None,
-    share: bool,
-    prefix: str | None = None,
-    standardize: bool = False,
-    margins: bool = False,
-    names: tuple[str, str] = ("model", "texts"),
-) -> list[TokenStatistics]:
-    tables = token_rows(
-        model,
-        windows(model, tokenizer, encoded, max_length=max_length, prefix=prefix),
-        partial(token_statistics, standardize=standardize, margins=margins),
-        batch_size=batch_size,
-        share=share,
-        names=names,
-    )
-    return [TokenStatistics(*table.T) for table in tables]
 
 
 def _wanted(attacks: Sequence[str] | None, reference: Any, prefix: Any, neighbours: Any) -> tuple[str, ...]:

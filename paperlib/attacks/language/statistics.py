@@ -131,7 +131,9 @@ def device_of(model: Any) -> torch.device:
     return torch.device("cpu") if device.type == "meta" else device
 
 
-def token_statistics(logits: Tensor, targets: Tensor, *, standardize: bool, margins: bool) -> Tensor:
+def token_statistics(
+    logits: Tensor, targets: Tensor, *, standardize: bool = False, margins: bool = False
+) -> Tensor:
     """The numbers of `TokenStatistics` for each target, shape (n, 3); 0 for the one that is not wanted."""
     logits, targets = logits.float(), targets[:, None]
     log_probs = logits.log_softmax(-1)

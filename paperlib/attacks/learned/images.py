@@ -3,10 +3,8 @@
 import hashlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 
@@ -130,10 +128,6 @@ class _ImageNetwork:
         return image_logits(self.module, inputs.examples).double().diff(dim=1)[:, 0].numpy()
 
 
-def _pixels(inputs: AttackInputs) -> NDArray[Any]:
-    return inputs.without_losses().flat()
-
-
 _kept: dict[Hashable, tuple[FittedAttack, int]] = {}
 """Modules trained last and their sizes, by everything they depend on."""
 
@@ -157,7 +151,8 @@ def _shared_image_module(stack: ImageStack, train: Labelled, validation: Labelle
     if stack.architecture == "trees":
         images = [Labelled(part.inputs.without_losses(), part.membership) for part in (train, validation)]
         [trees] = BoostedTrees().fit(*images, seeds=[seed])
-        return _keep(key, FittedClassifier(trees.model, _pixels), _SIZE_OF_TREES)
+        pixels = FittedClassifier(trees.model, lambda inputs: inputs.without_losses().flat())
+        return _keep(key, pixels, _SIZE_OF_TREES)
     network = _fit_network(stack, train, validation, seed)
     return _keep(key, network, sum(values.numel() for values in network.module.parameters()))
 

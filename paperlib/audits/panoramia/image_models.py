@@ -77,17 +77,14 @@ def train_helper(
 
 def likely_labels(module: nn.Module, x: NDArray[np.uint8], *, multi_label: bool) -> NDArray[np.int64]:
     """The most likely class of each image, or whether each attribute is likelier than not."""
-    return _likeliest(image_logits(module, x), multi_label=multi_label).numpy()
-
-
-def _likeliest(logits: Tensor, *, multi_label: bool) -> Tensor:
-    return (logits > 0).long() if multi_label else logits.argmax(dim=1)
+    logits = image_logits(module, x)
+    return ((logits > 0).long() if multi_label else logits.argmax(dim=1)).numpy()
 
 
 def answers(module: nn.Module, x: NDArray[np.uint8], y: NDArray[np.int64]) -> FloatArray:
     """What an attack sees of each image: its loss, and the least loss of any label; shape (n, 2)."""
     logits = image_logits(module, x)
-    guess = _likeliest(logits, multi_label=y.ndim == 2)
+    guess = (logits > 0).long() if y.ndim == 2 else logits.argmax(dim=1)
     losses = [image_losses(logits, labels).numpy() for labels in (y, guess)]
     return np.stack(losses, axis=1)
 

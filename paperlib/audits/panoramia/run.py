@@ -1,6 +1,6 @@
 """Games with pools: attacks are trained, chosen on a validation part, and judged once."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,9 +37,29 @@ def audit_pools(
         check_choice("audits", audit, AUDITS)
     if pools.nonmembers is None:  # there is nothing to compare with
         audits = [audit for audit in audits if audit == "panoramia"]
-    seeds = range(config.seed, config.seed + config.repetitions)
-    games = [list(_game(pools, config, names, audits, seed)) for seed in progress(seeds, label="games")]
-    return TargetAudits(tuple(one for game in games for one in game), config)
+    by_name, judged = {target.name: target for target in pools.targets}, list[TargetScores]()
+    for seed in progress(range(config.seed, config.seed + config.repetitions), label="games"):
+        if "panoramia" in audits:
+            scores, membership = _cached_scores(pools, config, names, pools.generated, seed)
+            judged += (
+                TargetScores(by_name[name], "panoramia", seed, scores[None], scores[name], membership)
+                for name in names
+            )
+        games: dict[AuditName, Scores] = {}
+        if pools.nonmembers is not None and "rm_rn" in audits:
+            games["rm_rn"] = _cached_scores(pools, config, names, pools.nonmembers, seed)
+        if pools.nonmembers is not None and "o1" in audits:
+            pair = pools.members, pools.nonmembers
+            losses: Inputs = {
+                name: (pair[0].inputs(target=name), pair[1].inputs(target=name)) for name in names
+            }
+            # The game of the same seed has the same coins.
+            game = _split(losses, config, seed, learned=pools.learned)
+            games["o1"] = game.judge(dict.fromkeys(losses, LossScore()))
+        for name in names:
+            for audit, (scores, membership) in games.items():
+                judged.append(TargetScores(by_name[name], audit, seed, np.empty(0), scores[name], membership))
+    return TargetAudits(tuple(judged), config)
 
 
 def baseline_by_helper(pools: Pools, config: AuditConfig) -> pd.DataFrame:
@@ -74,31 +94,6 @@ def over_training_size(
         for size in sizes
     ]
     return pd.concat(parts, ignore_index=True)
-
-
-def _game(
-    pools: Pools, config: AuditConfig, names: Sequence[str], audits: Sequence[AuditName], seed: int
-) -> Iterator[TargetScores]:
-    targets = {target.name: target for target in pools.targets}
-    if "panoramia" in audits:
-        scores, membership = _cached_scores(pools, config, names, pools.generated, seed)
-        for name in names:
-            yield TargetScores(targets[name], "panoramia", seed, scores[None], scores[name], membership)
-    if pools.nonmembers is None:
-        return
-    games: dict[AuditName, Scores] = {}
-    if "rm_rn" in audits:
-        games["rm_rn"] = _cached_scores(pools, config, names, pools.nonmembers, seed)
-    if "o1" in audits:
-        losses: Inputs = {
-            name: (pools.members.inputs(target=name), pools.nonmembers.inputs(target=name)) for name in names
-        }
-        # The game of the same seed has the same coins.
-        game = _split(losses, config, seed, learned=pools.learned)
-        games["o1"] = game.judge(dict.fromkeys(losses, LossScore()))
-    for name in names:
-        for audit, (scores, membership) in games.items():
-            yield TargetScores(targets[name], audit, seed, np.empty(0), scores[name], membership)
 
 
 def _cached_scores(

@@ -52,8 +52,19 @@ def read_frames(paths: Sequence[str]) -> "list[pd.DataFrame]":
             else:
                 frame[name] = column.mask(column == "", None).astype("str")
     first = frames[0][0]
-    others = zip(frames[1:], paths[1:], strict=True)
-    return [first, *(_alike(first, frame, paths[0], path) for (frame, _), path in others)]
+    for (frame, _), path in zip(frames[1:], paths[1:], strict=True):
+        for name in frame.columns.intersection(first.columns):
+            wanted, given = first[name].dtype, frame[name].dtype
+            if wanted == given:
+                continue
+            numbers = {wanted.kind, given.kind} <= set("iuf")
+            if not numbers or not (frame[name].astype(wanted) == frame[name]).all():
+                raise ValueError(
+                    f"column {name!r} is of type {wanted} in {paths[0]} and {given} in {path}; store both "
+                    "with the same types"
+                )
+            frame[name] = frame[name].astype(wanted)
+    return [frame for frame, _ in frames]
 
 
 def _cells(path: str) -> "tuple[pd.DataFrame, bool]":
@@ -80,19 +91,3 @@ def _cells(path: str) -> "tuple[pd.DataFrame, bool]":
         if frame.empty:
             raise ValueError("no rows")
     return frame, is_text
-
-
-def _alike(first: "pd.DataFrame", frame: "pd.DataFrame", path: str, other: str) -> "pd.DataFrame":
-    """The frame with the first one's types where that changes no value."""
-    for name in frame.columns.intersection(first.columns):
-        wanted, given = first[name].dtype, frame[name].dtype
-        if wanted == given:
-            continue
-        numbers = {wanted.kind, given.kind} <= set("iuf")
-        if not numbers or not (frame[name].astype(wanted) == frame[name]).all():
-            raise ValueError(
-                f"column {name!r} is of type {wanted} in {path} and {given} in {other}; store both with "
-                "the same types"
-            )
-        frame[name] = frame[name].astype(wanted)
-    return frame

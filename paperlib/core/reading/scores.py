@@ -260,6 +260,20 @@ def _loaded(sources: list[NamedBytes], parts: list[_Part], text: str, *, units: 
             member, nonmember = unit_means(scores.member, sides[0]), unit_means(scores.nonmember, sides[1])
             scores = MembershipScores(member[0], nonmember[0], higher_means_member=scores.higher_means_member)
             ids, groups = np.concatenate([member[1], nonmember[1]]), None
+    part, doubts = parts[0], list[str]()
+    told = None if part.table.bare else kind_of(part.score)
+    if told not in (None, part.kind):
+        doubts.append(
+            f"{part.table.label(part.score)} was read as {part.kind}, as --kind says, although its name "
+            f"points to {told}"
+        )
+    if len(sources) == 2 and not any(one.table.bare for one in parts):
+        first, second = (one.score for one in parts)
+        if measure_of(first) != measure_of(second):
+            doubts.append(
+                f"{sources[0].name} holds {first!r} and {sources[1].name} holds {second!r}; check that both "
+                "are the same measure"
+            )
     alike = len({source.name for source in sources}) < len(sources)
     sums = {s.path if alike else s.name: hashlib.sha256(s.data).hexdigest() for s in sources}
     return LoadedScores(
@@ -269,24 +283,5 @@ def _loaded(sources: list[NamedBytes], parts: list[_Part], text: str, *, units: 
         ids=ids,
         groups=groups,
         checksums=sums,
-        warnings=_warnings(sources, parts),
+        warnings=tuple(doubts),
     )
-
-
-def _warnings(sources: list[NamedBytes], parts: list[_Part]) -> tuple[str, ...]:
-    """A direction that contradicts the name of the column, and names of two measures."""
-    part, texts = parts[0], list[str]()
-    told = None if part.table.bare else kind_of(part.score)
-    if told not in (None, part.kind):
-        texts.append(
-            f"{part.table.label(part.score)} was read as {part.kind}, as --kind says, although its name "
-            f"points to {told}"
-        )
-    if len(sources) == 2 and not any(part.table.bare for part in parts):
-        first, second = (part.score for part in parts)
-        if measure_of(first) != measure_of(second):
-            texts.append(
-                f"{sources[0].name} holds {first!r} and {sources[1].name} holds {second!r}; check that both "
-                "are the same measure"
-            )
-    return tuple(texts)

@@ -29,16 +29,12 @@ class About:
 
 def about_schema() -> dict[str, Any]:
     """The JSON schema of ``audit.yaml``."""
-    return _schema("about.schema.json")
+    return json.loads(Path(__file__).with_name("about.schema.json").read_text(encoding="utf-8"))
 
 
 def result_schema() -> dict[str, Any]:
     """The JSON schema of what ``paperlib audit --json`` prints, and of the block inside a report."""
-    return _schema("result.schema.json")
-
-
-def _schema(name: str) -> dict[str, Any]:
-    return json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    return json.loads(Path(__file__).with_name("result.schema.json").read_text(encoding="utf-8"))
 
 
 def read_about(path: "str | PathLike[str]") -> About:
