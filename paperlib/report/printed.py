@@ -47,7 +47,7 @@ def targets() -> pd.DataFrame:
     """Every result table and figure of the four papers, one row each, as text.
 
     Columns: id, paper, item, what, notebook (names joined by "; "), claim, unit, repetitions, runs,
-    own_data, widest (see `paperlib.papers.verdict.rules`), headline (the paper's number) and its source.
+    own_data, widest (see `paperlib.papers.verdict.evidence`), headline (the paper's number) and its source.
 
     >>> len(targets())
     50

@@ -15,10 +15,9 @@ import pandas as pd
 from paperlib.data.made_up import made_up_folder, made_up_variables
 from paperlib.io import RunResult, read_result, write_bytes, write_text
 from paperlib.papers import landing
-from paperlib.papers.verdict.evidence import from_dict
+from paperlib.papers.verdict.evidence import from_dict, rules
 from paperlib.papers.verdict.outcome import decide_alone
 from paperlib.papers.verdict.pages import executions_markdown, results_markdown
-from paperlib.papers.verdict.rules import rules
 from paperlib.papers.verdict.status import CSV_NAME, JudgedTarget, judge, status_table
 from paperlib.report.printed import PAPERS
 from paperlib.running.answers import evidence_records

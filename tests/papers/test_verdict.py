@@ -11,19 +11,10 @@ import pytest
 from scipy.stats import binomtest, t
 
 from paperlib.io import RunResult
-from paperlib.papers.verdict import Estimate, Evidence, Scale, record, records
-from paperlib.papers.verdict.evidence import Level, from_dict
+from paperlib.papers.verdict import Estimate, Evidence, Scale, pages, record, records
+from paperlib.papers.verdict.evidence import Level, TargetRule, Term, from_dict, rules
 from paperlib.papers.verdict.outcome import decide, decide_alone, pool
-from paperlib.papers.verdict.pages import (
-    chips_html,
-    counts_in_words,
-    executions_markdown,
-    legend_html,
-    results_markdown,
-    scales_table,
-)
 from paperlib.papers.verdict.records import SIGNS, class_of
-from paperlib.papers.verdict.rules import TargetRule, Term, rules
 from paperlib.papers.verdict.status import judge, status_table
 from paperlib.report import display, paper_table
 from paperlib.report.printed import PAPERS
@@ -247,10 +238,10 @@ def test_the_status_counts_every_target_once_and_hides_nothing():
     assert best.loc[TWO.target, columns].tolist() == [
         "agrees", "on these models", "substitute", "made up", "0, 1",
     ]  # fmt: skip
-    assert counts_in_words(judged) == "Of 50 tables and figures: 1 agrees, 49 are not yet run."
-    counts = dict(re.findall(r'data-outcome="([a-z-]+)" data-count="(\d+)"', legend_html(judged)))
+    assert pages.counts_in_words(judged) == "Of 50 tables and figures: 1 agrees, 49 are not yet run."
+    counts = dict(re.findall(r'data-outcome="([a-z-]+)" data-count="(\d+)"', pages.legend_html(judged)))
     assert counts == {class_of(word): {"agrees": "1", "not yet": "49"}.get(word, "0") for word in SIGNS}
-    chips = re.findall(r'chip ([a-z-]+)" href="results.html#result-([a-z0-9-]+)"', chips_html(judged))
+    chips = re.findall(r'chip ([a-z-]+)" href="results.html#result-([a-z0-9-]+)"', pages.chips_html(judged))
     assert [target for _, target in chips] == list(RULES)
     assert ("agrees", TWO.target) in chips
 
@@ -266,7 +257,7 @@ def test_a_nearer_scale_decides_and_the_page_of_results_has_all_the_evidence_on_
     assert rows["outcome"].tolist() == ["disagrees", "agrees"]
     assert rows["best"].tolist() == [True, False]
     assert rows["origin"].tolist() == ["measured 2026-01-02 on Some GPU", ""]
-    page = results_markdown(judged, pages=["panoramia_images"])
+    page = pages.results_markdown(judged, pages=["panoramia_images"])
     labels = re.findall(r"^\(result-([a-z0-9-]+)\)=$", page, re.MULTILINE)
     assert labels == list(RULES)
     section = page.split(f"(result-{TWO.target})=")[1].split("(result-")[0]
@@ -307,7 +298,7 @@ def test_a_long_command_stands_in_the_csv_alone_and_markup_is_shown_as_it_is():
     command = "make run NB=panoramia_images P=" + "x" * 100
     result = run("panoramia_images", table_two(), provenance={"command": command})
     result["records"][0]["facts"] = "eps* ~ {c}_lb $1$ <b>"
-    page = results_markdown(judge([result]), pages=[])
+    page = pages.results_markdown(judge([result]), pages=[])
     assert command not in page
     assert status_table(judge([result])).set_index("id").loc[TWO.target, "command"] == command
     assert r"eps\* \~ \{c\}\_lb \$1\$ \<b\>" in page
@@ -390,7 +381,7 @@ def test_a_substitute_that_the_rule_names_too_small_contradicts_nothing():
     assert "models of 1e9 parameters" in decide(CARRIES, outside, "substitute", seeds=3).reason
     (given,) = outside.values()
     seeds = [run("nid_mia_benchmark", replace(given, note=f"seed {s}"), seed=s) for s in range(3)]
-    page = results_markdown(judge(seeds), pages=[])
+    page = pages.results_markdown(judge(seeds), pages=[])
     assert "[◇ does not carry over]{.chip .does-not-carry-over}" in page
 
 
@@ -424,7 +415,7 @@ def test_models_are_strata_of_identifiers_and_the_interval_over_models_stands_be
     ]
     pooled = pool(given).samples()["smaller leaks less", ""]
     assert pooled == Estimate(pytest.approx(np.mean(values)), pytest.approx(0.3 / math.sqrt(3)))
-    page = results_markdown(
+    page = pages.results_markdown(
         judge([run("nid_mia_benchmark", one, seed=s) for s, one in enumerate(given)]), pages=[]
     )
     low, high = t.interval(0.95, 2, np.mean(values), np.std(values, ddof=1) / math.sqrt(3))
@@ -437,13 +428,13 @@ def test_models_are_strata_of_identifiers_and_the_interval_over_models_stands_be
 def test_a_rule_that_was_changed_says_when_why_and_what_it_gave_before():
     changed = [rule for rule in RULES.values() if rule.revised]
     assert {rule.outcome_before for rule in changed} == {"agrees", "disagrees", "undecided"}
-    page = results_markdown(judge([]), pages=[])
+    page = pages.results_markdown(judge([]), pages=[])
     said = re.findall(r"The rule was changed on 2026-11-2\d, with the outcomes? known", page)
     assert len(said) == len(changed)
 
 
 def test_outcomes_are_counted_by_scale():
-    rows = scales_table(judge([in_reading(one, "inside") for one in READ.readings])).splitlines()
+    rows = pages.scales_table(judge([in_reading(one, "inside") for one in READ.readings])).splitlines()
     assert rows[0].split("|")[1:4] == [" scale         ", " agrees ", " disagrees "]
     assert [row.split("|")[2].strip() for row in rows[2:]] == ["0", "1", "0"]
 
@@ -459,11 +450,11 @@ def test_what_runs_took_is_counted_by_notebook_profile_and_machine():
         run("panoramia_dp", 60, "2026-11-23", gpu="B"),
         run("nid_census", 60, "2026-11-23"),
     ]
-    shown = executions_markdown("panoramia", runs)
+    shown = pages.executions_markdown("panoramia", runs)
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in shown.splitlines() if "`" in line]
     assert rows == [
         ["`panoramia_dp`", "default", "A, 2 cores", "2", "2026-11-22", "2026-11-24", "1.50"],
         ["`panoramia_dp`", "default", "B, 2 cores", "1", "2026-11-23", "2026-11-23", "0.02"],
     ]
     assert shown.endswith("3 runs, 1.5 hours in all.\n")
-    assert executions_markdown("output_sets", runs).endswith("0 runs, 0.0 hours in all.\n")
+    assert pages.executions_markdown("output_sets", runs).endswith("0 runs, 0.0 hours in all.\n")

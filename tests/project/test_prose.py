@@ -15,7 +15,7 @@ from paperlib.bounds import epsilon_star_normals, panoramia_ceiling
 from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.bounds.one_run.tails import sharp_p_value
 from paperlib.bounds.ranks import p_values
-from paperlib.papers.verdict.rules import rules
+from paperlib.papers.verdict.evidence import rules
 from paperlib.report import paper_table, paper_tables
 from paperlib.validity.coverage import ValidityConfig
 

@@ -8,8 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
 
-from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Sample
-from paperlib.papers.verdict.rules import TargetRule, Term
+from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Sample, TargetRule, Term
 
 Word = Literal["agrees", "disagrees", "undecided", "does not carry over", "shown", "not yet"]
 ERROR = 0.05

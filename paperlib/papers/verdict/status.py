@@ -6,10 +6,9 @@ from typing import Any, get_args
 
 import pandas as pd
 
-from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Scale, from_dict
+from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Scale, TargetRule, from_dict, rules
 from paperlib.papers.verdict.outcome import Outcome, Word, decide, pool
 from paperlib.papers.verdict.records import compared
-from paperlib.papers.verdict.rules import TargetRule, rules
 
 CSV_NAME = "status.csv"
 LEVELS: tuple[Level, ...] = get_args(Level)[:-1]  # no made-up data on the page

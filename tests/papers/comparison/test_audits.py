@@ -8,18 +8,7 @@ import pandas as pd
 import pytest
 
 from paperlib.bounds import gaussian_dp_epsilon
-from paperlib.papers.comparison.audits import (
-    ACCESS,
-    ADD_REMOVE,
-    AUDITS,
-    BOUNDS,
-    MEASURED,
-    REPLACEMENT,
-    MechanismConfig,
-    compare_audits,
-    decision_guide,
-    known_mechanisms,
-)
+from paperlib.papers.comparison import audits
 from paperlib.papers.landing import guide_markdown
 from tests.validity.coverage import assert_rate_at_most
 
@@ -32,8 +21,8 @@ def repeated():
     """Every audit of fresh draws of every known mechanism, over and over."""
     draws = []
     for seed in range(30):
-        targets = known_mechanisms(MechanismConfig(seed=seed, **SIZES))
-        draws.append(compare_audits(targets, seed=seed))
+        targets = audits.known_mechanisms(audits.MechanismConfig(seed=seed, **SIZES))
+        draws.append(audits.compare_audits(targets, seed=seed))
     return pd.concat(draws, ignore_index=True)
 
 
@@ -43,8 +32,8 @@ def wrong(rows, truth):
 
 def test_no_lower_bound_exceeds_the_known_epsilon_more_often_than_its_level(repeated):
     """For every audit, and with no leak alone, where any positive bound is wrong."""
-    bounds = repeated[repeated["kind"].isin(BOUNDS)]
-    assert bounds["audit"].nunique() == len(AUDITS) - 2
+    bounds = repeated[repeated["kind"].isin(audits.BOUNDS)]
+    assert bounds["audit"].nunique() == len(audits.AUDITS) - 2
     for _, rows in [*bounds.groupby("audit"), *bounds.groupby(["audit", "target"])]:
         assert_rate_at_most(0.05, *wrong(rows, rows["guarantee"]))
 
@@ -57,29 +46,29 @@ def test_a_bound_for_replacement_is_no_bound_for_adding_or_removing(repeated):
 
 
 def test_a_measurement_is_no_bound(repeated):
-    measured = repeated[repeated["kind"] == MEASURED]
+    measured = repeated[repeated["kind"] == audits.MEASURED]
     with pytest.raises(AssertionError, match="allows"):
         assert_rate_at_most(0.05, *wrong(measured, measured["add_remove"]))
 
 
 def test_most_audits_see_the_leak(repeated):
     """The bounds are not valid by showing nothing."""
-    leak = repeated[repeated["kind"].isin(BOUNDS) & (repeated["add_remove"] > 0)]
+    leak = repeated[repeated["kind"].isin(audits.BOUNDS) & (repeated["add_remove"] > 0)]
     assert (leak.groupby("audit")["epsilon"].mean() > 0.1).all()
 
 
 def test_every_row_says_what_it_supports_and_needs(repeated):
     assert (repeated["seconds"] > 0).all()
-    assert repeated[list(ACCESS)].any(axis=1).all()
-    lower = repeated["kind"].isin(BOUNDS)
+    assert repeated[list(audits.ACCESS)].any(axis=1).all()
+    lower = repeated["kind"].isin(audits.BOUNDS)
     assert (repeated["high"][lower] == np.inf).all()
     assert (repeated["low"][lower] == repeated["epsilon"][lower]).all()
     assert np.isfinite(repeated[["low", "high"]][~lower]).all(axis=None)
     assert (repeated["low"][~lower] <= repeated["epsilon"][~lower]).all()
     assert repeated["guarantee"][~lower].isna().all()
     for speaks_of, words, column in (
-        (ADD_REMOVE, "adding or removing", "add_remove"),
-        (REPLACEMENT, "replac", "replacement"),
+        (audits.ADD_REMOVE, "adding or removing", "add_remove"),
+        (audits.REPLACEMENT, "replac", "replacement"),
     ):
         rows = repeated[repeated["speaks_of"] == speaks_of]
         assert (rows["guarantee"] == rows[column]).all()
@@ -87,7 +76,7 @@ def test_every_row_says_what_it_supports_and_needs(repeated):
 
 
 def test_gaussian_noise_guarantees_for_replacement_what_two_changed_bits_need():
-    target = known_mechanisms(MechanismConfig(mu=0.7, delta=1e-4))[2]
+    target = audits.known_mechanisms(audits.MechanismConfig(mu=0.7, delta=1e-4))[2]
     assert target.add_remove == gaussian_dp_epsilon(0.7, 1e-4)
     assert target.replacement == pytest.approx(gaussian_dp_epsilon(np.hypot(0.7, 0.7), 1e-4))
 
@@ -95,22 +84,22 @@ def test_gaussian_noise_guarantees_for_replacement_what_two_changed_bits_need():
 @pytest.mark.parametrize(("name", "value"), [("delta", 0.0), ("delta", 0.5), ("confidence", 1.0)])
 def test_options_out_of_range_are_refused(name, value):
     with pytest.raises(ValueError, match=name):
-        compare_audits([], **{name: value})
+        audits.compare_audits([], **{name: value})
 
 
 def test_the_guide_has_every_audit_with_a_page_of_the_book_and_survives_its_csv():
-    rows = compare_audits(known_mechanisms(MechanismConfig(records=200, sets=60)))
+    rows = audits.compare_audits(audits.known_mechanisms(audits.MechanismConfig(records=200, sets=60)))
     fitted = rows[rows["audit"] == "Epsilon*"].assign(audit="PANORAMIA", generator=True, nonmembers=False)
     rows = pd.concat([rows, fitted])
-    guide, kinds = decision_guide(rows), rows.groupby("audit")["kind"].first()
+    guide, kinds = audits.decision_guide(rows), rows.groupby("audit")["kind"].first()
     assert list(guide) == ["you_have", "use", "page", "you_get", "access", "seconds"]
-    assert guide["use"].tolist() == [one.name for one in AUDITS]
+    assert guide["use"].tolist() == [one.name for one in audits.AUDITS]
     assert (guide[["you_have", "you_get", "access"]].map(len) > 0).all(axis=None)
     assert set(guide.loc[guide["you_have"].duplicated(keep=False), "use"]) == {"game", "Epsilon*"}
     assert [page for page in guide["page"] if f"file: {page}\n" not in TOC] == []
     no_bound = guide["you_get"].str.contains("no bound")
-    assert no_bound.tolist() == [kinds[name] == MEASURED for name in guide["use"]]
+    assert no_bound.tolist() == [kinds[name] == audits.MEASURED for name in guide["use"]]
     lines = guide_markdown(pd.read_csv(io.StringIO(guide.to_csv(index=False)))).splitlines()
-    assert len(lines) == 2 + len(AUDITS)
+    assert len(lines) == 2 + len(audits.AUDITS)
     assert any("{doc}`Epsilon* </papers/epsilon_star>`" in line for line in lines)
     assert {line.count("|") for line in lines} == {5}

@@ -7,13 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.papers.epsilon_star.evidence import (
-    adult_evidence,
-    curves_evidence,
-    fit_evidence,
-    gamma_evidence,
-    purchase_evidence,
-)
+from paperlib.papers.epsilon_star import evidence as ev
 from paperlib.papers.epsilon_star.landscape_tables import STRATEGY
 from paperlib.papers.epsilon_star.simulated_losses import RatioErrors
 from paperlib.papers.measured import measured_table
@@ -42,7 +36,7 @@ ONE, TWO = "DP 1, clip 1, batch 64, each record", "DP 2, clip 1, batch 64, each 
 
 def test_purchase_is_paired_by_seed_and_judged_by_strategy_in_both_readings():
     frame = landscape({50: [3.0, 5.0], 10: [2.0, 2.5], 100: [3.5, 4.0]}, [[0.2, 0.9], [0.6, 0.1]])
-    exact, clipped = purchase_evidence(frame.sample(frac=1, random_state=0), records=20_000)
+    exact, clipped = ev.purchase_evidence(frame.sample(frac=1, random_state=0), records=20_000)
     assert (exact.reading, clipped.reading) == exact.rule.readings
     assert exact.values["50 over 10 epochs"] == [1.0, 2.5]
     assert clipped.values["50 over 10 epochs"] == [0.5, 1.25]
@@ -51,12 +45,12 @@ def test_purchase_is_paired_by_seed_and_judged_by_strategy_in_both_readings():
     assert strategies == {ONE: [0.2, 0.9], TWO: [0.1, 0.6]}
     assert exact.values["something learned"] == pytest.approx([56, 59])
     assert exact.values["enough records"].value == 20_000
-    assert purchase_evidence(landscape({10: [1.0]}, []), records=5)[0].values["50 over 10 epochs"] == []
+    assert ev.purchase_evidence(landscape({10: [1.0]}, []), records=5)[0].values["50 over 10 epochs"] == []
 
 
 def test_a_diverged_model_takes_its_pair_with_it():
     frame = landscape({50: [3.0, np.nan], 10: [2.0, 2.5], 100: [3.5, 4.0]}, [[0.2, np.nan]])
-    exact = purchase_evidence(frame, records=5)[0].values
+    exact = ev.purchase_evidence(frame, records=5)[0].values
     assert exact["50 over 10 epochs"] == [1.0]
     assert exact["DP below 1"] == {ONE: [0.2]}
 
@@ -64,7 +58,7 @@ def test_a_diverged_model_takes_its_pair_with_it():
 def test_adult_is_judged_by_strategy_and_by_clipped_losses_alone():
     frame = landscape({5: [0.4, 0.5], 20: [0.56, 0.7]}, [[0.2, 0.6], [0.3, 0.1]])
     network = "128 tanh units"
-    found = adult_evidence(frame.assign(epsilon_star=9.0), network=network)
+    found = ev.adult_evidence(frame.assign(epsilon_star=9.0), network=network)
     assert found.reading == network
     assert found.values["all below 0.3"][ONE] == pytest.approx([0.1, 0.3])
     assert len(found.values["all below 0.3"]) == 4
@@ -74,14 +68,14 @@ def test_adult_is_judged_by_strategy_and_by_clipped_losses_alone():
         TWO: [0.05, 0.2],
     }
     with pytest.raises(ValueError, match=r"reading: expected one of .*128 tanh units"):
-        adult_evidence(frame, network="another")
+        ev.adult_evidence(frame, network="another")
 
 
 def test_noise_of_one_draw_is_compared_with_three_times_the_middle():
     errors = RatioErrors(
         np.array([1e-6, 1e-3, 1e-2, 0.05, 0.5]), np.array([[9, 3, 4, 9, 1], [9, 1, np.nan, 9, 2.0]])
     )
-    noise = curves_evidence({"tpr_ratio": errors, "tnr_ratio": errors}).values["noise at the ends"]
+    noise = ev.curves_evidence({"tpr_ratio": errors, "tnr_ratio": errors}).values["noise at the ends"]
     assert list(noise) == ["(TPR - delta) / FPR", "(TNR - delta) / FNR"]
     assert noise["(TPR - delta) / FPR"] == pytest.approx([np.sqrt(12.5) - 3, 1 - 6])
 
@@ -103,7 +97,7 @@ def gamma_tables():
 
 
 def test_gamma_samples_are_paired_by_repeat_size_and_truth():
-    fourth, fifth = (one.values for one in gamma_evidence(*gamma_tables()))
+    fourth, fifth = (one.values for one in ev.gamma_evidence(*gamma_tables()))
     assert fourth["parametric nearer 0"]["n = 100"] == pytest.approx([0.1, -0.1])
     assert set(fourth["shrinks"]) == {"empirical, n = 100 to 1,000", "parametric, n = 100 to 1,000"}
     assert fourth["shrinks"]["empirical, n = 100 to 1,000"] == pytest.approx([0.3, 0.6])
@@ -116,7 +110,7 @@ def test_gamma_samples_are_paired_by_repeat_size_and_truth():
 
 def test_the_committed_fits_on_adult_are_as_many_as_the_rule_asks_for():
     table, _ = measured_table(str(Path(__file__).parents[3] / "book/measured/epsilon_star_fit_adult.csv"))
-    evidence = fit_evidence(table)
+    evidence = ev.fit_evidence(table)
     counts = {len(sample) for sample in evidence.samples().values()}
     assert counts == {evidence.rule.repetitions}
     assert set(table["components"]) >= {1, 20}
@@ -127,6 +121,6 @@ def test_shares_of_p_values_are_paired_by_seed():
     none = math.inf
     rows = [(3, 0, 0.5), (3, 0, 0.01), (3, 1, 0.2), (none, 0, 0.9), (none, 1, 0.03), (none, 1, 0.3)]
     rows += [(1, 0, 0.01), (1, 1, 0.02)]
-    values = fit_evidence(pd.DataFrame(rows, columns=["target_epsilon", "seed", "p_value"])).values
+    values = ev.fit_evidence(pd.DataFrame(rows, columns=["target_epsilon", "seed", "p_value"])).values
     assert values["mostly above 0.05"] == {"without DP": [1.0, 0.5], "DP 1": [0.0, 0.0], "DP 3": [0.5, 1.0]}
     assert values["more with DP"] == {"DP 1": [-1.0, -0.5], "DP 3": [-0.5, 0.5]}

@@ -10,44 +10,32 @@ from scipy.stats import skew
 
 from paperlib.bounds import epsilon_star, epsilon_star_from_rates, epsilon_star_normals
 from paperlib.data import Dataset
-from paperlib.papers.epsilon_star.fit import (
-    FitConfig,
-    NormalMixture,
-    Scores,
-    epsilon_by_components,
-    fit_data,
-    fit_mixture,
-    log_rates,
-    mixture_epsilon,
-    moments,
-    p_values,
-    paper_scores,
-    rejection_rates,
-    trained_scores,
-)
+from paperlib.papers.epsilon_star import fit
 from paperlib.papers.epsilon_star.landscape_models import landscape_config
 
 
 def normal(mean, std):
-    return NormalMixture(weights=np.ones(1), means=np.array([mean]), stds=np.array([std]))
+    return fit.NormalMixture(weights=np.ones(1), means=np.array([mean]), stds=np.array([std]))
 
 
 def pair():
-    train = NormalMixture(weights=np.array([0.7, 0.3]), means=np.array([0.0, 2.0]), stds=np.array([1.0, 0.5]))
-    other = NormalMixture(
+    train = fit.NormalMixture(
+        weights=np.array([0.7, 0.3]), means=np.array([0.0, 2.0]), stds=np.array([1.0, 0.5])
+    )
+    other = fit.NormalMixture(
         weights=np.array([0.9, 0.1]), means=np.array([-0.2, 1.0]), stds=np.array([1.1, 0.2])
     )
     return train, other
 
 
 def scores(train, population):
-    return Scores(math.inf, 0, 0.5, train, population)
+    return fit.Scores(math.inf, 0, 0.5, train, population)
 
 
 @pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-9])
 def test_one_component_is_the_epsilon_of_normals(delta):
     for gap, ratio in [(3.0, 1.0), (0.5, 1.2), (-0.5, 0.7), (0.0, 1.0), (40.0, 1.0)]:
-        mixed = mixture_epsilon(normal(0, 1), normal(gap, ratio), delta=delta)[0]
+        mixed = fit.mixture_epsilon(normal(0, 1), normal(gap, ratio), delta=delta)[0]
         assert mixed == pytest.approx(epsilon_star_normals(0, 1, gap, ratio, delta=delta), abs=1e-6)
 
 
@@ -63,14 +51,14 @@ def test_mixture_epsilon_matches_a_dense_grid(delta):
     fpr = 1 - tnr
     usable = (np.minimum(fpr, fnr) >= delta) & (np.maximum(fpr, fnr) <= 1 - delta)
     expected = epsilon_star_from_rates(fpr[usable], fnr[usable], delta=delta).max()
-    epsilon, threshold = mixture_epsilon(train, other, delta=delta)
+    epsilon, threshold = fit.mixture_epsilon(train, other, delta=delta)
     assert epsilon == pytest.approx(expected, abs=2e-4)
     assert epsilon >= expected - 1e-9
-    rates = np.exp(log_rates(train, other, np.array(threshold)))
+    rates = np.exp(fit.log_rates(train, other, np.array(threshold)))
     assert epsilon_star_from_rates(rates[2], rates[1], delta=delta) == pytest.approx(epsilon, abs=1e-6)
     halves = {"weights": train.weights / 2, "means": train.means, "stds": train.stds}
-    twice = NormalMixture(**{name: np.tile(values, 2) for name, values in halves.items()})
-    assert mixture_epsilon(twice, other, delta=delta)[0] == pytest.approx(epsilon, abs=1e-9)
+    twice = fit.NormalMixture(**{name: np.tile(values, 2) for name, values in halves.items()})
+    assert fit.mixture_epsilon(twice, other, delta=delta)[0] == pytest.approx(epsilon, abs=1e-9)
 
 
 def test_draws_follow_the_distribution_function():
@@ -86,7 +74,7 @@ def test_fit_finds_the_mixture_whatever_the_unit():
     train = pair()[0]
     drawn = train.sample(20_000, np.random.default_rng(1))
     for scale in (1.0, 1e-6):
-        fitted = fit_mixture(scale * drawn, 2)
+        fitted = fit.fit_mixture(scale * drawn, 2)
         order = fitted.means.argsort()
         assert fitted.means[order] / scale == pytest.approx(train.means, abs=0.15)
         assert fitted.weights[order] == pytest.approx(train.weights, abs=0.05)
@@ -95,7 +83,7 @@ def test_fit_finds_the_mixture_whatever_the_unit():
 def test_one_component_on_losses_is_epsilon_star():
     rng = np.random.default_rng(2)
     train, population = rng.normal(0, 1, 2_000), rng.normal(0.4, 1.1, 2_000)
-    rows = epsilon_by_components([scores(*paper_scores(train, population))], [1])
+    rows = fit.epsilon_by_components([scores(*fit.paper_scores(train, population))], [1])
     assert rows["epsilon_star"][0] == pytest.approx(epsilon_star(train, population).epsilon, abs=1e-6)
     empirical = epsilon_star(train, population, method="empirical").epsilon
     assert rows["empirical"][0] == pytest.approx(empirical)
@@ -106,17 +94,17 @@ def test_more_components_see_what_one_does_not():
     """Two humps: one normal is rejected in every way, three are not when held out."""
     rng = np.random.default_rng(3)
     humps = np.concatenate([rng.normal(-2, 0.5, 1_500), rng.normal(2, 0.5, 1_500)])
-    config = FitConfig(components=(1, 3), sample_sizes=(100, 500), repeats=3)
-    rows = p_values([scores(humps, humps)], config)
+    config = fit.FitConfig(components=(1, 3), sample_sizes=(100, 500), repeats=3)
+    rows = fit.p_values([scores(humps, humps)], config)
     assert len(rows) == 2 * 2 * 3 * 3
     middle = rows[rows["sample_size"] == 500].groupby(["test", "components"])["p_value"].median().unstack()
     assert (middle[1] < 1e-3).all()
     assert (middle[3] > 0.05).all()
-    assert rows.equals(p_values([scores(humps, humps)], config))
+    assert rows.equals(fit.p_values([scores(humps, humps)], config))
 
 
 def test_only_a_held_out_fit_on_many_scores_keeps_the_level():
-    shares = rejection_rates(components=(1,), size=100, draws=400).iloc[0]
+    shares = fit.rejection_rates(components=(1,), size=100, draws=400).iloc[0]
     assert shares["same sample"] <= 0.01
     assert shares["other half"] >= 0.1
     assert shares[["held out", "paper"]].between(0.01, 0.11).all()
@@ -137,12 +125,12 @@ def test_models_of_both_kinds_are_trained():
         batch_sizes=(128,),
         epsilons=(1.0,),
     )
-    models = trained_scores(config, data, seed=5)
+    models = fit.trained_scores(config, data, seed=5)
     kinds = [(epsilon, seed) for epsilon in (math.inf, 1.0) for seed in (5000, 5001)]
     assert [(model.target_epsilon, model.seed) for model in models] == kinds
     assert [model.private for model in models] == [False, False, True, True]
     assert all(np.isfinite(model.train).all() and model.train.size == 200 for model in models)
-    table = moments(models)
+    table = fit.moments(models)
     assert table["accuracy"].tolist() == [model.accuracy for model in models]
     assert table["skewness"].to_numpy() == pytest.approx([skew(model.train, bias=False) for model in models])
     assert models[0].accuracy > 0.6
@@ -151,20 +139,23 @@ def test_models_of_both_kinds_are_trained():
 @pytest.mark.parametrize(
     ("refused", "said"),
     [
-        (lambda: fit_data("iris"), "dataset"),
+        (lambda: fit.fit_data("iris"), "dataset"),
         (lambda: replace(landscape_config("adult"), seeds=0), "seeds"),
-        (lambda: FitConfig(components=()), "components"),
-        (lambda: FitConfig(components=(1, 0)), "components"),
-        (lambda: FitConfig(sample_sizes=(10,), components=(20,)), "sample_sizes"),
-        (lambda: FitConfig(repeats=0), "repeats"),
-        (lambda: fit_mixture(np.ones(5), 1), "values"),
-        (lambda: fit_mixture(np.array([1.0, 2.0]), 3), "components|n_samples"),
-        (lambda: paper_scores(np.ones(3), np.ones(3)), "losses"),
-        (lambda: paper_scores(np.array([0.0, np.inf]), np.ones(3)), "losses"),
-        (lambda: paper_scores(np.array([0.0, np.nan]), np.ones(3)), "losses"),
-        (lambda: mixture_epsilon(normal(0, 1), normal(1, 1), delta=0.0), "delta"),
-        (lambda: mixture_epsilon(normal(0, 1), normal(1, 1), delta=0.5), "delta"),
-        (lambda: p_values([scores(*np.ones((2, 9)))], FitConfig(sample_sizes=(100,))), "sample_sizes"),
+        (lambda: fit.FitConfig(components=()), "components"),
+        (lambda: fit.FitConfig(components=(1, 0)), "components"),
+        (lambda: fit.FitConfig(sample_sizes=(10,), components=(20,)), "sample_sizes"),
+        (lambda: fit.FitConfig(repeats=0), "repeats"),
+        (lambda: fit.fit_mixture(np.ones(5), 1), "values"),
+        (lambda: fit.fit_mixture(np.array([1.0, 2.0]), 3), "components|n_samples"),
+        (lambda: fit.paper_scores(np.ones(3), np.ones(3)), "losses"),
+        (lambda: fit.paper_scores(np.array([0.0, np.inf]), np.ones(3)), "losses"),
+        (lambda: fit.paper_scores(np.array([0.0, np.nan]), np.ones(3)), "losses"),
+        (lambda: fit.mixture_epsilon(normal(0, 1), normal(1, 1), delta=0.0), "delta"),
+        (lambda: fit.mixture_epsilon(normal(0, 1), normal(1, 1), delta=0.5), "delta"),
+        (
+            lambda: fit.p_values([scores(*np.ones((2, 9)))], fit.FitConfig(sample_sizes=(100,))),
+            "sample_sizes",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_words(refused, said):

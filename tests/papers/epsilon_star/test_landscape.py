@@ -12,7 +12,8 @@ from scipy.stats import norm
 
 from paperlib.bounds import epsilon_star_normals
 from paperlib.papers.epsilon_star import landscape_measures, landscape_models
-from paperlib.papers.epsilon_star.landscape import landscape
+from paperlib.papers.epsilon_star import landscape_tables as tables
+from paperlib.papers.epsilon_star.landscape import landscape, mechanism_epsilon
 from paperlib.papers.epsilon_star.landscape_measures import (
     MEASURES,
     privacy_of_losses,
@@ -20,19 +21,6 @@ from paperlib.papers.epsilon_star.landscape_measures import (
     two_interval_epsilon,
 )
 from paperlib.papers.epsilon_star.landscape_models import landscape_config
-from paperlib.papers.epsilon_star.landscape_tables import (
-    both_ends_named,
-    convex_frontier,
-    describe,
-    noise_models,
-    pareto,
-    printed_landscape,
-    readings,
-    section_42,
-    strategies,
-    which_number_moves,
-)
-from paperlib.papers.epsilon_star.theorem_2 import mechanism_epsilon
 from paperlib.papers.epsilon_star.training_speed import SpeedConfig, measure_throughput
 from paperlib.papers.measured import measured_table
 from paperlib.report import paper_table
@@ -124,12 +112,12 @@ def test_frontier_is_what_its_definition_says():
     rng = np.random.default_rng(1)
     for _ in range(15):
         cost, gain = rng.random(9), rng.random(9)
-        chosen = convex_frontier(cost, gain)
+        chosen = tables.convex_frontier(cost, gain)
         assert sorted(chosen) == [at for at in range(9) if not beaten(cost, gain, at)]
         assert list(cost[chosen]) == sorted(cost[chosen])
-    assert convex_frontier(np.array([1.0]), np.array([1.0])) == [0]
-    assert convex_frontier(np.array([1.0, 1.0, 0.5]), np.array([0.2, 0.9, 0.1])) == [2, 1]
-    assert convex_frontier(np.zeros(3), np.array([0.1, 0.3, 0.2])) == [1]
+    assert tables.convex_frontier(np.array([1.0]), np.array([1.0])) == [0]
+    assert tables.convex_frontier(np.array([1.0, 1.0, 0.5]), np.array([0.2, 0.9, 0.1])) == [2, 1]
+    assert tables.convex_frontier(np.zeros(3), np.array([0.1, 0.3, 0.2])) == [1]
 
 
 def measure(train, other, **options):
@@ -313,26 +301,28 @@ SOUND = (
 
 
 def test_strategies_count_diverged_models_keep_the_range_and_take_auroc_where_there_is_one():
-    table = strategies(made_up(*SOUND, diverged=True).assign(accuracy=0.1))
+    table = tables.strategies(made_up(*SOUND, diverged=True).assign(accuracy=0.1))
     assert table["models"].tolist() == [2] * 6
     assert table["diverged"].tolist() == [0, 0, 0, 0, 1, 1]
     first = table.iloc[0]
     assert (first["epsilon_star_min"], first["epsilon_star_max"]) == pytest.approx((0.04, 0.06))
     assert first["epsilon_star"] == pytest.approx(0.05)
     assert table["strategy"][0] == "no DP, 1 epoch"
-    assert describe(table.iloc[5].replace({math.nan: 32.0})) == "DP 100, clip 1, batch 64, 32 groups"
+    assert tables.describe(table.iloc[5].replace({math.nan: 32.0})) == "DP 100, clip 1, batch 64, 32 groups"
     assert (first["utility"], table["fits_rejected"][0]) == (0.9, 0)
     many = made_up(*SOUND, dataset="purchase100").assign(auroc=math.nan)
-    assert strategies(many.assign(accuracy=0.1))["utility"].iloc[0] == 0.1  # without AUROC
+    assert tables.strategies(many.assign(accuracy=0.1))["utility"].iloc[0] == 0.1  # without AUROC
     gone = made_up(SOUND[0], {1: (math.nan, 0.5)})
-    assert len(strategies(gone)) == 4
-    assert set(pareto(strategies(gone))["kind"]) == {"baseline"}
+    assert len(tables.strategies(gone)) == 4
+    assert set(tables.pareto(tables.strategies(gone))["kind"]) == {"baseline"}
 
 
 def test_every_number_of_section_42_is_compared():
     purchase = ({10: (2.5, 0.86), 50: (7.0, 0.9), 100: (7.8, 0.91)}, {100: (0.6, 0.7)})
     frames = {"adult": made_up(*SOUND), "purchase100": made_up(*purchase, dataset="purchase100")}
-    table = pd.concat(section_42(name, {"ours": frame, "again": frame}) for name, frame in frames.items())
+    table = pd.concat(
+        tables.section_42(name, {"ours": frame, "again": frame}) for name, frame in frames.items()
+    )
     printed = paper_table("epsilon_star_text").query("section == '4.2'")
     assert len(table) == len(printed)
     assert table.columns.tolist() == ["what", "paper", "ours", "again"]
@@ -347,15 +337,15 @@ def test_every_number_of_section_42_is_compared():
 
 
 def test_what_is_printed_has_points_in_figure_1_and_in_figure_2_a_limit_for_all_models_alone():
-    points, limit = printed_landscape("purchase100")
+    points, limit = tables.printed_landscape("purchase100")
     assert (points["epsilon_star"].tolist(), limit) == ([2.48, 7.06, 7.79], 1.0)
-    points, limit = printed_landscape("adult")
+    points, limit = tables.printed_landscape("adult")
     assert (len(points), limit) == (0, 0.3)
 
 
 def test_tables_work_on_models_of_every_kind():
     for frame in (made_up(*SOUND, diverged=True), made_up({1: (0.1, 0.5)}, {})):
-        assert which_number_moves(frame)["models"].sum() == len(frame)
+        assert tables.which_number_moves(frame)["models"].sum() == len(frame)
 
 
 def test_readings_pair_the_baseline_with_the_largest_dp_model_of_its_seed():
@@ -364,7 +354,7 @@ def test_readings_pair_the_baseline_with_the_largest_dp_model_of_its_seed():
     frame = pd.DataFrame(rows, columns=["kind", "seed", "epsilon_star", "epsilon_star_clipped"]).assign(
         epochs=5
     )
-    table = readings({"8 relu": frame, "9 tanh": frame.assign(epsilon_star=1.0)})
+    table = tables.readings({"8 relu": frame, "9 tanh": frame.assign(epsilon_star=1.0)})
     assert table[["network", "losses"]].to_numpy().tolist() == [
         ["8 relu", "exact"], ["8 relu", "clipped"], ["9 tanh", "exact"], ["9 tanh", "clipped"]
     ]  # fmt: skip
@@ -381,7 +371,7 @@ def test_readings_pair_the_baseline_with_the_largest_dp_model_of_its_seed():
 def test_models_that_learned_are_told_by_accuracy_where_there_are_many_classes():
     frame = made_up({10: (2.5, 0.86)}, {1: (1.2, 0.01), 100: (0.6, 0.7)}, dataset="purchase100")
     frame["one_run"] = np.where(frame["kind"] == "dp", 0.2, math.nan)
-    table = noise_models(frame).set_index("group")
+    table = tables.noise_models(frame).set_index("group")
     assert table.loc["DP, Epsilon* above 1", "utility"] == pytest.approx(0.01)
     assert table.loc["DP, utility above 0.5", "epsilon_star"] == pytest.approx(0.6)
     assert table["models"].tolist() == [2, 2, 2]
@@ -404,10 +394,10 @@ def test_the_committed_measurement_is_the_whole_adult_grid(monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[2])
     frame, origin = measured_table("book/measured/epsilon_star_landscape_adult.csv")
     assert len(frame) == landscape_config("adult", size="paper").instances
-    assert len(strategies(frame)) == 52
-    assert set(MEASURES[:-1]) <= set(both_ends_named(frame).columns)
-    assert both_ends_named(frame)["one_run_both"].equals(frame["one_run"])
-    assert both_ends_named(frame)["one_run"].isna().all()
+    assert len(tables.strategies(frame)) == 52
+    assert set(MEASURES[:-1]) <= set(tables.both_ends_named(frame).columns)
+    assert tables.both_ends_named(frame)["one_run_both"].equals(frame["one_run"])
+    assert tables.both_ends_named(frame)["one_run"].isna().all()
     assert "2 cores" in origin
 
 

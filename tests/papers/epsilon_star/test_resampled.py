@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_rel
 
-from paperlib.papers.epsilon_star import resampled_models, theorem_2
+from paperlib.papers.epsilon_star import landscape, resampled_models
+from paperlib.papers.epsilon_star.landscape import summary_of_theorem_2, theorem_2_resampled
 from paperlib.papers.epsilon_star.resampled_models import ResampledConfig, resampled_losses
-from paperlib.papers.epsilon_star.theorem_2 import summary_of_theorem_2, theorem_2_resampled
 
 TINY = ResampledConfig(
     records=120, population=80, models=2, repetitions=2, epochs=(2, 3), private_epochs=1, mixing=1.0
@@ -49,7 +49,7 @@ def made_up(monkeypatch, first, second):
     config = ResampledConfig(models=4, repetitions=6)
     shifts = ([first] * 4 + [second] * 4) * 6
     pairs = [(rng.normal(-shift, 1, 500), rng.normal(0, 1, 2_000)) for shift in shifts]
-    monkeypatch.setattr(theorem_2, "resampled_losses", lambda *_, **__: {"made up": pairs})
+    monkeypatch.setattr(landscape, "resampled_losses", lambda *_, **__: {"made up": pairs})
     return summary_of_theorem_2(theorem_2_resampled(config)).iloc[0]
 
 

@@ -7,20 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import gamma
 
-from paperlib.papers.epsilon_star.simulated_losses import (
-    ALL_RATES,
-    GammaConfig,
-    curve_noise,
-    curve_terms,
-    gamma_runs,
-    gamma_summary,
-    interval_coverage,
-    laplace_values,
-    ratio_errors,
-    true_gamma_value,
-    undershoot,
-    value_over_thresholds,
-)
+from paperlib.papers.epsilon_star import simulated_losses as simulated
 
 
 @pytest.mark.parametrize("shift", [1, 2, 3])
@@ -29,10 +16,12 @@ def test_true_values_from_the_series_at_zero(shift):
     delta, k = 1e-9, 2 + shift
     edge = (math.factorial(k) * delta) ** (1 / k)
     at_edge = math.log((edge**2 / 2 - delta) / delta)
-    assert true_gamma_value(GammaConfig(), shift, delta=delta, low=delta) == pytest.approx(at_edge, abs=0.06)
+    assert simulated.true_gamma_value(
+        simulated.GammaConfig(), shift, delta=delta, low=delta
+    ) == pytest.approx(at_edge, abs=0.06)
     best = math.sqrt(2 * delta * k / (k - 2))
     everywhere = math.log((best**2 / 2 - delta) * math.factorial(k) / best**k)
-    value = true_gamma_value(GammaConfig(), shift, delta=delta, low=ALL_RATES)
+    value = simulated.true_gamma_value(simulated.GammaConfig(), shift, delta=delta, low=simulated.ALL_RATES)
     assert value == pytest.approx(everywhere, abs=1e-3)
 
 
@@ -42,34 +31,34 @@ def test_true_value_matches_a_plain_grid_and_does_not_depend_on_the_scale():
     tpr, fpr = train.cdf(tau), population.cdf(tau)
     usable = (fpr >= 0.001) & (1 - tpr >= 0.001) & (fpr <= 0.999) & (tpr >= 0.001)
     ratios = np.maximum((tpr - 1e-5) / fpr, (1 - fpr - 1e-5) / (1 - tpr))[usable]
-    value = true_gamma_value(GammaConfig(), 2, delta=1e-5, low=0.001)
+    value = simulated.true_gamma_value(simulated.GammaConfig(), 2, delta=1e-5, low=0.001)
     assert value == pytest.approx(math.log(ratios.max()), abs=1e-3)
-    scaled = true_gamma_value(GammaConfig(scale=0.1), 2, delta=1e-5, low=0.001)
+    scaled = simulated.true_gamma_value(simulated.GammaConfig(scale=0.1), 2, delta=1e-5, low=0.001)
     assert scaled == pytest.approx(value, abs=1e-9)
 
 
 def test_curves_follow_the_truth_where_rates_are_large():
-    curves = curve_terms(size=5000)
+    curves = simulated.curve_terms(size=5000)
     assert set(curves["source"]) == {"true", "empirical"}
     true, sample = (curves[curves["source"] == s].sort_values("position") for s in ("true", "empirical"))
     middle = sample[(sample["fpr"] > 0.2) & (sample["fpr"] < 0.8)]
     expected = np.interp(middle["position"], true["position"], true["tpr_ratio"])
     assert np.abs(middle["tpr_ratio"] / expected - 1).max() < 0.1
-    noise = curve_noise(ratio_errors(size=5000, draws=10))
+    noise = simulated.curve_noise(simulated.ratio_errors(size=5000, draws=10))
     assert noise["tpr_ratio"].iloc[-1] < noise["tpr_ratio"].iloc[1] / 3
 
 
 def test_gamma_table_has_every_cell():
-    config = GammaConfig(shifts=(0, 2), sizes=(200, 2000), repeats=3)
-    runs = pd.DataFrame(gamma_runs(config))
-    summary = gamma_summary(config, runs)
+    config = simulated.GammaConfig(shifts=(0, 2), sizes=(200, 2000), repeats=3)
+    runs = pd.DataFrame(simulated.gamma_runs(config))
+    summary = simulated.gamma_summary(config, runs)
     assert len(summary) == 8
     assert summary.notna().all().all()
     assert (summary[summary["d"] == 0]["true"] == 0).all()
     assert (summary["true"] >= summary["true_delta_range"]).all()
     assert (summary["true_delta_range"] >= summary["true_own_range"] - 1e-9).all()
-    pd.testing.assert_frame_equal(runs, pd.DataFrame(gamma_runs(config)))
-    short = undershoot(runs, summary).set_index(["truth", "size"])
+    pd.testing.assert_frame_equal(runs, pd.DataFrame(simulated.gamma_runs(config)))
+    short = simulated.undershoot(runs, summary).set_index(["truth", "size"])
     assert len(short) == 4
     wide = summary.query("d == 2 and method == 'empirical'").set_index("size")
     for truth, size in short.index:
@@ -90,11 +79,11 @@ def test_gamma_table_has_every_cell():
 )
 def test_settings_without_a_figure_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
-        GammaConfig(**change)
+        simulated.GammaConfig(**change)
 
 
 def test_curves_over_thresholds_meet_the_estimates():
-    values, fits = value_over_thresholds(GammaConfig(), 1, 2000)
+    values, fits = simulated.value_over_thresholds(simulated.GammaConfig(), 1, 2000)
     assert set(values["source"]) == {"true", "empirical", "parametric"}
     assert list(fits["set"]) == ["training", "population"]
     assert (fits["skewness_of_losses"] > 0).all()
@@ -102,14 +91,14 @@ def test_curves_over_thresholds_meet_the_estimates():
 
 
 def test_laplace_losses_have_their_gap_as_true_value():
-    table = laplace_values((0.5, 1.0), size=5000, repeats=2, seed=0)
+    table = simulated.laplace_values((0.5, 1.0), size=5000, repeats=2, seed=0)
     assert table["true"].to_numpy() == pytest.approx([0.5, 1.0], abs=1e-3)
     assert (table["parametric"] > 2 * table["true"]).all()
     assert (table["rejected"] == 1).all()
 
 
 def test_coverage_counts_intervals_that_cannot_be_formed_as_misses():
-    table = interval_coverage((0.0, 1.0), size=40, draws=8).set_index(["method", "interval"])
+    table = simulated.interval_coverage((0.0, 1.0), size=40, draws=8).set_index(["method", "interval"])
     assert table["coverage"]["parametric", "region"] >= 0.5
     assert table["coverage"]["empirical", "band"] == 1
     assert table["coverage"]["empirical", "bca"] == 0

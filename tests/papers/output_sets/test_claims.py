@@ -10,36 +10,30 @@ from scipy.stats import binom
 
 from paperlib.bounds.one_run.audit import one_run_epsilon
 from paperlib.core import MembershipScores
-from paperlib.papers.output_sets.claims import (
-    AUDITS,
-    most_sets,
-    proposition_41,
-    proposition_means,
-    proposition_rows,
-    search_whole,
-    section_52,
-)
+from paperlib.papers.output_sets import claims
 from paperlib.papers.output_sets.gain import RIVALS, GainConfig, gain
 from tests.validity.coverage import assert_rate_at_most
 
 
 def test_one_set_misleads_the_proposition_with_the_fourth_power_of_half_of_beta():
-    assert proposition_41(450, 500) == pytest.approx(logit(0.9 - np.sqrt(2 * np.log(40) / 500)))  # equation 3
-    assert proposition_41(0, 0) == 0
+    assert claims.proposition_41(450, 500) == pytest.approx(
+        logit(0.9 - np.sqrt(2 * np.log(40) / 500))
+    )  # equation 3
+    assert claims.proposition_41(0, 0) == 0
     for guesses, epsilon in itertools.product([1, 7, 60, 400, 5_000], [0.0, 0.5, 2.0, 5.0]):
         right = np.arange(guesses + 1)
-        above = proposition_41(right, np.full(guesses + 1, guesses)) > epsilon + 1e-12
+        above = claims.proposition_41(right, np.full(guesses + 1, guesses)) > epsilon + 1e-12
         assert binom.pmf(right, guesses, expit(epsilon))[above].sum() <= 0.025**4 * (1 + 1e-9)
 
 
 def test_its_error_pays_for_all_tops_and_bottoms_of_504_scores():
-    assert 505 * 506 // 2 <= most_sets() < 506 * 507 // 2
-    assert most_sets() * 0.025**4 <= 0.05 * (1 + 1e-9)
+    assert 505 * 506 // 2 <= claims.most_sets() < 506 * 507 // 2
+    assert claims.most_sets() * 0.025**4 <= 0.05 * (1 + 1e-9)
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match="505"):
-        search_whole(MembershipScores(rng.normal(size=250), rng.normal(size=255)))
+        claims.search_whole(MembershipScores(rng.normal(size=250), rng.normal(size=255)))
     with pytest.raises(ValueError, match="ties"):
-        search_whole(MembershipScores([1.0, 2.0], [1.0, 0.0]))
+        claims.search_whole(MembershipScores([1.0, 2.0], [1.0, 0.0]))
 
 
 def every_pair(member, value):
@@ -53,15 +47,15 @@ def test_the_search_is_that_of_every_pair():
     rng = np.random.default_rng(1)
     member = rng.random(40) < np.linspace(1.0, 0.0, 40)
     scores = MembershipScores.from_labels(-np.arange(40.0), member)
-    slow = every_pair(member, lambda right, guesses: float(proposition_41(right, guesses)))
-    assert search_whole(scores) == pytest.approx(slow)
+    slow = every_pair(member, lambda right, guesses: float(claims.proposition_41(right, guesses)))
+    assert claims.search_whole(scores) == pytest.approx(slow)
 
 
 def test_a_search_without_a_half_keeps_its_error_and_a_test_of_one_set_does_not():
     """Without signal every bound above 0 is an error; the exact test of one set, searched, is broken."""
     rng = np.random.default_rng(2)
     flags = rng.random((200, 60)) < 0.5
-    bounds = [search_whole(MembershipScores.from_labels(-np.arange(60.0), row)) for row in flags]
+    bounds = [claims.search_whole(MembershipScores.from_labels(-np.arange(60.0), row)) for row in flags]
     assert_rate_at_most(0.05, int((np.array(bounds) > 0).sum()), len(flags))
     guesses = np.add.outer(np.arange(61), np.arange(61)).clip(1)
 
@@ -76,13 +70,13 @@ def test_a_search_without_a_half_keeps_its_error_and_a_test_of_one_set_does_not(
 
 def test_audits_share_the_scores_of_the_gain():
     config = GainConfig(scales={"laplace": (0.25,), "gaussian": (0.5,)}, sizes=(100,), trials=3)
-    rows = proposition_rows(config)
+    rows = claims.proposition_rows(config)
     printed = gain(config).query("method == 'printed'")["epsilon"]
     np.testing.assert_allclose(rows["exact_test"], printed)
     assert (rows["proposition"] <= rows["exact_test"]).all()
-    means = proposition_means(rows)
+    means = claims.proposition_means(rows)
     assert means["scale"].tolist() == [0.25, 0.5]
-    np.testing.assert_allclose(means[[*AUDITS]], rows.groupby("scale")[[*AUDITS]].mean())
+    np.testing.assert_allclose(means[[*claims.AUDITS]], rows.groupby("scale")[[*claims.AUDITS]].mean())
     np.testing.assert_allclose(means["cost"], means["exact_test"] - means["proposition"])
     assert (means["cost_low"] <= means["cost"]).all()
 
@@ -107,6 +101,6 @@ def test_claims_of_section_52_hold_fail_or_stay_open():
         "fails": frames((0.5, 1.0, 1.0, 1.0), (0.8, 1.0, 1.0, 1.0), (0.1, 0.01, 0.01, 0.01)),
         "undecided": frames((0.9, 1.0, 1.0, 1.0), equal, (0.1, 0.1, 0.1, 0.1)),
     }.items():
-        table = section_52(frame, frame, 1.0)
+        table = claims.section_52(frame, frame, 1.0)
         assert table["outcome"].tolist() == [outcome] * 3
         assert table["comparisons"].tolist() == [4, 3, 6]

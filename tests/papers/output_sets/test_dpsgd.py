@@ -14,6 +14,7 @@ from paperlib.core import MembershipScores
 from paperlib.io import RunResult, write_result
 from paperlib.papers.measured import measured_table
 from paperlib.papers.output_sets import dpsgd, dpsgd_models
+from paperlib.papers.output_sets.claims import dpsgd_evidence
 from paperlib.papers.output_sets.dpsgd import (
     ORDERS,
     SETS,
@@ -24,15 +25,6 @@ from paperlib.papers.output_sets.dpsgd import (
     model_rows,
     run_dpsgd,
 )
-from paperlib.papers.output_sets.dpsgd_models import (
-    Audited,
-    Choice,
-    answers_of,
-    draw_records,
-    train,
-    training_of,
-)
-from paperlib.papers.output_sets.evidence import dpsgd_evidence
 from paperlib.training import epsilon_of
 
 SMALL = DpSgdConfig(
@@ -48,25 +40,25 @@ SMALL = DpSgdConfig(
 
 def model(**changes):
     options = {"dataset": "mnist5k", "network": "features", "kind": "mislabelled", "records": 100}
-    more = {"filters": 4, "width": 16, "epsilon": 8.0, "choice": Choice(epochs=2), "seed": 1}
-    return Audited(**{**options, **more, **changes})
+    more = {"filters": 4, "width": 16, "epsilon": 8.0, "choice": dpsgd_models.Choice(epochs=2), "seed": 1}
+    return dpsgd_models.Audited(**{**options, **more, **changes})
 
 
 def test_records_have_wrong_labels_their_own_coins_and_no_place_among_the_others():
     labels = np.arange(2_000) % 10
-    drawn = draw_records(model(records=1_000, others=500), labels, 10)
+    drawn = dpsgd_models.draw_records(model(records=1_000, others=500), labels, 10)
     assert (drawn.labels != labels[drawn.places]).all()
     assert np.unique(drawn.labels).size == 10
     assert 400 < drawn.member.sum() < 600
     assert not set(drawn.others) & set(drawn.places)
-    natural = draw_records(model(kind="natural", records=0), labels, 10)
+    natural = dpsgd_models.draw_records(model(kind="natural", records=0), labels, 10)
     assert (natural.labels == labels[natural.places]).all()
     assert natural.places.size == 2_000
-    again = draw_records(model(records=1_000, others=500, seed=2), labels, 10)
+    again = dpsgd_models.draw_records(model(records=1_000, others=500, seed=2), labels, 10)
     assert 0.4 < (again.member != drawn.member).mean() < 0.6
     with pytest.raises(ValueError, match="records"):
-        draw_records(model(records=1_600, others=500), labels, 10)
-    first, second = (draw_records(model(epsilon=epsilon), labels, 10) for epsilon in (1.0, 8.0))
+        dpsgd_models.draw_records(model(records=1_600, others=500), labels, 10)
+    first, second = (dpsgd_models.draw_records(model(epsilon=epsilon), labels, 10) for epsilon in (1.0, 8.0))
     assert (first.member == second.member).all()  # models of one seed differ in noise alone
     assert (first.labels == second.labels).all()
 
@@ -74,32 +66,36 @@ def test_records_have_wrong_labels_their_own_coins_and_no_place_among_the_others
 @pytest.mark.parametrize("examples", [37, 480, 25_000])
 @pytest.mark.parametrize("epsilon", [1.0, 100.0])
 def test_the_noise_keeps_the_guarantee(examples, epsilon):
-    config = training_of(model(epsilon=epsilon), examples)
+    config = dpsgd_models.training_of(model(epsilon=epsilon), examples)
     spent = epsilon_of(config.noise_multiplier, config.sampling_rate(examples), config.steps(examples), 1e-5)
     assert 0.85 * epsilon < spent <= epsilon
     assert config.record_level
-    assert not training_of(model(epsilon=math.inf), examples).noise_multiplier
+    assert not dpsgd_models.training_of(model(epsilon=math.inf), examples).noise_multiplier
 
 
 def test_a_model_does_not_depend_on_those_trained_with_it_and_is_read_again(tmp_path):
     models = [model(epsilon=epsilon) for epsilon in (8.0, math.inf)]
-    alone = train(models[1:])[0]
-    first = answers_of(models, folder=tmp_path, progress=False)
-    again = answers_of(models[::-1], folder=tmp_path, progress=False)
+    alone = dpsgd_models.train(models[1:])[0]
+    first = dpsgd_models.answers_of(models, folder=tmp_path, progress=False)
+    again = dpsgd_models.answers_of(models[::-1], folder=tmp_path, progress=False)
     for one in models:
         np.testing.assert_array_equal(first[one]["loss"], again[one]["loss"])
     np.testing.assert_allclose(alone["loss"], first[models[1]]["loss"], rtol=1e-3, atol=1e-4)
 
 
 def test_members_alone_are_learned_without_noise():
-    answers = train([model(epsilon=math.inf, width=64, filters=8, choice=Choice(epochs=120))])[0]
+    answers = dpsgd_models.train(
+        [model(epsilon=math.inf, width=64, filters=8, choice=dpsgd_models.Choice(epochs=120))]
+    )[0]
     assert answers["member_accuracy"] > 0.9
     assert answers["loss"][~answers["member"]].mean() > 3 * answers["loss"][answers["member"]].mean()
     assert math.isinf(answers["guarantee"])
 
 
 def test_a_network_of_convolutions_is_trained_by_opacus():
-    answers = train([model(network="cnn", width=2, records=20, epsilon=8.0, choice=Choice(epochs=1))])[0]
+    answers = dpsgd_models.train(
+        [model(network="cnn", width=2, records=20, epsilon=8.0, choice=dpsgd_models.Choice(epochs=1))]
+    )[0]
     assert answers["loss"].shape == (20,)
     assert 0 < answers["guarantee"] <= 8
 
@@ -123,7 +119,7 @@ def test_every_method_is_judged_on_what_it_did_not_see(results):
 
 def test_orders_are_those_of_the_package(results, tmp_path):
     one = SMALL.model(("mislabelled", 60), 0.0, SMALL.choices[1], 0)
-    answers = answers_of([one], folder=tmp_path, progress=False)[one]
+    answers = dpsgd_models.answers_of([one], folder=tmp_path, progress=False)[one]
     row = next(row for row in dpsgd._audits(SMALL, one, answers) if row["method"] == "adaptive")
     scores = MembershipScores.from_labels(-answers["loss"], answers["member"])
     assert row["bound"] == audit_one_run(scores, delta=1e-5).epsilon
@@ -163,7 +159,7 @@ def test_a_resumed_sweep_ends_as_an_uninterrupted_one(tmp_path, monkeypatch):
     monkeypatch.setattr(dpsgd, "answers_of", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run_dpsgd(small, folder=tmp_path / "stopped", progress=False)
-    counted = wraps(train)(lambda models: learned.extend(models) or train(models))
+    counted = wraps(dpsgd_models.train)(lambda models: learned.extend(models) or dpsgd_models.train(models))
     monkeypatch.setattr(dpsgd_models, "train", counted)
     again = run_dpsgd(small, folder=tmp_path / "stopped", progress=False).bounds
     assert len(learned) == calls[1] - 3, "what was trained before is read again"

@@ -13,25 +13,8 @@ from paperlib.bounds import SelectionRule, audit_output_set
 from paperlib.bounds.one_run.audit import one_run_epsilon
 from paperlib.bounds.output_sets.densities import density_pair
 from paperlib.bounds.output_sets.selection import selection_of
-from paperlib.papers.output_sets.evidence import delta_evidence, gain_evidence, shapes_evidence
-from paperlib.papers.output_sets.gain import (
-    READINGS,
-    RIVALS,
-    GainConfig,
-    deviation_ratios,
-    draw_scores,
-    exact_epsilon,
-    exact_epsilons,
-    gain,
-    gain_by_rival,
-    interval,
-    mixtures,
-    over_delta,
-    paired_gain,
-    printed_set,
-    proposition_epsilon,
-    summary,
-)
+from paperlib.papers.output_sets import gain as gain_study
+from paperlib.papers.output_sets.claims import delta_evidence, gain_evidence, shapes_evidence
 from paperlib.papers.output_sets.shapes import (
     best_top_bottom,
     format_set,
@@ -48,8 +31,8 @@ PAIRS = {pair.name: pair for pair in pairs()}
 @pytest.mark.parametrize(("mechanism", "scale"), [("laplace", 1.0), ("gaussian", 1.0), ("gaussian", 3.0)])
 @pytest.mark.parametrize("delta", [1e-4, 1e-2])
 def test_exact_epsilon_inverts_the_hockey_stick_divergence(mechanism, scale, delta):
-    p, q = mixtures(mechanism, scale)
-    epsilon = exact_epsilon(mechanism, scale, delta)
+    p, q = gain_study.mixtures(mechanism, scale)
+    epsilon = gain_study.exact_epsilon(mechanism, scale, delta)
 
     def divergence(a, b):
         return sum(
@@ -62,18 +45,21 @@ def test_exact_epsilon_inverts_the_hockey_stick_divergence(mechanism, scale, del
 
 def test_laplace_epsilons_are_the_settled_ones():
     scales = [b / 2 for b in (0.25, 0.5, 1, 2, 4, 8)]
-    assert [exact_epsilon("laplace", s) for s in scales] == [8, 4, 2, 1, 0.5, 0.25]
-    assert [proposition_epsilon("laplace", s) for s in scales] == [24, 12, 6, 3, 1.5, 0.75]
-    assert exact_epsilon("gaussian", 1.0) == math.inf
-    table = exact_epsilons({"laplace": [0.5], "gaussian": [2.0]}, 1e-5)
-    assert table["exact_epsilon"].tolist() == [2.0, exact_epsilon("gaussian", 2.0, 1e-5)]
-    assert table["proposition_epsilon"].tolist() == [6.0, proposition_epsilon("gaussian", 2.0, 1e-5)]
+    assert [gain_study.exact_epsilon("laplace", s) for s in scales] == [8, 4, 2, 1, 0.5, 0.25]
+    assert [gain_study.proposition_epsilon("laplace", s) for s in scales] == [24, 12, 6, 3, 1.5, 0.75]
+    assert gain_study.exact_epsilon("gaussian", 1.0) == math.inf
+    table = gain_study.exact_epsilons({"laplace": [0.5], "gaussian": [2.0]}, 1e-5)
+    assert table["exact_epsilon"].tolist() == [2.0, gain_study.exact_epsilon("gaussian", 2.0, 1e-5)]
+    assert table["proposition_epsilon"].tolist() == [
+        6.0,
+        gain_study.proposition_epsilon("gaussian", 2.0, 1e-5),
+    ]
 
 
 def test_proposition_epsilon_solves_its_equation():
     scale, delta = 2.0, 1e-5
     ratio = 6 / (math.sqrt(5) / 2 * 4 / math.sqrt(5) * scale)
-    e = proposition_epsilon("gaussian", scale, delta)
+    e = gain_study.proposition_epsilon("gaussian", scale, delta)
     value = norm.cdf(ratio / 2 - e / ratio) - math.exp(e) * norm.cdf(-ratio / 2 - e / ratio)
     assert value == pytest.approx(delta, rel=1e-6)
 
@@ -119,7 +105,9 @@ def test_shapes_say_what_is_seen(table):
 
 
 def test_membership_is_decided_by_fair_coins():
-    counts = [draw_scores(np.random.default_rng(s), "laplace", 1.0, 400).member.size for s in range(40)]
+    counts = [
+        gain_study.draw_scores(np.random.default_rng(s), "laplace", 1.0, 400).member.size for s in range(40)
+    ]
     assert len(set(counts)) > 10
     assert np.mean(counts) == pytest.approx(200, abs=10)
 
@@ -147,73 +135,73 @@ def best_of_every_level(scores):
 @pytest.mark.parametrize(("mechanism", "scale"), [("laplace", 0.25), ("gaussian", 0.5)])
 def test_the_printed_set_is_algorithm_1(mechanism, scale):
     for seed in range(5):
-        scores = draw_scores(np.random.default_rng(seed), mechanism, scale, 600)
+        scores = gain_study.draw_scores(np.random.default_rng(seed), mechanism, scale, 600)
         chosen = selection_of(scores, SelectionRule(error_divisor=1.0), total=600, delta=0.0, confidence=0.95)
-        chosen_set = printed_set(chosen)
+        chosen_set = gain_study.printed_set(chosen)
         assert chosen_set.objective == pytest.approx(best_of_every_level(scores), abs=0.05)
         densities = density_pair(scores.member, scores.nonmember)
         inside = chosen_set.contains(densities.grid)
         assert chosen_set.tau > 0
         assert np.minimum(densities.member, densities.nonmember)[inside].min() > 0.009
-        inside = printed_set(chosen, "both_small").contains(densities.grid)
+        inside = gain_study.printed_set(chosen, "both_small").contains(densities.grid)
         assert np.maximum(densities.member, densities.nonmember)[inside].min() > 0.009
-        assert printed_set(chosen, "no_threshold").contains(scores.member.max() + 1)
+        assert gain_study.printed_set(chosen, "no_threshold").contains(scores.member.max() + 1)
 
 
 def test_gain_is_paired_and_repeatable():
-    config = GainConfig(scales={"laplace": (0.25,)}, sizes=(100,), trials=3)
-    frame = gain(config)
-    pd.testing.assert_frame_equal(frame, gain(config))
-    both = [one.query("method == 'printed'") for one in (frame, gain(replace(config, seed=1)))]
+    config = gain_study.GainConfig(scales={"laplace": (0.25,)}, sizes=(100,), trials=3)
+    frame = gain_study.gain(config)
+    pd.testing.assert_frame_equal(frame, gain_study.gain(config))
+    both = [one.query("method == 'printed'") for one in (frame, gain_study.gain(replace(config, seed=1)))]
     assert not set.intersection(*(set(one["selection_epsilon"]) for one in both))  # nor share seeds a draw
-    table = paired_gain(frame, "printed").set_index("rival")
+    table = gain_study.paired_gain(frame, "printed").set_index("rival")
     first = frame.pivot(index="trial", columns="method", values="epsilon")
     difference = first.printed - first.whole
     assert table.gain["whole"] == pytest.approx(difference.mean())
     half = 4.302653 * difference.std(ddof=1) / math.sqrt(3)
     assert table.high["whole"] - table.gain["whole"] == pytest.approx(half)
-    counts = gain_by_rival(frame, "printed")
-    assert list(counts.rival) == list(RIVALS)
+    counts = gain_study.gain_by_rival(frame, "printed")
+    assert list(counts.rival) == list(gain_study.RIVALS)
     assert (counts.settings == 1).all()
-    means = summary(frame).set_index("method")
+    means = gain_study.summary(frame).set_index("method")
     assert means.epsilon["whole"] == pytest.approx(first.whole.mean())
     assert means.epsilon_sd["whole"] == pytest.approx(first.whole.std(ddof=1))
     assert (means.trials == 3).all()
 
 
 def test_a_bound_of_the_table_is_that_of_the_audit():
-    config = GainConfig(scales={"gaussian": (0.5,)}, sizes=(200,), trials=1)
-    frame = gain(config).set_index("method")
+    config = gain_study.GainConfig(scales={"gaussian": (0.5,)}, sizes=(200,), trials=1)
+    frame = gain_study.gain(config).set_index("method")
     rng = np.random.default_rng([0, 1, 500_000, 200, 0])
-    first, second = (draw_scores(rng, "gaussian", 0.5, 400) for _ in range(2))
+    first, second = (gain_study.draw_scores(rng, "gaussian", 0.5, 400) for _ in range(2))
     audit = audit_output_set(first, second)
     assert frame.epsilon["cautious"] == audit.epsilon
     assert frame.selection_epsilon["cautious"] == audit.selection_epsilon
     plain = SelectionRule(error_divisor=1.0)
     top_bottom = audit_output_set(first, second, rule=plain, method="top_bottom")
     assert frame.epsilon["top_bottom"] == top_bottom.epsilon
-    approximate = over_delta(config, [1e-4]).set_index("method")
+    approximate = gain_study.over_delta(config, [1e-4]).set_index("method")
     assert set(approximate.index) == {"printed", "optimal", "top_bottom", "whole"}
     judged, row = audit_output_set(first, second, rule=plain, delta=1e-4), approximate.loc["optimal"]
     assert (row.correct, row.guesses) == (judged.correct, judged.guesses)
     assert row.epsilon <= judged.epsilon  # the term of delta is the published one, that of the audit is sharp
-    assert (approximate.exact_epsilon == exact_epsilon("gaussian", 0.5, 1e-4)).all()
+    assert (approximate.exact_epsilon == gain_study.exact_epsilon("gaussian", 0.5, 1e-4)).all()
 
 
 def test_ratios_of_deviations_have_the_jackknife_interval():
     rng = np.random.default_rng(0)
-    values = {"printed": rng.normal(0, 2, 400)} | dict.fromkeys(RIVALS, rng.normal(0, 1, 400))
+    values = {"printed": rng.normal(0, 2, 400)} | dict.fromkeys(gain_study.RIVALS, rng.normal(0, 1, 400))
     values["whole"] = np.zeros(400)
     frame = pd.DataFrame(
         {"mechanism": "laplace", "scale": 1.0, "m": 100, "trial": trial, "method": method, "epsilon": value}
         for method, some in values.items()
         for trial, value in enumerate(some)
     )
-    table = deviation_ratios(frame, "printed").set_index("rival")
+    table = gain_study.deviation_ratios(frame, "printed").set_index("rival")
     assert table.low["top_bottom"] < math.log(2) < table.high["top_bottom"]
     assert table.high["top_bottom"] - table.low["top_bottom"] < 0.4
     assert math.isnan(table.gain["whole"])
-    assert interval(np.array([1.0]))["high"] == math.inf
+    assert gain_study.interval(np.array([1.0]))["high"] == math.inf
 
 
 def test_evidence_on_shapes_is_that_of_the_table(table):
@@ -254,7 +242,7 @@ def test_bounds_over_delta_are_paired_by_trial():
 
 def test_each_reading_of_the_printed_algorithm_is_judged_against_each_rival():
     bounds = {"printed": 2.0, "both_small": 3.0, "no_threshold": 0.0, "optimal": 9.0, "cautious": 9.0} | dict(
-        zip(RIVALS, (1.5, 1.0, 0.5), strict=True)
+        zip(gain_study.RIVALS, (1.5, 1.0, 0.5), strict=True)
     )
     frame = pd.DataFrame(
         {"mechanism": "laplace", "scale": 1.0, "m": m, "trial": trial, "method": method}
@@ -264,10 +252,10 @@ def test_each_reading_of_the_printed_algorithm_is_judged_against_each_rival():
         for method, value in bounds.items()
     )
     judged = gain_evidence(frame[frame.m == 100], frame)
-    assert [one.reading for one in judged] == [*judged[0].rule.readings] == [*READINGS.values()]
+    assert [one.reading for one in judged] == [*judged[0].rule.readings] == [*gain_study.READINGS.values()]
     assert judged[1].values["optimal highest"]["laplace, scale 1, m = 200, whole line"] == [2.5, 2.5]
     values = judged[0].values
-    assert len(values["optimal highest"]) == 3 * len(RIVALS)
+    assert len(values["optimal highest"]) == 3 * len(gain_study.RIVALS)
     assert values["optimal highest"]["laplace, scale 1, m = 200, whole line"] == [6.5, 7.5]
     assert values["gain largest at small m"] == {"laplace": [10.0, 10.0]}
     assert gain_evidence(frame, frame[frame.m == 100])[0].values["gain largest at small m"] == {"laplace": []}

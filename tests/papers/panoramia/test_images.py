@@ -27,7 +27,7 @@ from paperlib.papers.panoramia.images.models import ImageTarget, parse_targets
 from paperlib.papers.panoramia.images.pools import ImageConfig, generated_images, image_pools, load_split
 from paperlib.papers.panoramia.results import PanoramiaResults, by_game, helper_games
 from paperlib.papers.verdict import Estimate
-from paperlib.papers.verdict.rules import rules
+from paperlib.papers.verdict.evidence import rules
 
 SMALL = {"epochs": 1, "width": 4}
 CONFIG = ImageConfig(

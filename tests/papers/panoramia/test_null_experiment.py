@@ -10,15 +10,7 @@ from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.panoramia import pools as pools_module
 from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.pools import REAL, SYNTHETIC, Pool, Pools, Target
-from paperlib.papers.panoramia.null.experiment import (
-    TODAY,
-    World,
-    false_alarms,
-    matched_pools,
-    over_worlds,
-    plain_pools,
-    run_matched,
-)
+from paperlib.papers.panoramia.null import experiment
 from paperlib.papers.panoramia.null.worlds import DATA, SIZES, WorldSizes, world_of
 
 LEARNED, JUDGED = 800, 300
@@ -77,7 +69,7 @@ def toy(seed, *, calls=None, fail_at=None):
         noisy = {kind: taught(values, members.size, own) for kind, values in truth.items()}
         return lambda kind, asked: noisy[kind][asked]
 
-    return World(
+    return experiment.World(
         pools=pools,
         train=train,
         judged=JUDGED,
@@ -89,7 +81,7 @@ def toy(seed, *, calls=None, fail_at=None):
 
 
 def test_a_null_falls_to_0_as_helpers_learn_more_and_a_leak_stays():
-    table = over_worlds(run_matched("toy", toy, [0.2, 2], worlds=range(3)))
+    table = experiment.over_worlds(experiment.run_matched("toy", toy, [0.2, 2], worlds=range(3)))
     null = table[table["null"]].set_index("ratio")["eps_tilde"]
     leak = table[~table["null"]].set_index("ratio")["eps_tilde"]
     assert null[0.2] > 0.3
@@ -101,30 +93,30 @@ def test_a_null_falls_to_0_as_helpers_learn_more_and_a_leak_stays():
 def test_models_learn_as_many_members_as_asked_for_and_both_ways_judge_the_same():
     calls: list[int] = []
     world = toy(0, calls=calls)
-    matched, plain = matched_pools(world, 1.5, folds=4), plain_pools(world)
+    matched, plain = experiment.matched_pools(world, 1.5, folds=4), experiment.plain_pools(world)
     assert calls == [450] * 8
     assert matched.learned == plain.learned == LEARNED
     assert plain.helper_names == ("synthetic", "real")
     assert matched.helper_names == ("synthetic", "out of fold", "placebo")
     with pytest.raises(ValueError, match=r"ratio: expected a number in \(0, 2\], got 2.5"):
-        matched_pools(toy(0), 2.5, folds=4)
+        experiment.matched_pools(toy(0), 2.5, folds=4)
 
 
 def test_a_run_that_was_stopped_goes_on_where_a_helper_was_finished():
     calls: list[int] = []
     with pytest.raises(KeyboardInterrupt):
-        matched_pools(toy(0, calls=calls, fail_at=6), 2.0, folds=4)
+        experiment.matched_pools(toy(0, calls=calls, fail_at=6), 2.0, folds=4)
     calls.clear()
-    found = matched_pools(toy(0, calls=calls), 2.0, folds=4)
+    found = experiment.matched_pools(toy(0, calls=calls), 2.0, folds=4)
     assert len(calls) == 4  # the placebo's models; those of the first helper were kept
-    again = matched_pools(toy(0, calls=calls), 2.0, folds=4)
+    again = experiment.matched_pools(toy(0, calls=calls), 2.0, folds=4)
     assert len(calls) == 4
     assert (found.members.helpers["placebo"] == again.members.helpers["placebo"]).all()
 
 
 def test_a_world_counts_with_the_mean_of_its_games():
     games = pd.DataFrame({"world": [0, 0, 1, 1], "c_lb": 1.0, "difference": [0.1, 0.3, 0.2, 0.4]})
-    found = over_worlds(games.assign(data="x", helpers="h", ratio=1.0, target="t", null=True))
+    found = experiment.over_worlds(games.assign(data="x", helpers="h", ratio=1.0, target="t", null=True))
     numbers = found[["eps_tilde", "low", "high", "worlds", "games"]].to_numpy()
     np.testing.assert_allclose(numbers, [[0.25, -0.385, 0.885, 2, 4]], atol=1e-3)
 
@@ -134,11 +126,11 @@ def test_an_alarm_is_an_interval_above_the_margin():
         {"world": np.repeat(np.arange(20), 5), "difference": np.tile([-1, 0, 0.1, 0.2, 1], 20)}
     )
     loud = quiet.assign(difference=quiet["difference"] / 10 + 0.5)
-    frame = pd.concat([quiet.assign(helpers=TODAY), loud.assign(helpers="out of fold")])
-    table = false_alarms(frame.assign(data="x", ratio=np.nan, null=True)).set_index("helpers")
-    assert table["worlds"].to_dict() == {TODAY: 20, "out of fold": 20}
-    assert table["alarms"].to_dict() == {TODAY: 0, "out of fold": 20}
-    assert table["high"][TODAY] == pytest.approx(1 - 0.025 ** (1 / 20))
+    frame = pd.concat([quiet.assign(helpers=experiment.TODAY), loud.assign(helpers="out of fold")])
+    table = experiment.false_alarms(frame.assign(data="x", ratio=np.nan, null=True)).set_index("helpers")
+    assert table["worlds"].to_dict() == {experiment.TODAY: 20, "out of fold": 20}
+    assert table["alarms"].to_dict() == {experiment.TODAY: 0, "out of fold": 20}
+    assert table["high"][experiment.TODAY] == pytest.approx(1 - 0.025 ** (1 / 20))
 
 
 @pytest.mark.parametrize("data", DATA)
@@ -146,9 +138,9 @@ def test_each_kind_of_data_makes_worlds_with_a_target_and_a_null(data):
     small = SIZES["smoke"][data]
     small = replace(small, source=small.source or "help_topics")
     world = world_of(data, small, games=1, seed=0)
-    assert plain_pools(world).helper_names == ("synthetic", "real")
-    games = run_matched(data, lambda _: world, [1.5], worlds=[0], folds=2)
-    assert games.groupby("helpers").size().to_dict() == {TODAY: 2, "out of fold": 2}
+    assert experiment.plain_pools(world).helper_names == ("synthetic", "real")
+    games = experiment.run_matched(data, lambda _: world, [1.5], worlds=[0], folds=2)
+    assert games.groupby("helpers").size().to_dict() == {experiment.TODAY: 2, "out of fold": 2}
     assert set(games["null"]) == {True, False}
 
 

@@ -14,13 +14,7 @@ from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder
 from paperlib.data.tables import adult
 from paperlib.data.tables.labelled import load_table
-from paperlib.papers.panoramia.null.experiment import (
-    CONTRAST,
-    NullControl,
-    false_positives,
-    run_null_control,
-    toy_pools,
-)
+from paperlib.papers.panoramia.null import experiment as null
 from paperlib.papers.panoramia.tables import pools as tabular
 from paperlib.papers.panoramia.tables import tables as tables
 from paperlib.papers.panoramia.tables.lira import judged_rows
@@ -249,10 +243,10 @@ def test_adult_is_read_from_its_checked_files(tmp_path, monkeypatch):
         (lambda: tabular_config("smoke", stronger=("lira_online",), shadows=5), "shadows: expected an even"),
         (lambda: tabular_config("smoke", generator="gan"), "generator: expected one of"),
         (lambda: tabular_config("smoke", filter="all"), "filter: expected one of"),
-        (lambda: NullControl(repetitions=0), "repetitions"),
+        (lambda: null.NullControl(repetitions=0), "repetitions"),
         (lambda: PartSizes(generator=9, members=10, null=10, nonmembers=10), "generator: expected 10"),
-        (lambda: toy_pools(100, 2.0), "helper_knows"),
-        (lambda: NullControl(members=50), "members"),
+        (lambda: null.toy_pools(100, 2.0), "helper_knows"),
+        (lambda: null.NullControl(members=50), "members"),
         (
             lambda: split_table(pd.DataFrame({"a": range(50)}), PartSizes(**dict.fromkeys(SIZES, 15)), 0),
             "15 members .* are 60 rows, and the table has 50",
@@ -266,13 +260,15 @@ def test_bad_settings_are_refused(make, message):
 
 def test_null_control_counts_what_a_weak_helper_lets_through():
     """The toy: no leakage reported where the helper knows what the target knows, plenty where it does not."""
-    control = NullControl(repetitions=4, members=400)
+    control = null.NullControl(repetitions=4, members=400)
     worlds = {
-        "fair": lambda seed: toy_pools(400, 1.0, shift=1.5, seed=seed),
-        "weak": lambda seed: toy_pools(400, 0.0, shift=1.5, seed=seed),
-        f"half {CONTRAST}": lambda seed: toy_pools(400, 0.5, shift=1.5, seed=seed),
+        "fair": lambda seed: null.toy_pools(400, 1.0, shift=1.5, seed=seed),
+        "weak": lambda seed: null.toy_pools(400, 0.0, shift=1.5, seed=seed),
+        f"half {null.CONTRAST}": lambda seed: null.toy_pools(400, 0.5, shift=1.5, seed=seed),
     }
-    table = false_positives(run_null_control(control, worlds)).set_index(["world", "form", "search"])
+    table = null.false_positives(null.run_null_control(control, worlds)).set_index(
+        ["world", "form", "search"]
+    )
     for form in ("helpers", "paper"):
         assert table.loc[("fair", form, "union"), "above 0.1"] <= 0.25
         assert table.loc[("weak", form, "union"), "above 0.1"] >= 0.75
@@ -282,7 +278,7 @@ def test_null_control_counts_what_a_weak_helper_lets_through():
 
 
 def test_null_tables_hold_no_target_that_saw_the_members():
-    pools = next(iter(NullControl(members=100, epochs=1).worlds().values()))(0)
+    pools = next(iter(null.NullControl(members=100, epochs=1).worlds().values()))(0)
     assert pools.target_names == ("null",)
-    small = replace(NullControl(members=100).audit(), attacks=(BoostedTrees(rounds=2),))
+    small = replace(null.NullControl(members=100).audit(), attacks=(BoostedTrees(rounds=2),))
     assert audit_pools(pools, small, audits=["panoramia"]).table["null"].all()

@@ -125,7 +125,7 @@ def test_members_that_teach_the_real_helper_are_in_none_of_its_games(pools, lear
     bench._stopped(REAL_NONMEMBERS)
     np.testing.assert_array_equal(learned[-1][0], bench.text["members"].tokens[:60])
     assert not len(bench.text["helper"])
-    monkeypatch.setattr(tables, "helper_games", lambda pools, audit: seen.append(pools))
+    monkeypatch.setattr(tables.shared, "helper_games", lambda pools, audit: seen.append(pools))
     tables.games_by_helper(pools, AUDIT, withheld=config.withheld_members)
     np.testing.assert_array_equal(seen[0].members.examples, pools.members.examples[60:])
     for name in ("synthetic", "real non-members"):
@@ -216,7 +216,7 @@ def test_audits_find_the_members_and_no_null(results):
 
 def test_both_ways_to_deal_text_show_the_targets_that_were_audited_in_both(monkeypatch):
     targets = {"chunks": ["4 epochs", "8 epochs", "null"], "documents": ["8 epochs", "null"]}
-    monkeypatch.setattr(tables, "table_three", lambda way, _: pd.DataFrame({"target": targets[way]}))
+    monkeypatch.setattr(tables.shared, "table_three", lambda way, _: pd.DataFrame({"target": targets[way]}))
     shown = tables.by_dealing({"by chunk": "chunks", "by document": "documents"})
     assert shown.to_numpy().tolist() == [
         [way, name] for way in ("by chunk", "by document") for name in ("8 epochs", "null")

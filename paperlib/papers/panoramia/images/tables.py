@@ -17,18 +17,7 @@ from paperlib.audits.panoramia.run import audit_pools, over_training_size
 from paperlib.core import MembershipScores
 from paperlib.io import read_result
 from paperlib.papers.measured import kept_file, measured_table
-from paperlib.papers.panoramia.results import (
-    PanoramiaResults,
-    by_game,
-    figure_six,
-    figure_ten,
-    helper_table,
-    loss_groups,
-    null_samples,
-    paired,
-    table_three,
-    table_three_evidence,
-)
+from paperlib.papers.panoramia import results as shared
 from paperlib.papers.verdict import Estimate, Evidence
 from paperlib.papers.verdict.evidence import Level
 from paperlib.report import paper_table
@@ -48,7 +37,7 @@ HELPERS = {
 _OWN, _HELPERS = "panoramia (paper form)", "panoramia (helpers form)"
 
 
-def series(results: PanoramiaResults) -> list[str]:
+def series(results: shared.PanoramiaResults) -> list[str]:
     """The first architecture's targets by epochs: over-training."""
     table = results.pools.table[~results.pools.table["null"]]
     about = ["architecture", "width"]
@@ -56,20 +45,20 @@ def series(results: PanoramiaResults) -> list[str]:
     return list(table[same].sort_values("epochs", kind="stable")["target"])
 
 
-def nulls_like(results: PanoramiaResults, name: str) -> list[str]:
+def nulls_like(results: shared.PanoramiaResults, name: str) -> list[str]:
     """Null targets of a target's architecture, number of parameters and epochs."""
     table, about = results.pools.table, ["architecture", "parameters", "epochs"]
     like = (table[about] == table.loc[table["target"] == name, about].iloc[0]).all(axis=1)
     return list(table.loc[table["null"] & like, "target"])
 
 
-def run_images(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
+def run_images(pools: Pools, audit: AuditConfig) -> shared.PanoramiaResults:
     """All three audits in the paper's form, and PANORAMIA with helpers in both tests."""
     if pools.nonmembers is None:
         raise ValueError("nonmembers: expected real ones, which RM;RN and O(1) need, got none")
     paper = audit_pools(pools, replace(audit, form="paper"))
     helpers = audit_pools(pools, replace(audit, form="helpers"), audits=["panoramia"])
-    return PanoramiaResults(pools, {"paper": paper, "helpers": helpers}, "paper")
+    return shared.PanoramiaResults(pools, {"paper": paper, "helpers": helpers}, "paper")
 
 
 def paper_models(names: Sequence[str], dataset: str) -> dict[str, str]:
@@ -85,7 +74,7 @@ def printed_three(names: Sequence[str], dataset: str) -> dict[str, pd.DataFrame]
     return {name: printed[printed["target_model"] == model] for name, model in like}
 
 
-def table_one(results: PanoramiaResults, dataset: str) -> pd.DataFrame:
+def table_one(results: shared.PanoramiaResults, dataset: str) -> pd.DataFrame:
     """Accuracies in per cent and losses, beside the paper's."""
     table, models = results.pools.table, paper_models(series(results), dataset)
     printed = paper_table("panoramia_table01").set_index("target_model")["test_accuracy_pct"]
@@ -97,7 +86,7 @@ def table_one(results: PanoramiaResults, dataset: str) -> pd.DataFrame:
     return ours.assign(paper_test_accuracy=ours["paper_target"].map(printed))
 
 
-def searches(results: PanoramiaResults) -> pd.DataFrame:
+def searches(results: shared.PanoramiaResults) -> pd.DataFrame:
     """All audits by form and by search over recall: bounds, deviations, AUCs."""
     columns = ["target", "audit", "form", "search", "c_lb", "c_plus_eps_lb", "value", "value_sd", "value_t"]
     found = results.summary
@@ -105,7 +94,7 @@ def searches(results: PanoramiaResults) -> pd.DataFrame:
     return found.loc[~grid, [*columns, "baseline_auc", "mia_auc"]].reset_index(drop=True)
 
 
-def above_real(results: PanoramiaResults) -> pd.DataFrame:
+def above_real(results: shared.PanoramiaResults) -> pd.DataFrame:
     """What a comparison of eps-tilde with RM;RN must know, one row per target."""
     kinds = results.pools.by_kind()
 
@@ -113,7 +102,9 @@ def above_real(results: PanoramiaResults) -> pd.DataFrame:
         losses = (kinds[one].targets[name][:, 0] for one in ("members", kind))
         return MembershipScores(*losses, higher_means_member=False).auc()
 
-    table = table_three(results, {})[["target", "null", "eps_tilde", "eps_tilde_sd", "rm_rn", "rm_rn_sd"]]
+    table = shared.table_three(results, {})[
+        ["target", "null", "eps_tilde", "eps_tilde_sd", "rm_rn", "rm_rn_sd"]
+    ]
     return table.assign(
         rm_rn_auc=[results.one(name, "rm_rn")["mia_auc"] for name in table["target"]],
         auc_generated=[auc(name, "generated") for name in table["target"]],
@@ -136,8 +127,8 @@ def training_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int], *, ta
 
 
 def figure_six_games(
-    results: PanoramiaResults, audit: AuditConfig, changes: Mapping[str, Any], *, target: str
-) -> PanoramiaResults:
+    results: shared.PanoramiaResults, audit: AuditConfig, changes: Mapping[str, Any], *, target: str
+) -> shared.PanoramiaResults:
     """Games of a target and its nulls for Figure 6, in the paper's form; the page's without changes."""
     if not changes:
         return results
@@ -151,17 +142,17 @@ def figure_six_games(
         *audit_pools(results.pools, wanted, targets=names, audits=["panoramia"]).judged,
         *audit_pools(results.pools, grid, targets=names, audits=["o1"]).judged,
     ]
-    return PanoramiaResults(results.pools, {"paper": TargetAudits(tuple(judged), wanted)}, "paper")
+    return shared.PanoramiaResults(results.pools, {"paper": TargetAudits(tuple(judged), wanted)}, "paper")
 
 
-def over_test_size(results: PanoramiaResults, sizes: Sequence[int], *, target: str) -> pd.DataFrame:
+def over_test_size(results: shared.PanoramiaResults, sizes: Sequence[int], *, target: str) -> pd.DataFrame:
     """PANORAMIA's bounds of a target and its nulls on the first examples of each test part: Figure 6."""
     audits, names = results.decisive, [target, *nulls_like(results, target)]
     games = tuple(one for one in audits.select("panoramia") if one.target.name in names)
     return replace(audits, judged=games).over_test_size(sizes)
 
 
-def model_sizes(results: PanoramiaResults) -> pd.DataFrame:
+def model_sizes(results: shared.PanoramiaResults) -> pd.DataFrame:
     """Targets of the commonest number of epochs by size (Figure 15)."""
     table = results.pools.table[~results.pools.table["null"]]
     table = table[table["epochs"] == table["epochs"].mode().max()]
@@ -175,7 +166,7 @@ def model_sizes(results: PanoramiaResults) -> pd.DataFrame:
     return sizes.sort_values(["architecture", "parameters"], ignore_index=True)
 
 
-def quality_table(quality: Mapping[str, float], results: PanoramiaResults) -> pd.DataFrame:
+def quality_table(quality: Mapping[str, float], results: shared.PanoramiaResults) -> pd.DataFrame:
     """How good the generator is, in a few numbers: what, value."""
     first = results.one(results.trained[0])
     rows = {
@@ -194,7 +185,7 @@ def quality_table(quality: Mapping[str, float], results: PanoramiaResults) -> pd
     return pd.DataFrame({"what": list(rows), "value": list(rows.values())})
 
 
-def whole_table(results: PanoramiaResults, quality: Mapping[str, float]) -> pd.DataFrame:
+def whole_table(results: shared.PanoramiaResults, quality: Mapping[str, float]) -> pd.DataFrame:
     """Everything of a run, one row per target."""
     found = results.summary[results.summary["search"] == results.search]
     columns = {"c_lb": "c_lb", "c_plus_eps_lb": "c+eps_lb", "value": "value", "value_sd": "sd",
@@ -261,12 +252,12 @@ LOW_RECALL, HALF = 0.3, 0.5
 
 
 def evidence(
-    results: PanoramiaResults,
+    results: shared.PanoramiaResults,
     helpers: pd.DataFrame,
     train_sizes: pd.DataFrame,
     quality: Mapping[str, float],
     *,
-    larger: PanoramiaResults | None = None,
+    larger: shared.PanoramiaResults | None = None,
     nonmembers_helper: str = "",
     label_noise: float,
 ) -> list[Evidence]:
@@ -282,7 +273,7 @@ def evidence(
         "overfitted": [train.iloc[-1]],
         "clean labels": Estimate(label_noise),
     }
-    losses = loss_groups(results.pools, names, KINDS).values()
+    losses = shared.loss_groups(results.pools, names, KINDS).values()
     apart = [float(one["real non-members"].mean() - one["real members"].mean()) for one in losses]
     note = (
         "Kernel distance to members: {kid generated:z.2f} ± {kid generated error:.2f} (generated), "
@@ -291,13 +282,13 @@ def evidence(
     ).format_map(quality)
     return [
         Evidence("panoramia-table-01", "model", one),
-        *(helper_table(f"panoramia-table-0{at}", helpers, nonmembers_helper) for at in (2, 5)),
-        table_three_evidence(results, names, nulls),
+        *(shared.helper_table(f"panoramia-table-0{at}", helpers, nonmembers_helper) for at in (2, 5)),
+        shared.table_three_evidence(results, names, nulls),
         _over_training_size("panoramia-figure-02", train_sizes, "c_lb"),
         *figures_three_and_four(results, last, nulls),
-        figure_six(larger or results, last, nulls),
+        shared.figure_six(larger or results, last, nulls),
         Evidence("panoramia-figure-07", "model", {}, note),
-        figure_ten(results.decisive, last),
+        shared.figure_ten(results.decisive, last),
         _over_training_size("panoramia-figure-11", train_sizes, "c_plus_eps_lb"),
         Evidence("panoramia-figure-13", "model", {"losses separate": [apart[-1] - apart[0]] * several}),
         figure_fifteen(results),
@@ -321,19 +312,23 @@ def _over_training_size(target: str, sizes: pd.DataFrame, column: str) -> Eviden
     bounds = sizes.pivot(index="seed", columns="train", values=column).sort_index(axis=1)
     gains = bounds.diff(axis=1).iloc[:, 1:]
     values = {
-        "rises": paired(bounds.iloc[:, -1], bounds.iloc[:, 0]) if len(bounds.columns) > 1 else [],
-        "flattens": paired(gains.iloc[:, -1], gains.iloc[:, 0] / 3) if len(gains.columns) > 1 else [],
+        "rises": shared.paired(bounds.iloc[:, -1], bounds.iloc[:, 0]) if len(bounds.columns) > 1 else [],
+        "flattens": shared.paired(gains.iloc[:, -1], gains.iloc[:, 0] / 3) if len(gains.columns) > 1 else [],
         "enough training": Estimate(float(bounds.columns.max())),
     }
     return Evidence(target, "game", values)
 
 
-def figures_three_and_four(results: PanoramiaResults, name: str, nulls: list[str]) -> Iterator[Evidence]:
+def figures_three_and_four(
+    results: shared.PanoramiaResults, name: str, nulls: list[str]
+) -> Iterator[Evidence]:
     """Precision at low recalls, and the recall of the largest bound."""
     curves = results.decisive.curves(target=name)
     reached = {f"recall {at:g}": _at_recall(curves, at)["precision"].unstack("test") for at in RECALLS}
     three = {
-        "attack more precise": {label: paired(one["mia"], one["baseline"]) for label, one in reached.items()},
+        "attack more precise": {
+            label: shared.paired(one["mia"], one["baseline"]) for label, one in reached.items()
+        },
         "room above": {label: one["baseline"].tolist() for label, one in reached.items()},
     }
     yield Evidence("panoramia-figure-03", "game", three)
@@ -342,8 +337,10 @@ def figures_three_and_four(results: PanoramiaResults, name: str, nulls: list[str
     low = (best["recall"] <= LOW_RECALL) & (best["bound"] > 0)
     four = {
         "maximum at low recall": low.astype(float).tolist(),
-        "falls to recall 0.5": paired(best["bound"], _at_recall(attack, HALF)["bound"].droplevel("test")),
-        "null": null_samples(results.decisive, nulls),
+        "falls to recall 0.5": shared.paired(
+            best["bound"], _at_recall(attack, HALF)["bound"].droplevel("test")
+        ),
+        "null": shared.null_samples(results.decisive, nulls),
     }
     yield Evidence("panoramia-figure-04", "game", four)
 
@@ -353,7 +350,7 @@ def _at_recall(curves: pd.DataFrame, recall: float) -> pd.DataFrame:
     return curves[curves["recall"] >= recall].groupby(["seed", "test"]).first()
 
 
-def figure_fifteen(results: PanoramiaResults) -> Evidence:
+def figure_fifteen(results: shared.PanoramiaResults) -> Evidence:
     """Of the family with most sizes, the largest and the smallest model without DP."""
     sizes = model_sizes(results)
     sizes = sizes[sizes["target"].isin(results.trained)].sort_values("parameters")
@@ -363,10 +360,10 @@ def figure_fifteen(results: PanoramiaResults) -> Evidence:
     names = sizes["architecture"].str.extract("^(resnet|wrn|vit)", expand=False)
     family = max((rows for _, rows in sizes.groupby(names.fillna(sizes["architecture"]))), key=len)
     small, large = family["target"].iloc[[0, -1]]
-    eps = [by_game(results.decisive, name) for name in (large, small)]
+    eps = [shared.by_game(results.decisive, name) for name in (large, small)]
     values = {
-        "larger leaks more": paired(*eps) if large != small else [],
-        "null": null_samples(results.decisive, nulls_like(results, large)),
+        "larger leaks more": shared.paired(*eps) if large != small else [],
+        "null": shared.null_samples(results.decisive, nulls_like(results, large)),
         "sizes apart": Estimate(float(family["parameters"].iloc[-1] / family["parameters"].iloc[0])),
     }
     return Evidence("panoramia-figure-15", "game", values)

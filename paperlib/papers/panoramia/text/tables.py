@@ -12,20 +12,7 @@ from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, with_helpers
 from paperlib.audits.panoramia.results import TargetAudits
 from paperlib.audits.panoramia.run import audit_pools, over_training_size
 from paperlib.core import FloatArray
-from paperlib.papers.panoramia.results import (
-    PanoramiaResults,
-    by_game,
-    figure_ten,
-    helper_games,
-    helper_means,
-    helper_table,
-    loss_groups,
-    null_samples,
-    paired,
-    printed_bounds,
-    table_three,
-    table_three_evidence,
-)
+from paperlib.papers.panoramia import results as shared
 from paperlib.papers.panoramia.text.bench import REAL_NONMEMBERS
 from paperlib.papers.verdict import Estimate, Evidence
 from paperlib.report import paper_table
@@ -34,9 +21,11 @@ KINDS = {"members": "real members", "nonmembers": "real non-members", "generated
 """Kinds of chunks, and their names in figures."""
 
 
-def run_text(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
+def run_text(pools: Pools, audit: AuditConfig) -> shared.PanoramiaResults:
     """Audit all targets in the paper's form."""
-    return PanoramiaResults(pools, {"paper": audit_pools(pools, replace(audit, form="paper"))}, "paper")
+    return shared.PanoramiaResults(
+        pools, {"paper": audit_pools(pools, replace(audit, form="paper"))}, "paper"
+    )
 
 
 def printed_three(names: Sequence[str]) -> dict[str, pd.DataFrame]:
@@ -62,19 +51,19 @@ def table_nine(three: pd.DataFrame, epochs: int) -> pd.DataFrame:
     nulls = rows[rows["null"].astype(bool)].rename(lambda name: name.removeprefix("null, "))
     found = found.join(nulls[["eps_tilde", "eps_tilde_sd"]].add_prefix("null_"))
     if plain in found.index:
-        printed = printed_bounds(paper_table("panoramia_table09").query("target_dp_eps == inf"))
+        printed = shared.printed_bounds(paper_table("panoramia_table09").query("target_dp_eps == inf"))
         found.loc[[plain], list(printed)] = pd.DataFrame([printed], index=[plain])
     return found.rename({plain: f"without DP, {plain}"}).reset_index()
 
 
-def by_dealing(results: Mapping[str, PanoramiaResults]) -> pd.DataFrame:
+def by_dealing(results: Mapping[str, shared.PanoramiaResults]) -> pd.DataFrame:
     """Rows of Table 3 where text was dealt in several ways."""
-    tables = {way: table_three(one, {}) for way, one in results.items()}
+    tables = {way: shared.table_three(one, {}) for way, one in results.items()}
     found = pd.concat(tables, names=["dealt"]).reset_index("dealt").reset_index(drop=True)
     return found[found.groupby("target")["dealt"].transform("size") == len(results)]
 
 
-def plain_nulls(results: PanoramiaResults) -> list[str]:
+def plain_nulls(results: shared.PanoramiaResults) -> list[str]:
     """Null targets that were trained without DP."""
     nulls = (target for target in results.pools.targets if target.kind == "null")
     return [target.name for target in nulls if target.dp_epsilon is None]
@@ -89,7 +78,7 @@ def games_by_helper(pools: Pools, audit: AuditConfig, *, withheld: int = 0) -> p
         for outputs in (members.helpers, members.targets)
     )
     rest = Pool(members.examples[withheld:], helpers, targets)
-    return helper_games(replace(chosen, members=rest, key=""), audit)
+    return shared.helper_games(replace(chosen, members=rest, key=""), audit)
 
 
 def table_five(games: pd.DataFrame) -> pd.DataFrame:
@@ -97,10 +86,10 @@ def table_five(games: pd.DataFrame) -> pd.DataFrame:
     printed = paper_table("panoramia_table05").query("dataset == 'WikiText'")
     values = printed.set_index("helper_training_data")["c_lb"]
     names = {"none": "no_helper", "synthetic": "gen", "real non-members": "real"}
-    return helper_means(games, {name: values[key] for name, key in names.items() if key in values})
+    return shared.helper_means(games, {name: values[key] for name, key in names.items() if key in values})
 
 
-def baseline_sizes(results: PanoramiaResults, sizes: Sequence[int]) -> pd.DataFrame:
+def baseline_sizes(results: shared.PanoramiaResults, sizes: Sequence[int]) -> pd.DataFrame:
     """The baseline over its training part's size, the test part fixed or what is left (Figure 9)."""
     pools, audit, target = results.pools, results.decisive.config, results.pools.target_names[-1]
     if audit.train in sizes:
@@ -123,36 +112,36 @@ def text_losses(pools: Pools, names: Sequence[str]) -> dict[str, dict[str, Float
     """Mean losses by kind of chunk of targets and the synthetic helper (Figure 14)."""
     by_kind = pools.by_kind()
     helper = {word: by_kind[kind].helpers[SYNTHETIC.name][:, 0] for kind, word in KINDS.items()}
-    return {**loss_groups(pools, names, KINDS), "synthetic helper": helper}
+    return {**shared.loss_groups(pools, names, KINDS), "synthetic helper": helper}
 
 
 def evidence(
-    results: PanoramiaResults, curves: pd.DataFrame, helpers: pd.DataFrame, sizes: pd.DataFrame
+    results: shared.PanoramiaResults, curves: pd.DataFrame, helpers: pd.DataFrame, sizes: pd.DataFrame
 ) -> dict[str, Evidence]:
     """Evidence on Tables 3, 5 and 9 and Figures 8, 9, 10 and 14, by target."""
     paper, last = results.forms["paper"], results.trained[-1]
     found = (
-        table_three_evidence(results, results.trained, plain_nulls(results)),
-        helper_table("panoramia-table-05", helpers, "real non-members"),
+        shared.table_three_evidence(results, results.trained, plain_nulls(results)),
+        shared.helper_table("panoramia-table-05", helpers, "real non-members"),
         _table_nine(results, paper),
         figure_eight(curves),
         _figure_nine(paper, sizes, last),
-        figure_ten(paper, last),
+        shared.figure_ten(paper, last),
         _figure_fourteen(results),
     )
     return {one.target: one for one in found}
 
 
-def _table_nine(results: PanoramiaResults, paper: TargetAudits) -> Evidence:
+def _table_nine(results: shared.PanoramiaResults, paper: TargetAudits) -> Evidence:
     """Without DP, and null, those count that have as many epochs as those with DP."""
     private = [target for target in results.pools.targets if target.kind == "private"]
     epochs = {target.epochs for target in private}
     alike = [one for one in results.pools.targets if one.kind == "trained" and one.epochs in epochs]
     nulls = [one.name for one in results.pools.targets if one.kind == "null" and one.epochs in epochs]
     values = {
-        "0 with DP": {target.name: by_game(paper, target.name).tolist() for target in private},
-        "leak without DP": {target.name: by_game(paper, target.name).tolist() for target in alike},
-        "null": null_samples(paper, nulls),
+        "0 with DP": {target.name: shared.by_game(paper, target.name).tolist() for target in private},
+        "leak without DP": {target.name: shared.by_game(paper, target.name).tolist() for target in alike},
+        "null": shared.null_samples(paper, nulls),
     }
     return Evidence("panoramia-table-09", "game", values)
 
@@ -174,13 +163,13 @@ def _figure_nine(paper: TargetAudits, sizes: pd.DataFrame, target: str) -> Evide
     games = replace(paper, judged=paper.select("panoramia", target=target))
     tested = games.over_test_size([m // 4, m]).pivot(index="seed", columns="m", values="c_lb")
     values = {
-        "rises": paired(fixed[fixed.columns[-1]], fixed[fixed.columns[0]]),
-        "smaller test lowers": paired(tested[m], tested[m // 4]),
+        "rises": shared.paired(fixed[fixed.columns[-1]], fixed[fixed.columns[0]]),
+        "smaller test lowers": shared.paired(tested[m], tested[m // 4]),
     }
     return Evidence("panoramia-figure-09", "game", values)
 
 
-def _figure_fourteen(results: PanoramiaResults) -> Evidence:
+def _figure_fourteen(results: shared.PanoramiaResults) -> Evidence:
     first, last = results.trained[0], results.trained[-1]
     losses = text_losses(results.pools, [first, last])
     means = {name: {kind: float(np.mean(v)) for kind, v in losses[name].items()} for name in (first, last)}
