@@ -12,9 +12,10 @@ from paperlib.generators.identifiers import KINDS, find_identifiers, generate_id
 from paperlib.models.language import train_tokenizer
 from paperlib.papers.natural_identifiers import natural_models as models
 from paperlib.papers.natural_identifiers.benchmark import judged
-from paperlib.papers.natural_identifiers.labels import TOKENS, token_counts
+from paperlib.papers.natural_identifiers.labels import TOKENS
 from paperlib.papers.natural_identifiers.natural_models import NEOX, NaturalConfig, cut, natural_split
 from paperlib.papers.natural_identifiers.natural_truth import ALL, natural_table, overall
+from paperlib.papers.natural_identifiers.planted import token_counts
 from paperlib.training import checkpoints
 
 WORDS = ["source", "file", "of", "the", "package", "with", "its", "digest", "for", "all"]
