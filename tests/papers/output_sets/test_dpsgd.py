@@ -159,7 +159,8 @@ def test_a_resumed_sweep_ends_as_an_uninterrupted_one(tmp_path, monkeypatch):
     monkeypatch.setattr(dpsgd, "answers_of", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run_dpsgd(small, folder=tmp_path / "stopped", progress=False)
-    counted = wraps(dpsgd_models.train)(lambda models: learned.extend(models) or dpsgd_models.train(models))
+    train = dpsgd_models.train
+    counted = wraps(train)(lambda models: learned.extend(models) or train(models))
     monkeypatch.setattr(dpsgd_models, "train", counted)
     again = run_dpsgd(small, folder=tmp_path / "stopped", progress=False).bounds
     assert len(learned) == calls[1] - 3, "what was trained before is read again"
