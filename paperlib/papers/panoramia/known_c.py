@@ -74,7 +74,7 @@ def weaken_baseline(
     """How far epsilon~ is from epsilon as the baseline sees less, by the anytime search."""
     rng = np.random.default_rng(seed)
     audit = partial(audit_panoramia, confidence=confidence, search="anytime")
-    rows: list[dict[str, object]] = []
+    rows: list[tuple[object, ...]] = []
     for weakness in progress(weaknesses, label="baselines"):
         seen = world.seen_c(weakness)
         limits = {"sees more": world.c + world.epsilon - seen, "sees the same": world.epsilon}
@@ -83,20 +83,10 @@ def weaken_baseline(
             for (attack, limit), scores in zip(limits.items(), attacks, strict=True):
                 one = audit(baseline, scores, member)
                 known = audit(baseline, scores, member, known_c=world.c)
-                rows.append(
-                    {
-                        "weakness": weakness,
-                        "game": game,
-                        "attack": attack,
-                        "c_lb": one.c_lb,
-                        "c_plus_eps_lb": one.c_plus_epsilon_lb,
-                        "eps_tilde": one.epsilon_tilde,
-                        "known_c": known.epsilon or 0.0,
-                        "seen_c": seen,
-                        "limit": limit,
-                    }
-                )
-    return pd.DataFrame(rows)
+                bounds = one.c_lb, one.c_plus_epsilon_lb, one.epsilon_tilde, known.epsilon or 0.0
+                rows.append((weakness, game, attack, *bounds, seen, limit))
+    named = ["c_lb", "c_plus_eps_lb", "eps_tilde", "known_c"]
+    return pd.DataFrame(rows, columns=["weakness", "game", "attack", *named, "seen_c", "limit"])
 
 
 def identifier_pools(scores: CandidateScores, *, trained: bool = True) -> Pools:

@@ -129,39 +129,28 @@ def learned_orders(pools: Pools, audits: TargetAudits, names: Sequence[str]) -> 
     config, pair = audits.config, (pools.members, pools.generated)
     seen = np.concatenate([_baseline(pool) for pool in pair])
     membership = np.arange(len(seen)) < len(pools.members)
-    rows: list[dict[str, Any]] = []
+    trained = audits.table[audits.table["audit"] == "panoramia"]
+    trained = trained.assign(audit="trained attack, " + trained["search"])
+    parts = list[pd.DataFrame]()
     for name in names:
         start = perf_counter()
         not_kept, once = replace(pools, key=""), replace(config, repetitions=1)
         audit_pools(not_kept, once, targets=[name], audits=["panoramia"])  # played again for its seconds
-        seconds = perf_counter() - start
-        rows += [
-            {
-                **judged.row(search, config.confidence),
-                "audit": f"trained attack, {search}",
-                "seconds": seconds,
-            }
-            for judged in audits.select(target=name)
-            for search in config.searches
-        ]
+        parts.append(trained[trained["target"] == name].assign(seconds=perf_counter() - start))
         said = np.concatenate([_signed(pool.targets[name]) for pool in pair])
+        rows = list[tuple[float, ...]]()
         for seed in range(config.seed, config.seed + config.repetitions):
             start = perf_counter()
             result = audit_panoramia_features(
                 seen, said, membership, confidence=config.confidence, design="game", seed=seed
             )
-            rows.append(
-                {
-                    "target": name,
-                    "audit": "learned orders",
-                    "m": result.members + result.nonmembers,
-                    "c_lb": result.c_lb,
-                    "c_plus_eps_lb": result.c_plus_epsilon_lb,
-                    "seconds": perf_counter() - start,
-                }
-            )
+            bounds = result.c_lb, result.c_plus_epsilon_lb, perf_counter() - start
+            rows.append((result.members + result.nonmembers, *bounds))
+        learned = pd.DataFrame(rows, columns=["m", "c_lb", "c_plus_eps_lb", "seconds"])
+        parts.append(learned.assign(target=name, audit="learned orders"))
     columns = ["c_lb", "c_plus_eps_lb", "seconds"]
-    means = pd.DataFrame(rows).groupby(["target", "audit", "m"], sort=False)[columns].mean().reset_index()
+    games = pd.concat(parts).groupby(["target", "audit", "m"], sort=False)
+    means = games[columns].mean().reset_index()
     means.insert(5, "eps_tilde", (means["c_plus_eps_lb"] - means["c_lb"]).clip(lower=0))
     return means
 
