@@ -15,19 +15,9 @@ from paperlib.io import RunResult, write_result
 from paperlib.papers.measured import measured_table
 from paperlib.papers.output_sets import dpsgd, dpsgd_models
 from paperlib.papers.output_sets.claims import dpsgd_evidence
-from paperlib.papers.output_sets.dpsgd import (
-    ORDERS,
-    SETS,
-    DpSgdConfig,
-    above_guarantee,
-    ahead_and_behind,
-    gains,
-    model_rows,
-    run_dpsgd,
-)
 from paperlib.training import epsilon_of
 
-SMALL = DpSgdConfig(
+SMALL = dpsgd.DpSgdConfig(
     filters=4,
     width=16,
     natural=100,
@@ -102,13 +92,13 @@ def test_a_network_of_convolutions_is_trained_by_opacus():
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    return run_dpsgd(SMALL, folder=tmp_path_factory.mktemp("sweep"), progress=False)
+    return dpsgd.run_dpsgd(SMALL, folder=tmp_path_factory.mktemp("sweep"), progress=False)
 
 
 def test_every_method_is_judged_on_what_it_did_not_see(results):
     bounds = results.bounds
-    assert len(bounds) == 3 * 2 * 2 * (len(SETS) + len(ORDERS))
-    for _, row in bounds[bounds["method"].isin(SETS)].iterrows():
+    assert len(bounds) == 3 * 2 * 2 * (len(dpsgd.SETS) + len(dpsgd.ORDERS))
+    for _, row in bounds[bounds["method"].isin(dpsgd.SETS)].iterrows():
         half = row["records"] - row["records"] // 2
         assert row["guesses"] <= half
         bound = one_run_epsilon(row["correct"], row["guesses"], total=half, delta=1e-5)
@@ -128,25 +118,25 @@ def test_orders_are_those_of_the_package(results, tmp_path):
 def test_settings_are_chosen_by_the_auc_on_models_that_are_not_judged(results):
     assert set(results.tried["seed"]) == {500}
     assert set(results.bounds["seed"]) == {0, 1}
-    for _, row in model_rows(results.bounds).iterrows():
+    for _, row in dpsgd.model_rows(results.bounds).iterrows():
         part = results.tried[
             (results.tried["panel"] == row["panel"]) & (results.tried["epsilon"] == row["epsilon"])
         ]
         assert part.loc[part["auc"].idxmax(), "epochs"] == row["epochs"]
-    other = DpSgdConfig(seed=1).model(("natural", 0), 8.0, {"epochs": 1}, 0)
+    other = dpsgd.DpSgdConfig(seed=1).model(("natural", 0), 8.0, {"epochs": 1}, 0)
     assert other.seed == 1000
 
 
 def test_no_bound_lies_above_the_guarantee_and_a_false_one_is_counted(results):
-    assert not above_guarantee(results.bounds)["above_guarantee"].any()
+    assert not dpsgd.above_guarantee(results.bounds)["above_guarantee"].any()
     false = results.bounds.assign(bound=9.0)
-    checked = above_guarantee(false)
+    checked = dpsgd.above_guarantee(false)
     assert (checked["above_guarantee"] == checked["bounds"]).all()
 
 
 def test_a_resumed_sweep_ends_as_an_uninterrupted_one(tmp_path, monkeypatch):
     small = replace(SMALL, mislabelled=(60,), epsilons=(0.0,), choices=({"epochs": 1}, {"epochs": 2}))
-    whole = run_dpsgd(small, folder=tmp_path / "whole", progress=False).bounds
+    whole = dpsgd.run_dpsgd(small, folder=tmp_path / "whole", progress=False).bounds
     first, calls, learned = dpsgd.answers_of, [], []
 
     def interrupted(models, **options):
@@ -158,11 +148,11 @@ def test_a_resumed_sweep_ends_as_an_uninterrupted_one(tmp_path, monkeypatch):
 
     monkeypatch.setattr(dpsgd, "answers_of", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run_dpsgd(small, folder=tmp_path / "stopped", progress=False)
+        dpsgd.run_dpsgd(small, folder=tmp_path / "stopped", progress=False)
     train = dpsgd_models.train
     counted = wraps(train)(lambda models: learned.extend(models) or train(models))
     monkeypatch.setattr(dpsgd_models, "train", counted)
-    again = run_dpsgd(small, folder=tmp_path / "stopped", progress=False).bounds
+    again = dpsgd.run_dpsgd(small, folder=tmp_path / "stopped", progress=False).bounds
     assert len(learned) == calls[1] - 3, "what was trained before is read again"
     numbers = again.select_dtypes("number").drop(columns="seconds")
     np.testing.assert_allclose(numbers, whole[numbers.columns], rtol=1e-6, atol=1e-9)
@@ -174,8 +164,8 @@ def test_bounds_committed_with_the_book_read_back_as_they_were(results, tmp_path
     write_result(tmp_path / "a.json", RunResult(notebook="n", profile="default", provenance=origin))
     table, _ = measured_table(str(tmp_path / "a.csv"))
     assert dpsgd_evidence(table) == dpsgd_evidence(results.bounds)
-    assert len(model_rows(table)) == 6
-    assert above_guarantee(table).equals(above_guarantee(results.bounds))
+    assert len(dpsgd.model_rows(table)) == 6
+    assert dpsgd.above_guarantee(table).equals(dpsgd.above_guarantee(results.bounds))
 
 
 def made_up(gain):
@@ -187,7 +177,7 @@ def made_up(gain):
         for epsilon in (8.0, math.inf)
         for seed in range(5)
         for own in [level + rng.normal(0, 0.01)]
-        for method in SETS
+        for method in dpsgd.SETS
         for extra in [gain * (method == "printed" and panel.startswith("1,000"))]
     ]
     return pd.DataFrame(rows)
@@ -207,12 +197,12 @@ def test_evidence_has_a_value_for_each_model():
 
 def test_gains_are_paired_by_model_and_settings_with_a_method_ahead_are_counted():
     bounds = made_up(0.3)
-    row = gains(bounds).set_index(["panel", "rival"]).loc[("1,000 mislabelled", "top_bottom")].iloc[0]
+    row = dpsgd.gains(bounds).set_index(["panel", "rival"]).loc[("1,000 mislabelled", "top_bottom")].iloc[0]
     assert row["gain"] == pytest.approx(0.3)
     assert row["high"] - row["low"] < 1e-6
-    counts = ahead_and_behind(bounds, ["printed", "top_bottom"]).set_index(["method", "rival"])
+    counts = dpsgd.ahead_and_behind(bounds, ["printed", "top_bottom"]).set_index(["method", "rival"])
     settings, rivals = len(bounds.groupby(["panel", "epsilon"])), bounds["method"].nunique() - 1
-    wide = gains(bounds, confidence=1 - 0.05 / (settings * rivals)).query("rival == 'top_bottom'")
+    wide = dpsgd.gains(bounds, confidence=1 - 0.05 / (settings * rivals)).query("rival == 'top_bottom'")
     row = counts.loc[("printed", "top_bottom")]
     assert row["settings"] == len(wide)
     assert row["ahead"] == (wide["low"] > 0).sum() > 0
@@ -232,4 +222,4 @@ def test_gains_are_paired_by_model_and_settings_with_a_method_ahead_are_counted(
 )
 def test_settings_out_of_range_are_refused(changes):
     with pytest.raises(ValueError, match=next(iter(changes)).removeprefix("tuning_")):
-        DpSgdConfig(**changes)
+        dpsgd.DpSgdConfig(**changes)

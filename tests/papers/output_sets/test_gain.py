@@ -14,18 +14,11 @@ from paperlib.bounds.one_run.audit import one_run_epsilon
 from paperlib.bounds.output_sets.densities import density_pair
 from paperlib.bounds.output_sets.selection import selection_of
 from paperlib.papers.output_sets import gain as gain_study
+from paperlib.papers.output_sets import shapes
 from paperlib.papers.output_sets.claims import delta_evidence, gain_evidence, shapes_evidence
-from paperlib.papers.output_sets.shapes import (
-    best_top_bottom,
-    format_set,
-    is_asymmetric,
-    optimal_set,
-    pairs,
-    shapes,
-)
 from paperlib.papers.verdict import Estimate
 
-PAIRS = {pair.name: pair for pair in pairs()}
+PAIRS = {pair.name: pair for pair in shapes.pairs()}
 
 
 @pytest.mark.parametrize(("mechanism", "scale"), [("laplace", 1.0), ("gaussian", 1.0), ("gaussian", 3.0)])
@@ -65,7 +58,7 @@ def test_proposition_epsilon_solves_its_equation():
 
 
 def test_pairs_have_the_printed_parameters():
-    assert [(p.figure, p.name) for p in pairs()][1] == ("figure01", "Gaussian mixtures")
+    assert [(p.figure, p.name) for p in shapes.pairs()][1] == ("figure01", "Gaussian mixtures")
     x = np.array([0.3])
     expected = 0.5 * norm.pdf(0.3 + 2) + 0.5 * norm.pdf(0.3 - 1)
     assert PAIRS["Gaussian mixtures"].p.pdf(x)[0] == pytest.approx(expected)
@@ -75,7 +68,7 @@ def test_pairs_have_the_printed_parameters():
 
 
 def test_best_top_bottom_equals_a_search_with_distribution_functions():
-    low, high, objective = best_top_bottom(PAIRS["Gaussian mixtures"], 400)
+    low, high, objective = shapes.best_top_bottom(PAIRS["Gaussian mixtures"], 400)
 
     def value(a, b):
         mass = norm.cdf(a, [-2, 1, -1, 0]).reshape(2, 2).mean(1) + norm.sf(b, [-2, 1, -1, 0]).reshape(
@@ -93,15 +86,15 @@ def test_best_top_bottom_equals_a_search_with_distribution_functions():
 
 @pytest.fixture(scope="module")
 def table():
-    return shapes(draws=2)
+    return shapes.shapes(draws=2)
 
 
 def test_shapes_say_what_is_seen(table):
     assert list(table.intervals) == [4, 3, 3, 1, 3, 1]
     assert (table.objective >= table.top_bottom_objective - 1e-4).all()
     assert list(table.asymmetric) == [False, False, True, False, True, False]
-    assert is_asymmetric(optimal_set(PAIRS["non-central chi-squared"], 1000))
-    assert format_set(((-math.inf, -2.1358), (1.0, math.inf))) == "(−∞, −2.136) ∪ (1, ∞)"
+    assert shapes.is_asymmetric(shapes.optimal_set(PAIRS["non-central chi-squared"], 1000))
+    assert shapes.format_set(((-math.inf, -2.1358), (1.0, math.inf))) == "(−∞, −2.136) ∪ (1, ∞)"
 
 
 def test_membership_is_decided_by_fair_coins():

@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from paperlib.audits.panoramia.image_models import (
-    ImageHelper,
-    answers,
-    read_weights,
-    train_helper,
-    weights_tag,
-)
+from paperlib.audits.panoramia import image_models
 from paperlib.models.images import pretrained_classifier
 
 timm = pytest.importorskip("timm")
@@ -34,9 +28,10 @@ def published(tmp_path_factory):
 
 def test_all_layers_but_the_last_come_from_the_file(published):
     module, other = (
-        pretrained_classifier(MODEL, 7, weights=read_weights(str(published)), seed=seed) for seed in (0, 1)
+        pretrained_classifier(MODEL, 7, weights=image_models.read_weights(str(published)), seed=seed)
+        for seed in (0, 1)
     )
-    theirs, state = read_weights(str(published)), module.model.state_dict()
+    theirs, state = image_models.read_weights(str(published)), module.model.state_dict()
     own = {name for name, values in theirs.items() if not torch.equal(values, state[name])}
     assert own == {"fc.weight", "fc.bias"}
     assert not torch.equal(module.model.fc.weight, other.model.fc.weight), "the new layer follows the seed"
@@ -47,7 +42,7 @@ def test_all_layers_but_the_last_come_from_the_file(published):
 
 
 def test_images_arrive_in_the_size_and_colours_of_the_weights(published):
-    module = pretrained_classifier(MODEL, 2, weights=read_weights(str(published)))
+    module = pretrained_classifier(MODEL, 2, weights=image_models.read_weights(str(published)))
     seen = []
     module.model.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
     module(torch.full((1, 3, 4, 4), 1.0))
@@ -60,31 +55,31 @@ def test_images_arrive_in_the_size_and_colours_of_the_weights(published):
 def test_a_helper_is_tuned_from_the_weights(published):
     rng = np.random.default_rng(0)
     x, y = rng.integers(0, 256, (12, 1, 8, 8), dtype=np.uint8), np.arange(12) % 2
-    helper = ImageHelper(
+    helper = image_models.ImageHelper(
         name="imagenet", data="real", timm=MODEL, weights=str(published), epochs=1, batch_size=12
     )
-    module = train_helper(helper, x, y, 2)
-    start, end = read_weights(str(published))["conv1.0.weight"], module.model.conv1[0].weight
+    module = image_models.train_helper(helper, x, y, 2)
+    start, end = image_models.read_weights(str(published))["conv1.0.weight"], module.model.conv1[0].weight
     moved = (end - start).abs().max()
     assert 0 < moved <= 2 * helper.learning_rate, "one step of Adam away from the file"
-    assert answers(module, x, y).shape == (12, 2)
+    assert image_models.answers(module, x, y).shape == (12, 2)
 
 
 def test_other_weights_are_another_helper(published, tmp_path):
-    helper = ImageHelper(name="imagenet", data="real", timm=MODEL, weights=str(published))
+    helper = image_models.ImageHelper(name="imagenet", data="real", timm=MODEL, weights=str(published))
     moved = tmp_path / "moved.safetensors"
     moved.write_bytes(published.read_bytes())
     assert helper.about() == replace(helper, weights=str(moved)).about(), "the content counts, not the place"
     moved.write_bytes(published.read_bytes() + b" ")
     assert helper.about() != replace(helper, weights=str(moved)).about()
-    assert weights_tag("") == ""
+    assert image_models.weights_tag("") == ""
 
 
 def test_files_of_torch_are_read_as_tensors_alone(published, tmp_path):
-    state = read_weights(str(published))
+    state = image_models.read_weights(str(published))
     for name, content in (("plain.pth", state), ("nested.pth", {"state_dict": state})):
         torch.save(content, tmp_path / name)
-        assert read_weights(str(tmp_path / name)).keys() == state.keys()
+        assert image_models.read_weights(str(tmp_path / name)).keys() == state.keys()
 
     class Harmful:
         def __reduce__(self):
@@ -95,9 +90,9 @@ def test_files_of_torch_are_read_as_tensors_alone(published, tmp_path):
     (tmp_path / "cut.safetensors").write_bytes(published.read_bytes()[:5000])
     for name in ("harm.bin", "list.pth", "cut.safetensors"):
         with pytest.raises(ValueError, match=f"weights: .*{name}"):
-            read_weights(str(tmp_path / name))
+            image_models.read_weights(str(tmp_path / name))
     assert not (tmp_path / "written").exists()
-    for act in (read_weights, weights_tag):
+    for act in (image_models.read_weights, image_models.weights_tag):
         with pytest.raises(FileNotFoundError, match="weights: no file"):
             act(str(tmp_path / "nowhere.safetensors"))
 
@@ -106,9 +101,9 @@ def test_wrong_names_and_weights_are_named(published, monkeypatch):
     with pytest.raises(ValueError, match=r"timm: no model 'test_resnat'; close names: .*test_resnet"):
         pretrained_classifier("test_resnat", 2)
     with pytest.raises(ValueError, match="weights: these are not the weights of timm's test_vit"):
-        pretrained_classifier("test_vit", 2, weights=read_weights(str(published)))
+        pretrained_classifier("test_vit", 2, weights=image_models.read_weights(str(published)))
     with pytest.raises(ValueError, match="weights: expected the name of their model"):
-        ImageHelper(name="imagenet", data="real", weights=str(published))
+        image_models.ImageHelper(name="imagenet", data="real", weights=str(published))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(
         RuntimeError, match=r"timm: the weights of test_resnet cannot be downloaded .* 'weights'"

@@ -16,17 +16,10 @@ from paperlib.audits.panoramia.table_models import Learning, train
 from paperlib.papers.panoramia.tables import lira as tabular_online
 from paperlib.papers.panoramia.tables import pools as tabular
 from paperlib.papers.panoramia.tables.lira import game_pools, judged_rows, shown_rows
-from paperlib.papers.panoramia.tables.pools import (
-    build_pools,
-    draw_rows,
-    tabular_audit,
-    tabular_config,
-    tabular_rows,
-)
 from paperlib.papers.panoramia.tables.shadows import STRONGER, Shadows, numbers, shadow_models
 from paperlib.papers.panoramia.tables.tables import only_columns, strong_attacks
 
-CONFIG = tabular_config(
+CONFIG = tabular.tabular_config(
     "smoke",
     dp_epsilons=(),
     epochs=(60,),
@@ -34,7 +27,7 @@ CONFIG = tabular_config(
     shadows=4,
     learning=Learning(hidden=(64,), batch_size=100, learning_rate=1e-2),
 )
-AUDIT = tabular_audit("smoke")
+AUDIT = tabular.tabular_audit("smoke")
 TRAINED = "MLP, 60 epochs"
 
 
@@ -42,7 +35,7 @@ class World:
     """A target and three shadow models on 40 rows."""
 
     def __init__(self):
-        rows = tabular_rows(CONFIG)
+        rows = tabular.tabular_rows(CONFIG)
         self.rows, self.population = rows.parts["members"][:40], rows.spare[:30]
         self.encoder = rows.encoder
         self.target = train(self.encoder, self.rows, [CONFIG.learning.plain(self.encoder, 8, 1)])
@@ -84,7 +77,7 @@ def test_the_loss_comes_first_and_then_the_attacks_in_the_asked_order(world):
 
 def test_online_shadows_learn_each_row_in_half_of_the_models():
     shown = np.arange(20), np.arange(20)
-    shadows, included = tabular_online._trained(CONFIG, tabular_rows(CONFIG), shown, 0).values()
+    shadows, included = tabular_online._trained(CONFIG, tabular.tabular_rows(CONFIG), shown, 0).values()
     assert (included.sum(axis=0) == 2).all()
     assert (included.sum(axis=1) == 20).all()
     gap = shadows[included].mean() - shadows[~included].mean()
@@ -96,8 +89,8 @@ def test_online_shadows_learn_each_row_in_half_of_the_models():
 def test_a_gradient_norm_needs_no_shadow_model(monkeypatch):
     monkeypatch.setattr(tabular, "shadow_models", None)
     config = replace(CONFIG, stronger=("gradient_norm",), epochs=(1,))
-    assert not len(draw_rows(config).spare)
-    assert build_pools(config).members.targets["null"].shape == (300, 2)
+    assert not len(tabular.draw_rows(config).spare)
+    assert tabular.build_pools(config).members.targets["null"].shape == (300, 2)
 
 
 def watch_shadows(monkeypatch):
@@ -110,7 +103,7 @@ def watch_shadows(monkeypatch):
 
 
 def test_offline_shadows_see_no_audited_row(monkeypatch):
-    rows, learned = tabular_rows(CONFIG), watch_shadows(monkeypatch)
+    rows, learned = tabular.tabular_rows(CONFIG), watch_shadows(monkeypatch)
     tabular._shadows(CONFIG, rows)
     real, made = learned[0][: len(rows.parts["generator"])], learned[0][len(rows.parts["generator"]) :]
     pd.testing.assert_frame_equal(made.reset_index(drop=True), rows.spare[: len(made)])
@@ -138,7 +131,7 @@ def test_online_shadows_see_no_row_that_the_game_leaves_out(monkeypatch):
 
     np.testing.assert_array_equal(bounds(hidden), bounds([]))
     assert (bounds(shown[0][:50]) != bounds([])).any()
-    rows, learned = tabular_rows(CONFIG), watch_shadows(monkeypatch)
+    rows, learned = tabular.tabular_rows(CONFIG), watch_shadows(monkeypatch)
     tabular_online._trained(CONFIG, rows, shown, 7)
     left_out = set(map(tuple, rows.parts["members"].iloc[hidden].to_numpy()))
     real, made = learned[0][: len(shown[0])], learned[0][len(shown[0]) :]
@@ -172,7 +165,7 @@ def test_online_numbers_do_not_tell_the_kind_of_a_row():
 
 def test_offline_numbers_do_not_tell_the_kind_of_a_row():
     """Rows that stand in two parts have one number, though the parts differ in spread."""
-    rows = tabular_rows(CONFIG)
+    rows = tabular.tabular_rows(CONFIG)
     config = replace(CONFIG, epochs=(2,), stronger=("lira_offline", "rmia"))
     models = {at: tabular._alone(config, rows, rows.helper, at) for at in (4, 5)}
     shadows = tabular._shadows(config, rows)
@@ -184,7 +177,7 @@ def test_offline_numbers_do_not_tell_the_kind_of_a_row():
 def test_judged_rows_are_those_of_the_game_in_its_order():
     """The losses that the game judges are those of these rows, members first in their numbering."""
     assert shown_rows(300, 300, AUDIT, 1)[0].tolist() != shown_rows(300, 300, AUDIT, 2)[0].tolist()
-    pools = build_pools(replace(CONFIG, stronger=(), epochs=(2,)))
+    pools = tabular.build_pools(replace(CONFIG, stronger=(), epochs=(2,)))
     game = audit_pools(pools, replace(AUDIT, seed=3), targets=["null"], audits=["panoramia"]).judged[0]
     rows = judged_rows(len(pools.members), len(pools.generated), AUDIT, 3)
     np.testing.assert_array_equal(rows < len(pools.members), game.membership)
@@ -217,7 +210,7 @@ def test_every_attack_has_a_row_for_the_target_and_for_the_null():
 
 
 def test_columns_are_kept_by_name():
-    pools = build_pools(replace(CONFIG, stronger=("gradient_norm",), epochs=(1,)))
+    pools = tabular.build_pools(replace(CONFIG, stronger=("gradient_norm",), epochs=(1,)))
     narrowed = only_columns(pools, ("loss", "gradient_norm"), ("gradient_norm", "loss"))
     np.testing.assert_array_equal(narrowed.members.targets["null"], pools.members.targets["null"][:, [1, 0]])
     with pytest.raises(ValueError, match="names: expected some of loss, gradient_norm, got rmia"):
