@@ -6,9 +6,9 @@ from itertools import groupby
 import pandas as pd
 
 from paperlib.io import RunResult
+from paperlib.papers.verdict.evidence import rules
 from paperlib.papers.verdict.outcome import Word, over_models
 from paperlib.papers.verdict.records import SIGNS, anchor, chip, class_of, compared, escaped
-from paperlib.papers.verdict.evidence import rules
 from paperlib.papers.verdict.status import CSV_NAME, LEVELS, JudgedTarget, Run, joined, seeds_of
 from paperlib.report.printed import PAPERS
 from paperlib.report.tables import pipe_table
