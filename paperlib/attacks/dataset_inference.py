@@ -108,7 +108,20 @@ def infer_by_schedule(
     seed: int = 0,
 ) -> dict[str, DatasetInference]:
     """`infer_dataset` by each schedule, in less time: trees that saw the same folds are fitted once."""
-    table = _checked(features, folds)
+    table = np.asarray(features, dtype=np.float64)
+    if table.ndim != 3 or table.shape[1] < 2 or not table.shape[2]:
+        raise ValueError(
+            f"features: expected shape (identifiers, 1 + alternatives, attacks) with at least 1 alternative "
+            f"and 1 attack, got {table.shape}"
+        )
+    if not np.isfinite(table).all():
+        bad = ~np.isfinite(table).all(axis=(1, 2))
+        raise ValueError(
+            f"features: {int(bad.sum())} of {len(table)} sets hold NaN or infinity "
+            f"(first at index {int(np.flatnonzero(bad)[0])})"
+        )
+    if not 2 <= folds <= len(table):
+        raise ValueError(f"folds: expected 2 to the {len(table)} identifiers, got {folds}")
     check_at_least(1, trees=trees)
     # Mean 0 and deviation 1 within each set, 0 where all candidates score alike. The whole set is treated
     # alike, so nothing tells which candidate is the identifier.
@@ -166,24 +179,6 @@ def _fitted(features: FloatArray, trees: int) -> _Score:
     model = HistGradientBoostingClassifier(max_iter=trees, random_state=0, **options)
     model.fit(features.reshape(-1, features.shape[2]), member.ravel())
     return lambda held: model.decision_function(held.reshape(-1, held.shape[2])).reshape(held.shape[:2])
-
-
-def _checked(features: ArrayLike, folds: int) -> FloatArray:
-    table = np.asarray(features, dtype=np.float64)
-    if table.ndim != 3 or table.shape[1] < 2 or not table.shape[2]:
-        raise ValueError(
-            f"features: expected shape (identifiers, 1 + alternatives, attacks) with at least 1 alternative "
-            f"and 1 attack, got {table.shape}"
-        )
-    if not np.isfinite(table).all():
-        bad = ~np.isfinite(table).all(axis=(1, 2))
-        raise ValueError(
-            f"features: {int(bad.sum())} of {len(table)} sets hold NaN or infinity "
-            f"(first at index {int(np.flatnonzero(bad)[0])})"
-        )
-    if not 2 <= folds <= len(table):
-        raise ValueError(f"folds: expected 2 to the {len(table)} identifiers, got {folds}")
-    return table
 
 
 def _shown(p_value: float) -> str:

@@ -149,7 +149,16 @@ class LossRule:
             classes = bool(((targets == 0) | (targets == 1)).all()) or _are_probabilities(targets)
             self._all_classes = classes and self._all_classes is not False
             return (outputs.double() - targets.double()).square().reshape(len(targets), -1).mean(1)
-        raise ValueError(_unknown(outputs, targets))
+        given = [f"{str(one.dtype).removeprefix('torch.')} {tuple(one.shape)}" for one in (outputs, targets)]
+        hint = ""
+        if outputs.numel() == targets.numel() and not targets.is_floating_point():
+            hint = ", such as paperlib.models.binary_margin_loss for one logit per record"
+        elif outputs.ndim == 3 and not targets.is_floating_point():
+            hint = "; of a causal language model losses((model, tokenizer), texts) takes texts"
+        raise ValueError(
+            f"data: no loss is certain for outputs {given[0]} and targets {given[1]}; expected (n, classes) "
+            f"and whole numbers (n,), or floating targets of the outputs' shape; else {_OWN}{hint}"
+        )
 
     def check_end(self) -> None:
         """Refuse what all batches together leave in doubt."""
@@ -176,20 +185,6 @@ def _are_probabilities(values: Tensor) -> bool:
     close = _CLOSE.get(values.dtype, _CLOSE_ELSEWHERE)
     sums = values.double().sum(1)
     return bool((values >= 0).all() and ((sums - 1).abs() <= close).all())
-
-
-def _unknown(outputs: Tensor, targets: Tensor) -> str:
-    """The message for outputs and targets that no rule fits."""
-    given = [f"{str(one.dtype).removeprefix('torch.')} {tuple(one.shape)}" for one in (outputs, targets)]
-    hint = ""
-    if outputs.numel() == targets.numel() and not targets.is_floating_point():
-        hint = ", such as paperlib.models.binary_margin_loss for one logit per record"
-    elif outputs.ndim == 3 and not targets.is_floating_point():
-        hint = "; of a causal language model losses((model, tokenizer), texts) takes texts"
-    return (
-        f"data: no loss is certain for outputs {given[0]} and targets {given[1]}; expected (n, classes) and "
-        f"whole numbers (n,), or floating targets of the outputs' shape; else {_OWN}{hint}"
-    )
 
 
 def batches_of(data: Any, batch_size: int | None, dtype: torch.dtype) -> tuple[Iterable[Any], int | None]:

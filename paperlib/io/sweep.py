@@ -159,7 +159,15 @@ def run_units(
             yield config, _plain(arrays)
     if not waiting:
         return
-    calls = _calls(waiting, batch_key, max_batch)
+    # Groups of equal key in the order of their first member, each cut into parts of about equal size.
+    groups: dict[Hashable, list[C]] = {}
+    for at, config in enumerate(waiting):
+        groups.setdefault(at if batch_key is None else batch_key(config), []).append(config)
+    calls: list[list[C]] = []
+    for group in groups.values():
+        parts = math.ceil(len(group) / max_batch)
+        edges = [round(at * len(group) / parts) for at in range(parts + 1)]
+        calls += [group[low:high] for low, high in itertools.pairwise(edges)]
     failures: list[tuple[C, BaseException]] = []
     with (
         progress_bar(len(configs), label="sweep", initial=len(configs) - len(waiting), show=progress) as bar,
@@ -193,19 +201,6 @@ def _plain(arrays: Arrays) -> Result:
 
 def _first_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-
-
-def _calls(items: list[C], batch_key: Callable[[C], Hashable] | None, max_batch: int) -> list[list[C]]:
-    """Groups of equal key in the order of their first member, each cut into parts of about equal size."""
-    groups: dict[Hashable, list[C]] = {}
-    for at, config in enumerate(items):
-        groups.setdefault(at if batch_key is None else batch_key(config), []).append(config)
-    calls: list[list[C]] = []
-    for group in groups.values():
-        parts = math.ceil(len(group) / max_batch)
-        edges = [round(at * len(group) / parts) for at in range(parts + 1)]
-        calls += [group[low:high] for low, high in itertools.pairwise(edges)]
-    return calls
 
 
 def _outcomes(

@@ -71,7 +71,16 @@ def show_table(
     pipes = pipe_table(shown)
     markdown = f"````{{table}} {caption}\n:name: tbl-{name}\n\n{pipes}\n````\n"
     markdown += f"\n{download}\n" if download else ""
-    show(Bundle(html=_html(shown, caption, link), markdown=markdown, text=f"{caption}\n{pipes}"))
+    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in shown.columns)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>"
+        for row in shown.itertuples(index=False)
+    )
+    page = (
+        f"<table><caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{rows}</tbody></table><p>{link}</p>"
+    )
+    show(Bundle(html=page, markdown=markdown, text=f"{caption}\n{pipes}"))
 
 
 @cache
@@ -176,15 +185,3 @@ def pipe_table(shown: pd.DataFrame) -> str:
 def _escape(cell: Any) -> str:
     # Not str.split(), which would also break at a no-break space.
     return re.sub(r"[ \t\r\n]+", " ", str(cell)).strip(" ").replace("|", "\\|")
-
-
-def _html(shown: pd.DataFrame, caption: str, link: str) -> str:
-    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in shown.columns)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>"
-        for row in shown.itertuples(index=False)
-    )
-    return (
-        f"<table><caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{rows}</tbody></table><p>{link}</p>"
-    )

@@ -18,7 +18,7 @@ from paperlib.papers import landing
 from paperlib.papers.verdict.evidence import from_dict, rules
 from paperlib.papers.verdict.outcome import decide_alone
 from paperlib.papers.verdict.pages import executions_markdown, results_markdown
-from paperlib.papers.verdict.status import CSV_NAME, JudgedTarget, judge, status_table
+from paperlib.papers.verdict.status import CSV_NAME, judge, status_table
 from paperlib.report.printed import PAPERS
 from paperlib.running.answers import evidence_records
 from paperlib.running.execute import PAGE, RESULT, Job, finished_run, plan, variables_set
@@ -196,15 +196,6 @@ def write_status(project: Project, profile: str) -> None:
     pages = [path.stem for path in project.pages.glob("*.ipynb") if f"notebooks/{path.stem}" in listed]
     _write_if_new(project.generated / "data" / CSV_NAME, status_table(judged).to_csv(index=False))
     _write_if_new(project.generated / "results.md", results_markdown(judged, pages=pages))
-    _write_landing(project, judged, profile)
-    for name in landing.COSTS:  # without the columns that the page on costs has no room for
-        path = project.measured / "estimates" / f"{name}.csv"
-        if path.is_file():
-            _write_if_new(project.generated / f"{name}.md", landing.costs_markdown(name, pd.read_csv(path)))
-
-
-def _write_landing(project: Project, judged: Sequence[JudgedTarget], profile: str) -> None:
-    """The generated parts of the landing page; those whose notebook was not run say so."""
     table = _table(project, landing.FINDINGS_PAGE, landing.FINDINGS)
     page = project.pages / f"{landing.FINDINGS_PAGE}.ipynb"
     findings = {} if table is None else landing.read_findings(table, page)
@@ -216,6 +207,10 @@ def _write_landing(project: Project, judged: Sequence[JudgedTarget], profile: st
     missing = f"`make run NB={landing.GUIDE_PAGE}` makes this guide; it was not run for this book.\n"
     text = missing if guide is None else landing.guide_markdown(guide)
     _write_if_new(project.generated / "guide.md", text)
+    for name in landing.COSTS:  # without the columns that the page on costs has no room for
+        path = project.measured / "estimates" / f"{name}.csv"
+        if path.is_file():
+            _write_if_new(project.generated / f"{name}.md", landing.costs_markdown(name, pd.read_csv(path)))
 
 
 def _table(project: Project, stem: str, name: str) -> pd.DataFrame | None:

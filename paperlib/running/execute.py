@@ -258,16 +258,6 @@ def _finish(job: Job, folder: Path, notebook: Any, seconds: float, mark: str) ->
     )
     for name in (RECORDS_FILE, USED_DATA_FILE, KERNEL_LOG):
         (folder / name).unlink(missing_ok=True)
-    write_text(folder / PAGE, nbformat.writes(_page(job, notebook, origin)))
-    write_result(folder / RESULT, result)
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.is_file() else []
-
-
-def _page(job: Job, notebook: Any, origin: Mapping[str, Any]) -> Any:
-    """The notebook as a page: parameters and provenance after the story, no metadata of its execution."""
     notebook.metadata.pop("papermill", None)
     for cell in notebook.cells:
         for key in ("papermill", "execution"):
@@ -284,7 +274,12 @@ def _page(job: Job, notebook: Any, origin: Mapping[str, Any]) -> Any:
         f"```python\n{given.source}\n```\n``````\n"
     )
     notebook.cells.append(nbformat.v4.new_markdown_cell(box, id="provenance"))
-    return notebook
+    write_text(folder / PAGE, nbformat.writes(notebook))
+    write_result(folder / RESULT, result)
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.is_file() else []
 
 
 def rerun_command(job: Job) -> str:

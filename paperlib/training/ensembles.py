@@ -251,7 +251,21 @@ class MLPStack:
         """Gradients (count, size) on (count, B, inputs) and (count, B); with DP-SGD where ``present``."""
         gradients = self._gradients[: self._count]
         if present is not None and self._noise is not None:
-            self._private(x, y, present, self._noise, gradients)
+            inputs, logits = ghost.forward(self._layers, x, self._mlp.activation)
+            top = ghost.loss_derivative(logits, y).mul_(present[..., None])
+            clip, groups = self._norms[: self._count], self._groups
+            if groups is not None:  # each record's share of its group's average
+                sizes = present.unflatten(1, (groups, -1)).sum(-1).clamp(min=1)
+                top = top.unflatten(1, (groups, -1)).div_(sizes[..., None, None]).flatten(1, 2)
+            deltas = ghost.derivatives(self._layers, inputs, top, self._mlp.activation)
+            if groups == 1:  # The only group's gradient is formed anyway.
+                ghost.write_gradients(self._slots, inputs, deltas)
+                gradients.mul_(ghost.clip_factors(gradients.square().sum(1, keepdim=True), clip))
+            else:
+                share = ghost.clip_factors(ghost.square_norms(inputs, deltas, groups), clip) / self._divisor
+                each = share.repeat_interleave(x.shape[1] // share.shape[1], dim=1)[..., None]
+                ghost.write_gradients(self._slots, inputs, [delta.mul_(each) for delta in deltas])
+            gradients.addcmul_(self._noise.next(), self._noise_scale[: self._count])
             return gradients
         layers, activation = self._layers, self._mlp.activation
         if self._dtype != torch.float32:
@@ -260,23 +274,6 @@ class MLPStack:
         top = ghost.loss_derivative(logits, y).div_(y.shape[1])
         ghost.write_gradients(self._slots, inputs, ghost.derivatives(layers, inputs, top, activation))
         return gradients
-
-    def _private(self, x: Tensor, y: Tensor, present: Tensor, noise: NoiseStreams, gradients: Tensor) -> None:
-        inputs, logits = ghost.forward(self._layers, x, self._mlp.activation)
-        top = ghost.loss_derivative(logits, y).mul_(present[..., None])
-        clip, groups = self._norms[: self._count], self._groups
-        if groups is not None:  # each record's share of its group's average
-            sizes = present.unflatten(1, (groups, -1)).sum(-1).clamp(min=1)
-            top = top.unflatten(1, (groups, -1)).div_(sizes[..., None, None]).flatten(1, 2)
-        deltas = ghost.derivatives(self._layers, inputs, top, self._mlp.activation)
-        if groups == 1:  # The only group's gradient is formed anyway.
-            ghost.write_gradients(self._slots, inputs, deltas)
-            gradients.mul_(ghost.clip_factors(gradients.square().sum(1, keepdim=True), clip))
-        else:
-            share = ghost.clip_factors(ghost.square_norms(inputs, deltas, groups), clip) / self._divisor
-            each = share.repeat_interleave(x.shape[1] // share.shape[1], dim=1)[..., None]
-            ghost.write_gradients(self._slots, inputs, [delta.mul_(each) for delta in deltas])
-        gradients.addcmul_(noise.next(), self._noise_scale[: self._count])
 
 
 def train_stack(

@@ -208,7 +208,21 @@ def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code:
     """The pools of a configuration, which holds all they depend on but the code of the module ``code``."""
     whole = {"pools": dict(config), "code": code_tag(code)}
     arrays = pools_cache().get(whole, lambda: _to_arrays(build()))
-    return _from_arrays(arrays, config_hash(typed(whole)))
+    kinds = [kind for kind in KINDS if f"{kind}/examples" in arrays]
+
+    def outputs(role: str, model: Callable[..., Any]) -> dict[Any, dict[str, FloatArray]]:
+        models = [model(**fields) for fields in json.loads(str(arrays[role]))]
+        return {one: {kind: arrays[f"{kind}/{role}/{one.name}"] for kind in kinds} for one in models}
+
+    return pools_of(
+        {kind: arrays[f"{kind}/examples"] for kind in kinds},
+        outputs("targets", Target),
+        outputs("helpers", Helper),
+        pd.read_json(StringIO(str(arrays["details"])), orient="table", precise_float=True),
+        tuple(map(str, arrays["warnings"])),
+        config_hash(typed(whole)),
+        learned=int(arrays["learned"]),
+    )
 
 
 def with_helpers(pools: Pools, helpers: Sequence[Helper]) -> Pools:
@@ -261,21 +275,3 @@ def _to_arrays(pools: Pools) -> dict[str, NDArray[Any]]:
         for role, given in (("helpers", pool.helpers), ("targets", pool.targets)):
             arrays |= {f"{kind}/{role}/{name}": values for name, values in given.items()}
     return arrays
-
-
-def _from_arrays(arrays: Mapping[str, NDArray[Any]], key: str) -> Pools:
-    kinds = [kind for kind in KINDS if f"{kind}/examples" in arrays]
-
-    def outputs(role: str, model: Callable[..., Any]) -> dict[Any, dict[str, FloatArray]]:
-        models = [model(**fields) for fields in json.loads(str(arrays[role]))]
-        return {one: {kind: arrays[f"{kind}/{role}/{one.name}"] for kind in kinds} for one in models}
-
-    return pools_of(
-        {kind: arrays[f"{kind}/examples"] for kind in kinds},
-        outputs("targets", Target),
-        outputs("helpers", Helper),
-        pd.read_json(StringIO(str(arrays["details"])), orient="table", precise_float=True),
-        tuple(map(str, arrays["warnings"])),
-        key,
-        learned=int(arrays["learned"]),
-    )

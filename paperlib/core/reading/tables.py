@@ -142,7 +142,22 @@ def decoded(data: bytes) -> str:
 
 def delimited(text: str) -> Table:
     """A table whose first line names the columns, with commas, semicolons or tabs between the cells."""
-    separator, header = _header(text)
+    rows: dict[str, list[str]] = {}
+    for separator in _SEPARATORS:
+        try:
+            rows[separator] = next(_rows(text[:_FIRST_LINE], separator), list[str]())
+        except csv.Error:  # such as a quote that another separator ends
+            continue
+    if not rows:
+        raise ValueError("the first line cannot be read: a quote in it is not closed")
+    most = max(map(len, rows.values()))
+    if not most:
+        raise ValueError("the file is empty")
+    best = [separator for separator, row in rows.items() if len(row) == most]
+    if most > 1 and len(best) > 1:
+        both = " and ".join(_SEPARATORS[one] for one in best)
+        raise ValueError(f"the first line has as many {both}; name the columns without them")
+    separator, header = best[0], rows[best[0]]
     names = [name.strip() for name in header]
     given = [name for name in names if name]
     if len(set(given)) < len(given):
@@ -172,25 +187,6 @@ def _rows(text: str, separator: str) -> Iterator[list[str]]:
     lines = io.StringIO(text.rstrip("\r\n"), newline="")
     rows = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
     return dropwhile(lambda row: not "".join(row).strip(), rows)
-
-
-def _header(text: str) -> tuple[str, list[str]]:
-    rows: dict[str, list[str]] = {}
-    for separator in _SEPARATORS:
-        try:
-            rows[separator] = next(_rows(text[:_FIRST_LINE], separator), list[str]())
-        except csv.Error:  # such as a quote that another separator ends
-            continue
-    if not rows:
-        raise ValueError("the first line cannot be read: a quote in it is not closed")
-    most = max(map(len, rows.values()))
-    if not most:
-        raise ValueError("the file is empty")
-    best = [separator for separator, row in rows.items() if len(row) == most]
-    if most > 1 and len(best) > 1:
-        both = " and ".join(_SEPARATORS[one] for one in best)
-        raise ValueError(f"the first line has as many {both}; name the columns without them")
-    return best[0], rows[best[0]]
 
 
 def _full_rows(rows: Iterator[list[str]], width: int) -> Iterator[list[str]]:

@@ -33,7 +33,22 @@ def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
     if not places:
         raise unavailable("CelebA", f"{FOLDER}/{IMAGES}, {ATTRIBUTES} and {PARTITION}", base, ADDRESS)
     folder = places[0]
-    faces = _read_attributes(folder / ATTRIBUTES)
+    path = folder / ATTRIBUTES
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if len(lines) < 3 or not lines[0].strip().isdecimal():
+        raise ValueError(
+            f"{path}: expected the number of images, then the names of the attributes, then rows"
+        )
+    names, rows = lines[1].split(), [line.split() for line in lines[2:] if line.strip()]
+    if len(rows) != int(lines[0]):
+        raise ValueError(f"{path}: expected {lines[0].strip()} rows, got {len(rows)}; the file is not whole")
+    for row in rows:
+        if len(row) != len(names) + 1 or not set(row[1:]) <= {"-1", "1"}:
+            raise ValueError(
+                f"{path}: expected a name and {len(names)} times -1 or 1, got {' '.join(row[:4])}..."
+            )
+    signs = np.array([row[1:] for row in rows], dtype=np.int64)
+    faces = pd.DataFrame((signs + 1) // 2, index=[row[0] for row in rows], columns=names)
     lines = (folder / PARTITION).read_text(encoding="utf-8").splitlines()
     cells = [line.split() for line in lines if line.strip()]
     if any(len(row) != 2 or row[1] not in ("0", "1", "2") for row in cells):
@@ -70,25 +85,6 @@ def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
         sha256s={name: file_sha256(folder / name) for name in (ATTRIBUTES, PARTITION)},
         class_names=tuple(faces.columns),
     )
-
-
-def _read_attributes(path: Path) -> pd.DataFrame:
-    """0 or 1, int64: a row for each image, by its file name, and a column for each attribute."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    if len(lines) < 3 or not lines[0].strip().isdecimal():
-        raise ValueError(
-            f"{path}: expected the number of images, then the names of the attributes, then rows"
-        )
-    names, rows = lines[1].split(), [line.split() for line in lines[2:] if line.strip()]
-    if len(rows) != int(lines[0]):
-        raise ValueError(f"{path}: expected {lines[0].strip()} rows, got {len(rows)}; the file is not whole")
-    for row in rows:
-        if len(row) != len(names) + 1 or not set(row[1:]) <= {"-1", "1"}:
-            raise ValueError(
-                f"{path}: expected a name and {len(names)} times -1 or 1, got {' '.join(row[:4])}..."
-            )
-    signs = np.array([row[1:] for row in rows], dtype=np.int64)
-    return pd.DataFrame((signs + 1) // 2, index=[row[0] for row in rows], columns=names)
 
 
 def _read_image(path: Path, side: int) -> Pixels:

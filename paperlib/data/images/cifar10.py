@@ -79,13 +79,26 @@ def load_cifar10() -> ImageSet:
 
 
 def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]]:
+    from PIL import Image, UnidentifiedImageError  # needed only here
+
     pixels = np.empty((len(SHEETS), IMAGES_PER_FILE, 3, 32, 32), dtype=np.uint8)
     sizes = dict(zip(LABELS, (IMAGES_PER_FILE * len(TRAIN_FILES), IMAGES_PER_FILE), strict=True))
     labels: dict[str, NDArray[np.int64]] = {}
     for name, content in contents(path, (*SHEETS, *LABELS)):  # one sheet in memory at a time
         where = f"{path}: {name}"
         if name not in sizes:
-            pixels[SHEETS.index(name)] = _read_sheet(content, where)
+            expected = ("RGB", (32 * 32, IMAGES_PER_FILE))  # an image a row, pixel by pixel
+            try:
+                with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
+                    if (image.mode, image.size) != expected:
+                        raise ValueError(
+                            f"{where}: expected a sheet of {expected[0]} and width and height {expected[1]}, "
+                            f"got {image.mode} and {image.size}"
+                        )
+                    rows = np.asarray(image)
+            except (UnidentifiedImageError, OSError, SyntaxError) as error:
+                raise ValueError(f"{where}: damaged or cut short ({error})") from None
+            pixels[SHEETS.index(name)] = rows.reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2)
             continue
         try:
             given = json.loads(content)
@@ -107,24 +120,6 @@ def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]
         )
     sha256s = {f"labels and pixels of {PACKAGE}": PACKAGE_CONTENT_SHA256}
     return pixels.reshape(-1, 3, 32, 32), together, sha256s
-
-
-def _read_sheet(content: bytes, name: str) -> Pixels:
-    """Pixels (n, 3, 32, 32) of one sheet of the npm package: a PNG with an image a row, pixel by pixel."""
-    from PIL import Image, UnidentifiedImageError  # needed only here
-
-    expected = ("RGB", (32 * 32, IMAGES_PER_FILE))
-    try:
-        with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
-            if (image.mode, image.size) != expected:
-                raise ValueError(
-                    f"{name}: expected a sheet of {expected[0]} and width and height {expected[1]}, "
-                    f"got {image.mode} and {image.size}"
-                )
-            rows = np.asarray(image)
-    except (UnidentifiedImageError, OSError, SyntaxError) as error:
-        raise ValueError(f"{name}: damaged or cut short ({error})") from None
-    return rows.reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2)
 
 
 def _read_official(folder: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]]:

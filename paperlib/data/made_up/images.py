@@ -30,7 +30,12 @@ def write(folder: Path) -> None:
     _write_cifar10(folder)
     _write_celeba(folder / celeba.FOLDER)
     for name in WEIGHTS:
-        _write_weights(folder, name)
+        timm, torch = (_package(one) for one in ("timm", "torch"))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            weights: Any = timm.create_model(name, pretrained=False).state_dict()
+        place = snapshot(folder, f"timm/{name}")
+        _package("safetensors.torch").save_file(weights, place / "model.safetensors")
 
 
 def _write_cifar10(folder: Path) -> None:
@@ -83,13 +88,3 @@ def _write_celeba(folder: Path) -> None:
     ends = np.round(np.cumsum(_SHARES) * _FACES)
     parts = [f"{name} {int(np.searchsorted(ends, at, 'right'))}" for at, name in enumerate(names)]
     (folder / celeba.PARTITION).write_text("\n".join([*parts, ""]), encoding="utf-8")
-
-
-def _write_weights(folder: Path, name: str) -> None:
-    """Random weights of the true shapes in the hub's cache, where timm looks for its own."""
-    timm, torch = (_package(one) for one in ("timm", "torch"))
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        weights: Any = timm.create_model(name, pretrained=False).state_dict()
-    place = snapshot(folder, f"timm/{name}")
-    _package("safetensors.torch").save_file(weights, place / "model.safetensors")

@@ -34,12 +34,33 @@ CONFIGS: Mapping[str, Mapping[str, Any]] = {
 
 def write(folder: Path) -> None:
     """Write the models into the folder hub of a data folder, which is a ``HF_HOME``."""
-    tokenizer = _tokenizer()
+    # A byte-level BPE as ``tokenizers`` writes it, with the token for the end of a text at 0.
+    parts = _package("tokenizers")
+    alphabet = parts.pre_tokenizers.ByteLevel.alphabet()
+    bpe = parts.Tokenizer(parts.models.BPE())
+    bpe.pre_tokenizer = parts.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = parts.decoders.ByteLevel()
+    trainer = parts.trainers.BpeTrainer(
+        vocab_size=_PIECES, special_tokens=[_END], initial_alphabet=alphabet, show_progress=False
+    )
+    bpe.train_from_iterator(sample(2_000), trainer)
+    tokenizer = json.loads(bpe.to_str())
     for name, shape in CONFIGS.items():
         place = snapshot(folder, name)
         (place / "config.json").write_text(json.dumps(shape, indent=1), encoding="utf-8")
         end = int(shape["eos_token_id"])
-        _write_tokenizer(place, tokenizer, end, context=int(shape.get("n_positions", 2048)))
+        # With the end of a text where the model's shape has it.
+        context = int(shape.get("n_positions", 2048))
+        whole = json.loads(json.dumps(tokenizer))
+        vocabulary = whole["model"]["vocab"]
+        vocabulary[_END] = whole["added_tokens"][0]["id"] = end
+        (place / "tokenizer.json").write_text(json.dumps(whole), encoding="utf-8")
+        (place / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+        merges = [" ".join(one) for one in whole["model"]["merges"]]
+        (place / "merges.txt").write_text("\n".join(["#version: 0.2", *merges, ""]), encoding="utf-8")
+        about = {"bos_token": _END, "eos_token": _END, "unk_token": _END, "model_max_length": context,
+                 "tokenizer_class": "GPT2TokenizerFast" if end else "GPTNeoXTokenizerFast"}  # fmt: skip
+        (place / "tokenizer_config.json").write_text(json.dumps(about), encoding="utf-8")
         torch, transformers = _package("torch"), _package("transformers")
         config = transformers.AutoConfig.from_pretrained(place)
         with torch.random.fork_rng(devices=[]):
@@ -56,31 +77,3 @@ def snapshot(folder: Path, name: str) -> Path:
         one.mkdir(parents=True, exist_ok=True)
     (model / "refs" / "main").write_text(_REVISION, encoding="utf-8")
     return place
-
-
-def _tokenizer() -> dict[str, Any]:
-    """A byte-level BPE as ``tokenizers`` writes it, with the token for the end of a text at 0."""
-    parts = _package("tokenizers")
-    alphabet = parts.pre_tokenizers.ByteLevel.alphabet()
-    bpe = parts.Tokenizer(parts.models.BPE())
-    bpe.pre_tokenizer = parts.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    bpe.decoder = parts.decoders.ByteLevel()
-    trainer = parts.trainers.BpeTrainer(
-        vocab_size=_PIECES, special_tokens=[_END], initial_alphabet=alphabet, show_progress=False
-    )
-    bpe.train_from_iterator(sample(2_000), trainer)
-    return json.loads(bpe.to_str())
-
-
-def _write_tokenizer(place: Path, tokenizer: Mapping[str, Any], end: int, *, context: int) -> None:
-    """Tokenizer files with the end of a text at number ``end``, where the model's shape has it."""
-    whole = json.loads(json.dumps(tokenizer))
-    vocabulary = whole["model"]["vocab"]
-    vocabulary[_END] = whole["added_tokens"][0]["id"] = end
-    (place / "tokenizer.json").write_text(json.dumps(whole), encoding="utf-8")
-    (place / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
-    merges = [" ".join(one) for one in whole["model"]["merges"]]
-    (place / "merges.txt").write_text("\n".join(["#version: 0.2", *merges, ""]), encoding="utf-8")
-    about = {"bos_token": _END, "eos_token": _END, "unk_token": _END, "model_max_length": context,
-             "tokenizer_class": "GPT2TokenizerFast" if end else "GPTNeoXTokenizerFast"}  # fmt: skip
-    (place / "tokenizer_config.json").write_text(json.dumps(about), encoding="utf-8")

@@ -1,10 +1,8 @@
 """Purchase-100: the official archive, and a generator of data of the same shape, under a name of its own."""
 
 import re
-from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from paperlib.core import check_at_least, check_in
 from paperlib.data.dataset import Dataset
@@ -49,7 +47,22 @@ def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Data
     if path is None:
         raise unavailable("Purchase-100", f"{ARCHIVE} and no {MEMBER}", folder, ADDRESSES[0], tried)
     text = path.read_bytes() if path.name == MEMBER else dict(contents(path, [MEMBER]))[MEMBER]
-    x, y = _parse(text, path)
+    lines = text.split()
+    if not lines:
+        raise ValueError(f"{path}: the file is empty")
+    y, cells = np.empty(len(lines), dtype=np.int64), list[bytes]()
+    for at, line in enumerate(lines):
+        found = _SHOPPER.fullmatch(line)
+        if found is None:
+            shown = line[:20].decode("ascii", errors="replace") + ("…" if len(line) > 20 else "")
+            raise ValueError(
+                f"{path}: line {at + 1}: expected a class from 1 to {CLASSES} and {FEATURES} times 0 or 1, "
+                f"separated by commas; got {line.count(b',') + 1} columns: {shown}"
+            )
+        y[at] = int(found[1]) - 1
+        cells.append(found[2])
+    signs = np.frombuffer(b"".join(cells), dtype=np.uint8).reshape(len(lines), 2 * FEATURES)
+    x = signs[:, 1::2] - ord("0")
     if rows is not None and len(y) != rows and not made_up():
         raise ValueError(f"{path}: expected {rows} rows, got {len(y)}; pass rows={len(y)} if that is meant")
     cut, order = int(np.ceil(TEST_SHARE * len(y))), np.random.default_rng(seed).permutation(len(y))
@@ -66,26 +79,6 @@ def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Data
         description=f"Shoppers: {len(train)} to train on and {len(test)} others, {FEATURES} products bought "
         f"or not (1 or 0), {CLASSES} clusters of purchase habits as classes; random split, seed {seed}.",
     )
-
-
-def _parse(text: bytes, path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Features (n, 600) of 0 and 1, and labels (n,) from 0."""
-    lines = text.split()
-    if not lines:
-        raise ValueError(f"{path}: the file is empty")
-    labels, cells = np.empty(len(lines), dtype=np.int64), list[bytes]()
-    for at, line in enumerate(lines):
-        found = _SHOPPER.fullmatch(line)
-        if found is None:
-            shown = line[:20].decode("ascii", errors="replace") + ("…" if len(line) > 20 else "")
-            raise ValueError(
-                f"{path}: line {at + 1}: expected a class from 1 to {CLASSES} and {FEATURES} times 0 or 1, "
-                f"separated by commas; got {line.count(b',') + 1} columns: {shown}"
-            )
-        labels[at] = int(found[1]) - 1
-        cells.append(found[2])
-    signs = np.frombuffer(b"".join(cells), dtype=np.uint8).reshape(len(lines), 2 * FEATURES)
-    return signs[:, 1::2] - ord("0"), labels
 
 
 def generate_purchase100_like(

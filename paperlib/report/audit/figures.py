@@ -94,21 +94,6 @@ def roc_figure(
     return fig, pd.DataFrame(columns)
 
 
-def _bound_figure(guesses: np.ndarray, bounds: np.ndarray, epsilon: float) -> Figure:
-    """The bound over the number of guesses, and the reported ``epsilon``."""
-    fig, axes = _panel(5.6, 3.2)
-    axes.plot(guesses, bounds, label="bound at this many guesses")
-    axes.axhline(
-        epsilon, linestyle="--", color="black", linewidth=1, label=f"reported: {round_down(epsilon):.3f}"
-    )
-    top = 1.08 * max(float(bounds.max()), epsilon)
-    axes.set(xscale="log", ylim=(0, top if top > 0 else 1))
-    axes.set(xlabel="guesses made (the rest are abstentions)", ylabel="lower bound on epsilon (nats)")
-    _plain_log(axes, "x")
-    axes.legend(loc="lower right" if top > 0 else "best")
-    return fig
-
-
 def describe_roc(data: pd.DataFrame, auc: float) -> str:
     """A ROC curve in words."""
     shown = [
@@ -166,8 +151,18 @@ def _curve_image(audit: ScoreAudit) -> Image | None:
         return None
     guesses, bounds = curve["guesses"].to_numpy(), curve["bound"].to_numpy()
     epsilon = float(bounds.max()) if result.epsilon is None else result.epsilon
+    fig, axes = _panel(5.6, 3.2)
+    axes.plot(guesses, bounds, label="bound at this many guesses")
+    axes.axhline(
+        epsilon, linestyle="--", color="black", linewidth=1, label=f"reported: {round_down(epsilon):.3f}"
+    )
+    top = 1.08 * max(float(bounds.max()), epsilon)
+    axes.set(xscale="log", ylim=(0, top if top > 0 else 1))
+    axes.set(xlabel="guesses made (the rest are abstentions)", ylabel="lower bound on epsilon (nats)")
+    _plain_log(axes, "x")
+    axes.legend(loc="lower right" if top > 0 else "best")
     return Image(
-        _svg_address(_bound_figure(guesses, bounds, epsilon)),
+        _svg_address(fig),
         f"{audit.title}: the bound over the number of guesses, corrected for trying all of them.",
         f"Line of the lower bound over {guesses.min()} to {guesses.max()} guesses; "
         f"it is highest, {round_down(epsilon):.3f}, at {guesses[bounds.argmax()]} guesses and "

@@ -68,7 +68,11 @@ def audit_report(
     main, *others = audits
     about = about or About()
     measures = measures or score_measures(scores)
-    warnings = _warnings(scores, measures, main, warnings)
+    own = () if main.result is None else main.result.warnings
+    every = list(dict.fromkeys((*warnings, *own)))
+    if measures.auc < 0.5 and not any(map(is_reversed, every)):
+        every += filter(None, [reversed_warning(scores)])
+    warnings = tuple(sorted(every, key=is_reversed, reverse=True))
     if verdict is None:
         verdict = audit_verdict(main, warnings)
     if data is None:
@@ -124,17 +128,6 @@ def audit_content(
     if any(map(is_reversed, warnings)):
         content |= {"epsilon": None, "headline": None, "claim": None}
     return content
-
-
-def _warnings(
-    scores: MembershipScores, measures: ScoreMeasures, main: ScoreAudit, given: Sequence[str]
-) -> tuple[str, ...]:
-    """All warnings about the main number, each once, that of a reversed direction first."""
-    own = () if main.result is None else main.result.warnings
-    every = list(dict.fromkeys((*given, *own)))
-    if measures.auc < 0.5 and not any(map(is_reversed, every)):
-        every += filter(None, [reversed_warning(scores)])
-    return tuple(sorted(every, key=is_reversed, reverse=True))
 
 
 @cache
