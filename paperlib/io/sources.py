@@ -11,15 +11,29 @@ from threading import RLock
 from paperlib.io.files import file_sha256
 
 _OWN = "paperlib"
+_TAGS: dict[tuple[str, ...], tuple[dict[Path, tuple[int, int]], str]] = {}  # with the files they are of
 _PARSING = RLock()  # Python 3.11 raises SystemError now and then where two threads parse at once
 
 
 def code_tag(*modules: str) -> str:
     """A checksum of the `source_files` of modules, such as ``__name__``."""
-    digest = hashlib.sha256()
-    for file in source_files(modules):
-        digest.update(f"{file.parent.name}/{file.name} {file_sha256(file)}\n".encode())
-    return digest.hexdigest()[:16]
+    stamps, tag = _TAGS.get(modules, ({}, ""))
+    if not stamps or any(_stamp(file) != stamp for file, stamp in stamps.items()):
+        stamps, digest = {file: _stamp(file) for file in source_files(modules)}, hashlib.sha256()
+        for file in stamps:
+            digest.update(f"{file.parent.name}/{file.name} {file_sha256(file)}\n".encode())
+        tag = digest.hexdigest()[:16]
+        if all(name.partition(".")[0] == _OWN for name in modules):  # the user's files may change any moment
+            _TAGS[modules] = stamps, tag
+    return tag
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    """When a file was changed last, and its size; zeros for none."""
+    if not file.is_file():
+        return 0, 0
+    about = file.stat()
+    return about.st_mtime_ns, about.st_size
 
 
 def source_files(names: Iterable[str]) -> list[Path]:

@@ -26,10 +26,9 @@ from paperlib.io import file_sha256
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        yield made_up_folder()
+def folder():
+    """In the user's cache, from which the rehearsals of notebooks read it, too."""
+    return made_up_folder()
 
 
 @pytest.fixture

@@ -128,10 +128,14 @@ def optimal_output_set(
     >>> len(best.intervals), bool(best.contains(0.5))
     (2, False)
     """
-    m = int(check_counts("m", m, minimum=1))
     check_choice("guess", guess, Sides)
+    return optimal_set_on(line_of(p, q, support, members_only=guess == "members"), m, confidence)
+
+
+def optimal_set_on(line: "Line", m: int, confidence: float = 0.95) -> OutputSet:
+    """`optimal_output_set` of two densities on cells that are laid already."""
+    m = int(check_counts("m", m, minimum=1))
     penalty = 2 * math.log(1 / (1 - check_confidence(confidence))) / m
-    line = line_of(p, q, support, members_only=guess == "members")
     tau = best_level(line, penalty)
     mass, right = line.measure(tau)
     return OutputSet(

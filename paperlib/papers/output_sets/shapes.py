@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from paperlib.bounds import OutputSet, optimal_output_set
+from paperlib.bounds import OutputSet
 from paperlib.bounds.output_sets.choices import fit_output_set
-from paperlib.bounds.output_sets.level_sets import line_of, objective_of
+from paperlib.bounds.output_sets.level_sets import Line, line_of, objective_of, optimal_set_on
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.papers.output_sets.gain import Mixture
 from paperlib.report import paper_table
@@ -102,14 +102,19 @@ def shapes(*, m: int = 100, confidence: float = 0.95, draws: int = 50, seed: int
 
 
 @cache
+def _line(pair: Pair) -> Line:
+    return line_of(pair.p.pdf, pair.q.pdf, pair.support)
+
+
+@cache
 def optimal_set(pair: Pair, m: int, confidence: float = 0.95) -> OutputSet:
-    return optimal_output_set(pair.p.pdf, pair.q.pdf, m=m, support=pair.support, confidence=confidence)
+    return optimal_set_on(_line(pair), m, confidence)
 
 
 @cache
 def best_top_bottom(pair: Pair, m: int, confidence: float = 0.95) -> tuple[float, float, float]:
     """Cut points of the best (-inf, low) u (high, inf), and its objective."""
-    line = line_of(pair.p.pdf, pair.q.pdf, pair.support)
+    line = _line(pair)
     mass, right = (np.append(0.0, np.cumsum(values)) for values in (line.mass, line.right))
     # All pairs of 600 cut points, then all pairs of quadrature points around the best.
     coarse = np.unique(np.searchsorted(mass, np.linspace(0, mass[-1], 600)).clip(0, line.points.size))

@@ -199,6 +199,7 @@ def test_unknown_grid_is_refused(name, size):
 def tiny():
     return replace(
         landscape_config("randhie", size="smoke"),
+        batch_sizes=(256,),
         widths=(8,),
         baseline_epochs=(1, 4),
         private_epochs=1,
