@@ -3,6 +3,7 @@
 CPU time, of the process and of those it started, does not depend on what else the machine does.
 """
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -18,6 +19,8 @@ SLOWER = {
 """Tests that may take longer: of whole notebooks, of many processes; they only fall, too."""
 MOST_SECONDS_OF_ALL = 1800.0
 """CPU time of all tests together; it follows the suite down."""
+
+gc.set_threshold(100_000, 20, 20)  # imports and tests leave few cycles, and looking for them takes long
 
 
 class Spent:

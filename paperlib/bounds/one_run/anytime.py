@@ -40,9 +40,13 @@ class AnytimeBound:
 def log_mixture(correct: ArrayLike, guesses: ArrayLike, epsilon: ArrayLike) -> FloatArray:
     """Log of the mixture supermartingale M_r after r = ``guesses``, at log-odds ``epsilon``; broadcasts."""
     k, r, e = np.asarray(correct, float), np.asarray(guesses, float), np.asarray(epsilon, float)
+    return np.asarray(_log_upper(k, r, _log_evidence(k, r), e) + _log_kept(k, r, _expit(e)))
+
+
+def _log_kept(k: FloatArray, r: FloatArray, q: FloatArray) -> FloatArray:
+    """Log of the share of the mixture that its cut at q leaves."""
     with np.errstate(divide="ignore"):
-        kept = np.log(betaincc(k + 0.5, r - k + 0.5, _expit(e)))
-    return np.asarray(_log_upper(k, r, _log_evidence(k, r), e) + kept)
+        return np.log(betaincc(k + 0.5, r - k + 0.5, q))
 
 
 def _expit(e: FloatArray | float) -> FloatArray:
@@ -87,14 +91,14 @@ class _CountSearch:
 
     def refutes(self, epsilon: float) -> bool:
         """Whether some count refutes ``epsilon``; later questions must be about larger ones."""
-        upper = _log_upper(self._k, self._r, self._evidence, epsilon)
+        upper, q = _log_upper(self._k, self._r, self._evidence, epsilon), _expit(epsilon)
         # At or below the accuracy q every factor of M_r is at most 1.
-        hopeful = np.flatnonzero((upper >= self._threshold) & (self._k > self._r * _expit(epsilon)))
+        hopeful = np.flatnonzero((upper >= self._threshold) & (self._k > self._r * q))
         if not hopeful.size:
             return False
         likeliest = hopeful[np.argmax(upper[hopeful])]
         for tried in (np.array([likeliest]), hopeful):
-            exact = log_mixture(self._k[tried], self._r[tried], epsilon)
+            exact = upper[tried] + _log_kept(self._k[tried], self._r[tried], q)
             if exact.max() >= self._threshold:
                 self.best = int(self._index[tried[np.argmax(exact)]])
                 # M_r falls in epsilon, so a count that fails here fails at every larger epsilon.
