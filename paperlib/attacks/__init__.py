@@ -1,7 +1,4 @@
-"""Attacks: from losses and log-probabilities to membership scores.
-
-Names are loaded when they are first used, so that attacks on scores do not wait for torch.
-"""
+"""Attacks: from losses and log-probabilities to membership scores; a name loads on first use."""
 
 import lazy_loader
 

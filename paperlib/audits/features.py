@@ -23,8 +23,14 @@ from paperlib.bounds.one_run.search import Hypothesis, RecallTest, every_count, 
 from paperlib.bounds.panoramia import PanoramiaResult, panoramia_result
 from paperlib.bounds.panoramia_terms import Terms
 from paperlib.core import Design, FloatArray, IntArray, MembershipScores, check_choice
-from paperlib.core.checks import check_confidence, check_delta
-from paperlib.core.records import check_ids, check_ties, unit_means, unit_sentence
+from paperlib.core.checks import (
+    check_confidence,
+    check_delta,
+    check_ids,
+    check_ties,
+    unit_means,
+    unit_sentence,
+)
 from paperlib.core.results import AuditResult, round_down, table
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from paperlib.core import (
     score_measures,
     table,
 )
-from paperlib.core.records import check_ids, check_ties, unit_means, unit_sentence
+from paperlib.core.checks import check_ids, check_ties, unit_means, unit_sentence
 
 if TYPE_CHECKING:
     from paperlib.audits.document import AuditDocument

@@ -8,10 +8,15 @@ from paperlib.core.checks import check_confidence as check_confidence
 from paperlib.core.checks import check_counts as check_counts
 from paperlib.core.checks import check_delta as check_delta
 from paperlib.core.checks import check_finite as check_finite
+from paperlib.core.checks import check_ids as check_ids
 from paperlib.core.checks import check_in as check_in
 from paperlib.core.checks import check_nonnegative as check_nonnegative
+from paperlib.core.checks import check_ties as check_ties
 from paperlib.core.checks import check_vector as check_vector
 from paperlib.core.checks import did_you_mean as did_you_mean
+from paperlib.core.checks import one_of_each as one_of_each
+from paperlib.core.checks import unit_means as unit_means
+from paperlib.core.checks import unit_sentence as unit_sentence
 from paperlib.core.direction import check_scores as check_scores
 from paperlib.core.direction import reversed_warning as reversed_warning
 from paperlib.core.intervals import RateAtFpr as RateAtFpr
@@ -27,11 +32,6 @@ from paperlib.core.options import RecallSearch as RecallSearch
 from paperlib.core.options import Search as Search
 from paperlib.core.options import Sides as Sides
 from paperlib.core.options import from_parameters as from_parameters
-from paperlib.core.records import check_ids as check_ids
-from paperlib.core.records import check_ties as check_ties
-from paperlib.core.records import one_of_each as one_of_each
-from paperlib.core.records import unit_means as unit_means
-from paperlib.core.records import unit_sentence as unit_sentence
 from paperlib.core.results import RESULT_SCHEMA_VERSION as RESULT_SCHEMA_VERSION
 from paperlib.core.results import AuditResult as AuditResult
 from paperlib.core.results import ScoreAudit as ScoreAudit

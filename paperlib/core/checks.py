@@ -1,14 +1,19 @@
-"""Argument checks shared by every room: each error names the argument, what was given and what is allowed."""
+"""Checks of arguments and of records: each error names the argument, what was given and what is allowed."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaincc, gammainccinv, gammaincinv
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+_LEVEL = 1e-3  # chance of refusing independent records for their ties
+_FEWEST = 20  # different values of which every one stands several times
+_WAYS = "keep one row of each, or say what a record is with --unit COLUMN (in Python unit=)"
 
 
 def check_vector(name: str, values: ArrayLike, *, minimum_size: int = 1) -> FloatArray:
@@ -102,3 +107,103 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     spelled = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), spelled, n=1)
     return f"; did you mean {spelled[near[0]]!r}?" if near else ""
+
+
+# Records: none may stand twice or on both sides, unless the user says what a record is.
+
+
+def check_ids(members: Sequence[Any], nonmembers: Sequence[Any], *, unit: bool = False) -> None:
+    """Refuse (ValueError) names of rows that stand on both sides, or, but for units, several times on one.
+
+    >>> check_ids(["a", "b"], ["b", "c"])
+    Traceback (most recent call last):
+    ...
+    ValueError: records among both the members and the non-members: 1, such as 'b'; a record is one or the
+    other, so leave them out of one side
+    """
+    both = set(members) & set(nonmembers)
+    if both:
+        raise ValueError(
+            f"records among both the members and the non-members: {len(both):,}, such as "
+            f"{min(map(str, both))!r}; a record is one or the other, so leave them out of one side"
+        )
+    rows, records = len(members) + len(nonmembers), len(set(members)) + len(set(nonmembers))
+    if records < rows and not unit:
+        raise ValueError(
+            f"{rows:,} rows hold {records:,} records: the rows of one record are not independent; {_WAYS}, "
+            "whose losses are then averaged"
+        )
+
+
+def check_ties(name: str, members: Any, nonmembers: Any = None) -> tuple[str, ...]:
+    """Refuse values, shape (n,), or rows, shape (n, d), that are equal too often for independent records.
+
+    Independent draws may have ties where laws have atoms, such as rounded scores. The numbers N1, N2, N3 of
+    values that stand once, twice and three times are then those of a mixture of Poisson counts, so that
+    6 N1 N3 >= 4 N2^2 in expectation (Cauchy and Schwarz). Copies break this: many pairs, hardly
+    a triple; so do copies of all records, after which no value stands alone.
+
+    Guarantee:
+        Independent records are refused with probability 0.001 at most, in the Poisson approximation.
+
+    Returns:
+        A warning where a few rows, or values in more than seven digits, are equal.
+
+    >>> check_ties("losses", np.repeat(np.arange(30.0), 3))
+    Traceback (most recent call last):
+    ...
+    ValueError: losses: each of 30 different values stands 3 times or a multiple of it: copies of a record are
+    not independent; keep one row of each, or say what a record is with --unit COLUMN (in Python unit=)
+    """
+    sides = [np.asarray(side) for side in (members, nonmembers) if side is not None]
+    keys = [side if side.ndim == 1 else np.array([hash(row.tobytes()) for row in side]) for side in sides]
+    values, times = np.unique(np.concatenate(keys), return_counts=True)
+    divisor = int(np.gcd.reduce(times))
+    if divisor > 1 and times.size >= _FEWEST:
+        raise ValueError(
+            f"{name}: each of {times.size:,} different values stands {divisor} times or a multiple of it: "
+            f"copies of a record are not independent; {_WAYS}"
+        )
+    alone, pairs, triples = (int((times == count).sum()) for count in (1, 2, 3))
+    fewest_pairs = float(gammaincinv(max(pairs, 1), _LEVEL / 3))  # limits of Poisson means by their counts
+    most_alone = float(gammainccinv(alone + 1, _LEVEL / 3))
+    expected = fewest_pairs**2 * 2 / 3 / most_alone
+    if pairs > 2 and gammaincc(triples + 1, expected) < _LEVEL / 3:
+        raise ValueError(
+            f"{name}: {pairs:,} values stand twice and {triples:,} three times, which independent records do "
+            f"not show: some are copies, perhaps of the other side; {_WAYS}"
+        )
+    tied: list[float] = [] if triples else values[times == 2].tolist()
+    if any(isinstance(value, int) or float(f"{value:.7g}") != value for value in tied):  # not rounded scores
+        of = f"{2 * pairs:,} of {int(times.sum()):,}"
+        return (f"{name}: {of} are equal to another one; check for copies",)
+    return ()
+
+
+def unit_means(values: FloatArray, units: Iterable[Any]) -> tuple[FloatArray, NDArray[Any]]:
+    """The mean of each unit's values, in the order of the units' first rows, and the units.
+
+    >>> unit_means(np.array([1.0, 5.0, 3.0]), ["a", "b", "a"])
+    (array([2., 5.]), array(['a', 'b'], dtype=object))
+    """
+    places: dict[Any, int] = {}
+    at = np.array([places.setdefault(unit, len(places)) for unit in units])
+    if at.size != len(values):
+        raise ValueError(f"unit: expected {len(values)} names like values, got {at.size}")
+    sums = np.zeros((len(places), *values.shape[1:]))
+    np.add.at(sums, at, values)
+    counts = np.bincount(at).reshape(-1, *[1] * (values.ndim - 1))
+    return sums / counts, np.array(list(places), dtype=object)
+
+
+def one_of_each(units: Sequence[Any], rows: int, seed: int) -> NDArray[np.int64]:
+    """Places of one row of each unit, drawn by the seed; a ValueError where not every row has a unit."""
+    if len(units) != rows:
+        raise ValueError(f"unit: expected {rows} names, one for each row, got {len(units)}")
+    order = np.random.default_rng([seed, 5]).permutation(len(units)).tolist()
+    return np.array(list({units[at]: at for at in order}.values()), dtype=np.int64)
+
+
+def unit_sentence(unit: str) -> str:
+    """What a record is, for a claim."""
+    return f"One example is one unit of {unit}: all its rows, their values averaged."

@@ -1,7 +1,4 @@
-"""Generators of non-members: examples that could have been trained on, and were not.
-
-Names are loaded when they are first used, so that generating tables does not wait for torch.
-"""
+"""Generators of non-members: examples that could have been trained on; a name loads on first use."""
 
 import lazy_loader
 

@@ -108,26 +108,21 @@ def check_parameters(known: Sequence[Parameter], given: Mapping[str, Any], where
         )
     values = {parameter.name: parameter.default for parameter in known}
     for name, value in given.items():
-        values[name] = _convert(by_name[name], value, where)
+        parameter = by_name[name]
+        about = f" ({parameter.comment})" if parameter.comment else ""
+        default, least = parameter.default, parameter.least
+        try:
+            converted = convert_like(value, default)
+        except (ValueError, SyntaxError):
+            kinds = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+            kind = kinds.get(type(default), f"a {type(default).__name__}")
+            raise ValueError(
+                f"{where}: parameter {name!r} should be {kind} like {default!r}, got {value!r}{about}"
+            ) from None
+        if least is not None and converted < least:
+            raise ValueError(f"{where}: parameter {name!r} should be {least} or more, got {converted}{about}")
+        values[name] = converted
     return values
-
-
-def _convert(parameter: Parameter, value: Any, where: str) -> Any:
-    about = f" ({parameter.comment})" if parameter.comment else ""
-    default, least = parameter.default, parameter.least
-    try:
-        converted = convert_like(value, default)
-    except (ValueError, SyntaxError):
-        kinds = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-        kind = kinds.get(type(default), f"a {type(default).__name__}")
-        raise ValueError(
-            f"{where}: parameter {parameter.name!r} should be {kind} like {default!r}, got {value!r}{about}"
-        ) from None
-    if least is not None and converted < least:
-        raise ValueError(
-            f"{where}: parameter {parameter.name!r} should be {least} or more, got {converted}{about}"
-        )
-    return converted
 
 
 def convert_like(value: Any, default: Any) -> Any:

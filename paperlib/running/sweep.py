@@ -129,28 +129,26 @@ def _seconds(unit: Unit) -> dict[str, Any] | None:
 
 def run_batch(units: list[Unit]) -> list[dict[str, Any]]:
     """Run units in this process and keep them, unless another process has done so in the meantime."""
-    return [_run(unit) for unit in units]
-
-
-def _run(unit: Unit) -> dict[str, Any]:
-    """Seconds of a unit, run by this process or another one."""
-    waiting = sweep_folder(unit.project, unit.stem) / f".{unit.mark}.lease"
-    # Sweeps that the notebook itself starts stay on its worker: others there may all wait for such a one.
-    alone = variables_set({SCHEDULER_VARIABLE: None})
-    with _ONE_A_PROCESS, alone, lease(waiting, unit.result) as finished:
-        if finished is None:
-            if unit.fingerprint != unit.mark:
-                raise NotebookError(
-                    f"{unit.stem}: the notebook, the code, the Python version or a file that a parameter "
-                    "names is not what the sweep was planned with; start it again, with the same checkout on "
-                    "every worker"
-                )
-            keep_run(unit, unit.folder)
-            gc.collect()  # sockets to the kernel that ended, in a process that runs hundreds
-    seconds = _seconds(unit)
-    if seconds is None:
-        raise NotebookError(f"{unit.stem}: the code changed while it ran; start the sweep again")
-    return seconds
+    done = list[dict[str, Any]]()
+    for unit in units:
+        waiting = sweep_folder(unit.project, unit.stem) / f".{unit.mark}.lease"
+        # Sweeps that the notebook itself starts stay on its worker: others there may all wait for such a one.
+        alone = variables_set({SCHEDULER_VARIABLE: None})
+        with _ONE_A_PROCESS, alone, lease(waiting, unit.result) as finished:
+            if finished is None:
+                if unit.fingerprint != unit.mark:
+                    raise NotebookError(
+                        f"{unit.stem}: the notebook, the code, the Python version or a file that a parameter "
+                        "names is not what the sweep was planned with; start it again, with the same "
+                        "checkout on every worker"
+                    )
+                keep_run(unit, unit.folder)
+                gc.collect()  # sockets to the kernel that ended, in a process that runs hundreds
+        seconds = _seconds(unit)
+        if seconds is None:
+            raise NotebookError(f"{unit.stem}: the code changed while it ran; start the sweep again")
+        done.append(seconds)
+    return done
 
 
 def mean_run(project: Project, stem: str, profile: str) -> tuple[float, float] | None:

@@ -1,7 +1,4 @@
-"""Training: one model, many at once, with and without differential privacy.
-
-Names are loaded when they are first used, so that accounting does not wait for torch.
-"""
+"""Training: one model, many at once, with and without differential privacy; a name loads on first use."""
 
 import lazy_loader
 

@@ -220,10 +220,7 @@ def train_epochs(
     resume: bool = True,
     progress: bool = True,
 ) -> tuple[float, ...]:
-    """Losses of ``config.epochs`` epochs; a checkpoint holds them and the states of ``parts``, in order.
-
-    Training ends early after an epoch of which ``is_last`` says so.
-    """
+    """Losses of the epochs, the last perhaps early; a checkpoint holds them and the states of ``parts``."""
     if every is not None:
         check_at_least(1, checkpoint_every=every)
     state = saved.state(device) if resume else None

@@ -25,27 +25,18 @@ from paperlib.training.fitting import epoch_loss, train_epochs, training_loss
 
 @dataclass(frozen=True, kw_only=True)
 class ImageTraining:
-    """Settings of the training of an image classifier.
-
-    Attributes:
-        optimizer: "adam" or "sgd" (momentum 0.9, Nesterov).
-        schedule: Learning rate over the epochs: "constant", or "cosine" down to 0.
-        augment: Random flips and shifts by up to an eighth of the side, as usual on CIFAR.
-        precision: "float32", or "bfloat16" to run under autocast.
-        channels_last: Memory layout that convolutions on a GPU like.
-        compile: Compile the forward pass on a GPU, which pays in long runs; without effect on a CPU.
-    """
+    """Settings of the training of an image classifier."""
 
     epochs: int
     batch_size: int = 64
-    optimizer: str = "adam"
+    optimizer: str = "adam"  # or "sgd" (momentum 0.9, Nesterov)
     learning_rate: float = 1e-3
     weight_decay: float = 0.0
-    schedule: str = "constant"
-    augment: bool = False
-    precision: str = "float32"
-    channels_last: bool = False
-    compile: bool = False
+    schedule: str = "constant"  # of the learning rate, or "cosine" down to 0
+    augment: bool = False  # flips, and shifts by up to an eighth of the side, as usual on CIFAR
+    precision: str = "float32"  # or "bfloat16" to run under autocast
+    channels_last: bool = False  # the memory layout that convolutions on a GPU like
+    compile: bool = False  # the forward pass on a GPU, which pays in long runs
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -76,16 +67,7 @@ def fit_images(
     progress: bool = True,
     checkpoint: Path | None = None,
 ) -> FittedImages:
-    """Train a classifier in place; an interrupted run taken up from its checkpoint ends as any other.
-
-    Args:
-        module: Takes images as numbers from -1 to 1 and returns logits (B, outputs).
-        images: uint8, shape (n, channels, side, side); they stay uint8 on the device.
-        labels: Class numbers, shape (n,), or 0 and 1 per attribute, shape (n, attributes).
-        snapshots: Epochs after which a copy is kept, each 1 to ``config.epochs``.
-        device: None takes CUDA where there is one, else the CPU.
-        checkpoint: File that is written about once a minute, and read if it is there; the caller removes it.
-    """
+    """Train a classifier in place on uint8 images, with copies after ``snapshots`` and its checkpoint."""
     if wrong := [epoch for epoch in snapshots if not 1 <= epoch <= config.epochs]:
         raise ValueError(f"snapshots: expected epochs from 1 to {config.epochs}, got {wrong}")
     place = default_device(device)

@@ -8,8 +8,17 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from paperlib.attacks.language.statistics import device_of, evaluating, in_parts, token_rows
-from paperlib.attacks.language.windows import Window, check_texts, context_length, encode, windows
+from paperlib.attacks.language.windows import (
+    Window,
+    check_texts,
+    context_length,
+    device_of,
+    encode,
+    evaluating,
+    in_parts,
+    token_rows,
+    windows,
+)
 from paperlib.core import FloatArray, IntArray, check_at_least
 
 _SPARE = 4  # proposals per neighbour wanted: some give the same text, or none

@@ -9,8 +9,16 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import pandas as pd
 
-from paperlib.attacks.language.statistics import token_rows, token_statistics
-from paperlib.attacks.language.windows import Window, check_texts, encode, flattened, token_windows, windows
+from paperlib.attacks.language.windows import (
+    Window,
+    check_texts,
+    encode,
+    flattened,
+    token_rows,
+    token_statistics,
+    token_windows,
+    windows,
+)
 from paperlib.core import FloatArray, check_in
 
 OWN_PASS = ("loss", "min_k", "min_k_pp", "zlib", "hinge")

@@ -110,7 +110,16 @@ def bring_table(
     """
     check_in("(0, 1)", "share", share)
     if unit is not None:
-        members, nonmembers = _one_row_each(members, nonmembers, unit, seed)
+        for table in (members, members if nonmembers is None else nonmembers):
+            if unit not in table:
+                raise ValueError(f"unit: expected one of the columns {list(table.columns)}, got {unit!r}")
+        others = [] if nonmembers is None else nonmembers[unit].tolist()
+        check_ids(members[unit].tolist(), others, unit=True)
+        rows = one_of_each(members[unit].tolist(), len(members), seed)
+        members = members.iloc[rows].reset_index(drop=True)
+        if nonmembers is not None:
+            rows = one_of_each(others, len(nonmembers), seed)
+            nonmembers = nonmembers.iloc[rows].reset_index(drop=True)
     _check_complete("members", members)
     columns = check_table("members", members)
     for name, table in (("generated", generated), ("nonmembers", nonmembers)):
@@ -157,21 +166,6 @@ def bring_table(
         warnings=tuple(warnings),
         unit="" if unit is None else f"of {unit}",
     )
-
-
-def _one_row_each(
-    members: pd.DataFrame, nonmembers: pd.DataFrame | None, unit: str, seed: int
-) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """One row of each unit, drawn by the seed; a ValueError where a unit stands on both sides."""
-    for table in (members, members if nonmembers is None else nonmembers):
-        if unit not in table:
-            raise ValueError(f"unit: expected one of the columns {list(table.columns)}, got {unit!r}")
-    check_ids(members[unit].tolist(), [] if nonmembers is None else nonmembers[unit].tolist(), unit=True)
-
-    def drawn(table: pd.DataFrame) -> pd.DataFrame:
-        return table.iloc[one_of_each(table[unit].tolist(), len(table), seed)].reset_index(drop=True)
-
-    return drawn(members), None if nonmembers is None else drawn(nonmembers)
 
 
 def _check_complete(name: str, table: pd.DataFrame) -> None:

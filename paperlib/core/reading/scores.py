@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.core.checks import FloatArray, check_choice
+from paperlib.core.checks import FloatArray, check_choice, check_ids, unit_means
 from paperlib.core.reading.columns import (
     INDEX,
     array_pair,
@@ -22,7 +22,6 @@ from paperlib.core.reading.columns import (
     tells_membership,
 )
 from paperlib.core.reading.tables import NamedBytes, Table, named, open_source, table_of
-from paperlib.core.records import check_ids, unit_means
 from paperlib.core.scores import MembershipScores
 
 _KINDS = ("scores", "losses")

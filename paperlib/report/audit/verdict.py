@@ -11,6 +11,14 @@ from paperlib.core.results import round_up
 _HIGH = 1.0  # nats; guesses right at most 73 % of the time are what this lets through
 _LOW_CEILING = 3.0  # nats; an audit that can show less leaves large leaks open
 _MIND = "Read the warnings beside the number first: they name what weakens it."
+_SETTLE = (
+    "Check what the values are: low losses point to members, and so do high scores. Say which they are with "
+    "--kind losses or --kind scores (in Python: higher_means_member).",
+    "Check the column that says who was trained on: 1, true or train must mark the training records.",
+    "If both are right, find out why training records look less familiar to the model than others; fix the "
+    "direction for a reason, not because the other one gives a larger number.",
+    "Then audit again.",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +77,30 @@ def plain_verdict(
         claimed_epsilon = check_nonnegative("claimed_epsilon", claimed_epsilon)
     every = tuple(dict.fromkeys((*warnings, *result.warnings)))
     if reversed_one := next(filter(is_reversed, every), None):
-        return _reversed(reversed_one, claimed_epsilon)
+        sentences = [
+            f"Not an answer yet. {_sentence(reversed_one)}",
+            "Until this is settled, the numbers of this audit say nothing about the model.",
+        ]
+        if claimed_epsilon is not None:
+            sentences.append(f"The claimed epsilon of {claimed_epsilon:g} is not judged.")
+        return Verdict(sentences=tuple(sentences), next_steps=_SETTLE, refuted=None)
     if result.epsilon is None or kind != "lower bound":
-        return _measured(result, claimed_epsilon)
+        sentences = [
+            "This audit measured how far an attack gets. Its number is not a lower bound on epsilon and "
+            "gives no guarantee, in either direction."
+        ]
+        if claimed_epsilon is not None:
+            sentences.append(
+                f"The claimed epsilon of {claimed_epsilon:g} is neither refuted nor confirmed: only a lower "
+                "bound can refute a claim."
+            )
+        steps = (
+            *([_MIND] if result.warnings else []),
+            "Read the claim and the assumptions: they say what the number speaks of.",
+            "For a lower bound, audit records whose membership was decided by fair coins, before training or "
+            "after.",
+        )
+        return Verdict(sentences=tuple(sentences), next_steps=steps, refuted=None, condition=result.condition)
     judged, refuted = ([], None) if claimed_epsilon is None else _judge(result, claimed_epsilon)
     first, *others = _leak(result, result.epsilon) if result.epsilon > 0 else _no_leak(result)
     return Verdict(
@@ -136,50 +165,6 @@ def _sentence(text: str) -> str:
     text = text.strip()
     text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?")) else f"{text}."
-
-
-def _reversed(warning: str, claimed: float | None) -> Verdict:
-    sentences = [
-        f"Not an answer yet. {_sentence(warning)}",
-        "Until this is settled, the numbers of this audit say nothing about the model.",
-    ]
-    if claimed is not None:
-        sentences.append(f"The claimed epsilon of {claimed:g} is not judged.")
-    return Verdict(
-        sentences=tuple(sentences),
-        next_steps=(
-            "Check what the values are: low losses point to members, and so do high scores. Say which they "
-            "are with --kind losses or --kind scores (in Python: higher_means_member).",
-            "Check the column that says who was trained on: 1, true or train must mark the training records.",
-            "If both are right, find out why training records look less familiar to the model than others; "
-            "fix the direction for a reason, not because the other one gives a larger number.",
-            "Then audit again.",
-        ),
-        refuted=None,
-    )
-
-
-def _measured(result: AuditResult, claimed: float | None) -> Verdict:
-    sentences = [
-        "This audit measured how far an attack gets. Its number is not a lower bound on epsilon and gives no "
-        "guarantee, in either direction."
-    ]
-    if claimed is not None:
-        sentences.append(
-            f"The claimed epsilon of {claimed:g} is neither refuted nor confirmed: only a lower bound can "
-            "refute a claim."
-        )
-    return Verdict(
-        sentences=tuple(sentences),
-        next_steps=(
-            *([_MIND] if result.warnings else []),
-            "Read the claim and the assumptions: they say what the number speaks of.",
-            "For a lower bound, audit records whose membership was decided by fair coins, before training or "
-            "after.",
-        ),
-        refuted=None,
-        condition=result.condition,
-    )
 
 
 def _leak(result: AuditResult, epsilon: float) -> Iterator[str]:
@@ -248,21 +233,17 @@ def _judge(result: AuditResult, claimed: float) -> tuple[list[str], bool]:
         for (words, _, more), outcome in zip(readings, outcomes, strict=True)
     ]
     if not all(outcomes):
-        sentences.append(_not_confirmed(result, max(allowed for _, allowed, _ in readings)))
+        ceiling, most = ceiling_of(result), max(allowed for _, allowed, _ in readings)
+        if ceiling is None:
+            why = "a stronger attack may still refute the claim."
+        elif ceiling <= most:
+            why = (
+                f"this audit could not have refuted it, since the most it could have shown is {_up(ceiling)}."
+            )
+        else:
+            why = f"the most this audit could have shown is {_up(ceiling)}, by guessing every record right."
+        sentences.append(f"Not refuted is not confirmed: {why}")
     return sentences, all(outcomes)
-
-
-def _not_confirmed(result: AuditResult, allowed: float) -> str:
-    ceiling = ceiling_of(result)
-    text = "Not refuted is not confirmed"
-    if ceiling is None:
-        return f"{text}: a stronger attack may still refute the claim."
-    if ceiling <= allowed:
-        return (
-            f"{text}: this audit could not have refuted it, since the most it could have shown is "
-            f"{_up(ceiling)}."
-        )
-    return f"{text}: the most this audit could have shown is {_up(ceiling)}, by guessing every record right."
 
 
 def _next_steps(

@@ -2,7 +2,6 @@
 
 import logging
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -114,7 +113,15 @@ def noise_for(
             start = noise_for(target_epsilon, sampling_rate, steps, delta)
         except ValueError:
             start = math.sqrt(_MOST_NOISE)
-    low, high = _bracket(log_ratio, math.log(start), math.log(2.0 if accountant == "rdp" else 1.15))
+    noise, width = math.log(start), math.log(2.0 if accountant == "rdp" else 1.15)
+    if log_ratio(noise) > 0:
+        while noise <= math.log(_MOST_NOISE) and log_ratio(noise + width) > 0:
+            noise += width
+        low, high = noise, noise + width
+    else:
+        while noise > math.log(_LEAST_NOISE) and log_ratio(noise - width) <= 0:
+            noise -= width
+        low, high = (noise - width if noise > math.log(_LEAST_NOISE) else noise), noise
     if high > math.log(_MOST_NOISE):
         raise ValueError(
             f"target_epsilon: expected one the {accountant} accountant can show with enough noise, "
@@ -126,18 +133,6 @@ def noise_for(
     while log_ratio(high) > 0:
         high += precision / 2
     return math.exp(high)
-
-
-def _bracket(log_ratio: Callable[[float], float], start: float, width: float) -> tuple[float, float]:
-    """Log noise that is too little and, ``width`` higher, enough; the lowest noise, twice, if enough."""
-    noise = start
-    if log_ratio(noise) > 0:
-        while noise <= math.log(_MOST_NOISE) and log_ratio(noise + width) > 0:
-            noise += width
-        return noise, noise + width
-    while noise > math.log(_LEAST_NOISE) and log_ratio(noise - width) <= 0:
-        noise -= width
-    return (noise - width, noise) if noise > math.log(_LEAST_NOISE) else (noise, noise)
 
 
 def _check_process(sampling_rate: float, steps: int, delta: float) -> None:
