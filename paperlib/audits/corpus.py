@@ -75,7 +75,14 @@ def corpus_identifiers(
                 candidate = FoundIdentifier(one.kind, one.value, place, number, 1, subset)
                 fair[key] = candidate if is_fair(one.value, place) else None
             seen.add(key)
-    identifiers = [replace(one, occurrences=times[key]) for key, one in _longest(fair).items() if one]
+    ordered = sorted(fair)
+
+    def begins(key: str) -> bool:  # a longer value
+        at = bisect_right(ordered, key)
+        return at < len(ordered) and ordered[at].startswith(key)
+
+    whole = {key: one for key, one in fair.items() if one and not (len(key) <= 12 and begins(key))}
+    identifiers = [replace(one, occurrences=times[key]) for key, one in whole.items()]
     unfair = [key for key, one in fair.items() if one is None]
     if log is not None:
         for key in unfair:
@@ -131,17 +138,6 @@ def _hexadecimal(packed: str) -> str:
         return base64.b64decode(text + "=" * (-len(text) % 4)).hex()
     except binascii.Error:
         return ""
-
-
-def _longest(values: dict[str, FoundIdentifier | None]) -> dict[str, FoundIdentifier | None]:
-    """Without the short hashes that a longer value begins with."""
-    ordered = sorted(values)
-
-    def begins(key: str) -> bool:
-        at = bisect_right(ordered, key)
-        return at < len(ordered) and ordered[at].startswith(key)
-
-    return {key: one for key, one in values.items() if not (len(key) <= 12 and begins(key))}
 
 
 def open_corpus(corpus: str, *, log: ReadLog | None = None) -> Iterator[Document]:

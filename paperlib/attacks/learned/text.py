@@ -171,7 +171,16 @@ class _Networks(Together):
         if columns:
             shapes["table"] = (columns, width)
         shapes["joint"] = (read + width * (2 * bool(models) + bool(columns)), width)
-        super().__init__([_drawn(settings, shapes, torch.Generator().manual_seed(seed)) for seed in seeds])
+        networks: list[Weights] = []
+        for seed in seeds:  # as torch's own layers begin
+            order, drawn = torch.Generator().manual_seed(seed), dict[str, Tensor]()
+            for name, (inputs, outputs) in shapes.items():
+                for key, shape in ((name, (inputs, outputs)), (f"{name} bias", (1, outputs))):
+                    drawn[key] = (2 * torch.rand(shape, generator=order) - 1) / inputs**0.5
+            if not settings.pretrained:
+                drawn["embedding"] = torch.randn(settings.buckets, settings.width, generator=order)
+            networks.append(drawn)
+        super().__init__(networks)
         self.settings, self.reader, self.read = settings, reader, read
 
     def forward(
@@ -200,17 +209,6 @@ class _Networks(Together):
         read = embedding(tokens % buckets + first, embeddings.view(-1, width))
         hidden = self.linear("text", _windows(read).flatten(1, 2)).relu()
         return hidden.unflatten(1, (tokens.shape[1], -1)).mean(2)
-
-
-def _drawn(settings: TextClassifier, shapes: dict[str, tuple[int, int]], order: torch.Generator) -> Weights:
-    """Weights of one network, as torch's own layers begin."""
-    drawn: dict[str, Tensor] = {}
-    for name, (inputs, outputs) in shapes.items():
-        for key, shape in ((name, (inputs, outputs)), (f"{name} bias", (1, outputs))):
-            drawn[key] = (2 * torch.rand(shape, generator=order) - 1) / inputs**0.5
-    if not settings.pretrained:
-        drawn["embedding"] = torch.randn(settings.buckets, settings.width, generator=order)
-    return drawn
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,7 +87,15 @@ def out_of_fold(
         check_at_least(0, most=most)
     rng = np.random.default_rng(seed)
     fold_of = {kind: _dealt(size, folds, rng) for kind, size in sizes.items()}
-    own = _dealt(learned, folds, rng) if groups is None else _dealt_groups(groups, folds, rng)
+    if groups is None:
+        own = _dealt(learned, folds, rng)
+    else:  # in random order, each to the smallest fold so far
+        _, place, counts = np.unique(groups, return_inverse=True, return_counts=True)
+        chosen, filled = np.empty(counts.size, dtype=np.int64), np.zeros(folds, dtype=np.int64)
+        for group in rng.permutation(counts.size):
+            chosen[group] = filled.argmin()
+            filled[chosen[group]] += counts[group]
+        own = chosen[place]
     fold_of["members"] = np.append(own, _dealt(sizes["members"] - learned, folds, rng))
     outputs: dict[str, FloatArray] = {}
     for fold in progress(range(folds), label=label):
@@ -105,13 +113,3 @@ def out_of_fold(
 def _dealt(size: int, folds: int, rng: np.random.Generator) -> IntArray:
     """The fold of each example, as even as may be, in random order."""
     return rng.permutation(np.arange(size) % folds)
-
-
-def _dealt_groups(groups: IntArray, folds: int, rng: np.random.Generator) -> IntArray:
-    """The fold of each example: groups in random order, each to the smallest fold so far."""
-    _, place, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    fold_of, filled = np.empty(counts.size, dtype=np.int64), np.zeros(folds, dtype=np.int64)
-    for group in rng.permutation(counts.size):
-        fold_of[group] = filled.argmin()
-        filled[fold_of[group]] += counts[group]
-    return fold_of[place]

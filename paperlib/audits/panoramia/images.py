@@ -98,7 +98,14 @@ def bring_images(
     order = np.random.default_rng(settings.seed).permutation(len(x))
     cut = round(settings.share * len(x)) if own is None else 0
     known, audited = ((x[part], y[part]) for part in (order[:cut], order[cut:]))
-    drawn = own or _generate(settings, known, 2 * len(audited[0]))
+    drawn = own
+    if drawn is None:
+        network = (
+            FlowConfig(network="mlp", width=192) if x[0].size <= 300 else FlowConfig(network="unet", width=64)
+        )
+        fitted = (settings.generator or network).fit(*known, classes=1 + int(known[1].max()))
+        made, classes = fitted.sample(2 * len(audited[0]), settings.seed + 1)
+        drawn = made, np.asarray(classes, dtype=np.int64)
     half = len(drawn[0]) // 2
     shown, spare = ((drawn[0][part], drawn[1][part]) for part in (slice(half), slice(half, None)))
     if cut:
@@ -132,14 +139,6 @@ def _checked(name: str, given: tuple[Any, Any], like: NDArray[np.uint8] | None =
             f"{name}: expected {len(x)} labels, whole numbers of 0 or more, got {y.dtype} {y.shape}"
         )
     return x, y.astype(np.int64)
-
-
-def _generate(settings: ImageDefaults, known: Labelled, count: int) -> Labelled:
-    x, y = known
-    small = FlowConfig(network="mlp", width=192)
-    generator = settings.generator or (small if x[0].size <= 300 else FlowConfig(network="unet", width=64))
-    drawn, classes = generator.fit(x, y, classes=1 + int(y.max())).sample(count, settings.seed + 1)
-    return drawn, np.asarray(classes, dtype=np.int64)
 
 
 def _helper(

@@ -94,11 +94,8 @@ def most_exposed(
     if ids is not None and len(ids) != len(scores):
         raise ValueError(f"ids: expected one for each of {len(scores)} examples, got {len(ids)}")
     oriented = scores.oriented()
-    member, shown = oriented.member, min(count, oriented.member.size)
-    least = np.partition(member, member.size - shown)[member.size - shown]
-    among = np.flatnonzero(member >= least)
-    at = among[np.argsort(-member[among], kind="stable")[:shown]]
-    above = np.array([np.count_nonzero(oriented.nonmember >= value) for value in member[at]])
+    at = pd.Series(oriented.member).nlargest(count).index.to_numpy()
+    above = np.array([np.count_nonzero(oriented.nonmember >= value) for value in oriented.member[at]])
     return pd.DataFrame(
         {
             "record": at + 1 if ids is None else [ids[int(one)] for one in at],
