@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import product
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -47,41 +47,34 @@ def known_mechanisms(config: MechanismConfig) -> list[AuditTarget]:
     rng, epsilon = np.random.default_rng(config.seed), config.epsilon
     # To replace a record changes two bits: twice the epsilon of Laplace noise, the root of 2 times mu.
     single, double = (float(gaussian_dp_epsilon(config.mu * root, config.delta)) for root in (1.0, 2**0.5))
-    return [
-        _target(config, rng, "no leak", 0.0, "gaussian", 0.0, 0.0),
-        _target(config, rng, f"Laplace, ε = {epsilon:g}", epsilon, "laplace", epsilon, 2 * epsilon),
-        _target(config, rng, f"Gaussian, μ = {config.mu:g}", config.mu, "gaussian", single, double),
-    ]
-
-
-def _target(
-    config: MechanismConfig,
-    rng: np.random.Generator,
-    name: str,
-    shift: float,
-    curve: Literal["gaussian", "laplace"],
-    add_remove: float,
-    replacement: float,
-) -> AuditTarget:
-    """Scores are the bit times ``shift`` plus noise of scale 1; the second signal tells nothing."""
-    noise = rng.laplace if curve == "laplace" else rng.normal
-    member, again = rng.integers(0, 2, (2, config.records)).astype(bool)
-    signals = noise(size=(config.records, 2))
-    signals[:, 0] += shift * member
-    sets = noise(size=(config.sets, config.candidates))
-    sets[:, 0] += shift
-    runs = shift * again + noise(size=config.records)
-    return AuditTarget(
-        family="known mechanism",
-        name=name,
-        signals=signals,
-        member=member,
-        sets=sets,
-        runs=MembershipScores.from_labels(runs, again),
-        add_remove=add_remove,
-        replacement=replacement,
-        curve=curve,
+    known = (
+        ("no leak", 0.0, False, 0.0, 0.0),
+        (f"Laplace, ε = {epsilon:g}", epsilon, True, epsilon, 2 * epsilon),
+        (f"Gaussian, μ = {config.mu:g}", config.mu, False, single, double),
     )
+    targets = list[AuditTarget]()
+    for name, shift, laplace, add_remove, replacement in known:
+        # Scores are the bit times ``shift`` plus noise of scale 1; the second signal tells nothing.
+        noise = rng.laplace if laplace else rng.normal
+        member, again = rng.integers(0, 2, (2, config.records)).astype(bool)
+        signals = noise(size=(config.records, 2))
+        signals[:, 0] += shift * member
+        sets = noise(size=(config.sets, config.candidates))
+        sets[:, 0] += shift
+        runs = shift * again + noise(size=config.records)
+        target = AuditTarget(
+            family="known mechanism",
+            name=name,
+            signals=signals,
+            member=member,
+            sets=sets,
+            runs=MembershipScores.from_labels(runs, again),
+            add_remove=add_remove,
+            replacement=replacement,
+            curve="laplace" if laplace else "gaussian",
+        )
+        targets.append(target)
+    return targets
 
 
 LOWER, WITHIN, MEASURED = "lower bound", "lower bound within a family", "measurement"

@@ -117,17 +117,17 @@ def _alone(pools: Pools, name: str, shown: Shown | None) -> dict[str, float]:
     """AUCs of the first column; with ``shown``, of these members and generated rows alone."""
     members, generated = pools.members, pools.generated
     kept = (slice(None), slice(None)) if shown is None else shown
+
+    def auc(member: FloatArray, other: FloatArray) -> float:
+        return MembershipScores(member[:, 0], other[:, 0], higher_means_member=False).auc()
+
     found = {
-        "auc_generated": _auc(members.targets[name][kept[0]], generated.targets[name][kept[1]]),
-        "helper_auc": _auc(members.helpers["synthetic"][kept[0]], generated.helpers["synthetic"][kept[1]]),
+        "auc_generated": auc(members.targets[name][kept[0]], generated.targets[name][kept[1]]),
+        "helper_auc": auc(members.helpers["synthetic"][kept[0]], generated.helpers["synthetic"][kept[1]]),
     }
     if pools.nonmembers is not None and shown is None:
-        found = {"auc_real": _auc(members.targets[name], pools.nonmembers.targets[name]), **found}
+        found = {"auc_real": auc(members.targets[name], pools.nonmembers.targets[name]), **found}
     return found
-
-
-def _auc(member: FloatArray, other: FloatArray) -> float:
-    return MembershipScores(member[:, 0], other[:, 0], higher_means_member=False).auc()
 
 
 def extreme_values(config: TabularConfig) -> pd.DataFrame:
