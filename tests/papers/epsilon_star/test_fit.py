@@ -119,7 +119,6 @@ def test_models_of_both_kinds_are_trained():
     data = Dataset(**parts, **about, sha256s={})
     config = replace(
         landscape_config("randhie", size="smoke"),
-        batch_sizes=(256,),
         widths=(4,),
         baseline_epochs=(30,),
         private_epochs=1,
