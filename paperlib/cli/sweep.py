@@ -56,7 +56,7 @@ def sweep_notebook(
     table with a row per run, and for each setting the outcomes of all its seeds together.
     """
     from paperlib.core import check_at_least
-    from paperlib.io import config_hash, sweep_place
+    from paperlib.io import SweepError, config_hash, sweep_place
 
     given = parameter or []
     project = running.find_project()
@@ -72,8 +72,30 @@ def sweep_notebook(
         return
     place = None if workers == 0 else sweep_place(scheduler, workers=workers, said_by="--scheduler")
     _print_plan(units, place)
-    if not dry_run:
-        _run(units, path, place, retries)
+    if dry_run:
+        return
+    failed: dict[Unit, str] = {}
+    message = ""
+    try:
+        for _ in running.run_notebook_units(units, place=place, retries=retries):
+            pass
+    except SweepError as error:
+        for unit, cause in error.failures:  # the cell and the message of its error, and where its log is
+            lines = str(cause).splitlines() or [type(cause).__name__]
+            logged = len(lines) > 1 and lines[-1].startswith("No result")
+            failed[unit] = f"{lines[0]} ({lines[-1]})" if logged else lines[0]
+        listed = [f"  {unit!r}: {said}" for unit, said in list(failed.items())[:_MOST_LISTED]]
+        if len(failed) > _MOST_LISTED:
+            listed.append(f"  and {len(failed) - _MOST_LISTED} more, all in the table")
+        head = f"{len(failed)} of {len(units)} runs failed; the others are kept"
+        message = "\n".join([head, *listed]) if failed else str(error)
+    except KeyboardInterrupt:
+        kept = f"{_finished(units)} of {len(units)} runs are finished and kept"
+        print(f"\n{kept}; the same command goes on", file=sys.stderr)
+        raise
+    _show_results(units, path, failed)
+    if message:
+        raise running.NotebookError(message)
 
 
 def _print_plan(units: "list[Unit]", place: "Place | None") -> None:
@@ -116,34 +138,6 @@ def _print_plan(units: "list[Unit]", place: "Place | None") -> None:
     print(f"Kept in {running.sweep_folder(project, stem)}")
     if place is not None and (script := job_script(place)):
         print(f"Each job:\n{script.strip()}")
-
-
-def _run(units: "list[Unit]", path: Path, place: "Place | None", retries: int) -> None:
-    """Run what is left, and show the results of all that is finished, also if runs failed."""
-    from paperlib.io import SweepError
-
-    failed: dict[Unit, str] = {}
-    message = ""
-    try:
-        for _ in running.run_notebook_units(units, place=place, retries=retries):
-            pass
-    except SweepError as error:
-        for unit, cause in error.failures:  # the cell and the message of its error, and where its log is
-            lines = str(cause).splitlines() or [type(cause).__name__]
-            logged = len(lines) > 1 and lines[-1].startswith("No result")
-            failed[unit] = f"{lines[0]} ({lines[-1]})" if logged else lines[0]
-        listed = [f"  {unit!r}: {said}" for unit, said in list(failed.items())[:_MOST_LISTED]]
-        if len(failed) > _MOST_LISTED:
-            listed.append(f"  and {len(failed) - _MOST_LISTED} more, all in the table")
-        head = f"{len(failed)} of {len(units)} runs failed; the others are kept"
-        message = "\n".join([head, *listed]) if failed else str(error)
-    except KeyboardInterrupt:
-        kept = f"{_finished(units)} of {len(units)} runs are finished and kept"
-        print(f"\n{kept}; the same command goes on", file=sys.stderr)
-        raise
-    _show_results(units, path, failed)
-    if message:
-        raise running.NotebookError(message)
 
 
 def _finished(units: "list[Unit]") -> int:

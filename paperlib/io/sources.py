@@ -3,7 +3,7 @@
 import ast
 import hashlib
 import importlib.util
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from threading import RLock
@@ -76,7 +76,13 @@ def imported_names(source: str, package: str = "") -> tuple[str, ...]:
     ('numpy', 'paperlib.core.FloatArray')
     """
     names: list[str] = []
-    for node in _run(_parsed(source)):
+    waiting: list[ast.AST] = [_parsed(source)]
+    while waiting:
+        node = waiting.pop(0)
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            waiting += node.orelse
+        else:
+            waiting += ast.iter_child_nodes(node)
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -125,19 +131,17 @@ def _passed_on(source: str, package: str) -> dict[str, str] | None:
         if isinstance(node, ast.ImportFrom):
             base = _absolute(node, package)
             names |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
-        elif not _says_nothing(node):
+            continue
+        # A docstring, a list of names, or (in a stub) the type of a name holds no code.
+        targets = node.targets if isinstance(node, ast.Assign) else [None]
+        says_nothing = (
+            (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+            or (isinstance(node, ast.AnnAssign) and node.value is None)
+            or all(isinstance(one, ast.Name) and one.id == "__all__" for one in targets)
+        )
+        if not says_nothing:
             return None
     return names
-
-
-def _says_nothing(node: ast.stmt) -> bool:
-    """A docstring, a list of names, or (in a stub) the type of a name that holds no code."""
-    if isinstance(node, ast.Expr):
-        return isinstance(node.value, ast.Constant)
-    if isinstance(node, ast.AnnAssign):
-        return node.value is None
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    return bool(targets) and all(isinstance(one, ast.Name) and one.id == "__all__" for one in targets)
 
 
 def _absolute(node: ast.ImportFrom, package: str) -> str:
@@ -146,18 +150,6 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
     parts = package.split(".")
     base = parts[: len(parts) - node.level + 1]
     return ".".join([*base, *([node.module] if node.module else [])])
-
-
-def _run(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those under ``if TYPE_CHECKING``."""
-    waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop(0)
-        yield node
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
-            waiting += node.orelse
-        else:
-            waiting += ast.iter_child_nodes(node)
 
 
 def _top(package: str, name: str) -> Path:

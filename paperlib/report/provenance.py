@@ -34,7 +34,7 @@ def provenance(
         "parameters": dict(parameters),
         "seconds": round(seconds, 2),
         "python": platform.python_version(),
-        "packages": package_versions(),
+        "packages": {name: version for name in PACKAGES if (version := package_version(name))},
         **hardware(),
         "data": dict(data or {}),
     }
@@ -54,11 +54,6 @@ def _answer(*command: str) -> str | None:
     return done.stdout.strip()
 
 
-def package_versions() -> dict[str, str]:
-    """Versions of the packages that compute; those not installed are left out."""
-    return {name: version for name in PACKAGES if (version := package_version(name))}
-
-
 def package_version(name: str) -> str | None:
     """Version of an installed package; None for one that is not installed."""
     try:
@@ -69,9 +64,8 @@ def package_version(name: str) -> str | None:
 
 def report_conditions(*packages: str) -> dict[str, str]:
     """Date, versions of Python and of ``packages``, and hardware: headings of a report, and text."""
-    machine, versions = hardware(), package_versions()
-    named = [f"Python {platform.python_version()}"]
-    named += [f"{name} {versions[name]}" for name in packages if name in versions]
+    machine, named = hardware(), [f"Python {platform.python_version()}"]
+    named += [f"{name} {version}" for name in packages if (version := package_version(name))]
     processor = f"{machine['cpu']}, {machine['cores']} cores"
     return {"Date": utc_now(), "Versions": ", ".join(named), "Hardware": processor}
 

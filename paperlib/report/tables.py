@@ -66,7 +66,16 @@ def show_table(
         }
         titles = {item: heading(names[0]) for item, names in items.items()}
     _known_columns(frame, "columns", [name for names in items.values() for name in names])
-    shown = _as_text(frame, items, bounds, digits).rename(columns=titles)
+    texts: dict[str, list[str]] = {}
+    for item, parts in items.items():
+        cells = []
+        for part in parts:  # whole where all its numbers are
+            values = frame[part].tolist()
+            whole = not any(isinstance(one, float) and math.isfinite(one) and one % 1 for one in values)
+            down = part in bounds
+            cells.append([format_cell(one, digits=digits, down=down, whole=whole) for one in values])
+        texts[item] = [_shared(item, dict(zip(parts, row, strict=True))) for row in zip(*cells, strict=True)]
+    shown = pd.DataFrame(texts).rename(columns=titles)
     link, download = keep_csv(name, frame.to_csv(index=False))
     pipes = pipe_table(shown)
     markdown = f"````{{table}} {caption}\n:name: tbl-{name}\n\n{pipes}\n````\n"
@@ -108,24 +117,6 @@ def _known_columns(frame: pd.DataFrame, argument: str, wanted: Iterable[str]) ->
             f"the columns are {', '.join(map(repr, frame.columns))}"
         )
     return chosen
-
-
-def _as_text(
-    frame: pd.DataFrame, items: Mapping[str, list[str]], lower_bounds: set[str], digits: int
-) -> pd.DataFrame:
-    """Every cell as text; a column is whole where all its numbers are."""
-    columns: dict[str, list[str]] = {}
-    for item, names in items.items():
-        cells = []
-        for name in names:
-            values = frame[name].tolist()
-            whole = not any(isinstance(one, float) and math.isfinite(one) and one % 1 for one in values)
-            down = name in lower_bounds
-            cells.append([format_cell(one, digits=digits, down=down, whole=whole) for one in values])
-        columns[item] = [
-            _shared(item, dict(zip(names, row, strict=True))) for row in zip(*cells, strict=True)
-        ]
-    return pd.DataFrame(columns)
 
 
 def _shared(item: str, cells: Mapping[str, str]) -> str:

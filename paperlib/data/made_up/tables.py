@@ -38,7 +38,19 @@ def write(folder: Path) -> None:
     for part, rows, end in zip((adult.TRAIN, adult.TEST), _SMALL_ADULT, ("", "."), strict=True):
         head = "|1x3 Cross validator\n" if end else ""
         (folder / part.files[1]).write_text(head + _people(rows, end, rng), encoding="utf-8")
-    _write_purchase(folder / purchase.ARCHIVE, _SMALL_PURCHASE)
+    shoppers = purchase.generate_purchase100_like(n_train=_SMALL_PURCHASE - 1, n_test=1, seed=1)
+    x = np.concatenate([shoppers.train_x, shoppers.test_x]).astype(np.uint8)
+    y = np.concatenate([shoppers.train_y, shoppers.test_y]) + 1
+    cells = np.empty((_SMALL_PURCHASE, 2 * purchase.FEATURES), dtype=np.uint8)
+    cells[:, 0::2], cells[:, 1::2] = ord(","), x + ord("0")
+    text = b"\n".join(str(label).encode() + row.tobytes() for label, row in zip(y, cells, strict=True))
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        item = tarfile.TarInfo(purchase.MEMBER)
+        item.size = len(text)
+        archive.addfile(item, io.BytesIO(text))
+    # Without the time of writing, so that the same data give the same checksum.
+    (folder / purchase.ARCHIVE).write_bytes(gzip.compress(packed.getvalue(), compresslevel=1, mtime=0))
 
 
 def _people(rows: int, end: str, rng: np.random.Generator) -> str:
@@ -58,19 +70,3 @@ def _people(rows: int, end: str, rng: np.random.Generator) -> str:
     rich = odds + rng.normal(0, 0.1, rows) > np.quantile(odds, 0.75)
     columns["income"] = np.where(rich, adult.LABELS[1] + end, adult.LABELS[0] + end)
     return "".join(", ".join(row) + "\n" for row in zip(*columns.values(), strict=True))
-
-
-def _write_purchase(path: Path, rows: int) -> None:
-    shoppers = purchase.generate_purchase100_like(n_train=rows - 1, n_test=1, seed=1)
-    x = np.concatenate([shoppers.train_x, shoppers.test_x]).astype(np.uint8)
-    y = np.concatenate([shoppers.train_y, shoppers.test_y]) + 1
-    cells = np.empty((rows, 2 * purchase.FEATURES), dtype=np.uint8)
-    cells[:, 0::2], cells[:, 1::2] = ord(","), x + ord("0")
-    text = b"\n".join(str(label).encode() + row.tobytes() for label, row in zip(y, cells, strict=True))
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        item = tarfile.TarInfo(purchase.MEMBER)
-        item.size = len(text)
-        archive.addfile(item, io.BytesIO(text))
-    # Without the time of writing, so that the same data give the same checksum.
-    path.write_bytes(gzip.compress(packed.getvalue(), compresslevel=1, mtime=0))
