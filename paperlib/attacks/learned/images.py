@@ -91,7 +91,7 @@ class ImageStack:
             columns.append(fit_loss_modules(train, validation, seeds=seeds, **options))
         stacks = list[FittedStack]()
         for modules in zip(*columns, strict=True):
-            scores = _columns(modules, validation.inputs)
+            scores = np.stack([module.scores(validation.inputs) for module in modules], axis=1)
             center, scale = scores.mean(axis=0), np.maximum(scores.std(axis=0), 1e-9)
             stacking = LogisticRegression().fit((scores - center) / scale, validation.membership)
             stacks.append(FittedStack(modules, stacking.coef_[0] / scale, center, self._seen))
@@ -112,11 +112,9 @@ class FittedStack:
 
     def scores(self, inputs: AttackInputs) -> FloatArray:
         """Log odds of being a member, but for a constant."""
-        return (_columns(self.modules, self.seen(inputs)) - self.center) @ self.weights
-
-
-def _columns(modules: tuple[FittedAttack, ...], inputs: AttackInputs) -> FloatArray:
-    return np.stack([module.scores(inputs) for module in modules], axis=1)
+        seen = self.seen(inputs)
+        scores = np.stack([module.scores(seen) for module in self.modules], axis=1)
+        return (scores - self.center) @ self.weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -207,7 +207,23 @@ def pools_of(
 def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code: str) -> Pools:
     """The pools of a configuration, which holds all they depend on but the code of the module ``code``."""
     whole = {"pools": dict(config), "code": code_tag(code)}
-    arrays = pools_cache().get(whole, lambda: _to_arrays(build()))
+
+    def compute() -> dict[str, NDArray[Any]]:
+        pools = build()
+        arrays: dict[str, NDArray[Any]] = {
+            "targets": np.array(json.dumps([asdict(target) for target in pools.targets])),
+            "helpers": np.array(json.dumps([asdict(helper) for helper in pools.helpers])),
+            "details": np.array(pools.details.to_json(orient="table", index=False, double_precision=15)),
+            "warnings": np.array(pools.warnings, dtype=str),
+            "learned": np.array(pools.learned),
+        }
+        for kind, pool in pools.by_kind().items():
+            arrays[f"{kind}/examples"] = pool.examples
+            for role, given in (("helpers", pool.helpers), ("targets", pool.targets)):
+                arrays |= {f"{kind}/{role}/{name}": values for name, values in given.items()}
+        return arrays
+
+    arrays = pools_cache().get(whole, compute)
     kinds = [kind for kind in KINDS if f"{kind}/examples" in arrays]
 
     def outputs(role: str, model: Callable[..., Any]) -> dict[Any, dict[str, FloatArray]]:
@@ -260,18 +276,3 @@ def part_key(pools: Pools, **part: Any) -> str:
 def pools_cache() -> Cache:
     """Where pools and scores on them are stored."""
     return Cache(user_cache_folder() / "panoramia")
-
-
-def _to_arrays(pools: Pools) -> dict[str, NDArray[Any]]:
-    arrays: dict[str, NDArray[Any]] = {
-        "targets": np.array(json.dumps([asdict(target) for target in pools.targets])),
-        "helpers": np.array(json.dumps([asdict(helper) for helper in pools.helpers])),
-        "details": np.array(pools.details.to_json(orient="table", index=False, double_precision=15)),
-        "warnings": np.array(pools.warnings, dtype=str),
-        "learned": np.array(pools.learned),
-    }
-    for kind, pool in pools.by_kind().items():
-        arrays[f"{kind}/examples"] = pool.examples
-        for role, given in (("helpers", pool.helpers), ("targets", pool.targets)):
-            arrays |= {f"{kind}/{role}/{name}": values for name, values in given.items()}
-    return arrays
