@@ -24,8 +24,7 @@ from paperlib.io.progress import progress_bar
 from paperlib.models.devices import as_tensor, check_labels, default_device
 from paperlib.models.images import as_input
 from paperlib.training.batches import generator as seeded_generator
-from paperlib.training.checkpoints import Saved
-from paperlib.training.fitting import TrainingDiverged
+from paperlib.training.fitting import Saved, TrainingDiverged
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,7 @@ from torch.nn.functional import cross_entropy
 
 from paperlib.core import FloatArray, IntArray, check_at_least, check_choice, check_in
 from paperlib.io import config_hash
-from paperlib.training.checkpoints import Saved
-from paperlib.training.fitting import finite_loss, seeded, train_epochs
+from paperlib.training.fitting import Saved, finite_loss, seeded, train_epochs
 from paperlib.training.language.fitting import scheduled_steps
 
 Weights = Mapping[str, Tensor]

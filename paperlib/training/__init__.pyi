@@ -1,8 +1,8 @@
-from .checkpoints import CheckpointError as CheckpointError
 from .config import TrainingConfig as TrainingConfig
 from .ensembles import DivergenceWarning as DivergenceWarning
 from .ensembles import MLPEnsemble as MLPEnsemble
 from .ensembles import fit_ensemble as fit_ensemble
+from .fitting import CheckpointError as CheckpointError
 from .fitting import Fitted as Fitted
 from .fitting import TrainingDiverged as TrainingDiverged
 from .fitting import fit as fit

@@ -19,8 +19,7 @@ from paperlib.core import check_at_least, check_choice, check_in
 from paperlib.models.devices import as_tensor, default_device
 from paperlib.models.images import as_input
 from paperlib.training.batches import generator
-from paperlib.training.checkpoints import Saved
-from paperlib.training.fitting import epoch_loss, train_epochs, training_loss
+from paperlib.training.fitting import Saved, epoch_loss, train_epochs, training_loss
 
 
 @dataclass(frozen=True, kw_only=True)

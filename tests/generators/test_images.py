@@ -9,7 +9,7 @@ import torch
 
 from paperlib.generators.image_quality import FakeFilter, kernel_distance
 from paperlib.generators.images import FlowConfig
-from paperlib.training.checkpoints import Saved
+from paperlib.training.fitting import Saved
 
 RNG = np.random.default_rng(0)
 STRIPES = np.zeros((2, 1, 4, 4), np.uint8)

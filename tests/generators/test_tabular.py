@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import mutual_info_score
 
-from paperlib.generators import mst
-from paperlib.generators.mst import NoisyTree, grow_tree
+from paperlib.generators import tabular
 from paperlib.generators.table_filter import (
     ConfidentlySynthetic,
     FilteredGenerator,
@@ -21,8 +20,10 @@ from paperlib.generators.tabular import (
     ChowLiuTree,
     ColumnCodes,
     IndependentColumns,
+    NoisyTree,
     coded,
     corrected_information,
+    grow_tree,
     spanning_tree,
 )
 
@@ -184,7 +185,7 @@ def test_noise_is_that_of_the_budget(monkeypatch):
         Domain=lambda names, sizes: (names, sizes),
         estimation=SimpleNamespace(MirrorDescent=Descent),
     )
-    monkeypatch.setattr(mst, "import_mbi", lambda: fake)
+    monkeypatch.setattr(tabular, "import_mbi", lambda: fake)
     generator, table = NoisyTree(epsilon=1.0, bins=50), chain(2000)
     with pytest.raises(StopIteration):
         generator.fit(table)

@@ -19,7 +19,7 @@ from paperlib.generators.text import (
 )
 from paperlib.models.language import LanguageModelConfig, new_language_model
 from paperlib.training import TrainingDiverged
-from paperlib.training.checkpoints import CheckpointError
+from paperlib.training.fitting import CheckpointError
 
 WORDS = 24
 

@@ -22,7 +22,6 @@ from paperlib.training import (
     fit_dp,
     fit_ensemble,
 )
-from paperlib.training import checkpoints as checkpoints_module
 
 WIDTHS = (5, 7, 3)
 QUIET = {"device": "cpu", "progress": False}
@@ -155,7 +154,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
     def full(*_args):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(checkpoints_module.torch, "save", full)
+    monkeypatch.setattr(torch, "save", full)
     with pytest.raises(OutputError, match="the disk is full"):
         trained(checkpoint=path)
     assert path.read_bytes() == before

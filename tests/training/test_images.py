@@ -9,7 +9,7 @@ from torch import nn
 
 from paperlib.models.images import ImageArchitecture, as_input, build_image_model, image_logits
 from paperlib.training import TrainingConfig, TrainingDiverged, fit_dp
-from paperlib.training.checkpoints import CheckpointError, Saved
+from paperlib.training.fitting import CheckpointError, Saved
 from paperlib.training.images import ImageTraining, augmented, fit_images, images_per_second
 
 RNG = np.random.default_rng(0)

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
-from paperlib.training import TrainingConfig, TrainingDiverged, checkpoints
-from paperlib.training.checkpoints import CheckpointError
+from paperlib.training import TrainingConfig, TrainingDiverged, fitting
+from paperlib.training.fitting import CheckpointError
 from paperlib.training.language import fit_language_model
 
 DOCUMENTS = [[1, 5, 9, 13, 17, 21], [2, 6, 10, 14, 18, 22], [3, 7, 11, 15], [4, 8, 12, 16, 20, 24]] * 3
@@ -39,7 +39,7 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_weights(tmp_path, monke
     options = config(epochs=5, **({"clip_norm": 1.0, "noise_multiplier": 1.0} if private else {}))
     path, whole = tmp_path / "run.pt", with_dropout()
     expected = fit_language_model(whole, DOCUMENTS, config=options, progress=False)
-    saved, save = [], checkpoints.save_checkpoint
+    saved, save = [], fitting.save_checkpoint
 
     def stop(*given):
         save(*given)
@@ -47,7 +47,7 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_weights(tmp_path, monke
         if len(saved) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(checkpoints, "save_checkpoint", stop)
+    monkeypatch.setattr(fitting, "save_checkpoint", stop)
     resumable = {"config": options, "progress": False, "checkpoint": path, "between": 0.0}
     with pytest.raises(KeyboardInterrupt):
         fit_language_model(with_dropout(), DOCUMENTS, **resumable)

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.core import FloatArray, IntArray
-from paperlib.data.tables.encoding import TableEncoder
+from paperlib.data.dataset import TableEncoder
 from paperlib.generators.tabular import check_table, is_name_like
 from paperlib.models import cross_entropy
 from paperlib.training import MLPEnsemble, TrainingConfig, fit_ensemble, noise_for

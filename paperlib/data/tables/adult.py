@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from paperlib.data.dataset import Dataset
+from paperlib.data.dataset import Dataset, TableEncoder
 from paperlib.data.files import made_up, unavailable
-from paperlib.data.tables.encoding import TableEncoder
 from paperlib.io import DownloadError, data_folder, fetch, write_text
 
 SOURCE = (

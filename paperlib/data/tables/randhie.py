@@ -8,8 +8,7 @@ import pandas as pd
 
 from paperlib.core import check_choice, check_in
 from paperlib.core.packages import optional_package
-from paperlib.data.dataset import Dataset
-from paperlib.data.tables.encoding import TableEncoder
+from paperlib.data.dataset import Dataset, TableEncoder
 
 ROWS = 20_190
 COLUMNS = (

@@ -14,9 +14,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from paperlib.io import config_hash
 from paperlib.training.batches import shuffled
-from paperlib.training.checkpoints import Saved
 from paperlib.training.config import TrainingConfig
-from paperlib.training.fitting import make_optimizer, private_epochs, train_epochs
+from paperlib.training.fitting import Saved, make_optimizer, private_epochs, train_epochs
 from paperlib.training.language.clipping import add_clipped_gradients, check_layers
 
 

@@ -16,7 +16,7 @@ from paperlib.papers.natural_identifiers.labels import TOKENS
 from paperlib.papers.natural_identifiers.natural_models import NEOX, NaturalConfig, cut, natural_split
 from paperlib.papers.natural_identifiers.natural_truth import ALL, natural_table, overall
 from paperlib.papers.natural_identifiers.planted import token_counts
-from paperlib.training import checkpoints
+from paperlib.training import fitting
 
 WORDS = ["source", "file", "of", "the", "package", "with", "its", "digest", "for", "all"]
 MD5 = KINDS["md5"].example
@@ -165,7 +165,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_scores(config, tmp_path, monk
     whole = models.natural_values(config, split, generated=3)
     assert not list((tmp_path / "whole").rglob("*.pt"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "killed"))
-    save, score, fit = checkpoints.save_checkpoint, models.cached_scores, models.fit_language_model
+    save, score, fit = fitting.save_checkpoint, models.cached_scores, models.fit_language_model
     saved, scored, fitted = [], [], []
 
     def save_and_stop(*args):
@@ -180,7 +180,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_scores(config, tmp_path, monk
             raise Stopped
         return score(*args, **options)
 
-    monkeypatch.setattr(checkpoints, "save_checkpoint", save_and_stop)
+    monkeypatch.setattr(fitting, "save_checkpoint", save_and_stop)
     with pytest.raises(Stopped):  # in the second of three epochs
         models.natural_values(config, split, generated=3)
     assert list((tmp_path / "killed").rglob("*.pt"))

@@ -24,14 +24,19 @@ from paperlib.audits.panoramia.pools import (
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, train
 from paperlib.core import FloatArray, check_at_least, check_choice
 from paperlib.data.tables.labelled import LabelledTable, load_table
-from paperlib.generators.mst import NoisyTree
 from paperlib.generators.table_filter import (
     ConfidentlySynthetic,
     FilteredGenerator,
     RejectionByOdds,
     RowCoder,
 )
-from paperlib.generators.tabular import ChowLiuTree, IndependentColumns, TableGenerator, check_table
+from paperlib.generators.tabular import (
+    ChowLiuTree,
+    IndependentColumns,
+    NoisyTree,
+    TableGenerator,
+    check_table,
+)
 from paperlib.io import code_tag
 from paperlib.papers.panoramia.tables.shadows import OFFLINE, STRONGER, Model, Shadows, numbers, shadow_models
 from paperlib.training import TrainingConfig
