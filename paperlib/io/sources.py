@@ -29,9 +29,6 @@ def code_tag(*modules: str) -> str:
 
 
 def _stamp(file: Path) -> tuple[int, int]:
-    """When a file was changed last, and its size; zeros for none."""
-    if not file.is_file():
-        return 0, 0
     about = file.stat()
     return about.st_mtime_ns, about.st_size
 

@@ -205,19 +205,16 @@ class _Game:
             right = self._members[offer.examples] == offer.as_member
             record.add(right, offer.block_end)
             if i in betting:
-                rows = (offer.examples, offer.as_member, right, offer.block_end, i)
-                bet = np.empty((len(rows), right.size), dtype=np.int64)
-                for row, values in zip(bet, rows, strict=True):
-                    row[:] = values
-                bets.append(bet)
+                whose = np.full(right.size, i)
+                rows = [offer.examples, offer.as_member, right, offer.block_end, whose]
+                bets.append(np.array(rows, dtype=np.int64))
         if bets:
             # One order: by the size of each bettor's guesses so far, tied blocks whole.
             merged = bets[0]
             if len(bets) > 1:
                 merged = np.concatenate(bets, axis=1)
                 merged = merged[:, np.lexsort((merged[4], merged[3]))]
-            merged[3, :-1] = (merged[3:, 1:] != merged[3:, :-1]).any(axis=0)
-            merged[3, -1] = 1
+            merged[3] = np.append((merged[3:, 1:] != merged[3:, :-1]).any(axis=0), True)
             self._bets.append(merged)
 
 

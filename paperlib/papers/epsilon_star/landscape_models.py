@@ -20,7 +20,6 @@ from paperlib.io import SCHEDULER_VARIABLE, code_tag, config_hash, run_sweep
 from paperlib.training import DivergenceWarning, TrainingConfig, fit_ensemble, noise_for, paper_delta
 
 _LARGE = 100_000  # records from which few models are trained at once, so that a killed run loses minutes
-_FEW = 8
 
 Options = tuple[tuple[str, Any], ...]
 
@@ -232,7 +231,7 @@ def trained_models(
     """Losses and accuracies of every model, from ``folder`` where they were trained before."""
     on_gpu = torch.cuda.is_available()
     # One process fills a GPU, and starting others takes longer than training few models.
-    here = (on_gpu or len(models) <= _FEW) and SCHEDULER_VARIABLE not in os.environ
+    here = (on_gpu or len(models) <= 8) and SCHEDULER_VARIABLE not in os.environ
     parts = _parts(models, 512 if on_gpu else 16 if len(data.train_y) < _LARGE else 4)
     about = {
         "code": code_tag(__name__),
