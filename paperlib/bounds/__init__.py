@@ -1,48 +1,8 @@
-"""From scores or counts to epsilon: pure functions, one module per family of bounds."""
+"""From scores or counts to epsilon: pure functions, one module per family of bounds.
 
-from paperlib.bounds.loss_rates.audit import EpsilonStarResult as EpsilonStarResult
-from paperlib.bounds.loss_rates.audit import epsilon_star as epsilon_star
-from paperlib.bounds.loss_rates.audit import epsilon_star_normals as epsilon_star_normals
-from paperlib.bounds.loss_rates.rates import epsilon_star_from_rates as epsilon_star_from_rates
-from paperlib.bounds.many_runs.bayesian import BayesianResult as BayesianResult
-from paperlib.bounds.many_runs.bayesian import audit_bayesian as audit_bayesian
-from paperlib.bounds.many_runs.clopper_pearson import ClopperPearsonResult as ClopperPearsonResult
-from paperlib.bounds.many_runs.clopper_pearson import ErrorCounts as ErrorCounts
-from paperlib.bounds.many_runs.clopper_pearson import ManyRunsResult as ManyRunsResult
-from paperlib.bounds.many_runs.clopper_pearson import audit_clopper_pearson as audit_clopper_pearson
-from paperlib.bounds.many_runs.clopper_pearson import clopper_pearson_epsilon as clopper_pearson_epsilon
-from paperlib.bounds.many_runs.gaussian_dp import GaussianDpResult as GaussianDpResult
-from paperlib.bounds.many_runs.gaussian_dp import audit_gaussian_dp as audit_gaussian_dp
-from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon as gaussian_dp_epsilon
-from paperlib.bounds.one_run.audit import OneRunResult as OneRunResult
-from paperlib.bounds.one_run.audit import audit_one_run as audit_one_run
-from paperlib.bounds.one_run.audit import one_run_epsilon as one_run_epsilon
-from paperlib.bounds.one_run.audit import one_run_p_value as one_run_p_value
-from paperlib.bounds.one_run.f_dp import FdpResult as FdpResult
-from paperlib.bounds.one_run.f_dp import audit_f_dp as audit_f_dp
-from paperlib.bounds.one_run.f_dp import f_dp_parameter as f_dp_parameter
-from paperlib.bounds.one_run.fair_coins import GameSpread as GameSpread
-from paperlib.bounds.one_run.fair_coins import fair_coin_p_value as fair_coin_p_value
-from paperlib.bounds.one_run.fair_coins import game_spread as game_spread
-from paperlib.bounds.one_run.fair_coins import play_game as play_game
-from paperlib.bounds.one_run.forecast import perfect_epsilon as perfect_epsilon
-from paperlib.bounds.one_run.planning import AuditPlan as AuditPlan
-from paperlib.bounds.one_run.planning import plan_audit as plan_audit
-from paperlib.bounds.output_sets.audit import OutputSetResult as OutputSetResult
-from paperlib.bounds.output_sets.audit import audit_output_set as audit_output_set
-from paperlib.bounds.output_sets.choices import fit_output_set as fit_output_set
-from paperlib.bounds.output_sets.choices import ratio_scores as ratio_scores
-from paperlib.bounds.output_sets.level_sets import OutputSet as OutputSet
-from paperlib.bounds.output_sets.level_sets import optimal_output_set as optimal_output_set
-from paperlib.bounds.output_sets.selection import SelectionRule as SelectionRule
-from paperlib.bounds.panoramia import PanoramiaResult as PanoramiaResult
-from paperlib.bounds.panoramia import audit_panoramia as audit_panoramia
-from paperlib.bounds.panoramia import panoramia_ceiling as panoramia_ceiling
-from paperlib.bounds.ranks.audit import RankAuditResult as RankAuditResult
-from paperlib.bounds.ranks.audit import audit_ranks as audit_ranks
-from paperlib.bounds.ranks.candidates import exposure as exposure
-from paperlib.bounds.ranks.candidates import ranks_from_scores as ranks_from_scores
-from paperlib.bounds.ranks.candidates import score_margins as score_margins
-from paperlib.bounds.ranks.p_values import rank_epsilon as rank_epsilon
-from paperlib.bounds.ranks.p_values import rank_p_value as rank_p_value
-from paperlib.bounds.ranks.p_values import rank_success_probability as rank_success_probability
+Names are imported when they are first used, so that an audit loads the family of its bound alone.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
