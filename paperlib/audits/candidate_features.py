@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paperlib.audits.features import Classifier, Flags, checked_features, default_model
+from paperlib.audits.features import AdditiveModel, Classifier, Flags, checked_features
 from paperlib.bounds import RankAuditResult, audit_ranks
 from paperlib.core import FloatArray, IntArray, check_counts
 
@@ -65,7 +65,7 @@ def audit_candidate_features(
     order = rng.permuted(np.tile(np.arange(sets.shape[1]), (len(sets), 1)), axis=1)
     sets = np.take_along_axis(sets, order[:, :, None], axis=1)
     places = (order == places[:, None]).argmax(axis=1)
-    hits = learned_hits(sets, places, default_model() if model is None else model, rng)
+    hits = learned_hits(sets, places, AdditiveModel() if model is None else model, rng)
     result = audit_ranks(
         np.where(hits, 1, 2),
         sets.shape[1],
