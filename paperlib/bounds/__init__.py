@@ -3,6 +3,7 @@
 Names are imported when they are first used, so that an audit loads the family of its bound alone.
 """
 
-import lazy_loader
+# pyright: basic
+import lazy_loader  # without types
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
