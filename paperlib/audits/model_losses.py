@@ -171,7 +171,7 @@ def row_count(data: Any) -> int | None:
 
 
 def rows(data: Any, start: int, end: int) -> Any:
-    """Records ``start`` to ``end``: of a table by place, of everything else by a slice."""
+    """Records from ``start`` up to ``end``, of a table by their place."""
     return data.iloc[start:end] if hasattr(data, "iloc") else data[start:end]
 
 
@@ -241,7 +241,7 @@ def _estimator_losses(model: Any, data: Any, *, batch_size: int | None, progress
 
 
 def _is(kind: str, model: Any) -> bool:
-    """What an estimator says it is; scikit-learn is asked only where the model brought it."""
+    """Whether scikit-learn takes a model for an estimator of this kind, if it is loaded."""
     if hasattr(model, "__sklearn_tags__"):
         return bool(getattr(sys.modules["sklearn.base"], f"is_{kind}")(model))
     return getattr(model, "_estimator_type", None) == kind

@@ -1,7 +1,8 @@
 """Texts of known membership under a language model: every score, and a bound where coins allow it."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Unpack, cast
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 from paperlib.attacks.language import score_texts
 from paperlib.attacks.language.windows import text_tokens
 from paperlib.audits.scores import Audits, ScoreOptions, audit_scores
-from paperlib.core import MembershipScores, check_choice, score_measures
+from paperlib.core import MembershipScores, check_at_least, check_choice, score_measures
 
 Texts = Sequence[str] | Sequence[Sequence[int]]
 
@@ -29,7 +30,7 @@ class TextsAudit:
     blind: pd.DataFrame  #: without the audited model: signal, auc, auc_low, auc_high
     attack: str  #: whose scores are audited
     audits: Audits | None  #: None where the sides differ without the model
-    refused: str  #: why there is no bound
+    refused: str  #: the reason that there is no bound, empty where there is one
 
     def __str__(self) -> str:
         shown = self.quality[["attack", "auc", "auc_low", "auc_high"]].round(3).to_string(index=False)
@@ -45,6 +46,7 @@ def audit_texts(
     contexts: tuple[Texts, Texts] | None = None,
     reference: Any = None,
     attack: str | None = None,
+    copies: int = 1,
     scoring: Mapping[str, Any] | None = None,
     **options: Unpack[ScoreOptions],
 ) -> TextsAudit:
@@ -65,11 +67,14 @@ def audit_texts(
         contexts: What stands before the members and before the non-members, which is not scored.
         reference: A model of the same tokenizer that was trained on neither side.
         attack: A score of `score_texts`; None takes "difference" with a reference, else "loss".
+        copies: Number of times that each member was trained on in one pass; claims are then about a text with
+            all its copies.
         scoring: Further options of `score_texts`.
         options: Options of `audit_scores`; the design is "game" unless it is given.
 
     Raises:
-        ValueError: Fewer texts, and what `score_texts` and `audit_scores` refuse.
+        ValueError: Fewer texts, a text on both sides or twice on one, and what `score_texts` and
+            `audit_scores` refuse.
 
     >>> from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
     >>> texts = [f"Order {n} was sent to house {n * 7 % 100}." for n in range(100, 180)]
@@ -86,6 +91,15 @@ def audit_texts(
     before: list[Any] | None = None if contexts is None else [*contexts[0], *contexts[1]]
     if contexts is not None and len(contexts[0]) != len(members):
         raise ValueError(f"contexts: expected {len(members)} of members, got {len(contexts[0])}")
+    whole = Counter(zip(map(tuple, before or texts), map(tuple, texts), strict=True))
+    if len(whole) < len(texts):
+        (_, text), times = whole.most_common(1)[0]
+        shown = "".join(text) if isinstance(text[0], str) else list(text)
+        raise ValueError(
+            f"members, nonmembers: {len(texts) - len(whole)} texts stand there more than once, such as "
+            f"{shown[:40]!r} ({times} times); leave copies out, and texts of both sides"
+        )
+    check_at_least(1, copies=copies)
     attack = attack or ("loss" if reference is None else "difference")
     frame = score_texts(model, tokenizer, texts, contexts=before, reference=reference, **(scoring or {}))
     check_choice("attack", attack, tuple(frame))
@@ -105,6 +119,9 @@ def audit_texts(
         values = frame[attack].to_numpy()
         options.setdefault("design", "game")
         audits = audit_scores(MembershipScores(values[member], values[~member]), **options)
+        if copies > 1:
+            said = f"One example is one text with all its {copies} copies."
+            audits = replace(audits, audits=tuple(one.with_claim(said) for one in audits.audits))
     quality = pd.DataFrame([{"attack": name, **_auc(member, frame[name].to_numpy())} for name in frame])
     return TextsAudit(frame.assign(member=member), quality, blind, attack, audits, refused)
 

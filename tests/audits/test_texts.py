@@ -27,10 +27,11 @@ def test_inserted_suffixes_are_found_and_bounded(folder: Path) -> None:
     some = read_insertions("random_8tok_16x", source=folder)
     whole = [before + text for before, text in zip(some.member_contexts, some.members, strict=True)]
     untrained = olmo([])
-    result = audited(some, olmo(whole), reference=untrained)
+    result = audited(some, olmo(whole), reference=untrained, copies=some.copies)
     assert (result.attack, result.refused) == ("difference", "")
     assert result.quality.set_index("attack").loc["loss", "auc"] > 0.95
     assert result.audits.headline.epsilon > 1
+    assert result.audits.headline.claim.endswith("One example is one text with all its 16 copies.")
     assert result.audits.condition.startswith("coins tossed by this audit chose who is shown")
     nothing = audited(some, untrained)
     assert (nothing.refused, nothing.audits.headline.epsilon) == ("", 0)
@@ -58,13 +59,15 @@ def test_text_and_its_token_numbers_have_the_same_scores(folder: Path) -> None:
 
 def test_bad_input_is_refused_in_one_line(folder: Path) -> None:
     model = olmo([])
-    rows = [[1, 2, 3]] * 20
+    rows, others = ([[1, second, n] for n in range(20)] for second in (2, 3))
     for members, options, words in (
         (rows[:3], {}, "expected 20 or more, got 3, 20"),
         (rows, {"contexts": (rows[:2], rows)}, "expected 20 of members, got 2"),
         (rows, {"attack": "guess"}, "attack"),
-        ([[-1, 2, 3]] * 20, {}, "expected token numbers from 0 on"),
-        ([[1, 2, 9_999]] * 20, {}, "gives token 9999"),
+        ([[-1, 2, n] for n in range(20)], {}, "expected token numbers from 0 on"),
+        ([[1, n, 9_999] for n in range(20)], {}, "gives token 9999"),
+        ([*rows[:19], others[3]], {}, r"1 texts stand there more than once, such as \[1, 3, 3\] \(2 times\)"),
+        (rows, {"copies": 0}, "copies"),
     ):
         with pytest.raises(ValueError, match=words):
-            audit_texts(model, tokenizer(), members, [[1, 2, 4]] * 20, **options)
+            audit_texts(model, tokenizer(), members, others, **options)
