@@ -6,6 +6,7 @@
 const OneRun = (() => {
   const MARGIN = 1e-11; // bounds are lowered by this much, as in tails.py
   const LARGEST = 60; // nats; the search of anytime.py ends here
+  const SHARP = 3; // nats above the tested odds of the point in its prior
 
   const logRight = (odds) => (odds > 0 ? -Math.log1p(Math.exp(-odds)) : odds - Math.log1p(Math.exp(odds)));
   const logWrong = (odds) => logRight(-odds);
@@ -136,19 +137,24 @@ const OneRun = (() => {
     return refutes(0) ? lastRefuted(refutes, 0, pure + 1e-9, 1e-10) : 0;
   }
 
-  /* log_mixture: the log of the supermartingale of the search over all guess counts. */
-  function logMixture(correct, guesses, odds) {
+  /* log_mixture: the log of the supermartingale of the search over at most `most` guesses. */
+  function logMixture(correct, guesses, odds, most) {
     const [a, b] = [correct + 0.5, guesses - correct + 0.5];
     const evidence = logBeta(a, b) - Math.log(Math.PI);
     const priorKept = Math.log((2 / Math.PI) * Math.atan(Math.exp(-odds / 2)));
-    return evidence - priorKept - correct * logRight(odds) - (guesses - correct) * logWrong(odds)
+    const broad = evidence - priorKept - correct * logRight(odds) - (guesses - correct) * logWrong(odds)
       + logIncompleteBeta(a, b, odds)[1];
+    const share = Math.min(0.5, 8 / Math.sqrt(most));
+    const sharp = correct * (logRight(odds + SHARP) - logRight(odds))
+      + (guesses - correct) * (logWrong(odds + SHARP) - logWrong(odds));
+    const [one, other] = [Math.log1p(-share) + broad, Math.log(share) + sharp];
+    return Math.max(one, other) + Math.log1p(Math.exp(-Math.abs(one - other)));
   }
 
-  /* The bound that the search of audit_one_run gives at one guess count, at delta = 0. */
-  function searched(correct, guesses, confidence = 0.95) {
+  /* The bound that the search of audit_one_run gives at one guess count of `most`, at delta = 0. */
+  function searched(correct, guesses, confidence = 0.95, most = guesses) {
     const threshold = Math.max(-Math.log(1 - confidence), Math.log(3));
-    const refutes = (odds) => logMixture(correct, guesses, odds) >= threshold;
+    const refutes = (odds) => logMixture(correct, guesses, odds, most) >= threshold;
     return refutes(0) ? lastRefuted(refutes, 0, LARGEST, 1e-10) : 0;
   }
 

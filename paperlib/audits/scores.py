@@ -192,7 +192,7 @@ def audit(
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> audit(rng.gamma(2, 1, 500), rng.gamma(8, 1, 500), kind="losses", design="game")
-    Audits(ε ≥ 4.506 (δ = 0, confidence 0.95; 345 of 345 guesses right, 841 examples); 3 audits)
+    Audits(ε ≥ 4.568 (δ = 0, confidence 0.95; 345 of 345 guesses right, 841 examples); 3 audits)
     """
     columns = {"score_column": score_column, "member_column": member_column, "unit_column": unit}
     scores, reading = data, tuple[str, ...]()
@@ -296,7 +296,7 @@ def audit_scores(
     >>> [audit.kind for audit in audits]
     ['lower bound', 'lower bound']
     >>> print(audits.headline.headline)
-    ε ≥ 4.161 (δ = 0, confidence 0.95; 430 of 431 guesses right, 1000 examples)
+    ε ≥ 4.179 (δ = 0, confidence 0.95; 430 of 431 guesses right, 1000 examples)
     """
     given = check_scores("scores", scores, *others)
     copies = check_ties("scores", given.member, given.nonmember) if unit is None else ()

@@ -192,4 +192,5 @@ def peeking_epsilon(
     made, right = np.arange(1, bets.right.size + 1), np.cumsum(bets.right, dtype=np.int64)
     if not bets.stop.any():
         return 0.0
-    return anytime_from_counts(right[bets.stop], made[bets.stop], level=1 - confidence).epsilon
+    counts = right[bets.stop], made[bets.stop]
+    return anytime_from_counts(*counts, level=1 - confidence, most=values.size).epsilon

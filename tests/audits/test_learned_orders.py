@@ -18,7 +18,7 @@ from paperlib.audits.candidate_features import learned_hits
 from paperlib.audits.features import LearnedOrder, learned_test
 from paperlib.bounds import audit_one_run, audit_panoramia, audit_ranks
 from paperlib.bounds.one_run.adaptive import ends_of, reveal
-from paperlib.bounds.one_run.anytime import log_mixture, log_threshold
+from paperlib.bounds.one_run.anytime import log_mixture, log_threshold, sharp_share
 from paperlib.bounds.one_run.search import Hypothesis
 from paperlib.core import MembershipScores
 from paperlib.validity.mechanisms import close_generator
@@ -83,7 +83,7 @@ def test_valid_for_every_mechanism(epsilon):
     error = np.zeros(2**EXAMPLES)
     for game, code in zip(games, codes, strict=True):
         right = np.cumsum(game.right)
-        mixture = log_mixture(right, np.arange(1, right.size + 1), epsilon)
+        mixture = log_mixture(right, np.arange(1, right.size + 1), epsilon, sharp_share(EXAMPLES))
         error[code] = mixture.max(initial=-np.inf) >= log_threshold(LEVEL)
     while error.size > 1:
         zero, one = error[0::2], error[1::2]

@@ -7,7 +7,7 @@ import pytest
 
 from paperlib.bounds import audit_one_run
 from paperlib.bounds.one_run.adaptive import Bets, EndOfScores, Proposal, reveal
-from paperlib.bounds.one_run.anytime import log_mixture, log_threshold
+from paperlib.bounds.one_run.anytime import log_mixture, log_threshold, sharp_share
 from paperlib.core import MembershipScores
 
 EXAMPLES = 11  # all membership vectors of so many coins
@@ -63,7 +63,7 @@ def largest_error(play, epsilon):
     for game, code in zip(games, codes, strict=True):
         right, stop = np.cumsum(game.right), game.stop
         made = np.arange(1, right.size + 1)
-        mixture = log_mixture(right[stop], made[stop], epsilon)
+        mixture = log_mixture(right[stop], made[stop], epsilon, sharp_share(EXAMPLES))
         refuted[code] = mixture.max(initial=-np.inf) >= log_threshold(LEVEL)
     while refuted.size > 1:
         zero, one = refuted[0::2], refuted[1::2]

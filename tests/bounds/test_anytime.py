@@ -14,6 +14,7 @@ from paperlib.bounds.one_run.anytime import (
     failure_budget,
     log_mixture,
     mean_failures,
+    sharp_share,
 )
 from paperlib.core import MembershipScores
 
@@ -34,16 +35,18 @@ def test_check_values(correct, value):
     assert searched(np.zeros(50)) == searched([1]) == 0.0
 
 
+@pytest.mark.parametrize("share", [0.0, sharp_share(300)])
 @pytest.mark.parametrize(("k", "r", "epsilon"), [(9, 10, 0.5), (30, 40, 0.0), (95, 100, 2.0), (7, 7, 3.0)])
-def test_mixture_equals_numerical_integration(k, r, epsilon):
-    q = 1 / (1 + np.exp(-epsilon))
+def test_mixture_equals_numerical_integration(k, r, epsilon, share):
+    q, point = 1 / (1 + np.exp(-epsilon)), 1 / (1 + np.exp(-epsilon - 3))
 
     def integrand(p):
         return (p / q) ** k * ((1 - p) / (1 - q)) ** (r - k) * beta.pdf(p, 0.5, 0.5)
 
     value, _ = quad(integrand, q, 1, limit=200)
-    expected = value / beta.sf(q, 0.5, 0.5)
-    assert np.exp(log_mixture(k, r, epsilon)) == pytest.approx(expected, rel=1e-6)
+    sharp = (point / q) ** k * ((1 - point) / (1 - q)) ** (r - k)
+    expected = (1 - share) * value / beta.sf(q, 0.5, 0.5) + share * sharp
+    assert np.exp(log_mixture(k, r, epsilon, share)) == pytest.approx(expected, rel=1e-6)
 
 
 def test_search_equals_a_dense_grid_over_epsilon_and_counts():
@@ -58,11 +61,12 @@ def test_search_equals_a_dense_grid_over_epsilon_and_counts():
             assert log_mixture(k, r, found).max() >= np.log(20)
 
 
-def test_mixture_falls_in_epsilon_wherever_it_is_at_least_e():
+@pytest.mark.parametrize("most", [None, 300, 10_000])
+def test_mixture_falls_in_epsilon_wherever_it_is_at_least_e(most):
     grid = np.linspace(0, 10, 2_001)
     for r in (1, 2, 3, 5, 10, 40, 300, 5_000):
         for k in range(max(0, r - 60), r + 1):
-            values = log_mixture(k, r, grid)
+            values = log_mixture(k, r, grid, sharp_share(most))
             high = values >= 1
             assert (np.diff(high.astype(int)) <= 0).all()
             assert (np.diff(values)[high[:-1]] < 0).all()
@@ -124,3 +128,17 @@ def test_default_search_beats_the_fixed_failure_budget_and_the_published_bonferr
     for search in ("dyadic", "bonferroni"):
         other = audit_one_run(scores, delta=1e-5, guess="members", thresholds=search)
         assert other.epsilon < found
+
+
+def test_the_point_of_the_prior_gains_where_few_guesses_are_sure_and_costs_little_elsewhere():
+    def gain(right, guesses, most):
+        """Nats that the point adds to the bound of one stopping point."""
+        with_point, without = (
+            anytime_from_counts(*np.array([[right], [guesses]]), level=0.05, most=size).epsilon
+            for size in (most, None)
+        )
+        return with_point - without
+
+    assert min(gain(12, 12, 300), gain(12, 12, 1_000)) > 0.05 > gain(45, 46, 300) > 0
+    assert -0.07 < gain(105, 150, 300) < 0
+    assert -0.01 < gain(60_000, 100_000, 100_000) < 0

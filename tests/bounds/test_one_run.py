@@ -42,7 +42,7 @@ def test_check_values_of_counts(counts, options, value):
 @pytest.mark.parametrize(
     ("m", "delta", "least"),
     [
-        (1000, 0, 1.51),
+        (1000, 0, 1.47),
         (10_000, 0, 2.15),
         (100_000, 0, 2.57),
         (1000, 1e-5, 1.45),

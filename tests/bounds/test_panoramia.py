@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paperlib.bounds import audit_one_run, audit_panoramia, panoramia_ceiling
-from paperlib.bounds.one_run.anytime import anytime_from_counts, log_mixture
+from paperlib.bounds.one_run.anytime import anytime_from_counts, log_mixture, sharp_share
 from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.bounds.one_run.tails import refuted_log_odds
 from paperlib.core import MembershipScores
@@ -78,7 +78,7 @@ def test_anytime_search_stops_at_whole_tied_blocks(ties):
     baseline, mia, flags = example(m=500, seed=2, ties=ties)
     result = audit_panoramia(baseline, mia, flags, search="anytime")
     order = np.lexsort((flags, -mia))
-    expected = anytime_from_counts(np.cumsum(flags[order]), np.arange(1, 501), level=0.025).epsilon
+    expected = anytime_from_counts(np.cumsum(flags[order]), np.arange(1, 501), level=0.025, most=500).epsilon
     assert result.c_plus_epsilon_lb == pytest.approx(expected, abs=1e-6)
 
 
@@ -105,7 +105,7 @@ def test_anytime_relaxation_against_its_definition():
     mean = m * 1e-4 / 2 / (1 + np.exp(step))
     assert mean <= 0.7 * error  # so f = 0 and the level is what remains
     right, guesses = np.cumsum(flags), np.arange(1, m + 1)
-    best = np.exp(log_mixture(right[100:260], guesses[100:260], x).max())
+    best = np.exp(log_mixture(right[100:260], guesses[100:260], x, sharp_share(m)).max())
     assert best == pytest.approx(1 / (error - mean), rel=1e-5)
 
 

@@ -69,7 +69,7 @@ def test_the_plan_is_that_of_the_library(page_of, confidence):
         assert median == binom.ppf(0.5, n, expit(epsilon))
         assert most == pytest.approx(perfect_epsilon(n, confidence=confidence), abs=1e-6)
         counts = np.array([median]), np.array([n])
-        searched = anytime_with_failures(*counts, error=1 - confidence, m_delta=0.0)
+        searched = anytime_with_failures(*counts, error=1 - confidence, m_delta=0.0, most=n)
         assert typical == pytest.approx(searched.epsilon, abs=1e-6)
 
 

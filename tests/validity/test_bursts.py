@@ -17,6 +17,7 @@ from paperlib.bounds.one_run.anytime import (
     log_mixture,
     log_threshold,
     mean_failures,
+    sharp_share,
 )
 from paperlib.bounds.one_run.tails import sharp_p_value
 from paperlib.validity.mechanisms import (
@@ -147,7 +148,9 @@ def refuting_table(epsilon, steps, level, failures):
     r, k = np.arange(steps + 1)[:, None], np.arange(steps + 1)[None, :]
     right = np.clip(k - failures, 0, r)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return (k <= r) & (r > 0) & (log_mixture(right, r, epsilon) >= log_threshold(level))
+        return (
+            (k <= r) & (r > 0) & (log_mixture(right, r, epsilon, sharp_share(steps)) >= log_threshold(level))
+        )
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])
@@ -174,7 +177,7 @@ def test_the_refuting_table_is_that_of_the_search():
     refuted = 0
     for accuracy in rng.uniform(0.5, 1.0, 40):
         k = np.cumsum(rng.random(60) < accuracy)
-        bound = anytime_from_counts(k, guesses, level=level, failures=failures).epsilon
+        bound = anytime_from_counts(k, guesses, level=level, failures=failures, most=60).epsilon
         assert (bound > 0.5) == table[guesses, k].any()
         refuted += bound > 0.5
     assert 0 < refuted < 40
@@ -218,11 +221,11 @@ def test_anytime_search_is_valid_for_the_worst_of_all_mechanisms(epsilon, m_delt
 
         return worst_of_all(9, epsilon, m_delta, wrong)
 
-    aware = worst(lambda k: anytime_with_failures(k, guesses, error=0.05, m_delta=m_delta))
+    aware = worst(lambda k: anytime_with_failures(k, guesses, error=0.05, m_delta=m_delta, most=9))
     assert aware <= 0.05
     assert aware > 0.01 or m_delta > 0.1  # so few guesses refute nothing at a large delta
     if (epsilon, m_delta) == (0.0, 0.3):
-        assert worst(lambda k: anytime_from_counts(k, guesses, level=0.05)) > 0.06
+        assert worst(lambda k: anytime_from_counts(k, guesses, level=0.05, most=9)) > 0.06
 
 
 def test_the_linear_program_finds_the_worst_burst():

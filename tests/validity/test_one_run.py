@@ -6,7 +6,7 @@ from scipy.special import expit
 from scipy.stats import binom, norm
 
 from paperlib.bounds import f_dp_parameter, one_run_epsilon
-from paperlib.bounds.one_run.anytime import log_mixture
+from paperlib.bounds.one_run.anytime import log_mixture, sharp_share
 
 EPSILONS = (0.0, 0.3, 1.0, 3.0)
 
@@ -44,10 +44,14 @@ def crossing_chance(epsilon, steps, refutes):
     return lost
 
 
+@pytest.mark.parametrize("most", [None, 300, 1_500])
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_anytime_search_is_valid_exactly(epsilon):
+def test_anytime_search_is_valid_exactly(epsilon, most):
     """All guess counts up to 1,500 at once, every path enumerated."""
-    chance = crossing_chance(epsilon, 1_500, lambda k, r: log_mixture(k, r, epsilon) >= np.log(20))
+    share = sharp_share(most)
+    chance = crossing_chance(
+        epsilon, most or 1_500, lambda k, r: log_mixture(k, r, epsilon, share) >= np.log(20)
+    )
     assert 0.005 < chance <= 0.05
     if epsilon == 1.0:  # a search that is not corrected
         assert crossing_chance(1.0, 300, lambda k, r: one_run_epsilon(k, r) > 1.0) > 0.2

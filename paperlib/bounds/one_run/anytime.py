@@ -5,11 +5,13 @@ e^eps)`` given the earlier ones, then
 
     M_r = integral over p in [q, 1] of prod_i (p/q)^X_i ((1-p)/(1-q))^(1-X_i) dF(p)
 
-ever reaches ``1/level`` with probability at most ``level``; F is a Beta(1/2, 1/2) cut to [q, 1].
+ever reaches ``1/level`` with probability at most ``level``. F is a Beta(1/2, 1/2) cut to [q, 1], for leaks of
+any kind, mixed with a point at the log-odds eps + 3, for few guesses that are nearly sure.
 
-At a fixed r, log M_r has the slope ``h (1 - 1/M_r) - (k - r q) / (q (1-q))`` in q, where the hazard h of the
-prior satisfies ``h q (1-q) <= 1/2``; and M_r >= e implies k - r q > 1/2. So M_r falls in epsilon wherever it
-is at least e, and each test can be inverted by bisection. Levels above 1/3 are tested at 1/3.
+At a fixed r, the Beta part B_r has the slope ``h (B_r - 1) - B_r (k - r q) / (q (1-q))`` in q, where its
+hazard h satisfies ``h q (1-q) <= 1/2``; the other part falls in q. M_r >= e implies k - r q > 1/2. So M_r
+falls in epsilon wherever it is at least e, and each test can be inverted by bisection. Levels above 1/3 are
+tested at 1/3.
 """
 
 import math
@@ -23,6 +25,7 @@ from paperlib.bounds.one_run.tails import last_refuted
 from paperlib.core import FloatArray, IntArray, check_in, check_nonnegative
 
 _LOG_BETA_PRIOR = math.log(math.pi)  # betaln(1/2, 1/2)
+_SHARP = 3.0  # nats of the point above q
 _LARGEST = 60.0  # nats; no audit of fewer than e^60 guesses reaches it
 _TOLERANCE = 1e-9
 _STEP = 0.25  # nats between two budgets of failures
@@ -37,14 +40,21 @@ class AnytimeBound:
     correct: int  # right guesses among them
 
 
-def log_mixture(correct: ArrayLike, guesses: ArrayLike, epsilon: ArrayLike) -> FloatArray:
+def sharp_share(most: int | None) -> float:
+    """Share of the point in the prior of at most ``most`` guesses, fixed beforehand; None leaves it out."""
+    # Of many guesses enough are nearly sure for the Beta part; there the point would cost other leaks power.
+    return 0.0 if most is None else min(0.5, 8 / math.sqrt(most))
+
+
+def log_mixture(correct: ArrayLike, guesses: ArrayLike, epsilon: ArrayLike, share: float = 0.0) -> FloatArray:
     """Log of the mixture supermartingale M_r after r = ``guesses``, at log-odds ``epsilon``; broadcasts."""
     k, r, e = np.asarray(correct, float), np.asarray(guesses, float), np.asarray(epsilon, float)
-    return np.asarray(_log_upper(k, r, _log_evidence(k, r), e) + _log_kept(k, r, _expit(e)))
+    broad, sharp = _parts(k, r, _log_evidence(k, r), e, share)
+    return np.logaddexp(broad + _log_kept(k, r, _expit(e)), sharp)
 
 
 def _log_kept(k: FloatArray, r: FloatArray, q: FloatArray) -> FloatArray:
-    """Log of the share of the mixture that its cut at q leaves."""
+    """Log of the share of the Beta part that its cut at q leaves."""
     with np.errstate(divide="ignore"):
         return np.log(betaincc(k + 0.5, r - k + 0.5, q))
 
@@ -57,19 +67,26 @@ def _log_evidence(k: FloatArray, r: FloatArray) -> FloatArray:
     return betaln(k + 0.5, r - k + 0.5) - _LOG_BETA_PRIOR
 
 
-def _log_upper(k: FloatArray, r: FloatArray, evidence: FloatArray, e: FloatArray | float) -> FloatArray:
-    """The mixture without its cut at q: an upper bound on log M_r, and cheap."""
+def _parts(
+    k: FloatArray, r: FloatArray, evidence: FloatArray, e: FloatArray | float, share: float
+) -> tuple[FloatArray, FloatArray]:
+    """Logs of the two parts of M_r, the Beta part without the cut at q: an upper bound, and cheap."""
     # The Beta(1/2, 1/2) prior keeps the mass (2/pi) atan(e^(-eps/2)) above q.
     e = np.asarray(e, float)
     prior_kept = np.log(2.0 / math.pi * np.arctan(np.exp(-e / 2)))
-    return evidence - prior_kept + k * np.log1p(np.exp(-e)) + (r - k) * np.logaddexp(0.0, e)
+    right, wrong = np.log1p(np.exp(-e)), np.logaddexp(0.0, e)  # logs of 1 / q and 1 / (1 - q)
+    broad = np.asarray(evidence - prior_kept + k * right + (r - k) * wrong)
+    if share == 0:
+        return broad, np.full(broad.shape, -np.inf)
+    sharp = k * (right - np.log1p(np.exp(-e - _SHARP))) + (r - k) * (wrong - np.logaddexp(0.0, e + _SHARP))
+    return math.log1p(-share) + broad, np.asarray(math.log(share) + sharp)
 
 
 def anytime_from_counts(
-    correct: IntArray, guesses: IntArray, *, level: float, failures: int = 0
+    correct: IntArray, guesses: IntArray, *, level: float, failures: int = 0, most: int | None = None
 ) -> AnytimeBound:
     """Largest epsilon refuted at any of the increasing stopping points, ``failures`` guesses being free."""
-    search = _CountSearch(correct, guesses, level, failures)
+    search = _CountSearch(correct, guesses, level, failures, most)
     low, high = 0.0, 1.0
     if not search.refutes(low):
         return AnytimeBound(0.0, 0, 0)
@@ -82,7 +99,10 @@ def anytime_from_counts(
 class _CountSearch:
     """Asks whether any given stopping point refutes an epsilon, forgetting those that cannot refute more."""
 
-    def __init__(self, correct: IntArray, guesses: IntArray, level: float, failures: int) -> None:
+    def __init__(
+        self, correct: IntArray, guesses: IntArray, level: float, failures: int, most: int | None
+    ) -> None:
+        self._share = sharp_share(most)
         self._k = np.maximum(np.asarray(correct, float) - check_nonnegative("failures", failures), 0.0)
         self._r, self._threshold = np.asarray(guesses, float), log_threshold(level)
         self._evidence = _log_evidence(self._k, self._r)
@@ -91,14 +111,16 @@ class _CountSearch:
 
     def refutes(self, epsilon: float) -> bool:
         """Whether some count refutes ``epsilon``; later questions must be about larger ones."""
-        upper, q = _log_upper(self._k, self._r, self._evidence, epsilon), _expit(epsilon)
+        broad, sharp = _parts(self._k, self._r, self._evidence, epsilon, self._share)
+        upper, q = np.logaddexp(broad, sharp), _expit(epsilon)
         # At or below the accuracy q every factor of M_r is at most 1.
         hopeful = np.flatnonzero((upper >= self._threshold) & (self._k > self._r * q))
         if not hopeful.size:
             return False
         likeliest = hopeful[np.argmax(upper[hopeful])]
         for tried in (np.array([likeliest]), hopeful):
-            exact = upper[tried] + _log_kept(self._k[tried], self._r[tried], q)
+            kept = _log_kept(self._k[tried], self._r[tried], q)
+            exact = np.logaddexp(broad[tried] + kept, sharp[tried])
             if exact.max() >= self._threshold:
                 self.best = int(self._index[tried[np.argmax(exact)]])
                 # M_r falls in epsilon, so a count that fails here fails at every larger epsilon.
@@ -116,20 +138,28 @@ class _CountSearch:
 
 
 def anytime_curve(
-    correct: IntArray, guesses: IntArray, *, level: float, failures: int = 0, ceiling: float = _LARGEST
+    correct: IntArray,
+    guesses: IntArray,
+    *,
+    level: float,
+    failures: int = 0,
+    ceiling: float = _LARGEST,
+    most: int | None = None,
 ) -> FloatArray:
     """The bound each guess count gives alone, at most ``ceiling``; all hold together at error ``level``."""
-    threshold = log_threshold(level)
+    threshold, share = log_threshold(level), sharp_share(most)
     k = np.maximum(np.asarray(correct, float) - failures, 0.0)
     r = np.asarray(guesses, float)
-    some = log_mixture(k, r, 0.0) >= threshold
-    return np.where(some, _last_refuted(k, r, threshold, 0.0, ceiling), 0.0)
+    some = log_mixture(k, r, 0.0, share) >= threshold
+    return np.where(some, _last_refuted(k, r, threshold, 0.0, ceiling, share), 0.0)
 
 
-def _last_refuted(k: FloatArray, r: FloatArray, threshold: float, start: float, end: float) -> FloatArray:
+def _last_refuted(
+    k: FloatArray, r: FloatArray, threshold: float, start: float, end: float, share: float
+) -> FloatArray:
     """Largest epsilon between two that each guess count refutes alone, from below."""
     low, high = np.full_like(r, start), np.full_like(r, end)
-    return last_refuted(lambda e: log_mixture(k, r, e) >= threshold, low, high, _TOLERANCE)
+    return last_refuted(lambda e: log_mixture(k, r, e, share) >= threshold, low, high, _TOLERANCE)
 
 
 def failure_budget(mean_failures: float, beta: float) -> tuple[float, int]:
@@ -153,7 +183,13 @@ def mean_failures(epsilon: float, m_delta: float, *, sides: int = 2) -> float:
 
 
 def anytime_with_failures(
-    correct: IntArray, guesses: IntArray, *, error: float, m_delta: float, sides: int = 2
+    correct: IntArray,
+    guesses: IntArray,
+    *,
+    error: float,
+    m_delta: float,
+    sides: int = 2,
+    most: int | None = None,
 ) -> AnytimeBound:
     """The anytime search where right guesses of mean `mean_failures` come for free."""
     # On each step failures are budgeted at its lower end, where they are most, so that the test there has one
@@ -161,7 +197,7 @@ def anytime_with_failures(
     bound = AnytimeBound(0.0, 0, 0)
     for start in _starts(_LARGEST):
         level, failures = failure_budget(mean_failures(start, m_delta, sides=sides), error)
-        search = _CountSearch(correct, guesses, level, failures)
+        search = _CountSearch(correct, guesses, level, failures, most)
         if not search.refutes(start):
             return bound
         end = start + _STEP
@@ -173,19 +209,26 @@ def anytime_with_failures(
 
 
 def anytime_curve_with_failures(
-    correct: IntArray, guesses: IntArray, *, error: float, m_delta: float, sides: int = 2, ceiling: float
+    correct: IntArray,
+    guesses: IntArray,
+    *,
+    error: float,
+    m_delta: float,
+    sides: int = 2,
+    ceiling: float,
+    most: int | None = None,
 ) -> FloatArray:
     """The bound each guess count gives alone, to ``ceiling`` and a step; all hold together at ``error``."""
-    bound, alive = np.zeros(guesses.size), np.arange(guesses.size)
+    bound, alive, share = np.zeros(guesses.size), np.arange(guesses.size), sharp_share(most)
     for start in _starts(ceiling + _STEP):
         level, failures = failure_budget(mean_failures(start, m_delta, sides=sides), error)
         k = np.maximum(np.asarray(correct[alive], float) - failures, 0.0)
         r, threshold = np.asarray(guesses[alive], float), log_threshold(level)
-        refuted = log_mixture(k, r, start) >= threshold
+        refuted = log_mixture(k, r, start, share) >= threshold
         alive, k, r = alive[refuted], k[refuted], r[refuted]
         end = start + _STEP
-        whole = log_mixture(k, r, end) >= threshold
-        bound[alive] = np.where(whole, end, _last_refuted(k, r, threshold, start, end))
+        whole = log_mixture(k, r, end, share) >= threshold
+        bound[alive] = np.where(whole, end, _last_refuted(k, r, threshold, start, end, share))
         alive = alive[bound[alive] >= end]
     return bound
 

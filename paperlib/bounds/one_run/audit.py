@@ -228,7 +228,7 @@ def audit_one_run(
     >>> rng = np.random.default_rng(0)
     >>> scores = MembershipScores(rng.normal(2, 1, 500), rng.normal(0, 1, 500))
     >>> print(audit_one_run(scores).headline)
-    ε ≥ 3.161 (δ = 0, confidence 0.95; 160 of 161 guesses right, 1000 examples)
+    ε ≥ 3.180 (δ = 0, confidence 0.95; 160 of 161 guesses right, 1000 examples)
     """
     doubt = reversed_warning(check_scores("scores", scores, *others))
     delta, confidence = check_delta(delta), check_confidence(confidence)

@@ -34,11 +34,11 @@ def perfect_epsilon(m: int, delta: float = 0.0, confidence: float = 0.95) -> flo
         No audit of m examples by the default search shows more, however good the attack.
 
     >>> round(perfect_epsilon(1000, 1e-5), 2)
-    5.57
+    5.63
     """
     total = int(check_counts("m", m, minimum=1))
     m_delta, error = total * check_delta(delta), 1 - check_confidence(confidence)
-    return anytime_with_failures(*2 * [np.array([total])], error=error, m_delta=m_delta).epsilon
+    return anytime_with_failures(*2 * [np.array([total])], error=error, m_delta=m_delta, most=total).epsilon
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,8 @@ class Forecast:
             return refuted_log_odds(guesses, guesses, error / tests, m_delta)
         sides = 1 if self.guess in _ONE_SIDED else 2
         alone = (
-            anytime_with_failures(r, r, error=error, m_delta=m_delta, sides=sides) for r in guesses[:, None]
+            anytime_with_failures(r, r, error=error, m_delta=m_delta, sides=sides, most=total)
+            for r in guesses[:, None]
         )
         return np.array([bound.epsilon for bound in alone])
 
@@ -164,7 +165,7 @@ class Forecast:
         error, m_delta = 1 - self.confidence, total * self.delta
         return max(
             anytime_with_failures(
-                np.floor(right).astype(np.int64), guesses, error=error, m_delta=m_delta
+                np.floor(right).astype(np.int64), guesses, error=error, m_delta=m_delta, most=total
             ).epsilon
             for side, (right, guesses) in paths.items()
             if side == self.guess or self.guess not in paths

@@ -102,7 +102,7 @@ def plan_audit(
             members or non-members, or an epsilon that no m up to 10 million shows.
 
     >>> print(plan_audit(1000, 1e-5).headline)
-    1000 examples can show ε up to 5.573 (δ = 1e-05, confidence 0.95)
+    1000 examples can show ε up to 5.631 (δ = 1e-05, confidence 0.95)
     >>> plan_audit(epsilon=2.0).total
     30
     """

@@ -58,14 +58,20 @@ class AnytimeCounts:
     error: float  # error allowed for all counts together, in (0, 1)
     m_delta: float  # m times delta, m being all audit examples; at least 0
     sides: int  # 2 if members and non-members are guessed, 1 if members only
+    most: int  # guesses that can be made at all: m
 
     def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
         """As of `SingleCounts`."""
         if self.m_delta == 0:
-            bound = anytime_from_counts(correct, guesses, level=self.error)
+            bound = anytime_from_counts(correct, guesses, level=self.error, most=self.most)
         else:
             bound = anytime_with_failures(
-                correct, guesses, error=self.error, m_delta=self.m_delta, sides=self.sides
+                correct,
+                guesses,
+                error=self.error,
+                m_delta=self.m_delta,
+                sides=self.sides,
+                most=self.most,
             )
         at = int(np.searchsorted(guesses, bound.guesses)) if bound.guesses else guesses.size - 1
         return bound.epsilon, at
@@ -74,9 +80,15 @@ class AnytimeCounts:
         """As of `SingleCounts`."""
         top = largest + 1e-6
         if self.m_delta == 0:
-            return anytime_curve(correct, guesses, level=self.error, ceiling=top)
+            return anytime_curve(correct, guesses, level=self.error, ceiling=top, most=self.most)
         return anytime_curve_with_failures(
-            correct, guesses, error=self.error, m_delta=self.m_delta, sides=self.sides, ceiling=top
+            correct,
+            guesses,
+            error=self.error,
+            m_delta=self.m_delta,
+            sides=self.sides,
+            ceiling=top,
+            most=self.most,
         )
 
 
@@ -175,7 +187,7 @@ def search_thresholds(
 
 def every_count(path: GuessPath, hypothesis: Hypothesis, sides: int) -> ThresholdBound:
     """The anytime search over a path whose order may depend on the coins revealed before each guess."""
-    test = AnytimeCounts(hypothesis.error, path.total * hypothesis.delta, sides)
+    test = AnytimeCounts(hypothesis.error, path.total * hypothesis.delta, sides, path.total)
     epsilon, at = test.best(path.correct, path.guesses)
     return ThresholdBound(epsilon, at, path, test, "every guess count at once by a mixture supermartingale")
 
