@@ -11,7 +11,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from paperlib.bounds import OneRunResult, audit_one_run, audit_output_set, epsilon_star, game_spread
+from paperlib.bounds import (
+    OneRunResult,
+    audit_one_run,
+    audit_output_set,
+    epsilon_star,
+    game_spread,
+    limit_of_detection,
+)
 from paperlib.core import (
     AuditResult,
     Design,
@@ -307,6 +314,11 @@ def audit_scores(
     main = bound(design=design, seed=seed)
     if design == "game":
         main = replace(main, notes=(*main.notes, f"{game_spread(bound, seed=seed)}."))
+    if guess != "grid":
+        limit = limit_of_detection(
+            scores, delta=delta, confidence=confidence, guess=guess, design=design, seed=seed
+        )
+        main = replace(main, detection=limit, notes=(*main.notes, limit.sentence))
     audits = [
         ScoreAudit(
             title="One training run, every threshold",

@@ -16,6 +16,8 @@ from .one_run.audit import OneRunResult as OneRunResult
 from .one_run.audit import audit_one_run as audit_one_run
 from .one_run.audit import one_run_epsilon as one_run_epsilon
 from .one_run.audit import one_run_p_value as one_run_p_value
+from .one_run.detection import DetectionLimit as DetectionLimit
+from .one_run.detection import limit_of_detection as limit_of_detection
 from .one_run.f_dp import FdpResult as FdpResult
 from .one_run.f_dp import audit_f_dp as audit_f_dp
 from .one_run.f_dp import f_dp_parameter as f_dp_parameter

@@ -114,12 +114,12 @@ class EndOfScores:
 class _Record:
     """What is known of one bettor: its guesses so far, right or wrong, and the coins it may take."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, size: int) -> None:
         # Coins looked at before anyone bets, 3 of 1,000 examples, 4 of 10,000. A look costs a sure bet where
         # the leak is strong; too few of them take a useless end for a good one.
         self.credit = float(int(math.log10(total) + 1e-9))
         self.guesses = 0
-        self._right = np.zeros(total + 1)  # right among the first 0, 1, 2, ... guesses
+        self._right = np.zeros(size + 1)  # right among the first 0, 1, 2, ... guesses
 
     def add(self, right: Flags, block_end: IntArray) -> None:
         """Guesses of a tied block count as equally right, since they have no order."""
@@ -147,17 +147,19 @@ def reveal(
     first_looks: IntArray | None = None,
     *,
     leader: int | None = None,
+    total: int | None = None,
 ) -> Bets:
     """Reveal every coin once, bet where recent guesses were right most often, and record the bets."""
     # No decision before a coin is revealed depends on it. ``first_looks`` are looked at before anything else;
-    # a ``leader`` bets alone wherever it would bet. Between them the bettors propose every example.
-    return _Game(bettors, members, leader).play(first_looks)
+    # a ``leader`` bets alone wherever it would bet. Between them the bettors propose every example; these may
+    # be the ends of an audit of ``total`` examples.
+    return _Game(bettors, members, leader, total or members.size).play(first_looks)
 
 
 class _Game:
-    def __init__(self, bettors: Sequence[Bettor], members: Flags, leader: int | None) -> None:
+    def __init__(self, bettors: Sequence[Bettor], members: Flags, leader: int | None, total: int) -> None:
         self._bettors, self._members, self._leader = bettors, members, leader
-        self._records = [_Record(members.size) for _ in bettors]
+        self._records = [_Record(total, members.size) for _ in bettors]
         self._revealed = np.zeros(members.size, dtype=bool)
         self._bets: list[IntArray] = []  # rows: examples, as_member, right, stop, bettor
         self._seen = 0

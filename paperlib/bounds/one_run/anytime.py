@@ -208,6 +208,25 @@ def anytime_with_failures(
     return bound
 
 
+def anytime_refutes(
+    correct: IntArray,
+    guesses: IntArray,
+    epsilon: float,
+    *,
+    error: float,
+    m_delta: float,
+    sides: int = 2,
+    most: int | None = None,
+) -> bool:
+    """Whether the bound of `anytime_with_failures` exceeds ``epsilon``, or that without failures."""
+    steps = [epsilon] if m_delta == 0 else [start for start in _starts(_LARGEST) if start <= epsilon]
+    for start in steps:
+        level, failures = failure_budget(mean_failures(start, m_delta, sides=sides), error)
+        if not _CountSearch(correct, guesses, level, failures, most).refutes(start):
+            return False
+    return m_delta == 0 or _CountSearch(correct, guesses, level, failures, most).refutes(epsilon)
+
+
 def anytime_curve_with_failures(
     correct: IntArray,
     guesses: IntArray,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Never
 import numpy as np
 from numpy.typing import ArrayLike
 
+from paperlib.bounds.one_run.detection import DetectionLimit
 from paperlib.bounds.one_run.fair_coins import CONDITIONS, coin_warnings, fair_game, score_assumptions
 from paperlib.bounds.one_run.search import Hypothesis, ThresholdBound, guesses_made, search_thresholds
 from paperlib.bounds.one_run.tails import P_VALUES, refuted_log_odds
@@ -133,6 +134,7 @@ class OneRunResult(AuditResult):
         tests: Number of guess counts the error was divided by (1 for anytime and split).
         true_positive_rate: Share of the members guessed to be members.
         false_positive_rate: Share of the non-members guessed to be members.
+        detection: How few exposed records the audit would have shown; None where it was not asked for.
     """
 
     epsilon: float
@@ -152,6 +154,7 @@ class OneRunResult(AuditResult):
     curve_guesses: IntArray
     curve_correct: IntArray
     curve_threshold: FloatArray
+    detection: DetectionLimit | None = None
     _best: ThresholdBound
 
     @cached_property

@@ -64,9 +64,15 @@ def guess_path(scores: MembershipScores, guess: Guess) -> GuessPath:
     """The nested guesses of an option; where ties allow none, one stopping point without a guess."""
     values, labels = scores.oriented().pooled()
     order = np.argsort(-values)
-    values, labels = values[order], labels[order]
+    return path_of(values[order], labels[order], guess)
+
+
+def path_of(
+    values: FloatArray, labels: NDArray[np.bool_], guess: Guess, total: int | None = None
+) -> GuessPath:
+    """As `guess_path`, from scores, highest first; they may be the ends of an audit of ``total``."""
     if guess == "adaptive":
-        path = bets_path(reveal(ends_of(values), labels), values)
+        path = bets_path(reveal(ends_of(values), labels, total=total), values)
     else:
         top = np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1) + 1  # ends of tied blocks
         bottom = values.size - np.append(0, top[:-1])[::-1]
@@ -81,7 +87,7 @@ def guess_path(scores: MembershipScores, guess: Guess) -> GuessPath:
             fits = (plus + minus <= values.size) & (plus + minus > 0)
             plus, minus = plus[fits], minus[fits]
         path = _pairs(values, labels, _whole_blocks(top, plus), _whole_blocks(bottom, minus))
-    return path if path.guesses.size else no_guess(len(scores))
+    return path if path.guesses.size else no_guess(values.size)
 
 
 def no_guess(total: int) -> GuessPath:

@@ -12,6 +12,7 @@ from paperlib.bounds.one_run.anytime import (
     anytime_curve,
     anytime_curve_with_failures,
     anytime_from_counts,
+    anytime_refutes,
     anytime_with_failures,
 )
 from paperlib.bounds.one_run.guesses import GuessPath, dyadic_path, guess_path, threshold_path
@@ -75,6 +76,18 @@ class AnytimeCounts:
             )
         at = int(np.searchsorted(guesses, bound.guesses)) if bound.guesses else guesses.size - 1
         return bound.epsilon, at
+
+    def refutes(self, correct: IntArray, guesses: IntArray, epsilon: float) -> bool:
+        """Whether the bound exceeds ``epsilon``; it is not computed."""
+        return anytime_refutes(
+            correct,
+            guesses,
+            epsilon,
+            error=self.error,
+            m_delta=self.m_delta,
+            sides=self.sides,
+            most=self.most,
+        )
 
     def bounds(self, correct: IntArray, guesses: IntArray, largest: float) -> FloatArray:
         """As of `SingleCounts`."""

@@ -189,6 +189,7 @@ def _leak(result: AuditResult, epsilon: float) -> Iterator[str]:
 
 def _no_leak(result: AuditResult) -> Iterator[str]:
     ceiling, total = ceiling_of(result), getattr(result, "total", None)
+    detection: Any = getattr(result, "detection", None)
     records = "so many records" if total is None else f"{total:,} records"
     if ceiling is None:
         yield "This audit found no leak that it could prove."
@@ -197,6 +198,8 @@ def _no_leak(result: AuditResult) -> Iterator[str]:
             f"This audit found no leak that it could prove, and it could not have: with {records} no result "
             "shows any leak, however large."
         )
+    elif getattr(detection, "records", None) is not None:
+        yield f"This audit found no leak that it could prove. {detection.sentence}"
     else:
         share = share_text(right_share(ceiling, float(getattr(result, "delta", 0.0))))
         yield (

@@ -1,0 +1,154 @@
+"""What an audit could not have seen: the fewest exposed records with which it would have shown a leak."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from paperlib.bounds.one_run.fair_coins import fair_game
+from paperlib.bounds.one_run.guesses import path_of
+from paperlib.bounds.one_run.search import AnytimeCounts
+from paperlib.core import Design, FloatArray, Guess, IntArray, MembershipScores, check_choice, check_in
+from paperlib.core.checks import check_confidence, check_counts, check_delta, check_nonnegative
+
+_BEYOND = 20  # records looked at beyond as many as are exposed, at each end
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectionLimit:
+    """The fewest exposed records with which an audit shows a leak; the other fields are those of the call.
+
+    Attributes:
+        records: Their number; None if as many as there are would not be seen.
+        of: Number of records that could be exposed, and ``exposed`` says which and what exposed means.
+    """
+
+    records: int | None
+    of: int
+    exposed: str
+    epsilon: float
+    power: float
+
+    @property
+    def sentence(self) -> str:
+        """What the audit would have seen, and what that does not cover."""
+        shown = "a leak" if self.epsilon == 0 else f"more than epsilon = {self.epsilon:g}"
+        if self.records is None:
+            return f"Had all {self.of} {self.exposed}, this audit would still not have shown {shown}."
+        return (
+            f"Had {self.records} of {self.of} {self.exposed} and nothing else leaked, this audit would have "
+            f"shown {shown} in {100 * self.power:g} % of cases. What another attack exposes is not covered."
+        )
+
+
+def limit_of_detection(
+    scores: MembershipScores,
+    *,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    guess: Guess = "adaptive",
+    design: Design = "randomized",
+    epsilon: float = 0.0,
+    strength: float = math.inf,
+    power: float = 0.8,
+    simulations: int = 100,
+    seed: int = 0,
+) -> DetectionLimit:
+    """How few exposed records the default search of `audit_one_run` would have shown, on these scores.
+
+    Audits are simulated on the ranks of the scores: new fair coins are tossed, so that no record leaks, and
+    then some records are exposed. Fewer than the number returned are shown less often than ``power``.
+
+    Args:
+        scores, delta, confidence, guess, design: As in `audit_one_run`; "grid" has no such limit.
+        epsilon: What the bound must exceed to count as shown, nats.
+        strength: Exposed records stand above all others (with "nonmembers": below), and each is a member (a
+            non-member) with log-odds ``strength``, nats; at infinity all are.
+        power: Share of the audits that must show it, in (0, 1).
+        simulations: Audits simulated for each number of records tried.
+
+    Raises:
+        ValueError: A value out of range.
+
+    >>> rng = np.random.default_rng(0)
+    >>> scores = MembershipScores(rng.normal(size=500), rng.normal(size=500))
+    >>> limit_of_detection(scores).records
+    9
+    """
+    m_delta_of, error = check_delta(delta), 1 - check_confidence(confidence)
+    check_choice("guess", guess, Guess)
+    epsilon, power = check_nonnegative("epsilon", epsilon), check_in("(0, 1)", "power", power)
+    strength = check_in("(0, inf]", "strength", strength)
+    check_counts("simulations", simulations, minimum=1)
+    if guess == "grid":
+        raise ValueError('guess: "grid" has no limit of detection; expected one of the anytime searches')
+    played = fair_game(scores, design, seed=seed).oriented()
+    values, total = np.sort(played.pooled()[0])[::-1], len(played)
+    if guess == "nonmembers":
+        values = -values[::-1]  # the mirror image of an audit of members
+    sides = 1 if guess in ("members", "nonmembers") else 2
+    test = AnytimeCounts(error, total * m_delta_of, sides, total)
+    spiked = _SpikedAudits(values, "members" if sides == 1 else guess, 1 / (1 + math.exp(-strength)))
+
+    def often(records: int) -> bool:
+        return _at_least(
+            power, simulations, lambda at: test.refutes(*spiked.counts(records, [seed, at]), epsilon)
+        )
+
+    side, place = ("non-members", "below") if guess == "nonmembers" else ("members", "above")
+    most = {"members": played.member.size, "non-members": played.nonmember.size}[side]
+    exposed = f"{side} been ranked {place} all other records"
+    if strength < math.inf:
+        most, exposed = total, f"records been ranked {place} all others, {spiked.right:.0%} of them {side}"
+    return DetectionLimit(
+        records=_fewest(often, most), of=most, exposed=exposed, epsilon=epsilon, power=power
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _SpikedAudits:
+    """Simulated audits: records with these scores and new coins, and some records put on top."""
+
+    values: FloatArray  # highest first, shape (m,)
+    guess: Guess
+    right: float  # chance that an exposed record is a member
+
+    def counts(self, exposed: int, seed: list[int]) -> tuple[IntArray, IntArray]:
+        """Right guesses and guesses at every stopping point that the exposed records bear on."""
+        rng, m = np.random.default_rng(seed), self.values.size
+        labels = np.append(rng.random(exposed) < self.right, rng.random(m - exposed) < 0.5)
+        rest, reach = self.values, exposed + _BEYOND
+        if m > 4 * reach:  # what lies far inside is guessed after them; tied scores stay together
+            ascending = rest[::-1]
+            top = m - np.searchsorted(ascending, rest[reach : reach + 1])
+            bottom = m - np.searchsorted(ascending, rest[m - reach : m - reach + 1], side="right")
+            rest = np.append(rest[: top[0]], rest[max(top[0], bottom[0]) :])
+        else:
+            rest = np.delete(rest, rng.choice(m, exposed, replace=False))
+        values = np.append(self.values[0] + np.arange(exposed, 0, -1.0), rest)
+        path = path_of(values, labels[: values.size], self.guess, total=m)
+        return path.correct, path.guesses
+
+
+def _at_least(share: float, times: int, seen: Callable[[int], bool]) -> bool:
+    """Whether at least ``share`` of so many trials succeed; decided as early as it is certain."""
+    needed, hits = math.ceil(share * times), 0
+    for at in range(times):
+        hits += seen(at)
+        if hits >= needed or hits + times - at - 1 < needed:
+            break
+    return hits >= needed
+
+
+def _fewest(often: Callable[[int], bool], most: int) -> int | None:
+    """The smallest number up to ``most`` that is often enough, sought by doubling and halving."""
+    low, high = 0, min(8, most)
+    while not often(high):
+        if high == most:
+            return None
+        low, high = high, min(2 * high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if often(middle) else (middle, high)
+    return high

@@ -1,0 +1,79 @@
+"""The limit of detection: fresh audits with so many exposed records show a leak as often as it says."""
+
+import numpy as np
+import pytest
+
+from paperlib import MembershipScores
+from paperlib.bounds import audit_one_run, limit_of_detection
+
+FRESH = 150  # a share near .8 has a standard error of .03
+
+
+def scores_of(m, *, ties=False):
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 40, m).astype(float) if ties else rng.normal(size=m)
+    return MembershipScores.from_labels(values, rng.random(m) < 0.5)
+
+
+def share_shown(scores, exposed, *, epsilon=0.0, strength=np.inf, **options):
+    """Share of fresh audits of these scores whose bound exceeds ``epsilon``, some records exposed."""
+    rng, shown = np.random.default_rng([1, exposed]), 0
+    for _ in range(FRESH):
+        values = scores.pooled()[0].copy()
+        labels, chosen = rng.random(values.size) < 0.5, rng.choice(values.size, exposed, replace=False)
+        labels[chosen] = rng.random(exposed) < 1 / (1 + np.exp(-strength))
+        values[chosen] = 100 + rng.random(exposed)
+        if options.get("guess") == "nonmembers":
+            values, labels = -values, ~labels
+        shown += audit_one_run(MembershipScores.from_labels(values, labels), **options).epsilon > epsilon
+    return shown / FRESH
+
+
+@pytest.mark.parametrize(
+    ("m", "options"),
+    [
+        (300, {}),
+        (300, {"ties": True}),
+        (300, {"guess": "members"}),
+        (300, {"guess": "nonmembers"}),
+        (300, {"guess": "both"}),
+        (300, {"delta": 3e-4, "epsilon": 0.5, "guess": "members"}),
+        (300, {"strength": 2.0}),
+    ],
+)
+def test_fresh_audits_show_so_many_exposed_records_as_often_as_stated(m, options):
+    scores = scores_of(m, ties=options.pop("ties", False))
+    k = limit_of_detection(scores, **options).records
+    assert share_shown(scores, k, **options) > 0.7  # .8 less two standard errors of both simulations
+    assert share_shown(scores, k - 1, **options) < 0.9
+
+
+def test_a_limit_that_forgets_the_looks_is_caught():
+    k = limit_of_detection(scores_of(300), guess="members").records
+    assert share_shown(scores_of(300), k) < 0.6
+
+
+def test_it_falls_with_what_is_asked_and_says_what_it_is():
+    scores = scores_of(100)
+    limit = limit_of_detection(scores)
+    fewer = [limit_of_detection(scores, confidence=0.8), limit_of_detection(scores, power=0.3)]
+    more = [limit_of_detection(scores, confidence=0.999), limit_of_detection(scores, epsilon=0.5)]
+    assert max(one.records for one in fewer) < limit.records < min(one.records for one in more)
+    said = (
+        f"Had {limit.records} of {scores.member.size} members been ranked above all other records and nothing"
+    )
+    assert limit.sentence.startswith(said)
+    assert "shown more than epsilon = 0.5 in 80 % of cases" in more[1].sentence
+    weak = limit_of_detection(scores, strength=1.0, simulations=20)
+    assert "of 100 records been ranked above all others, 73% of them members" in weak.sentence
+
+
+def test_too_few_records_are_never_seen_and_bad_values_are_refused():
+    few = MembershipScores([1.0, 2.0], [0.0, 3.0])
+    assert limit_of_detection(few).records is None
+    assert "Had all 2 members" in limit_of_detection(few).sentence
+    for name, value in (("power", 1.0), ("strength", 0.0), ("epsilon", -1.0), ("simulations", 0)):
+        with pytest.raises(ValueError, match=f"^{name}: "):
+            limit_of_detection(few, **{name: value})
+    with pytest.raises(ValueError, match=r"^guess: "):
+        limit_of_detection(few, guess="grid")
