@@ -1,0 +1,148 @@
+"""Values beside those of jax_privacy's auditor on the same scores, and how often both are wrong.
+
+In jax_privacy 2.0.0 the search of the one-run bound divides the error by the number of corners of the ROC hull,
+which the data choose, and the bound for Gaussian DP takes the absolute value of a lower bound on mu.
+"""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from paperlib.bounds import (
+    ErrorCounts,
+    audit_clopper_pearson,
+    audit_gaussian_dp,
+    audit_one_run,
+    clopper_pearson_epsilon,
+    f_dp_parameter,
+    gaussian_dp_epsilon,
+    one_run_epsilon,
+)
+from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_mu
+from paperlib.core import MembershipScores
+from paperlib.validity.common_rules import upper_hull
+
+LEVEL = 0.05
+
+
+@pytest.fixture(scope="module")
+def peer():
+    """Its auditing module; imported here, so that only these tests load JAX."""
+    return pytest.importorskip("jax_privacy.auditing", reason="pip install jax-privacy, which `dev` asks for")
+
+
+def both(peer, scores, coins):
+    """The same scores as this package takes them and as the peer does."""
+    ours = MembershipScores.from_labels(scores, coins)
+    return ours, peer.CanaryScoreAuditor(ours.member, ours.nonmember)
+
+
+def normal_scores(peer, shift, total):
+    rng = np.random.default_rng([total, shift])
+    coins = rng.integers(0, 2, total)
+    return both(peer, rng.normal(shift * coins, 1.0), coins)
+
+
+def right_and_made(counts):
+    """Right guesses and guesses, where only "member" is guessed."""
+    false_positives, _, false_negatives, members = counts.numbers
+    return members - false_negatives, members - false_negatives + false_positives
+
+
+@pytest.mark.parametrize(
+    ("shift", "total", "threshold", "delta"),
+    [
+        (0, 400, 0.5, 1e-5),
+        (1, 400, 1.0, 1e-9),
+        (1, 400, 0.0, 1e-3),
+        (2, 600, 2.0, 1e-5),
+        (1, 2_000, 1.5, 1e-5),
+    ],
+)
+def test_bounds_at_a_threshold_fixed_in_advance(peer, shift, total, threshold, delta):
+    scores, auditor = normal_scores(peer, shift, total)
+    fixed = {"threshold_strategy": peer.Explicit(threshold)}
+    right, made = right_and_made(ErrorCounts.from_scores(scores, threshold))
+    (mu,) = f_dp_parameter([right], [made], total=total)
+    for theirs, ours in (
+        (
+            auditor.epsilon_clopper_pearson(LEVEL, delta, False, **fixed),
+            audit_clopper_pearson(scores, threshold=threshold, delta=delta).epsilon,
+        ),
+        (
+            auditor.epsilon_one_run(LEVEL, delta, **fixed),
+            one_run_epsilon(right, made, total=total, delta=delta),
+        ),
+        (auditor.epsilon_one_run_fdp(LEVEL, delta, **fixed), gaussian_dp_epsilon(mu, delta)),
+    ):
+        assert ours == pytest.approx(theirs, abs=2e-6)
+
+
+@pytest.mark.parametrize("shift", [2, 3])
+def test_bounds_at_the_best_of_three_thresholds(peer, shift):
+    """Scores on three values make every threshold a corner of the hull: the error is divided by four."""
+    rng = np.random.default_rng(shift)
+    coins, delta, level = rng.integers(0, 2, 800), 1e-5, {"confidence": 1 - LEVEL / 4}
+    scores, auditor = both(
+        peer, np.digitize(rng.normal(shift * coins, 1.0), [0.4 * shift, 0.8 * shift]), coins
+    )
+    counts = [ErrorCounts.from_scores(scores, value) for value in (0, 1, 2)]
+    numbers = np.array([one.numbers for one in counts]).T
+    right, made = np.array([right_and_made(one) for one in counts]).T
+    mu = {
+        "many runs": gaussian_dp_mu(*numbers, **level),
+        "one run": f_dp_parameter(right, made, total=800, **level),
+    }
+    for theirs, ours in (
+        (auditor.epsilon_clopper_pearson(LEVEL), clopper_pearson_epsilon(*numbers, **level)),
+        (
+            auditor.epsilon_one_run(LEVEL, delta),
+            one_run_epsilon(right, made, total=800, delta=delta, **level),
+        ),
+        (auditor.epsilon_one_run_fdp(LEVEL, delta), gaussian_dp_epsilon(mu["one run"], delta)),
+        (auditor.epsilon_from_gdp(LEVEL, delta), gaussian_dp_epsilon(mu["many runs"], delta)),
+    ):
+        assert theirs > 0.5
+        assert np.max(ours) == pytest.approx(theirs, abs=2e-6)
+
+
+@pytest.mark.parametrize(("shift", "total"), [(0, 400), (1, 400), (2, 1_000)])
+def test_the_roc_curve_is_the_same_and_the_peer_reports_its_hull(peer, shift, total):
+    """Coins between two thresholds lift its AUC and true-positive rates; ours are the plain ones."""
+    scores, auditor = normal_scores(peer, shift, total)
+    false_positive, true_positive, _ = scores.roc()
+    corners = upper_hull(false_positive, true_positive)
+    x, y = false_positive[corners], true_positive[corners]
+    assert auditor.attack_auroc() == pytest.approx(np.trapezoid(y, x))
+    assert scores.auc() == pytest.approx(np.trapezoid(true_positive, false_positive))
+    assert scores.auc() < auditor.attack_auroc()
+    for rate in (0.001, 0.01, 0.1, 0.5):
+        assert auditor.tpr_at_given_fpr(rate) == pytest.approx(np.interp(rate, x, y))
+        assert scores.tpr_at_fpr(rate) <= auditor.tpr_at_given_fpr(rate)
+
+
+def test_error_divided_by_the_corners_of_the_hull_is_too_large(peer):
+    """Nothing leaks: 8 % of its one-run bounds are above 0 at a nominal 5 %, and 3 % of ours."""
+    rng = np.random.default_rng(0)
+    trials, wrong = 1_000, np.zeros(2, int)
+    for _ in range(trials):
+        scores, auditor = both(peer, rng.random(3_000), rng.integers(0, 2, 3_000))
+        ours = audit_one_run(scores, guess="members", thresholds="dyadic")  # at delta = 0, the larger bound
+        wrong += auditor.epsilon_one_run(LEVEL, 1e-9) > 0, ours.epsilon > 0
+    assert wrong[0] > binom.isf(1e-4, trials, LEVEL)
+    assert wrong[1] <= LEVEL * trials
+
+
+@pytest.mark.parametrize(("mu", "share"), [(0.0, 0.9), (0.5, 0.7), (1.0, LEVEL)])
+def test_the_absolute_value_of_a_bound_on_mu_is_no_bound(peer, mu, share):
+    """Gaussian noise, 500 runs of each side: the less leaks, the more of its bounds are above the truth."""
+    truth = float(gaussian_dp_epsilon(mu, 1e-5))
+    rng = np.random.default_rng(0)
+    trials, wrong = 200, np.zeros(2, int)
+    for seed in range(trials):
+        member, nonmember = rng.normal(mu, 1.0, 500), rng.normal(0.0, 1.0, 500)
+        theirs = peer.CanaryScoreAuditor(member, nonmember).epsilon_from_gdp(LEVEL, 1e-5)
+        ours = audit_gaussian_dp(MembershipScores(member, nonmember), delta=1e-5, seed=seed).epsilon
+        wrong += theirs > truth + 1e-5, ours > truth
+    assert wrong[0] > binom.isf(1e-3, trials, share)
+    assert wrong[1] <= LEVEL * trials
