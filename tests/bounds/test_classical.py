@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from dp_accounting import get_epsilon_gaussian
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import betaln, ndtr
@@ -84,6 +85,7 @@ def test_gaussian_dp_conversion(mu, delta):
     expected = brentq(gap, 0.0, 200.0, xtol=1e-10) if gap(0.0) > 0 else 0.0
     assert gaussian_dp_epsilon(mu, delta) == pytest.approx(expected, abs=2e-6)
     assert gaussian_dp_epsilon(mu, delta) <= expected + 1e-6
+    assert gaussian_dp_epsilon(mu, delta) == pytest.approx(get_epsilon_gaussian(1 / mu, delta), abs=1e-8)
 
 
 def test_mu_by_hand_and_never_its_absolute_value():
@@ -91,6 +93,15 @@ def test_mu_by_hand_and_never_its_absolute_value():
     assert gaussian_dp_mu(80, 500, 90, 500) == pytest.approx(norm.isf(x) - norm.ppf(y), abs=1e-8)
     assert gaussian_dp_mu(420, 500, 410, 500) == 0.0
     assert audit_gaussian_dp(ErrorCounts(420, 500, 410, 500), delta=1e-5).epsilon == 0.0
+
+
+def test_mu_stands_beside_its_epsilon_rounded_down():
+    """Mu is refuted whatever the curve of training is; its epsilon needs the curve to be Gaussian."""
+    result = audit_gaussian_dp(ErrorCounts(159, 1_000, 500, 1_000), delta=1e-5)
+    assert result.epsilon == gaussian_dp_epsilon(result.mu, 1e-5)
+    assert result.to_dict()["mu"] == result.mu > 0.824
+    assert "mu ≥ 0.824, epsilon of that mu 3.505" in result.headline
+    assert "training is not mu-GDP for any mu below 0.824; if its trade-off curve is Gaussian" in result.claim
 
 
 def brute_posterior_cdf(epsilon, counts, delta):

@@ -1,12 +1,14 @@
 """One-run f-DP: inverse curves, monotonicity, agreement with the written recursion, refusals."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from paperlib.bounds import audit_f_dp, f_dp_parameter, one_run_epsilon
+from paperlib.bounds import audit_f_dp, f_dp_parameter, gaussian_dp_epsilon, one_run_epsilon
 from paperlib.bounds.one_run.f_dp import inverse_blow_up
-from paperlib.core import MembershipScores
+from paperlib.core import MembershipScores, round_down
 
 Y = np.linspace(0, 1, 501)
 
@@ -57,6 +59,23 @@ def test_parameter_grows_with_correct():
 def test_pure_family_is_close_to_the_binomial_bound():
     found = float(f_dp_parameter([900], [1000], total=1000, family="approximate")[0])
     assert one_run_epsilon(900, 1000) - 0.1 < found <= one_run_epsilon(900, 1000) + 0.02
+
+
+@pytest.mark.parametrize(
+    ("design", "change"), [("randomized", "adding or removing"), ("played", "replacing")]
+)
+def test_mu_stands_beside_the_epsilon_of_a_gaussian_curve(design, change):
+    rng = np.random.default_rng(0)
+    coins = rng.integers(0, 2, 1_000)
+    scores = MembershipScores.from_labels(rng.normal(coins, 1.0), coins)
+    result = audit_f_dp(scores, design=design)
+    mu = f"{round_down(result.parameter):.3f}"
+    assert result.epsilon == gaussian_dp_epsilon(result.parameter, result.delta) > 1
+    assert f"mu ≥ {mu}" in result.headline
+    assert re.search(rf"not mu-GDP under {change} one example.* for any mu below {mu}", result.claim)
+    nothing = audit_f_dp(MembershipScores.from_labels(-scores.pooled()[0], scores.pooled()[1]), design=design)
+    for other in (audit_f_dp(scores, family="laplace"), nothing):
+        assert "for any mu below" not in other.claim
 
 
 def test_bad_options_are_refused():

@@ -1,7 +1,7 @@
 """Values beside those of jax_privacy's auditor on the same scores, and how often both are wrong.
 
-In jax_privacy 2.0.0 the search of the one-run bound divides the error by the number of corners of the ROC hull,
-which the data choose, and the bound for Gaussian DP takes the absolute value of a lower bound on mu.
+In jax_privacy 2.0.0 the search of the one-run bound divides the error by the number of corners of the ROC
+hull, which the data choose, and the bound for Gaussian DP takes the absolute value of a lower bound on mu.
 """
 
 import numpy as np

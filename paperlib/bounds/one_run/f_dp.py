@@ -47,10 +47,11 @@ class FdpResult(AuditResult):
 
     @property
     def headline(self) -> str:
+        mu = f", mu ≥ {round_down(self.parameter):.3f}" if self.family == "gaussian" else ""
         return (
-            f"ε ≥ {round_down(self.epsilon):.3f} (δ = {self.delta:g}, {self.family} f-DP, "
-            f"parameter >= {round_down(self.parameter):.3f}, confidence {self.confidence:g}; "
-            f"{self.correct} of {self.guesses} guesses right, {self.total} examples)"
+            f"ε ≥ {round_down(self.epsilon):.3f} (δ = {self.delta:g}, {self.family} f-DP{mu}, "
+            f"confidence {self.confidence:g}; {self.correct} of {self.guesses} guesses right, "
+            f"{self.total} examples)"
         )
 
 
@@ -164,8 +165,9 @@ def audit_f_dp(
 
     Guarantee:
         If training satisfies f-DP for a curve of this family, the bound exceeds its parameter with
-        probability at most ``1 - confidence``; it says nothing outside the family. Ties are broken at random,
-        since this test holds for guess counts fixed in advance alone.
+        probability at most ``1 - confidence``. The epsilon read off a Gaussian or Laplace curve says nothing
+        outside the family. Ties are broken at random, since this test holds for guess counts fixed in advance
+        alone.
 
     Args:
         delta: Delta at which epsilon is read off a Gaussian curve, in (0, 1); delta of "approximate".
@@ -209,6 +211,11 @@ def audit_f_dp(
     restriction = (
         "" if family == "approximate" else f" This assumes that {curves[family]} for some parameter."
     )
+    if family == "gaussian" and parameter > 0:  # refuted as a promise, whatever the curve of training is
+        restriction += (
+            f" Without that assumption, training is not mu-GDP under {ADJACENCY[design]} for any mu below "
+            f"{round_down(parameter):.3f}, with the same confidence."
+        )
     return FdpResult(
         claim=lower_bound_claim(epsilon, shown_delta, confidence, ADJACENCY[design], ceiling=ceiling)
         + restriction,
