@@ -5,8 +5,9 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from paperlib.bounds import f_dp_parameter, one_run_epsilon
+from paperlib.bounds import audit_one_run, f_dp_parameter, one_run_epsilon
 from paperlib.bounds.one_run.anytime import log_mixture, sharp_share
+from paperlib.core import MembershipScores, reversed_warning
 
 EPSILONS = (0.0, 0.3, 1.0, 3.0)
 
@@ -75,4 +76,29 @@ def test_every_family_of_curves_is_valid_exactly(family, truth, delta, right):
     options = {"family": family, **({"delta": delta} if delta else {})}
     for m in (1, 2, 7, 40, 200):
         assert curve_failure_rate(m, right, truth, **options) <= 0.05 + 1e-12
+
+
+def test_curves_at_another_confidence_are_caught():
     assert curve_failure_rate(200, expit(1.0), 1.0, family="approximate", confidence=0.7) > 0.05
+    assert curve_failure_rate(40, norm.cdf(0.25), 0.5, family="gaussian", confidence=0.7) > 0.05
+
+
+def test_numbers_that_are_shown_may_be_wrong_more_often_than_the_level():
+    """The level is that of all audits, and most of these end with a warning of a reversed direction.
+
+    Randomized response of epsilon 1.8: the first 200 that say "member" stand on top, the rest the wrong way
+    round. The few audits without the warning are those where the top is right more often than it should be.
+    """
+    rng = np.random.default_rng(0)
+    trials, epsilon, shown, wrong = 4_000, 1.8, 0, 0
+    for _ in range(trials):
+        coins = rng.random(1_000) < 0.5
+        says = coins == (rng.random(1_000) < expit(epsilon))
+        top = says & (np.cumsum(says) <= 200)
+        scores = MembershipScores.from_labels(rng.random(1_000) + 2 * top - says, coins)
+        if reversed_warning(scores) is None:
+            shown += 1
+            wrong += audit_one_run(scores, guess="members", thresholds=1.0).epsilon > epsilon
+    assert 0.02 < shown / trials < 0.05
+    assert wrong > binom.isf(1e-3, shown, 0.05)
+    assert wrong <= 0.05 * trials
