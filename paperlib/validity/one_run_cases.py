@@ -12,6 +12,7 @@ import numpy as np
 from paperlib.bounds import audit_f_dp, audit_one_run, f_dp_parameter, one_run_epsilon
 from paperlib.bounds.one_run.adaptive import Bettor, Flags, Proposal, ends_of, reveal
 from paperlib.bounds.one_run.anytime import anytime_from_counts
+from paperlib.bounds.one_run.combine import search_runs
 from paperlib.bounds.one_run.search import Hypothesis, search_thresholds
 from paperlib.core import FloatArray, Guess, MembershipScores, Search
 from paperlib.validity import mechanisms as known
@@ -55,7 +56,8 @@ def one_run_cases(config: ValidityConfig) -> list[Case]:
     peeking = [_peeking_case(config, mechanism) for mechanism in pure()[:2]]
     # Its epsilon at delta sits in tails that no audit of this size sees.
     gaussian = _case(config, "default", known.gaussian(1.0, config.delta))
-    return [*_searches(config), *peeking, gaussian, *_bursts(config), *_fixed_counts(config), *_f_dp(config)]
+    delta = (*_bursts(config), *_fixed_counts(config))
+    return [*_searches(config), *peeking, gaussian, *delta, *_f_dp(config), *_several_runs(config)]
 
 
 def _case(
@@ -150,6 +152,35 @@ def _f_dp(config: ValidityConfig) -> Iterator[Case]:
     ):
         bounds = audit(np.arange(shown + 1), made, family="approximate", delta=delta)
         yield _count_case(family, name, m, config.m_delta, bounds, **more)
+
+
+def _several_runs(config: ValidityConfig) -> Iterator[Case]:
+    """Four runs of a quarter of the examples each, merged or one after another."""
+    m, family, confidence = config.examples, "several runs", config.confidence
+
+    def dealt(scores: MembershipScores) -> list[MembershipScores]:
+        parts = scores.split(0.5, seed=0)
+        return [run for part in parts for run in part.split(0.5, seed=1)]
+
+    def audit(scores: MembershipScores, planned: int | None = None, delta: float = 0.0) -> float:
+        return search_runs(dealt(scores), planned, Hypothesis(delta, 1 - confidence)).epsilon
+
+    in_turn = partial(audit, planned=m)
+    for mechanism in pure():
+        yield against(family, "default", mechanism, audit, m)
+        yield against(family, "run after run", mechanism, in_turn, m, share=0.5)
+    burst = Burst(0.0, 3 * config.m_delta, m // 6, m // 6).mechanism(m)
+    yield against(family, "default", burst, partial(audit, delta=burst.delta), m)
+    yield against(family, "run after run", burst, partial(in_turn, delta=burst.delta), m, share=0.5)
+    yield against(family, f"default, {BLIND}", burst, audit, m, valid=False)
+    answers = known.randomized_response(1.0)
+    alone = partial(searched_epsilon, confidence=confidence, guess="both")
+
+    def best_of_eight(rng: np.random.Generator) -> float:
+        return max(alone(answers.draw(rng, m)) for _ in range(8))
+
+    name = "best of eight runs, each at the whole error (twin)"
+    yield case_of(family, name, answers.name, answers.epsilon, best_of_eight, valid=False)
 
 
 def _peeking_case(config: ValidityConfig, mechanism: Mechanism) -> Case:

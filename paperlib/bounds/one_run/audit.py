@@ -240,36 +240,45 @@ def audit_one_run(
     scores = fair_game(scores, design, seed=seed)
     hypothesis = Hypothesis(delta, 1 - confidence, delta_term)
     best = search_thresholds(scores, guess, thresholds, hypothesis, seed=seed)
-    path, at, shown = best.path, best.at, best.shown()
-    false_members = path.as_member[at] - path.true_members[at]
-    members, nonmembers = scores.member.size, scores.nonmember.size
-    most = {"members": members, "nonmembers": nonmembers}.get(guess, len(scores))
+    most = {"members": scores.member.size, "nonmembers": scores.nonmember.size}.get(guess, len(scores))
     ceiling = best.ceiling(most)
     return OneRunResult(
         claim=lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=ceiling),
         condition=CONDITIONS[design],
         assumptions=_assumptions(best.words, guesses_made(guess, thresholds), design),
-        warnings=(*([doubt] if doubt else []), *coin_warnings(members, nonmembers, design)),
-        notes=(ceiling_note(path.total, ceiling),),
-        epsilon=best.epsilon,
+        warnings=(
+            *([doubt] if doubt else []),
+            *coin_warnings(scores.member.size, scores.nonmember.size, design),
+        ),
+        notes=(ceiling_note(best.path.total, ceiling),),
         delta=delta,
         confidence=confidence,
-        correct=int(path.correct[at]),
-        guesses=int(path.guesses[at]),
-        total=path.total,
         ceiling=ceiling,
-        high=float(path.high[at]),
-        low=float(path.low[at]),
-        search=best.words,
-        tests=best.tests,
-        auc=scores.auc(),
-        true_positive_rate=float(path.true_members[at] / members),
-        false_positive_rate=float(false_members / nonmembers),
-        curve_guesses=path.guesses[shown],
-        curve_correct=path.correct[shown],
-        curve_threshold=path.high[shown],
-        _best=best,
+        **search_fields(best, scores),
     )
+
+
+def search_fields(best: ThresholdBound, scores: MembershipScores) -> dict[str, Any]:
+    """The fields of a `OneRunResult` that tell where a search found its bound."""
+    path, at, shown = best.path, best.at, best.shown()
+    false_members = path.as_member[at] - path.true_members[at]
+    return {
+        "epsilon": best.epsilon,
+        "correct": int(path.correct[at]),
+        "guesses": int(path.guesses[at]),
+        "total": path.total,
+        "high": float(path.high[at]),
+        "low": float(path.low[at]),
+        "search": best.words,
+        "tests": best.tests,
+        "auc": scores.auc(),
+        "true_positive_rate": float(path.true_members[at] / scores.member.size),
+        "false_positive_rate": float(false_members / scores.nonmember.size),
+        "curve_guesses": path.guesses[shown],
+        "curve_correct": path.correct[shown],
+        "curve_threshold": path.high[shown],
+        "_best": best,
+    }
 
 
 def ceiling_note(total: int, ceiling: float) -> str:

@@ -1,0 +1,269 @@
+"""Several training runs, each with fair coins of its own: one lower bound on the epsilon of the procedure.
+
+The coins of all runs are one sequence of fair coins, and the supermartingale of `anytime` holds for it in
+any order that is predictable (book: one-run audit, several runs). At hand together, the runs are merged by
+the rank of each guess within its run, so that no scale of scores is shared. Read one by one, they follow each
+other, and each is left at a share of its examples that was fixed before.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from paperlib.bounds.one_run.audit import (
+    ADJACENCY,
+    OneRunResult,
+    ceiling_note,
+    lower_bound_claim,
+    search_fields,
+)
+from paperlib.bounds.one_run.fair_coins import (
+    CONDITIONS,
+    DOUBTFUL,
+    coin_warnings,
+    fair_coin_p_value,
+    fair_game,
+    score_assumptions,
+)
+from paperlib.bounds.one_run.guesses import GuessPath, guess_path
+from paperlib.bounds.one_run.search import Hypothesis, ThresholdBound, every_count, search_thresholds
+from paperlib.core import Design, Guess, IntArray, check_choice, check_counts, check_ties
+from paperlib.core.checks import check_confidence, check_delta
+from paperlib.core.direction import check_scores, reversed_warning
+from paperlib.core.scores import MembershipScores
+
+_FEWEST = 20  # different values of which two runs do not have the same by chance
+_SHARES = tuple(2.0**-halving for halving in range(6))
+_SIDES: dict[Guess, int] = {"both": 2, "members": 1, "nonmembers": 1}
+ENDS: list[tuple[Guess, float]] = [
+    (guess, share) for guess in _SIDES for share in _SHARES if guess == "both" or share < 1
+]
+"""Where each run is left when they are read one by one: the ends guessed, and the share of its examples."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CombinedResult(OneRunResult):
+    """Lower bound on epsilon from several training runs; other fields as in `OneRunResult`.
+
+    Attributes:
+        runs: Number of examples of each run.
+        planned: Most examples of all runs together, where they are read one by one; None otherwise.
+        high, low: As shares of a run's examples: 1 is the end of likely members.
+    """
+
+    runs: tuple[int, ...]
+    planned: int | None
+
+    @property
+    def headline(self) -> str:
+        return f"{super().headline[:-1]} of {len(self.runs)} runs)"
+
+
+def combine_runs(
+    runs: Sequence[MembershipScores],
+    *,
+    planned: int | None = None,
+    ids: Sequence[Sequence[Any]] | None = None,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    guess: Guess = "adaptive",
+    design: Design = "randomized",
+    seed: int = 0,
+) -> CombinedResult:
+    """Lower-bound the epsilon of a training procedure from all audits of it, each of another training run.
+
+    Guarantee:
+        Exceeds the epsilon of (epsilon, delta)-DP training with probability at most ``1 - confidence``. With
+        ``planned`` this holds for the bounds after each run together, so that the reader may stop at any of
+        them; without, for one look at all runs, whose number did not depend on what they showed.
+
+    Args:
+        runs: Scores of each run. Coins decided membership anew in each; scales and directions may differ.
+        planned: Most examples of all runs that will ever be given, fixed before the first run: the runs are
+            then read in their order, and later ones may depend on what earlier ones showed.
+        ids: Names of the records of each run. A record in two runs is refused, since
+            one coin would count twice; "" is no name.
+        guess: As in `audit_one_run`, of the runs together; with ``planned`` several are searched.
+        delta, confidence, design, seed: As in `audit_one_run`; run i plays a game with seed + i.
+
+    Raises:
+        ValueError: No run, a record or scores in two runs, counts that fair coins would not give, or more
+            examples than planned.
+
+    Source:
+        The test of all guess counts at once of `audit_one_run`, over the coins of all runs: this project.
+
+    >>> rng = np.random.default_rng(0)
+    >>> runs = [MembershipScores(rng.normal(1, 1, 99), rng.normal(0, 1, 101)) for _ in range(12)]
+    >>> combine_runs(runs).epsilon > max(combine_runs([run]).epsilon for run in runs)
+    True
+    """
+    delta, confidence = check_delta(delta), check_confidence(confidence)
+    check_choice("guess", guess, Guess)
+    copies = _check_apart(runs, ids)
+    games = [_game(number, run, design, seed) for number, run in enumerate(runs)]
+    scores, total = rank_scores(games), sum(map(len, games))
+    if planned is not None:
+        planned = int(check_counts("planned", planned, minimum=1))
+        if guess != "adaptive":
+            raise ValueError(
+                "guess: with planned, guesses at both ends and at each are searched; leave it out"
+            )
+        if total > planned:
+            raise ValueError(
+                f"planned: the runs hold {total:,} examples, more than the {planned:,} that were planned "
+                "before the first; keep the bound of the earlier runs and start anew with the later ones"
+            )
+    best = search_runs(games, planned, Hypothesis(delta, 1 - confidence), guess=guess, seed=seed)
+    order = (
+        "no training depended on the coins of another run",
+        "all runs that were made are given, and how many were made did not depend on what they showed",
+    )
+    if planned is not None:
+        order = (
+            f"all runs so far are given in the order they were made, and {planned:,} examples at most were "
+            "planned before the first",
+        )
+    ceiling, doubt = best.ceiling(total), reversed_warning(scores)
+    sizes = [(run.member.size, run.nonmember.size) for run in games]
+    members = sum(inside for inside, _ in sizes)
+    fields: dict[str, Any] = search_fields(best, scores) | {"total": total}
+    return CombinedResult(
+        claim=lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=ceiling)
+        + " It speaks of one training by the procedure that all runs followed.",
+        condition=f"{CONDITIONS[design]}, anew in each run; no run was left out",
+        assumptions=(
+            *score_assumptions(design),
+            "the coins of each run are its own: no record keeps its coin from one run to another",
+            *order,
+            f"threshold search: {best.words}",
+            "the bound speaks of the training procedure with its randomness, not of these models; if the "
+            "runs followed several procedures, it speaks of the one that leaks most",
+        ),
+        warnings=(
+            *([doubt] if doubt else []),
+            *copies,
+            *coin_warnings(members, total - members, design),
+            *(
+                f"run {number}: {text}"
+                for number, (inside, outside) in enumerate(sizes, 1)
+                if len(sizes) * fair_coin_p_value(inside, outside) < DOUBTFUL
+                for text in coin_warnings(inside, outside, design)
+            ),
+        ),
+        notes=(ceiling_note(total, ceiling),),
+        delta=delta,
+        confidence=confidence,
+        ceiling=ceiling,
+        runs=tuple(map(len, games)),
+        planned=planned,
+        **fields,
+    )
+
+
+def rank_scores(runs: Sequence[MembershipScores]) -> MembershipScores:
+    """All examples with the share of their run's examples that they rank above; higher means member.
+
+    >>> rank_scores([MembershipScores([3, 2], [2])]).member
+    array([0.83333333, 0.33333333])
+    """
+    sides: list[list[Any]] = [[], []]
+    for number, run in enumerate(runs):
+        _, place, times = np.unique(run.oriented().pooled()[0], return_inverse=True, return_counts=True)
+        # Tied scores share the mean of their ranks. Runs of one size take turns, and are not tied.
+        above = np.cumsum(times) - (times + 1) / 2 + (number + 0.5) / len(runs)
+        for side, part in zip(sides, np.split(above[place] / len(run), [run.member.size]), strict=True):
+            side.append(part)
+    return MembershipScores(*map(np.concatenate, sides))
+
+
+def _check_apart(runs: Sequence[MembershipScores], ids: Sequence[Sequence[Any]] | None) -> tuple[str, ...]:
+    """Refuse runs that hold the same scores or records; warnings of equal scores."""
+    if isinstance(runs, MembershipScores) or not len(runs):
+        raise ValueError("runs: expected a list with the MembershipScores of each run")
+    for number, run in enumerate(runs, 1):
+        check_scores(f"run {number}", run)
+    values = [np.sort(run.oriented().pooled()[0]) for run in runs]
+    for (i, one), (j, other) in combinations(enumerate(values, 1), 2):
+        # Few different values can be equal by chance.
+        if np.array_equal(one, other) and np.unique(one).size >= min(one.size, _FEWEST):
+            raise ValueError(f"runs {i} and {j} have the same scores: one run counts once; leave one out")
+    if ids is not None:
+        if [len(names) for names in ids] != [len(run) for run in runs]:
+            raise ValueError("ids: expected one name for each example of each run")
+        times = Counter(name for names in ids for name in {*names} - {""})
+        if shared := sorted(str(name) for name, count in times.items() if count > 1):
+            raise ValueError(
+                f"ids: records in several runs: {len(shared):,}, such as {shared[0]!r}; a record that keeps "
+                "its coin counts once, so leave it out of all runs but one. Where each run tossed a new coin "
+                "for it, leave the names out"
+            )
+    sides = [[run.member for run in runs], [run.nonmember for run in runs]]
+    return check_ties("runs", *map(np.concatenate, sides))
+
+
+def _game(number: int, run: MembershipScores, design: Design, seed: int) -> MembershipScores:
+    try:
+        return fair_game(run, design, seed=seed + number)
+    except ValueError as error:
+        raise ValueError(f"run {number + 1}: {error}") from None
+
+
+def search_runs(
+    runs: Sequence[MembershipScores],
+    planned: int | None,
+    hypothesis: Hypothesis,
+    *,
+    guess: Guess = "adaptive",
+    seed: int = 0,
+) -> ThresholdBound:
+    """The search of `combine_runs` alone, its arguments checked."""
+    if planned is None:
+        best = search_thresholds(rank_scores(runs), guess, None, hypothesis, seed=seed)
+        return replace(best, words=f"guesses merged by their rank within each run, {best.words}")
+    level = replace(hypothesis, error=hypothesis.error / len(ENDS))
+    found = [every_count(path, level, sides) for path, sides in paths_in_turn(runs, planned)]
+    words = (
+        f"run after run, each up to one of {len(_SHARES)} shares of its examples, at both ends or at one; "
+        f"every guess count at once by a mixture supermartingale, Bonferroni over {len(ENDS)}"
+    )
+    return replace(max(found, key=lambda one: one.epsilon), words=words, tests=len(ENDS))
+
+
+def paths_in_turn(runs: Sequence[MembershipScores], planned: int) -> list[tuple[GuessPath, int]]:
+    """For each of `ENDS` the path through each run up to a share, then the next, and its number of sides."""
+    # The total of all paths is the planned one, whatever was read so far: failures at delta above 0 are
+    # budgeted for all runs that may come, so that the bounds after each run hold together.
+    ranked = [rank_scores([run]) for run in runs]
+    paths = {guess: [guess_path(run, guess) for run in ranked] for guess in _SIDES}
+    return [
+        (_chain([_until(path, share) for path in paths[guess]], planned), _SIDES[guess])
+        for guess, share in ENDS
+    ]
+
+
+def _until(path: GuessPath, share: float) -> GuessPath:
+    """The path up to the first stopping point with at least a ``share`` of its examples."""
+    return path.at(np.arange(min(np.searchsorted(path.guesses, share * path.total) + 1, path.guesses.size)))
+
+
+def _chain(paths: Sequence[GuessPath], total: int) -> GuessPath:
+    """Each path begins where the one before it ended."""
+
+    def summed(name: str) -> IntArray:
+        ends = np.cumsum([0, *(getattr(path, name)[-1] for path in paths[:-1])])
+        return np.concatenate([getattr(path, name) + end for path, end in zip(paths, ends, strict=True)])
+
+    return GuessPath(
+        summed("as_member"),
+        summed("as_nonmember"),
+        summed("true_members"),
+        summed("true_nonmembers"),
+        np.minimum.accumulate(np.concatenate([path.high for path in paths])),
+        np.maximum.accumulate(np.concatenate([path.low for path in paths])),
+        total,
+    )

@@ -1,0 +1,171 @@
+"""Several runs in one bound: against a plain computation, invariances, refusals, reading after each run."""
+
+import json
+
+import numpy as np
+import pytest
+
+from paperlib.bounds import CombinedResult, audit_one_run, combine_runs, rank_scores
+from paperlib.bounds.one_run.anytime import anytime_from_counts
+from paperlib.bounds.one_run.combine import ENDS
+from paperlib.core import MembershipScores
+from paperlib.validity.mechanisms import randomized_response
+
+
+def drawn(runs=4, m=100, gap=1.5, seed=0):
+    rng = np.random.default_rng(seed)
+    coins = rng.integers(0, 2, (runs, m))
+    return [MembershipScores.from_labels(rng.normal(gap * one), one) for one in coins]
+
+
+def plain_in_turn(runs):
+    """The bound of runs without ties, one after another, coin by coin."""
+    found = []
+    for guess, share in ENDS:
+        right, made = [], []
+        for run in runs:
+            values, labels = run.pooled()
+            lowest_first = labels[np.argsort(values)]
+            hits, total, step = 0, labels.size, 2 if guess == "both" else 1
+            for k in range(1, total // step + 1):
+                hits += lowest_first[-k] if guess != "nonmembers" else 0
+                hits += not lowest_first[k - 1] if guess != "members" else 0
+                right.append(hits)
+                made.append(step * k)
+                if step * k >= share * total:
+                    break
+            before = (right[:-k], made[:-k])
+            start = (before[0][-1], before[1][-1]) if before[0] else (0, 0)
+            right[-k:] = [start[0] + one for one in right[-k:]]
+            made[-k:] = [start[1] + one for one in made[-k:]]
+        level = 0.05 / len(ENDS)
+        found.append(anytime_from_counts(np.array(right), np.array(made), level=level).epsilon)
+    return max(found)
+
+
+@pytest.mark.parametrize("gap", [0.5, 1.5, 4.0])
+def test_runs_in_turn_are_one_sequence_of_coins(gap):
+    runs = drawn(3, gap=gap)
+    assert combine_runs(runs, planned=300).epsilon == pytest.approx(plain_in_turn(runs), abs=1e-7)
+
+
+def test_runs_at_hand_are_one_audit_of_their_ranks():
+    runs = drawn()
+    for guess in ("adaptive", "both", "members"):
+        found = combine_runs(runs, guess=guess, delta=1e-4)
+        assert found.epsilon == audit_one_run(rank_scores(runs), guess=guess, delta=1e-4).epsilon > 0
+    alone = combine_runs(runs[:1], guess="both")
+    assert alone.epsilon == audit_one_run(runs[0], guess="both").epsilon
+    assert np.unique(rank_scores(runs).pooled()[0]).size == 400, "runs of one size take turns"
+
+
+@pytest.mark.parametrize("planned", [None, 400])
+def test_no_scale_is_shared(planned):
+    runs = drawn()
+    bound = combine_runs(runs, planned=planned).epsilon
+    assert bound > 0
+    scaled = [MembershipScores(np.exp(9 * one.member), np.exp(9 * one.nonmember)) for one in runs[:1]]
+    losses = [MembershipScores(-one.member, -one.nonmember, higher_means_member=False) for one in runs[1:]]
+    assert combine_runs([*scaled, *losses], planned=planned).epsilon == bound
+
+
+def test_twelve_runs_show_more_than_the_best_of_them():
+    rng = np.random.default_rng(0)
+    mechanism, found = randomized_response(1.0), []
+    for _ in range(5):
+        runs = [mechanism.draw(rng, 200) for _ in range(12)]
+        best = max(audit_one_run(run, confidence=1 - 0.05 / 12).epsilon for run in runs)
+        found.append([combine_runs(runs).epsilon, combine_runs(runs, planned=2400).epsilon, best])
+    merged, in_turn, best = np.mean(found, axis=0)
+    assert merged > in_turn > best + 0.05
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-4])
+def test_the_bound_after_each_run_stays_what_it_was_and_never_falls(delta):
+    runs = drawn(6)
+    bounds = [combine_runs(runs[:k], planned=600, delta=delta).epsilon for k in range(1, 7)]
+    assert bounds == sorted(bounds)
+    assert 0 < bounds[0] < bounds[-1]
+    assert combine_runs(runs, planned=60_000, delta=1e-4).epsilon < bounds[-1]
+
+
+def test_the_result_says_what_it_speaks_of():
+    runs = drawn()
+    at_hand, in_turn = combine_runs(runs, delta=1e-5), combine_runs(runs, planned=500, delta=1e-5)
+    for result in (at_hand, in_turn):
+        assert isinstance(result, CombinedResult)
+        assert result.headline.endswith("guesses right, 400 examples of 4 runs)")
+        assert "by the procedure that all runs followed" in result.claim
+        assert result.condition.endswith("anew in each run; no run was left out")
+        assert result.epsilon <= result.ceiling
+        assert json.loads(json.dumps(result.to_dict()))["runs"] == [100] * 4
+        assert result.curve["bound"].max() == pytest.approx(result.epsilon, abs=1e-6)
+    assert any("how many were made did not depend" in text for text in at_hand.assumptions)
+    assert any("500 examples at most were planned" in text for text in in_turn.assumptions)
+    assert "replacing one example" in combine_runs(runs, design="game").claim
+
+
+def test_uneven_coins_of_one_run_are_named():
+    rng = np.random.default_rng(0)
+    uneven = MembershipScores(rng.normal(size=70), rng.normal(size=30))
+    other = MembershipScores(rng.normal(size=30), rng.normal(size=70))
+    warnings = combine_runs([*drawn(1), uneven, other]).warnings
+    assert [text for text in warnings if "members and" in text] == list(warnings[-2:])
+    assert warnings[-2].startswith("run 2: 70 members and 30 non-members")
+
+
+def several(**options):
+    runs = drawn(3)
+    return lambda: combine_runs(options.pop("runs", runs), **options)
+
+
+NAMES = [[f"{run}-{at}" for at in range(100)] for run in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (several(runs=[]), "runs: expected a list"),
+        (several(runs=drawn(1)[0]), "runs: expected a list"),
+        (several(runs=[drawn(1)[0], [1.0, 2.0]]), "run 2: expected MembershipScores"),
+        (several(runs=[*drawn(2), drawn(2)[0]]), "runs 1 and 3 have the same scores"),
+        (
+            several(runs=[drawn(1)[0], MembershipScores(range(90), range(100, 110))]),
+            "run 2: scores: 90 members",
+        ),
+        (
+            several(ids=[NAMES[0], NAMES[1], [*NAMES[2][:-1], "0-7"]]),
+            "records in several runs: 1, such as '0-7'",
+        ),
+        (several(ids=NAMES[:2]), "ids: expected one name for each example"),
+        (several(planned=299), "the runs hold 300 examples, more than the 299"),
+        (several(planned=0), "planned: expected at least 1"),
+        (several(planned=float("nan")), "planned: 1 of 1 values are NaN"),
+        (several(planned=300, guess="both"), "guess: with planned"),
+        (several(guess="best"), "guess: expected one of"),
+        (several(design="coins"), "design: expected one of"),
+        (several(delta=1.0), "delta: expected"),
+    ],
+)
+def test_what_cannot_be_combined_is_refused_in_one_line(call, message):
+    with pytest.raises(ValueError) as refusal:
+        call()
+    assert message in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def with_part_of(one, other, share):
+    """The scores of a run with a share of those of another in the place of its own."""
+    cut = round(share * min(one.member.size, one.nonmember.size, other.member.size, other.nonmember.size))
+    sides = ("member", "nonmember")
+    return MembershipScores(*(np.append(getattr(one, x)[:cut], getattr(other, x)[cut:]) for x in sides))
+
+
+def test_a_part_of_another_run_is_seen_and_rows_without_a_name_are_no_record():
+    one, other = drawn(2)
+    with pytest.raises(ValueError, match="some are copies"):
+        combine_runs([one, with_part_of(one, other, 0.9)])
+    assert any(
+        "check for copies" in text for text in combine_runs([one, with_part_of(one, other, 0.2)]).warnings
+    )
+    assert combine_runs([one, other], ids=[["", *NAMES[0][1:]], ["", *NAMES[1][1:]]]).epsilon > 0
