@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,8 +17,12 @@ from paperlib.cli.options import (
     MemberColumn,
     ScoreColumn,
     Seed,
+    Unit,
     kind_of,
 )
+
+if TYPE_CHECKING:
+    from paperlib.audits import AuditDocument, Audits
 
 EPILOG = (
     "Examples:  paperlib audit my_scores.csv   |   paperlib audit losses.parquet --score-column value "
@@ -45,13 +49,7 @@ def audit(
     id_column: Annotated[
         str | None, typer.Option(help="Column that names each example, for the report's most exposed ones.")
     ] = None,
-    unit: Annotated[
-        str | None,
-        typer.Option(
-            help="Column that says what one record is, such as a customer or an id with several rows: the "
-            "values of its rows are averaged, and the claim is about one unit."
-        ),
-    ] = None,
+    unit: Unit = None,
     group_column: Annotated[
         str | None, typer.Option(help="Column of groups, for the report's table per group.")
     ] = None,
@@ -95,7 +93,17 @@ def audit(
         ids=loaded.ids,
         groups=loaded.groups,
     )
-    scores, sentences, measures = loaded.scores, "\n".join(document.verdict.sentences), document.measures
+    scores, points = loaded.scores, "higher" if loaded.scores.higher_means_member else "lower"
+    opening = (
+        f"{loaded.source}, read as {loaded.kind} ({points} values point to members): "
+        f"{scores.member.size} members, {scores.nonmember.size} non-members"
+    )
+    raise typer.Exit(wishes.deliver(document, file, paragraphs(opening, audits, document)))
+
+
+def paragraphs(opening: str, audits: "Audits", document: "AuditDocument") -> list[str]:
+    """What the terminal shows of audits of scores, after ``opening``."""
+    sentences, measures = "\n".join(document.verdict.sentences), document.measures
     low, high = measures.auc_interval
     measured = [f"AUC {measures.auc:.4f} [{low:.4f}, {high:.4f}] at confidence {measures.confidence:g}"]
     for rate in measures.rates:
@@ -104,22 +112,22 @@ def audit(
             low, high = rate.interval
             said = f" {rate.true_positive_rate:.4f} [{low:.4f}, {high:.4f}]"
         measured.append(f"{rate.name}{said}")
-    points = "higher" if scores.higher_means_member else "lower"
     text = [
-        f"{loaded.source}, read as {loaded.kind} ({points} values point to members): "
-        f"{scores.member.size} members, {scores.nonmember.size} non-members",
+        opening,
         "\n".join(f"Warning: {text}" for text in document.warnings if text not in sentences),
         sentences,
         "\n".join(measured),
     ]
     if not audits.reversed:
-        main, others = audits.headline, ["Other audits, each at its own confidence:"]
+        main = audits.headline
         text.insert(3, "\n".join(filter(None, [main.headline, main.condition, main.claim, *main.notes])))
+        others: list[str] = []
         for one in audits.audits[1:]:
             if one.result is None:
                 said = [f"not possible: {one.refused}"]
             else:
                 said = [one.result.headline, *one.result.warnings]
             others.append(f"  {one.title} ({one.kind}): " + "\n    Warning: ".join(said))
-        text.append("\n".join(others))
-    raise typer.Exit(wishes.deliver(document, file, text))
+        if others:
+            text.append("\n".join(["Other audits, each at its own confidence:", *others]))
+    return text

@@ -50,6 +50,13 @@ Kind = Annotated[
     ),
 ]
 Losses = Annotated[bool, typer.Option("--losses", help="The same as --kind losses.")]
+Unit = Annotated[
+    str | None,
+    typer.Option(
+        help="Column that says what one record is, such as a customer or an id with several rows: the "
+        "values of its rows are averaged, and the claim is about one unit."
+    ),
+]
 Delta = Annotated[float, typer.Option(help="Delta of the DP guarantee that is tested, in [0, 1).")]
 Confidence = Annotated[float, typer.Option(help="Confidence level of each number by itself, in (0, 1).")]
 GuessOption = Annotated[

@@ -169,7 +169,7 @@ def _several_runs(config: ValidityConfig) -> Iterator[Case]:
     for mechanism in pure():
         yield against(family, "default", mechanism, audit, m)
         yield against(family, "run after run", mechanism, in_turn, m, share=0.5)
-    burst = Burst(0.0, 3 * config.m_delta, m // 6, m // 6).mechanism(m)
+    burst = Burst(0.0, 2 * config.m_delta, m // 6, m // 6).mechanism(m)
     yield against(family, "default", burst, partial(audit, delta=burst.delta), m)
     yield against(family, "run after run", burst, partial(in_turn, delta=burst.delta), m, share=0.5)
     yield against(family, f"default, {BLIND}", burst, audit, m, valid=False)

@@ -1,6 +1,8 @@
 """Several runs in one bound: against a plain computation, invariances, refusals, reading after each run."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -169,3 +171,13 @@ def test_a_part_of_another_run_is_seen_and_rows_without_a_name_are_no_record():
         "check for copies" in text for text in combine_runs([one, with_part_of(one, other, 0.2)]).warnings
     )
     assert combine_runs([one, other], ids=[["", *NAMES[0][1:]], ["", *NAMES[1][1:]]]).epsilon > 0
+
+
+def test_the_example_of_the_book_runs():
+    page = (Path(__file__).parents[2] / "book" / "one_run.md").read_text(encoding="utf-8")
+    (code,) = re.findall(
+        r"```python\n(.*?)```", page.partition("## Several runs")[2].partition("\n## ")[0], re.DOTALL
+    )
+    names = {"combine_runs": combine_runs, "runs": drawn(12, 200)}
+    exec(code, names)
+    assert names["once"].epsilon > names["so_far"].epsilon > 0

@@ -1,0 +1,107 @@
+"""``paperlib combine``: what it says and writes, its gate, and the runs that it refuses."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.bounds import combine_runs
+from paperlib.core import MembershipScores
+from paperlib.io import file_sha256
+from paperlib.report import result_schema
+
+FILES = [f"run{number}.csv" for number in range(1, 4)]
+
+
+@pytest.fixture
+def combine(tmp_path, monkeypatch, command):
+    """The command in a folder with three runs: scores of one, losses of the others."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for number, file in enumerate(FILES):
+        member = rng.integers(0, 2, 200)
+        value = rng.normal(1.5 * member)
+        column = {"score": 10 * value} if number == 0 else {"loss": -value}
+        names = [f"{number}-{at}" for at in range(200)]
+        pd.DataFrame({"id": names, **column, "member": member}).to_csv(file, index=False)
+    return lambda *words: command("combine", *words)
+
+
+def library(**options):
+    return combine_runs([MembershipScores.from_file(file) for file in FILES], **options)
+
+
+def test_the_terminal_shows_the_runs_and_the_answer_and_a_report_is_written(combine):
+    code, out, err = combine(*FILES, "--claimed-epsilon", "1")
+    expected = library()
+    assert (code, err) == (0, "")
+    assert expected.epsilon > 1
+    answer = [expected.headline, expected.condition, expected.claim]
+    places = [
+        "Run 1: run1.csv",
+        "read as scores",
+        "Run 3: run3.csv",
+        "claimed epsilon",
+        *answer,
+        "AUC 0.8",
+        "Next:",
+    ]
+    positions = [out.find(words) for words in places]
+    assert -1 not in positions, places[positions.index(-1)]
+    assert positions == sorted(positions)
+    assert "Other audits" not in out
+    assert out.endswith("Report: combined-audit.html\n")
+    page = Path("combined-audit.html").read_text(encoding="utf-8")
+    for words in (*map(file_sha256, FILES), expected.claim, "no run was left out"):
+        assert words in page
+
+
+@pytest.mark.parametrize("planned", [None, 1000])
+def test_json_and_gate_are_those_of_an_audit(combine, planned):
+    words = [] if planned is None else ["--planned", str(planned)]
+    code, out, err = combine(*FILES, *words, "--delta", "1e-5", "--fail-above", "0.5", "--json")
+    content, expected = json.loads(out), library(planned=planned, delta=1e-5)
+    jsonschema.validate(content, result_schema())
+    assert code == 3
+    assert "is above 0.5" in err
+    assert content["epsilon"] == expected.epsilon > 0.5
+    assert content["inputs"] == {file: file_sha256(file) for file in FILES}
+    assert content["audits"][0]["result"]["runs"] == [200, 200, 200]
+    assert content["audits"][0]["result"]["planned"] == planned
+    assert not list(Path().glob("*.html"))
+
+
+def test_files_of_one_name_are_told_apart_and_a_unit_is_named(combine):
+    for number, file in enumerate(FILES[1:]):
+        Path(f"month{number}").mkdir()
+        pd.concat([pd.read_csv(file)] * 2).to_csv(f"month{number}/scores.csv", index=False)
+    words = ["month0/scores.csv", "month1/scores.csv", "--unit", "id", "--json"]
+    content = json.loads(combine(*words)[1])
+    assert sorted(content["inputs"]) == words[:2]
+    assert "one unit of id" in content["claim"]
+
+
+def test_runs_that_are_not_runs_of_their_own_are_refused_in_one_line(combine):
+    table = pd.read_csv(FILES[0])
+    Path("copy.csv").write_bytes(Path(FILES[0]).read_bytes())
+    table.assign(id=[f"x{at}" for at in range(200)]).to_csv("renamed.csv", index=False)
+    table.assign(score=np.random.default_rng(1).normal(size=200)).to_csv("again.csv", index=False)
+    for words, message in (
+        ([*FILES, "copy.csv"], "copy.csv: the same content as run1.csv"),
+        ([*FILES, "renamed.csv"], "runs 1 and 4 have the same scores"),
+        ([*FILES, "again.csv"], "records in several runs: 200, such as '0-0'"),
+        ([*FILES, "--planned", "599"], "the runs hold 600 examples, more than the 599"),
+        ([*FILES, "--output", "run2.csv"], "--output: run2.csv is the input"),
+        ([*FILES, "missing.csv"], "missing.csv"),
+        ([], "Missing argument"),
+    ):
+        code, out, err = combine(*words)
+        assert (code, out, err.count("\n")) == (2, "", 1), words
+        assert message in err
+    assert not list(Path().glob("*.html"))
+    for file in ("again.csv", FILES[0]):
+        pd.read_csv(file).drop(columns="id").to_csv(file, index=False)
+    assert combine(FILES[0], "again.csv", "--json")[0] == 0, "new coins for the same records, without names"
