@@ -1,25 +1,12 @@
 """``paperlib combine``: one bound from the scores of several training runs."""
 
-from dataclasses import replace
 from typing import Annotated
 
 import typer
 
+from paperlib.cli import options
 from paperlib.cli.audit import paragraphs
 from paperlib.cli.gate import Wishes, command_line, with_wishes
-from paperlib.cli.options import (
-    Confidence,
-    Delta,
-    DesignOption,
-    GuessOption,
-    Kind,
-    Losses,
-    MemberColumn,
-    ScoreColumn,
-    Seed,
-    Unit,
-    kind_of,
-)
 
 EPILOG = (
     "Examples:  paperlib combine run1.csv run2.csv run3.csv   |   paperlib combine runs/*.csv --delta 1e-5 "
@@ -44,10 +31,10 @@ def combine(
             "after each run then hold together. Default: this is the only look at the runs.",
         ),
     ] = None,
-    score_column: ScoreColumn = None,
-    member_column: MemberColumn = None,
-    kind: Kind = None,
-    losses: Losses = False,
+    score_column: options.ScoreColumn = None,
+    member_column: options.MemberColumn = None,
+    kind: options.Kind = None,
+    losses: options.Losses = False,
     id_column: Annotated[
         str | None,
         typer.Option(
@@ -55,12 +42,12 @@ def combine(
             "record_id or example_id."
         ),
     ] = None,
-    unit: Unit = None,
-    delta: Delta = 0.0,
-    confidence: Confidence = 0.95,
-    guess: GuessOption = "adaptive",
-    design: DesignOption = "randomized",
-    seed: Seed = 0,
+    unit: options.Unit = None,
+    delta: options.Delta = 0.0,
+    confidence: options.Confidence = 0.95,
+    guess: options.GuessOption = "adaptive",
+    design: options.DesignOption = "randomized",
+    seed: options.Seed = 0,
     *,
     wishes: Wishes,
 ) -> None:
@@ -71,7 +58,7 @@ def combine(
     from paperlib.io import read_scores
     from paperlib.report.provenance import report_conditions
 
-    kind = kind_of(kind, losses)
+    kind = options.kind_of(kind, losses)
     about = wishes.checked(*files)
     loaded = [
         read_scores(
@@ -80,31 +67,25 @@ def combine(
         )
         for file in files
     ]  # fmt: skip
-    digests = [next(iter(one.checksums.values())) for one in loaded]
-    for at, (file, digest) in enumerate(zip(files, digests, strict=True)):
-        if (first := digests.index(digest)) < at:
-            raise ValueError(
-                f"{file}: the same content as {files[first]}; one run counts once, leave one out"
-            )
+    inputs = {file: next(iter(one.checksums.values())) for file, one in zip(files, loaded, strict=True)}
+    if len(set(inputs.values())) < len(files):
+        raise ValueError("FILE: two of the files have the same content; one run counts once, leave one out")
     runs = [one.scores for one in loaded]
     names = [[""] * len(one.scores) if one.ids is None else [*one.ids] for one in loaded]
-    result = combine_runs(
-        runs, planned=planned, ids=names, delta=delta, confidence=confidence, guess=guess, design=design,
-        seed=seed,
-    )  # fmt: skip
     main = ScoreAudit(
         title="Several training runs, every threshold",
         kind="lower bound",
         purpose="The main number: a lower bound on epsilon of the training procedure, from all of its runs.",
-        result=result,
-    )
+        result=combine_runs(
+            runs, planned=planned, ids=names, delta=delta, confidence=confidence, guess=guess, design=design,
+            seed=seed,
+        ),
+    )  # fmt: skip
+    main = main if unit is None else main.with_claim(unit_sentence(unit))
     reading = tuple(
-        f"{file}: {text}" for file, one in zip(files, loaded, strict=True) for text in one.warnings
+        f"{file}: {said}" for file, one in zip(files, loaded, strict=True) for said in one.warnings
     )
-    audits = Audits(
-        rank_scores(runs), (main if unit is None else main.with_claim(unit_sentence(unit)),), design
-    )
-    audits, inputs = replace(audits, reading=reading), dict(zip(files, digests, strict=True))
+    audits = Audits(rank_scores(runs), (main,), design, reading=reading)
     document = audits.document(
         title=f"Privacy audit of {len(files)} training runs",
         facts={

@@ -173,6 +173,20 @@ def test_a_part_of_another_run_is_seen_and_rows_without_a_name_are_no_record():
     assert combine_runs([one, other], ids=[["", *NAMES[0][1:]], ["", *NAMES[1][1:]]]).epsilon > 0
 
 
+def test_one_split_is_suspected_until_the_records_have_names():
+    rng = np.random.default_rng(0)
+    runs = [MembershipScores(rng.normal(size=52), rng.normal(size=48)) for _ in range(3)]
+    told = [
+        any("one split" in text for text in combine_runs(runs, ids=ids).warnings) for ids in (None, NAMES)
+    ]
+    assert told == [True, False]
+    assert not any("one split" in text for text in combine_runs(drawn()).warnings)
+    with pytest.raises(ValueError, match="leave the names out"):
+        combine_runs(runs, ids=[NAMES[0]] * 3)
+    with pytest.raises(ValueError, match=r"all runs but one$"):
+        combine_runs(runs, ids=[NAMES[0]] * 3, design="played")
+
+
 def test_the_example_of_the_book_runs():
     page = (Path(__file__).parents[2] / "book" / "one_run.md").read_text(encoding="utf-8")
     (code,) = re.findall(

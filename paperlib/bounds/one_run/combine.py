@@ -82,7 +82,8 @@ def combine_runs(
         them; without, for one look at all runs, whose number did not depend on what they showed.
 
     Args:
-        runs: Scores of each run. Coins decided membership anew in each; scales and directions may differ.
+        runs: Scores of each run. Coins decided membership anew in each, so that models trained on one split
+            are one run; scales and directions may differ.
         planned: Most examples of all runs that will ever be given, fixed before the first run: the runs are
             then read in their order, and later ones may depend on what earlier ones showed.
         ids: Names of the records of each run. A record in two runs is refused, since
@@ -104,7 +105,7 @@ def combine_runs(
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_choice("guess", guess, Guess)
-    copies = _check_apart(runs, ids)
+    doubts = _check_apart(runs, ids, design)
     games = [_game(number, run, design, seed) for number, run in enumerate(runs)]
     scores, total = rank_scores(games), sum(map(len, games))
     if planned is not None:
@@ -138,7 +139,12 @@ def combine_runs(
         condition=f"{CONDITIONS[design]}, anew in each run; no run was left out",
         assumptions=(
             *score_assumptions(design),
-            "the coins of each run are its own: no record keeps its coin from one run to another",
+            "the coins of each run are its own: "
+            + (
+                "no record keeps its coin from one run to another"
+                if design == "randomized"
+                else "no record is given in two runs, since its membership would be the same"
+            ),
             *order,
             f"threshold search: {best.words}",
             "the bound speaks of the training procedure with its randomness, not of these models; if the "
@@ -146,7 +152,7 @@ def combine_runs(
         ),
         warnings=(
             *([doubt] if doubt else []),
-            *copies,
+            *doubts,
             *coin_warnings(members, total - members, design),
             *(
                 f"run {number}: {text}"
@@ -181,8 +187,10 @@ def rank_scores(runs: Sequence[MembershipScores]) -> MembershipScores:
     return MembershipScores(*map(np.concatenate, sides))
 
 
-def _check_apart(runs: Sequence[MembershipScores], ids: Sequence[Sequence[Any]] | None) -> tuple[str, ...]:
-    """Refuse runs that hold the same scores or records; warnings of equal scores."""
+def _check_apart(
+    runs: Sequence[MembershipScores], ids: Sequence[Sequence[Any]] | None, design: Design
+) -> tuple[str, ...]:
+    """Refuse runs that hold the same scores or records; warnings of what looks like one split."""
     if isinstance(runs, MembershipScores) or not len(runs):
         raise ValueError("runs: expected a list with the MembershipScores of each run")
     for number, run in enumerate(runs, 1):
@@ -192,18 +200,24 @@ def _check_apart(runs: Sequence[MembershipScores], ids: Sequence[Sequence[Any]] 
         # Few different values can be equal by chance.
         if np.array_equal(one, other) and np.unique(one).size >= min(one.size, _FEWEST):
             raise ValueError(f"runs {i} and {j} have the same scores: one run counts once; leave one out")
-    if ids is not None:
-        if [len(names) for names in ids] != [len(run) for run in runs]:
-            raise ValueError("ids: expected one name for each example of each run")
-        times = Counter(name for names in ids for name in {*names} - {""})
-        if shared := sorted(str(name) for name, count in times.items() if count > 1):
-            raise ValueError(
-                f"ids: records in several runs: {len(shared):,}, such as {shared[0]!r}; a record that keeps "
-                "its coin counts once, so leave it out of all runs but one. Where each run tossed a new coin "
-                "for it, leave the names out"
-            )
+    names = [[""] * len(run) for run in runs] if ids is None else ids
+    if [*map(len, names)] != [*map(len, runs)]:
+        raise ValueError("ids: expected one name for each example of each run")
+    times = Counter(name for one in names for name in {*one} - {""})
+    if shared := sorted(str(name) for name, count in times.items() if count > 1):
+        anew = ". Where each run tossed a new coin for it, leave the names out"
+        raise ValueError(
+            f"ids: records in several runs: {len(shared):,}, such as {shared[0]!r}; a record that keeps its "
+            f"coin counts once: leave it out of all runs but one{anew if design == 'randomized' else ''}"
+        )
     sides = [[run.member for run in runs], [run.nonmember for run in runs]]
-    return check_ties("runs", *map(np.concatenate, sides))
+    doubts = check_ties("runs", *map(np.concatenate, sides))
+    if len(runs) > 1 and all(len({part.size for part in side}) == 1 for side in sides) and not times:
+        doubts += (
+            "all runs have as many members and as many non-members: if that is one split, its coins count "
+            "once and the bound does not hold; to check, name the records (--id-column, in Python ids)",
+        )
+    return doubts
 
 
 def _game(number: int, run: MembershipScores, design: Design, seed: int) -> MembershipScores:
