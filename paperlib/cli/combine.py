@@ -52,6 +52,8 @@ def combine(
     wishes: Wishes,
 ) -> None:
     """Audit a training procedure from several runs of it, each with coins of its own: one lower bound."""
+    import numpy as np
+
     from paperlib.audits import Audits, ScoreAudit
     from paperlib.bounds import combine_runs, rank_scores
     from paperlib.core import unit_sentence
@@ -72,6 +74,8 @@ def combine(
         raise ValueError("FILE: two of the files have the same content; one run counts once, leave one out")
     runs = [one.scores for one in loaded]
     names = [[""] * len(one.scores) if one.ids is None else [*one.ids] for one in loaded]
+    split = [np.split(one, [run.member.size]) for one, run in zip(names, runs, strict=True)]
+    members_first = np.concatenate([part for side in zip(*split, strict=True) for part in side])
     main = ScoreAudit(
         title="Several training runs, every threshold",
         kind="lower bound",
@@ -98,6 +102,7 @@ def combine(
         inputs=inputs,
         about=about,
         claimed_epsilon=wishes.claimed_epsilon,
+        ids=None if any(one.ids is None for one in loaded) else members_first,
     )
     opening = "\n".join(
         f"Run {number}: {one.source}, read as {one.kind}: {one.scores.member.size} members, "

@@ -57,6 +57,8 @@ def test_the_terminal_shows_the_runs_and_the_answer_and_a_report_is_written(comb
     page = Path("combined-audit.html").read_text(encoding="utf-8")
     for words in (*map(file_sha256, FILES), expected.claim, "no run was left out"):
         assert words in page
+    highest = pd.read_csv(FILES[0]).query("member == 1").nlargest(1, "score")["id"].item()
+    assert f"<th scope='row'>{highest}</th>" in page, "the surest member of a run is named"
 
 
 @pytest.mark.parametrize("planned", [None, 1000])
