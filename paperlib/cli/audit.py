@@ -12,6 +12,7 @@ from paperlib.cli.options import (
     Delta,
     DesignOption,
     GuessOption,
+    IdColumn,
     Kind,
     Losses,
     MemberColumn,
@@ -46,9 +47,7 @@ def audit(
     member_column: MemberColumn = None,
     kind: Kind = None,
     losses: Losses = False,
-    id_column: Annotated[
-        str | None, typer.Option(help="Column that names each example, for the report's most exposed ones.")
-    ] = None,
+    id_column: IdColumn = None,
     unit: Unit = None,
     group_column: Annotated[
         str | None, typer.Option(help="Column of groups, for the report's table per group.")

@@ -35,13 +35,7 @@ def combine(
     member_column: options.MemberColumn = None,
     kind: options.Kind = None,
     losses: options.Losses = False,
-    id_column: Annotated[
-        str | None,
-        typer.Option(
-            help="Column that names each record: one that stands in several runs is refused. Default: id, "
-            "record_id or example_id."
-        ),
-    ] = None,
+    id_column: options.IdColumn = None,
     unit: options.Unit = None,
     delta: options.Delta = 0.0,
     confidence: options.Confidence = 0.95,

@@ -50,6 +50,13 @@ Kind = Annotated[
     ),
 ]
 Losses = Annotated[bool, typer.Option("--losses", help="The same as --kind losses.")]
+IdColumn = Annotated[
+    str | None,
+    typer.Option(
+        help="Column that names each example, for the report's most exposed ones; of several runs none may "
+        "share a name. Default: id, record_id or example_id."
+    ),
+]
 Unit = Annotated[
     str | None,
     typer.Option(

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from paperlib.bounds import CombinedResult, audit_one_run, combine_runs, rank_scores
-from paperlib.bounds.one_run.anytime import anytime_from_counts
 from paperlib.bounds.one_run.combine import ENDS
+from paperlib.bounds.one_run.guesses import GuessPath
+from paperlib.bounds.one_run.search import Hypothesis, every_count
 from paperlib.core import MembershipScores
 from paperlib.validity.mechanisms import randomized_response
 
@@ -20,7 +21,7 @@ def drawn(runs=4, m=100, gap=1.5, seed=0):
     return [MembershipScores.from_labels(rng.normal(gap * one), one) for one in coins]
 
 
-def plain_in_turn(runs):
+def plain_in_turn(runs, planned):
     """The bound of runs without ties, one after another, coin by coin."""
     found = []
     for guess, share in ENDS:
@@ -40,15 +41,16 @@ def plain_in_turn(runs):
             start = (before[0][-1], before[1][-1]) if before[0] else (0, 0)
             right[-k:] = [start[0] + one for one in right[-k:]]
             made[-k:] = [start[1] + one for one in made[-k:]]
-        level = 0.05 / len(ENDS)
-        found.append(anytime_from_counts(np.array(right), np.array(made), level=level).epsilon)
+        made, right, none = np.array(made), np.array(right), np.zeros(len(made))
+        path = GuessPath(made, 0 * made, right, 0 * made, none, none, planned)
+        found.append(every_count(path, Hypothesis(0.0, 0.05 / len(ENDS)), 1 + (guess == "both")).epsilon)
     return max(found)
 
 
 @pytest.mark.parametrize("gap", [0.5, 1.5, 4.0])
 def test_runs_in_turn_are_one_sequence_of_coins(gap):
     runs = drawn(3, gap=gap)
-    assert combine_runs(runs, planned=300).epsilon == pytest.approx(plain_in_turn(runs), abs=1e-7)
+    assert combine_runs(runs, planned=300).epsilon == pytest.approx(plain_in_turn(runs, 300), abs=1e-7)
 
 
 def test_runs_at_hand_are_one_audit_of_their_ranks():
