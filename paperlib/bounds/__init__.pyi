@@ -16,11 +16,11 @@ from .one_run.audit import OneRunResult as OneRunResult
 from .one_run.audit import audit_one_run as audit_one_run
 from .one_run.audit import one_run_epsilon as one_run_epsilon
 from .one_run.audit import one_run_p_value as one_run_p_value
-from .one_run.detection import DetectionLimit as DetectionLimit
-from .one_run.detection import limit_of_detection as limit_of_detection
 from .one_run.combine import CombinedResult as CombinedResult
 from .one_run.combine import combine_runs as combine_runs
 from .one_run.combine import rank_scores as rank_scores
+from .one_run.detection import DetectionLimit as DetectionLimit
+from .one_run.detection import limit_of_detection as limit_of_detection
 from .one_run.f_dp import FdpResult as FdpResult
 from .one_run.f_dp import audit_f_dp as audit_f_dp
 from .one_run.f_dp import f_dp_parameter as f_dp_parameter

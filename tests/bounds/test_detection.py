@@ -34,6 +34,7 @@ def share_shown(scores, exposed, *, epsilon=0.0, strength=np.inf, **options):
     [
         (300, {}),
         (300, {"ties": True}),
+        (300, {"ties": True, "guess": "both"}),
         (300, {"guess": "members"}),
         (300, {"guess": "nonmembers"}),
         (300, {"guess": "both"}),

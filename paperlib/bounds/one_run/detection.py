@@ -117,7 +117,7 @@ class _SpikedAudits:
     def counts(self, exposed: int, seed: list[int]) -> tuple[IntArray, IntArray]:
         """Right guesses and guesses at every stopping point that the exposed records bear on."""
         rng, m = np.random.default_rng(seed), self.values.size
-        labels = np.append(rng.random(exposed) < self.right, rng.random(m - exposed) < 0.5)
+        labels = np.append(rng.random(exposed) < self.right, rng.random(m) < 0.5)
         rest, reach = self.values, exposed + _BEYOND
         if m > 4 * reach:  # what lies far inside is guessed after them; tied scores stay together
             ascending = rest[::-1]
