@@ -23,6 +23,7 @@ from paperlib.bounds import (
 )
 from paperlib.core import AuditResult, MembershipScores, check_at_least, check_confidence, check_in
 from paperlib.papers.comparison.targets import AuditTarget
+from paperlib.papers.settings import settings_beside
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,87 +124,25 @@ def _fitted(target: AuditTarget, **options: Any) -> AuditResult | None:
     return audit_panoramia_features(*rows, design="game", **options)
 
 
-AUDITS = (
-    Audit(
-        name="one run",
-        run=lambda target, **options: audit_one_run(target.scores, **options),
-        needs=("coins",),
-        page="notebooks/audit_your_model",
+_RUNS: dict[str, Callable[..., AuditResult | None]] = {
+    "one run": lambda target, **options: audit_one_run(target.scores, **options),
+    "order learned": lambda target, **options: audit_features(target.signals, target.member, **options),
+    "f-DP": lambda target, **options: audit_f_dp(target.scores, family=target.curve, **options),
+    "output set": lambda target, seed, **options: audit_output_set(
+        *target.scores.split(seed=seed), seed=seed, **options
     ),
-    Audit(
-        name="order learned",
-        run=lambda target, **options: audit_features(target.signals, target.member, **options),
-        needs=("coins",),
-        have="several signals per record",
-        page="one_run",
+    "game": lambda target, **options: audit_one_run(target.scores, design="game", **options),
+    "ranks": _ranks,
+    "PANORAMIA, c = 0": _exact,
+    "PANORAMIA": _fitted,
+    "Epsilon*": lambda target, seed, **options: (
+        epsilon_star(target.scores.member, target.scores.nonmember, **options).trusted
     ),
-    Audit(
-        name="f-DP",
-        run=lambda target, **options: audit_f_dp(target.scores, family=target.curve, **options),
-        kind=WITHIN,
-        needs=("coins",),
-        have="a trade-off curve of known shape",
-        page="one_run",
+    "many runs": lambda target, **options: (
+        None if target.runs is None else audit_clopper_pearson(target.runs, **options)
     ),
-    Audit(
-        name="output set",
-        run=lambda target, seed, **options: audit_output_set(
-            *target.scores.split(seed=seed), seed=seed, **options
-        ),
-        needs=("coins",),
-        have="scores whose middle may tell more than their ends",
-        page="papers/output_sets",
-    ),
-    Audit(
-        name="game",
-        run=lambda target, **options: audit_one_run(target.scores, design="game", **options),
-        speaks_of=REPLACEMENT,
-        needs=("nonmembers",),
-        page="notebooks/audit_your_model",
-    ),
-    Audit(
-        name="ranks",
-        run=_ranks,
-        speaks_of=REPLACEMENT,
-        needs=("generator",),
-        have="values drawn at random in the training data, such as hashes",
-        page="notebooks/audit_your_language_model",
-    ),
-    Audit(
-        name="PANORAMIA, c = 0",
-        run=_exact,
-        speaks_of=REPLACEMENT,
-        needs=("generator",),
-        have="proof that it draws from the members' distribution",
-        page="notebooks/panoramia_known_c",
-    ),
-    Audit(
-        name="PANORAMIA",
-        run=_fitted,
-        kind=MEASURED,
-        speaks_of=MODEL,
-        needs=("generator",),
-        page="notebooks/panoramia_your_data",
-    ),
-    Audit(
-        name="Epsilon*",
-        run=lambda target, seed, **options: (
-            epsilon_star(target.scores.member, target.scores.nonmember, **options).trusted
-        ),
-        kind=MEASURED,
-        speaks_of=MODEL,
-        needs=("nonmembers",),
-        page="papers/epsilon_star",
-    ),
-    Audit(
-        name="many runs",
-        run=lambda target, **options: (
-            None if target.runs is None else audit_clopper_pearson(target.runs, **options)
-        ),
-        needs=("retraining",),
-        page="what_a_number_means",
-    ),
-)
+}
+AUDITS = tuple(Audit(name=name, run=run, **settings_beside(__file__)[name]) for name, run in _RUNS.items())
 """Every audit, fixed before looking: no number is chosen among them."""
 
 

@@ -11,7 +11,7 @@ from scipy.stats import skew
 from paperlib.bounds import epsilon_star, epsilon_star_from_rates, epsilon_star_normals
 from paperlib.data import Dataset
 from paperlib.papers.epsilon_star import fit
-from paperlib.papers.epsilon_star.landscape_models import landscape_config
+from paperlib.papers.epsilon_star.grids import landscape_config
 
 
 def normal(mean, std):

@@ -13,6 +13,7 @@ from scipy.stats import norm
 from paperlib.bounds import epsilon_star_normals
 from paperlib.papers.epsilon_star import landscape_measures, landscape_models
 from paperlib.papers.epsilon_star import landscape_tables as tables
+from paperlib.papers.epsilon_star.grids import landscape_config
 from paperlib.papers.epsilon_star.landscape import landscape, mechanism_epsilon
 from paperlib.papers.epsilon_star.landscape_measures import (
     MEASURES,
@@ -20,7 +21,6 @@ from paperlib.papers.epsilon_star.landscape_measures import (
     shuffled_epsilon,
     two_interval_epsilon,
 )
-from paperlib.papers.epsilon_star.landscape_models import landscape_config
 from paperlib.papers.epsilon_star.training_speed import SpeedConfig, measure_throughput
 from paperlib.papers.measured import measured_table
 from paperlib.report import paper_table

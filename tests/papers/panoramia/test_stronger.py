@@ -17,9 +17,10 @@ from paperlib.papers.panoramia.tables import lira as tabular_online
 from paperlib.papers.panoramia.tables import pools as tabular
 from paperlib.papers.panoramia.tables.lira import game_pools, judged_rows, shown_rows
 from paperlib.papers.panoramia.tables.shadows import STRONGER, Shadows, numbers, shadow_models
+from paperlib.papers.panoramia.tables.sizes import tabular_audit, tabular_config
 from paperlib.papers.panoramia.tables.tables import only_columns, strong_attacks
 
-CONFIG = tabular.tabular_config(
+CONFIG = tabular_config(
     "smoke",
     dp_epsilons=(),
     epochs=(60,),
@@ -27,7 +28,7 @@ CONFIG = tabular.tabular_config(
     shadows=4,
     learning=Learning(hidden=(64,), batch_size=100, learning_rate=1e-2),
 )
-AUDIT = tabular.tabular_audit("smoke")
+AUDIT = tabular_audit("smoke")
 TRAINED = "MLP, 60 epochs"
 
 

@@ -24,10 +24,9 @@ from paperlib.papers.panoramia.tables.pools import (
     build_pools,
     draw_rows,
     split_table,
-    tabular_audit,
-    tabular_config,
     tabular_pools,
 )
+from paperlib.papers.panoramia.tables.sizes import tabular_audit, tabular_config
 from paperlib.papers.verdict import Estimate
 
 SMALL = tabular_config(

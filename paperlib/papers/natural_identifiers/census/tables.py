@@ -23,6 +23,7 @@ from paperlib.generators.identifiers import (
 )
 from paperlib.generators.identifiers.filter import filter_identifiers
 from paperlib.papers.natural_identifiers.census.corpus import Census
+from paperlib.papers.settings import settings_beside
 from paperlib.report import paper_table
 
 _PAPER_COLUMNS = dict(
@@ -39,22 +40,9 @@ _PLAIN = {
     "ethereum": r"0x[0-9a-fA-F]{40}",
     "serial_version_uid": r"serialVersionUID[ \t]*=[ \t]*-?[0-9]{15,19}L",
 }
-_PILE = {
-    ("github", "Github"): "pile test github",
-    ("stackexchange", "StackExchange"): "pile test stackexchange",
-    ("pile_cc", "Pile-CC"): "pile test pile cc",
-    ("hackernews", "HackerNews"): "pile test hackernews",
-    ("ubuntu_irc", "Ubuntu IRC"): "pile test ubuntuirc",
-    ("wikipedia", "Wikipedia (en)"): "pile test wikipediaen",
-    ("pubmed_abstracts", "PubMed Abstracts"): "",
-    ("nih_exporter", "NIH ExPorter"): "",
-    ("uspto_backgrounds", "USPTO Backgrounds"): "",
-    ("philpapers", "PhilPapers"): "",
-    ("europarl", "EuroParl"): "",
-    ("dm_mathematics", "DM Mathematics"): "",
-}
 _PAPERS = (("pile_train", "pile", "train"), ("pile_test", "pile", "test"), ("dolma", "dolma", "train"))
-PILE_SUBSETS = {name: printed for names, printed in _PILE.items() for name in names}
+_PILE = settings_beside(__file__)
+PILE_SUBSETS = {name: printed for *names, printed, _, _ in _PILE for name in names}
 """Subsets of the Pile's test part, by both names, and their names in Table 2; empty where it has none."""
 
 
@@ -194,15 +182,6 @@ def chosen_files(corpora: Sequence[str], packages: Sequence[str]) -> list[Corpus
 
 _ADDRESS = re.compile(r"(?:https?:)?//([^/\s\"'<>()\[\]]+)[^\s\"'<>()\[\]]*$")
 _BEFORE = 300  # characters in which the start of a web address is looked for
-# The Pile's subsets by Table 1 of Gao et al. (2020): effective size in GiB, mean size of a document in KiB.
-_SIZES = {
-    "pile test github": (95.16, 5.25),
-    "pile test stackexchange": (64.39, 2.16),
-    "pile test pile cc": (227.12, 4.33),
-    "pile test hackernews": (7.80, 4.92),
-    "pile test ubuntuirc": (11.03, 545.48),
-    "pile test wikipediaen": (19.13, 1.11),
-}
 _TEST_PART = 1e-3  # share of the Pile that is its test part
 
 
@@ -315,14 +294,15 @@ def rates(places: pd.DataFrame, read: pd.DataFrame, *, confidence: float = 0.95)
     # The interval is exact for a Poisson number: identifiers count as independent. The paper's documents are
     # the thousandth part of each subset, by the sizes that the Pile's authors state (Gao et al., Table 1).
     rows, tail = [], (1 - confidence) / 2
+    sizes = {printed: numbers for _, _, printed, *numbers in _PILE if printed}
     for subset, documents in read[["subset", "documents"]].itertuples(index=False):
-        if (name := PILE_SUBSETS.get(subset)) is None or name not in _SIZES:
+        if (name := PILE_SUBSETS.get(subset, "")) not in sizes:
             continue
         here = places[(places["subset"] == subset) & places["erc55"]]
         count, scale = len(here.drop_duplicates(["kind", "value"])), 1e6 / documents
         low = float(chi2.ppf(tail, 2 * count)) / 2 if count else 0.0
         high = float(chi2.ppf(1 - tail, 2 * count + 2)) / 2
-        size, mean = _SIZES[name]
+        size, mean = sizes[name]
         theirs, total = _printed(subset)["total"], _TEST_PART * size * 2**20 / mean
         per_million = 1e6 * theirs / total
         row = {"subset": subset, "documents": documents, "identifiers": count}

@@ -1,15 +1,13 @@
 """PANORAMIA on tables: rows from a tree of column pairs, MLPs as targets, boosted trees as attacks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from paperlib.attacks.learned import BoostedTrees
-from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.memorization import Copies, copies
 from paperlib.audits.panoramia.pools import (
     KINDS,
@@ -56,7 +54,6 @@ class PartSizes:
 
 
 GENERATORS = ("tree", "mst", "columns")
-_SIZES = PartSizes(generator=600, members=780, null=600, nonmembers=780)
 FILTERS = {"rejection": RejectionByOdds(), "confident": ConfidentlySynthetic(), "none": None}
 
 
@@ -66,7 +63,7 @@ class TabularConfig:
 
     dataset: str = "randhie"  # "randhie" (ships with statsmodels) or "adult"
     label: str = "visits"  # column that targets predict: "visits"; "occupation" or "income"
-    sizes: PartSizes = _SIZES  # rows of each part
+    sizes: PartSizes = PartSizes(generator=600, members=780, null=600, nonmembers=780)  # rows of each part
     generator: str = "tree"  # "tree" (Chow-Liu), "mst" (the extra ``mst``) or "columns" (drawn apart: weak)
     filter: str = "rejection"  # "rejection" (by odds), "confident" (the paper's) or "none"
     bins: int = 20  # quantiles of a column of numbers
@@ -115,70 +112,6 @@ class TabularConfig:
         }
         made, rule = generators[self.generator], FILTERS[self.filter]
         return made if rule is None else FilteredGenerator(generator=made, rule=rule, seed=self.seed)
-
-
-_STUMPS = BoostedTrees(leaves=3, learning_rate=0.15, rounds=60, smallest_leaf=10)
-_GRID = [{"leaves": leaves, "learning_rate": rate} for leaves in (4, 15, 31) for rate in (0.05, 0.2)]
-_POOLS: dict[str, Mapping[str, Any]] = {
-    "smoke": {
-        "sizes": PartSizes(generator=200, members=300, null=200, nonmembers=300),
-        "epochs": (2, 20),
-        "learning": Learning(hidden=(32,), batch_size=128, dp_epochs=5),
-        "helper_rows": 200,
-    },
-    "default": {},
-    "paper": {
-        "dataset": "adult",
-        "label": "income",
-        "sizes": PartSizes(generator=12_000, members=13_000, null=10_000, nonmembers=13_000),
-        "epochs": (10, 100),
-        "learning": Learning(hidden=(150, 100, 50, 10), batch_size=128, learning_rate=5e-4),
-        "helper_rows": 13_000,
-    },
-}
-_POOLS["rehearsal"] = {
-    **_POOLS["paper"],
-    "sizes": PartSizes(generator=400, members=400, null=300, nonmembers=400),
-    "epochs": (1, 3),
-    "learning": replace(_POOLS["paper"]["learning"], dp_epochs=1),
-    "helper_rows": 300,
-}
-_AUDITS: dict[str, AuditConfig] = {
-    "smoke": AuditConfig(train=160, validation=60, test=260, attacks=(_STUMPS,), restarts=1, repetitions=1),
-    "default": AuditConfig(
-        train=400,
-        validation=160,
-        test=840,
-        attacks=(replace(_STUMPS, leaves=8, learning_rate=0.08), _STUMPS),
-        repetitions=3,
-    ),
-    "paper": AuditConfig(
-        train=8000,
-        validation=2000,
-        test=15_000,
-        attacks=tuple(BoostedTrees(**one, rounds=300) for one in _GRID),
-    ),
-}
-_AUDITS["rehearsal"] = replace(
-    _AUDITS["paper"],
-    train=160,
-    validation=60,
-    test=300,
-    attacks=tuple(BoostedTrees(**one, rounds=3) for one in _GRID),
-    restarts=1,
-)
-
-
-def tabular_config(size: str, **changes: Any) -> TabularConfig:
-    """Settings of a size: "smoke", "default" (randhie), "paper" (Adult), or "rehearsal" of it on few rows."""
-    check_choice("size", size, tuple(_POOLS))
-    return TabularConfig(**{**_POOLS[size], **changes})
-
-
-def tabular_audit(size: str, **changes: Any) -> AuditConfig:
-    """How these pools are audited."""
-    check_choice("size", size, tuple(_AUDITS))
-    return replace(_AUDITS[size], **changes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,42 @@
+"""The grids behind Figures 1 and 2 at several sizes."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from typing import Any
+
+import pandas as pd
+
+from paperlib.core import check_choice
+from paperlib.papers.epsilon_star.landscape_models import LandscapeConfig
+from paperlib.papers.settings import settings_beside
+
+SIZES = ("smoke", "default", "paper", "rehearsal")
+ARCHITECTURES = ("", "tanh-128")
+
+
+def landscape_config(dataset: str, *, size: str = "default", architecture: str = "") -> LandscapeConfig:
+    """The grid of a data set."""
+    configs = settings_beside(__file__)
+    check_choice("dataset", dataset, tuple(configs))
+    check_choice("size", size, SIZES)
+    check_choice("architecture", architecture, ARCHITECTURES)
+    config = LandscapeConfig(dataset=dataset, **configs[dataset][size])
+    return replace(config, widths=(128,), activation="tanh") if architecture else config
+
+
+def grids(configs: Iterable[LandscapeConfig]) -> pd.DataFrame:
+    """The settings of grids, a column for each data set."""
+    table = pd.DataFrame(
+        {one.dataset: {name: _shown(value) for name, value in asdict(one).items()} for one in configs}
+    )
+    table.insert(0, "setting", table.index.str.replace("_", " "))
+    return table.drop(index=["dataset", "seed", "confidence"]).reset_index(drop=True)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "each record"
+    if isinstance(value, tuple | list):
+        nested = any(isinstance(item, tuple | list) for item in value)
+        return ("; " if nested else ", ").join(map(_shown, value)) or "–"
+    return f"{value:g}" if isinstance(value, float) else str(value)
