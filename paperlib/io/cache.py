@@ -50,6 +50,13 @@ class Cache:
             self.put(config, arrays)
             return arrays
 
+    def resumed(self, config: Mapping[str, Any], compute: Callable[[Path], Mapping[str, Any]]) -> Arrays:
+        """As `get`; ``compute`` is handed the path of a checkpoint, which is removed in the end."""
+        checkpoint = self.path(config).with_suffix(".checkpoint")
+        arrays = self.get(config, lambda: compute(checkpoint))
+        checkpoint.unlink(missing_ok=True)
+        return arrays
+
     def find(self, config: Mapping[str, Any]) -> Arrays | None:
         """The arrays of ``config``, or None when there is no sound entry."""
         path = self.path(config)

@@ -33,8 +33,7 @@ class ImageTraining:
     weight_decay: float = 0.0
     schedule: str = "constant"  # of the learning rate, or "cosine" down to 0
     augment: bool = False  # flips, and shifts by up to an eighth of the side, as usual on CIFAR
-    precision: str = "float32"  # or "bfloat16" to run under autocast
-    channels_last: bool = False  # the memory layout that convolutions on a GPU like
+    precision: str = "float32"  # or "bfloat16": under autocast, in the layout that convolutions like then
     compile: bool = False  # the forward pass on a GPU, which pays in long runs
     seed: int = 0
 
@@ -226,7 +225,7 @@ def flops_per_image(module: nn.Module, images: Any, labels: Any, *, config: Imag
 
 
 def _layout(config: ImageTraining) -> torch.memory_format:
-    return torch.channels_last if config.channels_last else torch.contiguous_format
+    return torch.channels_last if config.precision == "bfloat16" else torch.contiguous_format
 
 
 def _timed(epoch: Any, epochs: int, images: int, device: torch.device) -> float:

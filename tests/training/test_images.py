@@ -91,7 +91,7 @@ def _stops_at(count, keep):
     [
         {"schedule": "cosine", "augment": True},
         {"optimizer": "sgd", "learning_rate": 0.1},
-        {"precision": "bfloat16", "channels_last": True},
+        {"precision": "bfloat16"},
     ],
 )
 def test_every_way_to_train_lowers_the_loss(options):
@@ -156,9 +156,7 @@ def test_group_norm_can_be_trained_privately_and_batch_norm_cannot():
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_gpu_trains_in_bfloat16_with_channels_last(compiled):
     model = build_image_model(ImageArchitecture(name="wrn-16-4", channels=1, side=4, outputs=2))
-    config = ImageTraining(
-        epochs=8, batch_size=10, precision="bfloat16", channels_last=True, compile=compiled
-    )
+    config = ImageTraining(epochs=8, batch_size=10, precision="bfloat16", compile=compiled)
     fitted = fit_images(model, X, Y, config=config, device="cuda", snapshots=[4], progress=False)
     assert next(fitted.module.parameters()).is_cuda
     assert fitted.losses[-1] < fitted.losses[0]

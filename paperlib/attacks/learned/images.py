@@ -165,7 +165,6 @@ def _fit_network(stack: ImageStack, train: Labelled, validation: Labelled, seed:
         learning_rate=stack.learning_rate,
         weight_decay=stack.weight_decay,
         precision=stack.precision,
-        channels_last=stack.precision == "bfloat16",
         seed=seed,
     )
     count = stack.evaluations

@@ -17,7 +17,7 @@ from paperlib.training.images import ImageTraining, fit_images
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageHelper:
+class ImageHelper(ImageTraining):
     """A model that the baseline may ask, and how it is trained."""
 
     name: str  # "synthetic" is the paper's: what its baseline sees
@@ -27,15 +27,12 @@ class ImageHelper:
     architecture: str = "cnn"  # a name of ``paperlib.models.images.ARCHITECTURES``
     width: int = 16  # of "mlp", "cnn" and "cnn4"
     epochs: int = 15
-    batch_size: int = 64
-    learning_rate: float = 1e-3  # of Adam
-    augment: bool = False  # flips and shifts
-    precision: str = "float32"  # or "bfloat16", to run under autocast
     timm: str = ""  # a model of timm that starts from pretrained weights, in the place of ``architecture``
     weights: str = ""  # a file with these weights; empty downloads them
     seed: int = 1  # of parameters and batches
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("data", self.data, ("synthetic", "real", "others"))
         if self.weights and not self.timm:
             raise ValueError(f"weights: expected the name of their model as timm, got {self.weights!r} alone")
@@ -63,16 +60,7 @@ def train_helper(
         module = pretrained_classifier(helper.timm, outputs, weights=weights, seed=helper.seed)
     else:
         module = classifier_for(x, helper.architecture, outputs, width=helper.width, seed=helper.seed)
-    config = ImageTraining(
-        epochs=helper.epochs,
-        batch_size=helper.batch_size,
-        learning_rate=helper.learning_rate,
-        augment=helper.augment,
-        precision=helper.precision,
-        channels_last=helper.precision == "bfloat16",
-        seed=helper.seed,
-    )
-    return fit_images(module, x, y, config=config, checkpoint=checkpoint).module
+    return fit_images(module, x, y, config=helper, checkpoint=checkpoint).module
 
 
 def likely_labels(module: nn.Module, x: NDArray[np.uint8], *, multi_label: bool) -> NDArray[np.int64]:

@@ -33,32 +33,22 @@ _TARGET = re.compile(r"(?P<null>null )?(?P<name>[a-z0-9-]+?)(@(?P<width>\d+))?:(
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageTarget:
-    """A model to be audited."""
+class ImageTarget(ImageTraining):
+    """A model to be audited; with DP-SGD, decay, schedule and flips are left out."""
 
     name: str  # name in tables
     architecture: str = "cnn"  # a name of ``paperlib.models.images.ARCHITECTURES``
-    epochs: int
     width: int = 16  # see ``paperlib.models.images.ImageArchitecture``
     null: bool = False  # train it on other images in the place of the members: an audit must find nothing
     dp_epsilon: float | None = None  # of DP-SGD, nats; None trains without
     dp_delta: float = 1e-5  # of DP-SGD
     clip_norm: float = 1.0  # of DP-SGD
     batch_size: int = 32
-    learning_rate: float = 1e-3
-    optimizer: str = "adam"  # "adam" or "sgd"
-    weight_decay: float = 0.0  # not with DP-SGD
-    schedule: str = "constant"  # or "cosine", whose targets are runs of their own; not with DP-SGD
-    augment: bool = False  # flips and shifts; not with DP-SGD
     group_norm: bool = False  # group norm for batch norm; taken with DP-SGD in any case
     pretrained: bool = False  # start from ImageNet weights
-    precision: str = "float32"  # "float32" or "bfloat16"
-    compile: bool = False  # compile the forward pass
-    seed: int = 0  # of parameters and batches
 
     def __post_init__(self) -> None:
-        if self.epochs < 1:
-            raise ValueError(f"epochs: expected 1 or more, got {self.epochs}")
+        super().__post_init__()
         if self.dp_epsilon is not None and not 0 < self.dp_epsilon < np.inf:
             raise ValueError(f"dp_epsilon: expected a finite number above 0, or None, got {self.dp_epsilon}")
 
@@ -141,7 +131,7 @@ def training_speed(
 ) -> pd.DataFrame:
     """Speed of training a target as it is here, and in a plain loop over a DataLoader."""
     x, y = images.together(images.split.trained_on(null=target.null))
-    module, config = _built(target, x, images.outputs), _training(target, epochs)
+    module, config = _built(target, x, images.outputs), replace(target, epochs=epochs)
     flops = flops_per_image(module, x, y, config=config)
     speeds = images_per_second(module, x, y, config=config)
     table = pd.DataFrame({"loop": list(speeds), "images per second": list(speeds.values())})
@@ -172,7 +162,7 @@ def train_target(
     """The model after each number of epochs, trained on these images; with DP-SGD after the last alone."""
     module, private = _built(target, x, outputs), dp_training(target, len(x))
     if private is None:
-        config = _training(target, max(epochs))
+        config = replace(target, epochs=max(epochs))
         return fit_images(module, x, y, config=config, snapshots=epochs, checkpoint=checkpoint).snapshots
     if y.ndim > 1:
         raise ValueError("dp_epsilon: expected None for images with several labels")
@@ -186,12 +176,6 @@ def train_target(
         return {epochs[-1]: own.to(fitted.parameters.device).eval()}
     fitted = fit_dp(module, as_input(x), y, config=private, at_once=_AT_ONCE, checkpoint=checkpoint)
     return {epochs[-1]: fitted.module}
-
-
-def _training(target: ImageTarget, epochs: int) -> ImageTraining:
-    same = ("batch_size", "optimizer", "learning_rate", "weight_decay", "schedule", "augment", "precision")
-    settings = {name: getattr(target, name) for name in (*same, "compile", "seed")}
-    return ImageTraining(epochs=epochs, channels_last=target.precision == "bfloat16", **settings)
 
 
 def private_training(target: ImageTarget, images: Images) -> TrainingConfig | None:

@@ -1,7 +1,7 @@
 """PANORAMIA on images: the pools, of which every stage is kept on disk by its own configuration."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -142,23 +142,13 @@ def generated_images(config: ImageConfig, images: Images) -> GeneratedImages:
     names = ("split", "generator", "fakes", "generated", "helper_images", "seed")  # labels do not count
     about = {name: getattr(config, name) for name in names}
     key = {"stage": "drawn", "config": about, "data": images.sha256s, "code": code_tag(__name__)}
-    drawn = _trained_once(key, partial(_draw, config, images))
-    given = _trained_once(_key(config, images, "labels"), partial(_label, config, images, drawn))
+    drawn = pools_cache().resumed(key, partial(_draw, config, images))
+    given = pools_cache().resumed(_key(config, images, "labels"), partial(_label, config, images, drawn))
     audit, helper = (
         LabelledImages(drawn["x"][rows], given["true"][rows], given["y"][rows])
         for rows in (slice(config.generated), slice(config.generated, None))
     )
     return GeneratedImages(audit, helper, {"kept": float(drawn["kept"]), **_numbers(given, "quality/")})
-
-
-def _trained_once(
-    key: Mapping[str, Any], compute: Callable[[Path], Mapping[str, Any]]
-) -> dict[str, NDArray[Any]]:
-    """What ``compute`` returns, kept on disk; interrupted training goes on from its checkpoint."""
-    checkpoint = pools_cache().path(key).with_suffix(".checkpoint")
-    arrays = pools_cache().get(key, lambda: compute(checkpoint))
-    checkpoint.unlink(missing_ok=True)
-    return arrays
 
 
 def _numbers(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, float]:
@@ -244,7 +234,7 @@ def _helper_answers(
         module = train_helper(helper, data.x, data.y, images.outputs, checkpoint)
         return {kind: answers(module, part.x, part.y) for kind, part in sets.items()}
 
-    return _trained_once(_key(config, images, "helper", helper.about()), compute)
+    return pools_cache().resumed(_key(config, images, "helper", helper.about()), compute)
 
 
 def _target_answers(
@@ -255,7 +245,7 @@ def _target_answers(
     for run in dict.fromkeys(target.run for target in config.targets):
         epochs = tuple(sorted({target.epochs for target in config.targets if target.run == run}))
         key = _key(config, images, "target", run, epochs, private_training(run, images))
-        runs[run] = _trained_once(key, partial(run_target, run, epochs, images, sets))
+        runs[run] = pools_cache().resumed(key, partial(run_target, run, epochs, images, sets))
     found: dict[str, dict[str, FloatArray]] = {}
     rows: list[dict[str, Any]] = []
     for target in config.targets:

@@ -232,10 +232,7 @@ class TextBench:
         config = {name: getattr(self.config, name) for name in (*_BASE, *names)}
         key = {"text stage": stage, "code": code_tag(__name__), **self.key(config, *more)}
         gc.collect()  # optimizer and schedule of an earlier stage refer to each other, and hold its moments
-        checkpoint = pools_cache().path(key).with_suffix(".checkpoint")
-        arrays = pools_cache().get(key, lambda: compute(checkpoint))
-        checkpoint.unlink(missing_ok=True)
-        return arrays
+        return pools_cache().resumed(key, compute)
 
 
 def _columns(model: Any, chunks: IntArray) -> FloatArray:
