@@ -11,6 +11,7 @@ from threading import RLock
 from paperlib.io.files import file_sha256
 
 _OWN = "paperlib"
+_BESIDE = (".yaml", ".json", ".mplstyle")  # endings of a module's settings, in a file of its name
 _TAGS: dict[tuple[str, ...], tuple[dict[Path, tuple[int, int]], str]] = {}  # with the files they are of
 _PARSING = RLock()  # Python 3.11 raises SystemError now and then where two threads parse at once
 
@@ -38,7 +39,8 @@ def source_files(names: Iterable[str]) -> list[Path]:
 
     Imports are followed into the package of each module and into this one, those inside functions included,
     those for type checkers alone left out. A package whose ``__init__`` only passes names on is passed
-    through: an imported name leads to the module that defines it, and to no other.
+    through: an imported name leads to the module that defines it, and to no other. A module's settings, in a
+    file of its name, count with it.
     """
     files: set[Path] = set()
     seen: set[str] = set()
@@ -60,7 +62,8 @@ def source_files(names: Iterable[str]) -> list[Path]:
             waiting += [one for one in imports if one.partition(".")[0] in own]
         waiting += more
         files |= reached
-    return sorted(files)
+    beside = {file.with_suffix(ending) for file in files for ending in _BESIDE}
+    return sorted(files | {file for file in beside if file.is_file()})
 
 
 @lru_cache(maxsize=4096)

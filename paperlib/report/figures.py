@@ -6,6 +6,7 @@ import io
 import json
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -27,27 +28,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 """Markers of the series, in the order of `COLORS`."""
 LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))
 """Dashes of the series, in the order of `COLORS`."""
-STYLE: dict[str, Any] = {
-    "font.size": 10.5,
-    "axes.titlesize": 10.5,
-    "axes.labelsize": 10.5,
-    "xtick.labelsize": 10.5,
-    "ytick.labelsize": 10.5,
-    "legend.fontsize": 10.5,
-    "legend.title_fontsize": 10.5,
-    "legend.frameon": False,
-    "figure.titlesize": 10.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 5.0,
-    "errorbar.capsize": 2.5,
-    "axes.prop_cycle": cycler(color=COLORS) + cycler(linestyle=LINES),
-}
+_STYLE = Path(__file__).with_suffix(".mplstyle")
 SMALLEST = "smallest text on a phone, pt:"  # the description inside an SVG; its number follows
 
 
@@ -112,7 +93,7 @@ def panels(count: int = 1, *, height: float = 2.8, share_x: bool = False) -> tup
     [4.5, 5.6]
     >>> plt.close(figure)
     """
-    plt.style.use(STYLE)
+    plt.style.use([_STYLE, {"axes.prop_cycle": cycler(color=COLORS) + cycler(linestyle=LINES)}])
     fig, axes = plt.subplots(
         count, 1, figsize=(WIDTH, height * count), layout="constrained", squeeze=False, sharex=share_x
     )

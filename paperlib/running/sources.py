@@ -74,7 +74,7 @@ def _is(path: Path, kind: str) -> bool:
 
 
 def notebook_sources(path: Path) -> list[Path]:
-    """Files of this package that a notebook's imports can reach, with their YAML, and the run's own code."""
+    """Files of this package that a notebook's imports can reach, their settings, and the run's own code."""
     cells = [cell.source for cell in read_notebook(path).cells if cell.cell_type == "code"]
     # Line magics are no Python.
     lines = (
@@ -83,7 +83,6 @@ def notebook_sources(path: Path) -> list[Path]:
     names = {name for code in lines for name in imported_names("\n".join(code))}
     ours = sorted(name for name in names if name.partition(".")[0] == PACKAGE.name)
     files = set(source_files([*ours, "paperlib.running.execute"]))
-    files |= {file for file in (file.with_suffix(".yaml") for file in files) if file.is_file()}
     if any(PACKAGE / "report" in file.parents for file in files):
         files |= set((PACKAGE / "report" / "printed_tables").rglob("*.csv"))
     return sorted(files)

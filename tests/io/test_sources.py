@@ -43,6 +43,7 @@ def package(tmp_path, monkeypatch):
         "face/low.py": "def helper():\n    from some_package.deep import late\n    return late",
         "face/other.py": "more = 1",
         "deep.py": "late = 1",
+        "deep.yaml": "late: 1",
         "sub/__init__.py": "setting = 1",
         "sub/used.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import some_package.unread",
         "unread.py": "",
@@ -62,6 +63,7 @@ def test_the_tag_changes_with_reached_files_and_with_no_others(package):
         "main.py": True,
         "face/low.py": True,  # passed on by a package
         "deep.py": True,  # imported inside a function
+        "deep.yaml": True,  # settings of a module that is reached
         "sub/used.py": True,
         "sub/__init__.py": True,  # it does something, and an import below runs it
         "face/other.py": False,  # the package passes it on, but it was not asked for

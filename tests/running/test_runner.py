@@ -187,23 +187,18 @@ def test_the_fingerprint_covers_source_lock_and_named_files_functions_and_folder
 
 
 def test_sources_are_those_a_notebook_can_reach(tmp_path):
-    grids = "papers/epsilon_star/grids"
     project = make_project(
-        tmp_path,
-        good=GOOD,
-        model="%matplotlib inline\nfrom paperlib.papers.own_model import train_and_score",
-        sizes=f"import paperlib.{grids.replace('/', '.')}",
+        tmp_path, good=GOOD, model="%matplotlib inline\nfrom paperlib.papers.own_model import train_and_score"
     )
-    good, model, sizes = (
+    good, model = (
         {str(path.relative_to(PACKAGE)) for path in notebook_sources(project.notebook(name))}
-        for name in ("good", "model", "sizes")
+        for name in ("good", "model")
     )
     report = {"report/tables.py", "report/printed_tables/targets.csv"}
     assert {*report, "core/results.py", "running/execute.py"} <= good
     assert "papers/own_model.py" not in good
     assert {"papers/own_model.py", "bounds/one_run/audit.py", "models/losses.py"} <= model
     assert "cli.py" not in model
-    assert {f"{grids}.py", f"{grids}.yaml"} <= sizes
 
 
 def test_a_run_aside_leaves_the_book_alone(tmp_path):

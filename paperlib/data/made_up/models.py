@@ -14,21 +14,7 @@ _END = "<|endoftext|>"
 _PIECES = 1_200  # tokens that the tokenizer learns; the models' vocabularies are larger
 _package = partial(optional_package, extra="language", purpose="writing made-up language models")
 
-CONFIGS: Mapping[str, Mapping[str, Any]] = {
-    "gpt2": {
-        "model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "activation_function": "gelu_new",
-        "attn_pdrop": 0.1, "embd_pdrop": 0.1, "resid_pdrop": 0.1, "bos_token_id": 50256, "dtype": "float32",
-        "eos_token_id": 50256, "initializer_range": 0.02, "layer_norm_epsilon": 1e-5, "n_ctx": 1024,
-        "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "vocab_size": 50257,
-    },
-    "EleutherAI/pythia-70m": {
-        "model_type": "gpt_neox", "architectures": ["GPTNeoXForCausalLM"], "bos_token_id": 0,
-        "eos_token_id": 0, "hidden_act": "gelu", "hidden_size": 512, "initializer_range": 0.02,
-        "intermediate_size": 2048, "layer_norm_eps": 1e-5, "max_position_embeddings": 2048,
-        "num_attention_heads": 8, "num_hidden_layers": 6, "rotary_emb_base": 10000, "rotary_pct": 0.25,
-        "tie_word_embeddings": False, "use_parallel_residual": True, "vocab_size": 50304, "dtype": "float16",
-    },
-}  # fmt: skip
+CONFIGS: Mapping[str, Mapping[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 """Published shapes, by the name on the hub."""
 
 

@@ -6,6 +6,8 @@ from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 
+import yaml
+
 from paperlib.core import check_choice
 from paperlib.data.files import data_file
 from paperlib.data.text.formats import read_pieces
@@ -41,47 +43,9 @@ class CorpusSource:
     subset_field: str = "subset"  # of its documents; those without it are of the folder that they are in
 
 
-PILE_PARTS = {"train": "pile/train", "val": "pile/val.jsonl.zst", "test": "pile/test.jsonl.zst"}
-
+_KNOWN = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 CORPORA: Mapping[str, CorpusSource] = MappingProxyType(
-    {
-        "nid_corpus": CorpusSource(
-            file="nid_corpus.jsonl.gz",
-            sha256="9ae75b1c5832f364c02f7a88b74bad5db17e91a362e4e297b9bb967b75e7f54b",
-            source="files with identifiers from 40 public repositories and from Debian 12, in 14 subsets",
-            licence="mixed, one per repository; for research, not to take code from",
-        ),
-        "pile_test_subsets": CorpusSource(
-            file="pile_test_subsets.jsonl.gz",
-            sha256="a92db104f44954796b6a2c8bc0d606165e9e015ac294e7db5a8e18dcf1cbf32a",
-            source="test part of the Pile in 12 subsets, through github.com/iamgroot42/mimir",
-            licence="the texts keep their own terms; for research",
-        ),
-        **{
-            f"pile_{part}": CorpusSource(
-                file=file,
-                source="the Pile, Gao et al. (2020): train/00.jsonl.zst to train/29.jsonl.zst (one is "
-                "enough), val.jsonl.zst and test.jsonl.zst; without parts under copyright: "
-                "huggingface.co/datasets/monology/pile-uncopyrighted",
-                licence="the texts keep their own terms; for research",
-                subset_field="meta.pile_set_name",
-            )
-            for part, file in PILE_PARTS.items()
-        },
-        "dolma": CorpusSource(
-            file="dolma-v1_7",
-            source="Dolma 1.7, Soldaini et al. (2024): huggingface.co/datasets/allenai/dolma, urls/v1_7.txt; "
-            "keep the folders, such as dolma-v1_7/pes2o/pes2o-0000.json.gz",
-            licence="ODC-BY",
-        ),
-        "proof_pile_2_test": CorpusSource(
-            file="proof-pile-2",
-            source="test parts of Proof-Pile-2, Azerbayev et al. (2024): "
-            "huggingface.co/datasets/EleutherAI/proof-pile-2; keep the folders, such as "
-            "proof-pile-2/open-web-math/test, and leave the training parts out",
-            licence="the texts keep their own terms; for research",
-        ),
-    }
+    {name: CorpusSource(**about) for name, about in _KNOWN.items()}
 )
 """Corpora known by name."""
 

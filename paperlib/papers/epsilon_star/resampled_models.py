@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -38,55 +38,49 @@ class ResampledConfig:
         return 2 * self.models * self.repetitions
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _OwnSet:
-    """The trainings on one part of the pool: records from ``part * records`` on."""
+    """A part of the pool, on which one model of each strategy is trained."""
 
+    config: ResampledConfig
     part: int
-    records: int
-    options: tuple[tuple[str, Any], ...]
-    trainings: tuple[TrainingConfig, ...]
 
 
 def resampled_losses(
     config: ResampledConfig, *, folder: Path, progress: bool = True
 ) -> dict[str, list[tuple[FloatArray, FloatArray]]]:
     """Losses of each model on its own training set and on the population, by strategy, in the order drawn."""
-    base = TrainingConfig(widths=(600, 50, 100), epochs=1, batch_size=100, learning_rate=0.05, momentum=0.9)
-    named = {f"no DP, {epochs} epochs": replace(base, epochs=epochs) for epochs in config.epochs}
-    plan = replace(base, epochs=config.private_epochs)
-    rate, steps = plan.sampling_rate(config.records), plan.steps(config.records)
-    noise = noise_for(config.epsilon, rate, steps, paper_delta(config.records))
-    private = replace(plan, clip_norm=1.0, noise_multiplier=noise)
-    named[f"DP {config.epsilon:g}, each record"] = private
-    options = (
-        ("n_train", config.sets * config.records), ("n_test", config.population), ("mixing", config.mixing),
-        ("seed", config.seed),
-    )  # fmt: skip
-    units = [
-        _OwnSet(
-            part=part,
-            records=config.records,
-            options=options,
-            trainings=tuple(replace(one, seed=1_000_000 * config.seed + part) for one in named.values()),
-        )
-        for part in range(config.sets)
-    ]
+    units = [_OwnSet(config, part) for part in range(config.sets)]
     version = config_hash({"code": code_tag(__name__), "torch": torch.__version__})
     done = dict(run_sweep(_train_sets, units, folder=folder, workers=0, version=version, progress=progress))
     return {
         name: [(done[unit]["train"][at], done[unit]["population"][at]) for unit in units]
-        for at, name in enumerate(named)
+        for at, name in enumerate(_strategies(config))
+    }
+
+
+@lru_cache(maxsize=2)
+def _strategies(config: ResampledConfig) -> dict[str, TrainingConfig]:
+    base = TrainingConfig(widths=(600, 50, 100), epochs=1, batch_size=100, learning_rate=0.05, momentum=0.9)
+    plan = replace(base, epochs=config.private_epochs)
+    rate, steps = plan.sampling_rate(config.records), plan.steps(config.records)
+    noise = noise_for(config.epsilon, rate, steps, paper_delta(config.records))
+    return {
+        **{f"no DP, {epochs} epochs": replace(base, epochs=epochs) for epochs in config.epochs},
+        f"DP {config.epsilon:g}, each record": replace(plan, clip_norm=1.0, noise_multiplier=noise),
     }
 
 
 def _train_sets(units: Sequence[_OwnSet]) -> list[dict[str, FloatArray]]:
     """The unit of work of the sweep."""
     losses = []
-    for unit in units:
-        pool = landscape_data("purchase100_like", unit.options)
-        here = slice(unit.part * unit.records, (unit.part + 1) * unit.records)
+    for config, part in ((unit.config, unit.part) for unit in units):
+        sizes = (("n_train", config.sets * config.records), ("n_test", config.population))
+        options = (*sizes, ("mixing", config.mixing), ("seed", config.seed))
+        pool = landscape_data("purchase100_like", options)
+        here = slice(part * config.records, (part + 1) * config.records)
         own = replace(pool, train_x=pool.train_x[here], train_y=pool.train_y[here])
-        models = train(unit.trainings, own)
-        losses.append({part: np.array([one[part] for one in models]) for part in ("train", "population")})
+        seed = 1_000_000 * config.seed + part
+        models = train([replace(one, seed=seed) for one in _strategies(config).values()], own)
+        losses.append({name: np.array([one[name] for one in models]) for name in ("train", "population")})
     return losses
