@@ -163,7 +163,7 @@ def _execute(job: Job, folder: Path) -> Any:
         try:
             return papermill.execute_notebook(
                 notebook, None, kernel_name="python3", progress_bar=False, config=config, start_timeout=120,
-                cwd=job.where,
+                iopub_timeout=600, cwd=job.where,  # a busy machine may need long for what a cell printed
             )  # fmt: skip
         except PapermillExecutionError as error:
             traceback = _ANSI.sub("", "\n".join(error.traceback))
