@@ -21,6 +21,7 @@ from paperlib.bounds import (
 )
 from paperlib.core import (
     AuditResult,
+    Coins,
     Design,
     Guess,
     MembershipScores,
@@ -48,6 +49,7 @@ class ScoreOptions(TypedDict, total=False):
     guess: Guess
     design: Design
     seed: int
+    coins: Coins
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +208,7 @@ def audit(
     if isinstance(data, str | PathLike):
         from paperlib.io import read_scores  # here, since it takes longer to load than arrays take to audit
 
-        loaded = read_scores(data, cast(Any, nonmembers), kind=kind, **columns)
+        loaded = read_scores(data, cast(Any, nonmembers), kind=kind, coins=options.get("coins"), **columns)
         scores, reading = loaded.scores, loaded.warnings
     elif any(columns.values()):
         raise ValueError("score_column, member_column, unit: columns of a file, and data is no path")
@@ -273,6 +275,7 @@ def audit_scores(
     design: Design = "randomized",
     seed: int = 0,
     unit: str | None = None,
+    coins: Coins | None = None,
 ) -> Audits:
     """Run every score-based audit of one set of scores.
 
@@ -288,6 +291,8 @@ def audit_scores(
             subsample; "played" if fair coins decided after training who is shown.
         seed: Seed of every random split, 0 or more.
         unit: What one record is where each score is the mean of several rows; it stands in every claim.
+        coins: The coins that were tossed before training, where ``scores`` are those of `Coins.scores`; their
+            unit and commitment stand in every result.
 
     Returns:
         The audits, the main one first. Epsilon* needs losses and is left out for scores.
@@ -306,6 +311,14 @@ def audit_scores(
     ε ≥ 4.179 (δ = 0, confidence 0.95; 430 of 431 guesses right, 1000 examples)
     """
     given = check_scores("scores", scores, *others)
+    if coins is not None:
+        if design != "randomized" or unit is not None:
+            raise ValueError("coins: they say that the design is randomized and what a unit is; give neither")
+        if (given.member.size, len(given)) != (int(coins.included.sum()), len(coins.ids)):
+            raise ValueError(
+                "coins: they have another number of members or of records; use coins.scores(...)"
+            )
+        unit = coins.unit or None
     copies = check_ties("scores", given.member, given.nonmember) if unit is None else ()
     # Sorted, so that the order of the rows tells nothing and changes nothing: neither a game nor a split.
     sides = np.sort(given.member), np.sort(given.nonmember)
@@ -357,6 +370,10 @@ def audit_scores(
         audits.append(ScoreAudit(title=title, kind=kind, purpose=purpose, result=result, refused=refused))
     if unit is not None:
         audits = [one.with_claim(unit_sentence(unit)) for one in audits]
+    if coins is not None:
+        seal = f"membership is that of {coins.seal}; a hash published before training shows that none moved"
+        audits = [one.with_claim("", seal) for one in audits]
+        copies = (*copies, *coins.warnings)
     return Audits(given, tuple(audits), design, reading=copies)
 
 

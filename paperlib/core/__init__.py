@@ -17,6 +17,8 @@ from paperlib.core.checks import did_you_mean as did_you_mean
 from paperlib.core.checks import one_of_each as one_of_each
 from paperlib.core.checks import unit_means as unit_means
 from paperlib.core.checks import unit_sentence as unit_sentence
+from paperlib.core.coins import Coins as Coins
+from paperlib.core.coins import toss_coins as toss_coins
 from paperlib.core.direction import check_scores as check_scores
 from paperlib.core.direction import reversed_warning as reversed_warning
 from paperlib.core.intervals import RateAtFpr as RateAtFpr

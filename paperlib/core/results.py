@@ -130,10 +130,15 @@ class ScoreAudit:
             lines += [f"Warning: {text}" for text in self.result.warnings]
         return "\n  ".join(lines)
 
-    def with_claim(self, sentence: str) -> "ScoreAudit":
-        """The audit with one more sentence in its claim."""
-        more = self.result and dataclasses.replace(self.result, claim=f"{self.result.claim} {sentence}")
-        return dataclasses.replace(self, result=more)
+    def with_claim(self, sentence: str, *assumptions: str) -> "ScoreAudit":
+        """The audit with one more sentence in its claim, and with further assumptions."""
+        if self.result is None:
+            return self
+        claim = " ".join(filter(None, (self.result.claim, sentence)))
+        every = (*self.result.assumptions, *assumptions)
+        return dataclasses.replace(
+            self, result=dataclasses.replace(self.result, claim=claim, assumptions=every)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Every field as JSON-ready values, with the headline of the result."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.core.checks import FloatArray, check_choice, check_ids, unit_means
+from paperlib.core.coins import Coins
 from paperlib.core.reading.columns import (
     INDEX,
     array_pair,
@@ -57,6 +58,7 @@ class _Wanted(NamedTuple):
     kind: str | None
     id: str | None
     group: str | None
+    coins: Coins | None = None
 
 
 class _Part(NamedTuple):
@@ -81,6 +83,7 @@ def read_scores(
     id_column: str | None = None,
     group_column: str | None = None,
     unit_column: str | None = None,
+    coins: Coins | None = None,
 ) -> LoadedScores:
     """Read scores or losses with their membership from one file, or from one file per class.
 
@@ -96,21 +99,29 @@ def read_scores(
         id_column: Names of the examples; by default the column id, record_id or example_id.
         unit_column: What one record is, such as a customer: the values of its rows, all of one side, are
             averaged. By default each row is a record, which its identifiers must not contradict.
+        coins: What tells membership in place of a column: one file with a column of ids, by default that of
+            the coins, in any order; the rows of a unit with one coin are averaged.
 
     Raises:
         ValueError: An unreadable or empty file, a missing or doubtful column, an unknown direction, an empty
             cell, text where a number belongs, an unknown membership value, infinite scores, one class only,
-            an identifier that stands twice, a unit on both sides; in one line that names the file.
+            an identifier that stands twice, a unit on both sides, ids that do not fit the coins; in one line
+            that names the file.
         FileNotFoundError: There is no such file.
     """
     if kind is not None:
         check_choice("kind", kind, _KINDS)
-    wanted = _Wanted(score_column, member_column, kind, unit_column or id_column, group_column)
+    if coins is not None and (nonmember_path is not None or unit_column is not None):
+        raise ValueError("coins: they tell who is a member and what a unit is; give one file, and no unit")
+    wanted = _Wanted(score_column, member_column, kind, unit_column or id_column, group_column, coins)
     first = open_source(str(path))
     if nonmember_path is None:
         with named(first):
             part = _part_of_both(table_of(first), wanted)
             text = f"{first.name}, {part.table.noun}s {part.score!r} and {part.member_name!r}"
+            if coins is not None:
+                part = _joined(part, coins)
+                text = f"{first.name}, {part.table.noun} {part.score!r}, with {coins.seal}"
             return _loaded([first], [part], text, units=unit_column is not None)
     second = open_source(str(nonmember_path))
     if first.path == second.path:
@@ -129,7 +140,7 @@ def read_scores(
 
 def _part_of_both(table: Table, wanted: _Wanted) -> _Part:
     """The columns of a table with both classes, or its two arrays of members and of non-members."""
-    pair = None if wanted.score or wanted.member else array_pair(table.names)
+    pair = None if wanted.score or wanted.member or wanted.coins else array_pair(table.names)
     if pair is None:
         if table.bare:
             raise ValueError(
@@ -156,34 +167,44 @@ def _part(table: Table, wanted: _Wanted, side: bool | None = None) -> _Part:
 
     free = [name for name in table.names if name not in (wanted.score, wanted.group)]
     if wanted.member is not None and not table.bare:
-        member = table.check(wanted.member)
+        told_by = [table.check(wanted.member)]
+    elif wanted.coins is not None:  # which every column of membership must not contradict
+        told_by = [name for name in free if tells_membership(name)]
     elif side is None:
         known = [name for name in free if tells_membership(name)]
-        member = _only(table, known, "member", "membership", "member, is_train or split")
+        told_by = [_only(table, known, "member", "membership", "member, is_train or split")]
     else:  # which must not contradict
         known = [name for name in free if plain(name) in ("member", "is_member", "membership")]
-        member = known[0] if len(known) == 1 else None
+        told_by = known if len(known) == 1 else []
+    member = told_by[0] if told_by else None
     if wanted.id is not None:
         identifier = table.check(wanted.id)
+    elif wanted.coins is not None and wanted.coins.column in table.names:
+        identifier = wanted.coins.column
     else:
         known_ids = [name for name in table.names if plain(name) in ("id", "record_id", "example_id")]
         identifier = known_ids[0] if len(known_ids) == 1 else None
+    if wanted.coins is not None and identifier is None:
+        raise ValueError(
+            f"no {table.noun} {wanted.coins.column!r}; the coins need the id of each score, so name its "
+            f"{table.noun} with --id-column (in Python id_column)"
+        )
     group = None if wanted.group is None else table.check(wanted.group)
     if table.bare:
         score = table.names[0]
     elif wanted.score is not None:
         score = table.check(wanted.score)
     else:  # the only column with a known name, else the only one left
-        free = [name for name in table.names if name not in (member, identifier, group)]
+        free = [name for name in table.names if name not in (*told_by, identifier, group)]
         known = [name for name in free if told(name)]
         if not known:
             left = free if len(free) == 1 else [name for name in free if not INDEX.fullmatch(name.strip())]
             known = left if len(left) == 1 else []
         score = _only(table, known, "score", "score", "score, loss, nll or logprob")
-    if score == member:
+    if score in told_by:
         raise ValueError(f"the score and the membership cannot both be {table.label(score)}")
     kind = wanted.kind or (None if table.bare else told(score)) or _ask_kind(table.label(score))
-    needed = (score, member, identifier, group)
+    needed = (score, *told_by, identifier, group)
     columns = table.read(list(dict.fromkeys(name for name in needed if name is not None)))
     size = len(columns[score])
     if not size:
@@ -194,24 +215,40 @@ def _part(table: Table, wanted: _Wanted, side: bool | None = None) -> _Part:
                 f"{table.label(name)} has {len(column)} values but {table.label(score)} has {size}; expected "
                 "one of each per example"
             )
-    check_gaps(table, {name: columns[name] for name in (score, member) if name is not None})
+    check_gaps(table, {name: columns[name] for name in (score, *told_by)})
     values = as_numbers(table, score, columns[score])
-    flags = np.full(size, bool(side))
-    if member is not None:
-        flags = as_flags(table, member, columns[member], chosen=wanted.member is not None)
-        if side is not None and (flags != side).any():
-            row = int(np.flatnonzero(flags != side)[0]) + 1
-            this, other = ("members", "non-member") if side else ("non-members", "member")
-            raise ValueError(
-                f"this is the file of the {this}, but {table.label(member)} says {other} in row {row}; give "
-                "the members' file first, or one file with both"
-            )
     texts: dict[str, NDArray[np.object_]] = {}
     if identifier is not None:
         texts["ids"] = as_texts(columns[identifier])
     if group is not None:
         texts["groups"] = as_texts(columns[group], empty="(missing)")
+    flags, expected = np.full(size, bool(side)), side
+    if wanted.coins is not None:
+        flags = expected = wanted.coins.included[wanted.coins.places(texts["ids"].tolist())]
+    for name in told_by:
+        flags = as_flags(table, name, columns[name], chosen=wanted.member is not None)
+        if expected is None or not (flags != expected).any():
+            continue
+        row = int(np.flatnonzero(flags != expected)[0])
+        found = f"but {table.label(name)} says {'member' if flags[row] else 'non-member'} in row {row + 1}"
+        if side is None:
+            raise ValueError(
+                f"the coin of {texts['ids'][row]!r} fell on the other side, {found}; find out what the "
+                "model was trained on, since it must be what the coins say, and leave this column out"
+            )
+        this = "members" if side else "non-members"
+        raise ValueError(
+            f"this is the file of the {this}, {found}; give the members' file first, or one file with both"
+        )
     return _Part(table, score, kind, values, flags, member, texts)
+
+
+def _joined(part: _Part, coins: Coins) -> _Part:
+    """One value per coin, in the order of the coins; a unit has no group."""
+    ids = part.texts["ids"].tolist()
+    first = np.unique(coins.places(ids), return_index=True)[1]
+    texts = {what: cells[first] for what, cells in part.texts.items() if what == "ids" or not coins.unit}
+    return part._replace(values=coins.join(ids, part.values), member=coins.included, texts=texts)
 
 
 def _ask_kind(what: str) -> NoReturn:

@@ -41,7 +41,12 @@ class Table:
     read: Callable[[Sequence[str]], dict[str, Cells]]
     noun: str = "column"
     bare: bool = False
-    decimal_comma: bool = False
+    separator: str = ""  # of delimited text
+
+    @property
+    def decimal_comma(self) -> bool:
+        """Whether a comma in a number can be a decimal one: the cells are not separated by commas."""
+        return self.separator in (";", "\t")
 
     def label(self, name: str) -> str:
         """How an error message calls a column."""
@@ -179,7 +184,7 @@ def delimited(text: str) -> Table:
                 append(row[at].strip())
         return columns
 
-    return Table(names=tuple(dict.fromkeys(names)), read=read, decimal_comma=separator in ";\t")
+    return Table(names=tuple(dict.fromkeys(names)), read=read, separator=separator)
 
 
 def _rows(text: str, separator: str) -> Iterator[list[str]]:

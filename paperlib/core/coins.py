@@ -1,0 +1,289 @@
+"""Fair coins that decide before training which records a model is trained on, and the sealed file of them."""
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from os import PathLike
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.core.checks import FloatArray, check_choice, check_finite, check_in, unit_means
+from paperlib.core.scores import MembershipScores
+
+_FORMAT, _VERSION = "paperlib coins", 1
+_TYPES = {
+    "sealed": str, "column": str, "unit": str, "records": int, "seed": int | None, "ids": list, "coins": str,
+    "salt": str,
+}  # fmt: skip
+
+
+def toss_coins(
+    ids: int | Iterable[Any],
+    *,
+    seed: int | None = None,
+    fraction: float = 1.0,
+    unit: str = "",
+    column: str = "",
+) -> "Coins":
+    """Toss one fair coin for each record, before training: heads is trained on, tails is left out.
+
+    Guarantee:
+        The coins are fair and independent of each other, of the ids and of the choice of a ``fraction``.
+
+    Args:
+        ids: Name of each record, or a number of records, which are then "0", "1", ...
+        seed: None for the randomness of the operating system. A seed makes tests and tutorials repeatable;
+            whoever knows it knows the coins.
+        fraction: Share of the records that get a coin, in (0, 1]; all others are trained on. Exactly
+            round(fraction * n) are drawn, each set of so many alike, without a look at the coins: given the
+            set they are fair coins, which is all that an audit needs.
+        unit: What has the coin where ids repeat, such as "user": all rows of one id share it.
+        column: Name of the column of ids, which is looked for in files of scores.
+
+    Raises:
+        ValueError: No record, an empty id, an id that repeats without ``unit``, a fraction that leaves none.
+
+    >>> data = np.arange(10.0)
+    >>> coins = toss_coins(len(data), seed=0)
+    >>> data[coins.training(range(10))]
+    array([0., 1., 3., 4., 6., 7., 8., 9.])
+    """
+    check_in("(0, 1]", "fraction", fraction)
+    names = _names(range(ids) if isinstance(ids, int) else ids)
+    distinct = list(dict.fromkeys(names))
+    if len(distinct) < len(names) and not unit:
+        raise ValueError(
+            f"ids: {len(names):,} records have {len(distinct):,} ids; two rows of one record must share a "
+            "coin: keep one row of each, or say what has the coin with --unit COLUMN (in Python unit=)"
+        )
+    count = round(fraction * len(distinct))
+    if not count:
+        raise ValueError(f"fraction: {fraction:g} of {len(distinct)} records is none; give more")
+    size = 8 * len(distinct)
+    drawn = secrets.token_bytes(size) if seed is None else np.random.default_rng(seed).bytes(size)
+    words = np.frombuffer(drawn, dtype="<u8")
+    # The lowest bit of a word is the coin, the 63 others order the records: neither tells of the other.
+    chosen = np.sort(np.argsort(words >> np.uint64(1), kind="stable")[:count])
+    return Coins(
+        ids=tuple(np.array(distinct, dtype=object)[chosen].tolist()),
+        included=(words[chosen] & np.uint64(1)).astype(bool),
+        unit=unit,
+        column=column or unit or "id",
+        records=len(distinct),
+        seed=seed,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Coins:
+    """Records with a coin and how each fell, as `toss_coins` makes them; scores are joined to them by id.
+
+    Attributes:
+        ids: Record with a coin, in the order in which they were given; shape (n,).
+        included: True where the coin says that the record is trained on; shape (n,).
+        unit: What has the coin where it is not a row, such as "user"; else empty.
+        column: Name of the column of ids.
+        records: Records, or units, that the coins were drawn among; those without a coin are trained on.
+        seed: Seed of the coins; None for the randomness of the operating system.
+        sealed: Day of the toss (UTC).
+        salt: Random text without which the commitment tells nothing.
+    """
+
+    ids: tuple[str, ...]
+    included: NDArray[np.bool_]
+    unit: str
+    column: str
+    records: int
+    seed: int | None
+    sealed: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
+    salt: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
+
+    def __post_init__(self) -> None:
+        self.included.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return f"Coins({len(self.ids)} of {self.records} records, {int(self.included.sum())} included)"
+
+    @property
+    def commitment(self) -> str:
+        """SHA-256 of the coins with ids and salt: published before training, it shows that no coin moved."""
+        return _hash(self._content())
+
+    @property
+    def seal(self) -> str:
+        """What a report says of the coins."""
+        day = f"sealed on {self.sealed}, SHA-256 {self.commitment}"
+        return f"{len(self.ids):,} coins for {self.records:,} records, {day}"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """That the coins are of a seed, if they are."""
+        if self.seed is None:
+            return ()
+        return (f"the coins were tossed with the seed {self.seed}: whoever knows the seed knows the coins",)
+
+    def training(self, ids: Iterable[Any]) -> NDArray[np.bool_]:
+        """Which rows of the data to train on: those of an included id, and of ids without a coin; shape (n,).
+
+        Raises:
+            ValueError: A record with a coin is not among the ids, so that these are other data.
+        """
+        names = _names(ids)
+        left_out = {one for one, included in zip(self.ids, self.included, strict=True) if not included}
+        self._check_all_there(names)
+        return np.array([name not in left_out for name in names])
+
+    def join(self, ids: Iterable[Any], values: Any) -> FloatArray:
+        """One value, or row of values, per coin, in the order of ``self.ids``: the mean of those of a unit.
+
+        Args:
+            ids: Name of each value, in any order.
+            values: Finite numbers, shape (n,) or (n, d).
+
+        Raises:
+            ValueError: An id without a coin, a coin without a value, or two values of one id without a unit.
+
+        >>> toss_coins(["a", "b"], seed=0).join(["b", "a"], [1.0, 2.0])
+        array([2., 1.])
+        """
+        names, numbers = _names(ids), np.asarray(values, dtype=np.float64)
+        if len(names) != len(numbers):
+            raise ValueError(f"ids: expected one of each for {len(numbers)} values, got {len(names)}")
+        check_finite("values", numbers.ravel())
+        places = self.places(names)
+        if self.unit:
+            order = np.argsort(places, kind="stable")
+            return unit_means(numbers[order], places[order].tolist())[0]
+        first = np.unique(places, return_index=True)[1]
+        other = (numbers != numbers[first][places]).reshape(len(names), -1).any(axis=1)
+        if other.any():
+            at = int(np.flatnonzero(other)[0])
+            raise ValueError(
+                f"{int(other.sum()):,} values are a second, different one of their id, such as "
+                f"{names[at]!r}; keep one row of each"
+            )
+        return numbers[first]
+
+    def scores(self, by_id: Any, *, kind: str) -> MembershipScores:
+        """Scores of all records with a coin, whose membership the coins tell.
+
+        Args:
+            by_id: One score for each id: a mapping, or a DataFrame with the column of ids and one of scores.
+            kind: "scores" if higher means member, "losses" if lower does.
+
+        Raises:
+            ValueError: As for `join`, or a DataFrame with other columns.
+
+        >>> toss_coins(["a", "b", "c"], seed=2).scores({"c": 0.1, "b": 0.2, "a": 0.3}, kind="losses")
+        MembershipScores(1 members, 2 non-members, lower means member)
+        """
+        check_choice("kind", kind, ("scores", "losses"))
+        values = self.values(by_id)
+        if values.ndim != 1:
+            raise ValueError("by_id: expected one score for each id; leave the other columns out")
+        return MembershipScores.from_labels(values, self.included, higher_means_member=kind == "scores")
+
+    def values(self, by_id: Any) -> FloatArray:
+        """As `join`, of a mapping from ids, or a DataFrame with the column of ids and columns of numbers."""
+        if isinstance(by_id, Mapping):
+            given = cast(Mapping[Any, Any], by_id)
+            return self.join(given, list(given.values()))
+        columns = [str(name) for name in getattr(by_id, "columns", ())]
+        if self.column not in columns:
+            raise ValueError(
+                f"by_id: expected a mapping from ids, or a DataFrame with the column {self.column!r}"
+            )
+        others = by_id.drop(columns=self.column).to_numpy(np.float64)
+        return self.join(by_id[self.column], others[:, 0] if others.shape[1] == 1 else others)
+
+    def places(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """Place among ``self.ids`` of each name; a ValueError where a name or a coin is without the other."""
+        where = {one: at for at, one in enumerate(self.ids)}
+        unknown = list(dict.fromkeys(name for name in names if name not in where))
+        if unknown:
+            raise ValueError(
+                f"{len(unknown):,} of {len(set(names)):,} ids have no coin, such as {unknown[0]!r}; give the "
+                f"coins file of these data, and only the {len(self.ids):,} records that have a coin"
+            )
+        self._check_all_there(names)
+        return np.array([where[name] for name in names], dtype=np.int64)
+
+    def _check_all_there(self, names: Iterable[str]) -> None:
+        there = set(names)
+        absent = [one for one in self.ids if one not in there]
+        if absent:
+            raise ValueError(
+                f"{len(absent):,} of {len(self.ids):,} records with a coin are missing, such as "
+                f"{absent[0]!r}; an audit that chooses among its coins is not valid: bring all of them"
+            )
+
+    def _content(self) -> dict[str, Any]:
+        """Everything that the hash is of."""
+        own = {name: getattr(self, name) for name in ("sealed", "column", "unit", "records", "seed", "salt")}
+        coins = "".join("01"[one] for one in self.included.tolist())
+        return {"format": _FORMAT, "version": _VERSION, "ids": list(self.ids), "coins": coins, **own}
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the sealed file, which only its owner can read; a ValueError where a file is there."""
+        text = json.dumps({**self._content(), "hash": self.commitment}, indent=1, sort_keys=True)
+        try:
+            with open(
+                path, "x", encoding="utf-8", opener=lambda name, how: os.open(name, how, 0o600)
+            ) as file:
+                file.write(f"{text}\n")
+        except FileExistsError:
+            raise ValueError(f"{path}: exists already; coins are never overwritten, name another") from None
+
+    @classmethod
+    def load(cls, path: "str | PathLike[str]") -> "Coins":
+        """Read a sealed file.
+
+        Raises:
+            ValueError: It is no coins file, of a later version, or its hash is not that of its content.
+        """
+        try:
+            with open(path, encoding="utf-8") as file:
+                content = json.load(file)
+        except FileNotFoundError:
+            raise FileNotFoundError(f"{path}: there is no such file") from None
+        except ValueError:
+            content = None
+        values = cast(dict[str, Any], content if isinstance(content, dict) else {})
+        if values.get("format") != _FORMAT:
+            raise ValueError(f"{path}: is no coins file; `paperlib coins` and toss_coins(...).save write one")
+        if values.get("version") != _VERSION:
+            raise ValueError(f"{path}: has version {values.get('version')!r}; this paperlib reads {_VERSION}")
+        said = values.pop("hash", None)
+        found = _hash(values)
+        fits = all(isinstance(values.get(name, ...), kind) for name, kind in _TYPES.items())
+        if said != found or not fits or len(values["ids"]) != len(values["coins"]):
+            raise ValueError(
+                f"{path}: was changed after it was sealed (hash {said}, of its content {found}); use an "
+                "unchanged copy"
+            )
+        coins = np.array([one == "1" for one in values.pop("coins")])
+        ids = tuple(values.pop("ids"))
+        return cls(ids=ids, included=coins, **{name: values[name] for name in _TYPES if name in values})
+
+
+def _names(ids: Iterable[Any]) -> list[str]:
+    """Ids as text; a ValueError for an empty one."""
+    names = ["" if one is None or one != one else str(one) for one in ids]
+    if not names:
+        raise ValueError("ids: there are no records")
+    if "" in names:
+        raise ValueError(
+            f"ids: {names.count('')} are empty (first in row {names.index('') + 1}); fill or drop these rows"
+        )
+    return names
+
+
+def _hash(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

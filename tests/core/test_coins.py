@@ -1,0 +1,250 @@
+"""Coins are fair, independent and sealed, and scores are joined to them by id."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.core import Coins, MembershipScores, toss_coins
+from paperlib.core.reading import read_scores
+
+
+def odd_shares(included, chosen, fraction):
+    """What fair coins and a uniform choice seldom show: a share more than 5 standard deviations off.
+
+    ``included`` and ``chosen`` have shape (tosses, records); a coin counts where its record was chosen.
+    """
+    wrong = []
+
+    def check(what, hits, of, chance):
+        if (np.abs(hits - of * chance) > 5 * np.sqrt(of * chance * (1 - chance)) + 1e-9).any():
+            wrong.append(what)
+
+    heads = included & chosen
+    check("a coin", heads.sum(), chosen.sum(), 0.5)
+    check("the coin of a record", heads.sum(0), chosen.sum(0), 0.5)
+    both = chosen[:, 1:] & chosen[:, :-1]
+    check("a coin and the next", (both & (included[:, 1:] == included[:, :-1])).sum(0), both.sum(0), 0.5)
+    if fraction < 1:
+        check("which records have a coin", chosen.sum(0), len(chosen), fraction)
+        check("which records have a coin, by the coin", heads.sum(0), len(chosen), fraction / 2)
+    return wrong
+
+
+def tosses(fraction, seeds=1500, records=40):
+    included = np.zeros((seeds, records), dtype=bool)
+    chosen = np.zeros((seeds, records), dtype=bool)
+    for seed in range(seeds):
+        coins = toss_coins(records, seed=seed, fraction=fraction)
+        at = [int(one) for one in coins.ids]
+        included[seed, at], chosen[seed, at] = coins.included, True
+    return included, chosen
+
+
+@pytest.mark.parametrize("fraction", [1.0, 0.3])
+def test_coins_are_fair_and_independent_of_records_neighbours_and_choice(fraction):
+    included, chosen = tosses(fraction)
+    assert (chosen.sum(1) == round(fraction * chosen.shape[1])).all()  # exact, not on average
+    assert odd_shares(included, chosen, fraction) == []
+    rng = np.random.default_rng(0)
+    biased = included & (rng.random(included.shape) < 0.9)
+    assert "a coin" in odd_shares(biased, chosen, fraction)
+    alternate = (rng.integers(0, 2, (len(included), 1)) + np.arange(included.shape[1])) % 2 == 1
+    assert odd_shares(alternate, chosen, fraction) == ["a coin and the next"]
+
+
+def test_a_choice_that_looks_at_the_coins_or_at_the_order_is_seen():
+    included, _ = tosses(1.0)
+    first = np.broadcast_to(np.arange(40) < 12, included.shape)
+    assert odd_shares(included, first, 0.3)[0] == "which records have a coin"
+    rng = np.random.default_rng(0)
+    keys = rng.random(included.shape) - 0.1 * included
+    by_coin = np.argsort(np.argsort(keys, axis=1), axis=1) < 12
+    assert "a coin" in odd_shares(included, by_coin, 0.3)
+
+
+def test_the_names_of_records_do_not_move_their_coins_and_the_system_s_randomness_does(monkeypatch):
+    one, other = toss_coins(["x", "y", "z"], seed=7), toss_coins([30, 10, 20], seed=7)
+    assert one.included.tolist() == other.included.tolist()
+    words = np.array([2, 7, 1, 6], dtype="<u8").tobytes()
+    monkeypatch.setattr("secrets.token_bytes", lambda size: words[:size])
+    assert toss_coins("abcd").included.tolist() == [False, True, True, False]
+    monkeypatch.undo()
+    first, second = toss_coins(256), toss_coins(256)
+    assert first.included.tolist() != second.included.tolist()
+    assert (first.seed, first.warnings) == (None, ())
+    assert "whoever knows the seed knows the coins" in toss_coins(3, seed=5).warnings[0]
+
+
+def test_a_unit_has_one_coin_and_what_has_none_is_trained_on():
+    users = ["a", "b", "a", "c", "b", "d", "e", "f"]
+    coins = toss_coins(users, unit="user", fraction=0.5, seed=1)
+    assert (len(coins.ids), coins.records, coins.column) == (3, 6, "user")
+    training = coins.training(users)
+    by_id = dict(zip(coins.ids, coins.included, strict=True))
+    assert training.tolist() == [by_id.get(user, True) for user in users]
+    assert 0 < training.sum() < len(users)
+    with pytest.raises(ValueError, match="of 3 records with a coin are missing, such as"):
+        coins.training(["x", "y"])
+
+
+def test_scores_are_joined_by_id_and_never_by_position():
+    rng = np.random.default_rng(0)
+    coins = toss_coins([f"r{at}" for at in range(300)], seed=3)
+    scores = rng.normal(coins.included * 1.0, 1)
+    order = rng.permutation(300)
+    expected = MembershipScores.from_labels(scores, coins.included, higher_means_member=True)
+    ids = [coins.ids[at] for at in order]
+    frame = pd.DataFrame({"score": scores[order], "id": ids})
+    for by_id in (dict(zip(ids, scores[order], strict=True)), frame, pd.concat([frame, frame[:5]])):
+        joined = coins.scores(by_id, kind="scores")
+        assert joined.member.tolist() == expected.member.tolist()
+        assert joined.nonmember.tolist() == expected.nonmember.tolist()
+    assert not coins.scores(frame, kind="losses").higher_means_member
+    pairs = coins.join(ids, np.column_stack([scores[order], order]))
+    assert pairs[:, 1].tolist() == list(range(300))
+
+
+def test_the_values_of_a_unit_are_averaged():
+    coins = toss_coins(["a", "b", "c"], unit="user", seed=2)
+    frame = pd.DataFrame({"user": ["c", "a", "b", "a"], "loss": [7.0, 1.0, 5.0, 3.0]})
+    assert coins.values(frame).tolist() == [2.0, 5.0, 7.0]
+
+
+COINS = toss_coins(["a", "b", "c", "d"], seed=0)
+
+
+@pytest.mark.parametrize(
+    ("by_id", "message"),
+    [
+        (
+            {"a": 1, "b": 2, "c": 3},
+            "1 of 4 records with a coin are missing, such as 'd'; an audit that chooses",
+        ),
+        ({"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6}, "2 of 6 ids have no coin, such as 'e'"),
+        ({"a": 1, "b": 2, "c": 3, "d": float("nan")}, "values: 1 of 4 values are NaN"),
+        ({"a": 1, "b": 2, "c": 3, "": 4}, "ids: 1 are empty"),
+        (pd.DataFrame({"id": [*"abcda"], "s": [1, 2, 3, 4, 5]}), "1 values are a second, different one of"),
+        (pd.DataFrame({"name": [*"abcd"], "s": [1, 2, 3, 4]}), "a DataFrame with the column 'id'"),
+        (pd.DataFrame({"id": [*"abcd"], "s": 1, "t": 2}), "expected one score for each id"),
+        ([1, 2, 3, 4], "expected a mapping from ids"),
+    ],
+)
+def test_scores_that_do_not_fit_the_coins_are_refused(by_id, message):
+    with pytest.raises(ValueError, match=message):
+        COINS.scores(by_id, kind="scores")
+
+
+@pytest.mark.parametrize(
+    ("ids", "options", "message"),
+    [
+        (["a", "b", "a"], {}, "3 records have 2 ids; two rows of one record must share a coin"),
+        (["a", None], {}, "1 are empty .first in row 2"),
+        ([], {}, "there are no records"),
+        (3, {"fraction": 0.0}, "expected a number in"),
+        (3, {"fraction": 0.1}, "0.1 of 3 records is none"),
+    ],
+)
+def test_what_has_no_coin_of_its_own_is_refused(ids, options, message):
+    with pytest.raises(ValueError, match=message):
+        toss_coins(ids, **options)
+
+
+def test_a_sealed_file_is_read_back_and_never_overwritten(tmp_path):
+    path = tmp_path / "train.coins.json"
+    coins = toss_coins(["a", "é", "c"], unit="user", fraction=0.7, seed=4)
+    coins.save(path)
+    assert path.stat().st_mode & 0o077 == 0
+    for again in (Coins.load(path), Coins.load(path)):  # opened twice is harmless
+        assert again.commitment == coins.commitment == json.loads(path.read_text())["hash"]
+        assert (again.ids, again.included.tolist()) == (coins.ids, coins.included.tolist())
+        assert (again.unit, again.records, again.seed) == ("user", 3, 4)
+    with pytest.raises(ValueError, match=r"train\.coins\.json: exists already"):
+        coins.save(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"coins": "0000"}, "was changed after it was sealed"),
+        ({"ids": ["a", "b", "c", "x"]}, "was changed after it was sealed"),
+        ({"salt": "0"}, "was changed after it was sealed"),
+        ({"sealed": "2001-01-01"}, "was changed after it was sealed"),
+        ({"seed": 1}, "was changed after it was sealed"),
+        ({"more": 1}, "was changed after it was sealed"),
+        ({"hash": "0"}, "was changed after it was sealed"),
+        ({"version": 2}, "has version 2; this paperlib reads 1"),
+        ({"format": "other"}, "is no coins file"),
+    ],
+)
+def test_a_coins_file_that_was_edited_is_refused(tmp_path, change, message):
+    path = tmp_path / "a.json"
+    COINS.save(path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(ValueError, match=message) as error:
+        Coins.load(path)
+    assert "\n" not in str(error.value)
+
+
+def test_other_files_are_no_coins_files(tmp_path):
+    (tmp_path / "a.json").write_text("id,score\n1,2\n")
+    with pytest.raises(ValueError, match="is no coins file"):
+        Coins.load(tmp_path / "a.json")
+    with pytest.raises(FileNotFoundError, match="there is no such file"):
+        Coins.load(tmp_path / "b.json")
+
+
+def test_the_commitment_binds_ids_and_coins_and_without_the_salt_tells_nothing():
+    one, other = toss_coins(["a", "b"], seed=0), toss_coins(["a", "b"], seed=0)
+    assert one.salt != other.salt
+    assert one.commitment != other.commitment  # of the same coins: guessing them does not find the hash
+    assert len(bytes.fromhex(one.salt)) == 32
+    assert one.salt not in repr(one)
+
+
+def scored(tmp_path, **columns):
+    pd.DataFrame(columns).to_csv(tmp_path / "scores.csv", index=False)
+    return tmp_path / "scores.csv"
+
+
+def test_a_file_of_scores_is_joined_to_coins(tmp_path):
+    ids, loss = [*"dbca"], [4.0, 2.0, 3.0, 1.0]
+    expected = COINS.scores(dict(zip(ids, loss, strict=True)), kind="losses")
+    member = [dict(zip(COINS.ids, COINS.included, strict=True))[one] for one in ids]
+    for more in ({}, {"member": member}, {"group": [*"ggff"]}):
+        path = scored(tmp_path, loss=loss, id=ids, **more)
+        read = read_scores(path, coins=COINS, group_column="group" if "group" in more else None)
+        assert read.scores.member.tolist() == expected.member.tolist()
+        assert read.ids is not None
+        assert read.ids.tolist() == [
+            *np.array([*"abcd"])[COINS.included],
+            *np.array([*"abcd"])[~COINS.included],
+        ]
+        assert COINS.seal in read.source
+    assert read.groups is not None
+    groups = dict(zip(read.ids, read.groups, strict=True))
+    assert groups == {"d": "g", "b": "g", "c": "f", "a": "f"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ({"id": [*"abc"], "loss": [1, 2, 3]}, {}, "of 4 records with a coin are missing, such as 'd'"),
+        ({"id": [*"abcde"], "loss": range(5)}, {}, "1 of 5 ids have no coin, such as 'e'"),
+        ({"id": [*"abcda"], "loss": range(5)}, {}, "a second, different one of their id, such as 'a'"),
+        ({"name": [*"abcd"], "loss": range(4)}, {}, "no column 'id'; the coins need the id of each score"),
+        ({"id": [*"abcd"], "loss": range(4), "member": 1}, {}, "fell on the other side, but column 'member'"),
+        (
+            {"id": [*"abcd"], "loss": range(4), "in_train": 1, "split": "train"},
+            {},
+            "fell on the other side, but column 'in_train'",
+        ),
+        ({"id": [*"abcd"], "loss": range(4)}, {"unit_column": "id"}, "coins: they tell who is a member and"),
+    ],
+)
+def test_a_file_of_scores_that_contradicts_the_coins_is_refused(tmp_path, columns, options, message):
+    path = scored(tmp_path, **columns)
+    with pytest.raises(ValueError, match=message) as error:
+        read_scores(path, coins=COINS, **options)
+    assert "\n" not in str(error.value)
