@@ -29,7 +29,8 @@ EPILOG = (
     "Examples:  paperlib audit my_scores.csv   |   paperlib audit losses.parquet --score-column value "
     "--member-column in_train --losses --delta 1e-5   |   paperlib audit members.npy others.npy --kind "
     "losses   |   paperlib audit my_scores.csv --claimed-epsilon 3 --fail-above 3 --junit audit.xml --about "
-    "audit.yaml   |   zcat losses.csv.gz | paperlib audit - --json"
+    "audit.yaml   |   zcat losses.csv.gz | paperlib audit - --json   |   paperlib audit "
+    "losses.csv --coins train.coins.json"
 )
 
 
@@ -49,6 +50,14 @@ def audit(
     losses: Losses = False,
     id_column: IdColumn = None,
     unit: Unit = None,
+    coins: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File of `paperlib coins` that tells who is a member; the scores need a column of ids, and "
+            "their order does not count.",
+        ),
+    ] = None,
     group_column: Annotated[
         str | None, typer.Option(help="Column of groups, for the report's table per group.")
     ] = None,
@@ -62,31 +71,34 @@ def audit(
 ) -> None:
     """Audit the scores of a trained model: the answer in words, the numbers behind it, and an HTML report."""
     from paperlib.audits import audit_scores
-    from paperlib.core import check_confidence, check_delta
-    from paperlib.io import read_scores
+    from paperlib.core import Coins, check_confidence, check_delta
+    from paperlib.io import file_sha256, read_scores
     from paperlib.report.provenance import report_conditions
 
     kind = kind_of(kind, losses)
     check_confidence(confidence)
     check_delta(delta)
-    about = wishes.checked(file, nonmembers)
+    about = wishes.checked(file, nonmembers, coins and str(coins))
+    sealed = None if coins is None else Coins.load(coins)
     loaded = read_scores(
         file, nonmembers, score_column=score_column, member_column=member_column, kind=kind,
-        id_column=id_column, group_column=group_column, unit_column=unit,
+        id_column=id_column, group_column=group_column, unit_column=unit, coins=sealed,
     )  # fmt: skip
     audits = audit_scores(
-        loaded.scores, unit=unit, delta=delta, confidence=confidence, guess=guess, design=design, seed=seed
-    )
+        loaded.scores, unit=unit, delta=delta, confidence=confidence, guess=guess, design=design, seed=seed,
+        coins=sealed,
+    )  # fmt: skip
     audits = replace(audits, reading=(*loaded.warnings, *audits.reading))
+    inputs = {**loaded.checksums, **({} if coins is None else {coins.name: file_sha256(coins)})}
     document = audits.document(
         title=f"Privacy audit of {'standard input' if file == '-' else Path(file).name}",
         facts={
             "Input": f"{loaded.source}, read as {loaded.kind}",
-            **{f"SHA-256 of {name}": digest for name, digest in loaded.checksums.items()},
+            **{f"SHA-256 of {name}": digest for name, digest in inputs.items()},
             "Command": command_line(),
             **report_conditions("paperlib", "numpy", "scipy"),
         },
-        inputs=loaded.checksums,
+        inputs=inputs,
         about=about,
         claimed_epsilon=wishes.claimed_epsilon,
         ids=loaded.ids,

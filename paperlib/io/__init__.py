@@ -20,6 +20,9 @@ from paperlib.io.files import write_bytes as write_bytes
 from paperlib.io.files import write_json as write_json
 from paperlib.io.files import write_result as write_result
 from paperlib.io.files import write_text as write_text
+from paperlib.io.records import MADE_ID as MADE_ID
+from paperlib.io.records import Records as Records
+from paperlib.io.records import open_records as open_records
 from paperlib.io.schedulers import SCHEDULER_VARIABLE as SCHEDULER_VARIABLE
 from paperlib.io.schedulers import Place as Place
 from paperlib.io.schedulers import job_script as job_script

@@ -1,0 +1,182 @@
+"""Records of a file or folder, a part of which can be written without a change: what coins are tossed for."""
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.core.reading.columns import INDEX, plain
+from paperlib.core.reading.tables import decoded, delimited, json_lines, named, open_source
+from paperlib.io.files import write_bytes
+
+MADE_ID = "record_id"
+"""Column of the ids that are made of what records hold."""
+_USUAL = ("id", "record_id", "example_id")
+_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
+_IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm"}
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Records:
+    """What each record holds, and a way to write some of them as they stand.
+
+    Attributes:
+        contents: Column to cell of each record; empty for a list of ids, a checksum for a file of a folder.
+        columns: Names of the columns; none for a list or a folder.
+        names: Id of each record of a list or of a folder (its path), else None.
+        ending: Ending of the file, such as ".csv.gz"; empty for a folder.
+        write: Writes the records of a mask to a path, with a first column of ids where these are given.
+    """
+
+    contents: list[dict[str, Any]]
+    columns: tuple[str, ...] = ()
+    names: list[str] | None = None
+    ending: str
+    write: Callable[[Path, Mask, Sequence[str] | None], None]
+
+    def id_column(self) -> str | None:
+        """The column with a usual name of ids; None without one such column."""
+        known = [name for name in self.columns if plain(name) in _USUAL]
+        return known[0] if len(known) == 1 else None
+
+    def cells(self, column: str) -> list[str]:
+        """Cells of a column as a reader of scores sees them: stripped text."""
+        return ["" if one.get(column) is None else str(one[column]).strip() for one in self.contents]
+
+    def digests(self, without: str | None = None) -> list[str]:
+        """A hash of what each record holds, row numbers and one column left out; "" where that is nothing."""
+        left_out = {name for name in self.columns if INDEX.fullmatch(name.strip())} | {without}
+        kept = ({k: v for k, v in one.items() if k not in left_out} for one in self.contents)
+        texts = (json.dumps(one, sort_keys=True, default=repr) if one else "" for one in kept)
+        return [text and hashlib.sha256(text.encode()).hexdigest()[:24] for text in texts]
+
+
+def open_records(path: str) -> Records:
+    """Records of a table, a list of ids (``.txt``, one a line) or a folder of files, such as images.
+
+    Args:
+        path: CSV or TSV with commas, semicolons or tabs, JSON lines (both also ``.gz``), Parquet, ``.txt``,
+            or a folder, in which every file is a record and hidden files are left out.
+
+    Raises:
+        ValueError: None of these, or a file that cannot be read as its ending says.
+        FileNotFoundError: There is no such file.
+    """
+    place = Path(path)
+    if place.is_dir():
+        return _folder(place)
+    lower = place.name.lower()
+    packed = ".gz" if lower.endswith(".gz") else ""
+    ending = next((one for one in (*_TABLES, ".txt") if lower.removesuffix(packed).endswith(one)), "")
+    if place.exists() and (not ending or (packed and ending in (".parquet", ".pq"))):
+        raise ValueError(
+            f"{path}: expected a folder or a file ending in {', '.join((*_TABLES, '.txt'))}; for arrays toss "
+            "the coins in Python, with toss_coins"
+        )
+    source = open_source(str(place))
+    with named(source):
+        if ending in (".parquet", ".pq"):
+            return _parquet(source.data, ending)
+        read = {".txt": _list, ".jsonl": _json, ".ndjson": _json}.get(ending, _delimited)
+        head, lines, contents, names = read(decoded(source.data).rstrip("\r\n"))
+    if not lines:
+        raise ValueError(f"{path}: there are no rows")
+
+    def write(target: Path, keep: Mask, ids: Sequence[str] | None) -> None:
+        rows = [line if ids is None else with_id(line, ids[at]) for at, line in enumerate(lines) if keep[at]]
+        first = [head if ids is None else with_id(head, MADE_ID)] if head else []
+        data = "".join(f"{row}\n" for row in (*first, *rows)).encode()
+        write_bytes(target, gzip.compress(data) if packed else data)
+
+    def with_id(line: str, name: str) -> str:
+        if read is _json:
+            return json.dumps({MADE_ID: name, **json.loads(line)}, ensure_ascii=False)
+        return f"{name}{separator}{line}"
+
+    separator = delimited(head).separator if head else ""
+    columns = () if names is not None else tuple(dict.fromkeys(key for one in contents for key in one))
+    return Records(contents=contents, columns=columns, names=names, ending=ending + packed, write=write)
+
+
+_Text = tuple[str, list[str], list[dict[str, Any]], list[str] | None]
+"""First line, lines of the records, what they hold, and their names."""
+
+
+def _delimited(text: str) -> _Text:
+    table = delimited(text)
+    columns = table.read(table.names)  # checked, with their cells stripped
+    lines = list(io.StringIO(text, newline=""))
+    reader = csv.reader(lines, delimiter=table.separator, skipinitialspace=True, strict=True)
+    raw: list[str] = []
+    at = width = 0
+    for row in reader:
+        if row or width == 1 if raw else "".join(row).strip():
+            width = width or len(row)
+            raw.append("".join(lines[at : reader.line_num]).rstrip("\r\n"))
+        at = reader.line_num
+    rows = zip(*columns.values(), strict=True)
+    contents = [dict(zip(columns, row, strict=True)) for row in rows]
+    return raw[0], raw[1:], contents, None
+
+
+def _json(text: str) -> _Text:
+    json_lines(text).read([])  # checks that each line is an object
+    lines = [line.rstrip("\r") for line in text.split("\n") if line.strip()]
+    return "", lines, [json.loads(line) for line in lines], None
+
+
+def _list(text: str) -> _Text:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if plain(lines[0]) in _USUAL:
+        raise ValueError(f"its first line is {lines[0]!r}; a list has ids alone, so call a table .csv")
+    return "", lines, [{} for _ in lines], lines
+
+
+def _parquet(data: bytes, ending: str) -> Records:
+    from pyarrow import parquet
+
+    table = parquet.read_table(io.BytesIO(data))
+
+    def write(target: Path, keep: Mask, ids: Sequence[str] | None) -> None:
+        part = table if ids is None else table.add_column(0, MADE_ID, [list(ids)])
+        buffer = io.BytesIO()
+        parquet.write_table(part.filter(keep), buffer)
+        write_bytes(target, buffer.getvalue())
+
+    return Records(contents=table.to_pylist(), columns=tuple(table.column_names), ending=ending, write=write)
+
+
+def _folder(folder: Path) -> Records:
+    files = sorted(one for one in folder.rglob("*") if one.is_file())
+    names = [one.relative_to(folder).as_posix() for one in files]
+    names = [name for name in names if not any(part.startswith(".") for part in name.split("/"))]
+    kinds = {Path(name).suffix.lower() for name in names}
+    if not kinds:
+        raise ValueError(f"{folder}: there are no files")
+    if len(kinds) > 1 and not kinds <= _IMAGES:
+        raise ValueError(
+            f"{folder}: holds files of several kinds ({', '.join(sorted(kinds))}), each of which would be a "
+            "record; move away what is none, or list the records in a CSV"
+        )
+
+    def write(target: Path, keep: Mask, ids: Sequence[str] | None) -> None:
+        for name in np.array(names, dtype=object)[keep]:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(folder / name, target / name)
+
+    contents = []
+    for name in names:
+        with open(folder / name, "rb") as file:
+            contents.append({"sha256": hashlib.file_digest(file, "sha256").hexdigest()})
+    return Records(contents=contents, names=names, ending="", write=write)

@@ -1,0 +1,117 @@
+"""Records of files and folders: what they hold, and parts that are written as they stood."""
+
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.io import MADE_ID, open_records
+
+CSV = 'id,age, text\n7,1," a, ""b""\nc"\n\n8,  2,d\n9,3,é\n'
+
+
+def part(path, keep, ids=None):
+    """The text of a part of a file."""
+    target = path.with_name(f"part-{path.name}")
+    open_records(str(path)).write(target, np.array(keep), ids)
+    data = target.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_rows_of_text_are_written_as_they_stood(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(CSV.encode()) if name.endswith(".gz") else CSV.encode())
+    records = open_records(str(path))
+    assert (records.ending, records.id_column()) == (name[1:], "id")
+    assert records.cells("age") == ["1", "2", "3"]
+    assert part(path, [True, False, True]) == 'id,age, text\n7,1," a, ""b""\nc"\n9,3,é\n'
+    assert part(path, [False, True, False], ["x", "y", "z"]) == f"{MADE_ID},id,age, text\ny,8,  2,d\n"
+
+
+def test_separators_line_ends_and_encodings_of_others_are_read(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_bytes("a\tb\r\n1\t2,5\r\n3\t4\r\n".encode("utf-16"))
+    assert part(path, [True, True], ["x", "y"]) == f"{MADE_ID}\ta\tb\nx\t1\t2,5\ny\t3\t4\n"
+
+
+def test_one_column_may_hold_blank_lines(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('\ntext\n"a\nb"\n\nc\n')
+    assert open_records(str(path)).cells("text") == ["a\nb", "", "c"]
+    assert part(path, [False, True, True]) == "text\n\nc\n"
+
+
+def test_lines_of_json_keep_what_is_nested(tmp_path):
+    path = tmp_path / "a.jsonl"
+    lines = ['{"tokens": [1, 2], "x": 1.50}', '{"x": {"y": null}}']
+    path.write_text("\n\n".join(lines) + "\n")
+    records = open_records(str(path))
+    assert records.columns == ("tokens", "x")
+    assert part(path, [True, False]) == f"{lines[0]}\n"
+    assert json.loads(part(path, [False, True], ["p", "q"])) == {MADE_ID: "q", "x": {"y": None}}
+
+
+def test_parquet_keeps_its_types(tmp_path):
+    frame = pd.DataFrame({"n": np.array([1, 2, 3], dtype="int8"), "v": [[1.0], [2.0, 3.0], []]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    records = open_records(str(tmp_path / "a.parquet"))
+    records.write(tmp_path / "b.parquet", np.array([True, False, True]), ["p", "q", "r"])
+    again = pd.read_parquet(tmp_path / "b.parquet")
+    assert (again[MADE_ID].tolist(), again["n"].tolist(), again["n"].dtype) == (["p", "r"], [1, 3], np.int8)
+    assert again["v"].map(list).tolist() == [[1.0], []]
+
+
+def test_a_hash_is_of_what_a_record_holds_without_row_numbers(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(",user,x\n0,a,1\n1,a, 1\n2,b,1\n")
+    one, same, other = open_records(str(path)).digests()
+    assert one == same != other
+    assert len(set(open_records(str(path)).digests("user"))) == 1
+
+
+def test_files_of_a_folder_and_lines_of_a_list_are_records(tmp_path):
+    for name in ("cat/1.png", "dog/1.PNG", "dog/2.jpg", ".cache/3.txt"):
+        (tmp_path / "all" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "all" / name).write_text(name[-5])
+    records = open_records(str(tmp_path / "all"))
+    assert records.names == ["cat/1.png", "dog/1.PNG", "dog/2.jpg"]
+    one, same, other = records.digests()
+    assert one == same != other
+    records.write(tmp_path / "some", np.array([True, False, True]), None)
+    found = sorted(p.relative_to(tmp_path / "some").as_posix() for p in (tmp_path / "some").rglob("*.*"))
+    assert found == ["cat/1.png", "dog/2.jpg"]
+    (tmp_path / "ids.txt").write_text("a\n\n b\n")
+    assert open_records(str(tmp_path / "ids.txt")).names == ["a", "b"]
+    assert part(tmp_path / "ids.txt", [False, True]) == "b\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.npz", "", "expected a folder or a file ending in .csv"),
+        ("a.parquet.gz", "", "expected a folder or a file ending in .csv"),
+        ("a.csv", "a,b\n", "there are no rows"),
+        ("a.csv", "a,b\n1\n", "row 1 has 1 cells"),
+        ("a.jsonl", '{"a": 1}\n[2]\n', "row 2 is not a JSON object"),
+        ("a.txt", "id\n7\n", "its first line is 'id'"),
+        ("a.parquet", "abc", "Could not open Parquet"),
+    ],
+)
+def test_other_files_are_refused_in_one_line(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=message) as error:
+        open_records(str(tmp_path / name))
+    assert name in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_folder_of_several_kinds_of_files_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="there are no files"):
+        open_records(str(tmp_path))
+    for name in ("1.png", "labels.csv"):
+        (tmp_path / name).write_text(name)
+    with pytest.raises(ValueError, match=r"several kinds \(.csv, .png\), each of which would be a record"):
+        open_records(str(tmp_path))
