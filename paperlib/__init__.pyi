@@ -28,6 +28,8 @@ from .bounds import one_run_p_value as one_run_p_value
 from .bounds import optimal_output_set as optimal_output_set
 from .bounds import plan_audit as plan_audit
 from .core import AuditResult as AuditResult
+from .core import Coins as Coins
 from .core import MembershipScores as MembershipScores
+from .core import toss_coins as toss_coins
 
 __version__: str

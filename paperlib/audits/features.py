@@ -22,7 +22,7 @@ from paperlib.bounds.one_run.guesses import GuessPath, bets_path, no_guess
 from paperlib.bounds.one_run.search import Hypothesis, RecallTest, every_count, recall_test
 from paperlib.bounds.panoramia import PanoramiaResult, panoramia_result
 from paperlib.bounds.panoramia_terms import Terms
-from paperlib.core import Design, FloatArray, IntArray, MembershipScores, check_choice
+from paperlib.core import Coins, Design, FloatArray, IntArray, MembershipScores, check_choice
 from paperlib.core.checks import (
     check_confidence,
     check_delta,
@@ -173,8 +173,8 @@ class FeaturesResult(AuditResult):
 
 
 def audit_features(
-    features: ArrayLike,
-    membership: ArrayLike,
+    features: Any,
+    membership: ArrayLike | Coins,
     *,
     delta: float = 0.0,
     confidence: float = 0.95,
@@ -194,8 +194,9 @@ def audit_features(
 
     Args:
         features: Finite signals of each example, shape (m, d) or (m,), such as losses at several epochs. In
-            the first column, best the strongest, higher means member (negate a loss).
-        membership: 1 for a member, 0 for a non-member, decided by fair coins, shape (m,).
+            the first column, best the strongest, higher means member (negate a loss). With coins as
+            membership a mapping from ids to rows, or a DataFrame with the column of ids.
+        membership: 1 for a member, 0 for a non-member, decided by fair coins, shape (m,); or these `Coins`.
         delta, confidence, design: As for `audit_one_run`.
         seed: Seed of the first looks, of ties and of the game, 0 or more.
         model: Classifier with scikit-learn's ``fit`` and ``predict_proba``, fitted about twenty times; by
@@ -217,10 +218,14 @@ def audit_features(
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_choice("design", design, Design)
-    rows, copies = checked_features("features", features), tuple[str, ...]()
-    members = checked_membership(rows, membership)
+    coins, flags = (membership, membership.included) if isinstance(membership, Coins) else (None, membership)
+    if coins is not None:
+        coins.check_alone(design, unit)
+        features = coins.values(features)
+    rows, copies = checked_features("features", features), () if coins is None else coins.warnings
+    members = checked_membership(rows, flags)
     if unit is None:
-        copies = check_ties("features", rows[members], rows[~members])
+        copies += check_ties("features", rows[members], rows[~members]) if not (coins and coins.unit) else ()
     else:
         names = np.asarray(unit, dtype=object)
         check_ids(names[members].tolist(), names[~members].tolist(), unit=True)
@@ -244,14 +249,16 @@ def audit_features(
     best = every_count(path, Hypothesis(delta, 1 - confidence), 2)
     guesses, curve, ceiling = int(path.guesses[best.at]), best.shown(), best.ceiling()
     claim = lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=ceiling)
+    named = "the names given" if unit is not None else coins.unit if coins else ""
     return FeaturesResult(
-        claim=" ".join(filter(None, [claim, unit_sentence("the names given") if unit is not None else ""])),
+        claim=" ".join(filter(None, [claim, unit_sentence(named) if named else ""])),
         condition=CONDITIONS[design],
         assumptions=(
             *score_assumptions(design),
             "which example is guessed next, and which is only looked at, depends on nothing but the features "
             f"and the coins revealed before it; threshold search: {best.words}",
             THE_PROCEDURE,
+            *([] if coins is None else [coins.assumption]),
         ),
         warnings=(*copies, *coin_warnings(int(members.sum()), int((~members).sum()), design)),
         notes=(ceiling_note(members.size, ceiling),),

@@ -1,7 +1,7 @@
 """Every audit that membership scores or losses allow, each with what it can and cannot say."""
 
 import html
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from os import PathLike
@@ -37,6 +37,9 @@ from paperlib.core.checks import check_ids, check_ties, unit_means, unit_sentenc
 
 if TYPE_CHECKING:
     from paperlib.audits.document import AuditDocument
+
+ById = Mapping[Any, Any] | pd.DataFrame
+"""Values by id: a mapping, or a table with a column of ids."""
 
 Kind = Literal["scores", "losses"]
 
@@ -173,7 +176,7 @@ class Audits:
 
 
 def audit(
-    data: "MembershipScores | str | PathLike[str] | ArrayLike",
+    data: "MembershipScores | str | PathLike[str] | ArrayLike | ById",
     nonmembers: "str | PathLike[str] | ArrayLike | None" = None,
     *,
     kind: Kind | None = None,
@@ -186,13 +189,13 @@ def audit(
 
     Args:
         data: `MembershipScores`; the path of a file, as `paperlib.io.read_scores` reads it; or the values of
-            the members, shape (n_member,).
+            the members, shape (n_member,); with ``coins`` values by id, as for `Coins.scores`, or a file.
         nonmembers: Values of the non-members, shape (n_nonmember,), or the path of their file.
         kind: "losses" if lower values mean member, "scores" if higher ones do; needed for arrays, and for
             files whose columns do not tell.
         score_column, member_column: Columns of a file that has several, as for `paperlib.io.read_scores`.
         unit: Column of a file that says what one record is, such as a customer, whose values are averaged.
-        options: ``delta``, ``confidence``, ``guess``, ``design`` and ``seed``, as for `audit_scores`.
+        options: ``delta``, ``confidence``, ``guess``, ``design``, ``seed``, ``coins``, as for `audit_scores`.
 
     Raises:
         ValueError: Values without a kind, options that do not go with the data, a file that cannot be read,
@@ -204,11 +207,12 @@ def audit(
     Audits(ε ≥ 4.568 (δ = 0, confidence 0.95; 345 of 345 guesses right, 841 examples); 3 audits)
     """
     columns = {"score_column": score_column, "member_column": member_column, "unit_column": unit}
+    coins = options.get("coins")
     scores, reading = data, tuple[str, ...]()
     if isinstance(data, str | PathLike):
         from paperlib.io import read_scores  # here, since it takes longer to load than arrays take to audit
 
-        loaded = read_scores(data, cast(Any, nonmembers), kind=kind, coins=options.get("coins"), **columns)
+        loaded = read_scores(data, cast(Any, nonmembers), kind=kind, coins=coins, **columns)
         scores, reading = loaded.scores, loaded.warnings
     elif any(columns.values()):
         raise ValueError("score_column, member_column, unit: columns of a file, and data is no path")
@@ -218,6 +222,10 @@ def audit(
                 "data: MembershipScores hold the non-members and their direction; give neither nonmembers "
                 "nor kind beside them"
             )
+    elif coins is not None:
+        if nonmembers is not None:
+            raise ValueError("coins: they tell who is a member; give the values of all records by id, alone")
+        scores = coins.scores(cast(ById, data), kind=str(kind))
     elif nonmembers is None:
         raise ValueError(
             "nonmembers: needed where data holds values of members; give audit(members, nonmembers, "
@@ -230,14 +238,16 @@ def audit(
         )
     else:
         check_choice("kind", kind, Kind)
-        scores = MembershipScores(data, cast(Any, nonmembers), higher_means_member=kind == "scores")
+        scores = MembershipScores(
+            cast(Any, data), cast(Any, nonmembers), higher_means_member=kind == "scores"
+        )
     audits = audit_scores(cast(MembershipScores, scores), unit=unit, **options)
     return replace(audits, reading=(*reading, *audits.reading))
 
 
 def audit_losses(
-    members: ArrayLike,
-    nonmembers: ArrayLike,
+    members: ArrayLike | ById,
+    nonmembers: ArrayLike | None = None,
     *,
     unit: tuple[Sequence[Any], Sequence[Any]] | None = None,
     **options: Unpack[ScoreOptions],
@@ -245,8 +255,9 @@ def audit_losses(
     """Run every audit that a model's losses allow, on records it was trained on and on others.
 
     Args:
-        members: Losses of training records, shape (n_member,); lower means member.
-        nonmembers: Losses of other records, shape (n_nonmember,).
+        members: Losses of training records, shape (n_member,); lower means member. With ``coins`` the losses
+            of all records with a coin, by id.
+        nonmembers: Losses of other records, shape (n_nonmember,); None with ``coins``.
         unit: Names of the unit of each member and of each non-member, such as users, whose losses are
             averaged: a unit is one record.
         options: As for `audit`; design "game" is for a split that nobody tossed coins for.
@@ -257,9 +268,9 @@ def audit_losses(
     >>> audits.condition
     'coins tossed by this audit chose who is shown: it speaks of replacing one record'
     """
-    scores = MembershipScores(members, nonmembers, higher_means_member=False)
     if unit is None:
-        return audit_scores(scores, **options)
+        return audit(members, nonmembers, kind="losses", **options)
+    scores = MembershipScores(cast(Any, members), cast(Any, nonmembers), higher_means_member=False)
     check_ids(*unit, unit=True)
     means = [unit_means(*side)[0] for side in zip((scores.member, scores.nonmember), unit, strict=True)]
     scores = MembershipScores(*means, higher_means_member=False)
@@ -312,8 +323,7 @@ def audit_scores(
     """
     given = check_scores("scores", scores, *others)
     if coins is not None:
-        if design != "randomized" or unit is not None:
-            raise ValueError("coins: they say that the design is randomized and what a unit is; give neither")
+        coins.check_alone(design, unit)
         if (given.member.size, len(given)) != (int(coins.included.sum()), len(coins.ids)):
             raise ValueError(
                 "coins: they have another number of members or of records; use coins.scores(...)"
@@ -371,8 +381,7 @@ def audit_scores(
     if unit is not None:
         audits = [one.with_claim(unit_sentence(unit)) for one in audits]
     if coins is not None:
-        seal = f"membership is that of {coins.seal}; a hash published before training shows that none moved"
-        audits = [one.with_claim("", seal) for one in audits]
+        audits = [one.with_claim("", coins.assumption) for one in audits]
         copies = (*copies, *coins.warnings)
     return Audits(given, tuple(audits), design, reading=copies)
 

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from os import PathLike
 from typing import Any, cast
 
@@ -110,7 +111,7 @@ class Coins:
     def __repr__(self) -> str:
         return f"Coins({len(self.ids)} of {self.records} records, {int(self.included.sum())} included)"
 
-    @property
+    @cached_property
     def commitment(self) -> str:
         """SHA-256 of the coins with ids and salt: published before training, it shows that no coin moved."""
         return _hash(self._content())
@@ -120,6 +121,16 @@ class Coins:
         """What a report says of the coins."""
         day = f"sealed on {self.sealed}, SHA-256 {self.commitment}"
         return f"{len(self.ids):,} coins for {self.records:,} records, {day}"
+
+    @property
+    def assumption(self) -> str:
+        """What a result takes for granted of the coins."""
+        return f"membership is that of {self.seal}; a hash published before training shows that none moved"
+
+    def check_alone(self, design: str, unit: object) -> None:
+        """Refuse options (ValueError) that the coins answer."""
+        if design != "randomized" or unit is not None:
+            raise ValueError("coins: they say that the design is randomized and what a unit is; give neither")
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -7,12 +7,20 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from paperlib import audits
+from paperlib.audits.features import audit_features
 from paperlib.audits.scores import Audits, audit, audit_losses, audit_scores
 from paperlib.bounds import audit_one_run, epsilon_star
-from paperlib.core import RESULT_SCHEMA_VERSION, MembershipScores, reversed_warning, score_measures
+from paperlib.core import (
+    RESULT_SCHEMA_VERSION,
+    MembershipScores,
+    reversed_warning,
+    score_measures,
+    toss_coins,
+)
 
 RNG = np.random.default_rng(0)
 MEMBERS, OTHERS = RNG.gamma(2, 1, 310), RNG.gamma(5, 1, 290)
@@ -214,3 +222,44 @@ def test_audits_do_not_load_what_reads_files():
         "assert not {'paperlib.io', 'torch', 'sklearn'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_audit_takes_sealed_coins_and_values_by_id(tmp_path):
+    coins = toss_coins([f"u{at}" for at in range(400)], unit="user", seed=1)
+    loss = np.random.default_rng(0).normal(-3.0 * coins.included, 1)
+    order = np.random.default_rng(1).permutation(400)
+    by_id = {coins.ids[at]: loss[at] for at in order}
+    frame = pd.DataFrame({"user": list(by_id), "loss": list(by_id.values())})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    sides = MembershipScores.from_labels(loss, coins.included, higher_means_member=False)
+    expected = audit_scores(sides).headline.epsilon
+    results = [
+        audit_losses(by_id, coins=coins),
+        audit_losses(frame, coins=coins),
+        audit(by_id, kind="losses", coins=coins),
+        audit(tmp_path / "a.csv", coins=coins),
+        audit_scores(coins.scores(by_id, kind="losses"), coins=coins),
+    ]
+    assert [one.headline.epsilon for one in results] == [expected] * 5
+    more = audit_features(frame.assign(loss=-frame["loss"], more=0.5 * frame["loss"]), coins, seed=0)
+    again = audit_features(np.column_stack([-loss, 0.5 * loss]), coins.included, seed=0)
+    assert more.epsilon == again.epsilon > 1
+    for result in (*(one.headline for one in results), more):
+        assert "One example is one unit of user" in result.claim
+        assert any(coins.commitment in text for text in result.assumptions)
+    assert all("seed 1: whoever knows" in one.warnings[0] for one in (*results, more))
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "message"),
+    [
+        (({"0": 1.0, "1": 2.0},), {}, "records with a coin are missing"),
+        (([1.0], [2.0]), {}, "they tell who is a member"),
+        (({"0": 1.0, "1": 2.0, "2": 3.0},), {"design": "game"}, "the design is randomized"),
+    ],
+)
+def test_what_contradicts_the_coins_is_refused(given, options, message):
+    with pytest.raises(ValueError, match=message):
+        audit_losses(*given, coins=toss_coins(3, seed=0), **options)
+    with pytest.raises(ValueError, match="another number of members"):
+        audit_scores(MembershipScores([1.0], [2.0]), coins=toss_coins(3, seed=0))

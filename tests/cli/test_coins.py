@@ -2,6 +2,8 @@
 
 import json
 import re
+import shlex
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -167,3 +169,17 @@ def test_a_mistake_of_auditing_is_one_line(people, tmp_path, command):
     for words, message in cases.items():
         code, _, error = command(*words)
         assert (code, message in error, error.count("\n")) == (2, True, 1), error
+
+
+def test_the_page_s_commands_and_its_example_run(people, command, capsys):
+    page = (Path(__file__).parents[2] / "book" / "toss_coins.md").read_text(encoding="utf-8")
+    toss, audit = re.findall(r"```sh\npaperlib (.*)\n```", page)
+    assert command(*shlex.split(toss))[0] == 0
+    assert all(Path(name).exists() for name in re.findall(r"^\| `(\S+)`", page, re.MULTILINE))
+    memorized(people, "id")
+    assert command(*shlex.split(audit))[0] == 0
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(code, {})
+    printed = capsys.readouterr().out
+    assert re.match(r"[0-9a-f]{64}\nε ≥ [1-9]", printed)
+    assert Coins.load("forest.coins.json").commitment in printed

@@ -285,8 +285,8 @@ def _next_steps(
         yield "Try a stronger attack to see whether the bound rises: it is a lower limit of the leak."
     if adjacency_of(result) == "replacement" and "coin" in result.condition:
         yield (
-            "Before the next training, toss a fair coin for each audit record, and train on it only if the "
-            "coin says so. The audit then speaks of adding or removing a record, needs fewer assumptions and "
-            "uses every audit record (the design randomized)."
+            "Before the next training, toss a fair coin for each audit record (paperlib coins); train on it "
+            "only if it says so. The audit then speaks of adding or removing a record, needs fewer assumptions "
+            "and uses every audit record (the design randomized)."
         )
     yield "Keep this report with the model, and audit again after each new training."
