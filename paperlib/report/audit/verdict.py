@@ -286,7 +286,7 @@ def _next_steps(
     if adjacency_of(result) == "replacement" and "coin" in result.condition:
         yield (
             "Before the next training, toss a fair coin for each audit record (paperlib coins); train on it "
-            "only if it says so. The audit then speaks of adding or removing a record, needs fewer assumptions "
-            "and uses every audit record (the design randomized)."
+            "only if it says so. The audit then speaks of adding or removing a record, needs fewer "
+            "assumptions and uses every audit record (the design randomized)."
         )
     yield "Keep this report with the model, and audit again after each new training."
