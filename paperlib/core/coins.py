@@ -18,10 +18,7 @@ from paperlib.core.checks import FloatArray, check_choice, check_finite, check_i
 from paperlib.core.scores import MembershipScores
 
 _FORMAT, _VERSION = "paperlib coins", 1
-_TYPES = {
-    "sealed": str, "column": str, "unit": str, "records": int, "seed": int | None, "ids": list, "coins": str,
-    "salt": str,
-}  # fmt: skip
+_FIELDS = ("sealed", "column", "unit", "records", "seed", "salt")
 
 
 def toss_coins(
@@ -119,8 +116,8 @@ class Coins:
     @property
     def seal(self) -> str:
         """What a report says of the coins."""
-        day = f"sealed on {self.sealed}, SHA-256 {self.commitment}"
-        return f"{len(self.ids):,} coins for {self.records:,} records, {day}"
+        of = f"{self.records:,} {f'units of {self.unit!r}' if self.unit else 'records'}"
+        return f"{len(self.ids):,} coins for {of}, sealed on {self.sealed}, SHA-256 {self.commitment}"
 
     @property
     def assumption(self) -> str:
@@ -236,7 +233,7 @@ class Coins:
 
     def _content(self) -> dict[str, Any]:
         """Everything that the hash is of."""
-        own = {name: getattr(self, name) for name in ("sealed", "column", "unit", "records", "seed", "salt")}
+        own = {name: getattr(self, name) for name in _FIELDS}
         coins = "".join("01"[one] for one in self.included.tolist())
         return {"format": _FORMAT, "version": _VERSION, "ids": list(self.ids), "coins": coins, **own}
 
@@ -270,17 +267,14 @@ class Coins:
             raise ValueError(f"{path}: is no coins file; `paperlib coins` and toss_coins(...).save write one")
         if values.get("version") != _VERSION:
             raise ValueError(f"{path}: has version {values.get('version')!r}; this paperlib reads {_VERSION}")
-        said = values.pop("hash", None)
-        found = _hash(values)
-        fits = all(isinstance(values.get(name, ...), kind) for name, kind in _TYPES.items())
-        if said != found or not fits or len(values["ids"]) != len(values["coins"]):
+        said, found = values.pop("hash", None), _hash(values)
+        if said != found:
             raise ValueError(
                 f"{path}: was changed after it was sealed (hash {said}, of its content {found}); use an "
                 "unchanged copy"
             )
-        coins = np.array([one == "1" for one in values.pop("coins")])
-        ids = tuple(values.pop("ids"))
-        return cls(ids=ids, included=coins, **{name: values[name] for name in _TYPES if name in values})
+        included = np.array([one == "1" for one in values["coins"]])
+        return cls(ids=tuple(values["ids"]), included=included, **{name: values[name] for name in _FIELDS})
 
 
 def _names(ids: Iterable[Any]) -> list[str]:
