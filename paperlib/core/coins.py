@@ -53,7 +53,7 @@ def toss_coins(
     array([0., 1., 3., 4., 6., 7., 8., 9.])
     """
     check_in("(0, 1]", "fraction", fraction)
-    names = _names(range(ids) if isinstance(ids, int) else ids)
+    names = _names(range(int(ids)) if isinstance(ids, int | np.integer) else ids)
     distinct = list(dict.fromkeys(names))
     if len(distinct) < len(names) and not unit:
         raise ValueError(
@@ -258,8 +258,6 @@ class Coins:
         try:
             with open(path, encoding="utf-8") as file:
                 content = json.load(file)
-        except FileNotFoundError:
-            raise FileNotFoundError(f"{path}: there is no such file") from None
         except ValueError:
             content = None
         values = cast(dict[str, Any], content if isinstance(content, dict) else {})

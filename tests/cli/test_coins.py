@@ -160,7 +160,7 @@ def test_a_mistake_of_auditing_is_one_line(people, tmp_path, command):
     cases = {
         ("audit", "part.csv", "--coins", "train.coins.json"): "2 of 1,000 records with a coin are missing",
         (*audit, "edited.json"): "edited.json: was changed after it was sealed",
-        (*audit, "none.json"): "none.json: there is no such file",
+        (*audit, "none.json"): "none.json: no such file",
         (*audit, "data.csv"): "data.csv: is no coins file",
         (*audit, "train.coins.json", "--unit", "id"): "coins: they tell who is a member and what a unit is",
         (*audit, "train.coins.json", "--design", "game"): "coins: they say that the design is randomized",
