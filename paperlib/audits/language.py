@@ -1,7 +1,7 @@
 """Any causal language model and any corpus: which identifiers of the corpus does the model know?"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from paperlib.attacks.language import causal_neighbours, score_candidates
 from paperlib.audits.candidates import CandidateScores, attack_quality
 from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, is_fair, open_corpus
 from paperlib.audits.document import AuditDocument, answer_of
-from paperlib.bounds import audit_ranks, exposure
+from paperlib.bounds import audit_ranks, exposure, rank_limit_of_detection
 from paperlib.bounds.ranks.audit import RankAuditResult
 from paperlib.core import MembershipScores, ScoreAudit, check_choice
 from paperlib.data.text.corpora import Document
@@ -210,13 +210,16 @@ def audit_language_model(
         for name in names
     ]
     ranks, _ = ranks_and_positions(scores.of(rank_attack), np.random.default_rng(seed))
+    sizes = np.full(len(ranks), 1 + generated)
+    rank_audit = audit_ranks(ranks, sizes, delta=delta, confidence=confidence)
+    limit = rank_limit_of_detection(sizes, delta=delta, confidence=confidence, seed=seed)
     return LanguageModelAudit(
         found=tuple(identifiers),
         scores=scores,
         quality=pd.DataFrame(rows),
         inference=infer_dataset(values, seed=seed),
         ranks=ranks,
-        rank_audit=audit_ranks(ranks, 1 + generated, delta=delta, confidence=confidence),
+        rank_audit=replace(rank_audit, notes=(*rank_audit.notes, limit.sentence)),
         rank_attack=rank_attack,
     )
 

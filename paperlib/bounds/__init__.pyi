@@ -46,6 +46,7 @@ from .ranks.audit import audit_ranks as audit_ranks
 from .ranks.candidates import exposure as exposure
 from .ranks.candidates import ranks_from_scores as ranks_from_scores
 from .ranks.candidates import score_margins as score_margins
+from .ranks.detection import rank_limit_of_detection as rank_limit_of_detection
 from .ranks.p_values import rank_epsilon as rank_epsilon
 from .ranks.p_values import rank_p_value as rank_p_value
 from .ranks.p_values import rank_success_probability as rank_success_probability

@@ -10,6 +10,7 @@ from paperlib.bounds.one_run.anytime import (
     anytime_curve,
     anytime_curve_with_failures,
     anytime_from_counts,
+    anytime_refutes,
     anytime_with_failures,
     failure_budget,
     log_mixture,
@@ -142,3 +143,14 @@ def test_the_point_of_the_prior_gains_where_few_guesses_are_sure_and_costs_littl
     assert min(gain(12, 12, 300), gain(12, 12, 1_000)) > 0.05 > gain(45, 46, 300) > 0
     assert -0.07 < gain(105, 150, 300) < 0
     assert -0.01 < gain(60_000, 100_000, 100_000) < 0
+
+
+@pytest.mark.parametrize("m_delta", [0.0, 0.02, 0.3])
+def test_asking_for_one_epsilon_agrees_with_the_bound(m_delta):
+    options = {"error": 0.05, "m_delta": m_delta, "most": K.size}
+    epsilon = anytime_with_failures(K, R, **options).epsilon
+    assert epsilon > 0.5
+    for share in (0.0, 0.3, 0.9, 0.999):
+        assert anytime_refutes(K, R, share * epsilon, **options)
+    for more in (1e-3, 0.3, 2.0):
+        assert not anytime_refutes(K, R, epsilon + more, **options)

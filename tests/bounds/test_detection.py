@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from paperlib import MembershipScores
-from paperlib.bounds import audit_one_run, limit_of_detection
+from paperlib.bounds import audit_one_run, audit_ranks, limit_of_detection, rank_limit_of_detection
 
 FRESH = 150  # a share near .8 has a standard error of .03
 
@@ -78,3 +78,23 @@ def test_too_few_records_are_never_seen_and_bad_values_are_refused():
             limit_of_detection(few, **{name: value})
     with pytest.raises(ValueError, match=r"^guess: "):
         limit_of_detection(few, guess="grid")
+
+
+@pytest.mark.parametrize("options", [{}, {"delta": 1e-4}, {"epsilon": 1.0}])
+def test_fresh_ranks_show_so_many_first_places_as_often_as_stated(options):
+    sizes = np.repeat([64], [200])
+    limit = rank_limit_of_detection(sizes, **options)
+    rng, at_least = np.random.default_rng(5), options.pop("epsilon", 0.0)
+
+    def share_of(exposed):
+        shown = 0
+        for _ in range(FRESH):
+            ranks = rng.integers(1, sizes + 1)
+            ranks[rng.choice(200, exposed, replace=False)] = 1
+            shown += audit_ranks(ranks, sizes, **options).epsilon > at_least
+        return shown / FRESH
+
+    assert share_of(limit.records) > 0.7
+    assert share_of(limit.records - 1) < 0.9
+    assert "of 200 identifiers been ranked first" in limit.sentence
+    assert rank_limit_of_detection([64] * 200, delta=1e-3).records is None

@@ -219,12 +219,13 @@ def anytime_refutes(
     most: int | None = None,
 ) -> bool:
     """Whether the bound of `anytime_with_failures` exceeds ``epsilon``, or that without failures."""
-    steps = [epsilon] if m_delta == 0 else [start for start in _starts(_LARGEST) if start <= epsilon]
-    for start in steps:
+    step = math.inf if m_delta == 0 else _STEP
+    for start in [0.0] if m_delta == 0 else _starts(epsilon + _STEP):
         level, failures = failure_budget(mean_failures(start, m_delta, sides=sides), error)
-        if not _CountSearch(correct, guesses, level, failures, most).refutes(start):
+        search = _CountSearch(correct, guesses, level, failures, most)
+        if not search.refutes(min(start + step, epsilon)):
             return False
-    return m_delta == 0 or _CountSearch(correct, guesses, level, failures, most).refutes(epsilon)
+    return True
 
 
 def anytime_curve_with_failures(

@@ -92,7 +92,7 @@ def limit_of_detection(
     spiked = _SpikedAudits(values, "members" if sides == 1 else guess, 1 / (1 + math.exp(-strength)))
 
     def often(records: int) -> bool:
-        return _at_least(
+        return often_enough(
             power, simulations, lambda at: test.refutes(*spiked.counts(records, [seed, at]), epsilon)
         )
 
@@ -101,9 +101,7 @@ def limit_of_detection(
     exposed = f"{side} been ranked {place} all other records"
     if strength < math.inf:
         most, exposed = total, f"records been ranked {place} all others, {spiked.right:.0%} of them {side}"
-    return DetectionLimit(
-        records=_fewest(often, most), of=most, exposed=exposed, epsilon=epsilon, power=power
-    )
+    return DetectionLimit(records=fewest(often, most), of=most, exposed=exposed, epsilon=epsilon, power=power)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +129,7 @@ class _SpikedAudits:
         return path.correct, path.guesses
 
 
-def _at_least(share: float, times: int, seen: Callable[[int], bool]) -> bool:
+def often_enough(share: float, times: int, seen: Callable[[int], bool]) -> bool:
     """Whether at least ``share`` of so many trials succeed; decided as early as it is certain."""
     needed, hits = math.ceil(share * times), 0
     for at in range(times):
@@ -141,7 +139,7 @@ def _at_least(share: float, times: int, seen: Callable[[int], bool]) -> bool:
     return hits >= needed
 
 
-def _fewest(often: Callable[[int], bool], most: int) -> int | None:
+def fewest(often: Callable[[int], bool], most: int) -> int | None:
     """The smallest number up to ``most`` that is often enough, sought by doubling and halving."""
     low, high = 0, min(8, most)
     while not often(high):
