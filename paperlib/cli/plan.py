@@ -19,8 +19,12 @@ def plan(
         int | None, typer.Option("--m", help="Audit examples at hand, each included by a fair coin.")
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="Epsilon to be shown: prints the fewest examples that do on average.")
+        float | None,
+        typer.Option(help="Epsilon to be shown: prints the fewest examples with which --power of audits do."),
     ] = None,
+    power: Annotated[
+        float, typer.Option(help="Chance that an audit shows what is planned, in [0.5, 0.99].")
+    ] = 0.8,
     auc: Annotated[
         float | None, typer.Option(help="AUC expected of the attack, in [0.5, 1). Default: a perfect attack.")
     ] = None,
@@ -39,15 +43,15 @@ def plan(
     confidence: Annotated[float, typer.Option(help="Confidence level of the bound, in (0, 1).")] = 0.95,
     guess: GuessOption = "adaptive",
     simulations: Annotated[
-        int | None, typer.Option(help="Simulated audits; default: 100, fewer above 10,000 examples.")
+        int | None, typer.Option(help="Simulated audits; default: 100, five times as many with --epsilon.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the simulation, 0 or more.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Plan an audit: the epsilon that m examples can show, or the examples that an epsilon needs.
 
-    Without --auc or --pilot the plan is for a perfect attack: the ceiling of any audit of this size. With
-    one of them, audits by that attack are simulated: their mean bound, and the range of 80 % of them.
+    Audits by the attack are simulated, by a perfect one without --auc or --pilot: the bound that a share
+    --power of them reaches, their mean bound, and the range of 80 % of them.
     """
     from paperlib.bounds import plan_audit
     from paperlib.core import check_in, json_ready
@@ -69,7 +73,15 @@ def plan(
     else:
         attack = None if auc is None else check_in("[0.5, 1)", "--auc", auc)
     planned = plan_audit(
-        m, delta, confidence, epsilon=epsilon, attack=attack, guess=guess, simulations=simulations, seed=seed
+        m,
+        delta,
+        confidence,
+        epsilon=epsilon,
+        power=power,
+        attack=attack,
+        guess=guess,
+        simulations=simulations,
+        seed=seed,
     )
     if as_json:
         content = {"headline": planned.headline, **planned.to_dict()}

@@ -26,15 +26,17 @@ def pilot(tmp_path, monkeypatch):
 def test_the_ceiling_and_the_examples_for_an_epsilon_are_printed(command):
     plan = plan_audit(1000, 1e-5)
     assert command("plan", "--m", "1000", "--delta", "1e-5") == (0, f"{plan}\n", "")
-    words = ("--epsilon", "2", "--auc", "0.9", "--simulations", "3", "--json")
+    words = ("--epsilon", "2", "--auc", "0.9", "--power", "0.6", "--simulations", "3", "--json")
     printed = json.loads(command("plan", *words)[1])
-    plan = plan_audit(epsilon=2.0, attack=0.9, simulations=3)
+    plan = plan_audit(epsilon=2.0, power=0.6, attack=0.9, simulations=3)
     assert (printed["total"], printed["headline"]) == (plan.total, plan.headline)
+    assert printed["power"] == 0.6
+    assert printed["reached"] >= 2
 
 
 def test_a_pilot_is_read_as_the_audit_reads_it(pilot, command):
-    plan = plan_audit(20, attack=pilot, simulations=5)
-    words = ("plan", "--m", "20", "--simulations", "5")
+    plan = plan_audit(60, attack=pilot, simulations=5)
+    words = ("plan", "--m", "60", "--simulations", "5")
     table = ("--pilot", "pilot.csv", "--score-column", "nll", "--losses")
     pair = ("--pilot", "members.npy", "--nonmembers", "others.npy", "--kind", "losses")
     for files in (table, pair):
@@ -54,6 +56,7 @@ def test_a_pilot_is_read_as_the_audit_reads_it(pilot, command):
         (("--m", "10", "--pilot", "pilot.csv", "--score-column", "xyz"), "no column 'xyz'"),
         (("--m", "10", "--pilot", "pilot.csv", "--kind", "scores", "--losses"), "contradicts --kind scores"),
         (("--m", "1"), "m: "),
+        (("--epsilon", "1", "--power", "80"), "power: expected a number in [0.5, 0.99]"),
         (("--epsilon", "40"), "no audit of up to 10000000 examples shows 40"),
         (("--m", "ten"), "--m"),
     ],

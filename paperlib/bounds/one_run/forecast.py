@@ -1,7 +1,7 @@
 """What perfect and simulated attacks show in audits of a planned size, and the size that an epsilon needs."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
@@ -20,8 +20,16 @@ from paperlib.core.checks import check_confidence, check_counts, check_delta
 MOST_EXAMPLES = 10_000_000
 LARGEST_SIMULATED = 100_000  # examples; what larger audits show more is told by the counts expected
 _LARGEST_AUC = 1 - 1e-12
-_LAWS = 200  # drawn for a pilot
+_FAR_APART = 100.0  # standard deviations between members and non-members of a perfect attack
+_LAWS = 500  # drawn for a pilot
 _EXAMPLES_SIMULATED, _FEWEST, _MOST = 1_000_000, 10, 100  # over all audits of a plan; audits
+_IN_SEARCH = 5  # times as many audits where a size is sought
+_BATCH = 25  # audits between two answers
+_NEAR = 1.5  # factor between sizes that tell of each other
+_STEP = 4.0  # times its size by which an audit may be larger than those before it, and ever less
+_LUCKS, _GOLDEN = 12, (math.sqrt(5) - 1) / 2
+_DIGITS = (*range(100, 200, 2), *range(200, 500, 5), *range(500, 1000, 10))
+_SIZES = (*range(2, 100), *(digits * 10**power for power in range(5) for digits in _DIGITS), MOST_EXAMPLES)
 _ONE_SIDED = ("members", "nonmembers")
 
 
@@ -48,17 +56,19 @@ class SimulatedAudit:
     epsilon: float  # nats
     share: float  # of the examples, guessed where the bound is reached
     wrong: float  # of the examples, guessed wrong there
+    size: int  # examples simulated
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What an attack shows in audits of any size; each size is simulated from the same seed."""
+    """What an attack shows in audits of any size, and the size with which it shows an epsilon."""
 
     delta: float
     confidence: float
     guess: Guess
-    attack: float | MembershipScores | None
-    simulations: int | None  # audits of each size, or by default as many as are quick
+    attack: float | MembershipScores | None  # None is perfect
+    power: float  # share of the audits that show what is asked for
+    simulations: int | None  # audits, or by default as many as are quick
     seed: int
 
     def most_guesses(self, total: int) -> int:
@@ -82,82 +92,124 @@ class Forecast:
         )
         return np.array([bound.epsilon for bound in alone])
 
-    def audits(self, total: int) -> list[SimulatedAudit]:
-        """Simulated audits; above 100,000 examples, of 100,000, and what the counts expected show more."""
-        if self.attack is None:
-            return []
-        hypothesis, simulated = Hypothesis(self.delta, 1 - self.confidence), list[SimulatedAudit]()
-        for scores in self._draws(min(total, LARGEST_SIMULATED)):
-            # The bound of `audit_one_run`, without the curve that it draws.
-            best = search_thresholds(scores, self.guess, None, hypothesis, seed=0)
-            guesses, correct = int(best.path.guesses[best.at]), int(best.path.correct[best.at])
-            wrong = (guesses - correct) / len(scores)
-            simulated.append(SimulatedAudit(best.epsilon, guesses / len(scores), wrong))
-        if total <= LARGEST_SIMULATED:
-            return simulated
-        more = self._from_counts(total) - self._from_counts(LARGEST_SIMULATED)
-        return [replace(audit, epsilon=audit.epsilon + more) for audit in simulated]
+    def reached(self, shown: Iterable[float]) -> float:
+        """What a share ``power`` of the audits shows at least, nats."""
+        return float(np.quantile(list(shown), 1 - self.power))
 
-    def _draws(self, total: int) -> Iterator[MembershipScores]:
-        count = self.simulations or max(_FEWEST, min(_MOST, _EXAMPLES_SIMULATED // total))
-        rng = np.random.default_rng(self.seed)
-        for i in range(count):
-            if isinstance(self.attack, MembershipScores) and lends_scores(self.attack, total):
-                pilot, members = self.attack.oriented(), int(np.clip(rng.binomial(total, 0.5), 1, total - 1))
-                yield MembershipScores(
-                    rng.choice(pilot.member, members, replace=False),
-                    rng.choice(pilot.nonmember, total - members, replace=False),
+    def audits(self, total: int) -> list[SimulatedAudit]:
+        """Simulated audits; above 100,000 examples, of 100,000, moved to their size."""
+        simulated = self._simulated(total, range(self._count(total)), np.random.default_rng(self.seed))
+        return [self._moved(audit, total) for audit in simulated]
+
+    def audits_for(self, target: float) -> tuple[int, list[SimulatedAudit]]:
+        """The smallest size, to 2 %, at which a share ``power`` shows ``target``, and audits of that size."""
+        # By how much audits show more than `said` changes little with the size. So all that were simulated
+        # near the size that is sought help to find it, and each batch is simulated at the last answer.
+        rng, last = np.random.default_rng(self.seed), len(_SIZES) - 1
+        simulated: list[SimulatedAudit] = []
+        first = self._first(target, 0)
+        at = last if first is None else first
+        while True:
+            total = _SIZES[at]
+            near, wanted = self._near(simulated, total), self._count(total, _IN_SEARCH)
+            if len(near) >= wanted and self._reached_by(near) >= target:
+                return total, near
+            batch = range(len(simulated), len(simulated) + min(wanted, _BATCH))
+            simulated += self._simulated(total, batch, rng)
+            missing = target - self._reached_by(self._near(simulated, total))
+            first = self._first(self.said(total) + missing, at)
+            if first is None and at == last:
+                raise ValueError(
+                    f"epsilon: no audit of up to {MOST_EXAMPLES} examples shows {target:g} with chance "
+                    f"{self.power:g}; ask for less, or plan a better attack, a smaller delta or a lower "
+                    "confidence"
                 )
-            else:
-                yield self.laws[i * len(self.laws) // count].draw(total, rng)
+            step = 1 + _STEP * _BATCH / len(simulated)  # steps that shrink settle
+            low, high = np.searchsorted(_SIZES, [total / step, total * step])
+            at = int(np.clip(last if first is None else first, low, high))
+
+    def _near(self, simulated: list[SimulatedAudit], total: int) -> list[SimulatedAudit]:
+        """Audits of about this size, moved to it."""
+        size = min(total, LARGEST_SIMULATED)
+        near = (audit for audit in simulated if size <= _NEAR * audit.size <= _NEAR**2 * size)
+        return [self._moved(audit, total) for audit in near]
+
+    def _reached_by(self, audits: list[SimulatedAudit]) -> float:
+        return self.reached(audit.epsilon for audit in audits)
+
+    def _first(self, aim: float, start: int) -> int | None:
+        """Position of the smallest size of which the counts say ``aim``, sought from a position on."""
+        step, end = 1, len(_SIZES)
+        low, high = start - 1, start
+        while low >= 0 and self.said(_SIZES[low]) >= aim:
+            low, high, step = max(low - 2 * step, -1), low, 2 * step
+        while self.said(_SIZES[high]) < aim:
+            if high == end - 1:
+                return None
+            low, high, step = high, min(high + step, end - 1), 2 * step
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.said(_SIZES[middle]) >= aim else (middle, high)
+        return high
+
+    def _count(self, total: int, times: int = 1) -> int:
+        return self.simulations or times * max(_FEWEST, min(_MOST, _EXAMPLES_SIMULATED // total))
+
+    def _simulated(self, total: int, numbers: range, rng: np.random.Generator) -> Iterator[SimulatedAudit]:
+        hypothesis, size = Hypothesis(self.delta, 1 - self.confidence), min(total, LARGEST_SIMULATED)
+        for number in numbers:
+            # The bound of `audit_one_run`, without the curve that it draws.
+            best = search_thresholds(self._draw(size, number, rng), self.guess, None, hypothesis, seed=0)
+            guesses, correct = int(best.path.guesses[best.at]), int(best.path.correct[best.at])
+            yield SimulatedAudit(best.epsilon, guesses / size, (guesses - correct) / size, size)
+
+    def _draw(self, size: int, number: int, rng: np.random.Generator) -> MembershipScores:
+        # Numbers of members come evenly from their distribution, as do laws.
+        members = int(np.clip(np.ceil(bdtrik((number + 0.5) * math.sqrt(2) % 1, size, 0.5)), 1, size - 1))
+        if not isinstance(self.attack, MembershipScores) or not lends_scores(self.attack, size):
+            return _spread(self.laws, number).draw(members, size - members, rng)
+        pilot = self.attack.oriented()
+        return MembershipScores(
+            rng.choice(pilot.member, members, replace=False),
+            rng.choice(pilot.nonmember, size - members, replace=False),
+        )
+
+    def _moved(self, audit: SimulatedAudit, total: int) -> SimulatedAudit:
+        """The audit as one of ``total`` examples would be by the counts; a bound of 0 stays 0."""
+        if audit.size == total or audit.epsilon == 0:
+            return audit
+        more = self.said(total) - self.said(audit.size)
+        return replace(audit, epsilon=max(audit.epsilon + more, 0.0))
 
     @cached_property
     def laws(self) -> list[AttackLaw]:
         """Laws of the attack's ranks, each as likely as the others."""
         if isinstance(self.attack, MembershipScores):
             return laws_of_pilot(self.attack, _LAWS, seed=self.seed)
+        if self.attack is None:
+            return [AttackLaw(_FAR_APART)]
         auc = check_in("[0.5, 1)", "attack", self.attack)
         return [AttackLaw(math.sqrt(2) * float(ndtri(min(auc, _LARGEST_AUC))))]
 
-    def examples_for(self, target: float) -> int:
-        """The smallest audit that shows ``target`` on average; with an attack, to two digits."""
-
-        def ceiling(total: int) -> float:
-            return float(self.perfect(np.array([self.most_guesses(total)]), total)[0])
-
-        least = _first(ceiling, target, 2, MOST_EXAMPLES + 1)
-        total = least if least is None or self.attack is None else self._first_size(least, target)
-        if total is None:
-            raise ValueError(
-                f"epsilon: no audit of up to {MOST_EXAMPLES} examples shows {target:g} on average; ask for "
-                "less, or plan a better attack, a smaller delta or a lower confidence"
-            )
-        return total
-
-    def _first_size(self, least: int, target: float) -> int | None:
-        tens = [digits * 10**power for power in range(6) for digits in range(10, 100)]
-        sizes = [m for m in (*range(2, 10), *tens, MOST_EXAMPLES) if m >= least]
+    @cached_property
+    def said(self) -> Callable[[int], float]:
+        """About what a share ``power`` of audits of a size shows, by the counts expected and some luck."""
 
         @cache
-        def counted(i: int) -> float:
-            return self._from_counts(sizes[i])
+        def said(total: int) -> float:
+            return self.reached(self._from_counts(total))
 
-        @cache
-        def shown(i: int) -> float:
-            return float(np.mean([audit.epsilon for audit in self.audits(sizes[i])]))
+        return said
 
-        at = _first(counted, target, 0, len(sizes)) or 0
-        for _ in range(2):  # what is simulated lies above or below what the counts say, by much the same
-            at = _first(counted, target - shown(at) + counted(at), at, len(sizes)) or at
-        first = _first(shown, target, at, len(sizes))
-        return None if first is None else sizes[first]
-
-    def _from_counts(self, total: int) -> float:
-        """The bound if right guesses came in the numbers expected of them, on average over some laws."""
+    def _from_counts(self, total: int) -> Iterator[float]:
+        """Bounds if right guesses came in the numbers expected of a law and the same luck at every count."""
         counts = np.unique(np.geomspace(1, total // 2, 300).astype(np.int64))
-        return float(np.mean([self._of_law(law, counts, total) for law in self.laws[:: _LAWS // 20]]))
+        lucks = ndtri((np.arange(_LUCKS) + 0.5) / _LUCKS)
+        for number, luck in enumerate(lucks):
+            # A search picks lucky counts; so simulated bounds are, about, those of this luck (in deviations).
+            yield self._of_law(_spread(self.laws, number), 0.5 + 0.6 * float(luck), counts, total)
 
-    def _of_law(self, law: AttackLaw, counts: IntArray, total: int) -> float:
+    def _of_law(self, law: AttackLaw, luck: float, counts: IntArray, total: int) -> float:
         shares = counts / total
         top = (1 - law.members_below(1 - shares)) * total / 2
         bottom = counts - law.members_below(shares) * total / 2
@@ -165,34 +217,25 @@ class Forecast:
         error, m_delta = 1 - self.confidence, total * self.delta
         return max(
             anytime_with_failures(
-                np.floor(right).astype(np.int64), guesses, error=error, m_delta=m_delta, most=total
+                _lucky(right, guesses, luck), guesses, error=error, m_delta=m_delta, most=total
             ).epsilon
             for side, (right, guesses) in paths.items()
             if side == self.guess or self.guess not in paths
         )
 
 
+def _lucky(expected: FloatArray, guesses: IntArray, luck: float) -> IntArray:
+    """Right guesses that are ``luck`` standard deviations more than expected."""
+    spread = np.sqrt(np.maximum(expected * (guesses - expected) / guesses, 0.0))
+    return np.floor(np.clip(expected + luck * spread, 0, guesses) + 1e-9).astype(np.int64)
+
+
+def _spread(laws: list[AttackLaw], number: int) -> AttackLaw:
+    """The law of an audit: those of neighbouring numbers come from all over the walk."""
+    return laws[int(number * _GOLDEN % 1 * len(laws))]
+
+
 def lends_scores(pilot: MembershipScores, total: int) -> bool:
-    """Whether a pilot is large enough to draw whole audits of ``total`` examples from it, none repeated."""
-    return min(pilot.member.size, pilot.nonmember.size) >= 2 * total
-
-
-def _first(bound: Callable[[int], float], aim: float, start: int, end: int) -> int | None:
-    """The smallest whole number below ``end`` whose bound reaches the aim, sought from ``start`` on."""
-    step = 1
-    if bound(start) >= aim:
-        low, high = start - 1, start
-        while low >= 0 and bound(low) >= aim:
-            low, high, step = max(low - 2 * step, -1), low, 2 * step
-    else:
-        low, high = start, start + 1
-        while high < end and bound(high) < aim:
-            low, high, step = high, high + 2 * step, 2 * step
-        if high >= end:
-            high = end - 1
-            if low == high or bound(high) < aim:
-                return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if bound(middle) >= aim else (middle, high)
-    return high
+    """Whether whole audits of ``total`` examples may be drawn from a pilot, none repeated."""
+    # Ten times the examples: what is drawn from fewer varies too little, and its power is overstated.
+    return min(pilot.member.size, pilot.nonmember.size) >= 5 * total

@@ -26,7 +26,7 @@ SMALLEST_PILOT = 20  # members, and non-members
 _GRID = np.linspace(-8, 8, 129)  # standard deviations around each mean
 _SHIFT_SD, _LOG_SPREAD_SD = 1.5, 0.5  # of the normal priors
 _CHANCES = np.array([0.2, 0.1, 0.1])  # that the spread is not 1, of a block at the top, of one at the bottom
-_BURN_IN, _STEPS = 3_000, 6_000
+_BURN_IN, _STEPS = 3_000, 18_000
 _SINGLE_RANKS, _RANK_GROUPS = 20, 40  # of each end: ranks alone, and then in groups that grow
 
 
@@ -67,11 +67,11 @@ class AttackLaw:
     bottom: Block = Block()
     ties: Ties = field(default=NO_TIES)
 
-    def draw(self, total: int, rng: np.random.Generator) -> MembershipScores:
-        """Scores of one audit of ``total`` examples with fair coins; they are ranks as shares of all."""
-        members = int(np.clip(rng.binomial(total, 0.5), 1, total - 1))
+    def draw(self, members: int, nonmembers: int, rng: np.random.Generator) -> MembershipScores:
+        """Scores of one audit, ranks as shares of all."""
         member = self._draw(members, self.shift, self.spread, self.top.member, self.bottom.member, rng)
-        other = self._draw(total - members, 0.0, 1.0, self.top.nonmember, self.bottom.nonmember, rng)
+        other = self._draw(nonmembers, 0.0, 1.0, self.top.nonmember, self.bottom.nonmember, rng)
+        total = members + nonmembers
         order = np.argsort(np.concatenate([member, other]))
         ranks = np.empty(total)
         ranks[order] = (np.arange(total) + 0.5) / total

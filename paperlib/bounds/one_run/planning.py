@@ -31,9 +31,11 @@ class AuditPlan(AuditResult):
     Attributes:
         total: Audit examples m, each included by a fair coin.
         target: Epsilon for which m was sought (nan where m was given).
-        perfect: Epsilon that an attack with no wrong guess would show: the ceiling.
-        expected: Mean epsilon that the given attack would show over simulated audits, 80 % of which lie
-            between `low` and `high` (nan without an attack).
+        perfect: Epsilon that an audit with no wrong guess would show: the ceiling.
+        attack: Words for the attack planned, "this attack" or "a perfect attack".
+        power: Chance with which an audit by this attack shows `reached` or more.
+        expected: Mean epsilon that this attack would show over simulated audits, 80 % of which lie between
+            `low` and `high`.
     """
 
     total: int
@@ -41,6 +43,9 @@ class AuditPlan(AuditResult):
     delta: float
     confidence: float
     perfect: float
+    attack: str
+    power: float
+    reached: float
     expected: float
     low: float
     high: float
@@ -50,20 +55,17 @@ class AuditPlan(AuditResult):
 
     @property
     def headline(self) -> str:
-        perfect = math.isnan(self.expected)
-        least = "at least" if perfect else "about"
-        needed = (
-            "" if math.isnan(self.target) else f"ε = {self.target:g} needs {least} {self.total} examples: "
-        )
-        ceiling = (
-            f"{needed}{self.total} examples can show ε up to {round_down(self.perfect):.3f} "
-            f"(δ = {self.delta:g}, confidence {self.confidence:g})"
-        )
-        if perfect:
-            return ceiling
+        share = f"{100 * self.power:g} % of audits"
+        needed, least = "", f"at least {round_down(self.reached):.3f} in {share}, "
+        if not math.isnan(self.target):
+            needed, least = (
+                f"ε = {self.target:g} needs about {self.total} examples (reached in {share}): ",
+                "",
+            )
         return (
-            f"{ceiling}; this attack would show {self.expected:.3f} on average "
-            f"(80 % of audits: {self.low:.3f} to {self.high:.3f})"
+            f"{needed}{self.total} examples can show ε up to {round_down(self.perfect):.3f} "
+            f"(δ = {self.delta:g}, confidence {self.confidence:g}); {self.attack} would show {least}"
+            f"{self.expected:.3f} on average (middle 80 %: {self.low:.3f} to {self.high:.3f})"
         )
 
     @property
@@ -78,6 +80,7 @@ def plan_audit(
     confidence: float = 0.95,
     *,
     epsilon: float | None = None,
+    power: float = 0.8,
     attack: float | MembershipScores | None = None,
     guess: Guess = "adaptive",
     simulations: int | None = None,
@@ -87,43 +90,48 @@ def plan_audit(
 
     Args:
         m: Planned number of audit examples, 2 to 10 million; or give ``epsilon``.
-        epsilon: Epsilon to be shown, nats, above 0: the smallest m is sought with which the attack shows it
-            on average (to two digits; exact for a perfect attack).
+        epsilon: Epsilon to be shown, nats, above 0: the smallest m is sought, to 2 %, with which a share
+            ``power`` of audits shows it.
+        power: Chance that an audit shows what is planned, in [0.5, 0.99].
         attack: None for a perfect attack; the AUC expected of the attack, in [0.5, 1), modelled as two
-            normals of equal variance; or scores of a pilot attack. A pilot of four times m examples and
+            normals of equal variance; or scores of a pilot attack. A pilot of ten times m examples and
             more lends its scores; for a smaller one every simulated audit has its own of the laws of ranks
             that the pilot leaves open.
         guess: As in `audit_one_run`.
-        simulations: Audits simulated for the given attack, at least 1; by default 100, above m = 10,000
-            fewer, at least 10.
+        simulations: Audits simulated, at least 1; by default 100, above m = 10,000 fewer, at least 10; five
+            times as many where m is sought.
 
     Raises:
         ValueError: Neither or both of ``m`` and ``epsilon``, a value out of range, a pilot of fewer than 20
-            members or non-members, or an epsilon that no m up to 10 million shows.
+            members or non-members, or an epsilon that no m up to 10 million shows with this chance.
 
-    >>> print(plan_audit(1000, 1e-5).headline)
-    1000 examples can show ε up to 5.631 (δ = 1e-05, confidence 0.95)
-    >>> plan_audit(epsilon=2.0).total
-    30
+    >>> round(plan_audit(1000, 1e-5).perfect, 1)
+    5.6
+    >>> plan = plan_audit(epsilon=1.0, attack=0.9, simulations=100)
+    >>> 50 < plan.total < 90 and plan.reached >= 1.0
+    True
     """
     check_choice("guess", guess, Guess)
-    forecast = Forecast(check_delta(delta), check_confidence(confidence), guess, attack, simulations, seed)
+    share = check_in("[0.5, 0.99]", "power", power)
+    forecast = Forecast(
+        check_delta(delta), check_confidence(confidence), guess, attack, share, simulations, seed
+    )
     if (m is None) == (epsilon is None):
         raise ValueError("m, epsilon: give one of the two, the examples at hand or the epsilon to be shown")
     if simulations is not None:
         check_counts("simulations", simulations, minimum=1)
     if epsilon is not None:
         target = check_in("(0, inf)", "epsilon", epsilon)
-        total = forecast.examples_for(target)
+        total, audits = forecast.audits_for(target)
     else:
         target, total = math.nan, int(check_counts("m", 0 if m is None else m, minimum=2))
         if total > MOST_EXAMPLES:
             raise ValueError(f"m: expected at most {MOST_EXAMPLES}, got {m!r}")
+        audits = forecast.audits(total)
     guesses = np.unique(np.geomspace(1, forecast.most_guesses(total), 200).astype(np.int64))
     perfect = forecast.perfect(guesses, total)
-    audits = forecast.audits(total)
     shown = np.array([audit.epsilon for audit in audits])
-    low, high = (float(np.quantile(shown, q)) for q in (0.1, 0.9)) if audits else (math.nan, math.nan)
+    low, high = (float(np.quantile(shown, q)) for q in (0.1, 0.9))
     return AuditPlan(
         epsilon=None,
         claim=(
@@ -139,7 +147,10 @@ def plan_audit(
         delta=forecast.delta,
         confidence=forecast.confidence,
         perfect=float(perfect.max()),
-        expected=float(shown.mean()) if audits else math.nan,
+        attack="a perfect attack" if attack is None else "this attack",
+        power=share,
+        reached=forecast.reached(shown),
+        expected=float(shown.mean()),
         low=low,
         high=high,
         simulations=len(audits),
@@ -151,7 +162,7 @@ def plan_audit(
 def _assumptions(forecast: Forecast, total: int) -> tuple[str, ...]:
     attack = forecast.attack
     if attack is None:
-        words = "no attack is assumed; the ceiling is that of guesses without an error"
+        words = "the attack scores every member above every non-member"
     elif not isinstance(attack, MembershipScores):
         words = f"the planned attack has AUC {attack:g}, with normal scores of equal variance"
     elif lends_scores(attack, min(total, LARGEST_SIMULATED)):
@@ -172,7 +183,7 @@ def _assumptions(forecast: Forecast, total: int) -> tuple[str, ...]:
         "each example will be included by its own fair coin before training",
         f'the bound will be computed by audit_one_run with guess="{forecast.guess}"',
         words,
-        *([] if attack is None or total <= LARGEST_SIMULATED else [larger]),
+        *([] if total <= LARGEST_SIMULATED else [larger]),
     )
 
 
