@@ -92,12 +92,17 @@ def test_fresh_values_of_a_small_group_stay():
     assert sum(sum(one.dropped.values()) for one in groups) <= 2  # a group loses any with probability 0.001
 
 
-def test_few_of_a_kind_stay_unjudged():
+def test_few_of_a_kind_stay_unjudged_and_duplicates_differ_in_more_than_case():
     few = identifiers("uuid", 3)
     result = filter_identifiers([*identifiers("md5", 20), *few], count=19, extreme=0.0)
     assert result.unjudged == ("md5", "uuid")  # of 19 generated values none is as rare as one in a hundred
     assert set(few) <= set(result.kept)
     assert result.dropped == {}
+    upper = Identifier("md5", "D41D8CD98F00B204E9800998ECF8427E", 0, 32)
+    lower = Identifier("md5", upper.value.lower(), 50, 82)
+    assert drop_duplicates([upper, lower]) == [upper]
+    links = [as_identifier("https://bit.ly/3xK9aQz"), as_identifier("https://bit.ly/3xk9AQZ")]
+    assert drop_duplicates(links) == links
 
 
 def test_batches_score_every_identifier_once(monkeypatch):
@@ -106,16 +111,7 @@ def test_batches_score_every_identifier_once(monkeypatch):
     assert {shares.shape for shares in blind_shares(found, 5, 2, 0).values()} == {(45,)}
 
 
-def test_folds_hold_out_whole_sets():
-    texts = ["aa", "ab", "ba", "bb"] * 10
-    found = np.tile([True, False, False, False], 10)
-    scores = out_of_fold(
-        "naive Bayes", texts, found, np.repeat(np.arange(10), 4), learned=np.ones(40, dtype=bool)
-    )
-    assert scores.reshape(10, 4).argmax(axis=1).tolist() == [0] * 10
-
-
-def test_ngrams_and_shapes_against_counting_by_hand():
+def test_ngrams_and_shapes_against_counting_by_hand_and_folds_hold_out_whole_sets():
     counts = ngrams(["abca", "b"]).toarray()
     assert counts.sum(axis=1).tolist() == [4 + 3 + 2, 1]
     assert counts[0, ord("a")] == 2
@@ -124,14 +120,12 @@ def test_ngrams_and_shapes_against_counting_by_hand():
     runs = shapes(["aaab123", "zz"])[:, -5:]
     assert runs[0].tolist() == [2, 2, 0, 5, 2]  # a = a = a, then 1 < 2 < 3
     assert runs[1].tolist() == [1, 0, 0, 1, 1]
-
-
-def test_duplicates_differ_in_more_than_case():
-    upper = Identifier("md5", "D41D8CD98F00B204E9800998ECF8427E", 0, 32)
-    lower = Identifier("md5", upper.value.lower(), 50, 82)
-    assert drop_duplicates([upper, lower]) == [upper]
-    links = [as_identifier("https://bit.ly/3xK9aQz"), as_identifier("https://bit.ly/3xk9AQZ")]
-    assert drop_duplicates(links) == links
+    texts = ["aa", "ab", "ba", "bb"] * 10
+    found = np.tile([True, False, False, False], 10)
+    scores = out_of_fold(
+        "naive Bayes", texts, found, np.repeat(np.arange(10), 4), learned=np.ones(40, dtype=bool)
+    )
+    assert scores.reshape(10, 4).argmax(axis=1).tolist() == [0] * 10
 
 
 def test_bad_requests_say_what_is_wrong():

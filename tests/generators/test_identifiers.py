@@ -55,14 +55,11 @@ def test_nothing_is_found_next_to_a_letter_digit_underscore_or_what_its_kind_bar
         assert kind not in {found.kind for found in find_identifiers(value + beside)}
 
 
-def test_places_count_characters_of_any_script():
+def test_places_count_characters_of_any_script_and_of_overlapping_ones_the_longest_stays():
     text = "Prüfsumme – 数 2f6b8d1c90e4a7353b1e64d7f08a5c92 😀 commit 83a5ef2é"
     found = find_identifiers(text)
     assert [text[one.start : one.end] for one in found] == [one.value for one in found]
     assert [one.kind for one in found] == ["md5", "git_short_hash"]
-
-
-def test_of_overlapping_ones_the_longest_stays_and_an_identifier_before_a_longer_look_alike():
     text = "commit 12f4a9cd-1834-4a3c-8afc-127456e890ab"
     assert [found.kind for found in find_identifiers(text)] == ["uuid"]
     broken = "commit 12f4a9cd/1234-4abc"
@@ -95,7 +92,7 @@ def test_draws_depend_on_seed_and_value_alone(seed, other):
     assert not set(first) & set(generate_identifiers(first[0], 3, seed))
 
 
-def test_what_is_kept():
+def test_what_is_kept_of_a_value_and_of_an_rsa_key():
     version_7 = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"
     assert {one[:19] for one in generate_identifiers(version_7, 20, 0)} == {version_7[:19]}
     assert {one[:16] for one in generate_identifiers("https://bit.ly/3xK9aQz", 9, 0)} == {"https://bit.ly/3"}
@@ -103,9 +100,6 @@ def test_what_is_kept():
     assert all(one == one.upper() for one in upper)
     negative = generate_identifiers("serialVersionUID = -849794470754667710L", 20, 0)
     assert all(re.fullmatch(r"serialVersionUID = -[1-9]\d{17}L", one) for one in negative)
-
-
-def test_rsa_moduli_keep_length_exponent_and_leading_bits_and_have_no_small_factor():
     from paperlib.generators.identifiers.encodings import parse_ssh_rsa
 
     example = KINDS["ssh_rsa"].example

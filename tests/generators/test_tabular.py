@@ -47,7 +47,7 @@ def pairs_of(table):
     return pd.crosstab(table["a"], table["b"], normalize=True)
 
 
-def test_pair_information_is_that_of_a_slow_reference():
+def test_pair_information_is_a_slow_reference_s_and_the_spanning_tree_the_heaviest_of_all():
     rng = np.random.default_rng(0)
     sizes, rows = [3, 4, 2], 50
     table = pd.DataFrame({size: rng.integers(0, size, rows) for size in sizes})
@@ -55,9 +55,6 @@ def test_pair_information_is_that_of_a_slow_reference():
     for i, j in itertools.combinations(range(3), 2):
         bias = (sizes[i] - 1) * (sizes[j] - 1) / (2 * rows)
         assert found[i, j] == pytest.approx(mutual_info_score(table.iloc[:, i], table.iloc[:, j]) - bias)
-
-
-def test_spanning_tree_is_the_heaviest_of_all_trees():
     weights = np.random.default_rng(1).normal(size=(5, 5))
     weights = weights + weights.T
     pairs = list(itertools.combinations(range(5), 2))
@@ -88,22 +85,22 @@ def test_chow_liu_finds_the_chain_and_draws_from_it():
     assert np.abs(pairs_of(table) - pairs_of(weak)).to_numpy().max() > 0.05
 
 
-def test_draws_are_reproducible_and_differ_by_seed():
-    fitted = FilteredGenerator(rounds=5).fit(chain(300))
-    assert fitted.sample(50, 3).equals(fitted.sample(50, 3))
-    assert not fitted.sample(50, 3).equals(fitted.sample(50, 4))
-
-
-def test_smoothing_gives_unseen_pairs_a_chance():
+def test_smoothing_gives_unseen_pairs_a_chance_draws_are_reproducible_and_an_empty_filter_is_named():
     table = pd.DataFrame({"a": [0, 1] * 20, "b": [0, 1] * 20})
     without = ChowLiuTree(smoothing=0).fit(table).sample(4000, 0)
     smoothed = ChowLiuTree(smoothing=5).fit(table).sample(4000, 0)
     assert (without["a"] == without["b"]).all()
     # Each parent has 20 rows, and 5 more are spread by the child's own halves: 2.5 of 25 go astray.
     assert np.mean(smoothed["a"] != smoothed["b"]) == pytest.approx(0.1, abs=0.02)
+    fitted = FilteredGenerator(rounds=5).fit(chain(300))
+    assert fitted.sample(50, 3).equals(fitted.sample(50, 3))
+    assert not fitted.sample(50, 3).equals(fitted.sample(50, 4))
+    fitted = FilteredGenerator(rounds=3, rule=ConfidentlySynthetic(1e-6)).fit(chain(300))
+    with pytest.raises(RuntimeError, match="kept 0 rows"):
+        fitted.sample(10, 0)
 
 
-def test_codes_keep_frequent_values_apart():
+def test_codes_keep_frequent_values_apart_and_words_not_seen_from_words_seen():
     column = np.concatenate([np.zeros(90), np.arange(1, 101)])
     codec = ColumnCodes.fit(pd.Series(column), column, bins=5)
     rng = np.random.default_rng(0)
@@ -111,6 +108,9 @@ def test_codes_keep_frequent_values_apart():
     again = codec.decode(codec.encode(column), rng)
     assert (codec.encode(again) == codec.encode(column)).all()
     assert codec.encode(np.array([-5.0]))[0] == 0
+    coder = RowCoder.fit(chain(300))
+    row = chain(300).iloc[:2].assign(a=["up", "west"])
+    assert coder.numbers(row)[:, 1].tolist() == [-1.0, 3.0]
 
 
 def test_rejection_comes_closer_to_the_real_rows():
@@ -127,19 +127,7 @@ def test_rejection_comes_closer_to_the_real_rows():
     assert filtered < plain
 
 
-def test_a_filter_that_keeps_nothing_says_so():
-    fitted = FilteredGenerator(rounds=3, rule=ConfidentlySynthetic(1e-6)).fit(chain(300))
-    with pytest.raises(RuntimeError, match="kept 0 rows"):
-        fitted.sample(10, 0)
-
-
-def test_words_not_seen_are_told_from_words_seen():
-    coder = RowCoder.fit(chain(300))
-    row = chain(300).iloc[:2].assign(a=["up", "west"])
-    assert coder.numbers(row)[:, 1].tolist() == [-1.0, 3.0]
-
-
-def test_bad_tables_and_settings_are_refused():
+def test_bad_tables_and_settings_and_a_missing_package_are_named(monkeypatch):
     fit = ChowLiuTree().fit
     for make, message in (
         (lambda: fit(pd.DataFrame({"a": [1]})), "two rows and one column"),
@@ -156,6 +144,9 @@ def test_bad_tables_and_settings_are_refused():
     ):
         with pytest.raises(ValueError, match=message):
             make()
+    monkeypatch.setitem(sys.modules, "mbi", None)
+    with pytest.raises(ModuleNotFoundError, match="install the extra 'mst'"):
+        NoisyTree().fit(chain(50))
 
 
 def test_tree_is_drawn_by_the_exponential_mechanism():
@@ -199,12 +190,6 @@ def test_noise_is_that_of_the_budget(monkeypatch):
     assert np.std(column - exact) == pytest.approx(singles[0][2], rel=0.4)
     log = np.log(1 / generator.delta)
     assert generator.rho + 2 * np.sqrt(generator.rho * log) == pytest.approx(generator.epsilon)
-
-
-def test_without_mbi_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "mbi", None)
-    with pytest.raises(ModuleNotFoundError, match="install the extra 'mst'"):
-        NoisyTree().fit(chain(50))
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from paperlib.generators.text import (
 from paperlib.models.language import LanguageModelConfig, new_language_model
 from paperlib.training import TrainingDiverged
 from paperlib.training.fitting import CheckpointError
+from tests.interrupts import stopping
 
 WORDS = 24
 
@@ -54,7 +55,7 @@ def test_generated_chunks_go_on_where_prompts_end_and_repeat_with_the_seed(fitte
     assert fitted.sample(0, seed=0).shape == (0, 4)
 
 
-def test_keys_and_values_kept_give_the_tokens_of_a_full_pass(fitted):
+def test_kept_keys_and_values_give_the_tokens_of_a_full_pass_and_top_k_the_likeliest_alone(fitted):
     """Greedy through the cache equals greedy by a full forward pass at every step."""
     settings = TextGenerator(length=4, prompt=4, top_k=1)
     prompts = fitted.prompts[:5]
@@ -65,9 +66,6 @@ def test_keys_and_values_kept_give_the_tokens_of_a_full_pass(fitted):
             best = fitted.model(input_ids=torch.as_tensor(rows)).logits[:, -1].argmax(1).numpy()
         np.testing.assert_array_equal(best, drawn[:, step])
         rows = np.concatenate([rows, best[:, None]], axis=1)
-
-
-def test_top_k_draws_among_the_likeliest_alone():
     model, prompts = small_model(), np.ones((400, 1), dtype=int)
     coins = torch.Generator().manual_seed(0)
     few, all_of_them = (
@@ -92,7 +90,7 @@ def test_token_losses_are_those_of_the_model_itself(monkeypatch):
     np.testing.assert_allclose(token_losses(model, chunks), found, rtol=1e-5)
 
 
-def test_training_ends_early_and_keeps_the_best_epoch():
+def test_training_ends_early_and_keeps_the_best_epoch_and_those_asked_for():
     """Validation text of another kind gets worse from some epoch on."""
     rng = np.random.default_rng(0)
     train, other = counting(40, 6), rng.integers(1, WORDS, (40, 6))
@@ -102,17 +100,11 @@ def test_training_ends_early_and_keeps_the_best_epoch():
     assert len(trained.validation) == trained.best + 2 < 30
     assert token_losses(model, other).mean() == pytest.approx(min(trained.validation), rel=1e-5)
     assert trained.train[-1] < trained.train[0]
-
-
-def test_weights_are_kept_at_the_epochs_asked_for():
     model, chunks = small_model(), counting(40, 6)
     trained = train_on_chunks(model, chunks, training=FAST, validation=chunks, keep=(1, 6))
     assert sorted(trained.kept) == [1, 6]
     model.load_state_dict(dict(trained.kept[1]))
     assert token_losses(model, chunks).mean() == pytest.approx(trained.validation[0], rel=1e-5)
-
-
-def test_training_may_end_before_its_learning_rate_has_fallen():
     settings = (FAST, replace(FAST, last=2), replace(FAST, epochs=2))
     losses = [train_on_chunks(small_model(), counting(40, 6), training=one).train for one in settings]
     assert losses[1] == losses[0][:2] != losses[2]
@@ -162,17 +154,11 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights(tmp_path):
 
     whole = dropping()
     expected = train_on_chunks(whole, chunks, **options)
-    epochs = []
-
-    def stop():
-        epochs.append(1)
-        if len(epochs) == 4:
-            raise KeyboardInterrupt
-
+    stop, epochs = stopping(lambda: None, 4)
     with pytest.raises(KeyboardInterrupt):
         train_on_chunks(dropping(), chunks, **options, checkpoint=path, between=0.0, after_epoch=stop)
     again = dropping()
-    found = train_on_chunks(again, chunks, **options, checkpoint=path, after_epoch=lambda: epochs.append(1))
+    found = train_on_chunks(again, chunks, **options, checkpoint=path, after_epoch=stop)
     assert len(epochs) == 4 + 3
     assert (found.train, found.validation) == (expected.train, expected.validation)
     for one, other in zip(again.parameters(), whole.parameters(), strict=True):

@@ -102,9 +102,8 @@ def test_a_check_turns_with_the_table_it_reads(doctored, number, fits, name, que
     assert check(number).fits is fits
 
 
-@pytest.mark.parametrize(
-    ("number", "fitting"),
-    [
+def test_a_formula_that_does_not_fit_does_where_both_forms_agree():
+    for number, fitting in (
         ("31", {"delta": 1e-3}),
         ("64", {"eps": 0.0}),
         ("41", {"delta": 0.0}),
@@ -112,28 +111,21 @@ def test_a_check_turns_with_the_table_it_reads(doctored, number, fits, name, que
         ("68", {"top": 1, "epsilon": 20.0}),
         ("57c", {"b": 8.0}),
         ("58", {"theta": 0.0}),
-    ],
-)
-def test_a_formula_that_does_not_fit_does_where_both_forms_agree(number, fitting):
-    assert not CODED[number]().fits
-    assert CODED[number](**fitting).fits
+    ):
+        assert not CODED[number]().fits
+        assert CODED[number](**fitting).fits
 
 
-def test_table_eleven_is_held_against_the_range_that_follows(monkeypatch):
+def test_table_eleven_and_folded_cells_fit_where_their_range_error_and_cells_are_others(monkeypatch):
     inside = {"epsilon": [2.0], "delta": [0.0], "c_lb": [2.3], "c_lb low": [2.0], "c_lb high": [2.4]}
     monkeypatch.setattr(checks, "_left", lambda: pd.DataFrame(inside))
     assert check("63a").fits
     monkeypatch.setattr(checks, "_left", lambda: pd.DataFrame(inside | {"c_lb": [2.5]}))
     assert not check("63a").fits
-
-
-def test_table_eleven_follows_where_failures_are_counted_among_the_guesses(monkeypatch):
+    monkeypatch.undo()
     assert check("63d").fits
     monkeypatch.setattr(checks, "ERROR", 0.0125)  # half of the error in each test
     assert not check("63d").fits
-
-
-def test_folded_cells_do_not_fit_and_fair_ones_do(monkeypatch):
     assert not check("37").fits
     fair = pd.DataFrame({"value_pct": [49.0, 51.0] * 30})
     monkeypatch.setattr(checks, "auc_cells", lambda split="": fair)

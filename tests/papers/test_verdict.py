@@ -167,7 +167,7 @@ def test_only_the_papers_data_decide_where_the_rule_says_so_and_wide_intervals_n
     assert "wider than 1 to each side" in reason
 
 
-def test_runs_of_several_seeds_are_pooled_and_count_as_models_where_there_are_enough():
+def test_runs_of_several_seeds_are_pooled_as_models_and_numbers_without_an_error_have_an_interval():
     three = [table_one("game", gap=games(5.0, seed=s), falls=games(3.0 + s, seed=s)) for s in range(3)]
     pooled = pool(three)
     assert pooled.unit == "model"
@@ -182,19 +182,26 @@ def test_runs_of_several_seeds_are_pooled_and_count_as_models_where_there_are_en
     ]
     assert pool(estimates).samples()["p falls", ""] == Estimate(1.5, pytest.approx(0.3 / 2**0.5))
 
+    def one(p: float) -> Evidence:
+        values = {"p falls": Estimate(2.0), "null uniform": Estimate(p)}
+        return Evidence("nid-figure-03", "set", values)
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
+    samples = pool([one(0.5), one(0.02), one(0.3)]).samples()
+    assert samples["p falls", ""] == Estimate(2.0)
+    assert samples["null uniform", ""] == [0.5, 0.02, 0.3]
+    # The mean alone would lie in the range.
+    assert decide_alone(pool([one(0.5), one(0.02)]), "substitute").word == "undecided"
+
+
+def test_doubtful_evidence_is_refused():
+    for change, words in (
         ({"target": "output-set-figure-01"}, "did you mean output-sets-figure-01"),
         ({"unit": "games"}, "unit: expected one of 'model', 'game'"),
         ({"values": {"rises": [1.0]}}, "has the terms generated over none, .*; got rises"),
         ({"values": {**table_two().values, "real over none": [math.nan]}}, "expected finite numbers"),
-    ],
-)
-def test_doubtful_evidence_is_refused(change, words):
-    with pytest.raises(ValueError, match=words):
-        replace(table_two(), **change)
+    ):
+        with pytest.raises(ValueError, match=words):
+            replace(table_two(), **change)
     for level, facts in (("paper", "all"), ("substitute", " ")):
         with pytest.raises(ValueError, match=r"level: expected|facts: expected"):
             Scale(level, facts)
@@ -217,14 +224,6 @@ def test_records_come_back_as_they_were(tmp_path, monkeypatch):
     assert again.samples() == {
         key: one if isinstance(one, Estimate) else list(one) for key, one in given.samples().items()
     }
-
-
-def test_a_parameter_that_came_later_and_is_empty_leaves_earlier_runs_in_the_pool():
-    runs = [run("panoramia_images", table_two(seed=s), seed=s) for s in range(3)]
-    runs[1]["parameters"] |= {"games": {}, "parts": "", "more": []}
-    runs[2]["parameters"] |= {"games": {"same_test": True}}
-    rows = status_table(judge(runs)).set_index("id").loc[[TWO.target]]
-    assert sorted(rows["seeds"]) == ["0, 1", "2"]
 
 
 def test_the_status_counts_every_target_once_and_hides_nothing():
@@ -272,7 +271,7 @@ def test_a_nearer_scale_decides_and_the_page_of_results_has_all_the_evidence_on_
     assert all(f"## {name.replace('*', chr(92) + '*')}" in page for name in PAPERS.values())
 
 
-def test_a_seed_and_shared_evidence_count_once_and_two_pieces_of_one_run_twice():
+def test_a_seed_and_shared_evidence_count_once_and_a_later_empty_parameter_is_none():
     for second in (run("panoramia_images", table_two(seed=1)), run("panoramia_images", table_two(), seed=1)):
         twice = judge([run("panoramia_images", table_two()), second])
         assert status_table(twice).set_index("id").loc[TWO.target, "seeds"] == "0"
@@ -283,18 +282,20 @@ def test_a_seed_and_shared_evidence_count_once_and_two_pieces_of_one_run_twice()
     both["records"].append({**both["records"][0], "facts": "a larger table"})
     rows = status_table(judge([both]))
     assert rows.loc[rows["id"] == TWO.target, "facts"].tolist() == ["made up", "a larger table"]
+    runs = [run("panoramia_images", table_two(seed=s), seed=s) for s in range(3)]
+    runs[1]["parameters"] |= {"games": {}, "parts": "", "more": []}
+    runs[2]["parameters"] |= {"games": {"same_test": True}}
+    rows = status_table(judge(runs)).set_index("id").loc[[TWO.target]]
+    assert sorted(rows["seeds"]) == ["0, 1", "2"]
 
 
-def test_a_target_of_several_notebooks_needs_all_of_them():
+def test_a_target_needs_all_its_notebooks_and_a_long_command_stands_in_the_csv_alone():
     rule = RULES["panoramia-figure-10"]
     given = evidence(rule)["panoramia_text"]
     runs = [run(name, given, level="paper's scale") for name in rule.notebooks]
     assert status_table(judge(runs)).set_index("id").loc[rule.target, "outcome"] == "agrees"
     alone = status_table(judge(runs[:1])).set_index("id").loc[rule.target]
     assert alone["reason"] == "no run of panoramia_text, panoramia_tabular"
-
-
-def test_a_long_command_stands_in_the_csv_alone_and_markup_is_shown_as_it_is():
     command = "make run NB=panoramia_images P=" + "x" * 100
     result = run("panoramia_images", table_two(), provenance={"command": command})
     result["records"][0]["facts"] = "eps* ~ {c}_lb $1$ <b>"
@@ -304,7 +305,7 @@ def test_a_long_command_stands_in_the_csv_alone_and_markup_is_shown_as_it_is():
     assert r"eps\* \~ \{c\}\_lb \$1\$ \<b\>" in page
 
 
-def test_a_page_lists_the_comparisons_nearest_to_deciding_against_the_claim(capsys):
+def test_a_page_lists_the_comparisons_nearest_to_deciding_of_which_the_closest_is_measured(capsys):
     sizes = {f"n = {n}": Estimate(float(n)) for n in range(20)}
     record(
         Evidence("output-sets-figure-02", "draw", {"optimal highest": sizes, "gain largest at small m": []}),
@@ -314,9 +315,6 @@ def test_a_page_lists_the_comparisons_nearest_to_deciding_against_the_claim(caps
     assert all(f"(n = {n})" in text for n in range(7))
     assert "(n = 8)" not in text
     assert "and 13 more comparisons" in text
-
-
-def test_the_closest_comparison_is_measured_and_one_that_decides_before_one_with_a_wide_interval():
     values = {"optimal highest": {"n = 1": Estimate(1.0)}, "gain largest at small m": []}
     outcome = decide_alone(Evidence("output-sets-figure-02", "draw", values), "substitute")
     assert str(outcome.contrasts[1]) == "gain largest at small m not measured"
@@ -326,18 +324,6 @@ def test_the_closest_comparison_is_measured_and_one_that_decides_before_one_with
     assert outcome.word == "disagrees"
     assert outcome.closest is not None
     assert outcome.closest.term.name == "null uniform"
-
-
-def test_numbers_without_an_error_that_differ_between_runs_have_an_interval():
-    def one(p: float) -> Evidence:
-        values = {"p falls": Estimate(2.0), "null uniform": Estimate(p)}
-        return Evidence("nid-figure-03", "set", values)
-
-    samples = pool([one(0.5), one(0.02), one(0.3)]).samples()
-    assert samples["p falls", ""] == Estimate(2.0)
-    assert samples["null uniform", ""] == [0.5, 0.02, 0.3]
-    # The mean alone would lie in the range.
-    assert decide_alone(pool([one(0.5), one(0.02)]), "substitute").word == "undecided"
 
 
 def test_made_up_data_decide_nothing_and_are_on_no_page(tmp_path, monkeypatch):
@@ -425,15 +411,12 @@ def test_models_are_strata_of_identifiers_and_the_interval_over_models_stands_be
     assert "[● agrees]" in section
 
 
-def test_a_rule_that_was_changed_says_when_why_and_what_it_gave_before():
+def test_a_rule_that_was_changed_says_so_and_outcomes_are_counted_by_scale():
     changed = [rule for rule in RULES.values() if rule.revised]
     assert {rule.outcome_before for rule in changed} == {"agrees", "disagrees", "undecided"}
     page = pages.results_markdown(judge([]), pages=[])
     said = re.findall(r"The rule was changed on 2026-11-2\d, with the outcomes? known", page)
     assert len(said) == len(changed)
-
-
-def test_outcomes_are_counted_by_scale():
     rows = pages.scales_table(judge([in_reading(one, "inside") for one in READ.readings])).splitlines()
     assert rows[0].split("|")[1:4] == [" scale         ", " agrees ", " disagrees "]
     assert [row.split("|")[2].strip() for row in rows[2:]] == ["0", "1", "0"]

@@ -42,27 +42,28 @@ def test_both_accountants_bound_the_exact_epsilon_from_above(noise):
     assert epsilon_of(5 * noise, 1.0, 25, 1e-5, "pld") == pytest.approx(exact, rel=2e-2)
 
 
-def test_epsilon_is_monotone():
+def test_epsilon_is_monotone_quiet_and_that_of_dp_accounting(caplog):
     rate, steps, delta = ADULT
     noises = [epsilon_of(noise, rate, steps, delta) for noise in (0.5, 0.7, 1.0, 2.0)]
     assert noises == sorted(noises, reverse=True)
     longer = [epsilon_of(1.0, rate, count, delta) for count in (0, 100, 1000, 10_000)]
     assert longer == sorted(longer)
     assert longer[0] == 0.0
-
-
-@pytest.mark.parametrize(
-    ("noise", "epochs", "published"), [(1.3, 15, 1.19), (1.1, 60, 3.01), (0.7, 45, 7.10)]
-)
-def test_epsilon_is_near_the_published_one_of_tensorflow_privacy(noise, epochs, published):
-    """Its MNIST tutorial (batch 256, delta 1e-5), published with an older, looser conversion from RDP."""
-    ours = epsilon_of(noise, 256 / 60_000, epochs * 60_000 // 256, 1e-5)
-    assert 0.75 * published < ours <= published
-
-
-def test_epsilon_is_that_of_dp_accounting():
     event = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1)), 1000)
     assert epsilon_of(1.1, 0.01, 1000, 1e-5) == RdpAccountant().compose(event).get_epsilon(1e-5)
+    # Orders that do not converge are left out, which is sound and not worth hundreds of log lines.
+    epsilon_of(0.51, 0.05, 10, 1e-5)
+    assert not caplog.records
+    assert privacy_of(config(epochs=0, noise_multiplier=1.0), 1000, delta=1e-5).epsilon == 0
+    with pytest.raises(ValueError, match="examples: expected 2 or more, got 1"):
+        paper_delta(1)
+
+
+def test_epsilon_is_near_the_published_one_of_tensorflow_privacy():
+    """Its MNIST tutorial (batch 256, delta 1e-5), published with an older, looser conversion from RDP."""
+    for noise, epochs, published in ((1.3, 15, 1.19), (1.1, 60, 3.01), (0.7, 45, 7.10)):
+        ours = epsilon_of(noise, 256 / 60_000, epochs * 60_000 // 256, 1e-5)
+        assert 0.75 * published < ours <= published
 
 
 @pytest.mark.parametrize("target", [0.1, 1, 3, 10, 100])
@@ -73,28 +74,26 @@ def test_noise_is_the_least_that_reaches_the_target(target):
     assert epsilon_of(noise * (1 - 3e-5), rate, steps, delta) > target
 
 
-def test_the_tighter_accountant_needs_less_noise():
+def test_the_tighter_accountant_needs_less_noise_knows_more_and_the_other_one_stands_in():
     process = (0.05, 10, 1e-5)
     noise = noise_for(0.2, *process, "pld")
     assert epsilon_of(noise, *process, "pld") <= 0.2 < epsilon_of(noise * 0.995, *process, "pld")
     assert 0.7 * noise_for(0.2, *process) < noise < noise_for(0.2, *process)
-
-
-def test_the_accountant_is_quiet(caplog):
-    """Orders that do not converge are left out, which is sound and not worth hundreds of log lines."""
-    epsilon_of(0.51, 0.05, 10, 1e-5)
-    assert not caplog.records
-
-
-def test_a_huge_target_takes_the_least_noise_and_a_tiny_one_is_refused():
     assert noise_for(1e9, 0.001, 10, 1e-5) <= 0.125
     with pytest.raises(ValueError, match="target_epsilon: expected one the rdp accountant can show"):
         noise_for(1e-9, 0.01, 10, 1e-9)
+    with pytest.raises(ValueError, match="rdp accountant"):
+        noise_for(0.001, 0.1, 100, 1e-6)
+    noise = noise_for(0.001, 0.1, 100, 1e-6, "pld")
+    assert noise < 9_000
+    assert epsilon_of(noise, 0.1, 100, 1e-6, "pld") <= 0.001
+    epsilon = epsilon_of(4.0, 0.00033, 10_000, 1.1e-18, "pld")
+    assert epsilon == epsilon_of(4.0, 0.00033, 10_000, 1.1e-18, "rdp") < 0.2
+    assert epsilon_of(0.0, 0.01, 10, 1e-5, "pld") == math.inf
 
 
-@pytest.mark.parametrize(
-    ("arguments", "name"),
-    [
+def test_bad_values_are_named():
+    for arguments, name in (
         ((-1.0, 0.1, 10, 1e-5), "noise_multiplier"),
         ((math.nan, 0.1, 10, 1e-5), "noise_multiplier"),
         ((1.0, 0.0, 10, 1e-5), "sampling_rate"),
@@ -104,14 +103,12 @@ def test_a_huge_target_takes_the_least_noise_and_a_tiny_one_is_refused():
         ((1.0, 0.1, 10, 0.0), "delta"),
         ((1.0, 0.1, 10, 1.0), "delta"),
         ((1.0, 0.1, 10, 1e-5, "prv"), "accountant"),
-    ],
-)
-def test_bad_values_are_named(arguments, name):
-    with pytest.raises(ValueError, match=f"{name}: expected"):
-        epsilon_of(*arguments)
-    if name != "noise_multiplier":
+    ):
         with pytest.raises(ValueError, match=f"{name}: expected"):
-            noise_for(*arguments)
+            epsilon_of(*arguments)
+        if name != "noise_multiplier":
+            with pytest.raises(ValueError, match=f"{name}: expected"):
+                noise_for(*arguments)
     for target in (0, -1, math.inf, math.nan):
         with pytest.raises(ValueError, match="target_epsilon: expected"):
             noise_for(target, 0.1, 10, 1e-5)
@@ -123,41 +120,18 @@ def config(**changes):
     )
 
 
-@pytest.mark.parametrize(
-    ("changes", "says", "epsilon", "record_level"),
-    [
+def test_claims_say_what_holds():
+    for changes, says, epsilon, record_level in (
         ({"clip_norm": None}, "without differential privacy", math.inf, False),
         ({}, "no noise is added", math.inf, False),
         ({"noise_multiplier": 1.0}, "for adding or removing one record", 0.874, True),
         ({"noise_multiplier": 1.0, "microbatches": 32}, "not a guarantee for a record", 0.874, False),
-    ],
-)
-def test_claims_say_what_holds(changes, says, epsilon, record_level):
-    privacy = privacy_of(config(**changes), 32_561)
-    assert says in privacy.claim
-    assert privacy.record_level is record_level
-    assert privacy.epsilon == pytest.approx(epsilon, abs=0.001)
-    assert privacy.delta == pytest.approx(1 / (32_561 * math.log(32_561)))
-
-
-def test_untrained_models_reveal_nothing():
-    assert privacy_of(config(epochs=0, noise_multiplier=1.0), 1000, delta=1e-5).epsilon == 0
-    with pytest.raises(ValueError, match="examples: expected 2 or more, got 1"):
-        paper_delta(1)
-
-
-def test_noise_that_only_the_tighter_accountant_knows():
-    with pytest.raises(ValueError, match="rdp accountant"):
-        noise_for(0.001, 0.1, 100, 1e-6)
-    noise = noise_for(0.001, 0.1, 100, 1e-6, "pld")
-    assert noise < 9_000
-    assert epsilon_of(noise, 0.1, 100, 1e-6, "pld") <= 0.001
-
-
-def test_where_one_accountant_has_no_finite_answer_the_other_one_stands_in():
-    epsilon = epsilon_of(4.0, 0.00033, 10_000, 1.1e-18, "pld")
-    assert epsilon == epsilon_of(4.0, 0.00033, 10_000, 1.1e-18, "rdp") < 0.2
-    assert epsilon_of(0.0, 0.01, 10, 1e-5, "pld") == math.inf
+    ):
+        privacy = privacy_of(config(**changes), 32_561)
+        assert says in privacy.claim
+        assert privacy.record_level is record_level
+        assert privacy.epsilon == pytest.approx(epsilon, abs=0.001)
+        assert privacy.delta == pytest.approx(1 / (32_561 * math.log(32_561)))
 
 
 @pytest.mark.parametrize("noise", [0.8, 1.5, 5.0])
@@ -167,13 +141,7 @@ def test_a_replacement_moves_a_sum_by_twice_the_clipping_norm_and_is_bounded_fro
     assert exact - 1e-9 <= found <= 1.01 * exact
 
 
-def test_doubling_at_the_same_delta_is_no_bound():
-    """The broken twin of the bound for a replacement."""
-    assert 2 * gaussian_epsilon(0.8, 1e-5) < gaussian_epsilon(0.8 / 2, 1e-5)
-    assert 2 * epsilon_of(0.8, 1.0, 1, 1e-5, "pld") < replacement_epsilon(0.8, 1.0, 1, 1e-5)
-
-
-def test_a_replacement_costs_at_least_adding_or_removing_and_less_with_noise():
+def test_a_replacement_costs_at_least_adding_or_removing_and_doubling_at_the_same_delta_is_no_bound():
     found = [replacement_epsilon(noise, 0.1, 100, 1e-5) for noise in (0.8, 1.0, 2.0, 8.0)]
     assert found == sorted(found, reverse=True)
     assert found[1] > epsilon_of(1.0, 0.1, 100, 1e-5)
@@ -181,3 +149,6 @@ def test_a_replacement_costs_at_least_adding_or_removing_and_less_with_noise():
     assert replacement_epsilon(1.0, 0.1, 0, 1e-5) == 0
     with pytest.raises(ValueError, match="delta"):
         replacement_epsilon(1.0, 0.1, 10, 0.0)
+    # The broken twin of the bound for a replacement.
+    assert 2 * gaussian_epsilon(0.8, 1e-5) < gaussian_epsilon(0.8 / 2, 1e-5)
+    assert 2 * epsilon_of(0.8, 1.0, 1, 1e-5, "pld") < replacement_epsilon(0.8, 1.0, 1, 1e-5)

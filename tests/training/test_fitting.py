@@ -22,6 +22,7 @@ from paperlib.training import (
     fit_dp,
     fit_ensemble,
 )
+from tests.interrupts import stopping
 
 WIDTHS = (5, 7, 3)
 QUIET = {"device": "cpu", "progress": False}
@@ -54,15 +55,12 @@ def trained(n=40, **changes):
     return fit(options.pop("module", None) or network(), x, y, **options)
 
 
-def test_equal_seeds_give_equal_bits_and_leave_the_global_state_alone():
+def test_equal_seeds_give_equal_bits_leave_the_global_state_alone_and_read_only_arrays_teach():
     before = torch.get_rng_state()
     first, second, other = trained(), trained(), trained(config=config(seed=1))
     assert bits(first.module) == bits(second.module) != bits(other.module)
     assert first.losses == second.losses
     assert torch.equal(before, torch.get_rng_state())
-
-
-def test_training_learns_from_read_only_arrays_too():
     x, y = task()
     x.flags.writeable = y.flags.writeable = False
     assert fit_ensemble([config(widths=WIDTHS)], x, y, **QUIET).margin_losses(x, y).shape == (1, 40)
@@ -84,15 +82,7 @@ def test_a_resumed_run_ends_with_the_bits_of_an_uninterrupted_one(tmp_path, monk
 
     expected = run()
     path = tmp_path / "run.pt"
-    steps = iter(range(100))
-    original = torch.Tensor.backward
-
-    def backward(*args, **kwargs):
-        if next(steps) == 10:
-            raise KeyboardInterrupt
-        original(*args, **kwargs)
-
-    monkeypatch.setattr(torch.Tensor, "backward", backward)
+    monkeypatch.setattr(torch.Tensor, "backward", stopping(torch.Tensor.backward, 11)[0])
     with pytest.raises(KeyboardInterrupt):
         run(checkpoint=path, checkpoint_every=2)
     monkeypatch.undo()
@@ -170,11 +160,6 @@ def test_bfloat16_is_near_float32():
         assert 0 < (logits - exact).abs().max() < 0.1
 
 
-def test_the_divergence_of_one_model_is_reported():
-    with pytest.raises(TrainingDiverged, match=r"loss is (nan|inf) in epoch \d+; lower learning_rate"):
-        trained(module=nn.Linear(5, 3), config=config(learning_rate=1e38, epochs=20))
-
-
 BAD_DATA = [
     (np.zeros((0, 5)), [], "x: expected at least one record, got none"),
     (np.zeros((3, 5)), [0, 1], "y: expected 3 labels, one for each record of x, got 2"),
@@ -200,9 +185,8 @@ def test_bad_data_are_refused(x, y, message, train):
         call(x=x, y=y, **QUIET)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_bad_configs_are_refused_also_from_files():
+    for changes, message in (
         ({"optimizer": "adamw"}, "optimizer: expected one of 'sgd', 'adam', got 'adamw'"),
         ({"epochs": -1}, "epochs: expected 0 or more, got -1"),
         ({"batch_size": 0}, "batch_size: expected 1 or more, got 0"),
@@ -215,14 +199,9 @@ def test_bad_data_are_refused(x, y, message, train):
         ({"noise_multiplier": 1.0}, "clip_norm: expected a number with noise_multiplier"),
         ({"clip_norm": 1.0, "noise_multiplier": -1.0}, "noise_multiplier"),
         ({"clip_norm": 1.0, "microbatches": 0}, "microbatches"),
-    ],
-)
-def test_bad_configs_are_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
-        config(**changes)
-
-
-def test_configs_from_files_are_checked():
+    ):
+        with pytest.raises(ValueError, match=message):
+            config(**changes)
     assert TrainingConfig.from_dict(config(widths=[5, 3], clip_norm=2.0).to_dict()).widths == (5, 3)
     with pytest.raises(ValueError, match="unknown lr; known are activation, batch_size"):
         TrainingConfig.from_dict({"lr": 1})
@@ -261,7 +240,7 @@ def test_a_device_that_is_not_there_is_refused():
         trained(device="cuda")
 
 
-def test_a_diverged_model_of_an_ensemble_is_flagged_and_the_others_kept():
+def test_a_diverged_model_is_reported_the_others_kept_and_an_ensemble_saved_and_read_back():
     x, y = task()
     configs = [
         config(widths=WIDTHS, seed=seed, learning_rate=rate) for seed, rate in enumerate([0.1, 1e38, 0.05])
@@ -274,9 +253,6 @@ def test_a_diverged_model_of_an_ensemble_is_flagged_and_the_others_kept():
     for index in (0, 2):
         alone = fit(WIDTHS, x, y, config=configs[index], **QUIET)
         assert torch.allclose(logits[index], alone.logits(x), atol=1e-5)
-
-
-def test_an_ensemble_is_saved_and_read_back():
     x, y = task()
     configs = [config(widths=WIDTHS), config(widths=WIDTHS, seed=1)]
     ensemble = fit_ensemble(configs, x, y, **QUIET)
@@ -290,3 +266,5 @@ def test_an_ensemble_is_saved_and_read_back():
     assert ensemble.accuracies(x, y).tolist() == [
         (logits.argmax(1).numpy() == y).mean() for logits in ensemble.logits(x)
     ]
+    with pytest.raises(TrainingDiverged, match=r"loss is (nan|inf) in epoch \d+; lower learning_rate"):
+        trained(module=nn.Linear(5, 3), config=config(learning_rate=1e38, epochs=20))

@@ -11,6 +11,7 @@ from paperlib.models.images import ImageArchitecture, as_input, build_image_mode
 from paperlib.training import TrainingConfig, TrainingDiverged, fit_dp
 from paperlib.training.fitting import CheckpointError, Saved
 from paperlib.training.images import ImageTraining, augmented, fit_images, images_per_second
+from tests.interrupts import stopping
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 120, (60, 1, 4, 4)).astype(np.uint8)
@@ -28,7 +29,7 @@ def flat(module):
     return nn.utils.parameters_to_vector(module.parameters())
 
 
-def test_bright_images_and_attributes_are_learned():
+def test_bright_images_and_attributes_are_learned_and_a_snapshot_is_a_shorter_run():
     config = ImageTraining(epochs=20, batch_size=10, learning_rate=2e-3)
     fitted = fit_images(network(), X, Y, config=config, progress=False)
     assert (image_logits(fitted.module, X).argmax(1).numpy() == Y).mean() > 0.95
@@ -37,14 +38,14 @@ def test_bright_images_and_attributes_are_learned():
     labels = np.stack([Y, 1 - Y, np.ones(60, dtype=int)], axis=1)
     fitted = fit_images(network(3), X, labels, config=config, progress=False)
     assert ((image_logits(fitted.module, X) > 0).numpy() == labels).mean() > 0.95
-
-
-def test_a_snapshot_is_a_shorter_run():
     long = fit_images(network(), X, Y, config=ImageTraining(epochs=4), snapshots=[2, 4], progress=False)
     short = fit_images(network(), X, Y, config=ImageTraining(epochs=2), progress=False)
     assert flat(long.snapshots[2]).equal(flat(short.module))
     assert not flat(long.snapshots[4]).equal(flat(short.module))
     assert long.snapshots[4] is long.module
+    speeds = images_per_second(network(), X, Y, config=ImageTraining(epochs=1, batch_size=20))
+    assert set(speeds) == {"here", "dataloader"}
+    assert min(speeds.values()) > 0
 
 
 NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -60,7 +61,7 @@ def test_a_training_goes_on_from_its_checkpoint_to_the_same_end(tmp_path, monkey
     whole = train(network(), X, Y)
     file = tmp_path / "run.checkpoint"
     with monkeypatch.context() as patch:
-        patch.setattr(Saved, "keep", _stops_at(3, Saved.keep))
+        patch.setattr(Saved, "keep", stopping(Saved.keep, 4)[0])
         with pytest.raises(KeyboardInterrupt):
             train(network(), X, Y, checkpoint=file)
     # What the checkpoint holds replaces the network given.
@@ -71,19 +72,6 @@ def test_a_training_goes_on_from_its_checkpoint_to_the_same_end(tmp_path, monkey
         assert torch.allclose(flat(ended.snapshots[epoch]), flat(module), rtol=0, atol=error), epoch
     with pytest.raises(CheckpointError, match="belongs to another run"):
         train(network(), X, Y, config=ImageTraining(epochs=5), checkpoint=file)
-
-
-def _stops_at(count, keep):
-    """A `Saved.keep` that writes, and interrupts the run at the given call."""
-    calls = []
-
-    def kept(*given, **options):
-        keep(*given, **options)
-        calls.append(1)
-        if len(calls) == count:
-            raise KeyboardInterrupt
-
-    return kept
 
 
 @pytest.mark.parametrize(
@@ -125,12 +113,6 @@ def test_bad_input_is_named():
         ImageTraining(epochs=0)
     with pytest.raises(TrainingDiverged, match="lower learning_rate"):
         train(Y, config=ImageTraining(epochs=30, optimizer="sgd", learning_rate=1e30))
-
-
-def test_speed_is_measured_for_both_loops():
-    speeds = images_per_second(network(), X, Y, config=ImageTraining(epochs=1, batch_size=20))
-    assert set(speeds) == {"here", "dataloader"}
-    assert min(speeds.values()) > 0
 
 
 def test_group_norm_can_be_trained_privately_and_batch_norm_cannot():

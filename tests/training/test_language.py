@@ -8,6 +8,7 @@ from paperlib.models.language import LanguageModelConfig, new_language_model, tr
 from paperlib.training import TrainingConfig, TrainingDiverged, fitting
 from paperlib.training.fitting import CheckpointError
 from paperlib.training.language import fit_language_model
+from tests.interrupts import stopping
 
 DOCUMENTS = [[1, 5, 9, 13, 17, 21], [2, 6, 10, 14, 18, 22], [3, 7, 11, 15], [4, 8, 12, 16, 20, 24]] * 3
 SHAPE = LanguageModelConfig(width=16, heads=2, context=16)
@@ -39,21 +40,14 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_weights(tmp_path, monke
     options = config(epochs=5, **({"clip_norm": 1.0, "noise_multiplier": 1.0} if private else {}))
     path, whole = tmp_path / "run.pt", with_dropout()
     expected = fit_language_model(whole, DOCUMENTS, config=options, progress=False)
-    saved, save = [], fitting.save_checkpoint
-
-    def stop(*given):
-        save(*given)
-        saved.append(given)
-        if len(saved) == 3:
-            raise KeyboardInterrupt
-
+    stop, saved = stopping(fitting.save_checkpoint, 4)
     monkeypatch.setattr(fitting, "save_checkpoint", stop)
     resumable = {"config": options, "progress": False, "checkpoint": path, "between": 0.0}
     with pytest.raises(KeyboardInterrupt):
         fit_language_model(with_dropout(), DOCUMENTS, **resumable)
     again = with_dropout()
     found = fit_language_model(again, DOCUMENTS, **resumable)
-    assert len(saved) == 5
+    assert len(saved) == 3 + 1 + 2
     assert found.losses == expected.losses
     assert torch.equal(weights(again), weights(whole))
     with pytest.raises(CheckpointError, match="another run"):
@@ -77,18 +71,17 @@ def test_the_loss_falls_and_a_batch_may_be_empty():
     assert np.isfinite(fitted.losses).all()
 
 
-@pytest.mark.parametrize(
-    ("documents", "options", "error", "message"),
-    [
+def test_bad_input_and_divergence_are_named():
+    for documents, options, error, message in (
         ([], {}, ValueError, "at least one"),
         ([[1, 2], [3]], {}, ValueError, "2 tokens or more, got 1 at index 1"),
         (DOCUMENTS, {"clip_norm": 1.0, "microbatches": 1}, ValueError, "microbatches None"),
         (DOCUMENTS, {"optimizer": "sgd", "learning_rate": 1e30}, TrainingDiverged, "lower learning_rate"),
-    ],
-)
-def test_bad_input_and_divergence_are_named(documents, options, error, message):
-    with pytest.raises(error, match=message):
-        fit_language_model(new_language_model(SHAPE, 32), documents, config=config(**options), progress=False)
+    ):
+        with pytest.raises(error, match=message):
+            fit_language_model(
+                new_language_model(SHAPE, 32), documents, config=config(**options), progress=False
+            )
 
 
 def test_a_tokenizer_encodes_any_text_and_gives_it_back():

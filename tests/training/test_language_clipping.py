@@ -181,35 +181,11 @@ class _OwnWeight(nn.Module):
         return (self.head(hidden) + hidden @ self.head.weight.T).square().mean((1, 2))
 
 
-def test_a_weight_used_past_its_layer_is_found():
+def test_a_weight_used_past_its_layer_and_layers_run_twice_that_mix_documents_or_are_not_known_are_refused():
     model, tokens = _OwnWeight(), documents().clamp(min=0)
     check_layers(model)
     with pytest.raises(ValueError, match=r"head\.weight takes part in the loss other than through its layer"):
         add_clipped_gradients(model, lambda: model.losses(tokens), len(tokens), clip_norm=1.0, check=True)
-
-
-@pytest.mark.parametrize(
-    ("layer", "message"),
-    [
-        (nn.Conv1d(2, 2, 1), "1 is a Conv1d"),
-        (nn.Embedding(3, 2, max_norm=1.0), "max_norm"),
-        (nn.LayerNorm((3, 2)), "several axes"),
-        (nn.BatchNorm1d(2, affine=False), "mixes documents"),
-    ],
-)
-def test_layers_whose_gradients_are_not_known_are_named(layer, message):
-    with pytest.raises(ValueError, match=message):
-        check_layers(nn.Sequential(nn.Linear(2, 2), layer))
-    with pytest.raises(ValueError, match="none that require"):
-        check_layers(nn.Linear(2, 2).requires_grad_(False))
-
-    model = gpt2()
-    model.transformer.ln_f = layer
-    with pytest.raises(ValueError, match=r"transformer\.ln_f is a"):
-        fit_language_model(model, [[1, 2, 3]] * 3, config=CLIPPED, progress=False)
-
-
-def test_layers_run_twice_to_save_memory_or_that_mix_documents_are_refused():
     layer, given = nn.Linear(4, 4), torch.ones(2, 3, 4, requires_grad=True)
     losses = lambda: checkpoint(layer, given, use_reentrant=True).sum((1, 2))  # noqa: E731
     with pytest.raises(ValueError, match="gradient checkpointing"):
@@ -217,9 +193,23 @@ def test_layers_run_twice_to_save_memory_or_that_mix_documents_are_refused():
     model = nn.Sequential(nn.Flatten(0, 1), layer)
     with pytest.raises(ValueError, match="keep documents apart, first axis 2"):
         add_clipped_gradients(model, lambda: model(torch.ones(2, 3, 4)).sum(1), 2, clip_norm=1.0)
+    with pytest.raises(ValueError, match="none that require"):
+        check_layers(nn.Linear(2, 2).requires_grad_(False))
+    for layer, message in (
+        (nn.Conv1d(2, 2, 1), "1 is a Conv1d"),
+        (nn.Embedding(3, 2, max_norm=1.0), "max_norm"),
+        (nn.LayerNorm((3, 2)), "several axes"),
+        (nn.BatchNorm1d(2, affine=False), "mixes documents"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            check_layers(nn.Sequential(nn.Linear(2, 2), layer))
+        model = gpt2()
+        model.transformer.ln_f = layer
+        with pytest.raises(ValueError, match=r"transformer\.ln_f is a"):
+            fit_language_model(model, [[1, 2, 3]] * 3, config=CLIPPED, progress=False)
 
 
-def test_one_step_of_dp_sgd_is_the_clipped_sum_by_hand():
+def test_one_step_of_dp_sgd_is_the_clipped_sum_by_hand_and_noise_of_the_stated_size():
     given = documents()[3:]
     model = gpt_neox()
     start = copy.deepcopy(model)
@@ -231,9 +221,6 @@ def test_one_step_of_dp_sgd_is_the_clipped_sum_by_hand():
     assert min(gradient.norm() for gradient in gradients) > 0.1
     step = sum(gradient * (0.1 / gradient.norm()) for gradient in gradients) / 2
     torch.testing.assert_close(weights(model), weights(start) - 0.5 * step, rtol=1e-4, atol=1e-6)
-
-
-def test_noise_has_the_stated_size():
     model = gpt_neox()
     start = weights(model)
     options = TrainingConfig(epochs=1, batch_size=2, learning_rate=1.0, clip_norm=1e-6, noise_multiplier=1e6)

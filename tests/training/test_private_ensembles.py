@@ -15,13 +15,7 @@ from paperlib.models import MLP
 from paperlib.training import TrainingConfig, fit_dp, fit_ensemble
 from paperlib.training.batches import NoiseStreams, generator, poisson_batches
 from paperlib.training.fitting import training_loss
-from paperlib.training.private.ghost import (
-    clip_factors,
-    derivatives,
-    forward,
-    loss_derivative,
-    square_norms,
-)
+from paperlib.training.private import ghost
 
 stacked = partial(fit_ensemble, device="cpu", progress=False)
 formed = partial(fit_dp, device="cpu", progress=False)
@@ -65,9 +59,9 @@ def test_ghost_norms_are_those_of_explicit_gradients(widths, groups, activation)
     x, y = (torch.tensor(values) for values in task(widths, n=18))
     x, y = x.double().unflatten(0, (3, 6)), y.unflatten(0, (3, 6))
     layers = mlp.views(models)
-    inputs, logits = forward(layers, x, activation)
-    deltas = derivatives(layers, inputs, loss_derivative(logits, y), activation)
-    squares = square_norms(inputs, deltas, groups)
+    inputs, logits = ghost.forward(layers, x, activation)
+    deltas = ghost.derivatives(layers, inputs, ghost.loss_derivative(logits, y), activation)
+    squares = ghost.square_norms(inputs, deltas, groups)
     for at in range(3):
         gradients = explicit_gradients(mlp.module(models[at].float()).double(), x[at], y[at])
         if groups is not None:
@@ -76,7 +70,7 @@ def test_ghost_norms_are_those_of_explicit_gradients(widths, groups, activation)
 
 
 def test_clipping_keeps_small_gradients_and_bounds_large_ones():
-    factors = clip_factors(torch.tensor([[0.0, 0.25, 4.0, 1e12]]), torch.tensor([[1.0]]))
+    factors = ghost.clip_factors(torch.tensor([[0.0, 0.25, 4.0, 1e12]]), torch.tensor([[1.0]]))
     assert factors[0, :2].tolist() == [1.0, 1.0]
     norms = factors[0] * torch.tensor([0.0, 0.5, 2.0, 1e6])
     assert (norms <= 1.0).all()
@@ -197,7 +191,7 @@ def test_microbatches_clip_the_average_of_each_group(groups, widths):
     assert torch.allclose(ours.parameters[0], mlp.flat(module), atol=2e-6)
 
 
-def test_as_many_microbatches_as_records_clip_each_record():
+def test_as_many_microbatches_as_records_clip_each_record_and_an_empty_batch_adds_noise_alone():
     x, y = task((6, 8, 1))
     each, many = (config(widths=(6, 8, 1), microbatches=count) for count in (None, 8))
     first, second = stacked([each, many], x, y).parameters
@@ -205,6 +199,14 @@ def test_as_many_microbatches_as_records_clip_each_record():
     assert many.record_level is False  # without noise
     assert config(microbatches=8, noise_multiplier=1.0).record_level
     assert not config(microbatches=7, noise_multiplier=1.0).record_level
+    # One record drawn at 1 in 60: a third of the steps are empty, and training goes on.
+    x, y = task((6, 8, 1))
+    given = config(widths=(6, 8, 1), batch_size=1, epochs=1, noise_multiplier=0.1, microbatches=None)
+    for trained in (
+        stacked([given], x, y).logits(x)[0],
+        formed((6, 8, 1), x, y, config=given).logits(x),
+    ):
+        assert torch.isfinite(trained).all()
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
@@ -239,14 +241,3 @@ def test_no_drawn_record_is_left_out_however_long_the_batch():
         assert table[step][table[step] >= 0].tolist() == batches.batch(step).tolist()
     everything = poisson_batches(0, 0, 5, rate=1.0, steps=3)
     assert everything.padded(5).tolist() == [[0, 1, 2, 3, 4]] * 3
-
-
-def test_an_empty_batch_adds_noise_alone():
-    """One record drawn at 1 in 60: a third of the steps are empty, and training goes on."""
-    x, y = task((6, 8, 1))
-    given = config(widths=(6, 8, 1), batch_size=1, epochs=1, noise_multiplier=0.1, microbatches=None)
-    for trained in (
-        stacked([given], x, y).logits(x)[0],
-        formed((6, 8, 1), x, y, config=given).logits(x),
-    ):
-        assert torch.isfinite(trained).all()

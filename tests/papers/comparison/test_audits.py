@@ -35,34 +35,25 @@ def wrong(rows, truth):
     return int((rows["epsilon"] > truth + 1e-9).sum()), len(rows)
 
 
-def test_no_lower_bound_exceeds_the_known_epsilon_more_often_than_its_level(repeated):
+def test_no_lower_bound_exceeds_the_known_epsilon_too_often_but_one_for_replacement_that_of_removal(repeated):
     """For every audit, and with no leak alone, where any positive bound is wrong."""
     bounds = repeated[repeated["kind"].isin(audits.BOUNDS)]
     assert bounds["audit"].nunique() == len(audits.AUDITS) - 2
     for _, rows in [*bounds.groupby("audit"), *bounds.groupby(["audit", "target"])]:
         assert_rate_at_most(0.05, *wrong(rows, rows["guarantee"]))
-
-
-def test_a_bound_for_replacement_is_no_bound_for_adding_or_removing(repeated):
-    """The twin that the test above must catch: the guarantee of the other adjacency."""
+    # The twin that must be caught: the guarantee of the other adjacency.
     ranks = repeated[(repeated["audit"] == "ranks") & repeated["target"].str.startswith("Laplace")]
     with pytest.raises(AssertionError, match="allows"):
         assert_rate_at_most(0.05, *wrong(ranks, ranks["add_remove"]))
-
-
-def test_a_measurement_is_no_bound(repeated):
     measured = repeated[repeated["kind"] == audits.MEASURED]
     with pytest.raises(AssertionError, match="allows"):
         assert_rate_at_most(0.05, *wrong(measured, measured["add_remove"]))
 
 
-def test_most_audits_see_the_leak(repeated):
+def test_most_audits_see_the_leak_and_every_row_says_what_it_supports_and_needs(repeated):
     """The bounds are not valid by showing nothing."""
     leak = repeated[repeated["kind"].isin(audits.BOUNDS) & (repeated["add_remove"] > 0)]
     assert (leak.groupby("audit")["epsilon"].mean() > 0.1).all()
-
-
-def test_every_row_says_what_it_supports_and_needs(repeated):
     assert (repeated["seconds"] > 0).all()
     assert repeated[list(audits.ACCESS)].any(axis=1).all()
     lower = repeated["kind"].isin(audits.BOUNDS)
@@ -84,12 +75,6 @@ def test_gaussian_noise_guarantees_for_replacement_what_two_changed_bits_need():
     target = audits.known_mechanisms(audits.MechanismConfig(mu=0.7, delta=1e-4))[2]
     assert target.add_remove == gaussian_dp_epsilon(0.7, 1e-4)
     assert target.replacement == pytest.approx(gaussian_dp_epsilon(np.hypot(0.7, 0.7), 1e-4))
-
-
-@pytest.mark.parametrize(("name", "value"), [("delta", 0.0), ("delta", 0.5), ("confidence", 1.0)])
-def test_options_out_of_range_are_refused(name, value):
-    with pytest.raises(ValueError, match=name):
-        audits.compare_audits([], **{name: value})
 
 
 def test_the_guide_has_every_audit_with_a_page_of_the_book_and_survives_its_csv():
@@ -143,16 +128,13 @@ def test_every_lower_bound_on_dp_sgd_is_below_the_guarantee_of_its_adjacency(tra
     assert (bounds["epsilon"] <= bounds["guarantee"]).all()
 
 
-def test_over_training_shows_and_guarantees_nothing(trained):
+def test_over_training_shows_coins_are_those_of_the_seed_and_sets_of_members_alone(trained):
     plain = [target for target in trained if np.isinf(target.add_remove)]
     assert {target.family for target in plain} == {"classifier", "language model"}
     assert all(target.replacement == np.inf for target in plain)
     assert trained[1].scores.auc() > max(trained[0].scores.auc(), 0.55)
     least, most = ((target.sets.argmax(axis=1) == 0).mean() for target in trained[:2])
     assert most > least  # it puts the label it was trained with first
-
-
-def test_coins_are_those_of_the_seed_and_sets_are_of_members_alone(trained):
     digits = drawn_digits(DIGITS)
     assert len({target.member.tobytes() for target in [*trained[:4], digits]}) == 1
     assert not np.array_equal(digits.member, drawn_digits(DigitsConfig(records=300, seed=1)).member)
@@ -161,14 +143,14 @@ def test_coins_are_those_of_the_seed_and_sets_are_of_members_alone(trained):
     assert trained[-1].sets.shape == (GPTS.member.sum(), 1 + GPTS.alternatives)
 
 
-@pytest.mark.parametrize(
-    ("config", "options", "name"),
-    [
+def test_settings_and_options_out_of_range_are_refused():
+    for config, options, name in (
         (DigitsConfig, {"records": 50}, "records"),
         (DigitsConfig, {"noisy_labels": 0.0}, "noisy_labels"),
         (GptConfig, {"identifiers": 10}, "identifiers"),
-    ],
-)
-def test_settings_out_of_range_are_refused(config, options, name):
-    with pytest.raises(ValueError, match=name):
-        config(**options)
+    ):
+        with pytest.raises(ValueError, match=name):
+            config(**options)
+    for name, value in (("delta", 0.0), ("delta", 0.5), ("confidence", 1.0)):
+        with pytest.raises(ValueError, match=name):
+            audits.compare_audits([], **{name: value})

@@ -34,7 +34,7 @@ def landscape(stars, dp):
 ONE, TWO = "DP 1, clip 1, batch 64, each record", "DP 2, clip 1, batch 64, each record"
 
 
-def test_purchase_is_paired_by_seed_and_judged_by_strategy_in_both_readings():
+def test_purchase_is_paired_by_seed_in_both_readings_and_a_diverged_model_takes_its_pair():
     frame = landscape({50: [3.0, 5.0], 10: [2.0, 2.5], 100: [3.5, 4.0]}, [[0.2, 0.9], [0.6, 0.1]])
     exact, clipped = ev.purchase_evidence(frame.sample(frac=1, random_state=0), records=20_000)
     assert (exact.reading, clipped.reading) == exact.rule.readings
@@ -46,9 +46,6 @@ def test_purchase_is_paired_by_seed_and_judged_by_strategy_in_both_readings():
     assert exact.values["something learned"] == pytest.approx([56, 59])
     assert exact.values["enough records"].value == 20_000
     assert ev.purchase_evidence(landscape({10: [1.0]}, []), records=5)[0].values["50 over 10 epochs"] == []
-
-
-def test_a_diverged_model_takes_its_pair_with_it():
     frame = landscape({50: [3.0, np.nan], 10: [2.0, 2.5], 100: [3.5, 4.0]}, [[0.2, np.nan]])
     exact = ev.purchase_evidence(frame, records=5)[0].values
     assert exact["50 over 10 epochs"] == [1.0]
@@ -108,19 +105,16 @@ def test_gamma_samples_are_paired_by_repeat_size_and_truth():
     assert fifth["parametric nearer"]["n = 100, d = 1, every threshold"] == pytest.approx([1.5, 0.7])
 
 
-def test_the_committed_fits_on_adult_are_as_many_as_the_rule_asks_for():
-    table, _ = measured_table(str(Path(__file__).parents[3] / "book/measured/epsilon_star_fit_adult.csv"))
-    evidence = ev.fit_evidence(table)
-    counts = {len(sample) for sample in evidence.samples().values()}
-    assert counts == {evidence.rule.repetitions}
-    assert set(table["components"]) >= {1, 20}
-    assert (table["test"] == "paper").all()
-
-
-def test_shares_of_p_values_are_paired_by_seed():
+def test_shares_of_p_values_are_paired_by_seed_and_the_committed_ones_are_as_many_as_asked_for():
     none = math.inf
     rows = [(3, 0, 0.5), (3, 0, 0.01), (3, 1, 0.2), (none, 0, 0.9), (none, 1, 0.03), (none, 1, 0.3)]
     rows += [(1, 0, 0.01), (1, 1, 0.02)]
     values = ev.fit_evidence(pd.DataFrame(rows, columns=["target_epsilon", "seed", "p_value"])).values
     assert values["mostly above 0.05"] == {"without DP": [1.0, 0.5], "DP 1": [0.0, 0.0], "DP 3": [0.5, 1.0]}
     assert values["more with DP"] == {"DP 1": [-1.0, -0.5], "DP 3": [-0.5, 0.5]}
+    table, _ = measured_table(str(Path(__file__).parents[3] / "book/measured/epsilon_star_fit_adult.csv"))
+    evidence = ev.fit_evidence(table)
+    counts = {len(sample) for sample in evidence.samples().values()}
+    assert counts == {evidence.rule.repetitions}
+    assert set(table["components"]) >= {1, 20}
+    assert (table["test"] == "paper").all()

@@ -25,6 +25,7 @@ from paperlib.papers.epsilon_star.training_speed import SpeedConfig, measure_thr
 from paperlib.papers.measured import measured_table
 from paperlib.report import paper_table
 from paperlib.training import epsilon_of, paper_delta
+from tests.interrupts import stopping
 
 DELTA = 1e-4
 
@@ -51,13 +52,7 @@ def test_two_intervals_match_a_search_over_all_intervals(normals):
     assert searched - 1e-9 <= epsilon <= searched + 0.1  # the grid of the search misses the edge by a step
 
 
-def test_two_intervals_reach_the_closed_form_where_a_tail_meets_delta():
-    far = -norm.ppf(5e-6)
-    expected = math.log((2 * norm.cdf(-far / 2) - 1e-5) / 1e-5)
-    assert two_interval_epsilon((0, 1, 0, 2), delta=1e-5) == pytest.approx(expected, abs=1e-8)
-
-
-def test_two_intervals_are_never_below_one_and_do_not_depend_on_the_unit():
+def test_two_intervals_are_never_below_one_know_no_unit_and_reach_the_closed_form():
     rng = np.random.default_rng(0)
     for _ in range(20):
         m, mu = rng.normal(size=2)
@@ -66,6 +61,9 @@ def test_two_intervals_are_never_below_one_and_do_not_depend_on_the_unit():
         assert epsilon >= epsilon_star_normals(m, s, mu, sigma, delta=DELTA)
         moved = (7 - 3 * m, 3 * s, 7 - 3 * mu, 3 * sigma)
         assert two_interval_epsilon(moved, delta=DELTA) == pytest.approx(epsilon, abs=1e-6)
+    far = -norm.ppf(5e-6)
+    expected = math.log((2 * norm.cdf(-far / 2) - 1e-5) / 1e-5)
+    assert two_interval_epsilon((0, 1, 0, 2), delta=1e-5) == pytest.approx(expected, abs=1e-8)
 
 
 def random_models(rng, count):
@@ -80,15 +78,12 @@ def both_sides(models):
     return bound, float(np.logaddexp.reduce(values) - math.log(len(values))), values.min()
 
 
-def test_theorem_2_holds_for_any_models_and_would_fail_with_the_smallest_in_place_of_the_mean():
+def test_theorem_2_holds_for_any_models_with_equality_for_equal_ones_and_fails_with_the_smallest():
     rng = np.random.default_rng(0)
     left, right, smallest = np.array([both_sides(random_models(rng, 5)) for _ in range(100)]).T
     assert (left <= right + 1e-12).all()
     assert (right - left).max() > 0.1
     assert (left > smallest + 1e-9).mean() > 0.5
-
-
-def test_theorem_2_is_an_equality_for_equal_models_and_for_full_separation():
     left, right, _ = both_sides([(1, 1, 0, 1)] * 3)
     assert left == pytest.approx(right, abs=1e-12)
     assert right == pytest.approx(epsilon_star_normals(1, 1, 0, 1, delta=DELTA), abs=1e-3)
@@ -124,13 +119,6 @@ def measure(train, other, **options):
     return privacy_of_losses(train, other, **{"delta": DELTA, "confidence": 0.95, **options})
 
 
-def test_where_one_set_is_left_with_a_single_value_no_normal_fits_and_nothing_is_measured():
-    train = np.random.default_rng(0).normal(size=500)
-    outlier = np.where(np.arange(500) == 0, 1e13, 0.0)  # beside it the others are one value, as in float32
-    assert all(math.isnan(value) for value in measure(train + outlier, np.zeros(400)).values())
-    assert all(math.isfinite(measure(train, train[:400] + 0.1)[name]) for name in ("epsilon_star", "one_run"))
-
-
 def test_a_model_that_knows_its_records_shows_in_every_number_and_one_that_does_not_in_none():
     rng = np.random.default_rng(0)
     other, known, unknown = rng.normal(0, 1, 3_000), rng.normal(-2, 1, 3_000), rng.normal(0, 1, 3_000)
@@ -146,20 +134,7 @@ def test_a_model_that_knows_its_records_shows_in_every_number_and_one_that_does_
     assert measures["interval_low"] < measures["epsilon_star"] < measures["interval_high"]
 
 
-def test_one_run_finds_sure_non_members_that_guesses_at_both_ends_waste():
-    rng = np.random.default_rng(0)
-    missed = np.where(rng.random(2_000) < 0.1, 8.0, 0.0)
-    measures = measure(rng.normal(size=2_000), rng.normal(size=2_000) + missed)
-    assert measures["one_run"] > measures["one_run_both"] + 1 > 1
-
-
-def test_shuffled_epsilon_shrinks_with_the_number_of_records():
-    rng = np.random.default_rng(0)
-    small, large = (shuffled_epsilon(rng.normal(size=2 * n), n, delta=DELTA, seed=0) for n in (100, 10_000))
-    assert 0 < large < 0.3 * small
-
-
-def test_losses_that_are_not_finite_constant_separated_or_identical():
+def test_losses_that_are_not_finite_constant_separated_identical_or_a_single_value_in_float32():
     some = np.linspace(0, 1, 30)
     for bad in (np.nan, np.inf):
         assert all(math.isnan(value) for value in measure(np.append(some, bad), some).values())
@@ -172,6 +147,10 @@ def test_losses_that_are_not_finite_constant_separated_or_identical():
     assert separated["loss_auc"] == 1
     same = np.random.default_rng(0).normal(size=400)
     assert measure(same, same)["epsilon_star"] == pytest.approx(0, abs=1e-9)
+    train = np.random.default_rng(0).normal(size=500)
+    outlier = np.where(np.arange(500) == 0, 1e13, 0.0)  # beside it the others are one value, as in float32
+    assert all(math.isnan(value) for value in measure(train + outlier, np.zeros(400)).values())
+    assert all(math.isfinite(measure(train, train[:400] + 0.1)[name]) for name in ("epsilon_star", "one_run"))
 
 
 def test_the_papers_grids_have_the_papers_numbers():
@@ -255,19 +234,11 @@ def test_a_landscape_that_was_stopped_goes_on_to_the_same_numbers(tiny, tmp_path
     monkeypatch.setattr(landscape_models, "_LARGE", 1)
     tiny = replace(tiny, microbatches=(None,), seeds=3)
     whole = landscape(tiny, folder=tmp_path / "whole", workers=0, progress=False)
-    real, sizes = landscape_models.train, []
-
-    def stopping(trainings, data):
-        if len(sizes) == 2:
-            raise KeyboardInterrupt
-        sizes.append(len(trainings))
-        return real(trainings, data)
-
-    monkeypatch.setattr(landscape_models, "train", stopping)
+    stop, calls = stopping(landscape_models.train, 3)
+    monkeypatch.setattr(landscape_models, "train", stop)
     with pytest.raises(KeyboardInterrupt):
         landscape(tiny, folder=tmp_path / "stopped", workers=0, progress=False)
-    assert max(sizes) > 1
-    monkeypatch.setattr(landscape_models, "train", real)
+    assert max(len(trainings) for trainings, _ in calls) > 1
     resumed = landscape(tiny, folder=tmp_path / "stopped", workers=0, progress=False)
     pd.testing.assert_frame_equal(
         resumed.drop(columns="seconds"), whole.drop(columns="seconds"), check_exact=True
@@ -337,16 +308,20 @@ def test_every_number_of_section_42_is_compared():
     assert ours["baseline of 1 epoch at the elbow of the frontier"] == "yes"
 
 
-def test_what_is_printed_has_points_in_figure_1_and_in_figure_2_a_limit_for_all_models_alone():
+def test_tables_work_on_models_of_every_kind_beside_what_is_printed():
     points, limit = tables.printed_landscape("purchase100")
     assert (points["epsilon_star"].tolist(), limit) == ([2.48, 7.06, 7.79], 1.0)
     points, limit = tables.printed_landscape("adult")
     assert (len(points), limit) == (0, 0.3)
-
-
-def test_tables_work_on_models_of_every_kind():
     for frame in (made_up(*SOUND, diverged=True), made_up({1: (0.1, 0.5)}, {})):
         assert tables.which_number_moves(frame)["models"].sum() == len(frame)
+    frame = made_up({10: (2.5, 0.86)}, {1: (1.2, 0.01), 100: (0.6, 0.7)}, dataset="purchase100")
+    frame["one_run"] = np.where(frame["kind"] == "dp", 0.2, math.nan)
+    table = tables.noise_models(frame).set_index("group")
+    assert table.loc["DP, Epsilon* above 1", "utility"] == pytest.approx(0.01)
+    assert table.loc["DP, utility above 0.5", "epsilon_star"] == pytest.approx(0.6)
+    assert table["models"].tolist() == [2, 2, 2]
+    assert table["lower_bound"].tolist() == pytest.approx([0.2, 0.2, 0.5])
 
 
 def test_readings_pair_the_baseline_with_the_largest_dp_model_of_its_seed():
@@ -369,17 +344,7 @@ def test_readings_pair_the_baseline_with_the_largest_dp_model_of_its_seed():
     assert (flat["difference"], flat["seeds"]) == (0, 2)
 
 
-def test_models_that_learned_are_told_by_accuracy_where_there_are_many_classes():
-    frame = made_up({10: (2.5, 0.86)}, {1: (1.2, 0.01), 100: (0.6, 0.7)}, dataset="purchase100")
-    frame["one_run"] = np.where(frame["kind"] == "dp", 0.2, math.nan)
-    table = tables.noise_models(frame).set_index("group")
-    assert table.loc["DP, Epsilon* above 1", "utility"] == pytest.approx(0.01)
-    assert table.loc["DP, utility above 0.5", "epsilon_star"] == pytest.approx(0.6)
-    assert table["models"].tolist() == [2, 2, 2]
-    assert table["lower_bound"].tolist() == pytest.approx([0.2, 0.2, 0.5])
-
-
-def test_clipped_losses_hide_what_lies_beyond_their_limit():
+def test_clipped_losses_hide_what_lies_beyond_one_run_finds_non_members_and_shuffling_hides():
     rng = np.random.default_rng(0)
     train, other = rng.normal(0, 1, (2, 2_000))
     same = measure(train, other)
@@ -389,6 +354,13 @@ def test_clipped_losses_hide_what_lies_beyond_their_limit():
     beyond = measure(train - 100, other - 100 - 2e6)
     assert beyond["epsilon_star"] > 0
     assert beyond["epsilon_star_clipped"] == 0
+    rng = np.random.default_rng(0)
+    missed = np.where(rng.random(2_000) < 0.1, 8.0, 0.0)
+    measures = measure(rng.normal(size=2_000), rng.normal(size=2_000) + missed)
+    assert measures["one_run"] > measures["one_run_both"] + 1 > 1
+    rng = np.random.default_rng(0)
+    small, large = (shuffled_epsilon(rng.normal(size=2 * n), n, delta=DELTA, seed=0) for n in (100, 10_000))
+    assert 0 < large < 0.3 * small
 
 
 def test_the_committed_measurement_is_the_whole_adult_grid(monkeypatch):

@@ -53,7 +53,7 @@ def made_up(monkeypatch, first, second):
     return summary_of_theorem_2(theorem_2_resampled(config)).iloc[0]
 
 
-def test_each_side_knows_its_own_half_alone_so_that_the_order_can_fail(monkeypatch):
+def test_each_side_knows_its_own_half_alone_and_the_interval_is_that_of_a_paired_t_test(monkeypatch):
     broken = made_up(monkeypatch, 1.5, 0.3)
     assert broken["right_below_left"] == 1
     assert broken["high"] < 0
@@ -61,9 +61,6 @@ def test_each_side_knows_its_own_half_alone_so_that_the_order_can_fail(monkeypat
     sound = made_up(monkeypatch, 0.3, 1.5)
     assert sound["right_below_left"] == 0
     assert sound["low"] > 0
-
-
-def test_the_interval_is_that_of_a_paired_t_test():
     rng = np.random.default_rng(1)
     sides = pd.DataFrame(rng.normal(size=(9, 3)), columns=["left", "right", "one_model"])
     row = summary_of_theorem_2(sides.assign(strategy="one"), confidence=0.9).iloc[0]

@@ -68,36 +68,27 @@ def test_gamma_table_has_every_cell():
         assert short["half_width"][truth, size] == pytest.approx(half_width)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_settings_without_a_figure_are_refused():
+    for change, message in (
         ({"shifts": (1, 2)}, "shifts: expected 0 and at least one number above it"),
         ({"shifts": (0,)}, "shifts"),
         ({"sizes": (5,)}, "sizes: expected numbers of losses of at least 20"),
         ({"repeats": 1}, "repeats"),
-    ],
-)
-def test_settings_without_a_figure_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        simulated.GammaConfig(**change)
+    ):
+        with pytest.raises(ValueError, match=message):
+            simulated.GammaConfig(**change)
 
 
-def test_curves_over_thresholds_meet_the_estimates():
+def test_curves_meet_the_estimates_laplace_losses_have_their_gap_and_no_interval_is_a_miss():
     values, fits = simulated.value_over_thresholds(simulated.GammaConfig(), 1, 2000)
     assert set(values["source"]) == {"true", "empirical", "parametric"}
     assert list(fits["set"]) == ["training", "population"]
     assert (fits["skewness_of_losses"] > 0).all()
     assert (fits["skewness"] < 0).all()
-
-
-def test_laplace_losses_have_their_gap_as_true_value():
     table = simulated.laplace_values((0.5, 1.0), size=5000, repeats=2, seed=0)
     assert table["true"].to_numpy() == pytest.approx([0.5, 1.0], abs=1e-3)
     assert (table["parametric"] > 2 * table["true"]).all()
     assert (table["rejected"] == 1).all()
-
-
-def test_coverage_counts_intervals_that_cannot_be_formed_as_misses():
     table = simulated.interval_coverage((0.0, 1.0), size=40, draws=8).set_index(["method", "interval"])
     assert table["coverage"]["parametric", "region"] >= 0.5
     assert table["coverage"]["empirical", "band"] == 1

@@ -17,6 +17,7 @@ from paperlib.generators.identifiers import KINDS, PAPER_KINDS
 from paperlib.papers.natural_identifiers.census import corpus as census
 from paperlib.papers.natural_identifiers.census.corpus import take_census
 from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES, random_ones
+from tests.interrupts import stopping
 
 VALUES = [value for values in [*KNOWN.values(), *LOOK_ALIKES.values()] for value in values]
 
@@ -139,15 +140,8 @@ def test_finished_units_are_read_again_and_changed_files_counted_again(folder, t
 
 def test_a_scan_that_was_stopped_goes_on_where_it_was(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(census, "_UNIT_BYTES", 1)
-    work, calls = census.count_unit, []
-
-    def dying(unit):
-        calls.append(unit)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return work(unit)
-
-    monkeypatch.setattr(census, "count_unit", dying)
+    stop, calls = stopping(census.count_unit, 2)
+    monkeypatch.setattr(census, "count_unit", stop)
     with pytest.raises(KeyboardInterrupt):
         count(folder, tmp_path / "units")
     resumed = count(folder, tmp_path / "units")
@@ -174,7 +168,7 @@ def test_bad_files_are_reported_and_the_scan_goes_on(folder, tmp_path):
     pd.testing.assert_frame_equal(result.totals, expected.totals)
 
 
-def test_file_names_need_not_be_text(tmp_path):
+def test_file_names_need_not_be_text_nor_a_corpus_have_identifiers_as_installed_packages_do(tmp_path):
     root = os.fsencode(tmp_path / "corpus")
     os.mkdir(root)
     for name, content in ((b"\xff 100%.txt", KNOWN["md5"][0].encode()), (b"\xfe.bin", b"\0")):
@@ -183,14 +177,14 @@ def test_file_names_need_not_be_text(tmp_path):
     assert result.totals["matches"].tolist() == [1]
     assert result.read["subset"].tolist() == ["\ufffd 100%"]
     assert result.skipped["example"].tolist() == ["\ufffd.bin"]
-
-
-def test_a_corpus_without_identifiers(tmp_path):
     path = tmp_path / "plain.txt"
     path.write_text("no identifier in here")
     result = count(path, tmp_path / "units")
     assert result.totals.empty
     assert result.by_kind().values.tolist() == [["plain"] + [0] * (1 + len(PAPER_KINDS))]
+    result = take_census(installed_text(("tqdm",)), folder=tmp_path, progress=False)
+    assert result.totals.query("kind == 'wheel_digest' and valid")["matches"].sum() > 20
+    assert result.read["subset"].tolist() == ["tqdm"]
 
 
 def test_memory_is_flat_in_corpus_size(tmp_path, monkeypatch):
@@ -206,12 +200,6 @@ def test_memory_is_flat_in_corpus_size(tmp_path, monkeypatch):
         tracemalloc.stop()
     assert peaks[1] < 1.3 * peaks[0]
     assert peaks[1] < 3 * 2**20
-
-
-def test_text_of_installed_packages_has_identifiers(tmp_path):
-    result = take_census(installed_text(("tqdm",)), folder=tmp_path, progress=False)
-    assert result.totals.query("kind == 'wheel_digest' and valid")["matches"].sum() > 20
-    assert result.read["subset"].tolist() == ["tqdm"]
 
 
 def test_bad_requests_say_what_is_wrong(tmp_path):

@@ -36,44 +36,27 @@ def test_subsets_count_different_identifiers(files, tmp_path):
     assert table.loc["none", "documents"] == 1
 
 
-def test_plain_expressions_count_the_same_and_stop_in_time(files):
+def test_plain_expressions_count_the_same_samples_hold_different_ones_and_speed_adds_up(files):
     ours, plain = tables.plain_counts(files, characters=10**9)
     assert ours == plain
     assert plain["md5"] == 2 * (len(KNOWN["md5"]) + len(LOOK_ALIKES["md5"]))
     assert tables.plain_counts(files * 5, characters=1)[1] == plain
-
-
-def test_samples_hold_different_valid_identifiers(files):
     sample = tables.sample_identifiers(files, per_kind=2)
     assert all(as_identifier(one.value).kind == one.kind for one in sample)
     assert {kind: sum(one.kind == kind for one in sample) for kind in KINDS} == {
         kind: min(2, len({KINDS[kind].key(value) for value in KNOWN[kind]})) for kind in KINDS
     }
     assert sample == tables.sample_identifiers(files, per_kind=2)
-
-
-def test_speed_adds_up(files):
     table = tables.census_speed(files, megabytes=0.001).set_index("step")["cpu_seconds"]
     assert table["both"] == pytest.approx(table.sum() / 2)
 
 
-def test_a_corpus_of_which_nothing_can_be_read_says_why(tmp_path):
-    for name, content in (("a.txt", b""), ("b.bin", b"\0\1")):
-        (tmp_path / name).write_bytes(content)
-    census = take_census([tmp_path], folder=tmp_path / "units", progress=False)
-    with pytest.raises(ValueError, match=r"binary file: 1, such as b\.bin; empty file: 1, such as a\.txt"):
-        tables.census_by_subset(census)
-
-
-def test_the_papers_totals_stand_beside_ours_and_add_up():
+def test_the_papers_totals_stand_beside_ours_and_shares_are_of_the_same_subsets():
     counts = zip([*PAPER_KINDS, "total"], (3, 4, 0, 0, 0, 0, 7), strict=True)
     table = tables.beside_the_paper(pd.DataFrame([dict(counts)])).set_index("kind")
     assert table["here"].tolist() == [7, 3, 4, 0, 0, 0, 0]
     assert table.loc["all kinds", ["pile_train", "pile_test", "dolma"]].tolist() == [30_344, 293, 23_571]
     assert (table.iloc[1:].sum() == table.loc["all kinds"]).all()
-
-
-def test_shares_of_the_kinds_are_of_the_same_subsets():
     filtered = pd.DataFrame([{"subset": "github", **dict(zip(PAPER_KINDS, (3, 1, 0, 0, 0, 0), strict=True))}])
     shares = tables.kind_shares(filtered, ["github", "wikipedia"]).set_index("kind")
     assert shares.loc[PAPER_KINDS[1], "here"] == 25
@@ -82,13 +65,19 @@ def test_shares_of_the_kinds_are_of_the_same_subsets():
     assert shares.loc[PAPER_KINDS[0], "paper"] == pytest.approx(expected)
 
 
-def test_look_alikes_stand_with_the_reasons(tmp_path):
+def test_look_alikes_stand_with_the_reasons_and_what_cannot_be_read_with_its(tmp_path):
     (tmp_path / "a.txt").write_text("\n".join([*LOOK_ALIKES["md5"], *random_ones("sha1", 3)]))
     census = take_census([tmp_path / "a.txt"], folder=tmp_path / "units", progress=False)
     table = tables.look_alikes(census.totals).set_index("kind")
     assert table.loc["sha1", ["identifiers", "why"]].tolist() == [3, "–"]
     assert table.loc["md5", "look_alikes"] == len(LOOK_ALIKES["md5"])
     assert "few different digits" in table.loc["md5", "why"]
+    (empty := tmp_path / "empty").mkdir()
+    for name, content in (("a.txt", b""), ("b.bin", b"\0\1")):
+        (empty / name).write_bytes(content)
+    census = take_census([empty], folder=tmp_path / "units", progress=False)
+    with pytest.raises(ValueError, match=r"binary file: 1, such as b\.bin; empty file: 1, such as a\.txt"):
+        tables.census_by_subset(census)
 
 
 ADDRESS = KINDS["ethereum"].example
@@ -107,7 +96,7 @@ def places():
     return tables.pile_identifiers(documents, generated=60, extreme=0.02)
 
 
-def test_counts_after_the_papers_filters(places):
+def test_counts_after_the_papers_filters_and_of_each_reading_apart(places):
     """A value counts in each of its subsets, look-alikes go, addresses count by ERC-55 alone."""
     rows = tables.filtered_census(places).set_index("subset")
     assert rows["before"].to_dict() == {"hackernews": 13, "github": 11}
@@ -116,9 +105,6 @@ def test_counts_after_the_papers_filters(places):
     assert rows.loc["github", "md5"] >= 8
     assert rows.loc["hackernews", "total"] <= 6
     assert (rows["total"] == rows[list(PAPER_KINDS)].sum(axis=1)).all()
-
-
-def test_each_reading_counts_apart(places):
     table = tables.counts_by_kind(places).set_index(["subset", "kind"])
     ethereum = table.loc["github", "ethereum"]
     assert ethereum[["matches", "different", "erc55", "paper"]].tolist() == [2, 1, 1, 4]

@@ -34,7 +34,7 @@ def of(means, curve, **values):
     return means.iloc[0]
 
 
-def test_the_paper_s_curve_is_the_better_of_its_two_scores_on_each_model():
+def test_the_paper_s_curve_is_the_better_of_its_two_scores_and_differences_are_paired_by_model():
     table = audits()
     chosen = table[(table["top"] == 1) & (table["target"] == 5.0) & (table["cardinality"] == 8)]
     each = chosen.pivot_table("paper", "model", "score")
@@ -44,10 +44,6 @@ def test_the_paper_s_curve_is_the_better_of_its_two_scores_on_each_model():
     assert row["models"] == 3
     ours = of(means, DIFFERENCE, target=5.0, cardinality=8)
     assert ours["mean"] == pytest.approx(chosen[chosen["score"] == "difference"]["tight"].mean())
-
-
-def test_differences_are_paired_by_model():
-    table = audits()
     chosen = table[(table["top"] == 1) & (table["target"] == math.inf) & (table["score"] == "difference")]
     each = chosen.pivot_table("tight", "model", "cardinality")
     expected = ttest_rel(each[64], each[2]).confidence_interval(0.9)

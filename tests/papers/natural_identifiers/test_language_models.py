@@ -15,9 +15,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from paperlib.audits import language as own
 from paperlib.audits.candidates import CandidateScores
 from paperlib.audits.corpus import corpus_identifiers, open_corpus, skipped_table
-from paperlib.data.files import DataUnavailableError
 from paperlib.data.text.corpora import CORPORA
-from paperlib.data.text.dialogues import persona_chat
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import find_identifiers
 from paperlib.papers.natural_identifiers import benchmark as bench
@@ -35,6 +33,7 @@ from paperlib.papers.natural_identifiers.planted import (
     source_words,
 )
 from paperlib.running.project import find_project
+from tests.interrupts import stopping
 from tests.validity.coverage import assert_rate_at_most
 
 TINY = PlantedConfig(
@@ -88,7 +87,7 @@ def test_the_number_of_tokens_does_not_tell_who_was_trained_on():
         assert quality["auc_low"] <= 0.5 <= quality["auc_high"]
 
 
-def test_auc_and_tpr_equal_those_of_scikit_learn():
+def test_auc_and_tpr_equal_those_of_scikit_learn_cover_half_and_folding_moves_the_null():
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(60, 20)).round(1)  # with ties
     scores[:, 0] += 0.5
@@ -103,9 +102,10 @@ def test_auc_and_tpr_equal_those_of_scikit_learn():
     flipped = bench.attack_quality(-scores, draws=2)
     assert flipped["auc"] == pytest.approx(1 - quality["auc"])
     assert flipped["auc_folded"] == pytest.approx(quality["auc"])
-
-
-def test_intervals_cover_half_where_nothing_was_trained_on():
+    rng = np.random.default_rng(2)
+    aucs = np.array([bench.attack_quality(rng.normal(size=(50, 32)), draws=2)["auc"] for _ in range(300)])
+    null = folded_null([50], generated=31)
+    assert np.maximum(aucs, 1 - aucs).mean() == pytest.approx(null["mean_folded"][0], abs=0.006)
     rng = np.random.default_rng(1)
     missed = 0
     for _ in range(200):
@@ -113,13 +113,6 @@ def test_intervals_cover_half_where_nothing_was_trained_on():
         quality = bench.attack_quality(scores, draws=100, confidence=0.9)
         missed += not quality["auc_low"] <= 0.5 <= quality["auc_high"]
     assert_rate_at_most(0.13, missed, 200)  # a percentile bootstrap of 60 misses a little more than 10 %
-
-
-def test_folding_moves_the_null_away_from_one_half():
-    rng = np.random.default_rng(2)
-    aucs = np.array([bench.attack_quality(rng.normal(size=(50, 32)), draws=2)["auc"] for _ in range(300)])
-    null = folded_null([50], generated=31)
-    assert np.maximum(aucs, 1 - aucs).mean() == pytest.approx(null["mean_folded"][0], abs=0.006)
 
 
 def known_scores(shift):
@@ -174,7 +167,7 @@ def test_rejection_rates_have_exact_intervals():
 TOY_RUN = {"canaries": 10, "others": 6, "generated": 3, "epochs": 2, "public": TINY}
 
 
-def test_canaries_of_a_smaller_run_are_those_of_a_larger_one():
+def test_canaries_of_a_smaller_run_are_those_of_a_larger_one_and_theory_knows_both_adjacencies():
     small, large = (dp_models.DpRun(noise=0.0, **TOY_RUN | {"canaries": m}) for m in (5, 10))
     (few, documents), (many, more) = dp_models.canary_documents(small), dp_models.canary_documents(large)
     assert [c[0] for c in few] == [c[0] for c in many][:5]
@@ -184,14 +177,16 @@ def test_canaries_of_a_smaller_run_are_those_of_a_larger_one():
     alternatives = {value for c in many for value in c[1:]}
     assert len(alternatives) == 30
     assert not any(value in text for value in alternatives for text in more)
-
-
-def test_theory_knows_both_adjacencies():
     run = dp_models.run_for(5.0, 1e-5)
     add, swap = dp.theoretical_epsilons(run, 1e-5)
     assert add <= 5.0
     assert add < swap < 3 * add
     assert dp.theoretical_epsilons(dp_models.run_for(math.inf, 1e-5), 1e-5) == (math.inf, math.inf)
+    rng = np.random.default_rng(5)
+    scores = rng.normal(size=(200, 32))
+    scores[:, 0] += 2.5
+    audit = dp.audit_scores(scores, cardinality=32, top=4, delta=1e-6)
+    assert audit["tight"] > audit["paper"] > 0
 
 
 def test_a_dp_audit_end_to_end_is_repeatable_and_below_theory():
@@ -222,17 +217,8 @@ def test_no_audit_of_a_mechanism_of_known_epsilon_exceeds_it():
     assert_rate_at_most(0.05, exceeded, 300)
 
 
-def test_the_tight_bound_is_above_the_papers_for_more_than_one_place():
-    rng = np.random.default_rng(5)
-    scores = rng.normal(size=(200, 32))
-    scores[:, 0] += 2.5
-    audit = dp.audit_scores(scores, cardinality=32, top=4, delta=1e-6)
-    assert audit["tight"] > audit["paper"] > 0
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
+def test_bad_settings_are_named():
+    for call, message in (
         (lambda: dp_models.DpRun(noise=0.0, dialogues="films"), "dialogues"),
         (lambda: dp_models.DpRun(noise=0.0, kind="crc"), "kind"),
         (lambda: dp_models.DpRun(noise=0.0, canaries=0), "canaries"),
@@ -245,20 +231,9 @@ def test_the_tight_bound_is_above_the_papers_for_more_than_one_place():
         (lambda: hub.HubModel.of("a/b"), "hub_models: expected NAME=CORPUS"),
         (lambda: hub.HubModel.of("=pile_train"), "hub_models: expected NAME=CORPUS"),
         (lambda: hub.HubModel.of("a/b="), "hub_models: expected NAME=CORPUS"),
-    ],
-)
-def test_bad_settings_are_named(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
-def test_persona_chat_says_what_is_missing_or_wrong(tmp_path, monkeypatch):
-    monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
-    with pytest.raises(DataUnavailableError, match="synthetic_persona_chat"):
-        persona_chat()
-    (tmp_path / "synthetic_persona_chat.jsonl.gz").write_bytes(b"something else")
-    with pytest.raises(ValueError, match="expected SHA-256"):
-        persona_chat()
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 def test_a_model_and_a_corpus_in_a_report_out(tmp_path):
@@ -279,16 +254,22 @@ def test_a_model_and_a_corpus_in_a_report_out(tmp_path):
     assert len(corpus_identifiers(corpus.documents, limit=5)) == 5
 
 
-def test_what_a_corpus_skips_is_counted(tmp_path):
+def test_what_a_corpus_skips_is_counted_and_words_come_from_any(tmp_path):
     (tmp_path / "a.bin").write_bytes(b"\0\1")
     (tmp_path / "b.jsonl").write_text('{"text": "md5: 83a5ef2c9d0b3e71f6a8c3d25b190e47"}\n{"body": "x"}\n')
     log = ReadLog()
     assert len(corpus_identifiers(open_corpus(str(tmp_path), log=log))) == 1
     table = skipped_table(log).set_index("reason")["number"].to_dict()
     assert table == {"binary file": 1, "document without text in the field 'text'": 1}
+    for name, text in (("long", "one two three " * 500), ("short", "too short")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.txt").write_text(text)
+    assert source_words(str(tmp_path / "long")) == ("one", "two", "three") * 500
+    with pytest.raises(ValueError, match="1,000 words"):
+        source_words(str(tmp_path / "short"))
 
 
-def test_contexts_longer_than_the_model_takes_are_scored_from_their_end():
+def test_long_contexts_are_scored_from_their_end_and_too_few_identifiers_are_refused():
     model, tokenizer = planted_model(TINY)
     texts = ["a long story " * 500 + one.document for one in planted(TINY).identifiers[:12]]
     identifiers = corpus_identifiers(texts, before=6_000)
@@ -297,9 +278,6 @@ def test_contexts_longer_than_the_model_takes_are_scored_from_their_end():
         model, tokenizer, identifiers, generated=3, draws=5, attacks=["loss", "min_k"]
     )
     assert np.isfinite(report.scores.values).all()
-
-
-def test_corpora_without_enough_identifiers_are_refused():
     with pytest.raises(ValueError, match="no identifier of any kind in 2 documents"):
         corpus_identifiers(["nothing", "here"])
     one = corpus_identifiers(["md5: 83a5ef2c9d0b3e71f6a8c3d25b190e47"])
@@ -360,19 +338,12 @@ def test_a_long_scoring_goes_on_part_by_part(model_folder, tmp_path, monkeypatch
     (tmp_path / "seen.txt").write_text(" ".join(f"md5: {value}\n" for value in values))
     one, config = hub.HubModel(model_folder, str(tmp_path / "seen.txt")), hub.HubConfig(generated=3)
     monkeypatch.setattr(hub, "_TOGETHER", 5)
-    score, sizes = hub.cached_scores, []
-
-    def stop(stage, load, part, **options):
-        sizes.append(len(part))
-        if len(sizes) == 3:
-            raise KeyboardInterrupt
-        return score(stage, load, part, **options)
-
+    stop, calls = stopping(hub.cached_scores, 3)
     monkeypatch.setattr(hub, "cached_scores", stop)
     with pytest.raises(KeyboardInterrupt):
         hub.hub_scores(one, config)
     parts = hub.hub_scores(one, config)
-    assert sizes == [5, 5, 2] * 2
+    assert [len(part) for _, _, part in calls] == [5, 5, 2] * 2
     monkeypatch.setattr(hub, "_TOGETHER", 100)
     np.testing.assert_allclose(parts.values, hub.hub_scores(one, config).values, rtol=1e-4)
 
@@ -405,16 +376,7 @@ def test_the_papers_profile_names_the_papers_models_and_corpora():
         assert hub.hub_scale(scores[1:], config)[0] == "paper's data"
 
 
-def test_words_come_from_any_corpus(tmp_path):
-    (tmp_path / "a.txt").write_text("one two three " * 500)
-    assert source_words(str(tmp_path)) == ("one", "two", "three") * 500
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "a.txt").write_text("too short")
-    with pytest.raises(ValueError, match="1,000 words"):
-        source_words(str(tmp_path / "b"))
-
-
-def test_look_alikes_are_left_out():
+def test_look_alikes_are_left_out_and_fresh_identifiers_stay():
     """Hashes of half an alphabet between random ones: letters alone give them away."""
     rng = np.random.default_rng(6)
     hashes = [rng.bytes(16).hex() for _ in range(40)]
@@ -426,10 +388,7 @@ def test_look_alikes_are_left_out():
     log = ReadLog()
     assert own.without_look_alikes(identifiers[:5], log=log) == identifiers[:5]
     assert [number for _, number, _ in log.rows] == [1]  # no classifier judges five
-
-
-def test_fresh_identifiers_stay():
-    """At most one in a hundred goes: of 3 sets of 60 digests."""
+    # At most one in a hundred goes: of 3 sets of 60 digests.
     dropped = 0
     for seed in range(3):
         rng = np.random.default_rng([seed, 8])

@@ -208,7 +208,7 @@ def test_bfloat16_products_give_nearly_the_same_scores(config, tmp_path, monkeyp
     assert np.corrcoef(exact.ravel(), rounded.ravel())[0, 1] > 0.99
 
 
-def test_what_does_not_fit_is_named(config, tmp_path, monkeypatch):
+def test_what_does_not_fit_and_a_missing_tokenizer_are_named(config, tmp_path, monkeypatch):
     for options, message in (
         ({"documents": 32}, "less than 31, the pairs of documents"),
         ({"further": 8}, "further: expected up to 7 documents"),
@@ -223,9 +223,6 @@ def test_what_does_not_fit_is_named(config, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(ValueError, match=r"vocabulary: expected .* or more, the tokens that occur, got 20"):
         models.used_tokens(replace(config, vocabulary=20), natural_split(config), generated=3)
-
-
-def test_a_missing_tokenizer_is_named_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     missing = OSError("no such thing on the hub")

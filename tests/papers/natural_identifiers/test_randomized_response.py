@@ -31,12 +31,14 @@ def test_mean_over_outcomes_equals_simulation():
     assert (frame["error_rate"] <= 0.01).all()
 
 
-def test_limits_are_what_many_sets_approach():
+def test_limits_are_what_many_sets_approach_and_an_unknown_mechanism_is_refused():
     limit = nid.limits(SMALL).set_index(["mechanism", "top"])
     assert limit.loc[("subset selection", 2), "tight"] == pytest.approx(2.0)
     assert limit.loc[("subset selection", 2), "paper"] < 2.0
     far = rank_epsilon(round(1e9 * limit.loc[("randomized response", 2), "success_rate"]), 10**9, 4, top=2)
     assert far == pytest.approx(limit.loc[("randomized response", 2), "tight"], abs=1e-3)
+    with pytest.raises(ValueError, match="mechanism: expected one of"):
+        nid.success_rate("laplace", 4, 1, 1.0)
 
 
 def test_vacuous_delta_is_where_the_bound_reaches_zero():
@@ -49,8 +51,3 @@ def test_vacuous_delta_is_where_the_bound_reaches_zero():
         )
         bounds = nid.bounds_by_delta(around).query("delta_term == 'published'")["bound"].tolist()
         assert bounds[0] > 0 == bounds[1]
-
-
-def test_unknown_mechanism_is_refused():
-    with pytest.raises(ValueError, match="mechanism: expected one of"):
-        nid.success_rate("laplace", 4, 1, 1.0)

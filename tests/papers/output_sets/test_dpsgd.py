@@ -73,16 +73,13 @@ def test_a_model_does_not_depend_on_those_trained_with_it_and_is_read_again(tmp_
     np.testing.assert_allclose(alone["loss"], first[models[1]]["loss"], rtol=1e-3, atol=1e-4)
 
 
-def test_members_alone_are_learned_without_noise():
+def test_members_alone_are_learned_without_noise_and_convolutions_trained_by_opacus():
     answers = dpsgd_models.train(
         [model(epsilon=math.inf, width=64, filters=8, choice=dpsgd_models.Choice(epochs=120))]
     )[0]
     assert answers["member_accuracy"] > 0.9
     assert answers["loss"][~answers["member"]].mean() > 3 * answers["loss"][answers["member"]].mean()
     assert math.isinf(answers["guarantee"])
-
-
-def test_a_network_of_convolutions_is_trained_by_opacus():
     answers = dpsgd_models.train(
         [model(network="cnn", width=2, records=20, epsilon=8.0, choice=dpsgd_models.Choice(epochs=1))]
     )[0]
@@ -95,7 +92,7 @@ def results(tmp_path_factory):
     return dpsgd.run_dpsgd(SMALL, folder=tmp_path_factory.mktemp("sweep"), progress=False)
 
 
-def test_every_method_is_judged_on_what_it_did_not_see(results):
+def test_every_method_is_judged_on_what_it_did_not_see_in_orders_of_the_package(results, tmp_path):
     bounds = results.bounds
     assert len(bounds) == 3 * 2 * 2 * (len(dpsgd.SETS) + len(dpsgd.ORDERS))
     for _, row in bounds[bounds["method"].isin(dpsgd.SETS)].iterrows():
@@ -105,9 +102,6 @@ def test_every_method_is_judged_on_what_it_did_not_see(results):
         assert row["bound"] == pytest.approx(float(bound))
     whole = bounds[bounds["method"] == "whole"]
     assert (whole["guesses"] == whole["records"] / 2).all()
-
-
-def test_orders_are_those_of_the_package(results, tmp_path):
     one = SMALL.model(("mislabelled", 60), 0.0, SMALL.choices[1], 0)
     answers = dpsgd_models.answers_of([one], folder=tmp_path, progress=False)[one]
     row = next(row for row in dpsgd._audits(SMALL, one, answers) if row["method"] == "adaptive")
@@ -127,11 +121,18 @@ def test_settings_are_chosen_by_the_auc_on_models_that_are_not_judged(results):
     assert other.seed == 1000
 
 
-def test_no_bound_lies_above_the_guarantee_and_a_false_one_is_counted(results):
+def test_no_bound_lies_above_the_guarantee_and_committed_ones_read_back_as_they_were(results, tmp_path):
     assert not dpsgd.above_guarantee(results.bounds)["above_guarantee"].any()
     false = results.bounds.assign(bound=9.0)
     checked = dpsgd.above_guarantee(false)
     assert (checked["above_guarantee"] == checked["bounds"]).all()
+    results.bounds.to_csv(tmp_path / "a.csv", index=False)
+    origin = {"date": "2026-01-02", "cpu": "a CPU", "cores": 2, "gpu": None, "seconds": 60.0}
+    write_result(tmp_path / "a.json", RunResult(notebook="n", profile="default", provenance=origin))
+    table, _ = measured_table(str(tmp_path / "a.csv"))
+    assert dpsgd_evidence(table) == dpsgd_evidence(results.bounds)
+    assert len(dpsgd.model_rows(table)) == 6
+    assert dpsgd.above_guarantee(table).equals(dpsgd.above_guarantee(results.bounds))
 
 
 def test_a_resumed_sweep_ends_as_an_uninterrupted_one(tmp_path, monkeypatch):
@@ -158,16 +159,6 @@ def test_a_resumed_sweep_ends_as_an_uninterrupted_one(tmp_path, monkeypatch):
     np.testing.assert_allclose(numbers, whole[numbers.columns], rtol=1e-6, atol=1e-9)
 
 
-def test_bounds_committed_with_the_book_read_back_as_they_were(results, tmp_path):
-    results.bounds.to_csv(tmp_path / "a.csv", index=False)
-    origin = {"date": "2026-01-02", "cpu": "a CPU", "cores": 2, "gpu": None, "seconds": 60.0}
-    write_result(tmp_path / "a.json", RunResult(notebook="n", profile="default", provenance=origin))
-    table, _ = measured_table(str(tmp_path / "a.csv"))
-    assert dpsgd_evidence(table) == dpsgd_evidence(results.bounds)
-    assert len(dpsgd.model_rows(table)) == 6
-    assert dpsgd.above_guarantee(table).equals(dpsgd.above_guarantee(results.bounds))
-
-
 def made_up(gain):
     """Bounds of five models at two epsilons; Algorithm 1 lies ``gain`` above its rivals with few canaries."""
     rng = np.random.default_rng(0)
@@ -183,7 +174,7 @@ def made_up(gain):
     return pd.DataFrame(rows)
 
 
-def test_evidence_has_a_value_for_each_model():
+def test_evidence_has_a_value_for_each_model_and_gains_are_paired():
     values = dpsgd_evidence(made_up(0.3)).values
     assert values["optimal at or above top/bottom"] == pytest.approx(
         [0.3 / 3] * 5
@@ -193,9 +184,6 @@ def test_evidence_has_a_value_for_each_model():
     above = values["canaries above natural"]
     assert np.mean(above["1,000 mislabelled"]) == pytest.approx(1.8, abs=0.05)
     assert min(values["something found"]) > 2.9
-
-
-def test_gains_are_paired_by_model_and_settings_with_a_method_ahead_are_counted():
     bounds = made_up(0.3)
     row = dpsgd.gains(bounds).set_index(["panel", "rival"]).loc[("1,000 mislabelled", "top_bottom")].iloc[0]
     assert row["gain"] == pytest.approx(0.3)
@@ -210,16 +198,13 @@ def test_gains_are_paired_by_model_and_settings_with_a_method_ahead_are_counted(
     assert row["behind"] == (wide["high"] < 0).sum()
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_settings_out_of_range_are_refused():
+    for changes in (
         {"epsilons": (1.0, 1.0)},
         {"epsilons": (-1.0,)},
         {"choices": ()},
         {"seeds": 501},
         {"tuning_seeds": 0},
-    ],
-)
-def test_settings_out_of_range_are_refused(changes):
-    with pytest.raises(ValueError, match=next(iter(changes)).removeprefix("tuning_")):
-        dpsgd.DpSgdConfig(**changes)
+    ):
+        with pytest.raises(ValueError, match=next(iter(changes)).removeprefix("tuning_")):
+            dpsgd.DpSgdConfig(**changes)

@@ -36,7 +36,7 @@ def test_exact_epsilon_inverts_the_hockey_stick_divergence(mechanism, scale, del
     assert max(divergence(p, q), divergence(q, p)) == pytest.approx(delta, rel=1e-3)
 
 
-def test_laplace_epsilons_are_the_settled_ones():
+def test_laplace_epsilons_are_the_settled_ones_and_the_proposition_s_solve_its_equation():
     scales = [b / 2 for b in (0.25, 0.5, 1, 2, 4, 8)]
     assert [gain_study.exact_epsilon("laplace", s) for s in scales] == [8, 4, 2, 1, 0.5, 0.25]
     assert [gain_study.proposition_epsilon("laplace", s) for s in scales] == [24, 12, 6, 3, 1.5, 0.75]
@@ -47,24 +47,11 @@ def test_laplace_epsilons_are_the_settled_ones():
         6.0,
         gain_study.proposition_epsilon("gaussian", 2.0, 1e-5),
     ]
-
-
-def test_proposition_epsilon_solves_its_equation():
     scale, delta = 2.0, 1e-5
     ratio = 6 / (math.sqrt(5) / 2 * 4 / math.sqrt(5) * scale)
     e = gain_study.proposition_epsilon("gaussian", scale, delta)
     value = norm.cdf(ratio / 2 - e / ratio) - math.exp(e) * norm.cdf(-ratio / 2 - e / ratio)
     assert value == pytest.approx(delta, rel=1e-6)
-
-
-def test_pairs_have_the_printed_parameters():
-    assert [(p.figure, p.name) for p in shapes.pairs()][1] == ("figure01", "Gaussian mixtures")
-    x = np.array([0.3])
-    expected = 0.5 * norm.pdf(0.3 + 2) + 0.5 * norm.pdf(0.3 - 1)
-    assert PAIRS["Gaussian mixtures"].p.pdf(x)[0] == pytest.approx(expected)
-    draws = PAIRS["Gaussian mixtures"].p.draw(np.random.default_rng(0), 20_000)
-    assert draws.size == 20_000
-    assert draws.mean() == pytest.approx(-0.5, abs=0.1)
 
 
 def test_best_top_bottom_equals_a_search_with_distribution_functions():
@@ -97,12 +84,19 @@ def test_shapes_say_what_is_seen(table):
     assert shapes.format_set(((-math.inf, -2.1358), (1.0, math.inf))) == "(−∞, −2.136) ∪ (1, ∞)"
 
 
-def test_membership_is_decided_by_fair_coins():
+def test_pairs_have_the_printed_parameters_and_membership_is_decided_by_fair_coins():
     counts = [
         gain_study.draw_scores(np.random.default_rng(s), "laplace", 1.0, 400).member.size for s in range(40)
     ]
     assert len(set(counts)) > 10
     assert np.mean(counts) == pytest.approx(200, abs=10)
+    assert [(p.figure, p.name) for p in shapes.pairs()][1] == ("figure01", "Gaussian mixtures")
+    x = np.array([0.3])
+    expected = 0.5 * norm.pdf(0.3 + 2) + 0.5 * norm.pdf(0.3 - 1)
+    assert PAIRS["Gaussian mixtures"].p.pdf(x)[0] == pytest.approx(expected)
+    draws = PAIRS["Gaussian mixtures"].p.draw(np.random.default_rng(0), 20_000)
+    assert draws.size == 20_000
+    assert draws.mean() == pytest.approx(-0.5, abs=0.1)
 
 
 def best_of_every_level(scores):

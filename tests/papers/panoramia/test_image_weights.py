@@ -26,7 +26,7 @@ def published(tmp_path_factory):
     return path
 
 
-def test_all_layers_but_the_last_come_from_the_file(published):
+def test_all_layers_but_the_last_come_from_the_file_and_images_arrive_in_its_size_and_colours(published):
     module, other = (
         pretrained_classifier(MODEL, 7, weights=image_models.read_weights(str(published)), seed=seed)
         for seed in (0, 1)
@@ -39,9 +39,6 @@ def test_all_layers_but_the_last_come_from_the_file(published):
     module.eval()
     torch.testing.assert_close(module(grey), module(grey.expand(-1, 3, -1, -1)))
     assert module(grey).shape == (2, 7)
-
-
-def test_images_arrive_in_the_size_and_colours_of_the_weights(published):
     module = pretrained_classifier(MODEL, 2, weights=image_models.read_weights(str(published)))
     seen = []
     module.model.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
@@ -52,7 +49,7 @@ def test_images_arrive_in_the_size_and_colours_of_the_weights(published):
     torch.testing.assert_close(seen[0].mean(dim=(0, 2, 3)), white)
 
 
-def test_a_helper_is_tuned_from_the_weights(published):
+def test_a_helper_is_tuned_from_the_weights_and_others_make_another_helper(published, tmp_path):
     rng = np.random.default_rng(0)
     x, y = rng.integers(0, 256, (12, 1, 8, 8), dtype=np.uint8), np.arange(12) % 2
     helper = image_models.ImageHelper(
@@ -63,9 +60,6 @@ def test_a_helper_is_tuned_from_the_weights(published):
     moved = (end - start).abs().max()
     assert 0 < moved <= 2 * helper.learning_rate, "one step of Adam away from the file"
     assert image_models.answers(module, x, y).shape == (12, 2)
-
-
-def test_other_weights_are_another_helper(published, tmp_path):
     helper = image_models.ImageHelper(name="imagenet", data="real", timm=MODEL, weights=str(published))
     moved = tmp_path / "moved.safetensors"
     moved.write_bytes(published.read_bytes())

@@ -113,9 +113,8 @@ def test_official_parts_keep_the_test_part_apart_and_train_on_all_else(monkeypat
         split_images(replace(split, nonmembers=1001, others=100))
 
 
-@pytest.mark.parametrize(
-    ("action", "words"),
-    [
+def test_bad_settings_are_named():
+    for action, words in (
         (lambda: ImageSplit(label_noise=2.0), r"label_noise: expected a number in \[0, 1\]"),
         (lambda: split_images(ImageSplit(members=4000)), "members: mnist5k has 5000 images, and 7800"),
         (lambda: replace(CONFIG, targets=()), "targets: expected at least one"),
@@ -129,14 +128,12 @@ def test_official_parts_keep_the_test_part_apart_and_train_on_all_else(monkeypat
         (lambda: replace(CONFIG, split=ImageSplit(others=0)), "split: expected others above 0"),
         (lambda: ImageTarget(name="x", epochs=0), "epochs: expected 1 or more"),
         (lambda: ImageTarget(name="x", epochs=1, dp_epsilon=0.0), "dp_epsilon: expected a finite number"),
-    ],
-)
-def test_bad_settings_are_named(action, words):
-    with pytest.raises(ValueError, match=words):
-        action()
+    ):
+        with pytest.raises(ValueError, match=words):
+            action()
 
 
-def test_pools_hold_answers_of_every_model(pools):
+def test_pools_hold_answers_and_only_targets_that_saw_the_members_remember_them(pools):
     assert pools.target_names == ("mlp-8 E1", "mlp-8 E30", "null mlp-8 E30", "mlp-16 E30", "null mlp-16 E30")
     assert pools.helper_names == ("synthetic", "real")
     for pool in pools.by_kind().values():
@@ -145,8 +142,6 @@ def test_pools_hold_answers_of_every_model(pools):
             assert values.shape == (80, 2)
             assert (values[:, 0] >= values[:, 1] - 1e-6).all(), "no label beats the model's own guess"
 
-
-def test_only_targets_that_saw_the_members_remember_them_and_the_page_needs_real_nonmembers(pools):
     def gap(name):
         return pools.nonmembers.targets[name][:, 0].mean() - pools.members.targets[name][:, 0].mean()
 
@@ -160,9 +155,15 @@ def test_only_targets_that_saw_the_members_remember_them_and_the_page_needs_real
         image_tables.run_images(replace(pools, nonmembers=None), AUDIT)
 
 
-def test_a_snapshot_is_a_run_of_its_own_length(pools):
+def test_a_snapshot_is_a_run_of_its_own_length_and_a_helper_may_learn_other_real_images(pools):
     one = image_pools(replace(CONFIG, targets=CONFIG.targets[:1]))
     np.testing.assert_array_equal(one.members.targets["mlp-8 E1"], pools.members.targets["mlp-8 E1"])
+    more = ImageHelper(name="non-members", data="others", **SMALL)
+    found = image_pools(replace(CONFIG, helpers=(*CONFIG.helpers, more)))
+    assert found.helpers[-1].data == "real"
+    own, real = (found.members.helpers[name] for name in ("non-members", "real"))
+    assert (own != real).any()
+    np.testing.assert_array_equal(real, pools.members.helpers["real"])
 
 
 def test_other_targets_train_no_generator_and_no_helper_anew(pools, monkeypatch):
@@ -294,15 +295,6 @@ def test_curves_are_read_at_low_recall_and_at_one_half():
     nothing = replace(results, forms={"paper": replace(audits, judged=(blind,))})
     _, four = image_tables.figures_three_and_four(nothing, "a", [])
     assert four.values["maximum at low recall"] == [0.0]
-
-
-def test_a_helper_may_be_trained_on_other_real_images(pools):
-    more = ImageHelper(name="non-members", data="others", **SMALL)
-    found = image_pools(replace(CONFIG, helpers=(*CONFIG.helpers, more)))
-    assert found.helpers[-1].data == "real"
-    own, real = (found.members.helpers[name] for name in ("non-members", "real"))
-    assert (own != real).any()
-    np.testing.assert_array_equal(real, pools.members.helpers["real"])
 
 
 def test_what_a_comparison_with_real_nonmembers_needs_stands_in_one_row(pools, results):

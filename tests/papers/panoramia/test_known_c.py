@@ -15,7 +15,7 @@ def test_what_the_baseline_sees_is_the_log_ratio_of_marks_counted(weakness):
     assert world.seen_c(weakness) == pytest.approx(counted, abs=0.02)
 
 
-def test_what_the_models_answer_adds_to_the_odds_is_epsilon():
+def test_what_the_models_answer_adds_is_epsilon_and_a_weak_baseline_turns_c_into_leak():
     """The best attack's highest score: marked points with a yes. Counted odds are c + epsilon."""
     world = ToyWorld(m=400_000)
     _, more, _, member = world.play(0.3, np.random.default_rng(2))
@@ -23,9 +23,6 @@ def test_what_the_models_answer_adds_to_the_odds_is_epsilon():
     assert np.log(member[top].sum() / (~member[top]).sum()) == pytest.approx(
         world.c + world.epsilon, abs=0.03
     )
-
-
-def test_a_weak_baseline_turns_c_into_leak_and_known_c_does_not():
     found = weaken_baseline(ToyWorld(), (0.0, 0.5), repetitions=10)
     means = found.groupby(["attack", "weakness"]).mean()
     assert means.loc[("sees more", 0.5), "eps_tilde"] > 1.0 > means.loc[("sees more", 0.0), "eps_tilde"] - 0.1
@@ -49,15 +46,12 @@ def made_up_scores(leak, seed=0):
     return CandidateScores(values, ("min_k", "loss"), np.array([2] * 160 + [0] * 80))
 
 
-def test_all_six_bounds_see_a_leak_and_none_sees_one_in_held_out_identifiers():
+def test_all_six_bounds_see_a_leak_and_the_target_shows_its_loss_first():
     bounds = bounds_side_by_side(made_up_scores(3.0), repetitions=2)
     assert (bounds["epsilon"] > 0.5).all()
     assert (bounds["null"] < 0.3).all()  # each may exceed 0 in one audit of twenty
     assert len(bounds) == 6
     assert (bounds_side_by_side(made_up_scores(0.0), repetitions=2)["epsilon"] == 0).all()
-
-
-def test_the_target_shows_its_loss_first_and_turned_so_that_lower_means_member():
     scores = made_up_scores(3.0)
     pools = identifier_pools(scores)
     np.testing.assert_array_equal(pools.members.targets["trained"][:, 0], -scores.of("loss")[:160, 0])

@@ -114,14 +114,11 @@ def test_a_run_that_was_stopped_goes_on_where_a_helper_was_finished():
     assert (found.members.helpers["placebo"] == again.members.helpers["placebo"]).all()
 
 
-def test_a_world_counts_with_the_mean_of_its_games():
+def test_a_world_counts_with_the_mean_of_its_games_and_an_alarm_is_an_interval_above_the_margin():
     games = pd.DataFrame({"world": [0, 0, 1, 1], "c_lb": 1.0, "difference": [0.1, 0.3, 0.2, 0.4]})
     found = experiment.over_worlds(games.assign(data="x", helpers="h", ratio=1.0, target="t", null=True))
     numbers = found[["eps_tilde", "low", "high", "worlds", "games"]].to_numpy()
     np.testing.assert_allclose(numbers, [[0.25, -0.385, 0.885, 2, 4]], atol=1e-3)
-
-
-def test_an_alarm_is_an_interval_above_the_margin():
     quiet = pd.DataFrame(
         {"world": np.repeat(np.arange(20), 5), "difference": np.tile([-1, 0, 0.1, 0.2, 1], 20)}
     )

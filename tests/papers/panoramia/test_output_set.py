@@ -12,16 +12,8 @@ from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, Target
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.bounds.one_run.fair_coins import game_size
+from paperlib.papers.panoramia import output_sets
 from paperlib.papers.panoramia import output_sets as output_set
-from paperlib.papers.panoramia.output_sets import (
-    CHOSEN_FOR,
-    EVERY_LEVEL,
-    learned_orders,
-    output_set_bounds,
-    ratio_correlation,
-    set_bound,
-    simulated_bounds,
-)
 from tests.validity.coverage import assert_rate_at_most
 
 
@@ -42,41 +34,35 @@ def in_the_middle(rng, membership):
     return np.where(membership, rng.normal(0, 0.3, membership.size), 2 * rng.choice([-1, 1], membership.size))
 
 
-def test_a_set_guesses_in_the_middle_where_a_threshold_cannot():
-    found = output_set_bounds(audits_of(judged(0, in_the_middle))).set_index("way")
+def test_a_set_guesses_in_the_middle_where_a_threshold_cannot_and_the_ratio_does_not_follow():
+    found = output_sets.output_set_bounds(audits_of(judged(0, in_the_middle))).set_index("way")
     assert found.loc["output set", "eps_tilde"] > 2
-    assert found.loc[EVERY_LEVEL, "eps_tilde"] > 2
+    assert found.loc[output_sets.EVERY_LEVEL, "eps_tilde"] > 2
     assert found.loc["anytime, all", "eps_tilde"] < 1
-    assert list(found.index[:3]) == [*CHOSEN_FOR, EVERY_LEVEL]
+    assert list(found.index[:3]) == [*output_sets.CHOSEN_FOR, output_sets.EVERY_LEVEL]
     assert list(found["examples"]) == [400, 400, 600, 400, 800, 400, 800]
+    inner, plain = (audits_of(judged(0, attack)) for attack in (in_the_middle, shifted))
+    assert output_sets.ratio_correlation(plain, "one") > 0.8 > output_sets.ratio_correlation(inner, "one")
 
 
-def test_simulated_sets_win_inside_and_cost_little_where_a_threshold_is_right():
-    found = simulated_bounds(repetitions=2).groupby(["target", "way"])["c_plus_eps_lb"].mean()
-    for way in ("output set", EVERY_LEVEL):
+def test_simulated_sets_win_inside_cost_little_and_one_for_both_sides_can_leave_members_out():
+    found = output_sets.simulated_bounds(repetitions=2).groupby(["target", "way"])["c_plus_eps_lb"].mean()
+    for way in ("output set", output_sets.EVERY_LEVEL):
         assert found["inner region", way] > found["inner region", "anytime, all"] + 2
         assert found["higher scores", way] > found["higher scores", "anytime, all"] - 0.6
-
-
-def test_the_ratio_follows_the_score_where_thresholds_are_right():
-    inner, plain = (audits_of(judged(0, attack)) for attack in (in_the_middle, shifted))
-    assert ratio_correlation(plain, "one") > 0.8 > ratio_correlation(inner, "one")
-
-
-def shifted(rng, membership):
-    return 1.5 * membership + rng.normal(size=membership.size)
-
-
-def test_a_set_for_both_sides_can_leave_members_out():
-    """Generated examples that show themselves surely: the level for both sides leaves only them."""
+    # Generated examples that show themselves surely: the level for both sides leaves only them.
 
     def surely_generated(rng, membership):
         shown = ~membership & (rng.random(membership.size) < 0.5)
         return np.where(shown, -6.0, 0.9 * membership) + rng.normal(size=membership.size)
 
     games = [judged(seed, surely_generated) for seed in range(2)]
-    found = output_set_bounds(audits_of(*games)).groupby("way")["c_plus_eps_lb"].mean()
+    found = output_sets.output_set_bounds(audits_of(*games)).groupby("way")["c_plus_eps_lb"].mean()
     assert found["output set"] > found["output set chosen for both sides"] + 0.5
+
+
+def shifted(rng, membership):
+    return 1.5 * membership + rng.normal(size=membership.size)
 
 
 def test_the_judged_examples_change_neither_set_nor_order():
@@ -89,29 +75,23 @@ def test_the_judged_examples_change_neither_set_nor_order():
         np.testing.assert_array_equal(*orders)
 
 
-def test_no_guess_is_no_bound():
-    flags = np.arange(40) < 20
-    assert set_bound(np.where(flags, 1.0, 0.0), flags, np.zeros(40), flags, 0.025) == 0
-
-
 def null_bound(seed, honest=True):
     """A set fitted on other scores than those judged, or, broken, on the same."""
     rng = np.random.default_rng(seed)
     scores, flags = rng.normal(size=120), rng.random(120) < 0.5
     other, other_flags = rng.normal(size=120), rng.random(120) < 0.5
     fitted = (other, other_flags) if honest else (scores, flags)
-    return set_bound(*fitted, scores, flags, 0.025)
+    return output_sets.set_bound(*fitted, scores, flags, 0.025)
 
 
-def test_a_bound_on_nothing_is_above_zero_as_seldom_as_it_promises():
+def test_a_bound_on_nothing_is_seldom_above_zero_and_judging_the_scores_of_the_choice_is_caught():
     hits = sum(null_bound(seed) > 0 for seed in range(300))
     assert_rate_at_most(0.025, hits, 300)
-
-
-def test_judging_the_scores_the_set_was_chosen_on_is_caught():
     hits = sum(null_bound(seed, honest=False) > 0 for seed in range(100))
     with pytest.raises(AssertionError, match="allows"):
         assert_rate_at_most(0.025, hits, 100)
+    flags = np.arange(40) < 20
+    assert output_sets.set_bound(np.where(flags, 1.0, 0.0), flags, np.zeros(40), flags, 0.025) == 0
 
 
 TREES = BoostedTrees(rounds=10, leaves=4, smallest_leaf=5)
@@ -134,7 +114,7 @@ def pools(count=400, columns=3):
 def test_rows_are_the_trained_attacks_own_and_learned_orders_on_a_whole_game():
     made = pools()
     audits = audit_pools(made, CONFIG)
-    table = learned_orders(made, audits, ["leaky", "null"])
+    table = output_sets.learned_orders(made, audits, ["leaky", "null"])
     assert list(table["audit"]) == 2 * [
         "trained attack, union",
         "trained attack, anytime",
@@ -148,12 +128,9 @@ def test_rows_are_the_trained_attacks_own_and_learned_orders_on_a_whole_game():
     assert leaky > union
     assert table["eps_tilde"].iloc[2] > 1 > table["eps_tilde"].iloc[5]
     assert (table["seconds"] > 0).all()
-
-
-def test_long_examples_are_left_to_the_helpers_and_pools_of_twins_are_refused():
     made = pools(columns=101)
     audits = audit_pools(made, replace(CONFIG, repetitions=1), targets=["leaky"], audits=["panoramia"])
-    table = learned_orders(made, audits, ["leaky"])
+    table = output_sets.learned_orders(made, audits, ["leaky"])
     assert table["eps_tilde"].iloc[-1] > 1
     with pytest.raises(ValueError, match="twins"):
-        learned_orders(replace(made, twins=True), audits, ["leaky"])
+        output_sets.learned_orders(replace(made, twins=True), audits, ["leaky"])

@@ -44,7 +44,7 @@ def known():
     return PanoramiaResults(Pools(pool, pool, None, TARGETS), forms)
 
 
-def test_rows_are_of_the_first_search_and_of_the_form_asked_for():
+def test_rows_are_of_the_first_search_and_table_three_has_the_papers_own_numbers_beside_ours():
     found = known()
     assert found.value("6 epochs") == 1.0
     assert found.value("6 epochs", "rm_rn", form="paper") == 1.5
@@ -54,9 +54,6 @@ def test_rows_are_of_the_first_search_and_of_the_form_asked_for():
         found.value("2 epochs")
     with pytest.raises(ValueError, match="o1"):
         found.value("null", "o1", form="paper")
-
-
-def test_table_three_has_the_papers_own_numbers_beside_ours():
     printed = paper_table("panoramia_table03").query("target_model == 'GPT2_E37'")
     table = shared.table_three(known(), {"1 epoch": printed})
     names = ["c_lb", "eps_tilde", "helpers_eps_tilde", "rm_rn", "o1"]
@@ -71,7 +68,7 @@ def test_table_three_has_the_papers_own_numbers_beside_ours():
     assert table.loc[1:, shown].isna().all(axis=None)
 
 
-def test_differences_are_averaged_first_and_clipped_last():
+def test_differences_are_of_their_own_game_averaged_first_and_clipped_last(results):
     about = {"target": "a", "null": True, "epochs": 1, "dp_epsilon": None, "form": "paper", "search": "union"}
     auc = {"ceiling": 3.0, "baseline_auc": 0.5, "mia_auc": 0.5}
     bounds = pd.DataFrame({"c_lb": [0.5, 0.4, 0.6], "c_plus_eps_lb": [0.2, 0.6, 0.4]})
@@ -79,6 +76,15 @@ def test_differences_are_averaged_first_and_clipped_last():
     (row,) = means_over_games(table).to_dict("records")
     assert row["value"] == 0.0  # the mean of -0.3, 0.2 and -0.2, not of 0, 0.2 and 0
     assert row["value_sd"] == pytest.approx(np.std([-0.3, 0.2, -0.2], ddof=1))
+    chosen = "target == 'E1' and audit == 'panoramia' and search == 'union'"
+    table = results.forms["helpers"].table.query(chosen)
+    found = shared.by_game(results.forms["helpers"], "E1")
+    assert found.tolist() == (table["c_plus_eps_lb"] - table["c_lb"]).tolist()
+    assert found.min() < 0
+    assert found.index.tolist() == [0, 1]
+    assert shared.by_game(results.forms["paper"], "E1", "o1").empty
+    with pytest.raises(ValueError, match="target: 'E9'"):
+        shared.by_game(results.forms["paper"], "E9")
 
 
 E1, E6, NULL = Target("E1", "trained", 1), Target("E6", "trained", 6), Target("null", "null", 6)
@@ -116,47 +122,11 @@ def results():
     return PanoramiaResults(Pools(pool, pool, None, tuple(SHIFTS)), forms)
 
 
-def test_a_difference_below_0_is_kept_and_is_of_its_own_game(results):
-    chosen = "target == 'E1' and audit == 'panoramia' and search == 'union'"
-    table = results.forms["helpers"].table.query(chosen)
-    found = shared.by_game(results.forms["helpers"], "E1")
-    assert found.tolist() == (table["c_plus_eps_lb"] - table["c_lb"]).tolist()
-    assert found.min() < 0
-    assert found.index.tolist() == [0, 1]
-    assert shared.by_game(results.forms["paper"], "E1", "o1").empty
-    with pytest.raises(ValueError, match="target: 'E9'"):
-        shared.by_game(results.forms["paper"], "E9")
-
-
-def test_pairs_are_of_one_game_and_games_without_a_partner_are_left_out():
+def test_pairs_and_helpers_are_compared_within_a_game_and_a_missing_one_is_left_out():
     first, second = pd.Series([1.0, 5.0], index=[7, 8]), pd.Series([4.0, 0.5], index=[8, 7])
     assert shared.paired(first, second) == [0.5, 1.0]
     assert shared.paired(first, second.drop(7)) == [1.0]
     assert shared.paired(first, second.iloc[:0]) == []
-
-
-def test_table_three_compares_levels_and_audits_in_the_papers_form(results):
-    values = shared.table_three_evidence(results, ["E1", "E6"]).values
-    form = results.forms["paper"]
-    own = {name: shared.by_game(form, name) for name in ("E1", "E6")}
-    assert values["eps~ grows"] == {"E6 over E1": (own["E6"] - own["E1"]).tolist()}
-    assert min(values["eps~ grows"]["E6 over E1"]) > 0
-    grid = shared.by_game(results.forms["helpers"], "E6", "o1")
-    real = shared.by_game(form, "E6", "rm_rn")
-    assert values["RM;RN below O(1)"]["E6"] == (grid - real).tolist()
-    assert values["eps~ below RM;RN"]["E6"] == (real - own["E6"]).tolist()
-    assert values["null"] == {"null": shared.by_game(form, "null").tolist()}
-
-
-def test_what_was_not_played_is_not_measured(results):
-    alone = PanoramiaResults(results.pools, {"paper": audits(["panoramia"], shifts={E1: 0.0})}, "paper")
-    values = shared.table_three_evidence(alone, ["E1"]).values
-    assert values == {"eps~ grows": {}, "eps~ below RM;RN": {"E1": []}, "RM;RN below O(1)": {"E1": []},
-                      "null": {}}  # fmt: skip
-    assert shared.figure_six(alone, "E1").values["passes O(1)"] == []
-
-
-def test_helpers_are_compared_within_a_game_and_a_missing_one_is_not_measured():
     c_lb = {"none": (1.0, 2.0), "synthetic": (1.5, 2.25), "real": (1.25, 3.0)}
     rows = [(name, seed, value) for name, values in c_lb.items() for seed, value in enumerate(values)]
     games = pd.DataFrame(rows, columns=["helper", "seed", "c_lb"])
@@ -171,7 +141,25 @@ def test_helpers_are_compared_within_a_game_and_a_missing_one_is_not_measured():
     assert found["real over none"] == found["generated over real"] == []
 
 
-def test_figure_six_sets_the_whole_test_part_against_a_quarter_and_o1_on_four_sevenths(results):
+def test_table_three_compares_levels_and_audits_in_the_papers_form_and_nothing_not_played(results):
+    values = shared.table_three_evidence(results, ["E1", "E6"]).values
+    form = results.forms["paper"]
+    own = {name: shared.by_game(form, name) for name in ("E1", "E6")}
+    assert values["eps~ grows"] == {"E6 over E1": (own["E6"] - own["E1"]).tolist()}
+    assert min(values["eps~ grows"]["E6 over E1"]) > 0
+    grid = shared.by_game(results.forms["helpers"], "E6", "o1")
+    real = shared.by_game(form, "E6", "rm_rn")
+    assert values["RM;RN below O(1)"]["E6"] == (grid - real).tolist()
+    assert values["eps~ below RM;RN"]["E6"] == (real - own["E6"]).tolist()
+    assert values["null"] == {"null": shared.by_game(form, "null").tolist()}
+    alone = PanoramiaResults(results.pools, {"paper": audits(["panoramia"], shifts={E1: 0.0})}, "paper")
+    values = shared.table_three_evidence(alone, ["E1"]).values
+    assert values == {"eps~ grows": {}, "eps~ below RM;RN": {"E1": []}, "RM;RN below O(1)": {"E1": []},
+                      "null": {}}  # fmt: skip
+    assert shared.figure_six(alone, "E1").values["passes O(1)"] == []
+
+
+def test_figure_six_sets_the_test_part_against_a_quarter_and_ten_counts_the_first_tenth(results):
     values = shared.figure_six(results, "E6").values
     games = results.forms["paper"].select("panoramia", target="E6")
     grids = results.forms["helpers"].select("o1", target="E6")
@@ -180,9 +168,6 @@ def test_figure_six_sets_the_whole_test_part_against_a_quarter_and_o1_on_four_se
         tilde = whole["c_plus_eps_lb"] - whole["c_lb"]
         assert values["grows with m"][at] == tilde - (quarter["c_plus_eps_lb"] - quarter["c_lb"])
         assert values["passes O(1)"][at] == tilde - grid.first(120).row("union", 0.95)["eps"]
-
-
-def test_the_first_tenth_counts_the_members_among_the_surest_guesses():
     members = np.arange(20) % 2 == 0
     scores = np.where(np.arange(20) == 3, 2.0, np.where(np.arange(20) == 4, 1.0, 0.0))
     game = TargetScores(E1, "panoramia", 5, -np.arange(20.0), scores, members)

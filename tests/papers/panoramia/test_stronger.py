@@ -87,11 +87,16 @@ def test_online_shadows_learn_each_row_in_half_of_the_models():
     assert gap > shadows[turned].mean() - shadows[~turned].mean() + 1
 
 
-def test_a_gradient_norm_needs_no_shadow_model(monkeypatch):
+def test_a_gradient_norm_needs_no_shadow_model_and_columns_are_kept_by_name(monkeypatch):
     monkeypatch.setattr(tabular, "shadow_models", None)
     config = replace(CONFIG, stronger=("gradient_norm",), epochs=(1,))
     assert not len(tabular.draw_rows(config).spare)
     assert tabular.build_pools(config).members.targets["null"].shape == (300, 2)
+    pools = tabular.build_pools(replace(CONFIG, stronger=("gradient_norm",), epochs=(1,)))
+    narrowed = only_columns(pools, ("loss", "gradient_norm"), ("gradient_norm", "loss"))
+    np.testing.assert_array_equal(narrowed.members.targets["null"], pools.members.targets["null"][:, [1, 0]])
+    with pytest.raises(ValueError, match="names: expected some of loss, gradient_norm, got rmia"):
+        only_columns(pools, ("loss", "gradient_norm"), ("rmia",))
 
 
 def watch_shadows(monkeypatch):
@@ -208,11 +213,3 @@ def test_every_attack_has_a_row_for_the_target_and_for_the_null():
     assert table.loc[table["attack"] == "LiRA (online)", "auc_real"].isna().all()
     online = table[(table["attack"] == "LiRA (online)")].set_index("target")["auc_generated"]
     assert online[TRAINED] > 0.6 > online["null"]
-
-
-def test_columns_are_kept_by_name():
-    pools = tabular.build_pools(replace(CONFIG, stronger=("gradient_norm",), epochs=(1,)))
-    narrowed = only_columns(pools, ("loss", "gradient_norm"), ("gradient_norm", "loss"))
-    np.testing.assert_array_equal(narrowed.members.targets["null"], pools.members.targets["null"][:, [1, 0]])
-    with pytest.raises(ValueError, match="names: expected some of loss, gradient_norm, got rmia"):
-        only_columns(pools, ("loss", "gradient_norm"), ("rmia",))

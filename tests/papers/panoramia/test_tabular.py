@@ -44,15 +44,12 @@ def pools():
     return tabular_pools(SMALL)
 
 
-def test_randhie_has_one_row_for_each_pattern():
+def test_parts_of_randhie_share_no_row_and_the_null_target_learns_none_of_the_members():
     table = load_table("randhie", "visits")
     assert len(table.rows) == 2760
     assert not table.rows.drop(columns="visits").duplicated().any()
     assert table.classes == tuple(map(str, range(12)))
     assert len(table.sha256) == 64
-
-
-def test_parts_share_no_row_and_null_target_learns_none_of_the_members():
     rows = draw_rows(SMALL)
     keys = [tuple(row) for part in rows.parts.values() for row in part.to_numpy()]
     assert len(set(keys)) == len(keys)
@@ -70,7 +67,7 @@ def test_generated_rows_are_kept_and_do_not_depend_on_targets(monkeypatch):
         tabular.tabular_rows(replace(config, bins=7))
 
 
-def test_pools_name_every_model_and_show_every_column(pools):
+def test_pools_name_every_model_and_losses_are_low_on_members_of_the_target_alone(pools):
     assert pools.target_names == ("MLP, 1 epochs", "MLP, 80 epochs", "null")
     assert pools.helper_names == ("synthetic", "real")
     assert pools.table["null"].tolist() == [False, False, True]
@@ -78,9 +75,6 @@ def test_pools_name_every_model_and_show_every_column(pools):
         assert pool.examples.shape == (300, 10)
         assert {values.shape for values in pool.targets.values()} == {(300, 1)}
     assert pools.table["train_accuracy"].iloc[1] > pools.table["test_accuracy"].iloc[1]
-
-
-def test_losses_in_the_pool_are_low_on_members_of_the_target_alone(pools):
     gap = {
         name: pools.nonmembers.targets[name][:, 0].mean() - pools.members.targets[name][:, 0].mean()
         for name in pools.target_names
@@ -140,7 +134,7 @@ def test_the_papers_values_stand_beside_the_targets_trained_shortest_and_longest
     assert list(shown["paper_target"].dropna()) == ["MLP_E10", "MLP_E100"]
 
 
-def test_evidence_is_about_the_first_label_and_a_number_per_pools_where_there_are_several(results):
+def test_evidence_is_about_the_first_label_with_a_number_for_each_of_several_pools(results):
     run, other = results.first, replace(SMALL, label="other")
     by_target = tables.evidence(tables.TabularResults({SMALL: run, other: run}))
     assert [name[10:] for name in by_target] == ["table-06", "figure-10", "figure-12"]
@@ -162,9 +156,6 @@ def test_evidence_is_about_the_first_label_and_a_number_per_pools_where_there_ar
     eps = results.table.query("audit == 'o1' and search == 'union'").groupby("target")["eps"].mean()
     assert two.values["O(1) positive"] == {name: [eps[name]] * 2 for name in names}
     assert own["MLP, 80 epochs"].std() > 0
-
-
-def test_train_accuracy_is_compared_on_the_papers_data_alone(results):
     config, run = replace(SMALL, dataset="adult", label="income"), results.first
     above = 100 * run.pools.table["train_accuracy"][1] - 82
     assert tables._above_printed({config: run}, "MLP, 80 epochs") == Estimate(above)
@@ -229,9 +220,8 @@ def test_adult_is_read_from_its_checked_files(tmp_path, monkeypatch):
     assert table.classes == ("Adm-clerical",)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
+def test_bad_settings_are_refused():
+    for make, message in (
         (lambda: load_table("iris", "visits"), "dataset: expected one of 'randhie', 'adult'"),
         (lambda: load_table("randhie", "income"), "label: expected one of 'visits'"),
         (lambda: tabular_config("huge"), "size: expected one of"),
@@ -250,14 +240,12 @@ def test_adult_is_read_from_its_checked_files(tmp_path, monkeypatch):
             lambda: split_table(pd.DataFrame({"a": range(50)}), PartSizes(**dict.fromkeys(SIZES, 15)), 0),
             "15 members .* are 60 rows, and the table has 50",
         ),
-    ],
-)
-def test_bad_settings_are_refused(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
+    ):
+        with pytest.raises(ValueError, match=message):
+            make()
 
 
-def test_null_control_counts_what_a_weak_helper_lets_through():
+def test_null_control_counts_what_a_weak_helper_lets_through_and_holds_no_informed_target():
     """The toy: no leakage reported where the helper knows what the target knows, plenty where it does not."""
     control = null.NullControl(repetitions=4, members=400)
     worlds = {
@@ -274,9 +262,6 @@ def test_null_control_counts_what_a_weak_helper_lets_through():
     assert table["repetitions"].tolist() == [4] * 8 + [2] * 4, "half as many for contrast"
     none = table[table["above 0.1"] == 0]
     np.testing.assert_allclose(none["above 0.1, high"], 1 - 0.025 ** (1 / none["repetitions"]))
-
-
-def test_null_tables_hold_no_target_that_saw_the_members():
     pools = next(iter(null.NullControl(members=100, epochs=1).worlds().values()))(0)
     assert pools.target_names == ("null",)
     small = replace(null.NullControl(members=100).audit(), attacks=(BoostedTrees(rounds=2),))

@@ -55,7 +55,7 @@ def results(pools):
     return tables.run_text(pools, AUDIT)
 
 
-def test_no_document_and_no_chunk_has_two_roles():
+def test_no_document_and_no_chunk_has_two_roles_and_roles_that_share_documents_no_chunk():
     dealt = TextBench(TINY).text
     assert {role: len(chunks) for role, chunks in dealt.items()} == TINY.sizes
     documents = [set(chunks.document.tolist()) for chunks in dealt.values()]
@@ -63,10 +63,7 @@ def test_no_document_and_no_chunk_has_two_roles():
     for parts in (documents, rows):
         assert sum(map(len, parts)) == len(set.union(*parts))
     assert max(np.bincount(chunks.document).max() for chunks in dealt.values()) <= 50
-
-
-def test_roles_that_share_documents_share_no_chunk():
-    """As in the paper: all chunks of whole documents, dealt at random; further documents for the rest."""
+    # As in the paper: all chunks of whole documents, dealt at random; further documents for the rest.
     sizes = {"generator": 100, "members": 80, "nonmembers": 60, "others": 80}
     config = replace(TINY, by_chunk=True, chunks_per_document=5, **sizes)
     dealt = TextBench(config).text
@@ -146,21 +143,18 @@ def test_the_papers_profile_is_the_paper():
     assert round(0.3 * config.generator) == round(0.15 * (config.generator + config.members))
 
 
-def test_the_tokenizer_reads_public_documents_alone():
-    """The first tenth of the documents, which trains it, is dealt to no other role."""
+def test_passages_stay_in_their_document_and_the_tokenizer_reads_public_ones_alone():
+    chunks = Chunks(np.arange(14).reshape(7, 2), np.array([0, 0, 0, 1, 2, 2, 2]))
+    assert chunks.passages(2).tolist() == [[0, 1, 2, 3], [8, 9, 10, 11]]
+    assert chunks.passages(1).tolist() == chunks.tokens.tolist()
+    # The first tenth of the documents, which trains it, is dealt to no other role.
     tokenizer = small_tokenizer("help_topics", 300, 0, context=16)
     dealt = deal(replace(TINY, public=8, generator=0, members=40, nonmembers=0, others=0), tokenizer)
     assert dealt["members"].document.min() >= 46
     assert dealt["public"].document.max() < 46
 
 
-def test_passages_are_consecutive_and_stay_in_their_document():
-    chunks = Chunks(np.arange(14).reshape(7, 2), np.array([0, 0, 0, 1, 2, 2, 2]))
-    assert chunks.passages(2).tolist() == [[0, 1, 2, 3], [8, 9, 10, 11]]
-    assert chunks.passages(1).tolist() == chunks.tokens.tolist()
-
-
-def test_targets_know_the_members_and_the_null_does_not(pools):
+def test_targets_know_the_members_the_null_does_not_and_helpers_what_they_learned(pools):
     table = pools.table.set_index("target")
     gaps = table["test_metric"] - table["train_metric"]
     assert gaps["6 epochs"] > gaps["1 epoch"] > gaps["null, 6 epochs"] - 0.1
@@ -169,9 +163,6 @@ def test_targets_know_the_members_and_the_null_does_not(pools):
     first = pools.members.targets["6 epochs"]
     assert first.shape == (120, 9)
     np.testing.assert_allclose(first[:, 0], first[:, 1:].mean(axis=1))
-
-
-def test_helpers_know_what_they_were_trained_on(pools):
     assert pools.helper_names == ("base", "synthetic", "real non-members")
 
     def gap(name):  # the helper of real text finds generated chunks stranger than the synthetic one does
@@ -207,11 +198,21 @@ def test_pools_are_read_from_the_cache_and_another_target_trains_no_generator(po
         TextBench(replace(TINY, top_k=3)).generated  # noqa: B018
 
 
-def test_audits_find_the_members_and_no_null(results):
+def test_audits_find_the_members_and_no_null_and_losses_are_compared_at_both_ends(results, pools):
     assert results.value("6 epochs", "rm_rn") > 0.3
     assert results.value("null, 6 epochs", "rm_rn") == 0.0
     shown = table_three(results, tables.printed_three(results.pools.target_names))
     assert shown["paper_target"].dropna().tolist() == ["GPT2_E37", "GPT2_E75"]
+    members, generated, others = (
+        {name: values[:, 0].mean() for name, values in pool.targets.items()}
+        for pool in (pools.members, pools.generated, pools.nonmembers)
+    )
+    gaps = {name: others[name] - members[name] for name in results.trained}
+    found = tables._figure_fourteen(results).values
+    assert found["losses separate"] == pytest.approx([gaps["6 epochs"] - gaps["1 epoch"]])
+    assert gaps["6 epochs"] - gaps["1 epoch"] > 0.1
+    distance = abs(generated["6 epochs"] - others["6 epochs"])
+    assert found["synthetic near non-members"] == pytest.approx([distance - gaps["6 epochs"] / 3])
 
 
 def test_both_ways_to_deal_text_show_the_targets_that_were_audited_in_both(monkeypatch):
@@ -246,19 +247,6 @@ def test_evidence_is_paired_in_a_game_and_empty_where_parameters_leave_something
     assert found["panoramia-figure-09"].values["rises"] == (fixed[quick.train] - fixed[10]).tolist()
 
 
-def test_losses_of_figure_fourteen_are_compared_at_the_first_and_the_last_level(pools, results):
-    members, generated, others = (
-        {name: values[:, 0].mean() for name, values in pool.targets.items()}
-        for pool in (pools.members, pools.generated, pools.nonmembers)
-    )
-    gaps = {name: others[name] - members[name] for name in results.trained}
-    found = tables._figure_fourteen(results).values
-    assert found["losses separate"] == pytest.approx([gaps["6 epochs"] - gaps["1 epoch"]])
-    assert gaps["6 epochs"] - gaps["1 epoch"] > 0.1
-    distance = abs(generated["6 epochs"] - others["6 epochs"])
-    assert found["synthetic near non-members"] == pytest.approx([distance - gaps["6 epochs"] / 3])
-
-
 TARGETS = (Target("1 epoch", epochs=1), Target("6 epochs", epochs=6), Target("DP", "private", 1, 3.0),
            Target("null", "null", 6), Target("null, DP", "null", 1, 3.0))  # fmt: skip
 
@@ -275,7 +263,7 @@ def made_up():
     return TargetAudits(tuple(judged), replace(AUDIT, test=200))
 
 
-def test_figure_nine_pairs_sizes_of_training_and_of_test_part_within_a_game(made_up):
+def test_figure_nine_pairs_sizes_within_a_game_and_targets_beside_dp_have_as_many_epochs(made_up):
     rows = [("fixed test part", 10, 0, 1.0), ("fixed test part", 40, 0, 1.5), ("fixed test part", 10, 1, 2.0),
             ("fixed test part", 40, 1, 1.75), ("what is left", 80, 0, 9.0)]  # fmt: skip
     sizes = pd.DataFrame(rows, columns=["way", "train", "seed", "c_lb"])
@@ -286,9 +274,16 @@ def test_figure_nine_pairs_sizes_of_training_and_of_test_part_within_a_game(made
     )
     assert found["smaller test lowers"] == (whole - quarter).tolist()
     assert whole.min() > 0
+    pool = Pool(np.zeros((1, 1)), {}, {target.name: np.zeros((1, 1)) for target in TARGETS})
+    found = tables._table_nine(PanoramiaResults(Pools(pool, pool, None, TARGETS), {}), made_up).values
+    bounds = made_up.table.query("search == 'union'").set_index(["target", "seed"])
+    own = bounds["c_plus_eps_lb"] - bounds["c_lb"]
+    assert own["1 epoch"].min() < 0 < own["DP"].min()
+    expected = {"0 with DP": "DP", "leak without DP": "1 epoch", "null": "null, DP"}
+    assert found == {term: {name: own[name].tolist()} for term, name in expected.items()}
 
 
-def test_the_smallest_games_leave_two_examples_to_learn_and_sizes_may_be_larger_than_the_games(pools):
+def test_the_smallest_games_leave_two_to_learn_sizes_may_be_larger_and_fewer_helpers_make_other_pools(pools):
     small = text_audit(20, tokens=8, repetitions=1, restarts=1, attacks=AUDIT.attacks[:1])
     rows = tables.baseline_sizes(tables.run_text(pools, small), [small.train + 20])
     left = rows[rows["way"] == "what is left"]["train"]
@@ -297,16 +292,11 @@ def test_the_smallest_games_leave_two_examples_to_learn_and_sizes_may_be_larger_
     assert sorted(rows[rows["way"] == "fixed test part"]["train"]) == [small.train, small.train + 20]
     with pytest.raises(ValueError, match=f"sizes: expected others than {small.train}"):
         tables.baseline_sizes(tables.run_text(pools, small), [small.train])
-
-
-def test_the_targets_beside_one_with_dp_have_as_many_epochs(made_up):
-    pool = Pool(np.zeros((1, 1)), {}, {target.name: np.zeros((1, 1)) for target in TARGETS})
-    found = tables._table_nine(PanoramiaResults(Pools(pool, pool, None, TARGETS), {}), made_up).values
-    bounds = made_up.table.query("search == 'union'").set_index(["target", "seed"])
-    own = bounds["c_plus_eps_lb"] - bounds["c_lb"]
-    assert own["1 epoch"].min() < 0 < own["DP"].min()
-    expected = {"0 with DP": "DP", "leak without DP": "1 epoch", "null": "null, DP"}
-    assert found == {term: {name: own[name].tolist()} for term, name in expected.items()}
+    fewer = with_helpers(pools, (SYNTHETIC,))
+    assert fewer.helpers == (SYNTHETIC,)
+    assert fewer.key != pools.key
+    with pytest.raises(ValueError, match="helpers: expected some of base"):
+        with_helpers(pools, (Helper("labeler", "real"),))
 
 
 @pytest.mark.parametrize(
@@ -319,14 +309,6 @@ def test_figure_eight_compares_the_last_epoch_with_the_best(train, validation, t
     assert found["validation loss turns up"] == pytest.approx([turned])
     assert found["training loss falls"] == pytest.approx([fell])
     assert found["enough levels"] == Estimate(3)
-
-
-def test_fewer_helpers_make_other_pools(pools):
-    fewer = with_helpers(pools, (SYNTHETIC,))
-    assert fewer.helpers == (SYNTHETIC,)
-    assert fewer.key != pools.key
-    with pytest.raises(ValueError, match="helpers: expected some of base"):
-        with_helpers(pools, (Helper("labeler", "real"),))
 
 
 def test_a_dp_target_learns_less(monkeypatch):
@@ -371,9 +353,8 @@ def test_a_pretrained_gpt2_is_fine_tuned_with_and_without_dp(tmp_path, monkeypat
         assert (pools.members.targets[target] != before).any()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_bad_settings_are_named():
+    for options, message in (
         ({"epochs": ()}, "epochs"),
         ({"null_epochs": (0,)}, "null_epochs"),
         ({"prompt": 5}, "prompt: expected a multiple"),
@@ -381,22 +362,17 @@ def test_a_pretrained_gpt2_is_fine_tuned_with_and_without_dp(tmp_path, monkeypat
         ({"withheld": 1.0}, "withheld"),
         ({"public": 0}, "base: expected a pretrained model"),
         ({"dp_epsilons": (0.0,)}, "dp_epsilons"),
-    ],
-)
-def test_bad_settings_are_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        replace(TINY, **options)
+    ):
+        with pytest.raises(ValueError, match=message):
+            replace(TINY, **options)
 
 
-def test_too_little_text_and_wrong_shares_are_named():
+def test_too_little_text_and_wrong_shares_are_named_and_each_seed_has_games_of_its_own():
     with pytest.raises(ValueError, match=r"members: 90000 chunks of 8 tokens asked for, \d+ left"):
         _ = TextBench(replace(TINY, members=90_000)).text
     for name in ("judged", "chosen"):
         with pytest.raises(ValueError, match=name):
             text_audit(100, **{name: 1.0})
-
-
-def test_the_papers_parts_of_a_game_and_games_of_their_own_for_each_seed():
     audit = text_audit(32_000, 3, judged=0.3125, chosen=1 / 11)
     assert (audit.train, audit.validation, audit.test) == (20_000, 2000, 10_000)
     assert audit.seed == 3000
@@ -405,16 +381,13 @@ def test_the_papers_parts_of_a_game_and_games_of_their_own_for_each_seed():
 NAMES = ["2 epochs", "4 epochs", "8 epochs", "null, 4 epochs", "DP, epsilon 3", "null, DP, epsilon 3"]
 
 
-def test_the_papers_levels_stand_beside_ours_by_their_order_and_its_dp_by_epsilon():
+def test_the_papers_levels_stand_beside_ours_and_table_nine_has_the_null_of_each_target():
     printed = {name: printed_bounds(rows) for name, rows in tables.printed_three(NAMES).items()}
     assert list(printed) == ["2 epochs", "4 epochs", "8 epochs", "DP, epsilon 3"]
     eight = [printed["8 epochs"][f"paper_{name}"] for name in ("eps_tilde", "eps_tilde_sd", "rm_rn", "o1")]
     assert eight == [2.4, 0.53, 3.6, 5.73]
     assert printed["DP, epsilon 3"]["paper_eps_tilde"] == 0
     assert list(tables.printed_three(["1 epoch", "DP, epsilon 7"])) == ["1 epoch"]
-
-
-def test_table_nine_has_the_null_of_each_target_and_the_target_without_dp():
     three = pd.DataFrame({"target": NAMES, "null": ["null" in name for name in NAMES], "o1": 2.0})
     three = three.assign(eps_tilde=0.5 + three.index, eps_tilde_sd=0.25)
     three = three.assign(paper_eps_tilde=np.nan, paper_o1=np.nan)
