@@ -93,7 +93,7 @@ def memorised(rng, m, share):
     return MembershipScores.from_labels(rng.normal(size=m) + 5 * known, labels)
 
 
-def test_useless_examples_at_an_end_are_passed_over():
+def test_useless_examples_are_passed_over_one_bit_is_bet_on_and_mirrored_scores_give_the_same():
     rng = np.random.default_rng(5)
     scores = memorised(rng, 2000, 0.1)
     outliers = MembershipScores(
@@ -101,12 +101,16 @@ def test_useless_examples_at_an_end_are_passed_over():
     )
     fixed = [audit_one_run(outliers, guess=guess).epsilon for guess in ("both", "members", "nonmembers")]
     assert audit_one_run(outliers).epsilon > max(fixed) + 0.3
-
-
-def test_mirrored_scores_give_nearly_the_same_bound():
     scores = memorised(np.random.default_rng(1), 2000, 0.1)
     mirrored = MembershipScores(-scores.nonmember, -scores.member)
     assert audit_one_run(mirrored).epsilon == pytest.approx(audit_one_run(scores).epsilon, abs=0.2)
+    answers = MembershipScores([1] * 450 + [0] * 50, [0] * 430 + [1] * 70)
+    assert audit_one_run(answers).epsilon >= audit_one_run(answers, guess="both").epsilon
+    scores = memorised(np.random.default_rng(4), 500, 0.5)
+    default, both = (
+        audit_one_run(scores, thresholds="dyadic", guess=guess) for guess in ("adaptive", "both")
+    )
+    assert default.to_dict() == both.to_dict()
 
 
 def test_order_of_tied_examples_does_not_matter():
@@ -132,16 +136,3 @@ def test_a_large_tied_block_has_no_order(first):
     ]
     shown = [np.cumsum(one.right)[one.stop] for one in bets]
     np.testing.assert_array_equal(*shown)
-
-
-def test_answers_of_one_bit_are_all_bet_on():
-    answers = MembershipScores([1] * 450 + [0] * 50, [0] * 430 + [1] * 70)
-    assert audit_one_run(answers).epsilon >= audit_one_run(answers, guess="both").epsilon
-
-
-def test_other_searches_guess_both_ends_and_say_so():
-    scores = memorised(np.random.default_rng(4), 500, 0.5)
-    default, both = (
-        audit_one_run(scores, thresholds="dyadic", guess=guess) for guess in ("adaptive", "both")
-    )
-    assert default.to_dict() == both.to_dict()

@@ -60,7 +60,7 @@ def test_clopper_pearson_by_hand(counts, delta):
     assert (result.false_positive_upper, result.false_negative_upper) == pytest.approx(tuple(ends))
 
 
-def test_both_directions_of_the_definition_count_and_rates_may_be_at_the_corners():
+def test_both_directions_count_rates_may_be_at_the_corners_and_bounds_broadcast():
     """Few false positives or few false negatives refute equally."""
     forward, backward = ErrorCounts(1, 1_000, 600, 1_000), ErrorCounts(600, 1_000, 1, 1_000)
     assert audit_clopper_pearson(forward).epsilon == audit_clopper_pearson(backward).epsilon > 3
@@ -68,9 +68,6 @@ def test_both_directions_of_the_definition_count_and_rates_may_be_at_the_corners
     assert epsilon_from_rates(1.0, 0.0) == 0.0  # always guessing "member" shows nothing
     assert epsilon_from_rates(0.0, 1.0) == 0.0
     assert epsilon_from_rates(0.5, 0.5, 0.2) == 0.0
-
-
-def test_bounds_broadcast_like_single_audits():
     grid = clopper_pearson_epsilon(np.arange(4)[:, None], 50, np.arange(3), 60)
     assert grid.shape == (4, 3)
     assert grid[2, 1] == audit_clopper_pearson(ErrorCounts(2, 50, 1, 60)).epsilon
@@ -163,44 +160,30 @@ def test_split_counts_errors_on_unseen_scores(audit):
 
 
 @pytest.mark.parametrize("audit", AUDITS)
-@pytest.mark.parametrize(
-    "counts", [ErrorCounts(50, 100, 50, 100), ErrorCounts(1, 1, 1, 1), ErrorCounts(90, 100, 90, 100)]
-)
-def test_no_signal_gives_zero(audit, counts):
-    assert audit(counts).epsilon == 0.0
+def test_no_signal_gives_zero(audit):
+    for counts in (ErrorCounts(50, 100, 50, 100), ErrorCounts(1, 1, 1, 1), ErrorCounts(90, 100, 90, 100)):
+        assert audit(counts).epsilon == 0.0
 
 
-@pytest.mark.parametrize(
-    ("counts", "message"),
-    [
+def test_bad_counts_options_and_calls_are_refused():
+    for counts, message in (
         ((-1, 10, 0, 10), "false_positives"),
         ((11, 10, 0, 10), "false_positives: expected at most nonmembers = 10, got 11"),
         ((0, 10, 11, 10), "false_negatives: expected at most members = 10, got 11"),
         ((0, 10, 0, 0), "members"),
         ((0.5, 10, 0, 10), "whole numbers"),
         ((np.nan, 10, 0, 10), "NaN"),
-    ],
-)
-def test_bad_counts_name_the_argument(counts, message):
-    with pytest.raises(ValueError, match=message):
-        ErrorCounts(*counts)
-
-
-@pytest.mark.parametrize("audit", AUDITS)
-def test_bad_options_name_the_argument(audit):
-    for name, value in {"confidence": 1.0, "delta": 1.0, "threshold": np.nan}.items():
-        with pytest.raises(ValueError, match=name):
-            audit(scores(20), **{name: value})
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
+    ):
+        with pytest.raises(ValueError, match=message):
+            ErrorCounts(*counts)
+    for call, message in (
         (lambda: audit_gaussian_dp(ErrorCounts(1, 10, 1, 10), delta=0.0), r"delta.*infinite"),
         (lambda: audit_clopper_pearson(ErrorCounts(1, 10, 1, 10), threshold=0.5), "allowed with scores only"),
         (lambda: audit_clopper_pearson(MembershipScores([1.0], [0.0])), "too few to split"),
-    ],
-)
-def test_bad_calls_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    for audit in AUDITS:
+        for name, value in {"confidence": 1.0, "delta": 1.0, "threshold": np.nan}.items():
+            with pytest.raises(ValueError, match=name):
+                audit(scores(20), **{name: value})

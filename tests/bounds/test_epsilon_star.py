@@ -35,11 +35,33 @@ def dense_grid(mean_train, std_train, mean_population, std_population, delta, po
     return definition(tpr[allowed], fnr[allowed], fpr[allowed], tnr[allowed], delta)
 
 
-@pytest.mark.parametrize(
-    ("population", "expected"), [((3, 1), 9.239367), ((0.5, 1), 1.993091), ((0.5, 1.2), 4.433481)]
-)
-def test_normals_give_the_check_values(population, expected):
-    assert round(epsilon_star_normals(0, 1, *population, delta=1e-5), 6) == expected
+def test_normals_give_the_check_values_also_where_tails_underflow_and_refuse_bad_input():
+    for population, expected in (((3, 1), 9.239367), ((0.5, 1), 1.993091), ((0.5, 1.2), 4.433481)):
+        assert round(epsilon_star_normals(0, 1, *population, delta=1e-5), 6) == expected
+    assert epsilon_star_normals(1, 2, 1, 2, delta=1e-6) == 0
+    assert epsilon_star_normals(0, 1, 100, 1, delta=1e-5) == pytest.approx(math.log((1 - 2e-5) / 1e-5))
+    meeting = 2 * -norm.ppf(1e-3)
+    limit = math.log((1 - 2e-3) / 1e-3)
+    assert epsilon_star_normals(0, 1, meeting * (1 - 1e-9), 1, delta=1e-3) == pytest.approx(limit, abs=1e-6)
+    assert epsilon_star_normals(0, 1, meeting * (1 + 1e-9), 1, delta=1e-3) == pytest.approx(limit)
+    assert epsilon_star_normals(0, 1, 0, 1, delta=0) == 0
+    assert epsilon_star_normals(0, 1, 0, 1.1, delta=0) == math.inf
+    assert epsilon_star_normals(0, 1, 5, 1, delta=0.4) == 0
+    # At delta = 1e-280 the rates are near the smallest float, and ratios of cdfs would not do.
+    value = epsilon_star_normals(0, 1, 1, 1, delta=1e-280)
+    edge = -norm.ppf(1e-280)
+    expected = norm.logsf(edge - 1) - norm.logsf(edge)
+    assert value == pytest.approx(expected, abs=1e-6)
+    for arguments, delta, message in (
+        ((0, 0, 1, 1), 1e-5, "std_train: expected a finite number above 0"),
+        ((0, 1, 1, math.inf), 1e-5, "std_population"),
+        ((math.nan, 1, 1, 1), 1e-5, "mean_train"),
+        ((0, 1, 1, 1), 0.5, "below 0.5"),
+        ((0, 1, 1, 1), -0.1, "delta"),
+        ((0, 1e-200, 1, 1e200), 1e-5, "out of all proportion"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            epsilon_star_normals(*arguments, delta=delta)
 
 
 @pytest.mark.parametrize("delta", [1e-7, 1e-5, 1e-3, 0.05])
@@ -58,52 +80,13 @@ def test_normals_match_a_dense_grid(pair, delta):
     assert epsilon_star_normals(*pair, delta=delta) == pytest.approx(dense_grid(*pair, delta), abs=1e-6)
 
 
-def test_normals_stay_accurate_where_tails_underflow():
-    """At delta = 1e-280 the rates are near the smallest float, and ratios of cdfs would not do."""
-    value = epsilon_star_normals(0, 1, 1, 1, delta=1e-280)
-    edge = -norm.ppf(1e-280)
-    expected = norm.logsf(edge - 1) - norm.logsf(edge)
-    assert value == pytest.approx(expected, abs=1e-6)
-
-
-def test_normals_edges():
-    assert epsilon_star_normals(1, 2, 1, 2, delta=1e-6) == 0
-    assert epsilon_star_normals(0, 1, 100, 1, delta=1e-5) == pytest.approx(math.log((1 - 2e-5) / 1e-5))
-    meeting = 2 * -norm.ppf(1e-3)
-    limit = math.log((1 - 2e-3) / 1e-3)
-    assert epsilon_star_normals(0, 1, meeting * (1 - 1e-9), 1, delta=1e-3) == pytest.approx(limit, abs=1e-6)
-    assert epsilon_star_normals(0, 1, meeting * (1 + 1e-9), 1, delta=1e-3) == pytest.approx(limit)
-    assert epsilon_star_normals(0, 1, 0, 1, delta=0) == 0
-    assert epsilon_star_normals(0, 1, 0, 1.1, delta=0) == math.inf
-    assert epsilon_star_normals(0, 1, 5, 1, delta=0.4) == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "delta", "message"),
-    [
-        ((0, 0, 1, 1), 1e-5, "std_train: expected a finite number above 0"),
-        ((0, 1, 1, math.inf), 1e-5, "std_population"),
-        ((math.nan, 1, 1, 1), 1e-5, "mean_train"),
-        ((0, 1, 1, 1), 0.5, "below 0.5"),
-        ((0, 1, 1, 1), -0.1, "delta"),
-        ((0, 1e-200, 1, 1e200), 1e-5, "out of all proportion"),
-    ],
-)
-def test_normals_refuse_bad_input(arguments, delta, message):
-    with pytest.raises(ValueError, match=message):
-        epsilon_star_normals(*arguments, delta=delta)
-
-
-def test_from_rates_is_equation_7():
+def test_from_rates_is_equation_7_also_at_the_ends():
     rng = np.random.default_rng(1)
     fpr, fnr = rng.uniform(0.001, 0.999, (2, 500))
     ours = epsilon_star_from_rates(fpr, fnr, delta=0.01)
     for value, t, eta in zip(ours, fpr, fnr, strict=True):
         one = (np.array([r]) for r in (1 - eta, eta, t, 1 - t))
         assert value == pytest.approx(definition(*one, 0.01), abs=1e-12)
-
-
-def test_from_rates_at_the_ends():
     assert epsilon_star_from_rates(0, 0.5, delta=0.1) == math.inf
     assert epsilon_star_from_rates(0, 1, delta=0.0) == 0
     assert epsilon_star_from_rates(1, 0, delta=0.3) == 0
@@ -129,14 +112,11 @@ def test_empirical_matches_a_loop_over_thresholds(sizes, rounding):
     assert result.epsilon == pytest.approx(best, abs=1e-12)
 
 
-def test_empirical_leaves_out_rates_of_exactly_one_in_a_thousand():
+def test_empirical_leaves_out_rates_of_one_in_a_thousand_and_rates_are_those_of_the_losses():
     train, population = np.arange(1000.0), np.arange(1000.0) + 0.5
     result = epsilon_star(train, population, method="empirical", delta=0.0)
     # At tau = 1 the rates are TPR 0.002 and FPR 0.001: left out. At tau = 2: 0.003 and 0.002.
     assert result.epsilon == pytest.approx(math.log(1.5))
-
-
-def test_threshold_rates_are_those_of_the_losses():
     train, population = gammas(5000, 2)
     result = epsilon_star(train, population, method="empirical")
     assert np.mean(population <= result.threshold) == pytest.approx(result.false_positive_rate)
@@ -174,7 +154,7 @@ def test_unit_order_and_roles_do_not_matter_and_identical_arrays_give_zero(metho
     assert (identical.epsilon, identical.interval[0], identical.term) == (0, 0, "1")
 
 
-def test_separated_losses_give_the_ceiling_and_a_warning():
+def test_separated_losses_give_the_ceiling_and_a_warning_and_constant_ones_fit_no_normal():
     train, population = np.linspace(0, 1, 400), np.linspace(50, 51, 400)
     result = epsilon_star(train, population, method="empirical", delta=1e-4, confidence=0.95)
     assert result.epsilon == pytest.approx(math.log((0.999 - 1e-4) / 0.001))
@@ -187,9 +167,6 @@ def test_separated_losses_give_the_ceiling_and_a_warning():
     assert parametric.epsilon == pytest.approx(parametric.ceiling)
     assert any("clipped" in text for text in parametric.warnings)
     assert train.max() < parametric.threshold < population.min()
-
-
-def test_constant_losses():
     constant, varied = np.full(50, 2.0), gammas(50, 0)[0]
     assert epsilon_star(constant, constant, method="empirical").epsilon == 0
     assert epsilon_star(constant, constant + 1, method="empirical").epsilon > 5
@@ -295,7 +272,7 @@ def test_covariance_of_the_fit_matches_simulation():
     assert np.cov(estimates) == pytest.approx(root @ root.T, rel=0.12)
 
 
-def test_resampled_epsilons_match_one_by_one():
+def test_resampled_epsilons_match_one_by_one_and_bca_refuses_what_it_cannot_do():
     rng = np.random.default_rng(6)
     a, b = rng.integers(0, 90, (7, 80)).astype(float), rng.integers(10, 100, (7, 60)).astype(float)
     low, high = EMPIRICAL_RANGE
@@ -309,9 +286,6 @@ def test_resampled_epsilons_match_one_by_one():
     normals = intervals.resampled_normals_epsilon(a, b, delta=1e-3)
     one = epsilon_star(a[3], b[3], delta=1e-3, transform="none").epsilon
     assert normals[3] == pytest.approx(one, abs=1e-8)
-
-
-def test_bca_refuses_what_it_cannot_do():
     train, population = gammas(2600, 1)
     with pytest.raises(ValueError, match="at most 5000 losses in all, got 5200"):
         epsilon_star(train, population, confidence=0.9, interval_method="bca")
@@ -319,7 +293,7 @@ def test_bca_refuses_what_it_cannot_do():
         epsilon_star(np.zeros(30), np.ones(30), method="empirical", confidence=0.9, interval_method="bca")
 
 
-def test_where_the_fit_is_rejected_the_counted_value_and_its_band_come_first():
+def test_where_the_fit_is_rejected_and_only_there_the_counted_value_and_its_band_come_first():
     losses = gammas(4_000, 1)
     found = epsilon_star(*losses, confidence=0.9, delta=1e-4)
     counted = epsilon_star(*losses, confidence=0.9, delta=1e-4, method="empirical")
@@ -333,9 +307,6 @@ def test_where_the_fit_is_rejected_the_counted_value_and_its_band_come_first():
         assert "not trusted" in text[rejected : rejected + 60]
     assert found.headline.startswith(counted.headline)
     assert found.warnings  # the reason, with its p-value, stays
-
-
-def test_where_the_fit_holds_nothing_stands_before_the_parametric_value():
     rng = np.random.default_rng(0)
     found = epsilon_star(rng.normal(0, 1, 2_000), rng.normal(1, 1, 2_000), confidence=0.9, transform="none")
     assert not found.fit_rejected

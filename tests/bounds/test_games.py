@@ -7,15 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from paperlib.bounds import (
-    audit_f_dp,
-    audit_one_run,
-    audit_output_set,
-    audit_panoramia,
-    game_spread,
-    one_run_epsilon,
-    play_game,
-)
+from paperlib import bounds
 from paperlib.bounds.one_run.fair_coins import IMPLAUSIBLE, coin_warnings, draw_game, game_size
 from paperlib.core import MembershipScores
 
@@ -27,15 +19,15 @@ def normal_scores(members, nonmembers, *, shift=0.0, seed=0):
 
 def test_a_game_shows_nearly_all_examples_and_more_than_one_of_each_pair():
     scores = MembershipScores(np.arange(5_000.0), np.arange(5_000.0, 11_000), higher_means_member=False)
-    played = play_game(scores, seed=5)
+    played = bounds.play_game(scores, seed=5)
     assert len(played) == 9_500
     assert not played.higher_means_member
     assert set(played.member) <= set(scores.member)
     assert set(played.nonmember) <= set(scores.nonmember)
     assert np.unique(played.pooled()[0]).size == 9_500
-    assert len(play_game(normal_scores(8, 8), seed=1)) == 8
+    assert len(bounds.play_game(normal_scores(8, 8), seed=1)) == 8
     with pytest.raises(ValueError, match="1 examples are too few"):
-        play_game(MembershipScores([1.0], [0.0]))
+        bounds.play_game(MembershipScores([1.0], [0.0]))
 
 
 @pytest.mark.parametrize("side", [*range(1, 200), 1_000, 5_000, 100_000, 10_000_000])
@@ -104,9 +96,9 @@ def test_each_coin_of_a_whole_game_is_hidden_up_to_epsilon_for_replacement():
     assert 0.9 < largest <= 1 + 1e-9
 
 
-def test_coins_in_doubt_are_a_warning_with_the_number_they_can_fake():
+def test_coins_in_doubt_are_a_warning_of_every_audit_with_the_number_they_can_fake():
     found = coin_warnings(577, 423, "played")
-    assert f"an epsilon of {one_run_epsilon(577, 1000):.2f};" in found[0]
+    assert f"an epsilon of {bounds.one_run_epsilon(577, 1000):.2f};" in found[0]
     assert "an epsilon of 0.20;" in coin_warnings(423, 577, "randomized")[0]
     assert not coin_warnings(530, 470, "played")
     assert not coin_warnings(577, 423, "game")
@@ -118,6 +110,17 @@ def test_coins_in_doubt_are_a_warning_with_the_number_they_can_fake():
         assert 'design="game"' in doubt
     assert not coin_warnings(500, 500, "played")
     assert not coin_warnings(10, 10, "randomized"), "fair coins often give ten and ten"
+    uneven = normal_scores(577, 423)
+    flags = np.repeat([1, 0], [577, 423])
+    values = uneven.pooled()[0]
+    found = [
+        bounds.audit_one_run(uneven),
+        bounds.audit_f_dp(uneven),
+        bounds.audit_output_set(normal_scores(50, 50, seed=9), uneven),
+        bounds.audit_panoramia(values, values, flags),
+    ]
+    assert all("577 members" in result.warnings[0] for result in found)
+    assert not bounds.audit_panoramia(values, values, flags, design="game").warnings
 
 
 def test_the_warning_stands_between_no_doubt_and_refusal():
@@ -127,7 +130,7 @@ def test_the_warning_stands_between_no_doubt_and_refusal():
     for members in range(501, 600, 4):
         flags = np.arange(1_000) < members
         try:
-            state = len(audit_one_run(MembershipScores.from_labels(scores, flags)).warnings)
+            state = len(bounds.audit_one_run(MembershipScores.from_labels(scores, flags)).warnings)
         except ValueError:
             state = 2
         states.append(state)
@@ -136,30 +139,16 @@ def test_the_warning_stands_between_no_doubt_and_refusal():
     assert binom.sf(500 + 4 * states.index(2), 1_000, 0.5) * 2 < IMPLAUSIBLE
 
 
-def test_every_audit_of_scores_warns():
-    uneven = normal_scores(577, 423)
-    flags = np.repeat([1, 0], [577, 423])
-    values = uneven.pooled()[0]
-    found = [
-        audit_one_run(uneven),
-        audit_f_dp(uneven),
-        audit_output_set(normal_scores(50, 50, seed=9), uneven),
-        audit_panoramia(values, values, flags),
-    ]
-    assert all("577 members" in result.warnings[0] for result in found)
-    assert not audit_panoramia(values, values, flags, design="game").warnings
-
-
 def test_the_spread_is_that_of_the_games_beside_the_reported_one():
     scores = normal_scores(400, 300, shift=1.0)
-    audit = partial(audit_one_run, scores, delta=1e-6)
+    audit = partial(bounds.audit_one_run, scores, delta=1e-6)
     each = [audit(design="game", seed=seed).epsilon for seed in range(8, 12)]
-    spread = game_spread(audit, games=4, seed=7)
+    spread = bounds.game_spread(audit, games=4, seed=7)
     assert (spread.lowest, spread.highest, spread.games) == (min(each), max(each), 4)
     assert spread.mean == pytest.approx(np.mean(each))
     assert "does not cover" in str(spread)
     with pytest.raises(ValueError, match="games"):
-        game_spread(audit, games=0)
+        bounds.game_spread(audit, games=0)
     values, flags = scores.pooled()
     with pytest.raises(ValueError, match="no epsilon"):
-        game_spread(partial(audit_panoramia, values, values, flags))
+        bounds.game_spread(partial(bounds.audit_panoramia, values, values, flags))

@@ -66,20 +66,32 @@ def mixture_scores(m, seed):
     )
 
 
-@pytest.mark.parametrize(
-    ("m", "objective"), [(100, 0.0372), (400, 0.5116), (1600, 0.9722), (6400, 1.4062), (51200, 1.9626)]
-)
-def test_gaussian_objective_equals_check_value(m, objective):
-    found = optimal_output_set(*GAUSSIAN, m=m, support=(-12, 12))
-    assert found.objective == pytest.approx(objective, abs=5e-5)
+def test_objective_equals_check_values_grows_with_m_falls_with_confidence_and_its_level_is_right():
+    for m, objective in ((100, 0.0372), (400, 0.5116), (1600, 0.9722), (6400, 1.4062), (51200, 1.9626)):
+        found = optimal_output_set(*GAUSSIAN, m=m, support=(-12, 12))
+        assert found.objective == pytest.approx(objective, abs=5e-5)
     assert optimal_output_set(*GAUSSIAN, m=1, support=(-12, 12)).objective == -BOTH
+    values = [optimal_output_set(*LAPLACE, m=m, support=(-30, 30)).objective for m in (50, 100, 1000, 10**5)]
+    assert values == sorted(values)
+    assert values[-1] < 1  # the largest log-ratio of the pair
+    strict = optimal_output_set(*LAPLACE, m=1000, support=(-30, 30), confidence=0.999)
+    assert strict.objective < values[2]
+    found = optimal_output_set(*GAUSSIAN, m=400, support=(-12, 12))
+    sampling = math.sqrt(2 * math.log(20) / 400 / found.mass)
+    assert expit(found.tau) == pytest.approx(found.accuracy - sampling / 2, abs=1e-9)
 
 
-def test_laplace_has_four_intervals_at_check_values():
+def test_laplace_has_four_intervals_flat_ratios_are_taken_whole_and_only_hard_edges_end_one():
     found = optimal_output_set(*LAPLACE, m=100, support=(-30, 30))
     assert len(found.intervals) == 4
     cuts = [cut for interval in found.intervals for cut in interval if abs(cut) < BOTH]
     np.testing.assert_allclose(cuts, [-1.651, -1.25, -0.392, 0.392, 1.25, 1.651], atol=1e-3)
+    # |log p/q| is exactly 1 beyond 2 in the Laplace pair: no shred of the plateau is lost.
+    found = optimal_output_set(*LAPLACE, m=10**9, support=(-30, 30))
+    assert found.tau == pytest.approx(1, abs=1e-3)
+    np.testing.assert_allclose(found.intervals, [(-BOTH, -2), (2, BOTH)], atol=2e-3)
+    found = optimal_output_set(expon(scale=1).pdf, expon(scale=4).pdf, m=100, support=(0, 90))
+    assert (found.intervals[0][0], found.intervals[-1][1]) == (0, BOTH)
 
 
 @pytest.fixture(scope="module")
@@ -139,45 +151,12 @@ def test_level_sets_beat_every_subset_of_a_discrete_support(seed, guess):
     assert ours == pytest.approx(best, abs=1e-6 if guess == "both" else 2e-5)
 
 
-def test_objective_grows_with_m_and_falls_with_confidence():
-    values = [optimal_output_set(*LAPLACE, m=m, support=(-30, 30)).objective for m in (50, 100, 1000, 10**5)]
-    assert values == sorted(values)
-    assert values[-1] < 1  # the largest log-ratio of the pair
-    strict = optimal_output_set(*LAPLACE, m=1000, support=(-30, 30), confidence=0.999)
-    assert strict.objective < values[2]
-
-
-def test_members_alone_of_two_shifted_normals_is_a_half_line():
-    """log p/q = x - 1/2, so the set is x >= tau + 1/2 and its masses are normal tails."""
-    found = optimal_output_set(norm(1).pdf, norm.pdf, m=500, support=(-12, 12), guess="members")
-    ((low, high),) = found.intervals
-    assert (low, high) == (pytest.approx(found.tau + 0.5, abs=1e-6), BOTH)
-    p, q = norm(1).sf(low), norm.sf(low)
-    assert (found.accuracy, found.mass) == (pytest.approx(p / (p + q)), pytest.approx(p + q))
-    assert set(found.guess(np.linspace(-5, 5, 101)).tolist()) == {0, 1}
-
-
 @pytest.mark.parametrize("guess", GUESSES)
 def test_equal_densities_leave_the_whole_line_and_a_worthless_objective(guess):
     found = optimal_output_set(norm.pdf, norm.pdf, m=100, support=(-9, 9), guess=guess)
     assert found.intervals == ((-BOTH, BOTH),)
     assert found.objective < 0
     assert found.accuracy == pytest.approx(0.5)
-
-
-def test_flat_log_ratios_are_taken_whole_and_only_hard_edges_end_an_interval():
-    """|log p/q| is exactly 1 beyond 2 in the Laplace pair: no shred of the plateau is lost."""
-    found = optimal_output_set(*LAPLACE, m=10**9, support=(-30, 30))
-    assert found.tau == pytest.approx(1, abs=1e-3)
-    np.testing.assert_allclose(found.intervals, [(-BOTH, -2), (2, BOTH)], atol=2e-3)
-    found = optimal_output_set(expon(scale=1).pdf, expon(scale=4).pdf, m=100, support=(0, 90))
-    assert (found.intervals[0][0], found.intervals[-1][1]) == (0, BOTH)
-
-
-def test_stationary_level_satisfies_its_equation():
-    found = optimal_output_set(*GAUSSIAN, m=400, support=(-12, 12))
-    sampling = math.sqrt(2 * math.log(20) / 400 / found.mass)
-    assert expit(found.tau) == pytest.approx(found.accuracy - sampling / 2, abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [2, 50, 3000])
@@ -194,7 +173,7 @@ def test_fft_estimate_equals_scipy(n, unit):
         np.testing.assert_allclose(ours, exact, atol=(2e-3 if n == 2 else 3e-4) * exact.max())
 
 
-def test_fitted_set_nears_the_closed_form():
+def test_fitted_set_nears_the_closed_form_which_of_members_alone_is_a_half_line():
     found = fit_output_set(mixture_scores(20_000, 1), total=200)
     exact = optimal_output_set(*GAUSSIAN, m=100, support=(-12, 12))
     x = np.linspace(-4, 3, 1401)
@@ -202,9 +181,16 @@ def test_fitted_set_nears_the_closed_form():
     agreed = found.contains(x) & exact.contains(x)
     assert (found.guess(x) == exact.guess(x))[agreed].mean() > 0.98
     assert len(found.intervals) == 3
+    # log p/q = x - 1/2, so the set is x >= tau + 1/2 and its masses are normal tails.
+    found = optimal_output_set(norm(1).pdf, norm.pdf, m=500, support=(-12, 12), guess="members")
+    ((low, high),) = found.intervals
+    assert (low, high) == (pytest.approx(found.tau + 0.5, abs=1e-6), BOTH)
+    p, q = norm(1).sf(low), norm.sf(low)
+    assert (found.accuracy, found.mass) == (pytest.approx(p / (p + q)), pytest.approx(p + q))
+    assert set(found.guess(np.linspace(-5, 5, 101)).tolist()) == {0, 1}
 
 
-def test_cut_points_move_with_the_unit_of_the_scores():
+def test_cut_points_move_with_the_unit_but_the_paper_s_density_floor_depends_on_it():
     a, b = (density(*(norm(1e4 * one + 7, 1e4) for one in means)) for means in ((-2, 1), (-1, 0)))
     found = optimal_output_set(a, b, m=100, support=(-12e4, 12e4))
     base = optimal_output_set(*GAUSSIAN, m=100, support=(-12, 12))
@@ -213,9 +199,6 @@ def test_cut_points_move_with_the_unit_of_the_scores():
     moved = MembershipScores(1e3 * some.member + 5, 1e3 * some.nonmember + 5)
     found, other = fit_output_set(some), fit_output_set(moved)
     np.testing.assert_allclose(np.array(other.intervals), 1e3 * np.array(found.intervals) + 5, rtol=1e-6)
-
-
-def test_paper_s_density_floor_depends_on_the_unit_and_abstains_in_the_tails():
     base = mixture_scores(2000, 3)
     found = fit_output_set(base, rule=PAPER_RULE)
     assert not found.contains([-30.0, 30.0]).any()
@@ -246,13 +229,19 @@ def test_epsilon_is_the_one_run_bound_of_its_counts(method, delta, guess):
     assert html.escape(found.headline) in found._repr_html_()
 
 
-def test_choice_sees_the_selection_scores_only():
+def test_choice_sees_the_selection_scores_only_and_a_set_that_holds_nothing_makes_no_guess():
     selection = scores(seed=5)
     sets = [
         audit_output_set(selection, scores(seed=s, shift=z), method="top_bottom").output_set
         for s, z in ((6, 1.5), (7, -2))
     ]
     assert sets[0].intervals == sets[1].intervals
+    empty = OutputSet(
+        intervals=(), member_intervals=((0.0, 1.0),), objective=0.0, tau=1.0, confidence=0.95, accuracy=0.0,
+        mass=0.0,
+    )  # fmt: skip
+    assert count_guesses(empty, scores()) == (0, 0)
+    assert str(empty).startswith("no guess")
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -278,15 +267,6 @@ def test_overlap_is_where_both_sets_hold_a_point(seed):
     first, second = (tuple(map(tuple, np.sort(rng.integers(0, 40, 8)).reshape(-1, 2))) for _ in range(2))
     x = np.arange(-1.0, 42)
     np.testing.assert_array_equal(inside(overlap(first, second), x), inside(first, x) & inside(second, x))
-
-
-def test_a_set_that_holds_nothing_makes_no_guess():
-    empty = OutputSet(
-        intervals=(), member_intervals=((0.0, 1.0),), objective=0.0, tau=1.0, confidence=0.95, accuracy=0.0,
-        mass=0.0,
-    )  # fmt: skip
-    assert count_guesses(empty, scores()) == (0, 0)
-    assert str(empty).startswith("no guess")
 
 
 def test_members_around_the_middle_are_guessed_where_no_threshold_can():
@@ -390,7 +370,7 @@ def test_randomized_response_bits_reach_their_bound():
     assert (found.correct, found.guesses) == (150, 200)
 
 
-def test_unbalanced_evaluation_is_refused_or_played_as_a_game():
+def test_unbalanced_evaluation_is_refused_or_played_and_the_same_scores_twice_refused():
     rng = np.random.default_rng(0)
     uneven = MembershipScores(rng.normal(0, 1, 900), rng.normal(0, 1, 100))
     with pytest.raises(ValueError, match="fair coins"):
@@ -398,9 +378,6 @@ def test_unbalanced_evaluation_is_refused_or_played_as_a_game():
     found = audit_output_set(scores(), uneven, design="game", seed=1)
     assert found.total == game_size(100)
     assert "subsample" in found.assumptions[0]
-
-
-def test_same_scores_twice_are_refused():
     first = scores(seed=1)
     with pytest.raises(ValueError, match="same object"):
         audit_output_set(first, first)
@@ -410,9 +387,8 @@ def test_same_scores_twice_are_refused():
         audit_output_set(first, MembershipScores([1.0], [2.0], higher_means_member=False))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_bad_arguments_are_refused():
+    for change, message in (
         ({"m": 0}, "m: expected at least 1"),
         ({"confidence": 1.0}, "confidence"),
         ({"guess": "nonmembers"}, "guess"),
@@ -421,17 +397,11 @@ def test_same_scores_twice_are_refused():
         ({"q": lambda x: -norm.pdf(x)}, "q: expected finite densities"),
         ({"q": lambda x: np.full(x.shape, np.nan)}, "q: expected finite densities"),
         ({"p": lambda x: 1.0}, "p: expected one density value per point"),
-    ],
-)
-def test_optimal_refuses(change, message):
-    arguments = {"p": norm.pdf, "q": norm(1, 1).pdf, "m": 100, "support": (-12, 12)} | change
-    with pytest.raises(ValueError, match=message):
-        optimal_output_set(arguments.pop("p"), arguments.pop("q"), **arguments)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
+    ):
+        arguments = {"p": norm.pdf, "q": norm(1, 1).pdf, "m": 100, "support": (-12, 12)} | change
+        with pytest.raises(ValueError, match=message):
+            optimal_output_set(arguments.pop("p"), arguments.pop("q"), **arguments)
+    for call, message in (
         (lambda: audit_output_set(scores(seed=1), scores(seed=2), method="best"), "method"),
         (lambda: audit_output_set(scores(seed=1), scores(seed=2), design="fair"), "design"),
         (lambda: audit_output_set(scores(seed=1), scores(seed=2), delta=1.0), "delta"),
@@ -445,8 +415,6 @@ def test_optimal_refuses(change, message):
         (lambda: ratio_scores(scores(), [np.nan]), r"scores: .* NaN"),
         (lambda: fit_output_set(scores(), total=0), "total"),
         (lambda: density_pair([0.0, 1.0], [0.0, 1.0], bandwidths=(0.0, 1.0)), "bandwidths"),
-    ],
-)
-def test_bad_arguments_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

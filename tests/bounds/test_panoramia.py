@@ -131,7 +131,7 @@ def test_null_and_hopeless_attacks_give_zero_and_two_examples_are_enough_to_run(
     assert any("cannot refute" in text for text in result.warnings)
 
 
-def test_known_c_gives_a_lower_bound():
+def test_known_c_gives_a_lower_bound_with_the_whole_error_and_the_anytime_search():
     baseline, mia, flags = example(m=1_000, c=0.0, signal=1.0)
     baseline = np.zeros(mia.size)  # which does not refute the c that is told
     result = audit_panoramia(baseline, mia, flags, known_c=0.0)
@@ -139,10 +139,7 @@ def test_known_c_gives_a_lower_bound():
     assert "Lower bound on the mechanism" in result.claim
     assert audit_panoramia(baseline, mia, flags, known_c=0.25).epsilon == pytest.approx(result.epsilon - 0.25)
     assert audit_panoramia(baseline, mia, flags, known_c=50.0).epsilon == 0.0
-
-
-def test_known_c_gives_the_attack_the_whole_error_and_the_anytime_search():
-    """The bound of a one-run audit that guesses members, where half of the error and the union gave less."""
+    # The bound of a one-run audit that guesses members, where half of the error and the union gave less.
     gains = []
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -176,9 +173,8 @@ def test_one_class_dominating_is_refused_or_subsampled():
     assert result.c_plus_epsilon_lb == 0.0
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_bad_inputs_name_the_argument():
+    for change, message in (
         ({"baseline_scores": [0.0, np.nan, 1.0, 2.0]}, "baseline_scores: 1 of 4 values are NaN"),
         ({"mia_scores": [0.0, np.inf, 1.0, 2.0]}, "mia_scores: 1 of 4 values are infinite"),
         ({"mia_scores": [1.0, 2.0]}, "mia_scores: expected 4 values"),
@@ -194,26 +190,18 @@ def test_one_class_dominating_is_refused_or_subsampled():
         ({"known_c": -1.0}, "known_c"),
         ({"search": "best"}, "search: expected one of 'union', 'anytime'"),
         ({"design": "paired"}, "design"),
-    ],
-)
-def test_bad_inputs_name_the_argument(change, message):
-    given = {
-        "baseline_scores": [0.0, 1.0, 2.0, 3.0], "mia_scores": [0.0, 1.0, 2.0, 3.0],
-        "membership": [0, 1, 0, 1], **change,
-    }  # fmt: skip
-    with pytest.raises(ValueError, match=message):
-        audit_panoramia(**given)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+    ):
+        given = {
+            "baseline_scores": [0.0, 1.0, 2.0, 3.0], "mia_scores": [0.0, 1.0, 2.0, 3.0],
+            "membership": [0, 1, 0, 1], **change,
+        }  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            audit_panoramia(**given)
+    for arguments, message in (
         ((0, 0), "m"),
         ((10, 11), "at most m = 10"),
         ((10, 2.5), "whole"),
         ((10, 5, 1.5), "confidence"),
-    ],
-)
-def test_ceiling_refuses_bad_counts(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        panoramia_ceiling(*arguments)
+    ):
+        with pytest.raises(ValueError, match=message):
+            panoramia_ceiling(*arguments)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 from scipy.special import expit, ive
 from scipy.stats import binom
 
@@ -23,6 +22,7 @@ from paperlib.bounds import (
 )
 from paperlib.bounds.ranks import audit as ranks_audit
 from paperlib.bounds.ranks.p_values import candidate_sets, mean_failures, poisson_binomial
+from tests.bounds.worst_case import largest_gain
 
 
 def ranks_with(hits: int, sets: int, top: int = 1) -> np.ndarray:
@@ -33,9 +33,8 @@ def ranks_with(hits: int, sets: int, top: int = 1) -> np.ndarray:
 MIXED = np.repeat([8, 128], [20, 30])
 
 
-@pytest.mark.parametrize(
-    ("hits", "sizes", "options", "expected"),
-    [
+def test_check_values():
+    for hits, sizes, options, expected in (
         (400, 64, {}, 5.341780),
         (400, 64, {"bound": "paper"}, 5.341780),
         (450, 64, {"top": 8}, 3.893048),
@@ -43,12 +42,11 @@ MIXED = np.repeat([8, 128], [20, 30])
         (300, 2, {}, 0.251685),
         (400, 64, {"delta": 1e-5}, 5.330384),
         (400, [64] * 499 + [65], {}, 5.342),
-    ],
-)
-def test_check_values(hits, sizes, options, expected):
-    ranks = ranks_with(hits, 500, options.get("top", 1))
-    tolerance = 6e-7 if isinstance(sizes, int) else 1e-3  # the mixed path joins the closed form continuously
-    assert audit_ranks(ranks, sizes, **options).epsilon == pytest.approx(expected, abs=tolerance)
+    ):
+        ranks = ranks_with(hits, 500, options.get("top", 1))
+        # The mixed path joins the closed form continuously.
+        tolerance = 6e-7 if isinstance(sizes, int) else 1e-3
+        assert audit_ranks(ranks, sizes, **options).epsilon == pytest.approx(expected, abs=tolerance)
     assert audit_ranks(ranks_with(30, 50), MIXED).epsilon == pytest.approx(3.763727, abs=6e-7)
 
 
@@ -160,30 +158,16 @@ def worst_case(hits, counts, sizes, tops, epsilon, delta):
     """
     states = list(itertools.product(range(counts[0] + 1), range(counts[1] + 1)))
     place = {state: i for i, state in enumerate(states)}
-    rows, kinds = [], []  # each row is one excess of likelihoods, to be at most its slack variable
+    excesses, growth = [], np.exp(epsilon)
     for state, kind in itertools.product(states, (0, 1)):
         more = (state[0] + (kind == 0), state[1] + (kind == 1))
         if more not in place:
             continue
         n, r, m = sizes[kind], tops[kind], counts[kind]
         up, down = (n - r) / ((n - 1) * m) * more[kind], r / ((n - 1) * m) * (m - state[kind])
-        for sign_up, sign_down in ((up, -np.exp(epsilon) * down), (-np.exp(epsilon) * up, down)):
-            row = np.zeros(len(states))
-            row[place[more]], row[place[state]] = sign_up, sign_down
-            rows.append(row)
-            kinds.append(kind)
-    slack = len(rows)
-    excess = np.hstack([np.array(rows), -np.eye(slack)])
-    budget = np.zeros((2, len(states) + slack))
-    for i, kind in enumerate(kinds):
-        budget[kind, len(states) + i] = 1
-    gain = -np.array([sum(state) >= hits for state in states] + [0] * slack, dtype=float)
-    total = np.append(np.ones(len(states)), np.zeros(slack))[None]
-    limits = np.append(np.zeros(slack), [delta, delta])
-    solved = linprog(
-        gain, A_ub=np.vstack([excess, budget]), b_ub=limits, A_eq=total, b_eq=[1.0], method="highs"
-    )
-    return -solved.fun
+        excesses.append((kind, (place[more], up), (place[state], growth * down)))
+        excesses.append((kind, (place[state], down), (place[more], growth * up)))
+    return largest_gain([float(sum(state) >= hits) for state in states], excesses, delta)
 
 
 @pytest.mark.parametrize(("size", "top"), [(2, 1), (8, 1), (8, 3), (5, 4)])
@@ -275,36 +259,22 @@ def worst_error(sizes, tops, epsilon, delta, confidence):
     orders = list(itertools.permutations(range(m)))
     states = list(itertools.product(itertools.product((0, 1), repeat=m), orders))
     place = {state: i for i, state in enumerate(states)}
-    excesses, kinds = [], []
+    excesses = []
     for (hit, order), j in itertools.product(states, range(m)):
         if hit[j]:
             continue
-        more = place[(*hit[:j], 1, *hit[j + 1 :]), order]
+        more, less = place[(*hit[:j], 1, *hit[j + 1 :]), order], place[hit, order]
         shared = comb(sizes[j] - 2, tops[j] - 1)  # guesses with one of two candidates and not the other
         up = shared / comb(sizes[j] - 1, tops[j] - 1)
         down = shared / comb(sizes[j] - 1, tops[j])
-        for sign_up, sign_down in ((up, -growth * down), (-growth * up, down)):
-            row = np.zeros(len(states))
-            row[more], row[place[hit, order]] = sign_up, sign_down
-            excesses.append(row)
-            kinds.append(j)
-    slack = len(kinds)
-    budget = np.zeros((m, len(states) + slack))
-    budget[kinds, len(states) + np.arange(slack)] = 1
-    gain = np.zeros(len(states) + slack)
-    for (hit, order), i in place.items():
+        excesses.append((j, (more, up), (less, growth * down)))
+        excesses.append((j, (less, down), (more, growth * up)))
+    gain = []
+    for hit, order in states:
         ranks, margins = np.where(hit, 1, sizes), -np.argsort(order)
         options = {"top": tops, "delta": delta, "confidence": confidence}
-        gain[i] = -(audit_ranks(ranks, sizes, margins=margins, **options).epsilon > epsilon)
-    solved = linprog(
-        gain,
-        A_ub=np.vstack([np.hstack([excesses, -np.eye(slack)]), budget]),
-        b_ub=np.append(np.zeros(slack), np.full(m, delta)),
-        A_eq=np.append(np.ones(len(states)), np.zeros(slack))[None],
-        b_eq=[1.0],
-        method="highs",
-    )
-    return -solved.fun
+        gain.append(float(audit_ranks(ranks, sizes, margins=margins, **options).epsilon > epsilon))
+    return largest_gain(gain, excesses, delta)
 
 
 WORST = (
@@ -329,7 +299,7 @@ def test_no_mechanism_exceeds_the_error_of_an_audit_with_margins(
     assert (worst_error(*case) > 1 - confidence + 1e-3) == caught
 
 
-def test_few_leaking_sets_are_seen_at_a_delta_above_zero():
+def test_few_leaking_sets_are_seen_at_a_delta_above_zero_whose_sharp_term_does_not_grow():
     """Once 0 at delta 1e-4: the hits to give up were counted at epsilon 0."""
     rng = np.random.default_rng(0)
     leaking = np.arange(500) < 50
@@ -337,9 +307,6 @@ def test_few_leaking_sets_are_seen_at_a_delta_above_zero():
     found = [audit_ranks(ranks, 64, margins=margins, delta=delta).epsilon for delta in (0, 1e-5, 1e-4, 1e-2)]
     assert found[0] > found[1] > found[2] > 6.5
     assert found[3] == 0
-
-
-def test_sharp_delta_term_does_not_grow_with_the_set_size():
     sizes = np.array([2, 16, 128])
     perfect = np.ones(500, dtype=int)
     sharp = [audit_ranks(perfect, n, delta=1e-3, delta_term="sharp").epsilon for n in sizes]
@@ -371,14 +338,7 @@ def test_tight_bound_is_never_below_the_papers(sets, size, share, place, confide
         assert p_value == pytest.approx(1 - confidence, rel=1e-6)
 
 
-def test_more_hits_larger_sets_and_less_confidence_raise_the_bound():
-    assert np.all(np.diff(rank_epsilon(np.arange(20, 101), 100, 16)) > 0)
-    assert np.all(np.diff(rank_epsilon(80, 100, np.array([2, 4, 8, 64]))) > 0)
-    by_confidence = [float(rank_epsilon(80, 100, 16, confidence=c)) for c in (0.5, 0.9, 0.99)]
-    assert by_confidence == sorted(by_confidence, reverse=True)
-
-
-def test_extremes_and_a_top_equal_to_the_set_size_which_shows_nothing_and_says_so():
+def test_more_hits_raise_the_bound_and_a_top_equal_to_the_set_size_shows_nothing_and_says_so():
     for size in (2, 64, [2, 64, 3]):
         none = audit_ranks(np.array(np.broadcast_to(size, 3)), size)
         assert (none.epsilon, none.correct) == (0.0, 0)
@@ -392,6 +352,10 @@ def test_extremes_and_a_top_equal_to_the_set_size_which_shows_nothing_and_says_s
     mixed = audit_ranks([1] * 40, [4] * 20 + [64] * 20, top=[4] * 20 + [1] * 20)
     alone = audit_ranks([1] * 20, 64)
     assert mixed.epsilon == pytest.approx(alone.epsilon, abs=1e-6)
+    assert np.all(np.diff(rank_epsilon(np.arange(20, 101), 100, 16)) > 0)
+    assert np.all(np.diff(rank_epsilon(80, 100, np.array([2, 4, 8, 64]))) > 0)
+    by_confidence = [float(rank_epsilon(80, 100, 16, confidence=c)) for c in (0.5, 0.9, 0.99)]
+    assert by_confidence == sorted(by_confidence, reverse=True)
 
 
 def naive_log_evidence(hits, sizes, tops, epsilon, offsets, failures):
@@ -442,16 +406,20 @@ def test_abstention_helps_when_the_attack_knows_what_it_knows():
     assert any("Margins" in text for text in searched.assumptions)
 
 
-def test_candidate_sets_may_differ_in_length():
+def test_candidate_sets_may_differ_in_length_ties_are_random_and_margins_blind_to_the_truth():
     ranks, sizes = ranks_from_scores([1.0, 5.0], [[0.0, 2.0, 3.0], [4.0]])
     assert ranks.tolist() == [3, 1]
     assert sizes.tolist() == [4, 2]
     assert score_margins([1.0, 5.0], [[0.0, 2.0, 3.5], [4.0]]).tolist() == [1.5, 1.0]
     assert ranks_from_scores([1.0], [[0.0, 2.0, 3.0]], higher_means_member=False)[0].tolist() == [2]
     assert exposure([1, 2, 8], [8, 8, 8]).tolist() == [3.0, 2.0, 0.0]
-
-
-def test_ties_are_random_and_seeded_or_last():
+    rng = np.random.default_rng(4)
+    pooled = rng.normal(size=(20, 6))
+    first = score_margins(pooled[:, 0], pooled[:, 1:], top=2)
+    last = score_margins(pooled[:, 5], pooled[:, :5], top=2)
+    np.testing.assert_array_equal(first, last)
+    ordered = np.sort(pooled, axis=1)
+    np.testing.assert_allclose(first, ordered[:, -2] - ordered[:, -3])
     true, tied = np.zeros(4_000), np.zeros((4_000, 3))
     ranks, _ = ranks_from_scores(true, tied)
     counts = np.bincount(ranks, minlength=5)[1:]
@@ -462,19 +430,8 @@ def test_ties_are_random_and_seeded_or_last():
     assert (ranks_from_scores(true, tied, ties="pessimistic")[0] == 4).all()
 
 
-def test_margins_ignore_which_candidate_is_true():
-    rng = np.random.default_rng(4)
-    pooled = rng.normal(size=(20, 6))
-    first = score_margins(pooled[:, 0], pooled[:, 1:], top=2)
-    last = score_margins(pooled[:, 5], pooled[:, :5], top=2)
-    np.testing.assert_array_equal(first, last)
-    ordered = np.sort(pooled, axis=1)
-    np.testing.assert_allclose(first, ordered[:, -2] - ordered[:, -3])
-
-
-@pytest.mark.parametrize(
-    ("ranks", "sizes", "options", "message"),
-    [
+def test_bad_arguments_are_refused():
+    for ranks, sizes, options, message in (
         ([], 4, {}, "ranks"),
         ([0, 1], 4, {}, "ranks: expected at least 1, got 0"),
         ([1.5], 4, {}, "ranks: expected whole numbers, got 1.5"),
@@ -493,16 +450,10 @@ def test_margins_ignore_which_candidate_is_true():
         ([1], 4, {"delta_term": "sharp", "margins": [1.0]}, "delta_term: 'sharp' is for audits without"),
         ([1, 1], 4, {"margins": [1.0]}, "margins: expected 2 values like ranks, got 1"),
         ([1, 1], 4, {"margins": [1.0, np.nan]}, "margins: 1 of 2 values are NaN"),
-    ],
-)
-def test_bad_audits_are_refused(ranks, sizes, options, message):
-    with pytest.raises(ValueError, match=message):
-        audit_ranks(ranks, sizes, **options)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
+    ):
+        with pytest.raises(ValueError, match=message):
+            audit_ranks(ranks, sizes, **options)
+    for call, message in (
         (lambda: rank_p_value(4, [4, 4], 1.0), "correct: expected at most 2"),
         (lambda: rank_p_value(1, 4, 1.0), "set_sizes"),
         (lambda: rank_p_value(1, [4], -1.0), "epsilon"),
@@ -518,8 +469,6 @@ def test_bad_audits_are_refused(ranks, sizes, options, message):
         (lambda: ranks_from_scores([1.0], [[2.0]], ties="best"), "ties"),
         (lambda: score_margins([1.0], [[2.0]], top=2), "top: expected less than the smallest set size 2"),
         (lambda: exposure([3], 2), "ranks"),
-    ],
-)
-def test_bad_arguments_of_helpers_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

@@ -19,9 +19,13 @@ def book(tmp_path):
     return tmp_path
 
 
-def test_a_good_book_has_no_problem(book):
+def test_a_good_book_has_no_problem_but_an_empty_one_and_a_stylesheet_that_loads(book, tmp_path):
     assert check(book) == []
     assert main([str(book)]) == 0
+    (tmp_path / "empty").mkdir()
+    assert check(tmp_path / "empty")
+    (book / "style.css").write_text("@font-face { src: url(https://example.org/f.woff2) }")
+    assert [text for _, text in check(book)] == ["loads https://example.org/f.woff2 from the network"]
 
 
 @pytest.mark.parametrize(
@@ -51,12 +55,3 @@ def test_a_fault_is_seen(book, capsys, fault, said):
     out = capsys.readouterr().out
     assert said in out
     assert "1 problems on 2 pages" in out
-
-
-def test_a_stylesheet_that_loads_from_the_network_is_seen(book):
-    (book / "style.css").write_text("@font-face { src: url(https://example.org/f.woff2) }")
-    assert [text for _, text in check(book)] == ["loads https://example.org/f.woff2 from the network"]
-
-
-def test_an_empty_folder_is_a_problem(tmp_path):
-    assert check(tmp_path)

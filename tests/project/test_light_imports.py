@@ -98,6 +98,17 @@ def test_what_is_used_first_loads_in_a_share_of_the_time_of_numpy_scipy_and_pand
             "from paperlib.report import show_table",
             HEAVY,
         ),
+        (
+            "import numpy as np; from paperlib.audits.scores import audit_losses; "
+            "str(audit_losses(np.arange(40.0), np.arange(30.0) + 20))",
+            {"paperlib.io", "torch", "sklearn"},
+        ),
+        (
+            "from paperlib import core, report; scores = core.MembershipScores([1.0], [0.0]); "
+            "one = core.ScoreAudit(title='a', kind='lower bound', purpose='b', result=None, refused='c'); "
+            "report.audit_report(scores, [one], title='a', facts={})",
+            {"matplotlib.pyplot"},  # so that no figure stays open
+        ),
         ("import paperlib.data", {"torch", "transformers", "sklearn"}),
         ("from paperlib.attacks import rmia; from paperlib.generators import find_identifiers", {"torch"}),
     ],

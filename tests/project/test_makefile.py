@@ -18,14 +18,11 @@ def make(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_help_lists_every_target():
+def test_help_lists_every_target_and_clean_removes_nothing_that_is_committed():
     phony = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert phony is not None
     listed = re.findall(r"^  make (\w+)", make("help").stdout, re.MULTILINE)
     assert sorted(listed) == sorted(phony[1].split())
-
-
-def test_clean_removes_nothing_that_is_committed():
     shown = make("--dry-run", "clean").stdout
     removed = [path for line in shown.splitlines() for path in line.split()[2:]]  # rm -rf PATH…
     assert removed
@@ -76,13 +73,10 @@ def paths_of_test(*arguments: str) -> list[str]:
     return line.partition('"not browser"')[2].split()
 
 
-def test_one_room_is_tested_by_its_folders():
+def test_one_room_is_tested_by_its_folders_and_every_room_has_tests():
     assert paths_of_test() == []  # everything
     assert paths_of_test("ROOM=report") == ["tests/report", "paperlib/report"]
     both = "tests/bounds paperlib/bounds tests/validity paperlib/validity"
     assert paths_of_test("ROOM=bounds validity") == both.split()
-
-
-def test_every_room_has_tests():
     rooms = [path.parent.name for path in (ROOT / "paperlib").glob("*/__init__.py")]
     assert [room for room in rooms if not (ROOT / "tests" / room).is_dir()] == []

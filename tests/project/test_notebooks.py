@@ -24,10 +24,13 @@ def parameters(path: Path) -> dict[str, object]:
 
 
 @every_notebook
-def test_notebook_is_stored_without_outputs(path):
+def test_notebook_is_stored_without_outputs_and_no_statement_follows_itself(path):
     for cell in code_cells(path):
         assert cell["outputs"] == []
         assert cell["execution_count"] is None
+    for cell in code_cells(path):
+        said = [ast.dump(line) for line in ast.parse("".join(cell["source"])).body]
+        assert [one for one, then in pairwise(said) if one == then] == []
 
 
 @every_notebook
@@ -50,10 +53,3 @@ def test_the_first_code_shown_is_whole_and_leaves_parameters_alone(path):
     own = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     assert not ({node.id for node in names if isinstance(node.ctx, ast.Load)} - own) & set(parameters(path))
     assert any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree))
-
-
-@every_notebook
-def test_no_statement_follows_itself(path):
-    for cell in code_cells(path):
-        said = [ast.dump(line) for line in ast.parse("".join(cell["source"])).body]
-        assert [one for one, then in pairwise(said) if one == then] == []

@@ -24,22 +24,13 @@ INSTALLED = EXTRAS["all"][0].removeprefix("paperlib[").removesuffix("]").split("
 ASKED = PROJECT["dependencies"] + [line for name in INSTALLED for line in EXTRAS[name]]
 
 
-def test_lock_pins_exact_versions_and_names_no_address():
+def test_lock_pins_exact_versions_that_satisfy_pyproject_and_conda_has_them():
     pin = re.compile(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+( ; .+)?")
     assert [line for line in LOCK if not pin.fullmatch(line)] == []
-
-
-def test_lock_satisfies_pyproject():
     asked = map(Requirement, ASKED)
     assert [one for one in asked if not one.specifier.contains(LOCKED[canonicalize_name(one.name)])] == []
-
-
-def test_conda_environment_has_the_locked_versions():
     (from_pip,) = [entry["pip"] for entry in ENVIRONMENT["dependencies"] if isinstance(entry, dict)]
     assert from_pip == [*LOCK, "-e ."]
-
-
-def test_python_is_one_that_the_project_names():
     (python,) = [entry for entry in ENVIRONMENT["dependencies"] if str(entry).startswith("python")]
     assert python.removeprefix("python").startswith(PROJECT["requires-python"])
     running = ".".join(map(str, sys.version_info[:3]))

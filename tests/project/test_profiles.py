@@ -69,7 +69,7 @@ def test_the_rehearsal_changes_counts_alone(stem: str, profiles: tuple[str, str]
     assert {re.sub(r"\.\d+$", "", one) for one in found} <= set(ALLOWED)
 
 
-def test_a_changed_word_is_seen() -> None:
+def test_a_changed_word_is_seen_and_the_rehearsal_alone_runs_on_made_up_data() -> None:
     assert list(changes({"network": "unet", "width": 128}, {"network": "mlp", "width": 8}, "generator")) == [
         "generator.network"
     ]
@@ -81,9 +81,6 @@ def test_a_changed_word_is_seen() -> None:
     assert list(changes(given, [{"optimizer": "adam", "epochs": 60}], "dp")) == ["dp.0.optimizer"]
     assert list(changes(given, [{"optimizer": "sgd", "epochs": 1}], "dp")) == []
     assert list(changes(True, False, "augment")) == ["augment"]
-
-
-def test_the_rehearsal_runs_on_made_up_data_and_the_others_do_not() -> None:
     found = [name for name in HERE.profiles() if HERE.made_up(name)]
     assert found == ["rehearsal", "rehearsal_celeba"]
 

@@ -10,32 +10,18 @@ from scipy.special import expit
 from scipy.stats import binom, chisquare
 
 from paperlib.bounds import f_dp_parameter, one_run_epsilon
-from paperlib.bounds.one_run.anytime import (
-    anytime_from_counts,
-    anytime_with_failures,
-    failure_budget,
-    log_mixture,
-    log_threshold,
-    mean_failures,
-    sharp_share,
-)
+from paperlib.bounds.one_run import anytime
 from paperlib.bounds.one_run.tails import sharp_p_value
-from paperlib.validity.mechanisms import (
-    Burst,
-    binomial_law,
-    burst_chance,
-    first_refuting,
-    right_counts,
-    strongest_burst,
-    with_bursts,
-)
+from paperlib.validity import mechanisms
 
 
 def output_law(burst, m):
     """Chance of every output: examples shown, and which answers are right; bits drop out by symmetry."""
     q = expit(burst.epsilon)
-    factor = with_bursts(right_counts(burst.epsilon, burst.shown), burst.right, burst.chance)
-    factor = factor / right_counts(burst.epsilon, burst.shown)
+    factor = mechanisms.with_bursts(
+        mechanisms.right_counts(burst.epsilon, burst.shown), burst.right, burst.chance
+    )
+    factor = factor / mechanisms.right_counts(burst.epsilon, burst.shown)
     shown_sets = list(combinations(range(m), burst.shown))
     for shown in shown_sets:
         for right in product([0, 1], repeat=m):
@@ -59,7 +45,7 @@ def delta_of_first(law, epsilon):
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])
 def test_a_burst_has_exactly_the_delta_it_claims(shown, right, m_delta, epsilon):
     m = 6
-    burst = Burst(epsilon, m_delta, shown, right)
+    burst = mechanisms.Burst(epsilon, m_delta, shown, right)
     law = dict(output_law(burst, m))
     assert burst.chance < 1
     assert sum(law.values()) == pytest.approx(1)
@@ -68,7 +54,7 @@ def test_a_burst_has_exactly_the_delta_it_claims(shown, right, m_delta, epsilon)
 
 @pytest.mark.parametrize(("shown", "right"), [(6, 5), (10, 8)])
 def test_simulated_bursts_follow_their_law(shown, right):
-    burst, rng, m, draws = Burst(1.0, 2.0, shown, right), np.random.default_rng(1), 40, 4_000
+    burst, rng, m, draws = mechanisms.Burst(1.0, 2.0, shown, right), np.random.default_rng(1), 40, 4_000
     mechanism = burst.mechanism(m)
     assert mechanism.delta == pytest.approx(2.0 / m)
     counts = np.zeros(shown + 1)
@@ -78,15 +64,19 @@ def test_simulated_bursts_follow_their_law(shown, right):
         sure = np.abs(values) > 1.5
         assert sure.sum() == shown
         counts[((values > 0) == bits)[sure].sum()] += 1
-    law = with_bursts(binom.pmf(np.arange(shown + 1), shown, expit(1.0)), right, burst.chance)
+    law = mechanisms.with_bursts(binom.pmf(np.arange(shown + 1), shown, expit(1.0)), right, burst.chance)
     seen = law * draws > 5
     expected = np.append(law[seen], law[~seen].sum()) * draws
     assert chisquare(np.append(counts[seen], counts[~seen].sum()), expected).pvalue > 1e-4
 
 
-def test_binomial_law():
-    assert binomial_law(37, 0.3) == pytest.approx(binom.pmf(np.arange(38), 37, 0.3))
-    assert binomial_law(3, 1.0) == pytest.approx([0, 0, 0, 1])
+def test_the_linear_program_finds_the_worst_burst_and_the_law_is_binomial():
+    assert mechanisms.binomial_law(37, 0.3) == pytest.approx(binom.pmf(np.arange(38), 37, 0.3))
+    assert mechanisms.binomial_law(3, 1.0) == pytest.approx([0, 0, 0, 1])
+    # A fixed number of guesses, where the worst law is known: it attains the sharp p-value.
+    for right in (4, 6):
+        worst = worst_of_all(6, 1.0, 0.3, lambda patterns, v=right: (patterns.sum(axis=1) >= v) * 1.0)
+        assert worst == pytest.approx(float(sharp_p_value(right, 6, 1.0, 0.3)), rel=1e-6)
 
 
 def test_the_strongest_burst_is_the_smallest_that_refutes():
@@ -97,7 +87,7 @@ def test_the_strongest_burst_is_the_smallest_that_refutes():
         sure = np.abs(values) > 1.5
         return float(sure.sum() >= 10 and ((values > 0) == bits)[sure].all())
 
-    found = strongest_burst(bound, 1.0, 60, pilots=5, seed=0)
+    found = mechanisms.strongest_burst(bound, 1.0, 60, pilots=5, seed=0)
     sizes = sorted({int(size) for size in np.geomspace(6, 48, 12)})
     assert found.shown == found.right == min(size for size in sizes if size >= 10)
 
@@ -108,11 +98,11 @@ def test_sharp_term_is_the_price_of_the_worst_burst(epsilon, m, shown):
     """Exact: the sharp bound keeps its level and reaches it up to one count; the blind twin fails."""
     counts, m_delta = np.arange(shown + 1), 1.0
     options = {"total": m, "delta": m_delta / m}
-    law = right_counts(epsilon, shown)
+    law = mechanisms.right_counts(epsilon, shown)
 
     def error(bounds):
-        first = first_refuting(bounds, epsilon)
-        attacked = with_bursts(law, first, burst_chance(law, first, m_delta))
+        first = mechanisms.first_refuting(bounds, epsilon)
+        attacked = mechanisms.with_bursts(law, first, mechanisms.burst_chance(law, first, m_delta))
         return attacked[bounds > epsilon].sum(), first
 
     sharp, first = error(one_run_epsilon(counts, shown, delta_term="sharp", **options))
@@ -132,8 +122,8 @@ def crossing(epsilon, burst_shown, burst_right, chance, refuting):
     their number is that of randomized response, so the walk is conditioned through its end point there.
     """
     q, steps = expit(epsilon), refuting.shape[0] - 1
-    law = right_counts(epsilon, burst_shown)
-    weights = with_bursts(law, burst_right, chance) / law
+    law = mechanisms.right_counts(epsilon, burst_shown)
+    weights = mechanisms.with_bursts(law, burst_right, chance) / law
     alive, lost = np.zeros(steps + 1), np.zeros(steps + 1)  # by the number right, not yet and already refuted
     alive[0] = 1.0
     for r in range(1, steps + 1):
@@ -149,7 +139,12 @@ def refuting_table(epsilon, steps, level, failures):
     right = np.clip(k - failures, 0, r)
     with np.errstate(divide="ignore", invalid="ignore"):
         return (
-            (k <= r) & (r > 0) & (log_mixture(right, r, epsilon, sharp_share(steps)) >= log_threshold(level))
+            (k <= r)
+            & (r > 0)
+            & (
+                anytime.log_mixture(right, r, epsilon, anytime.sharp_share(steps))
+                >= anytime.log_threshold(level)
+            )
         )
 
 
@@ -158,12 +153,12 @@ def refuting_table(epsilon, steps, level, failures):
 def test_anytime_search_survives_every_burst_exactly(epsilon, m_delta):
     """All sizes of bursts of right answers at the front; every path by dynamic programming."""
     steps = 160
-    level, failures = failure_budget(mean_failures(epsilon, m_delta), 0.05)
+    level, failures = anytime.failure_budget(anytime.mean_failures(epsilon, m_delta), 0.05)
     tables = refuting_table(epsilon, steps, level, failures), refuting_table(epsilon, steps, 0.05, 0)
     worst = [0.0, 0.0]
     for shown in range(6, steps, 7):
         for right in {shown, shown - shown // 10}:
-            chance = burst_chance(right_counts(epsilon, shown), right, m_delta)
+            chance = mechanisms.burst_chance(mechanisms.right_counts(epsilon, shown), right, m_delta)
             for i, table in enumerate(tables):
                 worst[i] = max(worst[i], crossing(epsilon, shown, right, chance, table))
     assert 0.003 < worst[0] <= 0.05
@@ -172,12 +167,12 @@ def test_anytime_search_survives_every_burst_exactly(epsilon, m_delta):
 
 def test_the_refuting_table_is_that_of_the_search():
     rng = np.random.default_rng(3)
-    level, failures = failure_budget(mean_failures(0.5, 0.3), 0.05)
+    level, failures = anytime.failure_budget(anytime.mean_failures(0.5, 0.3), 0.05)
     table, guesses = refuting_table(0.5, 60, level, failures), np.arange(1, 61)
     refuted = 0
     for accuracy in rng.uniform(0.5, 1.0, 40):
         k = np.cumsum(rng.random(60) < accuracy)
-        bound = anytime_from_counts(k, guesses, level=level, failures=failures, most=60).epsilon
+        bound = anytime.anytime_from_counts(k, guesses, level=level, failures=failures, most=60).epsilon
         assert (bound > 0.5) == table[guesses, k].any()
         refuted += bound > 0.5
     assert 0 < refuted < 40
@@ -221,15 +216,8 @@ def test_anytime_search_is_valid_for_the_worst_of_all_mechanisms(epsilon, m_delt
 
         return worst_of_all(9, epsilon, m_delta, wrong)
 
-    aware = worst(lambda k: anytime_with_failures(k, guesses, error=0.05, m_delta=m_delta, most=9))
+    aware = worst(lambda k: anytime.anytime_with_failures(k, guesses, error=0.05, m_delta=m_delta, most=9))
     assert aware <= 0.05
     assert aware > 0.01 or m_delta > 0.1  # so few guesses refute nothing at a large delta
     if (epsilon, m_delta) == (0.0, 0.3):
-        assert worst(lambda k: anytime_from_counts(k, guesses, level=0.05, most=9)) > 0.06
-
-
-def test_the_linear_program_finds_the_worst_burst():
-    """A fixed number of guesses, where the worst law is known: it attains the sharp p-value."""
-    for right in (4, 6):
-        worst = worst_of_all(6, 1.0, 0.3, lambda patterns, v=right: (patterns.sum(axis=1) >= v) * 1.0)
-        assert worst == pytest.approx(float(sharp_p_value(right, 6, 1.0, 0.3)), rel=1e-6)
+        assert worst(lambda k: anytime.anytime_from_counts(k, guesses, level=0.05, most=9)) > 0.06

@@ -10,14 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from paperlib.bounds import (
-    audit_f_dp,
-    audit_one_run,
-    audit_ranks,
-    one_run_epsilon,
-    rank_epsilon,
-    rank_success_probability,
-)
+from paperlib import bounds
 from paperlib.bounds.one_run.guesses import guess_path
 from paperlib.bounds.one_run.search import run_recall_test
 from paperlib.core import MembershipScores
@@ -42,7 +35,9 @@ SEARCHES = [
 def audited(labels, **options):
     """Bound of scores m, m - 1, ..., 1 with these labels; 0 where half of them lacks a class."""
     try:
-        return audit_one_run(MembershipScores.from_labels(np.arange(M, 0, -1.0), labels), **options).epsilon
+        return bounds.audit_one_run(
+            MembershipScores.from_labels(np.arange(M, 0, -1.0), labels), **options
+        ).epsilon
     except ValueError as refusal:
         if "too few to split" not in str(refusal):
             raise
@@ -71,24 +66,21 @@ def test_every_search_is_valid_exactly(guess, search):
     assert 0.005 < worst <= 0.2  # some outcome refutes: the test is no formality
 
 
-def test_curve_search_is_valid_exactly():
+def test_curve_search_is_valid_exactly_and_the_best_of_all_counts_is_caught():
     """The f-DP audit over dyadic counts, with the curve that randomized response has."""
     options = {"family": "approximate", "delta": 0.0, "confidence": 0.8}
     games = [MembershipScores.from_labels(np.arange(M, 0, -1.0), one) for one in LABELS]
-    assert 0.005 < worst_error([audit_f_dp(one, **options).parameter for one in games]) <= 0.2
-
-
-def test_the_best_of_all_counts_is_caught_exactly():
+    assert 0.005 < worst_error([bounds.audit_f_dp(one, **options).parameter for one in games]) <= 0.2
     values, found = np.arange(M, 0, -1.0), []
     for one in LABELS:
         path = guess_path(MembershipScores.from_labels(values, one), "both")
-        found.append(one_run_epsilon(path.correct, path.guesses, confidence=0.8).max())
+        found.append(bounds.one_run_epsilon(path.correct, path.guesses, confidence=0.8).max())
     assert error(found, M // 2, 0.0) > 0.2
 
 
 def rank_error(found, sizes, epsilon):
     """Chance that a rank audit exceeds epsilon under k-valued randomized response."""
-    return chance_above(found, HITS == 1, rank_success_probability(sizes, epsilon), epsilon)
+    return chance_above(found, HITS == 1, bounds.rank_success_probability(sizes, epsilon), epsilon)
 
 
 @pytest.mark.parametrize("sizes", [np.full(M, 3), np.tile([2, 9], M // 2)])
@@ -96,12 +88,12 @@ def test_search_over_sets_is_valid_exactly(sizes):
     """Margins fall from set to set; each stopping point may be the best."""
     margins = np.arange(M, 0, -1.0)
     ranks = [np.where(one == 1, 1, sizes) for one in HITS]
-    found = [audit_ranks(one, sizes, margins=margins, confidence=0.8).epsilon for one in ranks]
+    found = [bounds.audit_ranks(one, sizes, margins=margins, confidence=0.8).epsilon for one in ranks]
     worst = max(rank_error(found, sizes, epsilon) for epsilon in (0.0, 0.3, 1.0, 2.0))
     assert 0.005 < worst <= 0.2
     if sizes.min() == sizes.max():
         size, counts = int(sizes[0]), np.arange(1, M + 1)
-        best = [rank_epsilon(np.cumsum(one), counts, size, confidence=0.8).max() for one in HITS]
+        best = [bounds.rank_epsilon(np.cumsum(one), counts, size, confidence=0.8).max() for one in HITS]
         assert rank_error(best, sizes, 0.0) > 0.2
 
 

@@ -21,7 +21,7 @@ from paperlib.validity.power import (
 )
 
 
-def test_power_table():
+def test_power_table_and_hindsight_find_either_end():
     table = mean_bounds(PowerConfig(sizes=(300, 3_000), deltas=(0.0, 1e-4), draws=3))
     assert len(table) == 2 * (2 * len(BOUNDS) - 1)
     assert (table["highest"] <= table["truth"]).all()
@@ -29,6 +29,10 @@ def test_power_table():
     wide = table.query("examples == 3000 and delta == 1e-4").set_index("bound")["mean"]
     assert wide["anytime (default)"] > wide["every count, published delta"]
     assert wide["dyadic counts, sharp delta"] >= wide["dyadic counts, published delta"]
+    rng = np.random.default_rng(4)
+    top = MembershipScores(np.append(rng.normal(size=400), np.full(60, 9.0)), rng.normal(size=440))
+    bottom = MembershipScores(-top.nonmember, -top.member)
+    assert hindsight(top, 0.95) == hindsight(bottom, 0.95) > audit_one_run(top, guess="members").epsilon > 2
 
 
 def test_no_design_on_the_same_scores_passes_the_line_in_hindsight():
@@ -40,22 +44,15 @@ def test_no_design_on_the_same_scores_passes_the_line_in_hindsight():
     assert wide.loc[("one member in ten", 2_000), "randomized, members"] > 2
 
 
-def test_hindsight_finds_either_end():
-    rng = np.random.default_rng(4)
-    top = MembershipScores(np.append(rng.normal(size=400), np.full(60, 9.0)), rng.normal(size=440))
-    bottom = MembershipScores(-top.nonmember, -top.member)
-    assert hindsight(top, 0.95) == hindsight(bottom, 0.95) > audit_one_run(top, guess="members").epsilon > 2
-
-
-def test_little_is_lost_against_the_best_fixed_rule_and_each_is_far_behind_somewhere():
+def test_little_is_lost_against_the_best_fixed_rule_and_a_default_that_guesses_both_ends_is_caught(
+    monkeypatch,
+):
     table = shape_bounds(ShapesConfig(sizes=(1_000,), deltas=(0.0,), draws=10)).set_index("shape")
     for shape in SHAPES:
         assert table.loc[shape, "lost"] < (0.5 if shape == "3 % of members memorised" else 0.25), shape
     for rule in power.FIXED:
         assert (table.adaptive - table[rule]).max() > 1
 
-
-def test_a_default_that_guesses_both_ends_is_caught(monkeypatch):
     def both(scores, guess, **more):
         return searched_epsilon(scores, guess="both", **more)
 

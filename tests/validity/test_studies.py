@@ -20,19 +20,23 @@ def toy(rate, **more):
     return Case("toy", "bound", "mechanism", 1.0, 0.0, lambda rng: (1.0, rng.random() < rate), **more)
 
 
-def test_simulation_tells_sound_from_unsound():
+def test_simulation_tells_sound_from_unsound_boundary_cases_from_others_and_rows_alone():
     frame = simulate([toy(0.04), toy(0.3)], ValidityConfig(trials=400))
     assert list(frame["verdict"]) == ["consistent with it", "above the nominal level"]
     assert (frame["low"] <= frame["rate"]).all()
     assert (frame["rate"] <= frame["high"]).all()
     assert list(simulate([toy(0.5, share=0.1)], ValidityConfig(trials=50))["trials"]) == [5]
-
-
-def test_rows_do_not_depend_on_each_other():
     config = ValidityConfig(trials=30, examples=60)
     cases = rule_cases(config)
     alone, all_rows = simulate([cases[3]], config), simulate(cases[:5], config)
     assert alone.iloc[0].equals(all_rows.iloc[3])
+    cases = [
+        Case("toy", "uniform", f"{epsilon:g}", epsilon, 0.0, lambda rng: (float(rng.random()), False))
+        for epsilon in (1.0, 3.0)
+    ]
+    frame = simulate(cases, ValidityConfig(trials=4_000))
+    assert frame["slack"].tolist() == pytest.approx([0.05, 2.05], abs=0.02)
+    assert frame["boundary"].tolist() == [True, False]
 
 
 def test_sparing_response_answers_by_randomized_response_and_close_generators_are_exactly_c_close():
@@ -48,10 +52,17 @@ def test_sparing_response_answers_by_randomized_response_and_close_generators_ar
         assert ratio.max() <= c + 2e-6
 
 
-def test_rate_interval_is_clopper_pearson():
+def test_rate_interval_is_clopper_pearson_and_the_hull_the_least_concave_majorant():
     for wrong, trials in ((0, 40), (3, 40), (40, 40), (17, 900)):
         expected = binomtest(wrong, trials).proportion_ci(0.999, method="exact")
         assert rate_interval(wrong, trials, 0.999) == pytest.approx((expected.low, expected.high), abs=1e-9)
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        x, y = np.cumsum(rng.integers(0, 3, (2, 30)), axis=1).astype(float)
+        corners = rules.upper_hull(x, y)
+        assert (np.interp(x, x[corners], y[corners]) >= y - 1e-9).all()
+        slopes = np.diff(y[corners]) / np.diff(x[corners])
+        assert (np.diff(slopes) <= 1e-9).all()
 
 
 @pytest.mark.parametrize("trials", [62, 75, 1_000, 2_000])
@@ -62,16 +73,6 @@ def test_rates_from_seen_from_on_are_flagged(trials):
     flagged = np.array([rate_interval(int(k), trials, 0.999)[0] > 0.05 for k in counts])
     assert binom.pmf(counts, trials, rate)[flagged].sum() == pytest.approx(0.9, abs=1e-6)
     assert binom.pmf(counts, trials, 0.98 * rate)[flagged].sum() < 0.9
-
-
-def test_slack_tells_boundary_cases_from_others():
-    cases = [
-        Case("toy", "uniform", f"{epsilon:g}", epsilon, 0.0, lambda rng: (float(rng.random()), False))
-        for epsilon in (1.0, 3.0)
-    ]
-    frame = simulate(cases, ValidityConfig(trials=4_000))
-    assert frame["slack"].tolist() == pytest.approx([0.05, 2.05], abs=0.02)
-    assert frame["boundary"].tolist() == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -93,16 +94,6 @@ def test_membership_is_decided_by_fair_coins_and_implausible_ones_are_tossed_aga
     tosses = iter([np.ones(30, dtype=int), np.arange(30) % 2])
     rng = SimpleNamespace(integers=lambda low, high, m: next(tosses))
     assert known.fair_bits(rng, 30).sum() == 15
-
-
-def test_hull_is_the_least_concave_majorant():
-    rng = np.random.default_rng(2)
-    for _ in range(20):
-        x, y = np.cumsum(rng.integers(0, 3, (2, 30)), axis=1).astype(float)
-        corners = rules.upper_hull(x, y)
-        assert (np.interp(x, x[corners], y[corners]) >= y - 1e-9).all()
-        slopes = np.diff(y[corners]) / np.diff(x[corners])
-        assert (np.diff(slopes) <= 1e-9).all()
 
 
 def test_without_a_peek_it_is_the_default_bound_and_all_guesses_known_are_all_right():
