@@ -118,16 +118,13 @@ def test_every_attack_equals_the_slow_reference(model, tokenizer, contexts, k, b
         assert frame.loc[index].to_dict() == pytest.approx(slow, rel=1e-4, abs=1e-4)
 
 
-def test_a_shared_context_is_computed_once_and_changes_nothing(model, tokenizer):
+def test_shared_contexts_batches_order_and_mode_change_no_score(model, tokenizer):
     texts = [f"{n:08x}" for n in range(0, 10**9, 10**8 + 7)]
     contexts = ["the md5 of the file that was downloaded yesterday is "] * len(texts)
     options = {"contexts": contexts, "prefix": PREFIX, "batch_size": 3}
     shared = score_texts(model, tokenizer, texts, **options)
     apart = score_texts(model, tokenizer, texts, share_context=False, **options)
     np.testing.assert_allclose(shared, apart, rtol=1e-4, atol=1e-4)
-
-
-def test_scores_do_not_depend_on_batches_order_or_mode(model, tokenizer):
     one_by_one = score_texts(model, tokenizer, TEXTS, batch_size=1)
     model.train()
     together = score_texts(model, tokenizer, TEXTS[::-1], batch_size=64)[::-1]
@@ -165,14 +162,6 @@ def test_a_context_that_does_not_fit_loses_its_beginning(tokenizer):
     expected = np.mean([float(logp[CONTEXT - kept + i - 1, ids[len(ids) - kept + i]]) for i in range(kept)])
     found = score_texts(model, tokenizer, [text], contexts=[context], attacks=["loss"])["loss"][0]
     assert found == pytest.approx(expected, abs=1e-4)
-
-
-def test_fewer_tokens_than_one_over_k_give_the_lowest_one(tokenizer):
-    model = tiny("gpt2")
-    table = token_table(model, tokenizer, "ab", "md5: ")
-    assert len(table) < 5
-    found = score_texts(model, tokenizer, ["ab"], contexts=["md5: "], k=0.2)
-    assert found["min_k"][0] == pytest.approx(table[:, 0].min(), abs=1e-4)
 
 
 def test_a_vocabulary_of_equal_chances_and_a_certain_model_stay_finite(tokenizer):

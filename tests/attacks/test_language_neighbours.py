@@ -100,7 +100,7 @@ def test_neighbours_are_the_slow_reference(causal, masked, tokenizer, contexts, 
         assert found == slow_neighbours(predict, tokenizer, text, around, 12)
 
 
-def test_texts_longer_than_the_context_have_neighbours(causal, masked, tokenizer):
+def test_long_texts_have_neighbours_and_neighbours_go_into_the_attack(causal, masked, tokenizer):
     text = "the cat sat on the mat 01 " * 10
     for found in (
         causal_neighbours(causal, tokenizer, [text], count=3),
@@ -108,19 +108,20 @@ def test_texts_longer_than_the_context_have_neighbours(causal, masked, tokenizer
     ):
         assert len(set(found[0])) == 3
         assert all(abs(len(new) - len(text)) < 20 and new != text for new in found[0])
+    near = causal_neighbours(causal, tokenizer, TEXTS, count=4, contexts=CONTEXTS)
+    scores = score_texts(causal, tokenizer, TEXTS, contexts=CONTEXTS, neighbours=near)
+    # The best replacements by the model's own predictions are likelier than the texts of no meaning.
+    assert (scores["neighbourhood"] < 0).all()
 
 
-def test_random_neighbours_differ_in_as_many_tokens_as_asked(tokenizer):
+def test_random_neighbours_differ_in_as_many_tokens_as_asked_drawn_as_in_the_corpus(tokenizer):
     draw = partial(random_neighbours, tokenizer, corpus=[f"{n:03x}" for n in range(0, 4096, 7)])
     (found,), (again,) = (draw(["b7a1f3c2"], count=40, replaced=2, seed=3) for _ in range(2))
     assert found == again
     assert len(set(found)) == 40
     (more,) = draw(["zzzzzzzz"], count=100, replaced=1)
     assert {sum(letter != "z" for letter in new) for new in more} == {1}  # its tokens are letters
-
-
-def test_random_tokens_are_as_frequent_as_in_the_corpus_without_the_own(tokenizer):
-    """The first token stays (nothing precedes it), the second is drawn."""
+    # The first token stays (nothing precedes it), the second is drawn.
     frequencies = np.zeros(300)
     frequencies[[10, 40, 77, 299]] = [0.1, 0.2, 0.3, 0.4]
     one, rng = neighbours.Window(0, (5, 40), 1, 0), np.random.default_rng(0)
@@ -132,20 +133,13 @@ def test_random_tokens_are_as_frequent_as_in_the_corpus_without_the_own(tokenize
     assert chisquare(counts, np.full(3, 20_000 / 3)).pvalue < 1e-6
 
 
-def test_neighbours_go_into_the_attack(causal, tokenizer):
-    near = causal_neighbours(causal, tokenizer, TEXTS, count=4, contexts=CONTEXTS)
-    scores = score_texts(causal, tokenizer, TEXTS, contexts=CONTEXTS, neighbours=near)
-    # The best replacements by the model's own predictions are likelier than the texts of no meaning.
-    assert (scores["neighbourhood"] < 0).all()
-
-
 def lower_casing():
     bare = Tokenizer(models.WordLevel({"the": 0, "cat": 1, "[UNK]": 2}, unk_token="[UNK]"))
     bare.normalizer, bare.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Whitespace()
     return PreTrainedTokenizerFast(tokenizer_object=bare, unk_token="[UNK]")
 
 
-def test_bad_requests_are_named(causal, tokenizer):
+def test_bad_requests_are_named_and_a_model_that_returns_nan_is_refused(causal, tokenizer, masked):
     plain = train_tokenizer(TEXTS, 260, context=CONTEXT)
     for call, message in (
         (lambda: causal_neighbours(causal, tokenizer, TEXTS, count=0), "count: expected 1"),
@@ -159,9 +153,6 @@ def test_bad_requests_are_named(causal, tokenizer):
     ):
         with pytest.raises(ValueError, match=message):
             call()
-
-
-def test_a_model_that_returns_nan_is_refused(masked, causal, tokenizer):
     broken = GPT2LMHeadModel(causal.config)
     broken.transformer.wte.weight.data[:] = torch.nan
     with pytest.raises(ValueError, match="NaN"):

@@ -40,11 +40,17 @@ def test_a_loss_lower_than_the_helpers_gives_members_away_and_nothing_else_does(
     assert 0.4 < auc(attack, shift=0.0) < 0.6
 
 
-def test_the_classifier_reads_tokens_and_the_summaries_do_not():
+def test_the_classifier_reads_tokens_the_summaries_do_not_and_labels_are_one_per_example():
     assert auc(FAST, word=7) > 0.8
     assert 0.4 < auc(ATTACKS[0], word=7) < 0.6
     assert auc(FAST, models=0, word=7) > 0.8
     assert auc(ATTACKS[0], models=0, word=7) == 0.5
+    inputs = game(20).inputs
+    with pytest.raises(ValueError, match=r"membership: expected shape \(20,\) as in inputs, got \(19,\)"):
+        Labelled(inputs, np.arange(19) < 9)
+    others = Labelled(inputs, np.zeros(20, dtype=bool))
+    with pytest.raises(ValueError, match=r"validation: expected 2 or more members and .*, got 0 and 20"):
+        fit_best(ATTACKS, game(20), others, criterion=lambda s, _: s[0])
 
 
 def parts(n=100, models=2, **options):
@@ -80,7 +86,7 @@ class Watched:
         return inputs.losses[:, 0] + 100 * self.seed
 
 
-def test_the_best_seed_is_kept_and_the_first_of_equal_settings():
+def test_the_best_seed_is_kept_and_what_no_seed_changes_is_trained_once():
     def chosen(criterion, restarts=4, count=1):
         attacks = [Watched() for _ in range(count)]
         best = fit_best(attacks, *parts(20), criterion=criterion, restarts=restarts, seed=3)
@@ -90,6 +96,11 @@ def test_the_best_seed_is_kept_and_the_first_of_equal_settings():
     assert chosen(lambda s, _: -s.mean()) == (3, [[(3,), (4, 5, 6)]])
     assert chosen(lambda s, _: s.mean(), restarts=1) == (3, [[(3,)]])
     assert chosen(lambda s, _: 0.0, restarts=3, count=2) == (3, [[(3,), (4, 5)], [(3,)]])
+    train, held = parts(60, shift=0.4)
+    [first, second] = ATTACKS[0].fit(train, held, seeds=[1, 2])
+    assert first is second is ATTACKS[0].fit(train, held, seeds=[0])[0]
+    best = fit_best(ATTACKS[:1], train, held, criterion=lambda s, _: s[0], restarts=5)
+    assert best is first
 
 
 def test_no_example_both_stops_a_training_and_chooses_it():
@@ -121,23 +132,6 @@ def test_halves_have_both_kinds(members, others):
         np.testing.assert_array_equal(half.membership, flags[half.inputs.examples])
     shown = np.concatenate([half.inputs.examples for half in halves])
     assert sorted(shown) == list(range(members + others))
-
-
-def test_what_no_seed_changes_is_trained_once():
-    train, held = parts(60, shift=0.4)
-    [first, second] = ATTACKS[0].fit(train, held, seeds=[1, 2])
-    assert first is second is ATTACKS[0].fit(train, held, seeds=[0])[0]
-    best = fit_best(ATTACKS[:1], train, held, criterion=lambda s, _: s[0], restarts=5)
-    assert best is first
-
-
-def test_labels_are_one_per_example():
-    inputs = game(20).inputs
-    with pytest.raises(ValueError, match=r"membership: expected shape \(20,\) as in inputs, got \(19,\)"):
-        Labelled(inputs, np.arange(19) < 9)
-    others = Labelled(inputs, np.zeros(20, dtype=bool))
-    with pytest.raises(ValueError, match=r"validation: expected 2 or more members and .*, got 0 and 20"):
-        fit_best(ATTACKS, game(20), others, criterion=lambda s, _: s[0])
 
 
 def test_sequences_and_summaries_by_hand():

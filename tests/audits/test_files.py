@@ -38,21 +38,7 @@ def test_weights_of_a_known_architecture_are_a_target(tmp_path):
         load_target("images", str(path), architecture="cnn", classes=5)(images, labels)
 
 
-@pytest.mark.parametrize(
-    ("kind", "target", "words"),
-    [
-        ("table", "model.pkl", "target: expected FILE.py:FUNCTION for table, got 'model.pkl'"),
-        ("images", "model.pt", "or a .safetensors file for images"),
-        ("sound", "a.py:f", "kind"),
-        ("table", "nowhere.py:f", "there is no such file"),
-    ],
-)
-def test_targets_that_cannot_be_loaded_are_refused(kind, target, words):
-    with pytest.raises(ValueError, match=words):
-        load_target(kind, target)
-
-
-def test_images_are_read_from_npz_and_files_that_hold_something_else_are_refused(tmp_path):
+def test_images_are_read_from_npz_and_files_and_targets_that_are_something_else_are_refused(tmp_path):
     rows = tmp_path / "rows.csv"
     for text, words in (("a,b\n", "no rows"), ("", "the file is empty")):
         rows.write_text(text)
@@ -70,6 +56,14 @@ def test_images_are_read_from_npz_and_files_that_hold_something_else_are_refused
     path.write_text("no archive")
     with pytest.raises(ValueError, match="expected an NPZ file"):
         read_images(str(path))
+    for kind, target, words in (
+        ("table", "model.pkl", "target: expected FILE.py:FUNCTION for table, got 'model.pkl'"),
+        ("images", "model.pt", "or a .safetensors file for images"),
+        ("sound", "a.py:f", "kind"),
+        ("table", "nowhere.py:f", "there is no such file"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            load_target(kind, target)
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +107,7 @@ def test_an_audit_from_files_is_an_answer_with_its_condition(measured):
     json.dumps(content, allow_nan=False)
 
 
-def test_a_lower_bound_with_real_nonmembers_is_the_main_number(folder, tmp_path):
+def test_a_lower_bound_is_the_main_number_and_a_known_c_makes_one(folder, tmp_path):
     audit = audited(folder, nonmembers=str(folder / "real.parquet"))
     document = audit.document(claimed_epsilon=0.1)
     content = document.to_dict()
@@ -129,9 +123,6 @@ def test_a_lower_bound_with_real_nonmembers_is_the_main_number(folder, tmp_path)
     for text in ("coins tossed by this audit", "check it with a null model", "RM;RN", "; null not checked",
                  "ceiling of a perfect attack", audit.result.claim.split("PANORAMIA")[0]):  # fmt: skip
         assert text in page
-
-
-def test_a_known_c_makes_a_lower_bound_that_a_limit_judges(folder):
     audit = audited(folder, known_c=0.5)
     document = audit.document()
     assert [one.kind for one in document.audits] == ["lower bound"]

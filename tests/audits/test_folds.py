@@ -30,14 +30,11 @@ def knows(rows, fold):
     return asked_of
 
 
-def test_no_example_is_asked_of_a_model_that_learned_it():
+def test_each_model_learns_all_other_folds_no_judged_member_and_is_asked_of_nothing_it_learned():
     for folds in (2, 3, 7):
         outputs = out_of_fold(knows, SIZES, learned=LEARNED, folds=folds, seed=0)
         assert {kind: values.shape for kind, values in outputs.items()} == dict.fromkeys(SIZES, (300, 1))
         assert min(values.min() for values in outputs.values()) > 0
-
-
-def test_each_model_learns_all_other_folds_but_never_a_member_of_the_tests():
     for most, count in ((None, 135), (50, 50)):
         learned = []
 
@@ -79,18 +76,14 @@ def test_the_folds_say_nothing_about_the_kind_and_each_training_moves_a_bar(monk
     assert all(abs(count - 75).max() <= 1 for count in counts)
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
+def test_settings_out_of_range_are_named():
+    for changes, words in (
         ({"folds": 1}, "folds: expected 2 or more"),
         ({"learned": 301}, r"learned: expected a number in \[2, 300\], got 301"),
         ({"most": -1}, "most: expected 0 or more"),
-    ],
-)
-def test_settings_out_of_range_are_named(changes, words):
-    options = {"learned": LEARNED, "folds": 2, "seed": 0, **changes}
-    with pytest.raises(ValueError, match=words):
-        out_of_fold(knows, SIZES, **options)
+    ):
+        with pytest.raises(ValueError, match=words):
+            out_of_fold(knows, SIZES, **{"learned": LEARNED, "folds": 2, "seed": 0, **changes})
     pool = Pool(np.zeros((4, 1)), {FOLDS.name: np.zeros((4, 1))}, {"target": np.zeros((4, 1))})
     with pytest.raises(ValueError, match="learned: expected 1 or more with the helper 'out of fold'"):
         Pools(pool, pool, None, (Target("target"),), (FOLDS,))

@@ -52,17 +52,19 @@ def test_a_leak_is_seen_by_all_three_audits_and_the_null_shows_none_under_the_ce
     assert len(table) == 2 * 2 * 3 * 2  # targets, games, audits, searches
 
 
-def test_a_poor_generator_shows_as_c_and_not_as_leak():
+def test_a_poor_generator_shows_as_c_more_so_with_helpers_which_the_paper_form_keeps_from_attacks():
     pools = replace(gaussian_pools(shift=3.0), nonmembers=None)
     audits = audit_pools(pools, replace(SMALL, repetitions=1))
     assert set(audits.table["audit"]) == {"panoramia"}
     null = values(audits, "panoramia", "null")
     assert null["c_lb"] > 1
     assert null["value"] < 0.3
-
-
-def test_the_paper_form_keeps_helpers_from_the_attack():
-    """The helper's column alone tells members; only the form that shows it to the attack sees it."""
+    pools = gaussian_pools(leak=0.0)
+    telling = {"synthetic": pools.generated.helpers["synthetic"] + 9}
+    pools = replace(pools, generated=replace(pools.generated, helpers=telling))
+    frame = baseline_by_helper(pools, replace(SMALL, searches=("union",), repetitions=1)).set_index("helper")
+    assert frame.loc["synthetic", "c_lb"] > 2 > frame.loc["none", "c_lb"]
+    # The helper's column alone tells members; only the form that shows it to the attack sees it.
     pools = gaussian_pools(leak=0.0)
     telling = replace(pools.members, helpers={"synthetic": pools.members.helpers["synthetic"] + 100.0})
     pools = replace(pools, members=telling)
@@ -73,7 +75,7 @@ def test_the_paper_form_keeps_helpers_from_the_attack():
     assert paper.table["c_plus_eps_lb"].item() < 0.5 < 2 < both.table["c_plus_eps_lb"].item()
 
 
-def test_bounds_grow_with_the_test_part_and_each_size_of_the_training_part_has_its_rows(audits):
+def test_bounds_grow_with_the_test_part_and_curves_reach_the_bound_of_their_game(audits):
     sizes = audits.over_test_size([50, 400])
     grown = sizes[(sizes["audit"] == "rm_rn") & (sizes["target"] == "leaky")].groupby("m")["eps"].mean()
     assert grown[400] > grown[50]
@@ -83,9 +85,6 @@ def test_bounds_grow_with_the_test_part_and_each_size_of_the_training_part_has_i
         audits.over_test_size([401])
     frame = over_training_size(gaussian_pools(), replace(SMALL, repetitions=1), [40, 200], targets=["leaky"])
     assert sorted(frame["train"].unique()) == [40, 200]
-
-
-def test_curves_name_their_game_and_reach_the_bound(audits):
     curve = audits.curves(target="leaky", seed=1)
     bound = audits.table.query(
         "target == 'leaky' and seed == 1 and audit == 'panoramia' and search == 'union'"
@@ -93,14 +92,6 @@ def test_curves_name_their_game_and_reach_the_bound(audits):
     assert curve.query("test == 'mia'")["bound"].max() == pytest.approx(bound["c_plus_eps_lb"].item())
     with pytest.raises(ValueError, match="no game"):
         audits.curves(target="nobody")
-
-
-def test_a_helper_shows_the_baseline_what_the_example_does_not():
-    pools = gaussian_pools(leak=0.0)
-    telling = {"synthetic": pools.generated.helpers["synthetic"] + 9}
-    pools = replace(pools, generated=replace(pools.generated, helpers=telling))
-    frame = baseline_by_helper(pools, replace(SMALL, searches=("union",), repetitions=1)).set_index("helper")
-    assert frame.loc["synthetic", "c_lb"] > 2 > frame.loc["none", "c_lb"]
 
 
 class Examples:
@@ -115,7 +106,7 @@ def views_of(count=300):
     return tuple(AttackInputs(one, np.zeros((count, 1))) for one in (numbers, -1 - numbers))
 
 
-def test_no_test_example_is_ever_handed_out_for_training_and_scores_stand_beside_their_own():
+def test_no_test_example_is_handed_out_for_training_and_after_judging_nothing_is():
     game = GameSplit({"a": views_of()}, train=100, validation=60, test=200, seed=3)
     train, validation = (set(part("a").inputs.examples[:, 0]) for part in (game.train, game.validation))
     scores, membership = game.judge({"a": Examples()})
@@ -124,9 +115,6 @@ def test_no_test_example_is_ever_handed_out_for_training_and_scores_stand_beside
     assert (len(train), len(validation), len(test)) == (100, 60, 200)
     assert not train & validation
     assert not test & (train | validation)
-
-
-def test_after_judging_nothing_can_be_trained_or_judged_again():
     game = GameSplit({"a": views_of()}, train=20, validation=20, test=40, seed=0)
     game.judge({"a": LossScore()})
     for method, given in ((game.train, "a"), (game.validation, "a"), (game.judge, {"a": LossScore()})):
@@ -134,33 +122,27 @@ def test_after_judging_nothing_can_be_trained_or_judged_again():
             method(given)
 
 
-def test_each_place_of_the_test_part_is_filled_by_its_own_fair_coin():
+def test_each_place_is_filled_by_its_own_fair_coin_and_the_smallest_pool_serves_every_game():
     """Mean and variance of the number of members over seeds; a balanced split would have no variance."""
     sizes = {"train": 2, "validation": 2, "test": 100}
     games = (GameSplit({"a": views_of()}, **sizes, seed=seed) for seed in range(400))
     counts = [game.judge({"a": LossScore()})[1].sum() for game in games]
     assert abs(np.mean(counts) - 50) < 5 * 5 / 20
     assert 0.6 < np.var(counts) / 25 < 1.5
+    for seed in range(50):
+        size = smallest_pool(10, 10, 60)
+        GameSplit({"a": views_of(size)}, train=10, validation=10, test=60, seed=seed)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "words"),
-    [
+def test_sizes_that_cannot_be_had_are_refused():
+    for sizes, words in (
         ({"train": 400, "validation": 100, "test": 200}, "too few for train=400"),
         ({"train": 3, "validation": 2, "test": 2}, "train: expected an even number"),
         ({"train": 2, "validation": 0, "test": 2}, "validation: expected an even number"),
         ({"train": 2, "validation": 2, "test": 1}, "test: expected 2"),
-    ],
-)
-def test_sizes_that_cannot_be_had_are_refused(sizes, words):
-    with pytest.raises(ValueError, match=words):
-        GameSplit({"a": views_of()}, **sizes, seed=0)
-
-
-def test_a_pool_of_the_smallest_size_serves_every_game():
-    for seed in range(50):
-        size = smallest_pool(10, 10, 60)
-        GameSplit({"a": views_of(size)}, train=10, validation=10, test=60, seed=seed)
+    ):
+        with pytest.raises(ValueError, match=words):
+            GameSplit({"a": views_of()}, **sizes, seed=0)
 
 
 @pytest.fixture

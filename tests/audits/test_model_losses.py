@@ -59,28 +59,31 @@ def cross_entropy_of(logits, y=Y):
 # Torch modules
 
 
-def test_logits_and_class_numbers_give_the_cross_entropy():
+def test_logits_and_class_numbers_give_the_cross_entropy_exactly():
     model = network()
     values = losses(model, loader())
     assert values.shape == (50,)
     assert values.dtype == np.float64
     np.testing.assert_allclose(values, cross_entropy_of(outputs_of(model)), rtol=1e-6)
+    model = torch.nn.Identity()
+    values = losses(model, (torch.tensor([[1000.0, 0.0], [0.0, 60.0]]), torch.tensor([1, 1])))
+    assert values[0] == 1000
+    assert values[1] == pytest.approx(np.exp(-60.0), rel=1e-9, abs=1e-16)
 
 
-def test_floating_targets_of_the_same_shape_give_the_squared_error():
+def test_floating_targets_give_the_squared_error_and_a_loss_of_the_user_gets_outputs_and_targets():
     """Also where all are 0 or 1 but one."""
     model = network(outputs=2)
     for targets in (VALUES, *(2.5 * (np.arange(100) == place).reshape(50, 2) for place in (0, 40, 99))):
         expected = ((outputs_of(model) - targets) ** 2).mean(axis=1)
         values = losses(model, loader(y=targets.astype(np.float32)))
         np.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-8)
-
-
-def test_the_cross_entropy_of_extreme_logits_is_exact():
-    model = torch.nn.Identity()
-    values = losses(model, (torch.tensor([[1000.0, 0.0], [0.0, 60.0]]), torch.tensor([1, 1])))
-    assert values[0] == 1000
-    assert values[1] == pytest.approx(np.exp(-60.0), rel=1e-9, abs=1e-16)
+    model = network(outputs=1)
+    y = Y % 2
+    values = losses(model, (X, y), loss=binary_margin_loss, batch_size=16)
+    np.testing.assert_allclose(values, (1 - 2 * y) * outputs_of(model)[:, 0], rtol=1e-5)
+    with pytest.raises(ValueError, match=r"loss: expected one loss per record, shape \(8,\), got shape \(\)"):
+        losses(network(), loader(), loss=functional.cross_entropy)
 
 
 class Stream(IterableDataset):
@@ -118,7 +121,7 @@ def bert():
     return transformers.BertForSequenceClassification(config)
 
 
-def test_dictionaries_with_labels_are_batches_of_a_classifier_of_texts():
+def test_dictionaries_with_labels_are_batches_of_a_classifier_of_texts_and_of_no_language_model():
     model = bert()
     tokens, labels = RNG.integers(1, 30, (9, 5)), RNG.integers(0, 2, 9)
     rows = [{"input_ids": one, "labels": label} for one, label in zip(tokens, labels, strict=True)]
@@ -128,15 +131,11 @@ def test_dictionaries_with_labels_are_batches_of_a_classifier_of_texts():
     np.testing.assert_allclose(values, cross_entropy_of(logits, labels), rtol=1e-5)
     whole = UserDict(input_ids=tokens, labels=labels)
     np.testing.assert_allclose(losses(model, whole, batch_size=2), values, rtol=1e-5)
-
-
-def test_a_loss_of_the_user_gets_outputs_and_targets():
-    model = network(outputs=1)
-    y = Y % 2
-    values = losses(model, (X, y), loss=binary_margin_loss, batch_size=16)
-    np.testing.assert_allclose(values, (1 - 2 * y) * outputs_of(model)[:, 0], rtol=1e-5)
-    with pytest.raises(ValueError, match=r"loss: expected one loss per record, shape \(8,\), got shape \(\)"):
-        losses(network(), loader(), loss=functional.cross_entropy)
+    with pytest.raises(ValueError, match="got BertForSequenceClassification; give a classifier alone"):
+        losses((bert(), TOKENIZER), TEXTS)
+    tokens = torch.tensor([TOKENIZER(TEXTS[0])["input_ids"]])
+    with pytest.raises(ValueError, match=r"losses\(\(model, tokenizer\), texts\) takes texts"):
+        losses(LANGUAGE, {"input_ids": tokens, "labels": tokens})
 
 
 def run_on(model, device, fails):
@@ -221,9 +220,8 @@ def test_probabilities_are_refused_but_log_probabilities_are_logits():
     np.testing.assert_allclose(values, cross_entropy_of(logits.astype(float), np.array([0, 1])))
 
 
-@pytest.mark.parametrize(
-    ("outputs", "targets", "message"),
-    [
+def test_a_loss_that_is_not_certain_or_finite_and_data_in_another_form_or_order_are_refused():
+    for outputs, targets, message in (
         (1, Y % 2, r"outputs float32 \(50, 1\) and targets int64 \(50,\).*loss=.*binary_margin_loss"),
         (3, Y.astype(np.float32), r"outputs float32 \(50, 3\) and targets float32 \(50,\).*pass loss="),
         (1, VALUES[:, 0], r"outputs float32 \(50, 1\) and targets float32 \(50,\)"),
@@ -232,17 +230,11 @@ def test_probabilities_are_refused_but_log_probabilities_are_logits():
         (3, np.array(["a", "b"] * 25), "data: expected numbers, got values of type <U1"),
         (1, (Y[:, None] % 2).astype(np.float32), "all floating targets are 0, 1 or probabilities"),
         (3, softmax(RNG.normal(size=(50, 3)), axis=1), "all floating targets are 0, 1 or probabilities"),
-    ],
-)
-def test_a_loss_that_is_not_certain_is_refused(outputs, targets, message):
-    with pytest.raises(ValueError, match=message) as refused:
-        losses(network(outputs), (X, targets))
-    assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
+    ):
+        with pytest.raises(ValueError, match=message) as refused:
+            losses(network(outputs), (X, targets))
+        assert "\n" not in str(refused.value)
+    for data, message in (
         (X, r"data: expected a DataLoader.*got ndarray"),
         ([(X, Y)], r"got list; a list could hold records or batches"),
         ((X, Y[:-1]), "as many targets as records, got 49 and 50"),
@@ -260,12 +252,10 @@ def test_a_loss_that_is_not_certain_is_refused(outputs, targets, message):
             loader(np.where(np.arange(50)[:, None] == 17, np.nan, X).astype(np.float32)),
             r"1 of 50 values are NaN \(first at index 17\)",
         ),
-    ],
-)
-def test_data_in_another_form_or_order_or_with_losses_that_are_not_finite_are_refused(data, message):
-    with pytest.raises(ValueError, match=message) as refused:
-        losses(network(), data)
-    assert "\n" not in str(refused.value)
+    ):
+        with pytest.raises(ValueError, match=message) as refused:
+            losses(network(), data)
+        assert "\n" not in str(refused.value)
 
 
 class OneByOne:
@@ -312,9 +302,6 @@ def test_a_classifier_gives_minus_log_the_probability_of_the_true_class():
     chosen = [row[place[word]] for row, word in zip(model.predict_proba(X), words, strict=True)]
     np.testing.assert_allclose(losses(model, (X, words)), -np.log(chosen), rtol=1e-6)
     np.testing.assert_allclose(losses(model, (X, words), batch_size=7), -np.log(chosen), rtol=1e-6)
-
-
-def test_pipelines_searches_and_tables_work():
     table = pd.DataFrame(X, columns=list("abcdef"))
     labels = pd.Series(Y, index=range(100, 150))
     search = GridSearchCV(
@@ -323,9 +310,6 @@ def test_pipelines_searches_and_tables_work():
     search.fit(table, labels)
     expected = -np.log(search.predict_proba(table)[np.arange(50), Y])
     np.testing.assert_allclose(losses(search, (table, labels), batch_size=16), expected, rtol=1e-6)
-
-
-def test_a_probability_of_zero_is_finite_and_the_largest_loss():
     model = RandomForestClassifier(3, random_state=0).fit(X, Y)
     wrong = np.where(model.predict_proba(X)[:, 0] == 0, 0, Y)
     values = losses(model, (X, wrong))
@@ -360,30 +344,6 @@ class Bare:
 class Impossible(Bare):
     def predict_proba(self, x):
         return np.full((len(x), 3), 1.5)
-
-
-@pytest.mark.parametrize(
-    ("model", "data", "message"),
-    [
-        (LogisticRegression().fit(X, Y), (X, Y + 1), "label 3 at index .* fitted on .0, 1, 2."),
-        (LogisticRegression().fit(X, Y), (X, Y.astype(str)), "label '.' at index 0 is none of the classes"),
-        (LogisticRegression(), (X, Y), "LogisticRegression has no classes_; fit it"),
-        (RidgeClassifier().fit(X, Y), (X, Y), "no predict_proba.*CalibratedClassifierCV"),
-        (LogisticRegression().fit(X, Y), X, r"expected records and targets, \(x, y\).*got ndarray"),
-        (LogisticRegression().fit(X, Y), (X, Y[:-1]), "as many targets as records, got 49 and 50"),
-        (LinearRegression().fit(X, VALUES), (X, VALUES[:, 0]), r"predictions, \(50, 2\), got \(50,\)"),
-        (RandomForestClassifier(2).fit(X, np.c_[Y, Y % 2]), (X, Y), "several outputs"),
-        (RandomForestClassifier(2).fit(X, Y), (X, np.c_[Y, Y]), r"labels of shape \(50, 2\)"),
-        (Bare(), (X, Y), "Bare says neither that it is a classifier nor a regressor"),
-        (Bare("classifier"), (X, Y), "no predict_proba"),
-        (Impossible(classes_=[0, 1, 2]), (X, Y), r"predict_proba gives 1.5 to 1.5; expected .*\[0, 1\]"),
-        (RandomForestClassifier, (X, Y), "got the class RandomForestClassifier"),
-    ],
-)
-def test_what_an_estimator_cannot_answer_is_refused(model, data, message):
-    with pytest.raises(ValueError, match=message) as refused:
-        losses(model, data)
-    assert "\n" not in str(refused.value)
 
 
 def test_estimators_load_no_torch_and_others_no_scikit_learn():
@@ -427,9 +387,7 @@ def likelihoods():
     return means
 
 
-def test_texts_give_the_mean_negative_log_likelihood_of_their_tokens_and_the_model_keeps_its_mode(
-    likelihoods,
-):
+def test_texts_give_the_mean_negative_log_likelihood_of_their_tokens(likelihoods):
     for size in (None, 1, 2):
         values = losses((LANGUAGE, TOKENIZER), TEXTS, batch_size=size)
         np.testing.assert_allclose(values, likelihoods, rtol=1e-5)
@@ -440,6 +398,9 @@ def test_texts_give_the_mean_negative_log_likelihood_of_their_tokens_and_the_mod
     assert LANGUAGE.training
     assert not LANGUAGE.get_input_embeddings().training
     LANGUAGE.eval()
+    for place in (0, 37):
+        with pytest.raises(ValueError, match=rf"text 'a' at index {place} has 1 token\(s\), and a loss"):
+            losses((LANGUAGE, TOKENIZER), [*TEXTS[:place], "a", *TEXTS[place:]], batch_size=1)
 
 
 def test_a_pipeline_brings_model_and_tokenizer(likelihoods):
@@ -452,36 +413,6 @@ def test_a_pipeline_brings_model_and_tokenizer(likelihoods):
         losses(pipeline, TEXTS)
 
 
-def test_a_text_of_one_token_is_named_by_its_index():
-    for place in (0, 37):
-        with pytest.raises(ValueError, match=rf"text 'a' at index {place} has 1 token\(s\), and a loss"):
-            losses((LANGUAGE, TOKENIZER), [*TEXTS[:place], "a", *TEXTS[place:]], batch_size=1)
-
-
-@pytest.mark.parametrize(
-    ("model", "data", "message"),
-    [
-        ((LANGUAGE, TOKENIZER), "one text", "data: expected a sequence of texts, got one string"),
-        ((LANGUAGE, TOKENIZER), ["a b", ""], "data: expected non-empty strings, got '' at index 1"),
-        (LANGUAGE, TEXTS, r"tokenizer: needed for texts; call losses\(\(model, tokenizer\), texts\)"),
-        ((network(), TOKENIZER), ["a b", 3], "data: expected non-empty strings, got 3 at index 1"),
-        ((lambda texts: texts, TOKENIZER), TEXTS, "causal language model with a tokenizer, got function"),
-        ((LANGUAGE, TOKENIZER, 3), TEXTS, "got a tuple of 3"),
-    ],
-)
-def test_what_is_no_language_model_with_texts_is_refused(model, data, message):
-    with pytest.raises(ValueError, match=message):
-        losses(model, data)
-
-
-def test_what_belongs_to_the_other_kind_of_call_is_named():
-    with pytest.raises(ValueError, match="got BertForSequenceClassification; give a classifier alone"):
-        losses((bert(), TOKENIZER), TEXTS)
-    tokens = torch.tensor([TOKENIZER(TEXTS[0])["input_ids"]])
-    with pytest.raises(ValueError, match=r"losses\(\(model, tokenizer\), texts\) takes texts"):
-        losses(LANGUAGE, {"input_ids": tokens, "labels": tokens})
-
-
 # Functions
 
 
@@ -490,16 +421,13 @@ def squared(data):
     return (np.asarray(x)[:, 0] - np.asarray(y)) ** 2
 
 
-def test_a_function_is_asked_batch_by_batch():
+def test_a_function_is_asked_batch_by_batch_and_of_data_without_a_length_at_once():
     expected = squared((X, VALUES[:, 0]))
     for data in ((X, VALUES[:, 0]), (pd.DataFrame(X), pd.Series(VALUES[:, 0]))):
         for size in (None, 1, 7, 100):
             np.testing.assert_array_equal(losses(squared, data, batch_size=size), expected)
     with pytest.raises(ValueError, match=r"arrays of one length, got lengths \[50, 3\]"):
         losses(squared, (X, [1, 2, 3]), batch_size=2)
-
-
-def test_a_function_gets_as_many_records_as_were_asked_for_and_data_without_a_length_at_once():
     sizes = []
     losses(lambda words: sizes.append(len(words)) or [1.0] * len(words), ["a"] * 10, batch_size=4)
     assert sizes == [4, 4, 2]
@@ -512,37 +440,47 @@ def test_a_function_gets_as_many_records_as_were_asked_for_and_data_without_a_le
         losses(lambda lines: list(lines), iter([1]), batch_size=2)
 
 
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        (lambda data: [1.0], r"model: expected one loss per record, shape \(2,\), got shape \(1,\)"),
-        (lambda data: [[1.0], [2.0]], r"got shape \(2, 1\)"),
-        (lambda data: 1.0, r"got shape \(\)"),
-        (lambda data: ["1", "2"], "expected real numbers as losses, got values of type <U1"),
-        (lambda data: [1.0, np.inf], r"losses: 1 of 2 values are infinite \(first at index 1\)"),
-    ],
-)
-def test_what_a_function_returns_is_checked(function, message):
-    with pytest.raises(ValueError, match=message):
-        losses(function, ["a", "b"])
+# What is refused
 
 
-# What is chosen
+TWO = ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("model", "data", "options", "message"),
-    [
-        (3, (X, Y), {}, r"a torch module, a fitted scikit-learn .*, or a function .*; got int"),
-        (lambda x: x, [1.0], {"device": "cpu"}, "device: not used for a function"),
-        (lambda x: x, [1.0], {"loss": max}, "loss: not used for a function"),
-        (Bare("regressor"), (X, Y), {"device": "cpu"}, "device: not used for a scikit-learn estimator"),
-        ((LANGUAGE, TOKENIZER), TEXTS, {"loss": max}, "loss: not used for a language model"),
-        (lambda x: x, [1.0], {"batch_size": 0}, "batch_size: expected 1 or more, got 0"),
-        (network(), loader(), {"batch_size": 4}, "batch_size: the data come in batches already"),
-        (network(), (X, Y), {"device": "cuda:99"}, r"device: expected .* got 'cuda:99'"),
-    ],
-)
-def test_another_kind_of_model_and_an_option_that_would_do_nothing_are_refused(model, data, options, message):
-    with pytest.raises(ValueError, match=message):
-        losses(model, data, **options)
+def test_what_a_model_cannot_answer_another_kind_and_an_option_that_would_do_nothing_are_refused():
+    for model, data, message, *options in (
+        (LogisticRegression().fit(X, Y), (X, Y + 1), "label 3 at index .* fitted on .0, 1, 2."),
+        (LogisticRegression().fit(X, Y), (X, Y.astype(str)), "label '.' at index 0 is none of the classes"),
+        (LogisticRegression(), (X, Y), "LogisticRegression has no classes_; fit it"),
+        (RidgeClassifier().fit(X, Y), (X, Y), "no predict_proba.*CalibratedClassifierCV"),
+        (LogisticRegression().fit(X, Y), X, r"expected records and targets, \(x, y\).*got ndarray"),
+        (LogisticRegression().fit(X, Y), (X, Y[:-1]), "as many targets as records, got 49 and 50"),
+        (LinearRegression().fit(X, VALUES), (X, VALUES[:, 0]), r"predictions, \(50, 2\), got \(50,\)"),
+        (RandomForestClassifier(2).fit(X, np.c_[Y, Y % 2]), (X, Y), "several outputs"),
+        (RandomForestClassifier(2).fit(X, Y), (X, np.c_[Y, Y]), r"labels of shape \(50, 2\)"),
+        (Bare(), (X, Y), "Bare says neither that it is a classifier nor a regressor"),
+        (Bare("classifier"), (X, Y), "no predict_proba"),
+        (Impossible(classes_=[0, 1, 2]), (X, Y), r"predict_proba gives 1.5 to 1.5; expected .*\[0, 1\]"),
+        (RandomForestClassifier, (X, Y), "got the class RandomForestClassifier"),
+        ((LANGUAGE, TOKENIZER), "one text", "data: expected a sequence of texts, got one string"),
+        ((LANGUAGE, TOKENIZER), ["a b", ""], "data: expected non-empty strings, got '' at index 1"),
+        (LANGUAGE, TEXTS, r"tokenizer: needed for texts; call losses\(\(model, tokenizer\), texts\)"),
+        ((network(), TOKENIZER), ["a b", 3], "data: expected non-empty strings, got 3 at index 1"),
+        ((lambda texts: texts, TOKENIZER), TEXTS, "causal language model with a tokenizer, got function"),
+        ((LANGUAGE, TOKENIZER, 3), TEXTS, "got a tuple of 3"),
+        (lambda data: [1.0], TWO, r"model: expected one loss per record, shape \(2,\), got shape \(1,\)"),
+        (lambda data: [[1.0], [2.0]], TWO, r"got shape \(2, 1\)"),
+        (lambda data: 1.0, TWO, r"got shape \(\)"),
+        (lambda data: ["1", "2"], TWO, "expected real numbers as losses, got values of type <U1"),
+        (lambda data: [1.0, np.inf], TWO, r"losses: 1 of 2 values are infinite \(first at index 1\)"),
+        (3, (X, Y), r"a torch module, a fitted scikit-learn .*, or a function .*; got int"),
+        (lambda x: x, [1.0], "device: not used for a function", {"device": "cpu"}),
+        (lambda x: x, [1.0], "loss: not used for a function", {"loss": max}),
+        (Bare("regressor"), (X, Y), "device: not used for a scikit-learn estimator", {"device": "cpu"}),
+        ((LANGUAGE, TOKENIZER), TEXTS, "loss: not used for a language model", {"loss": max}),
+        (lambda x: x, [1.0], "batch_size: expected 1 or more, got 0", {"batch_size": 0}),
+        (network(), loader(), "batch_size: the data come in batches already", {"batch_size": 4}),
+        (network(), (X, Y), r"device: expected .* got 'cuda:99'", {"device": "cuda:99"}),
+    ):
+        with pytest.raises(ValueError, match=message) as refused:
+            losses(model, data, **dict(*options))
+        assert "\n" not in str(refused.value)

@@ -202,21 +202,18 @@ def test_bad_trainings_and_too_few_members_give_one_line():
         data.pools(train_mean(members, 0), null=True)
 
 
-@pytest.mark.parametrize(
-    ("values", "words", "passes"),
-    [
+def test_the_null_in_words():
+    for values, words, passes in (
         ([0.02, 0.02, 0.02], "null: 0.02 [0.02, 0.02], passes", True),
         ([0.0, 0.02, 0.04], "null: 0.02 [-0.03, 0.07], passes", True),
         ([0.3, 0.31, 0.32], "FAILS: so much of ε~ may be no leakage", False),
         ([-0.3, -0.31, -0.32], "FAILS: the attack is weaker than the baseline", False),
         ([-0.3, 0.3], "not shown to pass: more games would tell", False),
         ([0.0], "null not checked enough: one game", False),
-    ],
-)
-def test_the_null_in_words(values, words, passes):
-    check = NullCheck.of(np.array(values))
-    assert words in str(check)
-    assert check.passes == passes
+    ):
+        check = NullCheck.of(np.array(values))
+        assert words in str(check)
+        assert check.passes == passes
     assert "[-0.02, 0.04]" in str(NullCheck(0.01, -0.0101, 0.0301, 3)), "never narrower than the interval"
 
 

@@ -139,22 +139,16 @@ def test_the_table_of_games_has_the_numbers_of_the_claim(beside, options):
     assert any("without a label" in text for text in audit.result.warnings) != known
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
+def test_tables_that_cannot_be_audited_are_refused_and_missing_values_named():
+    for options, words in (
         ({"label": "colour"}, "label: expected one of the columns"),
         ({"label": "size"}, "label: expected 2 to 100 different values in 'size'"),
         ({"generated": table()[["size"]]}, r"generated: expected the columns \['size', 'other', 'word', 'la"),
         ({"share": 1.0}, "share: expected a number in"),
-    ],
-)
-def test_tables_that_cannot_be_audited_are_refused(options, words):
-    with pytest.raises(ValueError, match=words):
-        bring_table(table(200), **{"label": "label", "epochs": 1, **options})
-
-
-def test_missing_values_are_named():
-    """Each column with its number, on one line, in every table."""
+    ):
+        with pytest.raises(ValueError, match=words):
+            bring_table(table(200), **{"label": "label", "epochs": 1, **options})
+    # Each column with its number, on one line, in every table.
     holes = table().assign(size=[np.nan, *range(599)], word=[None, None, *["a"] * 598])
     for tables in ({"members": holes}, {"members": table(), "nonmembers": holes, "generated": table()}):
         with pytest.raises(ValueError, match=r"columns 'size' \(1\), 'word' \(2\); give them") as caught:
@@ -179,19 +173,16 @@ IMAGES = np.zeros((5, 1, 4, 4), np.uint8)
 LARGER = np.zeros((5, 1, 8, 8), np.uint8), np.zeros(5, int)
 
 
-@pytest.mark.parametrize(
-    ("images", "labels", "generated", "words"),
-    [
+def test_images_and_texts_that_cannot_be_audited_are_refused():
+    for images, labels, generated, words in (
         (IMAGES[:, 0], np.zeros(5, int), None, r"images: expected uint8 of shape"),
         (IMAGES.astype(float), np.zeros(5, int), None, r"got float64 \(5, 1, 4, 4\)"),
         (IMAGES, [0, 1], None, "images: expected 5 labels"),
         (IMAGES, np.full(5, -1), None, "whole numbers of 0 or more"),
         (IMAGES, np.zeros(5, int), LARGER, r"generated: expected images of shape \(1, 4, 4\)"),
-    ],
-)
-def test_images_and_texts_that_cannot_be_audited_are_refused(images, labels, generated, words):
-    with pytest.raises(ValueError, match=words):
-        bring_images(images, labels, generated=generated)
+    ):
+        with pytest.raises(ValueError, match=words):
+            bring_images(images, labels, generated=generated)
     with pytest.raises(ValueError, match="chunks of 64 tokens, 30 are needed"):
         bring_text(pages(4, 1), TextDefaults(tokens=64, vocabulary=300))
 
@@ -200,12 +191,7 @@ def real(seed, size=400):
     return np.random.default_rng(seed).normal(size=(size, 4))
 
 
-def test_fresh_draws_give_no_warning_in_all_but_few_of_many_runs():
-    warned = sum(bool(copies(real(3 * at), real(3 * at + 1), real(3 * at + 2)).warnings) for at in range(40))
-    assert warned <= 1
-
-
-def test_copies_and_near_copies_of_training_data_are_caught():
+def test_copies_near_ones_and_repeats_are_caught_but_not_fresh_draws_nor_what_is_common():
     trained = real(1)
     result = copies(np.concatenate([real(0), trained[:40]]), trained, real(2))
     assert result.copied == pytest.approx(40 / 440)
@@ -214,10 +200,9 @@ def test_copies_and_near_copies_of_training_data_are_caught():
     assert result.copied == 0
     assert result.nearer > 0.95
     assert "memorises" in result.warnings[0]
-
-
-def test_repeats_are_caught_but_not_those_that_are_as_common_in_real_data():
-    """Few values: everything equals something, in held-out data as in training data."""
+    warned = sum(bool(copies(real(3 * at), real(3 * at + 1), real(3 * at + 2)).warnings) for at in range(40))
+    assert warned <= 1
+    # Few values: everything equals something, in held-out data as in training data.
     result = copies(np.repeat(real(0)[:100], 4, axis=0), real(1), real(2))
     assert result.repeated == 0.75
     assert "repeats itself" in result.warnings[0]
@@ -225,16 +210,10 @@ def test_repeats_are_caught_but_not_those_that_are_as_common_in_real_data():
     result = copies(*coins)
     assert result.copied == result.copied_others == 1
     assert result.warnings == ()
-
-
-def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="equal shapes"):
         copies(real(0), real(1), real(2)[:, :2])
     with pytest.raises(ValueError, match="trained_on: expected shape"):
         copies(real(0), np.empty((0, 4)), real(2))
-
-
-def test_near_duplicates_are_counted_by_pixels():
     trained, held = real(1), real(2)
     drawn = np.concatenate([trained[:30] + 1e-3, real(0)[:70]])
     result, usual = near_duplicates(drawn, trained, held)

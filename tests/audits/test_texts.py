@@ -1,29 +1,27 @@
 """Texts of known membership: what was inserted is found; no bound is given where the sides differ anyway."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from paperlib import audit_texts
 from paperlib.data.made_up.texts import write_insertions
-from paperlib.data.text.insertions import Insertions, read_insertions
+from paperlib.data.text.insertions import read_insertions
 from tests.insertions import olmo, tokenizer
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("toaa")
     write_insertions(folder)
     return folder
 
 
-def audited(some: Insertions, model: object, **options: object) -> object:
+def audited(some, model, **options):
     contexts = (some.member_contexts, some.nonmember_contexts)
     return audit_texts(model, tokenizer(), some.members, some.nonmembers, contexts=contexts, **options)
 
 
-def test_inserted_suffixes_are_found_and_bounded(folder: Path) -> None:
+def test_inserted_suffixes_are_found_and_bounded(folder):
     some = read_insertions("random_8tok_16x", source=folder)
     whole = [before + text for before, text in zip(some.member_contexts, some.members, strict=True)]
     untrained = olmo([])
@@ -38,7 +36,7 @@ def test_inserted_suffixes_are_found_and_bounded(folder: Path) -> None:
     assert str(nothing).startswith("ε ≥ 0.000")
 
 
-def test_sides_that_differ_without_the_model_get_no_bound(folder: Path) -> None:
+def test_sides_that_differ_without_the_model_get_no_bound_and_token_numbers_are_texts(folder):
     result = audited(read_insertions("rare_1tok_16x", source=folder), olmo([]))
     assert result.audits is None
     assert result.refused.startswith(
@@ -48,16 +46,13 @@ def test_sides_that_differ_without_the_model_get_no_bound(folder: Path) -> None:
     texts = [f"text {number}" for number in range(40)]
     longer = [f"{text} and more words than the others have" for text in texts]
     assert "the number of tokens alone" in audit_texts(olmo([]), tokenizer(), longer, texts).refused
-
-
-def test_text_and_its_token_numbers_have_the_same_scores(folder: Path) -> None:
     texts = [f"i see {number} old friends at the house" for number in range(40)]
     tokens = tokenizer()(texts)["input_ids"]
     both = [audit_texts(olmo([]), tokenizer(), some[:20], some[20:]).scores for some in (texts, tokens)]
     np.testing.assert_array_equal(both[0], both[1])
 
 
-def test_bad_input_is_refused_in_one_line(folder: Path) -> None:
+def test_bad_input_is_refused_in_one_line(folder):
     model = olmo([])
     rows, others = ([[1, second, n] for n in range(20)] for second in (2, 3))
     for members, options, words in (

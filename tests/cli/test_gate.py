@@ -64,19 +64,16 @@ def test_a_junit_file_has_one_case_with_number_claim_and_warnings(tmp_path, chan
         assert case[0].get("message") == "gate failed: epsilon 2.000 is above 1"
 
 
-@pytest.mark.parametrize(
-    ("file", "name"),
-    [
+def test_a_report_is_named_by_all_of_the_files_name_but_its_ending():
+    for file, name in (
         ("my.model.v2.csv", "my.model.v2"),
         ("../runs/my.model.v3.csv", "my.model.v3"),
         ("losses.csv.gz", "losses"),
         ("own", "own"),
         (".hidden", ".hidden"),
         ("-", "stdin"),
-    ],
-)
-def test_a_report_is_named_by_all_of_the_files_name_but_its_ending(file, name):
-    assert report_name(file) == name
+    ):
+        assert report_name(file) == name
 
 
 def page(inputs):

@@ -64,19 +64,16 @@ def test_a_traceback_is_shown_only_when_it_is_asked_for(monkeypatch, command, br
     assert err.splitlines()[-1].startswith("paperlib: ")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+def test_a_misspelled_command_or_option_is_one_line_with_a_suggestion(command):
+    for words, said in (
         (("audt",), "No such command 'audt'. Did you mean 'audit'"),
         (("xyz",), "No such command 'xyz'; `paperlib --help` lists them"),
         (("audit", "a.csv", "--desing", "game"), "--design"),
         (("audit", "a.csv", "--design", "gam"), "'gam' is not one of"),
-    ],
-)
-def test_a_misspelled_command_or_option_is_one_line_with_a_suggestion(command, words, said):
-    code, out, err = command(*words)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert said in err
+    ):
+        code, out, err = command(*words)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert said in err
     assert command()[2].startswith("Usage: paperlib [OPTIONS] COMMAND"), "the help without a command"
 
 

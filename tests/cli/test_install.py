@@ -11,16 +11,13 @@ from paperlib.cli import install
 ROOT = Path(paperlib.__file__).parents[1]
 
 
-def test_from_a_checkout_its_folder_is_installed(tmp_path, monkeypatch):
+def test_from_a_checkout_also_one_that_pip_installed_from_its_folder_is_installed(tmp_path, monkeypatch):
     assert install.checkout() == ROOT
     monkeypatch.chdir(ROOT)
     assert re.fullmatch(r"pip install (-e )?'\.\[train\]'", install.install_command("train"))
     assert re.fullmatch(r"pip install (-e )?\.", install.install_command())
     monkeypatch.chdir(tmp_path)
     assert f"'{ROOT}[train]'" in install.install_command("train")
-
-
-def test_a_folder_that_pip_installed_from_is_the_checkout(tmp_path, monkeypatch):
     folder = tmp_path / "a checkout"
     folder.mkdir()
     (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -30,14 +27,7 @@ def test_a_folder_that_pip_installed_from_is_the_checkout(tmp_path, monkeypatch)
     assert install.install_command("run") == f"pip install '{folder}[run]'"
 
 
-def test_without_a_checkout_packages_are_named_and_never_this_project(monkeypatch):
-    monkeypatch.setattr(install, "checkout", lambda: None)
-    assert "torch>=" in install.install_command("train")
-    for extra in install.requirements():
-        assert "paperlib" not in install.install_command(extra)
-
-
-def test_a_missing_module_names_its_package_and_how_to_get_it():
+def test_a_missing_module_and_without_a_checkout_an_extra_name_packages_never_this_project(monkeypatch):
     for module, package, extra in (
         ("sklearn.linear_model", "scikit-learn", "train"),
         ("torch", "torch", "train"),
@@ -52,3 +42,7 @@ def test_a_missing_module_names_its_package_and_how_to_get_it():
     assert install.missing_package("no_such_module") == "no_such_module is not installed"
     with pytest.raises(ValueError, match=r"extra: expected one of .*train.*; got 'trains'"):
         install.install_command("trains")
+    monkeypatch.setattr(install, "checkout", lambda: None)
+    assert "torch>=" in install.install_command("train")
+    for extra in install.requirements():
+        assert "paperlib" not in install.install_command(extra)

@@ -20,13 +20,10 @@ def test_a_share_has_the_interval_of_clopper_and_pearson(count, total, confidenc
     assert found == pytest.approx((exact.low, exact.high), abs=1e-10)
 
 
-def test_an_upper_rate_is_rounded_up():
+def test_an_upper_rate_is_rounded_up_and_shares_out_of_range_are_refused():
     rate = upper_rate(3, 50, 0.05)
     assert binom.cdf(3, 50, rate) <= 0.05 < binom.cdf(3, 50, rate * (1 - 1e-9))
     assert upper_rate([0, 5], 5, 0.05).shape == (2,)
-
-
-def test_shares_out_of_range_are_refused():
     with pytest.raises(ValueError, match="count: expected at most total = 3, got 4"):
         share_interval(4, 3)
     with pytest.raises(ValueError, match="total: expected at least 1"):
@@ -82,7 +79,7 @@ def test_without_a_width_pairs_give_an_exact_interval():
     assert auc_interval(MembershipScores([2.0], [1.0, 3.0])) == (0.0, 1.0)
 
 
-def test_rates_at_few_false_positives_say_when_they_cannot_be_measured():
+def test_rates_at_few_false_positives_say_when_they_cannot_be_measured_in_text_and_dictionary():
     rng = np.random.default_rng(0)
     scores = MembershipScores(rng.normal(2, 1, 400), rng.normal(0, 1, 300))
     low, high = map(astuple, score_measures(scores).rates)
@@ -91,9 +88,6 @@ def test_rates_at_few_false_positives_say_when_they_cannot_be_measured():
     for nonmembers, measured in ((99, 0), (100, 1), (999, 1), (1_000, 2)):
         rates = score_measures(MembershipScores(np.arange(10.0), np.arange(float(nonmembers)))).rates
         assert sum(rate.true_positive_rate is not None for rate in rates) == measured
-
-
-def test_measures_as_text_and_dictionary():
     found = score_measures(MembershipScores(np.arange(1_000.0) + 500, np.arange(1_000.0)), confidence=0.9)
     written = json.loads(json.dumps(found.to_dict()))
     rates = written.pop("rates")

@@ -107,7 +107,7 @@ def test_two_files_may_differ_in_format_and_length(file, names):
     assert found.source == f"members {names[0]}, non-members {names[1]}"
 
 
-def test_a_bare_array_can_be_a_class_and_needs_a_kind(tmp_path):
+def test_a_bare_array_can_be_a_class_and_half_floats_are_exact_or_refused(tmp_path):
     torch = pytest.importorskip("torch")
     half = torch.tensor([*SCORE, 0.0], dtype=torch.bfloat16, requires_grad=True)
     torch.save(half.reshape(-1, 1), tmp_path / "a.pt")
@@ -117,9 +117,6 @@ def test_a_bare_array_can_be_a_class_and_needs_a_kind(tmp_path):
     assert "a high value of the array point to a member" in refusal(tmp_path / "a.pt", tmp_path / "b.npy")
     assert "an array alone does not tell who is a member; give a second" in refusal(tmp_path / "b.npy")
     assert "it can hold the members or the non-members, not both" in refusal(*[tmp_path / "b.npy"] * 2)
-
-
-def test_half_floats_of_safetensors_are_exact_or_refused(tmp_path):
     torch, safetensors = pytest.importorskip("torch"), pytest.importorskip("safetensors.torch")
     losses = torch.tensor([1.5, -0.1, 3e4, 7e-6])
     flags = torch.tensor([True, True, False, False])
@@ -130,9 +127,8 @@ def test_half_floats_of_safetensors_are_exact_or_refused(tmp_path):
     assert "it holds BF16 values; convert them to float32" in refusal(tmp_path / "a.safetensors")
 
 
-@pytest.mark.parametrize(
-    ("names", "kind"),
-    [
+def test_two_arrays_of_one_file_are_the_two_classes(tmp_path):
+    for names, kind in (
         (("members", "nonmembers"), None),
         (("member", "non_member"), None),
         (("train", "test"), None),
@@ -140,17 +136,15 @@ def test_half_floats_of_safetensors_are_exact_or_refused(tmp_path):
         (("member_losses", "nonmember_losses"), "losses"),
         (("scores_in", "scores_out"), "scores"),
         (("train_x", "test_x"), None),
-    ],
-)
-def test_two_arrays_of_one_file_are_the_two_classes(tmp_path, names, kind):
-    path = tmp_path / "a.npz"
-    np.savez(path, **{names[0]: np.array(SCORE)[:, None], names[1]: np.array(SCORE[:2])})
-    if kind is None:
-        assert f"arrays '{names[0]}' and '{names[1]}' point to a member" in refusal(path)
-    found = read_scores(path, kind=kind or "losses")
-    assert (found.kind, *sides(found)) == (kind or "losses", SCORE, SCORE[:2])
-    assert found.source == f"a.npz, arrays '{names[0]}' and '{names[1]}'"
-    assert "hold no identifiers and no groups" in refusal(path, kind="losses", unit_column="x")
+    ):
+        path = tmp_path / "a.npz"
+        np.savez(path, **{names[0]: np.array(SCORE)[:, None], names[1]: np.array(SCORE[:2])})
+        if kind is None:
+            assert f"arrays '{names[0]}' and '{names[1]}' point to a member" in refusal(path)
+        found = read_scores(path, kind=kind or "losses")
+        assert (found.kind, *sides(found)) == (kind or "losses", SCORE, SCORE[:2])
+        assert found.source == f"a.npz, arrays '{names[0]}' and '{names[1]}'"
+        assert "hold no identifiers and no groups" in refusal(path, kind="losses", unit_column="x")
 
 
 # ---------------------------------------------------------------- what comes with the scores
@@ -168,15 +162,12 @@ def test_identifiers_and_groups_follow_their_scores_members_first(file, name):
     assert "no column 'idd'; the columns are" in refusal(file(frame, name), id_column="idd")
 
 
-def test_identifiers_and_groups_of_two_files(file):
+def test_identifiers_and_groups_of_two_files_can_be_written_as_utf_8(file):
     first = file({"loss": [1.0, 2.0], "name": ["a", "b"], "g": ["x", ""]})
     second = file({"loss": [3.0], "name": ["c"], "g": ["y"]}, "b.csv")
     found = read_scores(first, second, id_column="name", group_column="g")
     assert (found.ids.tolist(), found.groups.tolist()) == (["a", "b", "c"], ["x", "(missing)", "y"])
     assert read_scores(first, second).ids is None
-
-
-def test_identifiers_can_be_written_as_utf_8(file):
     lines = '{"loss": 1, "member": 1, "id": "\\ud800"}\n{"loss": 2, "member": 0, "id": "é"}'
     ids = read_scores(file(lines, "a.jsonl")).ids
     assert [name.encode().decode() for name in ids] == ["?", "é"]
@@ -246,13 +237,10 @@ def test_csv_habits_are_understood(file, habit):
 PLAIN = "score,member,größe\n0.9,1,é\n0.1,0,x\n"
 
 
-def test_utf_8_and_utf_16_with_a_mark_are_read(file):
+def test_utf_8_utf_16_with_a_mark_and_decimal_commas_of_pandas_are_read(file, tmp_path):
     big = b"\xfe\xff" + PLAIN.encode("utf-16-be")
     for data in (*map(PLAIN.encode, ("utf-8", "utf-8-sig", "utf-16")), big):
         assert read_scores(file(data), group_column="größe").groups.tolist() == ["é", "x"]
-
-
-def test_a_table_that_pandas_writes_with_decimal_commas_is_read_back(tmp_path):
     frame = pd.DataFrame({"loss": np.random.default_rng(0).normal(size=50), "member": [1.0, 0.0] * 25})
     frame.to_csv(tmp_path / "a.csv", sep=";", decimal=",", index=False)
     np.testing.assert_array_equal(read_scores(tmp_path / "a.csv").scores.member, frame["loss"][::2])
@@ -332,25 +320,24 @@ def test_a_bad_text_is_refused_in_one_line(file, monkeypatch, texts, name):
         assert name != "a.csv" or refusal("-") == message.replace(str(path), "standard input")
 
 
-def test_an_empty_cell_of_a_lone_column_is_not_a_blank_line(file):
+def test_a_lone_empty_cell_is_no_blank_line_nor_a_table_that_says_otherwise_of_one_class(file):
     other = file("loss\n1\n", "b.csv")
     for gap in ("", '""'):
         message = refusal(file(f"loss\n1\n{gap}\n2\n\n"), other)
         assert "column 'loss' has 1 empty cell (first in row 2)" in message
-
-
-def test_many_columns_are_listed_in_part(file):
     names = ",".join(f"column{at}" for at in range(500))
     assert "and 470 more" in refusal(file(f"{names}\n{names}\n"))
+    good, other = file({"score": SCORE, "member": MEMBER}), file({"score": SCORE}, "b.csv")
+    assert "the file of the members, but column 'member' says non-member in row 2" in refusal(good, other)
+    assert "the file of the non-members, but column 'member' says member in row 1" in refusal(other, good)
+    members = file({"score": SCORE, "member": 1}, "c.csv")
+    assert len(read_scores(members, other).scores) == 8
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_damaged_file_is_refused(file, name):
+def test_a_damaged_file_and_other_mistakes_are_named(file, tmp_path):
     for data in (b"", b"\x1f\x8bjunk", b"PK\x03\x04junk", b"PAR1junk", b"\x93NUMPY\x01\x00junk"):
-        assert f"{name}: " in refusal(file(data, name))
-
-
-def test_other_mistakes_are_named(file, tmp_path):
+        for name in NAMES:
+            assert f"{name}: " in refusal(file(data, name))
     good = file({"score": SCORE, "member": MEMBER})
     with pytest.raises(FileNotFoundError, match="no such file"):
         read_scores(tmp_path / "none.csv")
@@ -365,17 +352,8 @@ def test_other_mistakes_are_named(file, tmp_path):
     assert f"{scores} holds scores but {losses} holds losses" in refusal(scores, losses)
 
 
-def test_a_table_that_says_otherwise_is_not_a_file_of_one_class(file):
-    good, other = file({"score": SCORE, "member": MEMBER}), file({"score": SCORE}, "b.csv")
-    assert "the file of the members, but column 'member' says non-member in row 2" in refusal(good, other)
-    assert "the file of the non-members, but column 'member' says member in row 1" in refusal(other, good)
-    members = file({"score": SCORE, "member": 1}, "c.csv")
-    assert len(read_scores(members, other).scores) == 8
-
-
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
+def test_arrays_and_parquet_of_other_shapes_or_kinds_are_refused(tmp_path, file):
+    for arrays, message in (
         ({"score": np.zeros((2, 2))}, "array 'score' has shape (2, 2)"),
         ({"score": np.zeros(3)}, "array 'member' has 2 values but array 'score' has 3"),
         ({"score": np.array([object()])}, "array 'score': cannot be read: it holds Python objects"),
@@ -383,27 +361,16 @@ def test_a_table_that_says_otherwise_is_not_a_file_of_one_class(file):
         ({"score": np.array([1, 2], "M8[ns]")}, "array 'score' holds datetime64[ns] values"),
         ({"score": np.array([1, 2j])}, "array 'score' holds complex128 values"),
         ({"score": np.array([0.5, np.nan])}, "array 'score' has 1 missing value (first in row 2)"),
-    ],
-)
-def test_arrays_of_other_shapes_or_kinds_are_refused(tmp_path, arrays, message):
-    np.savez(tmp_path / "a.npz", member=[1, 0], **arrays)
-    assert message in refusal(tmp_path / "a.npz")
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
+    ):
+        np.savez(tmp_path / "a.npz", member=[1, 0], **arrays)
+        assert message in refusal(tmp_path / "a.npz")
+    for values, message in (
         ([0.1, None], "column 'score' has 1 missing value"),
         ([True, False], "holds True, not a number"),
         (pd.to_datetime(["2020-01-01", "2020-01-02"]), "holds '2020-01-01"),
         ([b"1", b"2"], "column 'score' holds a bytes in row 1"),
-    ],
-)
-def test_parquet_of_other_kinds_is_refused(file, values, message):
-    assert message in refusal(file({"score": values, "member": [1, 0]}, "a.parquet"))
-
-
-def test_parquet_of_every_kind_of_number_is_read(file):
+    ):
+        assert message in refusal(file({"score": values, "member": [1, 0]}, "a.parquet"))
     decimals, texts = [Decimal("0.5"), Decimal("2.25")], ["0.5", "2.25"]
     for values in (decimals, pd.Categorical(texts), np.float16([0.5, 2.25])):
         assert sides(read_scores(file({"score": values, "member": [1, 0]}, "a.parquet"))) == ([0.5], [2.25])
@@ -417,30 +384,23 @@ def test_a_pytorch_file_is_never_run(tmp_path):
     assert "expected one tensor, or a dictionary of tensors" in refusal(tmp_path / "b.pt")
 
 
-@pytest.mark.parametrize(
-    ("name", "package"), [("a.parquet", "pyarrow"), ("a.pt", "torch"), ("a.safetensors", "safetensors")]
-)
-def test_a_package_that_is_missing_is_named(file, monkeypatch, name, package):
-    for module in (package, f"{package}.numpy", f"{package}.parquet"):
-        monkeypatch.setitem(sys.modules, module, None)
-    message = refusal(file(b"something", name))
-    assert message.endswith(f"needs {package}, which is not installed: pip install {package}")
+def test_a_package_that_is_missing_is_named(file, monkeypatch):
+    for name, package in (("a.parquet", "pyarrow"), ("a.pt", "torch"), ("a.safetensors", "safetensors")):
+        for module in (package, f"{package}.numpy", f"{package}.parquet"):
+            monkeypatch.setitem(sys.modules, module, None)
+        message = refusal(file(b"something", name))
+        assert message.endswith(f"needs {package}, which is not installed: pip install {package}")
 
 
-@pytest.mark.parametrize(
-    ("rows", "values"),
-    [
+def test_a_table_with_semicolons_keeps_codes_and_refuses_a_comma_that_may_stand_for_thousands(file):
+    for rows, values in (
         (["1,5;x", "2,25;1,234"], [[1.5, "x"], [2.25, "1,234"]]),
         (["1,5;x", "1.234,5;y"], [["1,5", "x"], ["1.234,5", "y"]]),
         (["1,234;x", "2,345;y"], r"column 'a' holds '1,234' in row 1, and no cell tells whether its mark"),
-    ],
-)
-def test_a_table_with_semicolons_keeps_codes_and_refuses_a_comma_that_may_stand_for_thousands(
-    file, rows, values
-):
-    path = file("\n".join(["a;b", *rows]))
-    if isinstance(values, str):
-        with pytest.raises(ValueError, match=values):
-            read_frames([str(path)])
-    else:
-        assert read_frames([str(path)])[0].to_numpy().tolist() == values
+    ):
+        path = file("\n".join(["a;b", *rows]))
+        if isinstance(values, str):
+            with pytest.raises(ValueError, match=values):
+                read_frames([str(path)])
+        else:
+            assert read_frames([str(path)])[0].to_numpy().tolist() == values

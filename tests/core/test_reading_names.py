@@ -42,11 +42,18 @@ def table(tmp_path):
     return written
 
 
-def test_a_known_name_tells_the_direction_and_a_doubtful_one_nothing(table):
+def test_a_known_name_tells_direction_or_membership_and_a_doubtful_one_nothing(table):
     for kind, names in {"losses": LOSSES, "scores": SCORES, None: DOUBTFUL}.items():
         assert {name: kind_of(name) for name in names} == dict.fromkeys(names, kind)
     with pytest.raises(ValueError, match="does a high value of column 'nll2' point to a member"):
         read_scores(table("nll2"), score_column="nll2")
+    for name in MEMBERS:
+        assert read_scores(table(member=name, flags=("train", "test"))).scores.member.tolist() == [0.5]
+    for name in NO_MEMBERS:
+        assert not tells_membership(name)
+        with pytest.raises(ValueError, match="no membership column with a known name"):
+            read_scores(table(member=name))
+    assert read_scores(table(member="label"), member_column="label").scores.member.tolist() == [0.5]
 
 
 @pytest.mark.parametrize("kind", ["scores", "losses"])
@@ -58,7 +65,7 @@ def test_a_given_kind_decides(table, name, meaning, kind):
     assert found.warnings == (() if meaning in (None, kind) else (expected,))
 
 
-def test_a_lone_column_is_taken_only_with_a_kind_and_of_two_neither(tmp_path):
+def test_a_lone_column_is_taken_only_with_a_kind_and_files_of_one_class_may_name_it(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(",id,what,member\n0,a,0.5,1\n1,b,0.25,0\n")
     assert read_scores(path, kind="losses").source == "a.csv, columns 'what' and 'member'"
@@ -69,9 +76,6 @@ def test_a_lone_column_is_taken_only_with_a_kind_and_of_two_neither(tmp_path):
     path.write_text("loss,member,split\n1,1,test\n2,0,train\n")
     with pytest.raises(ValueError, match="'member' and 'split' could each hold the membership; choose"):
         read_scores(path)
-
-
-def test_files_of_one_class_may_say_the_class_in_the_name_of_the_column(tmp_path):
     (tmp_path / "a.csv").write_text("losses_in\n1\n")
     (tmp_path / "b.csv").write_text("losses_out\n2\n")
     found = read_scores(tmp_path / "a.csv", tmp_path / "b.csv")
@@ -79,16 +83,6 @@ def test_files_of_one_class_may_say_the_class_in_the_name_of_the_column(tmp_path
     (tmp_path / "b.csv").write_text("perplexity\n2\n")
     (warning,) = read_scores(tmp_path / "a.csv", tmp_path / "b.csv").warnings
     assert warning.startswith("a.csv holds 'losses_in' and b.csv holds 'perplexity'; check that both")
-
-
-def test_a_known_membership_column_is_found_and_no_other(table):
-    for name in MEMBERS:
-        assert read_scores(table(member=name, flags=("train", "test"))).scores.member.tolist() == [0.5]
-    for name in NO_MEMBERS:
-        assert not tells_membership(name)
-        with pytest.raises(ValueError, match="no membership column with a known name"):
-            read_scores(table(member=name))
-    assert read_scores(table(member="label"), member_column="label").scores.member.tolist() == [0.5]
 
 
 @pytest.mark.parametrize("flags", [(1, 0), ("true", "false"), ("no", "yes"), (1, -1)], ids=str)

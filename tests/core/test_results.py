@@ -7,28 +7,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from paperlib.core import (
-    AuditResult,
-    Guess,
-    Sides,
-    check_choice,
-    check_counts,
-    check_nonnegative,
-    did_you_mean,
-    json_ready,
-    round_down,
-)
+from paperlib import core
 from paperlib.core.results import ScoreAudit, round_up
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Example(AuditResult):
+class Example(core.AuditResult):
     epsilon: float
     values: np.ndarray
 
     @property
     def headline(self):
-        return f"epsilon >= {round_down(self.epsilon)}"
+        return f"epsilon >= {core.round_down(self.epsilon)}"
 
 
 RESULT = Example(
@@ -52,7 +42,7 @@ def test_text_and_html():
 
 
 def test_to_dict_is_json():
-    assert json_ready({"a": (np.int64(1), {"b": np.bool_(True)})}) == {"a": [1, {"b": True}]}
+    assert core.json_ready({"a": (np.int64(1), {"b": np.bool_(True)})}) == {"a": [1, {"b": True}]}
     assert json.loads(json.dumps(RESULT.to_dict())) == {
         "claim": "a < b",
         "assumptions": ["x & y"],
@@ -64,7 +54,7 @@ def test_to_dict_is_json():
     }
 
 
-def test_the_repr_of_a_result_is_one_line_with_its_headline_unless_a_subclass_has_its_own():
+def test_the_repr_table_and_part_of_several_of_a_result():
     assert repr(RESULT) == "Example(epsilon >= inf)"
 
     @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,53 +63,45 @@ def test_the_repr_of_a_result_is_one_line_with_its_headline_unless_a_subclass_ha
             return "own"
 
     assert repr(Own(claim="", assumptions=(), epsilon=1.0, values=np.zeros(2))) == "own"
-
-
-def test_the_text_of_one_of_several_audits_has_the_condition_below_the_number():
     one = ScoreAudit(title="a", kind="lower bound", purpose="b", result=RESULT)
     lines = ["epsilon >= inf", "if p < q", "a < b", "Warning: look"]
     assert str(one).split("\n  ") == ["a (lower bound)", *lines]
     assert one.to_dict()["result"]["condition"] == "if p < q"
     assert str(replace(one, result=None, refused="no")) == "a (lower bound)\n  not possible: no"
-
-
-@pytest.mark.parametrize(
-    ("value", "below", "above"),
-    [(1.6301, 1.63, 1.631), (1.63, 1.63, 1.63), (0.0, 0.0, 0.0), (-0.1234, -0.124, -0.123), (1e-9, 0, 0.001)],
-)
-def test_bounds_are_rounded_to_their_safe_side(value, below, above):
-    assert (round_down(value), round_up(value)) == pytest.approx((below, above))
-    assert math.copysign(1, round_up(0.0)) == 1
-    assert round_down(math.inf) == round_up(math.inf) == math.inf
-
-
-def test_checks_name_the_argument():
-    with pytest.raises(ValueError, match="mode: expected one of 'a', 'b', got 'c'"):
-        check_choice("mode", "c", ("a", "b"))
-    with pytest.raises(ValueError, match="n: expected at least 1, got 0"):
-        check_counts("n", 0, minimum=1)
-    with pytest.raises(ValueError, match="x: expected a number in"):
-        check_nonnegative("x", -1)
-    with pytest.raises(ValueError, match="x: expected a number, got 'a'"):
-        check_nonnegative("x", "a")
-    with pytest.raises(ValueError, match="guess: expected one of 'both', 'members', got 'grid'"):
-        check_choice("guess", "grid", Sides)
-    check_choice("guess", "grid", Guess)
-    with pytest.raises(ValueError, match=r"n: expected whole numbers, got 1\.5"):
-        check_counts("n", [[1, 1.5]])
-
-
-def test_a_table_of_a_result_has_one_row_of_its_single_values():
     table = RESULT.to_frame()
     assert list(table.columns) == ["claim", "condition", "epsilon"]
     assert table["epsilon"].tolist() == [math.inf]
     assert RESULT.curve is None
 
 
-@pytest.mark.parametrize(
-    ("word", "known"), [("los", "loss"), ("Loss", "loss"), ("membr", "Member"), ("far", ""), ("", "")]
-)
-def test_the_nearest_known_word_is_suggested_and_no_far_one(word, known):
-    hint = f"; did you mean {known!r}?" if known else ""
-    assert did_you_mean(word, ["loss", "Member", "id"]) == hint
-    assert did_you_mean(word, []) == ""
+def test_bounds_are_rounded_to_their_safe_side():
+    for value, below, above in (
+        (1.6301, 1.63, 1.631), (1.63, 1.63, 1.63), (0.0, 0.0, 0.0), (-0.1234, -0.124, -0.123),
+        (1e-9, 0, 0.001),
+    ):  # fmt: skip
+        assert (core.round_down(value), round_up(value)) == pytest.approx((below, above))
+    assert math.copysign(1, round_up(0.0)) == 1
+    assert core.round_down(math.inf) == round_up(math.inf) == math.inf
+
+
+def test_checks_name_the_argument():
+    with pytest.raises(ValueError, match="mode: expected one of 'a', 'b', got 'c'"):
+        core.check_choice("mode", "c", ("a", "b"))
+    with pytest.raises(ValueError, match="n: expected at least 1, got 0"):
+        core.check_counts("n", 0, minimum=1)
+    with pytest.raises(ValueError, match="x: expected a number in"):
+        core.check_nonnegative("x", -1)
+    with pytest.raises(ValueError, match="x: expected a number, got 'a'"):
+        core.check_nonnegative("x", "a")
+    with pytest.raises(ValueError, match="guess: expected one of 'both', 'members', got 'grid'"):
+        core.check_choice("guess", "grid", core.Sides)
+    core.check_choice("guess", "grid", core.Guess)
+    with pytest.raises(ValueError, match=r"n: expected whole numbers, got 1\.5"):
+        core.check_counts("n", [[1, 1.5]])
+
+
+def test_the_nearest_known_word_is_suggested_and_no_far_one():
+    for word, known in (("los", "loss"), ("Loss", "loss"), ("membr", "Member"), ("far", ""), ("", "")):
+        hint = f"; did you mean {known!r}?" if known else ""
+        assert core.did_you_mean(word, ["loss", "Member", "id"]) == hint
+        assert core.did_you_mean(word, []) == ""

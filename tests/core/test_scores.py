@@ -9,25 +9,29 @@ from paperlib.core import MembershipScores, check_scores, reversed_warning
 from paperlib.core.direction import REVERSED_LEVEL
 
 
-def test_arrays_are_kept_as_given_and_read_only():
+def test_arrays_are_kept_as_given_and_read_only_and_lists_get_a_hint():
     given = np.array([1.0, 2.0])
     scores = MembershipScores(given, [0], higher_means_member=False)
     given[0] = 9
     assert scores.member.tolist() == [1.0, 2.0]
     with pytest.raises(ValueError, match="read-only"):
         scores.member[0] = 3
+    scores = MembershipScores([1.0], [0.0])
+    assert check_scores("scores", scores) is scores
+    for given in (([1.0, 2.0],), ([1.0], [0.0]), (scores, scores), (np.zeros(3), np.zeros(3))):
+        with pytest.raises(ValueError, match=r"^scores: expected MembershipScores, got .* audit_losses\("):
+            check_scores("scores", *given)
+    with pytest.raises(ValueError, match="got 2 arguments, the first of type list; build them with"):
+        check_scores("scores", [0.9], [0.1])
 
 
-def test_auc_is_the_mann_whitney_statistic_with_ties():
+def test_auc_is_the_mann_whitney_statistic_and_roc_has_one_point_per_distinct_score():
     rng = np.random.default_rng(0)
     member, nonmember = rng.integers(0, 9, 300), rng.integers(0, 7, 200)
     expected = mannwhitneyu(member, nonmember).statistic / (300 * 200)
     assert MembershipScores(member, nonmember).auc() == pytest.approx(expected)
     losses = MembershipScores(-member, -nonmember, higher_means_member=False)
     assert losses.auc() == pytest.approx(expected)
-
-
-def test_roc_has_one_point_per_distinct_score():
     fpr, tpr, thresholds = MembershipScores([2, 1, 1], [1, 0]).roc()
     assert fpr.tolist() == [0, 0, 0.5, 1]
     assert tpr.tolist() == pytest.approx([0, 1 / 3, 1, 1])
@@ -48,9 +52,8 @@ def test_split_is_disjoint_complete_seeded_and_blind_to_membership():
         scores.split(1.0)
 
 
-@pytest.mark.parametrize(
-    ("build", "first", "second", "message"),
-    [
+def test_bad_scores_and_labels_are_refused():
+    for build, first, second, message in (
         (MembershipScores, [1, np.nan, np.nan], [1], r"member scores: 2 of 3 .* NaN \(first at index 1\)"),
         (MembershipScores, [1], [np.inf], "nonmember scores: 1 of 1 values are infinite"),
         (MembershipScores, [], [1], "member scores: expected at least 1"),
@@ -62,11 +65,9 @@ def test_split_is_disjoint_complete_seeded_and_blind_to_membership():
         (MembershipScores.from_labels, [1, 2], [1, 2], "only 0 and 1"),
         (MembershipScores.from_labels, [1, 2], [1, 1], "both classes"),
         (MembershipScores.from_labels, [1, 2], [0, 0], "both classes"),
-    ],
-)
-def test_bad_scores_and_labels_are_refused(build, first, second, message):
-    with pytest.raises(ValueError, match=message):
-        build(first, second)
+    ):
+        with pytest.raises(ValueError, match=message):
+            build(first, second)
 
 
 def test_the_direction_can_be_given_in_two_ways_that_must_agree(tmp_path):
@@ -172,25 +173,12 @@ def test_an_auc_of_two_fifths_is_called_reversed_and_one_of_three_fifths_never(a
     assert least <= warned <= most
 
 
-def test_the_warning_names_the_mistakes_and_not_the_other_result():
+def test_the_warning_names_the_mistakes_not_the_other_result_and_doubts_nothing_that_shows_nothing():
     sides = np.arange(100.0), np.arange(80.0, 200.0)
     assert reversed_warning(MembershipScores(*sides, higher_means_member=False)) is None
     warning = reversed_warning(losses := MembershipScores(*sides))
     for word in ("AUC 0.", "reversed", "`--kind losses`", "higher_means_member", "membership column"):
         assert word in warning
     assert f"{1 - losses.auc():.3f}" not in warning
-
-
-def test_what_can_show_nothing_is_not_doubted():
     for member, nonmember, count in ((1.0, 1.0, 1), (1.0, 1.0, 50), (0.0, 1.0, 1), (0.0, 1.0, 2)):
         assert reversed_warning(MembershipScores([member] * count, [nonmember] * count)) is None
-
-
-def test_scores_are_passed_on_and_lists_get_a_hint():
-    scores = MembershipScores([1.0], [0.0])
-    assert check_scores("scores", scores) is scores
-    for given in (([1.0, 2.0],), ([1.0], [0.0]), (scores, scores), (np.zeros(3), np.zeros(3))):
-        with pytest.raises(ValueError, match=r"^scores: expected MembershipScores, got .* audit_losses\("):
-            check_scores("scores", *given)
-    with pytest.raises(ValueError, match="got 2 arguments, the first of type list; build them with"):
-        check_scores("scores", [0.9], [0.1])

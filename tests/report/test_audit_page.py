@@ -3,11 +3,8 @@
 import html
 import json
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from html.parser import HTMLParser
-from typing import Any
 
 import jsonschema
 import numpy as np
@@ -27,15 +24,15 @@ class Result(AuditResult):
     guesses: tuple[int, ...] = (1, 10, 100)
 
     @property
-    def headline(self) -> str:
+    def headline(self):
         return "epsilon >= 1.234 <script>"
 
     @property
-    def curve(self) -> pd.DataFrame:
+    def curve(self):
         return pd.DataFrame({"guesses": self.guesses, "bound": [0.0, 1.23456, 0.5][: len(self.guesses)]})
 
 
-def item(**parts: Any) -> ScoreAudit:
+def item(**parts):
     given = {"title": "Main", "kind": "lower bound", "purpose": "Says something.", "result": None}
     return ScoreAudit(**{**given, **parts})
 
@@ -47,39 +44,39 @@ RESULT = Result(claim="c", assumptions=())
 class Page(HTMLParser):
     """The tags of a page with their attributes, and the texts by the tag they stand in."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.texts: dict[str, list[str]] = {}
         self.open = ""
         self.feed(text)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.open = tag
         self.tags.append((tag, dict(attrs)))
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         self.open = ""
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         self.texts.setdefault(self.open, []).append(data)
 
-    def every(self, tag: str) -> list[dict[str, str | None]]:
+    def every(self, tag):
         """Attributes of every such tag."""
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-def report(scored: MembershipScores, audits: Any, **parts: Any) -> str:
+def report(scored, audits, **parts):
     return audit_report(scored, audits, **{"title": "a", "facts": {}, **parts})
 
 
-def block(page: str) -> dict[str, Any]:
+def block(page):
     """The machine-readable block."""
     (text,) = Page(page).texts["script"]
     return json.loads(text)
 
 
-def text_of(page: str) -> str:
+def text_of(page):
     """What a reader sees, on one line."""
     shown = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
     return " ".join(re.sub(r"<[^>]+>", " ", shown).split())
@@ -90,25 +87,25 @@ SCORES = MembershipScores(RNG.normal(1, 1, 300), RNG.normal(0, 1, 310))
 
 
 @pytest.fixture(scope="module")
-def audits() -> Any:
+def audits():
     return audit_scores(SCORES, design="game")
 
 
 @pytest.fixture(scope="module")
-def whole(audits: Any) -> str:
+def whole(audits):
     """A page with every section."""
     groups, facts = np.tile(["x", "y"], 305), {"Input": "x"}
     return report(SCORES, tuple(audits), facts=facts, about=About(model="m"), groups=groups)
 
 
 @pytest.fixture(scope="module")
-def text() -> str:
+def text():
     result = Result(claim="The claim & more.", assumptions=("fair coins",), warnings=("mind <this>",))
     items = [item(result=result), item(title="Other", refused="too few <scores>")]
     return report(SCORES, items, title="Audit of a<b.csv", facts={"SHA-256": "abc", "Command": "x > y"})
 
 
-def test_the_page_asks_for_nothing_and_every_image_is_described(text: str) -> None:
+def test_the_page_asks_for_nothing_describes_its_images_and_holds_numbers_claims_and_facts(text):
     page = Page(text)
     addresses = [values[name] for _, values in page.tags for name in ("src", "href") if name in values]
     assert all(str(address).startswith("data:") for address in addresses)
@@ -117,9 +114,6 @@ def test_the_page_asks_for_nothing_and_every_image_is_described(text: str) -> No
     assert "onload" not in text
     assert len(page.every("img")) == 3
     assert all(len(image["alt"] or "") > 40 for image in page.every("img"))
-
-
-def test_numbers_claims_assumptions_warnings_and_facts_are_there(text: str) -> None:
     for words in (
         "epsilon &gt;= 1.234 &lt;script&gt;",
         "The claim &amp; more.",
@@ -136,7 +130,7 @@ def test_numbers_claims_assumptions_warnings_and_facts_are_there(text: str) -> N
         assert words in text
 
 
-def test_a_thinned_roc_curve_stays_on_the_full_one_and_a_report_of_many_rows_is_small() -> None:
+def test_a_thinned_roc_curve_stays_on_the_full_one_with_exact_intervals_and_reports_stay_small():
     rng = np.random.default_rng(0)
     big = MembershipScores(rng.normal(1, 1, 20_000), rng.normal(0, 1, 20_000))
     _, data = roc_figure(big)
@@ -149,9 +143,6 @@ def test_a_thinned_roc_curve_stays_on_the_full_one_and_a_report_of_many_rows_is_
     assert abs(float(describe_roc(data, 0.5).split(", ")[1].split()[0]) - at_one_percent) < 0.01
     groups = rng.integers(0, 60, len(big))
     assert len(report(big, REFUSED, ids=np.arange(len(big)), groups=groups)) < 500_000
-
-
-def test_the_band_is_the_exact_interval_at_each_threshold_and_shares_sum_to_one() -> None:
     _, data = roc_figure(SCORES, confidence=0.9)
     for row in data.iloc[[0, 1, len(data) // 2, -2, -1]].itertuples():
         interval = binomtest(round(row.true_positive_rate * 300), 300).proportion_ci(0.9, "exact")
@@ -160,20 +151,7 @@ def test_the_band_is_the_exact_interval_at_each_threshold_and_shares_sum_to_one(
     assert shares[["member", "nonmember"]].sum().tolist() == pytest.approx([1, 1])
 
 
-def test_no_figure_stays_open() -> None:
-    code = """
-import sys
-from paperlib.core import MembershipScores, ScoreAudit
-from paperlib.report import audit_report
-audit = ScoreAudit(title="a", kind="lower bound", purpose="b", result=None, refused="c")
-audit_report(MembershipScores([1.0], [0.0]), [audit], title="a", facts={})
-assert "matplotlib.pyplot" not in sys.modules
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
-def test_the_page_goes_from_the_verdict_to_the_details(whole: str) -> None:
+def test_the_page_goes_from_the_verdict_to_the_details_with_intervals_and_the_ceiling(whole):
     assert Page(whole).texts["h2"] == [
         "Verdict",
         "What to do next",
@@ -190,19 +168,6 @@ def test_the_page_goes_from_the_verdict_to_the_details(whole: str) -> None:
     ]
     further = report(SCORES, REFUSED, more=["<section>extra</section>"])
     assert further.index("extra") < further.index("<h2>Figures")
-
-
-def test_the_condition_stands_right_beside_the_number_and_a_given_verdict_word_by_word(audits: Any) -> None:
-    verdict, main = plain_verdict(audits.headline, claimed_epsilon=0.01), audits.audits[0]
-    shown, headline = text_of(report(SCORES, [main], verdict=verdict)), main.result.headline
-    assert main.result.condition
-    assert shown.count(headline) == shown.count(f"{headline} Condition: {main.result.condition}.") >= 2
-    assert verdict.refuted is True
-    for words in (*verdict.sentences, *verdict.next_steps):
-        assert words in html.unescape(shown)
-
-
-def test_the_measures_are_shown_with_their_intervals_and_the_ceiling(whole: str) -> None:
     shown, measures = text_of(whole), score_measures(SCORES)
     rate = measures.rates[1]
     assert f"AUC {measures.auc:.3f} [0." in shown
@@ -212,7 +177,17 @@ def test_the_measures_are_shown_with_their_intervals_and_the_ceiling(whole: str)
     assert re.search(r"Ceiling ε ≤ \d\.\d{3} the most that \d+ audited records could show", shown)
 
 
-def test_a_reversed_score_is_named_first_and_nobody_is_called_exposed() -> None:
+def test_the_condition_stands_right_beside_the_number_and_a_given_verdict_word_by_word(audits):
+    verdict, main = plain_verdict(audits.headline, claimed_epsilon=0.01), audits.audits[0]
+    shown, headline = text_of(report(SCORES, [main], verdict=verdict)), main.result.headline
+    assert main.result.condition
+    assert shown.count(headline) == shown.count(f"{headline} Condition: {main.result.condition}.") >= 2
+    assert verdict.refuted is True
+    for words in (*verdict.sentences, *verdict.next_steps):
+        assert words in html.unescape(shown)
+
+
+def test_a_reversed_score_is_named_first_and_nobody_is_called_exposed():
     page = report(MembershipScores(SCORES.nonmember, SCORES.member), [item(result=RESULT)])
     shown = text_of(page)
     assert "Verdict Not an answer yet" in shown
@@ -222,15 +197,20 @@ def test_a_reversed_score_is_named_first_and_nobody_is_called_exposed() -> None:
     assert "reversed" not in text_of(report(SCORES, REFUSED))
 
 
-def test_a_baseline_stands_apart_at_the_end_and_is_never_large() -> None:
+def test_a_baseline_stands_apart_no_guess_has_no_curve_and_an_audit_is_needed():
     base = item(title="Base", kind="baseline", result=Result(claim="c", assumptions=(), epsilon=99.0))
     page = report(SCORES, [item(result=RESULT), base, item(title="Other", result=RESULT)])
     assert page.index(">Other <") < page.index("For comparison only") < page.index(">Base <")
     assert "class='number'" not in page[page.index("<div class='baseline'>") :]
     assert len(Page(page).every("img")) == 4  # the curve of a baseline is not drawn
+    silent = Result(claim="c", assumptions=(), epsilon=0.0, guesses=(0,))
+    assert len(Page(report(SCORES, [item(result=silent)])).every("img")) == 2
+    assert "<figure>" in report(MembershipScores([1.0, 1.0], [1.0]), REFUSED)
+    with pytest.raises(ValueError, match="expected at least one"):
+        report(SCORES, [])
 
 
-def test_the_block_holds_the_given_data_and_no_text_can_end_it() -> None:
+def test_no_text_can_end_the_block_which_follows_the_schema_and_what_the_owner_says_is_escaped(audits, whole):
     data = {
         "epsilon": 1.5,
         "headline": "</script><script>alert(1)</script><!-- <script>",
@@ -239,19 +219,6 @@ def test_the_block_holds_the_given_data_and_no_text_can_end_it() -> None:
     page = report(SCORES, REFUSED, data=data)
     assert block(page) == {"epsilon": 1.5, "headline": data["headline"], "curve": [1.0, 1.0]}
     assert page.count("</script>") == 1
-
-
-def test_the_block_follows_the_schema_of_results_when_no_data_are_given(audits: Any, whole: str) -> None:
-    content = block(whole)
-    jsonschema.validate(content, result_schema())
-    assert content["epsilon"] == audits.headline.epsilon
-    assert content["about"]["model"] == "m"
-    assert content["provenance"] == {"Input": "x"}
-    assert content["verdict"] == plain_verdict(audits.headline).to_dict()
-    jsonschema.validate(block(report(SCORES, REFUSED)), result_schema())
-
-
-def test_what_the_owner_says_is_escaped_and_its_addresses_are_links() -> None:
     about = About(model="<b>", owner="Team", contact="https://example.org/?a=1&b=2 or <script>")
     page = report(SCORES, REFUSED, about=about)
     assert "&lt;b&gt;" in page
@@ -259,11 +226,10 @@ def test_what_the_owner_says_is_escaped_and_its_addresses_are_links() -> None:
     assert len(Page(page).every("script")) == 1
     assert "Owner Team" in text_of(page)
     assert "Training date not given" in text_of(page)
-
-
-def test_a_search_that_made_no_guess_has_no_curve_constant_scores_are_drawn_and_an_audit_is_needed() -> None:
-    silent = Result(claim="c", assumptions=(), epsilon=0.0, guesses=(0,))
-    assert len(Page(report(SCORES, [item(result=silent)])).every("img")) == 2
-    assert "<figure>" in report(MembershipScores([1.0, 1.0], [1.0]), REFUSED)
-    with pytest.raises(ValueError, match="expected at least one"):
-        report(SCORES, [])
+    content = block(whole)
+    jsonschema.validate(content, result_schema())
+    assert content["epsilon"] == audits.headline.epsilon
+    assert content["about"]["model"] == "m"
+    assert content["provenance"] == {"Input": "x"}
+    assert content["verdict"] == plain_verdict(audits.headline).to_dict()
+    jsonschema.validate(block(report(SCORES, REFUSED)), result_schema())

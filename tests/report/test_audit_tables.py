@@ -31,12 +31,20 @@ def test_the_most_exposed_are_those_a_sort_of_the_members_puts_first(scores, hig
     assert exposed["share"].to_numpy() == pytest.approx(np.array(above) / 310)
 
 
-def test_members_without_ids_are_numbered_and_those_tied_with_the_last_row_counted():
+def test_only_members_who_stand_out_are_listed_by_number_without_ids_and_ties_counted():
     assert most_exposed(MembershipScores([0, 5, 5, 9], [1]))["record"].tolist() == [4, 2, 3, 1]
     scores = MembershipScores([7.0, *[3.0] * 10], [1.0])
     assert most_exposed(scores, count=4)["record"].tolist() == [1, 2, 3, 4]
     assert exposed_section(scores, None, count=4).note == "7 more members have the score of the last row."
     assert exposed_section(scores, None).note == ""
+    tied = MembershipScores([-0.0] * 200 + [1.0], [-0.0] * 126 + [1.0] * 159, higher_means_member=False)
+    section = exposed_section(tied, None)
+    assert "0 of 201 members stand out" in section.text
+    assert not section.rows
+    scores = MembershipScores([-0.0] * 3 + [1.0] * 100, [0.5] * 100, higher_means_member=False)
+    section = exposed_section(scores, None)
+    assert "3 of 103 members stand out" in section.text
+    assert {score for _, score, _ in section.rows} == {"0"}
 
 
 def test_each_group_has_the_measures_of_its_own_scores(scores):
@@ -55,17 +63,14 @@ def test_each_group_has_the_measures_of_its_own_scores(scores):
     assert group_table(losses, ["a"] * len(scores))["auc"][0] == pytest.approx(scores.auc())
 
 
-def test_a_group_of_one_class_and_rows_without_a_group_are_shown_with_a_reason():
-    scores = MembershipScores([1.0, 2.0, 3.0], [0.0, 1.0])
-    table = group_table(scores, ["a", "a", None, "b", float("nan")]).set_index("group")
+def test_groups_of_one_class_have_a_reason_and_the_largest_come_first(scores):
+    few = MembershipScores([1.0, 2.0, 3.0], [0.0, 1.0])
+    table = group_table(few, ["a", "a", None, "b", float("nan")]).set_index("group")
     assert table.loc["a", "note"] == "no non-members"
     assert table.loc["b", "note"] == "no members"
     assert table.loc["not given", "members"] == 1
     assert pd.isna(table.loc["a", "auc"])
     assert "needs 100 non-members" in table.loc["not given", "note"]
-
-
-def test_the_largest_groups_are_shown_first_and_the_rest_are_counted(scores):
     groups = np.repeat(np.arange(61), 10)
     groups[-5:] = 7
     table = group_table(scores, groups, most=50)
@@ -85,14 +90,3 @@ def test_names_of_records_and_groups_are_escaped_and_ends_of_intervals_rounded_o
             audit_report(scores, [REFUSED], title="a", facts={}, **{what: ["a", "b"]})
     assert with_interval(0.5, 0.4996, 0.5004) == "0.500 [0.499, 0.501]"
     assert with_interval(1.0, 0.99951, 1.0) == "1.000 [0.999, 1.000]"
-
-
-def test_only_members_who_stand_out_are_listed_and_no_number_is_minus_zero():
-    tied = MembershipScores([-0.0] * 200 + [1.0], [-0.0] * 126 + [1.0] * 159, higher_means_member=False)
-    section = exposed_section(tied, None)
-    assert "0 of 201 members stand out" in section.text
-    assert not section.rows
-    scores = MembershipScores([-0.0] * 3 + [1.0] * 100, [0.5] * 100, higher_means_member=False)
-    section = exposed_section(scores, None)
-    assert "3 of 103 members stand out" in section.text
-    assert {score for _, score, _ in section.rows} == {"0"}

@@ -5,16 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from paperlib.report import (
-    bounds_figure,
-    dots_plot,
-    guesses_figure,
-    histograms_plot,
-    images_plot,
-    lines_plot,
-    points_plot,
-    precision_figure,
-)
+from paperlib import report
 from paperlib.report.figures import WIDTH, points_on_a_phone
 
 
@@ -34,8 +25,8 @@ ROWS = pd.DataFrame(
 )  # fmt: skip
 
 
-def test_rows_of_dots_have_their_intervals_and_the_papers_values_as_crosses():
-    fig, words = dots_plot(
+def test_dots_have_their_intervals_and_the_papers_values_as_crosses_and_series_stand_apart():
+    fig, words = report.dots_plot(
         ROWS, rows="target", value="eps", spread="half", panel="audit", printed="paper", mark=0, xlabel="nats"
     )
     assert titles(fig) == ["PANORAMIA", "RM;RN"], "names of columns.csv are shown by their headings"
@@ -48,33 +39,29 @@ def test_rows_of_dots_have_their_intervals_and_the_papers_values_as_crosses():
     crosses = next(line for line in fig.axes[0].lines if line.get_label() == "the paper")
     np.testing.assert_array_equal(crosses.get_xdata(), [0.75, np.nan])
     assert words == "PANORAMIA: a 0.50 (the paper 0.75), b -0.25; RM;RN: a 1.00."
-
-
-def test_series_of_dots_stand_apart_and_long_names_on_two_lines():
     long = ROWS.assign(target=ROWS["target"] + " with a name that a phone has no room for")
-    fig, words = dots_plot(long, rows=["target"], value="eps", by="audit", xlabel="nats", xscale="symlog")
+    fig, words = report.dots_plot(
+        long, rows=["target"], value="eps", by="audit", xlabel="nats", xscale="symlog"
+    )
     assert fig.axes[0].get_yticklabels()[0].get_text().count("\n") == 1
     assert len({y for bars in fig.axes[0].containers for y in bars.lines[0].get_ydata()}) == 4
     assert "PANORAMIA: a with a name that a phone has no room for 0.50" in words
     assert points_on_a_phone(fig) >= 8
 
 
-def test_several_rows_at_one_place_are_drawn_as_mean_and_deviation_and_a_curve_as_it_is():
+def test_several_rows_at_one_place_are_mean_and_deviation_and_even_places_have_their_values():
     games = pd.DataFrame({"m": [10, 10, 20, 20], "eps": [0.0, 1.0, 2.0, 4.0]})
     axes = {"x": "m", "y": "eps", "xlabel": "m", "ylabel": "ε"}
-    fig, words = lines_plot(games, marks={"O(1)": 1.5}, **axes)
+    fig, words = report.lines_plot(games, marks={"O(1)": 1.5}, **axes)
     (bars,) = fig.axes[0].containers
     assert list(bars.lines[0].get_ydata()) == [0.5, 3.0]
     ends = bars.lines[2][0].get_segments()[0][:, 1]
     assert ends.tolist() == pytest.approx([0.5 - 0.5**0.5, 0.5 + 0.5**0.5])
     assert words == "ε over m from 10 to 20: from 0.50 to 3.00."
-    fig, _ = lines_plot(games, dots=False, **axes)
+    fig, _ = report.lines_plot(games, dots=False, **axes)
     assert len(fig.axes[0].containers[0].lines[0].get_ydata()) == 4
-
-
-def test_even_places_are_labelled_by_their_values_and_bands_filled():
     sets = pd.DataFrame({"x": [1.0, 10.0, np.inf], "y": [1.0, 2.0, 3.0], "low": 0.0, "high": 4.0, "way": "a"})
-    fig, _ = lines_plot(
+    fig, _ = report.lines_plot(
         sets, x="x", y="y", low="low", high="high", band=True, even=True, panel="way", xlabel="x", ylabel="y"
     )
     assert [tick.get_text() for tick in fig.axes[0].get_xticklabels()] == ["1", "10", "∞"]
@@ -82,12 +69,14 @@ def test_even_places_are_labelled_by_their_values_and_bands_filled():
 
 
 def test_losses_images_and_points_are_told():
-    _, words = histograms_plot({"20 epochs": {"member": [0, 1, 2], "generated": [3, 4, 5]}}, xlabel="loss")
+    _, words = report.histograms_plot(
+        {"20 epochs": {"member": [0, 1, 2], "generated": [3, 4, 5]}}, xlabel="loss"
+    )
     assert words == "Median loss: 20 epochs: member 1.00, generated 4.00."
-    fig, _ = points_plot(ROWS, x="half", y="eps", by="audit", xlabel="x", ylabel="y", diagonal=True)
+    fig, _ = report.points_plot(ROWS, x="half", y="eps", by="audit", xlabel="x", ylabel="y", diagonal=True)
     assert fig.axes[0].lines[-1].get_label() == "equal"
     grey = np.arange(5, dtype=np.uint8)[:, None, None, None] * np.ones((1, 1, 7, 7), np.uint8)
-    fig, _ = images_plot({"grey": grey}, columns=3)
+    fig, _ = report.images_plot({"grey": grey}, columns=3)
     (image,) = fig.axes[0].images
     assert [int(np.squeeze(image.get_array())[0, at]) for at in (0, 7, 8, 15, 16)] == [0, 255, 1, 255, 2]
 
@@ -103,15 +92,15 @@ def curves(target="late", rows=500):
 
 def test_curves_over_recall_have_a_readable_panel_for_each_target_with_chance_and_ceiling():
     both = pd.concat([curves("early"), curves()])
-    fig, words = precision_figure(both)
+    fig, words = report.precision_figure(both)
     assert titles(fig) == ["early", "late"]
     assert words.endswith("late: precision at recall 0.1 baseline 0.55, attack 0.90.")
     assert any(np.allclose(line.get_ydata(), 0.5) for line in fig.axes[0].lines)
-    fig, words = bounds_figure(both)
+    fig, words = report.bounds_figure(both)
     assert any(np.allclose(line.get_ydata(), 5.0) for line in fig.axes[0].lines)
     assert words.endswith("attack 1.80. The ceiling of a perfect attack lies at 5.00.")
-    assert guesses_figure(both)[0].axes[-1].get_xlabel() == "positive guesses"
-    fig, _ = bounds_figure(pd.concat([curves(f"target {at}", 20) for at in range(6)]))
+    assert report.guesses_figure(both)[0].axes[-1].get_xlabel() == "positive guesses"
+    fig, _ = report.bounds_figure(pd.concat([curves(f"target {at}", 20) for at in range(6)]))
     assert len(titles(fig)) == 6
     assert fig.get_figwidth() == WIDTH
     assert points_on_a_phone(fig) >= 8

@@ -14,7 +14,7 @@ from paperlib.report.printed import PAPERS
 from paperlib.report.tables import known_columns
 
 
-def test_every_table_can_be_read_in_both_ways_and_an_unknown_one_lists_the_known() -> None:
+def test_every_table_can_be_read_in_both_ways_targets_are_fifty_and_headings_unique():
     for name in paper_tables():
         numbers, printed = paper_table(name), paper_table(name, as_printed=True)
         assert numbers.shape == printed.shape
@@ -22,15 +22,17 @@ def test_every_table_can_be_read_in_both_ways_and_an_unknown_one_lists_the_known
     assert paper_table("panoramia_table03", as_printed=True)["c_lb_pm"].iloc[0] == "0.190"
     with pytest.raises(ValueError, match="epsilon_star_text"):
         paper_table("epsilon_star_table01")
-
-
-def test_there_are_twenty_tables_and_thirty_figures_each_with_a_headline() -> None:
     table = targets()
     assert table["item"].str.startswith("Table").sum() == 20
     assert table["item"].str.startswith("Figure").sum() == 30
     assert table["id"].is_unique
     assert set(table["paper"]) == set(PAPERS)
     assert (table[["headline", "source", "claim", "notebook"]] != "").all().all()
+    with resources.files("paperlib.report").joinpath("columns.csv").open(encoding="utf-8") as file:
+        rows = pd.read_csv(file, dtype=str, keep_default_na=False)
+    assert rows["name"].tolist() == sorted(set(rows["name"]))
+    assert rows["heading"].is_unique
+    assert set(rows["lower_bound"]) <= {"", "yes"}
 
 
 PRINTED = [f"panoramia-table-{at}" for at in ("01", "02", "03", "06", "08", "09", "11")]
@@ -38,7 +40,7 @@ PRINTED += [f"nid-table-{at}" for at in ("01", "04", "05", "06", "10")]
 
 
 @pytest.mark.parametrize("target", [*PRINTED, "epsilon-star-figure-01"])
-def test_headline_decimals_stand_in_the_paper_s_own_table(target: str) -> None:
+def test_headline_decimals_stand_in_the_paper_s_own_table(target):
     headline = targets().set_index("id").loc[target, "headline"]
     table = target.replace("-table-", "_table") if target in PRINTED else "epsilon_star_text"
     printed = paper_table(table, as_printed=True)
@@ -48,15 +50,7 @@ def test_headline_decimals_stand_in_the_paper_s_own_table(target: str) -> None:
     assert {float(number) for number in re.findall(r"\d+\.\d+", headline)} <= known
 
 
-def test_names_of_columns_are_sorted_and_no_two_share_a_heading() -> None:
-    with resources.files("paperlib.report").joinpath("columns.csv").open(encoding="utf-8") as file:
-        rows = pd.read_csv(file, dtype=str, keep_default_na=False)
-    assert rows["name"].tolist() == sorted(set(rows["name"]))
-    assert rows["heading"].is_unique
-    assert set(rows["lower_bound"]) <= {"", "yes"}
-
-
-def headings_elsewhere(source: str) -> set[str]:
+def headings_elsewhere(source):
     """Names of ``columns.csv`` that a call gives a heading of its own."""
     calls = [one for one in ast.walk(ast.parse(source)) if isinstance(one, ast.Call)]
     tables = [call for call in calls if getattr(call.func, "id", "") == "show_table"]
@@ -65,7 +59,7 @@ def headings_elsewhere(source: str) -> set[str]:
     return {key.value for key in keys if isinstance(key, ast.Constant)} & known_columns().keys()
 
 
-def test_notebooks_give_no_known_column_another_heading() -> None:
+def test_notebooks_give_no_known_column_another_heading():
     assert headings_elsewhere('show_table(frame, columns={"eps_tilde": "difference"})')
     for path in sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb")):
         for cell in json.loads(path.read_text())["cells"]:

@@ -109,16 +109,13 @@ def test_a_game_judges_a_claim_under_both_adjacencies(claimed, replacing, removi
     assert "replacing one record, epsilon = 1 at delta = 1e-05 is refuted" in said(verdict)
 
 
-def test_a_claim_above_the_ceiling_could_not_have_been_refuted():
+def test_a_claim_above_the_ceiling_could_not_have_been_refuted_and_delta_zero_settles_none():
     verdict = plain_verdict(bound(1.0, ceiling=5.0), claimed_epsilon=8)
     assert "could not have refuted it, since the most it could have shown is 5.000" in said(verdict)
     assert "more records" in advice(plain_verdict(bound(0.5, ceiling=5.0), claimed_epsilon=8))
     within = plain_verdict(bound(1.0, ceiling=5.0), claimed_epsilon=3)
     assert "could not have" not in said(within)
     assert "the most this audit could have shown is 5.000" in said(within)
-
-
-def test_a_bound_at_delta_zero_settles_no_claim_and_warnings_come_first_in_the_advice():
     assert "audit again with that delta" in plain_verdict(bound(), claimed_epsilon=1).next_steps[0]
     assert "audit again with that delta" not in advice(plain_verdict(bound(delta=1e-6), claimed_epsilon=1))
     assert "warnings" in plain_verdict(bound(), warnings=("few non-members",)).next_steps[0]
