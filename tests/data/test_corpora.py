@@ -16,6 +16,7 @@ from pyarrow import parquet
 from paperlib.data import DataUnavailableError
 from paperlib.data.text import corpora, streams
 from paperlib.data.text.corpora import corpus_files, installed_text, read_documents
+from paperlib.data.text.dialogues import persona_chat
 from paperlib.data.text.formats import ends_within_frame, read_pieces
 from paperlib.data.text.pieces import Reading, ReadLog
 
@@ -75,7 +76,7 @@ def test_a_zstandard_file_cut_off_anywhere_is_seen_as_such(tmp_path):
             assert skipped(path).counts["damaged or unreadable file"] == 1, cut
 
 
-def test_parquet(tmp_path):
+def test_parquet_of_any_name_and_with_texts_that_are_not_valid(tmp_path):
     path = tmp_path / "file.parquet"
     rows = [{"body": record["text"], "meta": {"set": record.get("subset")}} for record in RECORDS]
     parquet.write_table(pa.Table.from_pylist(rows), path)
@@ -84,6 +85,13 @@ def test_parquet(tmp_path):
         documents(path)
     path.rename(tmp_path / "part-0")  # needs no suffix
     assert len(documents(tmp_path / "part-0", text_field="body")) == 3
+    path = tmp_path / "a.parquet"
+    data, edges = b"a\xffbc", b"".join(n.to_bytes(4, "little") for n in (0, 3, 4))
+    text = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(edges), pa.py_buffer(data)])
+    for column in (text, text.cast(pa.binary())):
+        parquet.write_table(pa.table({"text": column}), path)
+        texts = [("a", "a\ufffdb"), ("a", "c")]
+        assert read(path) == (texts, {"invalid UTF-8, its bytes replaced": 1})
 
 
 def warc(*records):
@@ -106,7 +114,7 @@ def test_extracted_text_of_warc_files(tmp_path, monkeypatch, block):
     assert read(path) == ([("web", "zwei – Größe")], skips)
 
 
-def test_folders_name_subsets(tmp_path):
+def test_folders_name_subsets_and_packed_json_is_read_by_its_lines(tmp_path):
     for name in ("web/x/one.txt", "web/two.md", "code/three.jsonl", "top.txt", ".hidden/four.txt"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,6 +125,11 @@ def test_folders_name_subsets(tmp_path):
         ("two.md", "web"),
         ("one.txt", "web"),
     ]
+    folder = tmp_path / "dolma-v1_7" / "pes2o"
+    folder.mkdir(parents=True)
+    (folder / "pes2o-0000.json.gz").write_bytes(gzip.compress(b'{"text": "one"}\n{"text": "two"}\n'))
+    (folder / "notes.json").write_text('{"text": "three"}')
+    assert documents(tmp_path / "dolma-v1_7") == [("pes2o", "three"), ("pes2o", "one"), ("pes2o", "two")]
 
 
 @pytest.mark.parametrize(
@@ -175,16 +188,6 @@ def test_invalid_utf8_is_read_with_its_bytes_replaced(tmp_path, monkeypatch, nam
     assert read(path) == ([("a", "before � after")], {"invalid UTF-8, its bytes replaced": 1})
 
 
-def test_texts_of_parquet_files_need_not_be_valid(tmp_path):
-    path = tmp_path / "a.parquet"
-    data, edges = b"a\xffbc", b"".join(n.to_bytes(4, "little") for n in (0, 3, 4))
-    text = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(edges), pa.py_buffer(data)])
-    for column in (text, text.cast(pa.binary())):
-        parquet.write_table(pa.table({"text": column}), path)
-        texts = [("a", "a\ufffdb"), ("a", "c")]
-        assert read(path) == (texts, {"invalid UTF-8, its bytes replaced": 1})
-
-
 @pytest.mark.parametrize("block", [10, 1_000])
 def test_a_line_too_long_is_skipped_alone(tmp_path, monkeypatch, block):
     monkeypatch.setattr(streams, "BLOCK", block)
@@ -211,8 +214,12 @@ def test_memory_does_not_grow_with_a_line_without_end(tmp_path, monkeypatch, nam
 
 def test_missing_corpora_say_which_file_goes_where(tmp_path, monkeypatch):
     monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
-    with pytest.raises(DataUnavailableError, match=r"nid_corpus\.jsonl\.gz"):
-        corpora.nid_corpus()
+    for name, read_all in (("nid_corpus", corpora.nid_corpus), ("synthetic_persona_chat", persona_chat)):
+        with pytest.raises(DataUnavailableError, match=rf"{name}\.jsonl\.gz"):
+            read_all()
+        (tmp_path / f"{name}.jsonl.gz").write_bytes(b"something else")
+        with pytest.raises(ValueError, match="expected SHA-256"):
+            read_all()
     (tmp_path / "pile_test_subsets.jsonl.gz").write_bytes(b"something else")
     (tmp_path / "empty").mkdir()
     for action, root, words in (
@@ -262,21 +269,12 @@ def test_a_known_corpus_may_be_a_folder_and_knows_its_subset_field(tmp_path, mon
         list(corpora.read_documents("pile_test"))
 
 
-def test_packed_json_is_read_by_its_lines(tmp_path):
-    folder = tmp_path / "dolma-v1_7" / "pes2o"
-    folder.mkdir(parents=True)
-    (folder / "pes2o-0000.json.gz").write_bytes(gzip.compress(b'{"text": "one"}\n{"text": "two"}\n'))
-    (folder / "notes.json").write_text('{"text": "three"}')
-    assert documents(tmp_path / "dolma-v1_7") == [("pes2o", "three"), ("pes2o", "one"), ("pes2o", "two")]
-
-
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"ab12" * 16 + b"\nsize 12\n"
 NOTEBOOK = {"nbformat": 4, "cells": [{"source": ["a = 'x\u00e9'\n", "b"], "outputs": []}, {"source": "c"}]}
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "texts"),
-    [
+def test_files_are_read_by_what_they_hold_and_records_without_text_counted(tmp_path):
+    for name, content, texts in (
         ("a.json", json.dumps([{"text": "x\u00e9"}, {"text": "y"}], indent=1).encode(), ["x\u00e9", "y"]),
         ("a.json", json.dumps({"data": [{"text": "x"}], "n": 1}).encode(), ["x"]),
         ("a.txt", b'{"text": "x"}\n{"text": "y"}\n', ["x", "y"]),
@@ -296,14 +294,9 @@ NOTEBOOK = {"nbformat": 4, "cells": [{"source": ["a = 'x\u00e9'\n", "b"], "outpu
         # What only the standard library takes, and a text that holds the separator of documents.
         ("a.jsonl", b'{"text": "x \\ud800 y", "score": NaN, "number": ' + b"9" * 5_000 + b"}", ["x ? y"]),
         ("a.jsonl", b'{"text": "one\\n\\u0000\\ntwo"}\n{"text": "three"}', ["one\n\0\ntwo", "three"]),
-    ],
-)
-def test_files_are_read_by_what_they_hold(tmp_path, name, content, texts):
-    (tmp_path / name).write_bytes(content)
-    assert read(tmp_path / name) == ([("a", text) for text in texts], {})
-
-
-def test_records_of_a_json_file_that_have_no_text_are_counted(tmp_path):
+    ):
+        (tmp_path / name).write_bytes(content)
+        assert read(tmp_path / name) == ([("a", text) for text in texts], {})
     (tmp_path / "a.json").write_text(json.dumps({"rows": [{"text": "x"}, {"title": "y"}, {"text": None}, 3]}))
     skips = {"document without text in the field 'text'": 2, "line that is no JSON object": 1}
     assert read(tmp_path / "a.json") == ([("a", "x")], skips)

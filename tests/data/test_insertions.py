@@ -1,7 +1,5 @@
 """The reader of texts that were inserted into public pretraining runs, on files in the official layout."""
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
@@ -10,9 +8,7 @@ from paperlib.data.made_up.texts import write_insertions
 from paperlib.data.text.insertions import TOAA, read_insertions
 
 
-def test_each_condition_is_cut_into_what_is_scored_and_what_stands_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_condition_is_cut_into_what_is_scored_and_what_stands_before(tmp_path, monkeypatch):
     monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
     write_insertions(tmp_path / TOAA.partition("/")[2])  # found there by its name on the hub
     some = read_insertions("random_8tok_16x")
@@ -28,7 +24,7 @@ def test_each_condition_is_cut_into_what_is_scored_and_what_stands_before(
     assert few.members != read_insertions("plain_1x", limit=7, seed=4).members
 
 
-def test_a_text_that_stands_there_twice_is_on_neither_side(tmp_path: Path) -> None:
+def test_a_text_that_stands_there_twice_is_on_neither_side(tmp_path):
     write_insertions(tmp_path)
     path = tmp_path / "data" / "train-00000-of-00002.parquet"
     table = pd.read_parquet(path)
@@ -38,7 +34,7 @@ def test_a_text_that_stands_there_twice_is_on_neither_side(tmp_path: Path) -> No
     assert (len(some.members), len(some.nonmembers), some.left_out) == (59, 60, 2)
 
 
-def test_bad_files_are_refused_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_files_are_refused_in_one_line(tmp_path, monkeypatch):
     folder = tmp_path / "good"
     write_insertions(folder)
     with pytest.raises(ValueError, match=r"condition: expected .*plain_1x.*random_8tok_16x.*, got 'random'"):

@@ -38,12 +38,29 @@ def chosen(folder, monkeypatch):
     return folder
 
 
-def test_tables_are_read_by_the_official_loaders_and_can_be_learned(chosen):
+def test_tables_images_and_faces_are_read_by_the_official_loaders_and_can_be_learned(chosen):
     adult, purchase = load("adult"), load("purchase100")
     assert (len(adult.train_y), len(adult.test_y)) == (1_400, 700)
     assert 0.2 < adult.train_y.mean() < 0.3
     assert purchase.train_x.shape == (1_005, 600)
     assert purchase.classes == 100
+    found = load_images("cifar10")
+    assert (len(found.train_x), len(found.test_x)) == (50_000, 10_000)
+    assert found.sha256s[cifar10.ARCHIVE] == file_sha256(chosen / cifar10.ARCHIVE) != cifar10.ARCHIVE_SHA256
+    colours = found.train_x[:5000].mean(axis=(2, 3))
+    centres = np.stack([colours[found.train_y[:5000] == at].mean(axis=0) for at in range(10)])
+    nearest = ((found.test_x.mean(axis=(2, 3))[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
+    assert 0.5 < (nearest == found.test_y).mean() < 0.95
+    rows = found.train_x[:2000].reshape(2000, -1)
+    assert len(np.unique(rows, axis=0)) == 2000
+    found = load_images("celeba")
+    assert found.train_x.shape[1:] == (3, 128, 128)
+    assert (len(found.train_x), len(found.test_x), found.outputs) == (321, 79, 40)
+    light = found.train_x[:, :, 70:78, 8:16].mean(axis=(1, 2, 3))  # the first patch of the fifth row
+    has = found.train_y.astype(bool)
+    gaps = [light[has[:, at]].mean() - light[~has[:, at]].mean() for at in range(40)]
+    assert int(np.argmax(gaps)) == 4 * 5
+    assert max(gaps) > 50
 
 
 def test_the_folder_is_written_once_and_always_the_same(tmp_path, monkeypatch):
@@ -113,29 +130,6 @@ def test_hub_models_have_their_published_shape_and_a_tokenizer_that_fits(folder,
     text = "md5: 83a5ef2c9d0b3e71f6a8c3d25b190e47"
     assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
     assert (place / "model.safetensors").is_file()
-
-
-def test_cifar10_has_its_size_its_means_and_classes_that_show(chosen):
-    found = load_images("cifar10")
-    assert (len(found.train_x), len(found.test_x)) == (50_000, 10_000)
-    assert found.sha256s[cifar10.ARCHIVE] == file_sha256(chosen / cifar10.ARCHIVE) != cifar10.ARCHIVE_SHA256
-    colours = found.train_x[:5000].mean(axis=(2, 3))
-    centres = np.stack([colours[found.train_y[:5000] == at].mean(axis=0) for at in range(10)])
-    nearest = ((found.test_x.mean(axis=(2, 3))[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
-    assert 0.5 < (nearest == found.test_y).mean() < 0.95
-    rows = found.train_x[:2000].reshape(2000, -1)
-    assert len(np.unique(rows, axis=0)) == 2000
-
-
-def test_faces_have_forty_attributes_that_show(chosen):
-    found = load_images("celeba")
-    assert found.train_x.shape[1:] == (3, 128, 128)
-    assert (len(found.train_x), len(found.test_x), found.outputs) == (321, 79, 40)
-    light = found.train_x[:, :, 70:78, 8:16].mean(axis=(1, 2, 3))  # the first patch of the fifth row
-    has = found.train_y.astype(bool)
-    gaps = [light[has[:, at]].mean() - light[~has[:, at]].mean() for at in range(40)]
-    assert int(np.argmax(gaps)) == 4 * 5
-    assert max(gaps) > 50
 
 
 def test_timm_finds_the_weights_without_a_network(chosen):

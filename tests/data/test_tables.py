@@ -93,9 +93,8 @@ def test_encoding_is_fitted_on_the_training_part_alone(tmp_path, parts, monkeypa
     assert after.test_x[1, sexes].sum() == 1
 
 
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
+def test_a_bad_file_of_adult_is_refused_by_name(tmp_path, parts):
+    for spoil, said in (
         (lambda text: text[: len(text) // 2], "columns, got|expected"),
         (lambda text: text.rsplit("\n", 2)[0] + "\n", "expected 40 rows, got 39; the file is not whole"),
         (lambda text: text.replace(",", ";"), "expected 15 columns, got 1"),
@@ -105,15 +104,13 @@ def test_encoding_is_fitted_on_the_training_part_alone(tmp_path, parts, monkeypa
         (lambda text: text.replace("\n", "\n?"), "whole number for age"),
         (lambda text: "", "expected 40 rows, got 0"),
         (lambda text: "\udc80\x04\udc95pickle", r"adult_train\.csv"),  # bytes that are no text
-    ],
-)  # fmt: skip
-def test_a_bad_file_of_adult_is_refused_by_name(tmp_path, parts, spoil, said):
-    write(tmp_path, parts, "csv")
-    path = tmp_path / "adult_train.csv"
-    path.write_text(spoil(path.read_text()), errors="surrogateescape")
-    with pytest.raises(ValueError, match=said) as caught:
-        load("adult")
-    assert "adult_train.csv" in str(caught.value)
+    ):  # fmt: skip
+        write(tmp_path, parts, "csv")
+        path = tmp_path / "adult_train.csv"
+        path.write_text(spoil(path.read_text()), errors="surrogateescape")
+        with pytest.raises(ValueError, match=said) as caught:
+            load("adult")
+        assert "adult_train.csv" in str(caught.value)
 
 
 def test_uci_is_fetched_with_its_checksum_and_kept(tmp_path, parts, monkeypatch):
@@ -210,9 +207,8 @@ def test_every_row_of_the_official_format_arrives_once(tmp_path, shoppers, packe
     assert (data.train_x != other.train_x).any()
 
 
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
+def test_bad_content_with_its_line_another_number_of_rows_and_a_bad_archive_are_refused(tmp_path, shoppers):
+    for spoil, said in (
         (lambda t: t[:-700], "line 200: expected a class from 1 to 100 and 600 times 0 or 1"),
         (lambda t: t.replace(b",1\n", b"\n", 1), "line .: .*got 600 columns"),
         (lambda t: t.replace(b"\n", b",0\n", 1), "line 1: .*got 602 columns"),
@@ -222,24 +218,17 @@ def test_every_row_of_the_official_format_arrives_once(tmp_path, shoppers, packe
         (lambda t: b"0" + t[t.index(b",") :], "line 1: .*: 0,"),
         (lambda t: b"", "the file is empty"),
         (lambda t: b"".join(t.splitlines(keepends=True)[:150]), "expected 200 rows, got 150"),
-    ],
-)  # fmt: skip
-def test_bad_content_is_refused_with_its_line(tmp_path, shoppers, spoil, said):
-    pack(tmp_path / "dataset_purchase.tgz", spoil(as_text(shoppers)))
-    with pytest.raises(ValueError, match=said) as caught:
-        load("purchase100", rows=200)
-    assert "dataset_purchase.tgz" in str(caught.value)
-
-
-def test_another_number_of_rows_needs_to_be_asked_for(tmp_path, shoppers):
+    ):  # fmt: skip
+        pack(tmp_path / "dataset_purchase.tgz", spoil(as_text(shoppers)))
+        with pytest.raises(ValueError, match=said) as caught:
+            load("purchase100", rows=200)
+        assert "dataset_purchase.tgz" in str(caught.value)
+    (tmp_path / "dataset_purchase.tgz").unlink()
     (tmp_path / "dataset_purchase").write_bytes(as_text(shoppers[3:]))
     with pytest.raises(ValueError, match="expected 197324 rows, got 197; pass rows=197"):
         load("purchase100")
     assert len(load("purchase100", rows=None).test_y) == 66  # 33 % are 65.01, rounded up
     assert np.ceil(purchase.TEST_SHARE * 311_540) == 102_809, "the paper's split of all customers"
-
-
-def test_a_truncated_or_foreign_archive_is_refused(tmp_path, shoppers):
     path = tmp_path / "dataset_purchase.tgz"
     pack(path, as_text(shoppers))
     whole = path.read_bytes()
@@ -252,7 +241,7 @@ def test_a_truncated_or_foreign_archive_is_refused(tmp_path, shoppers):
         load("purchase100", rows=200)
 
 
-def test_generated_shoppers_have_their_documented_chances_and_no_other_structure():
+def test_generated_shoppers_have_their_documented_chances_and_say_what_they_are():
     data = load("purchase100_like", n_train=20_000, n_test=1_000, seed=3, mixing=0.325)
     assert set(np.unique(data.train_x)) == {0.0, 1.0}
     assert data.classes == 100
@@ -266,9 +255,6 @@ def test_generated_shoppers_have_their_documented_chances_and_no_other_structure
     left = (data.train_x - rates[data.train_y])[:, :40]
     pairs = np.corrcoef(left.T)[np.triu_indices(40, 1)] * np.sqrt(len(left))
     assert abs(pairs).max() < 5  # 780 standard normal values
-
-
-def test_generator_is_seeded_and_says_what_it_is():
     first, again = (load("purchase100_like", n_train=50, n_test=20, seed=1) for _ in range(2))
     np.testing.assert_array_equal(first.train_x, again.train_x)
     assert first.name == "purchase100_like"

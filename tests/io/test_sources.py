@@ -78,24 +78,21 @@ def test_the_tag_changes_with_reached_files_and_with_no_others(package):
     assert code_tag("some_package.main") != before, "the name comes from elsewhere"
 
 
-def test_a_lazy_package_is_read_from_its_stub(package):
+def test_a_lazy_package_is_read_from_its_stub_and_relative_imports_count(package):
     stub = (package / "face/__init__.py").read_text() + "\n__version__: str"
     (package / "face/__init__.pyi").write_text(stub)
     (package / "face/__init__.py").write_text("import lazy\n__getattr__ = lazy.attach()")
     files = source_files(["some_package.main"])
     assert package / "face/low.py" in files
     assert package / "face/other.py" not in files
+    source = "def f():\n    from ..b import c\nfrom . import d"
+    assert set(imported_names(source, "a.x")) == {"a.b.c", "a.x.d"}
 
 
 @pytest.mark.parametrize("name", ["no_such_package", "sys", "paperlib_of_nobody.part"])
 def test_a_module_without_source_is_refused(name):
     with pytest.raises(ValueError, match=f"no module '{name}'"):
         code_tag(name)
-
-
-def test_imports_inside_functions_and_relative_ones_count():
-    source = "def f():\n    from ..b import c\nfrom . import d"
-    assert set(imported_names(source, "a.x")) == {"a.b.c", "a.x.d"}
 
 
 def test_builders_depend_on_their_training_and_data_and_on_no_bound_or_report():

@@ -155,9 +155,8 @@ class Thawed:
     number: int
 
 
-@pytest.mark.parametrize(
-    ("configs", "options", "message"),
-    [
+def test_bad_arguments_words_files_and_what_a_function_should_not_return_are_refused(tmp_path):
+    for configs, options, message in (
         ([Thawed(1)], {}, "expected frozen dataclasses, got Thawed.* at index 0"),
         ([{"number": 1}], {}, "expected frozen dataclasses"),
         ([Job], {}, "expected frozen dataclasses"),
@@ -166,28 +165,35 @@ class Thawed:
         ([Job(1)], {"workers": -1}, "workers: expected 0 or more"),
         ([Job(1)], {"retries": -1}, "retries: expected 0 or more"),
         ([Job(1, trace=object())], {}, "configs|expected numbers"),
-    ],
-)
-def test_bad_arguments_are_refused_before_anything_runs(tmp_path, configs, options, message):
-    with pytest.raises(ValueError, match=message):
-        sweep(configs, tmp_path, **options)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("returned", "message"),
-    [
+    ):
+        with pytest.raises(ValueError, match=message):
+            sweep(configs, tmp_path, **options)
+        assert list(tmp_path.iterdir()) == []
+    for returned, message in (
         ([], "expected a list of 1 results, got 0"),
         (None, "expected a list of 1 results, got NoneType"),
         ([3.0], "expected results that are mappings, got float"),
         ([{"a": None}], "result 'a': expected numbers"),
         ([{"a": {"b": 1}}], "result 'a': expected numbers"),
-    ],
-)
-def test_a_function_that_returns_something_else_is_refused(tmp_path, returned, message):
-    with pytest.raises(SweepError, match=message):
-        list(sweep([Job(1)], tmp_path / "u", lambda batch: returned))
-    assert not (tmp_path / "u").exists()
+    ):
+        with pytest.raises(SweepError, match=message):
+            list(sweep([Job(1)], tmp_path / "u", lambda batch, returned=returned: returned))
+        assert not (tmp_path / "u").exists()
+    for word, text, message in (
+        ("jobqueue:", "jobqueue: {slurm: {cores: 1}, pbs: {}}", "one batch system below 'jobqueue'"),
+        ("jobqueue:", "jobqueue: {lrs: {cores: 1}}", "one of slurm, pbs"),
+        ("jobqueue:", "- 1", "one batch system"),
+        ("jobqueue:", "jobqueue: {slurm: {cores: 1}}\njobs: 0", "jobs: expected a whole number"),
+        ("jobqueue:", "jobqueue: {slurm: }", "slurm: expected options"),
+        ("jobqueue:", "jobqueue: {", "cannot be read"),
+        ("slurm:", "jobqueue: {pbs: {cores: 1}}", "one of slurm"),
+        ("jobqueue:/no/such", "", "cannot be read"),
+        ("my-cluster:", "", "expected an address such as tcp://host:8786"),
+    ):
+        path = tmp_path / "queue.yaml"
+        path.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            sweep_place(f"{word}{path}")
 
 
 def test_version_defaults_to_the_file_the_function_stands_in(tmp_path, monkeypatch):
@@ -244,13 +250,19 @@ def test_gpus_are_those_that_this_process_may_see_and_each_gets_a_process(tmp_pa
     assert visible_devices() == []
 
 
-def test_a_word_names_the_place_and_an_option_goes_before_the_file(tmp_path, monkeypatch):
+def test_a_word_names_the_place_an_option_goes_before_the_file_and_a_time_is_no_number(tmp_path, monkeypatch):
     monkeypatch.setenv("PAPERLIB_SCHEDULER", "tcp://there:8786")
     assert sweep_place().address == "tcp://there:8786"
     assert sweep_place("local", workers=4) == Place("", workers=4)
     given = queue_file(tmp_path)
     assert (sweep_place(given).system, sweep_place(given).workers) == ("slurm", 3)
     assert sweep_place(given, workers=9).workers == 9
+    file = tmp_path / "queue.yaml"
+    for written in ('"12:00:00"', "12:00:00"):
+        file.write_text(f"jobs: 2\njobqueue:\n  slurm: {{queue: gpu, cores: 2, walltime: {written}}}\n")
+        place = sweep_place(f"slurm:{file}")
+        assert [place.options[name] for name in ("queue", "cores", "walltime")] == ["gpu", 2, "12:00:00"]
+        assert place.workers == 2
 
 
 def test_a_job_takes_one_call_at_a_time_on_one_gpu(tmp_path):
@@ -264,33 +276,3 @@ def test_a_job_takes_one_call_at_a_time_on_one_gpu(tmp_path):
     with pytest.raises(ValueError, match="expected processes: 1 in a file that asks for GPUs, got 4"):
         sweep_place(queue_file(tmp_path, processes=4, **gpu))
     assert job_script(sweep_place("local", workers=1)) == ""
-
-
-def test_a_time_without_quotes_is_no_number(tmp_path):
-    file = tmp_path / "queue.yaml"
-    for written in ('"12:00:00"', "12:00:00"):
-        file.write_text(f"jobs: 2\njobqueue:\n  slurm: {{queue: gpu, cores: 2, walltime: {written}}}\n")
-        place = sweep_place(f"slurm:{file}")
-        assert [place.options[name] for name in ("queue", "cores", "walltime")] == ["gpu", 2, "12:00:00"]
-        assert place.workers == 2
-
-
-@pytest.mark.parametrize(
-    ("word", "text", "message"),
-    [
-        ("jobqueue:", "jobqueue: {slurm: {cores: 1}, pbs: {}}", "one batch system below 'jobqueue'"),
-        ("jobqueue:", "jobqueue: {lrs: {cores: 1}}", "one of slurm, pbs"),
-        ("jobqueue:", "- 1", "one batch system"),
-        ("jobqueue:", "jobqueue: {slurm: {cores: 1}}\njobs: 0", "jobs: expected a whole number"),
-        ("jobqueue:", "jobqueue: {slurm: }", "slurm: expected options"),
-        ("jobqueue:", "jobqueue: {", "cannot be read"),
-        ("slurm:", "jobqueue: {pbs: {cores: 1}}", "one of slurm"),
-        ("jobqueue:/no/such", "", "cannot be read"),
-        ("my-cluster:", "", "expected an address such as tcp://host:8786"),
-    ],
-)
-def test_a_bad_word_or_file_is_refused(tmp_path, word, text, message):
-    path = tmp_path / "queue.yaml"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=message):
-        sweep_place(f"{word}{path}")

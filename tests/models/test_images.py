@@ -64,22 +64,19 @@ def test_large_models_have_the_published_size_and_with_group_norm_no_batch_norm(
     assert nn.BatchNorm2d not in kinds
 
 
-def test_our_resnet_is_torchvisions():
-    torch.manual_seed(0)
-    theirs, ours = resnet18(num_classes=5).eval(), resnet("resnet18", 3, 96, 5).eval()
-    ours.load_state_dict(theirs.state_dict())
-    x = torch.randn(1, 3, 96, 96)
-    with torch.inference_mode():
-        assert torch.allclose(ours(x), theirs(x), atol=1e-5)
-
-
-def test_a_seed_makes_the_parameters_and_leaves_the_global_state():
+def test_our_resnet_is_torchvisions_and_a_seed_makes_the_parameters():
     before = torch.get_rng_state()
     models = [build_image_model(architecture("cnn", seed=seed)) for seed in (1, 1, 2)]
     assert torch.equal(before, torch.get_rng_state())
     first, again, other = (nn.utils.parameters_to_vector(model.parameters()) for model in models)
     assert first.equal(again)
     assert not first.equal(other)
+    torch.manual_seed(0)
+    theirs, ours = resnet18(num_classes=5).eval(), resnet("resnet18", 3, 96, 5).eval()
+    ours.load_state_dict(theirs.state_dict())
+    x = torch.randn(1, 3, 96, 96)
+    with torch.inference_mode():
+        assert torch.allclose(ours(x), theirs(x), atol=1e-5)
 
 
 def test_pretrained_weights_are_taken_over_but_for_stem_and_head(monkeypatch):
@@ -113,19 +110,16 @@ def test_vit_cuts_small_images_into_64_patches_or_sees_them_as_those_it_knows(mo
         build_image_model(architecture("vit-small"))
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
+def test_bad_settings_are_named():
+    for options, words in (
         ({"name": "vgg"}, "name"),
         ({"name": "cnn", "channels": 2}, "channels: expected 1 or 3"),
         ({"name": "cnn", "width": 0}, "width: expected 1 or more"),
         ({"name": "cnn", "pretrained": True}, "pretrained: expected one of"),
         ({"name": "cnn4", "side": 8}, "side: expected 16 or more for cnn4, got 8"),
-    ],
-)
-def test_bad_settings_are_named(options, words):
-    with pytest.raises(ValueError, match=words):
-        build_image_model(architecture(**options))
+    ):
+        with pytest.raises(ValueError, match=words):
+            build_image_model(architecture(**options))
 
 
 def test_features_give_the_logits_through_the_last_layer():
@@ -138,7 +132,7 @@ def test_features_give_the_logits_through_the_last_layer():
     assert not last._forward_hooks
 
 
-def test_losses_of_classes_and_attributes():
+def test_losses_of_classes_and_attributes_and_only_pixels_are_taken():
     logits = torch.tensor([[2.0, 0.0, -1.0], [0.0, 0.0, 0.0]])
     expected = nn.functional.cross_entropy(logits, torch.tensor([0, 2]), reduction="none")
     assert torch.allclose(image_losses(logits, torch.tensor([0, 2])).float(), expected)
@@ -148,15 +142,12 @@ def test_losses_of_classes_and_attributes():
     assert means[0].item() == pytest.approx(np.mean([np.log1p(np.exp(-2)), np.log(2), np.log1p(np.exp(-1))]))
     with pytest.raises(ValueError, match="labels: expected shape"):
         image_losses(logits, attributes[:, :2])
-
-
-def test_only_pixels_are_taken():
     assert as_input(np.uint8([[[[0, 255]]]])).flatten().tolist() == [-1, 1]
     with pytest.raises(ValueError, match="images: expected uint8"):
         as_input(np.zeros((1, 1, 2, 2)))
 
 
-def test_patch_features_normalise_each_patch_as_an_unfolded_computation_does():
+def test_patch_features_are_an_unfolded_computation_s_whitened_and_fixed_by_their_seed():
     torch.manual_seed(0)
     images = torch.rand(50, 3, 9, 9) * 2 - 1
     features = PatchFeatures(images, filters=5, seed=0, side=4)
@@ -169,9 +160,6 @@ def test_patch_features_normalise_each_patch_as_an_unfolded_computation_does():
     torch.testing.assert_close(
         features(images), (pooled - features.means) / features.scales, atol=2e-4, rtol=0
     )
-
-
-def test_patch_features_are_whitened_standardised_and_fixed_by_their_seed():
     torch.manual_seed(1)
     images = torch.rand(300, 1, 12, 12).cumsum(-1)  # neighbouring pixels are alike
     first, again, other = (PatchFeatures(images, filters=8, seed=seed, side=4) for seed in (0, 0, 1))

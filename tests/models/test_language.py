@@ -7,30 +7,30 @@ import huggingface_hub
 import pytest
 import torch
 
+from paperlib.models import language
 from paperlib.models.devices import fast_products
-from paperlib.models.language import (
-    LanguageModelConfig,
-    load_language_model,
-    model_stamp,
-    new_language_model,
-    parameter_count,
-    train_tokenizer,
-)
 
 
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory):
     """The files of a snapshot, as the hub's cache has them, in a folder of any name."""
     folder = tmp_path_factory.mktemp("anywhere") / "my-model"
-    new_language_model(LanguageModelConfig(width=16, heads=2, context=16), 260).save_pretrained(folder)
-    train_tokenizer(["to be or not to be"], 260, context=16).save_pretrained(folder)
+    language.new_language_model(
+        language.LanguageModelConfig(width=16, heads=2, context=16), 260
+    ).save_pretrained(folder)
+    language.train_tokenizer(["to be or not to be"], 260, context=16).save_pretrained(folder)
     return folder
 
 
-def test_a_snapshot_folder_is_loaded_by_its_path(snapshot):
-    model, tokenizer = load_language_model(snapshot)
+def test_a_snapshot_folder_is_loaded_by_its_path_and_its_stamp_changes_with_the_weights(snapshot, tmp_path):
+    model, tokenizer = language.load_language_model(snapshot)
     assert len(tokenizer) == model.config.vocab_size == 260
-    assert parameter_count(snapshot) == model.num_parameters()
+    assert language.parameter_count(snapshot) == model.num_parameters()
+    shutil.copytree(snapshot, tmp_path, dirs_exist_ok=True)
+    before = language.model_stamp(tmp_path)
+    assert language.model_stamp(tmp_path) == before
+    os.utime(tmp_path / "model.safetensors", ns=(1, 1))
+    assert language.model_stamp(tmp_path) != before
 
 
 @pytest.mark.parametrize(
@@ -44,16 +44,8 @@ def test_a_snapshot_folder_is_loaded_by_its_path(snapshot):
 def test_a_folder_that_lacks_a_part_is_told_which_in_one_line(snapshot, tmp_path, missing, words):
     shutil.copytree(snapshot, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(missing))
     with pytest.raises(ValueError, match=words) as raised:
-        load_language_model(tmp_path)
+        language.load_language_model(tmp_path)
     assert len(str(raised.value).splitlines()) == 1
-
-
-def test_a_stamp_changes_with_the_weights(snapshot, tmp_path):
-    shutil.copytree(snapshot, tmp_path, dirs_exist_ok=True)
-    before = model_stamp(tmp_path)
-    assert model_stamp(tmp_path) == before
-    os.utime(tmp_path / "model.safetensors", ns=(1, 1))
-    assert model_stamp(tmp_path) != before
 
 
 def test_offline_a_name_is_found_in_the_cache_or_the_error_says_what_to_fetch_and_where(
@@ -66,10 +58,10 @@ def test_offline_a_name_is_found_in_the_cache_or_the_error_says_what_to_fetch_an
     (place / "snapshots" / "abc").symlink_to(snapshot)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
-    model, _ = load_language_model("ORG/here")
-    assert model.num_parameters() == parameter_count("ORG/here")
+    model, _ = language.load_language_model("ORG/here")
+    assert model.num_parameters() == language.parameter_count("ORG/here")
     with pytest.raises(ValueError, match="hf download ORG/missing") as raised:
-        load_language_model("ORG/missing")
+        language.load_language_model("ORG/missing")
     assert f"models--ORG--missing of its cache into {tmp_path}" in str(raised.value)
     assert len(str(raised.value).splitlines()) == 1
 

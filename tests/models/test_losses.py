@@ -8,33 +8,24 @@ from torch import nn
 from paperlib.models import MLP, binary_margin_loss, cross_entropy, margin_loss, multiclass_margin_loss
 
 
-def test_binary_loss_is_the_printed_formula():
+def test_losses_are_the_printed_formulas_also_where_probabilities_round_to_one():
     logits, labels = torch.linspace(-6, 6, 7).double(), np.array([0, 1, 0, 1, 0, 1, 1])
     f = torch.sigmoid(logits).numpy()
     printed = (1 - 2 * labels) * (np.log(f) - np.log(1 - f))
     assert np.allclose(binary_margin_loss(logits, labels), printed, rtol=1e-12)
     assert np.allclose(margin_loss(logits[:, None], labels), printed, rtol=1e-12)
-
-
-def test_multiclass_loss_is_the_printed_formula():
     rng = np.random.default_rng(0)
     logits, labels = rng.normal(size=(3, 50, 4)), rng.integers(0, 4, 50)
     f = torch.softmax(torch.tensor(logits), -1).numpy()[:, np.arange(50), labels]
     printed = -(np.log(f) - np.log(1 - f))
     assert np.allclose(multiclass_margin_loss(logits, labels), printed, rtol=1e-10)
     assert np.allclose(cross_entropy(logits, labels), -np.log(f), rtol=1e-10)
-
-
-def test_two_classes_are_the_binary_case():
     rng = np.random.default_rng(1)
     odds, labels = rng.normal(size=20), rng.integers(0, 2, 20)
     two = np.stack([np.zeros(20), odds], axis=1)
     assert np.allclose(multiclass_margin_loss(two, labels), binary_margin_loss(odds, labels))
     assert np.allclose(cross_entropy(two, labels), cross_entropy(odds[:, None], labels))
-
-
-def test_losses_stay_exact_where_probabilities_round_to_one():
-    """softmax(800) is 1.0 in floating point, and 1 - 1.0 has no logarithm; the logits still know."""
+    # softmax(800) is 1.0 in floating point, and 1 - 1.0 has no logarithm; the logits still know.
     assert multiclass_margin_loss(torch.tensor([[800.0, 0.0, 0.0]]), [0]).item() == pytest.approx(
         np.log(2) - 800
     )

@@ -6,20 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
+from paperlib import running
 from paperlib.bounds import audit_one_run
 from paperlib.cli import notebooks
 from paperlib.core import MembershipScores
 from paperlib.io import read_result
 from paperlib.report.display import RECORDS_FILE, RESULTS_VARIABLE
-from paperlib.running import (
-    answers_in,
-    current_result,
-    outcomes,
-    plan,
-    record_answer,
-    show_run,
-    write_status,
-)
 from paperlib.running.book import copy_whole, kept_folder
 from tests.running.toys import GOOD, make_project
 
@@ -38,12 +30,14 @@ def test_an_answer_is_returned_and_in_a_run_a_line_holds_it(tmp_path, monkeypatc
     scores = MembershipScores(rng.normal(2, 1, 200), rng.normal(0, 1, 200))
     result = audit_one_run(scores, design="game")
     monkeypatch.delenv(RESULTS_VARIABLE, raising=False)
-    answer = record_answer(result, about="a toy", warnings=["mind this"])
+    answer = running.record_answer(result, about="a toy", warnings=["mind this"])
     assert answer.epsilon == result.epsilon > 0
     assert answer.report == ""
     assert "Report" not in str(answer)
     monkeypatch.setenv(RESULTS_VARIABLE, str(tmp_path))
-    answer = record_answer(result, about="a toy", warnings=["mind this", "mind this"], report="page.html")
+    answer = running.record_answer(
+        result, about="a toy", warnings=["mind this", "mind this"], report="page.html"
+    )
     kept = json.loads((tmp_path / RECORDS_FILE).read_text())["answer"]
     assert kept["epsilon"] == answer.epsilon
     assert kept["warnings"][0] == "mind this"
@@ -60,17 +54,17 @@ def test_a_run_prints_the_answer_beside_the_outcomes_and_it_is_no_evidence(tmp_p
     said = capsys.readouterr().out
     (folder,) = (project.runs / "toy").iterdir()
     kept = read_result(folder / "result.json")
-    (answer,) = answers_in(kept)
+    (answer,) = running.answers_in(kept)
     assert f"a toy\n  {answer.headline}\n  ({answer.condition})\n  {answer.claim}" in said
     assert "Warning: mind this" in said
     assert f"Report: {tmp_path / 'page.html'}" in said
-    assert list(outcomes(kept)) == ["output-sets-figure-05"]
+    assert list(running.outcomes(kept)) == ["output-sets-figure-05"]
     assert "output-sets-figure-05: agrees" in said
-    job = plan(project, "toy", profile="smoke", given={"m": 4})
+    job = running.plan(project, "toy", profile="smoke", given={"m": 4})
     copy_whole(folder, kept_folder(job))
-    show_run(job)
-    write_status(project, "smoke")  # which the answer does not disturb
-    assert current_result(job) == kept
+    running.show_run(job)
+    running.write_status(project, "smoke")  # which the answer does not disturb
+    assert running.current_result(job) == kept
 
 
 def test_parameters_of_make_arrive_whole_and_paths_are_seen_from_its_folder(tmp_path, monkeypatch):

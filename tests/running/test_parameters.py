@@ -29,25 +29,14 @@ path = None  # a file"""
 KNOWN = parse_parameters(SOURCE, "demo")
 
 
-def test_names_defaults_and_comments_are_read():
-    found = {item.name: (item.default, item.comment) for item in KNOWN}
-    assert found["trials"] == (5, "repetitions")
-    assert found["sizes"] == ([100, 400], 'records; "#" inside')
-    assert found["epsilons"] == ((0.5, 1.0), "")
-    assert found["grid"] == ([1, 2], "over lines")
+def test_only_literals_belong_into_the_cell():
+    for source in ("import os", "a = b", "a = b = 1", "a, b = 1, 2", "a = open('x')", "print(1)"):
+        with pytest.raises(ValueError, match="demo: "):
+            parse_parameters(source, "demo")
 
 
-@pytest.mark.parametrize(
-    "source", ["import os", "a = b", "a = b = 1", "a, b = 1, 2", "a = open('x')", "print(1)"]
-)
-def test_only_literals_belong_into_the_cell(source):
-    with pytest.raises(ValueError, match="demo: "):
-        parse_parameters(source, "demo")
-
-
-@pytest.mark.parametrize(
-    ("given", "value"),
-    [
+def test_values_take_the_type_of_the_default_and_another_type_is_refused_with_name_default_and_value():
+    for given, value in (
         ({"trials": "7"}, 7),
         ({"delta": "1e-5"}, 1e-5),
         ({"delta": 1}, 1.0),
@@ -59,18 +48,12 @@ def test_only_literals_belong_into_the_cell(source):
         ({"epsilons": ["1e-5"]}, (1e-5,)),
         ({"path": "a.csv"}, "a.csv"),
         ({"path": "3"}, 3),
-    ],
-)
-def test_values_take_the_type_of_the_default(given, value):
-    ((name, _),) = given.items()
-    found = check_parameters(KNOWN, given, "demo")[name]
-    assert found == value
-    assert type(found) is type(value)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
+    ):
+        ((name, _),) = given.items()
+        found = check_parameters(KNOWN, given, "demo")[name]
+        assert found == value
+        assert type(found) is type(value)
+    for given in (
         {"trials": "x"},
         {"trials": "1.5"},
         {"trials": True},
@@ -82,13 +65,11 @@ def test_values_take_the_type_of_the_default(given, value):
         {"sizes": "1"},
         {"sizes": "[1, 'a']"},
         {"sizes": "["},
-    ],
-)
-def test_another_type_is_refused_with_name_default_and_value(given):
-    ((name, value),) = given.items()
-    with pytest.raises(ValueError, match=f"demo: parameter '{name}' should be") as caught:
-        check_parameters(KNOWN, given, "demo")
-    assert repr(value) in str(caught.value)
+    ):
+        ((name, value),) = given.items()
+        with pytest.raises(ValueError, match=f"demo: parameter '{name}' should be") as caught:
+            check_parameters(KNOWN, given, "demo")
+        assert repr(value) in str(caught.value)
 
 
 COUNTS = parse_parameters(
@@ -114,9 +95,8 @@ def test_a_file_that_a_notebook_writes_is_no_data_of_its_run():
     assert {one.name for one in every if "to write" in one.comment} == set(OUTPUTS)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_one_line_holds_values_with_spaces_quotes_and_lists_or_says_what_to_write():
+    for text, words in (
         ("", []),
         ("  a=1   b=2 ", ["a=1", "b=2"]),
         ("a='two words' sizes=[1, 2] b=3", ["a=two words", "sizes=[1, 2]", "b=3"]),
@@ -126,40 +106,39 @@ def test_a_file_that_a_notebook_writes_is_no_data_of_its_run():
         ("sizes='[1, 2]' names=[\"a b\", 'c]']", ["sizes=[1, 2]", "names=[\"a b\", 'c]']"]),
         ("pair=(1, 2) map={'x': 1}", ["pair=(1, 2)", "map={'x': 1}"]),
         ("a= b=''", ["a=", "b="]),
-    ],
-)
-def test_one_line_holds_values_with_spaces_quotes_and_lists(text, words):
-    assert split_assignments(text) == words
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+    ):
+        assert split_assignments(text) == words
+    for text, said in (
         ("file=my rows.csv", "expected name=value, got 'rows.csv'; put a value with spaces in quotes"),
         ("a='open b=1", "the quote ' is not closed"),
         ("a=[1, 2 b=1", "a bracket is not closed"),
         ('a=["x', 'the quote " is not closed'),
-    ],
-)
-def test_a_line_that_cannot_be_split_says_what_to_write(text, said):
-    with pytest.raises(ValueError, match=r"^P: ") as caught:
-        split_assignments(text)
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
+    ):
+        with pytest.raises(ValueError, match=r"^P: ") as caught:
+            split_assignments(text)
+        assert said in str(caught.value)
+        assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["", "plain", "two words", "it's", "'", '"', "a\"b'c d", "[x", "a\\b", "`c`", "$X #y", "x'", "tab\there"],
-)
-def test_a_written_parameter_is_read_back_as_it_was(value):
-    words = [assignment("a", value), assignment("sizes", [1, 2]), assignment("names", [value, "b"])]
-    read = parse_assignments(split_assignments(" ".join(words)))
-    known = parse_parameters("a = 'x'\nsizes = [5]\nnames = ['y']", "demo")
-    assert check_parameters(known, read, "demo") == {"a": value, "sizes": [1, 2], "names": [value, "b"]}
+def test_a_written_parameter_is_read_back_as_it_was_and_words_that_are_no_assignments_are_refused():
+    for value in (
+        "", "plain", "two words", "it's", "'", '"', "a\"b'c d", "[x", "a\\b", "`c`", "$X #y", "x'",
+        "tab\there",
+    ):  # fmt: skip
+        words = [assignment("a", value), assignment("sizes", [1, 2]), assignment("names", [value, "b"])]
+        read = parse_assignments(split_assignments(" ".join(words)))
+        known = parse_parameters("a = 'x'\nsizes = [5]\nnames = ['y']", "demo")
+        assert check_parameters(known, read, "demo") == {"a": value, "sizes": [1, 2], "names": [value, "b"]}
+    for word in ("m", "=3", "a b=3", "-m=3"):
+        with pytest.raises(ValueError, match="expected name=value"):
+            parse_assignments([word])
+    with pytest.raises(ValueError, match="'m' is given twice"):
+        parse_assignments(["m=1", "m=2"])
+    assert parse_assignments(["path=a=b.csv"]) == {"path": "a=b.csv"}
+    assert str(convert_like("nan", 0.0)) == "nan", "it reaches the notebook as it is"
 
 
-def test_new_values_are_written_where_the_old_ones_stood():
+def test_names_defaults_and_comments_are_read_and_new_values_written_in_their_place():
     values = {"trials": 9, "grid": [3], "method": "wähle", "path": "a.csv"}
     changed = with_values(SOURCE, values)
     found = {item.name: (item.default, item.comment) for item in parse_parameters(changed, "demo")}
@@ -168,16 +147,11 @@ def test_new_values_are_written_where_the_old_ones_stood():
     assert found["method"] == ("wähle", "how to guess")
     assert found["delta"] == (0.0, "slack")
     assert with_values(SOURCE, {}) == SOURCE
-
-
-def test_words_that_are_no_assignments_are_refused():
-    for word in ("m", "=3", "a b=3", "-m=3"):
-        with pytest.raises(ValueError, match="expected name=value"):
-            parse_assignments([word])
-    with pytest.raises(ValueError, match="'m' is given twice"):
-        parse_assignments(["m=1", "m=2"])
-    assert parse_assignments(["path=a=b.csv"]) == {"path": "a=b.csv"}
-    assert str(convert_like("nan", 0.0)) == "nan", "it reaches the notebook as it is"
+    found = {item.name: (item.default, item.comment) for item in KNOWN}
+    assert found["trials"] == (5, "repetitions")
+    assert found["sizes"] == ([100, 400], 'records; "#" inside')
+    assert found["epsilons"] == ((0.5, 1.0), "")
+    assert found["grid"] == ([1, 2], "over lines")
 
 
 @pytest.fixture
@@ -197,23 +171,20 @@ def test_a_profile_lists_only_what_differs_from_its_base(project):
         find_project(project.root.parent)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_unknown_and_broken_profiles_are_refused(project):
+    with pytest.raises(ValueError, match=r"expected one of paper, small; got 'smal'; did you mean 'small'\?"):
+        project.profile("smal")
+    for text, words in (
         ("[1]", "expected notebook names"),
         ("a: [", "not valid YAML"),
         ("a: 3", "expected notebook"),
         ("base: papers", "base: expected one of"),
         ("base: small", "base: expected one of"),
         ("data: invented", "data: expected 'made up'"),
-    ],
-)
-def test_unknown_and_broken_profiles_are_refused(project, text, words):
-    with pytest.raises(ValueError, match=r"expected one of paper, small; got 'smal'; did you mean 'small'\?"):
-        project.profile("smal")
-    (project.notebooks / "profiles" / "small.yaml").write_text(text)
-    with pytest.raises(ValueError, match=words):
-        project.profile("small")
+    ):
+        (project.notebooks / "profiles" / "small.yaml").write_text(text)
+        with pytest.raises(ValueError, match=words):
+            project.profile("small")
 
 
 SWEPT = parse_parameters(
@@ -223,9 +194,8 @@ SWEPT = parse_parameters(
 )
 
 
-@pytest.mark.parametrize(
-    ("name", "word", "values"),
-    [
+def test_a_word_gives_several_values_with_the_type_of_the_default_or_is_refused():
+    for name, word, values in (
         ("seed", "0..4", [0, 1, 2, 3, 4]),
         ("seed", "0..2,9,20..21", [0, 1, 2, 9, 20, 21]),
         ("seed", "[3,1]", [3, 1]),
@@ -242,17 +212,11 @@ SWEPT = parse_parameters(
         ("network", '{"width":4};{"width":8}', [{"width": 4}, {"width": 8}]),
         ("path", "a.csv,None", ["a.csv", None]),
         ("files", '["a;b.csv"]', [["a;b.csv"]]),
-    ],
-)
-def test_a_word_gives_several_values_with_the_type_of_the_default(name, word, values):
-    read = swept_values(SWEPT, {name: word}, "demo")[name]
-    assert read == values
-    assert list(map(type, read)) == list(map(type, values))
-
-
-@pytest.mark.parametrize(
-    ("name", "word", "said"),
-    [
+    ):
+        read = swept_values(SWEPT, {name: word}, "demo")[name]
+        assert read == values
+        assert list(map(type, read)) == list(map(type, values))
+    for name, word, said in (
         ("seed", "0..x", "parameter 'seed' should be a whole number"),
         ("seed", "-1..1", "'seed' should be 0 or more, got -1"),
         ("seed", "4..0", "'seed': no number from 4 to 0"),
@@ -265,8 +229,6 @@ def test_a_word_gives_several_values_with_the_type_of_the_default(name, word, va
         ("epochs", "[20];[20]", r"'epochs': \[20\] is given twice"),
         ("network", "[4]", r"'network' is a dict: .* such as \{\"a\":1\};\{\"a\":2\}"),
         ("sed", "0..4", "parameter 'sed'; did you mean 'seed'.; the known ones are:\n  seed = 0\n  rate"),
-    ],
-)
-def test_a_word_that_names_no_values_is_refused(name, word, said):
-    with pytest.raises(ValueError, match=f"demo: .*{said}"):
-        swept_values(SWEPT, {name: word}, "demo")
+    ):
+        with pytest.raises(ValueError, match=f"demo: .*{said}"):
+            swept_values(SWEPT, {name: word}, "demo")

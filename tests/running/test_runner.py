@@ -10,21 +10,9 @@ from dataclasses import replace
 
 import pytest
 
+from paperlib import running
 from paperlib.io import read_result
 from paperlib.report.printed import PAPERS
-from paperlib.running import (
-    NotebookError,
-    Project,
-    current_result,
-    outcomes,
-    plan,
-    repeated_results,
-    run_all,
-    run_aside,
-    run_into_book,
-    show_run,
-    split_assignments,
-)
 from paperlib.running.execute import rerun_command
 from paperlib.running.parameters import check_parameters, parse_assignments, parse_parameters
 from paperlib.running.sources import PACKAGE, notebook_sources, parameter_files
@@ -46,7 +34,7 @@ def ran(tmp_path_factory):
     root = tmp_path_factory.mktemp("checkout")
     project = make_project(root, good=GOOD, bad="import warnings\nwarnings.warn('careful')")
     said = []
-    failed = run_all(project, profile="smoke", jobs=2, say=said.append)
+    failed = running.run_all(project, profile="smoke", jobs=2, say=said.append)
     return project, failed, said
 
 
@@ -96,34 +84,40 @@ def test_the_result_file_and_the_page_hold_records_parameters_and_provenance_and
     assert not any("papermill" in str(cell["metadata"]) for cell in cells)
 
 
-def test_a_finished_run_is_not_run_again_until_something_changes(ran):
+def test_a_finished_run_is_shown_again_but_not_run_until_something_changes(ran):
     project = ran[0]
-    job = plan(project, "good", profile="smoke")
-    assert current_result(job) is not None
-    assert current_result(plan(project, "good", profile="default")) is None
-    assert current_result(plan(project, "good", profile="smoke", given={"m": 4})) is None
+    job = running.plan(project, "good", profile="smoke")
+    assert running.current_result(job) is not None
+    assert running.current_result(running.plan(project, "good", profile="default")) is None
+    assert running.current_result(running.plan(project, "good", profile="smoke", given={"m": 4})) is None
     kept = project.kept / "smoke" / "good"
     for path in (kept / "notebook.ipynb", kept / "sizes.csv"):
         content = path.read_bytes()
         path.unlink()
-        assert current_result(job) is None, f"{path.name} is missing"
+        assert running.current_result(job) is None, f"{path.name} is missing"
         path.write_bytes(content)
     result = kept / "result.json"
     content = result.read_bytes()
     result.write_bytes(content[: len(content) // 2])
-    assert current_result(job) is None
+    assert running.current_result(job) is None
     result.write_bytes(content)
-    assert current_result(job) is not None
+    assert running.current_result(job) is not None
+    project = ran[0]
+    for path in (project.pages / "good.ipynb", project.generated / "data" / "good" / "sizes.csv"):
+        before = path.read_bytes()
+        path.unlink()
+        running.show_run(running.plan(project, "good", profile="smoke"))
+        assert path.read_bytes() == before
 
 
 def test_each_profile_keeps_its_runs_and_the_book_shows_one_of_them(ran, tmp_path):
     shutil.copytree(ran[0].root, tmp_path / "copy")
-    project = Project(tmp_path / "copy")
+    project = running.Project(tmp_path / "copy")
     project.notebook("bad").unlink()
     (project.notebooks / "profiles" / "default.yaml").write_text("good:\n  m: 4\n")
     said = []
     for profile, m, runs in (("default", 4, 1), ("smoke", 3, 0), ("default", 4, 0)):
-        assert run_all(project, profile=profile, say=said.append) == []
+        assert running.run_all(project, profile=profile, say=said.append) == []
         assert f"Profile {profile}: 1 notebooks, {runs} to run" in said
         assert read_result(project.results / "good.json").parameters["m"] == m
         assert (project.generated / "data" / "good" / "sizes.csv").read_text() == f"m\n{m}\n"
@@ -131,31 +125,22 @@ def test_each_profile_keeps_its_runs_and_the_book_shows_one_of_them(ran, tmp_pat
 
 def test_runs_with_other_seeds_join_the_outcomes_and_leave_the_pages(tmp_path):
     project = make_project(tmp_path, output_set_shapes="m", good="m")
-    run_into_book(plan(project, "output_set_shapes", profile="smoke", where=tmp_path))
+    running.run_into_book(running.plan(project, "output_set_shapes", profile="smoke", where=tmp_path))
     pages = {path: path.read_bytes() for path in project.pages.glob("*")}
     said = []
-    assert run_all(project, profile="smoke", seed=5, say=said.append) == []
+    assert running.run_all(project, profile="smoke", seed=5, say=said.append) == []
     assert said[0] == "Profile smoke, seed 5: 1 notebooks, 1 to run"  # "good" judges nothing
     assert {path: path.read_bytes() for path in project.pages.glob("*")} == pages
-    (again,) = repeated_results(project, "smoke")
+    (again,) = running.repeated_results(project, "smoke")
     assert again.parameters["seed"] == 5
     assert again.provenance["command"] == 'make run NB=output_set_shapes P="seed=5" PROFILE=smoke'
-    assert repeated_results(project, "default") == []
-    run_all(project, profile="smoke", seed=5, say=said.append)
+    assert running.repeated_results(project, "default") == []
+    running.run_all(project, profile="smoke", seed=5, say=said.append)
     assert said[-1] == "Profile smoke, seed 5: 1 notebooks, 0 to run"
     write_notebook(project, "output_set_shapes", "m + 1")
-    assert repeated_results(project, "smoke") == []  # of older code: no longer counted
+    assert running.repeated_results(project, "smoke") == []  # of older code: no longer counted
     project.notebook("output_set_shapes").unlink()
-    assert repeated_results(project, "smoke") == []  # of a notebook that is gone
-
-
-def test_a_page_that_was_removed_is_shown_again_without_a_run(ran):
-    project = ran[0]
-    for path in (project.pages / "good.ipynb", project.generated / "data" / "good" / "sizes.csv"):
-        before = path.read_bytes()
-        path.unlink()
-        show_run(plan(project, "good", profile="smoke"))
-        assert path.read_bytes() == before
+    assert running.repeated_results(project, "smoke") == []  # of a notebook that is gone
 
 
 def test_the_fingerprint_covers_source_lock_and_named_files_functions_and_folders(tmp_path):
@@ -163,7 +148,7 @@ def test_the_fingerprint_covers_source_lock_and_named_files_functions_and_folder
     scores = tmp_path / "scores.csv"
 
     def mark(file=str(scores), where=tmp_path):
-        return plan(project, "good", given={"file": file}, where=where).fingerprint
+        return running.plan(project, "good", given={"file": file}, where=where).fingerprint
 
     marks = []
     for path, text in [(scores, "1"), (scores, "2"), (tmp_path / "requirements.lock", "numpy==1")]:
@@ -203,8 +188,8 @@ def test_sources_are_those_a_notebook_can_reach(tmp_path):
 
 def test_a_run_aside_leaves_the_book_alone(tmp_path):
     project = make_project(tmp_path, good=GOOD)
-    job = plan(project, "good", given={"m": "4"})
-    folder = run_aside(job)
+    job = running.plan(project, "good", given={"m": "4"})
+    folder = running.run_aside(job)
     path = project.notebook("good")  # edited while it runs
     path.write_text(path.read_text().replace("# how many", "# how many\\nk = 5  # new"))
     assert rerun_command(job) == 'make run NB=good P="m=4" PROFILE=default'
@@ -212,7 +197,7 @@ def test_a_run_aside_leaves_the_book_alone(tmp_path):
     assert not (tmp_path / "book").exists()
     assert [path.name for path in project.runs.iterdir()] == ["good"]
     said = {"output-sets-figure-05": "agrees (substitute: toy)"}
-    assert outcomes(read_result(folder / "result.json")) == said
+    assert running.outcomes(read_result(folder / "result.json")) == said
     cells = json.loads((folder / "notebook.ipynb").read_text())["cells"]
     assert "m = 4  # how many" in "".join(cells[1]["source"])
 
@@ -220,12 +205,12 @@ def test_a_run_aside_leaves_the_book_alone(tmp_path):
 def test_a_printed_command_gives_back_values_that_hold_spaces_and_quotes(tmp_path):
     """The shell, make and the command hand every value on as it is."""
     known = parse_parameters("some = ['a']  # texts\none = 'x'  # text\nany = None  # value", "toy")
-    job = plan(make_project(tmp_path, good=GOOD), "good")
+    job = running.plan(make_project(tmp_path, good=GOOD), "good")
     job = replace(job, preset={parameter.name: parameter.default for parameter in known})
     changed = {"some": ["null cnn@32:50", "it's", "a\\b", "`c`"], "one": "two words", "any": [1, 2]}
     make, run, stem, words, profile = shlex.split(rerun_command(replace(job, parameters=changed)))
     assert (make, run, stem, profile) == ("make", "run", "NB=good", "PROFILE=default")
-    read = parse_assignments(split_assignments(words.removeprefix("P=")))
+    read = parse_assignments(running.split_assignments(words.removeprefix("P=")))
     assert check_parameters(known, read, "toy") == changed
     numbers = {**job.preset, "any": [1, 2]}
     expected = 'make run NB=good P="any=[1,2]" PROFILE=default'
@@ -233,8 +218,8 @@ def test_a_printed_command_gives_back_values_that_hold_spaces_and_quotes(tmp_pat
 
 
 def failed(project, **given):
-    with pytest.raises(NotebookError) as caught:
-        run_aside(plan(project, "toy", given=given))
+    with pytest.raises(running.NotebookError) as caught:
+        running.run_aside(running.plan(project, "toy", given=given))
     return str(caught.value)
 
 
@@ -277,13 +262,13 @@ def test_relative_paths_are_seen_from_where_the_user_stands(tmp_path, monkeypatc
     (user / "own_code.py").write_text("answer = ' and code'")
     given = {"file": "rows.csv", "report": "page.html"}
     monkeypatch.chdir(user)
-    result = read_result(run_aside(plan(project, "toy", given=given)) / "result.json")
+    result = read_result(running.run_aside(running.plan(project, "toy", given=given)) / "result.json")
     assert (user / "page.html").read_text() == "rows and code"
     assert set(result.provenance["data"]) == {"rows.csv"}
-    same = plan(project, "toy", given=given).fingerprint  # though the page is there now
+    same = running.plan(project, "toy", given=given).fingerprint  # though the page is there now
     assert result.provenance["fingerprint"] == same
     monkeypatch.chdir(tmp_path)
-    assert plan(project, "toy", given=given, where=user).fingerprint == same
+    assert running.plan(project, "toy", given=given, where=user).fingerprint == same
     assert "own_code" in failed(project, **given)
 
 
@@ -293,8 +278,8 @@ def test_a_file_of_the_checkout_that_a_profile_names_is_found_from_elsewhere(tmp
     (project.root / "book" / "kept.csv").write_text("kept")
     (project.notebooks / "profiles" / "default.yaml").write_text("toy:\n  file: book/kept.csv\n")
     monkeypatch.chdir(tmp_path)
-    run_aside(plan(project, "toy"))
-    assert "book/kept.csv" not in rerun_command(plan(project, "toy"))
+    running.run_aside(running.plan(project, "toy"))
+    assert "book/kept.csv" not in rerun_command(running.plan(project, "toy"))
 
 
 def test_a_failed_run_keeps_the_page_that_was_there(tmp_path):
@@ -302,8 +287,8 @@ def test_a_failed_run_keeps_the_page_that_was_there(tmp_path):
     page = project.pages / "good.ipynb"
     page.parent.mkdir(parents=True)
     page.write_text("old")
-    with pytest.raises(NotebookError, match="good failed"):
-        run_into_book(plan(project, "good"))
+    with pytest.raises(running.NotebookError, match="good failed"):
+        running.run_into_book(running.plan(project, "good"))
     assert files(project) == {"book/notebooks/good.ipynb", "runs/failed/good.log"}
     assert page.read_text() == "old"
 
@@ -330,12 +315,12 @@ def test_a_profile_of_made_up_data_finds_them_and_stays_outside_the_book(tmp_pat
     (project.notebooks / "profiles" / "small.yaml").write_text("base: default\ndata: made up\n")
     said = []
     for _ in range(2):
-        assert run_all(project, profile="small", say=said.append) == []
+        assert running.run_all(project, profile="small", say=said.append) == []
     assert said[-1] == "Profile small: 1 notebooks, 0 to run"
     assert not (tmp_path / "book").exists()
     kept = project.kept / "small" / "people"
     assert "1400 people" in (kept / "notebook.ipynb").read_text()
-    outcome = outcomes(read_result(kept / "result.json"))["output-sets-figure-05"]
+    outcome = running.outcomes(read_result(kept / "result.json"))["output-sets-figure-05"]
     assert outcome.startswith("undecided (made-up data decide nothing)")
 
 
@@ -343,7 +328,7 @@ def test_a_bad_profile_is_refused_before_anything_runs(tmp_path):
     project = make_project(tmp_path, good=GOOD)
     (project.notebooks / "profiles" / "smoke.yaml").write_text("good:\n  n: 3\n")
     with pytest.raises(ValueError, match="profile smoke, good: unknown parameter 'n'"):
-        run_all(project, profile="smoke")
+        running.run_all(project, profile="smoke")
     assert files(project) == set()
 
 
@@ -353,5 +338,5 @@ def test_pages_of_removed_notebooks_go(tmp_path):
     for path in (project.pages / "gone.ipynb", project.results / "gone.json", kept):
         path.parent.mkdir(parents=True)
         path.write_text("{}")
-    assert run_all(project, profile="smoke", say=lambda _: None) == []
+    assert running.run_all(project, profile="smoke", say=lambda _: None) == []
     assert files(project) == STATUS

@@ -14,18 +14,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from paperlib import running
 from paperlib.cli.sweep import sweep_notebook
 from paperlib.io import Place, SweepError, read_result
-from paperlib.running import (
-    keep_run,
-    mean_run,
-    plan,
-    plan_units,
-    pooled_by_setting,
-    repeated_results,
-    run_notebook_units,
-    write_table,
-)
 from paperlib.running.sweep import run_batch
 from tests.running.toys import GOOD, make_project, paperlib_process, write_notebook
 
@@ -52,11 +43,11 @@ def traced(root, seconds):
 
 
 def units_of(project, stem="toy", **given):
-    return plan_units(project, stem, profile="smoke", given=given)
+    return running.plan_units(project, stem, profile="smoke", given=given)
 
 
 def done(units, place=None):
-    return dict(run_notebook_units(units, place=place, progress=False))
+    return dict(running.run_notebook_units(units, place=place, progress=False))
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +63,7 @@ def test_units_are_all_combinations_with_the_fingerprints_of_single_runs(tmp_pat
     pairs = [(unit.parameters["m"], unit.parameters["seed"]) for unit in units]
     assert pairs == [(m, seed) for m in (1, 2) for seed in (0, 1, 2)]
     for unit in units:
-        job = plan(project, "toy", profile="smoke", given=unit.parameters)
+        job = running.plan(project, "toy", profile="smoke", given=unit.parameters)
         assert (unit.mark, unit.parameters) == (job.fingerprint, job.parameters)
     assert repr(units[1]) == "m=1, seed=1"
 
@@ -131,18 +122,18 @@ def test_a_failing_unit_is_named_with_cell_and_message_and_stops_no_other(tmp_pa
 
 def test_units_that_the_book_asks_for_are_shared_with_it(tmp_path):
     project = make_project(tmp_path, **{JUDGED: "m"})
-    keep_run(plan(project, JUDGED, profile="smoke", seed=2))
+    running.keep_run(running.plan(project, JUDGED, profile="smoke", seed=2))
     before = read_result(project.kept / "smoke-seed-2" / JUDGED / "result.json")
     units = units_of(project, JUDGED, seed="0,2", m="3,4")
     assert [unit.result() is not None for unit in units].count(True) == 1
     done(units)
     (mine,) = [unit for unit in units if unit.parameters == before.parameters]
     assert mine.result() == before, "it ran again"
-    assert {result.parameters["seed"] for result in repeated_results(project, "smoke")} == {2}
+    assert {result.parameters["seed"] for result in running.repeated_results(project, "smoke")} == {2}
     places = {str(path.relative_to(project.kept)) for path in project.kept.glob("*/*")}
     assert places == {f"smoke/{JUDGED}", f"smoke-seed-2/{JUDGED}"}
-    assert mean_run(project, JUDGED, "smoke")[0] > 0.1
-    write_table(tmp_path / "a.csv", units, {})
+    assert running.mean_run(project, JUDGED, "smoke")[0] > 0.1
+    running.write_table(tmp_path / "a.csv", units, {})
     folders = list(pd.read_csv(tmp_path / "a.csv")["folder"])
     places = [(project.runs / "sweep" / JUDGED / folder).resolve() for folder in folders]
     assert places == [unit.folder for unit in units]
@@ -157,8 +148,8 @@ def test_evidence_of_the_seeds_of_a_setting_is_pooled(tmp_path):
     for count, said in ((2, "undecided (2 models, 3 needed)"), (3, "agrees")):
         done(units[:count])
         found = {"m=1": (count, {"panoramia-figure-13": f"{said} (substitute: toy)"}), "m=6": (0, {})}
-        assert pooled_by_setting(units) == found
-    write_table(tmp_path / "a.csv", units, {})
+        assert running.pooled_by_setting(units) == found
+    running.write_table(tmp_path / "a.csv", units, {})
     alone = pd.read_csv(tmp_path / "a.csv", keep_default_na=False)["panoramia-figure-13"]
     assert [text.partition(")")[0] for text in alone] == ["undecided (1 model, 3 needed"] * 3 + [""] * 3
 
