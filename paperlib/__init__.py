@@ -5,7 +5,7 @@ The names of this package are loaded when they are first used, so that ``import 
 >>> from paperlib import MembershipScores, audit_one_run
 >>> scores = MembershipScores(member=range(20, 60), nonmember=range(40))
 >>> print(audit_one_run(scores, design="game").headline)
-ε ≥ 1.089 (δ = 0, confidence 0.95; 13 of 13 guesses right, 40 examples)
+ε ≥ 1.200 (δ = 0, confidence 0.95; 13 of 13 guesses right, 40 examples)
 """
 
 import lazy_loader

@@ -94,7 +94,7 @@ def below(package: str) -> list[str]:
     """Names of the modules of a package and of its packages, read from its files: none is imported.
 
     >>> below("paperlib.core")[:2]
-    ['paperlib.core.checks', 'paperlib.core.direction']
+    ['paperlib.core.checks', 'paperlib.core.coins']
     """
     folder = Path(importlib.import_module(package).__path__[0])
     parts = (path.relative_to(folder).with_suffix("").parts for path in folder.rglob("*.py"))

@@ -113,7 +113,7 @@ class Audits:
         main = self.headline
         blocks = [
             "\n".join(filter(None, [main.headline, main.condition])),
-            "\n".join([f"Claim: {main.claim}", *main.notes]),
+            "\n".join([f"Claim: {main.claim}", *main.remarks]),
             "\n".join(f"Warning: {text}" for text in self.warnings),
             str(self.measures),
         ]
@@ -338,10 +338,8 @@ def audit_scores(
     if design == "game":
         main = replace(main, notes=(*main.notes, f"{game_spread(bound, seed=seed)}."))
     if guess != "grid":
-        limit = limit_of_detection(
-            scores, delta=delta, confidence=confidence, guess=guess, design=design, seed=seed
-        )
-        main = replace(main, detection=limit, notes=(*main.notes, limit.sentence))
+        limit = partial(limit_of_detection, scores, delta=delta, confidence=confidence, guess=guess)
+        main = replace(main, _limit=partial(limit, design=design, seed=seed))
     audits = [
         ScoreAudit(
             title="One training run, every threshold",

@@ -131,7 +131,7 @@ def paragraphs(opening: str, audits: "Audits", document: "AuditDocument") -> lis
     ]
     if not audits.reversed:
         main = audits.headline
-        text.insert(3, "\n".join(filter(None, [main.headline, main.condition, main.claim, *main.notes])))
+        text.insert(3, "\n".join(filter(None, [main.headline, main.condition, main.claim, *main.remarks])))
         others: list[str] = []
         for one in audits.audits[1:]:
             if one.result is None:

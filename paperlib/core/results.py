@@ -71,13 +71,18 @@ class AuditResult(ABC):
         return None
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """The notes, and what is computed when it is asked for."""
+        return self.notes
+
+    @property
     @abstractmethod
     def headline(self) -> str:
         """The number with its name, on one line, lower bounds rounded down."""
 
     def __str__(self) -> str:
         lines = [self.headline, *([self.condition] if self.condition else []), ""]
-        lines += [f"Claim: {self.claim}", *self.notes, "", "Assumptions:"]
+        lines += [f"Claim: {self.claim}", *self.remarks, "", "Assumptions:"]
         lines += [f"  - {text}" for text in self.assumptions]
         lines += [f"Warning: {text}" for text in self.warnings]
         return "\n".join(lines)
@@ -88,7 +93,7 @@ class AuditResult(ABC):
         warnings = "".join(f"<p><strong>Warning:</strong> {html.escape(text)}</p>" for text in self.warnings)
         return (
             f"<div class='audit-result'><p><strong>{html.escape(self.headline)}</strong></p>{condition}"
-            f"<p>{html.escape(' '.join((self.claim, *self.notes)))}</p>{warnings}"
+            f"<p>{html.escape(' '.join((self.claim, *self.remarks)))}</p>{warnings}"
             f"<details><summary>Assumptions</summary><ul>{items}</ul></details></div>"
         )
 
@@ -126,7 +131,7 @@ class ScoreAudit:
             lines += [f"not possible: {self.refused}"]
         else:
             lines += [self.result.headline, *([self.result.condition] if self.result.condition else [])]
-            lines += [self.result.claim, *self.result.notes]
+            lines += [self.result.claim, *self.result.remarks]
             lines += [f"Warning: {text}" for text in self.result.warnings]
         return "\n  ".join(lines)
 

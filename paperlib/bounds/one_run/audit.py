@@ -1,5 +1,6 @@
 """Auditing with one training run: from guesses about fair-coin membership to a lower bound on epsilon."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Never
@@ -134,7 +135,6 @@ class OneRunResult(AuditResult):
         tests: Number of guess counts the error was divided by (1 for anytime and split).
         true_positive_rate: Share of the members guessed to be members.
         false_positive_rate: Share of the non-members guessed to be members.
-        detection: How few exposed records the audit would have shown; None where it was not asked for.
     """
 
     epsilon: float
@@ -154,16 +154,26 @@ class OneRunResult(AuditResult):
     curve_guesses: IntArray
     curve_correct: IntArray
     curve_threshold: FloatArray
-    detection: DetectionLimit | None = None
     _best: ThresholdBound
+    _limit: Callable[[], DetectionLimit] | None = None
 
     @cached_property
     def curve_bound(self) -> FloatArray:
         """Bound at each guess count of the curve, corrected for the search; computed when asked for."""
         return self._best.bounds(self._best.shown())
 
+    @cached_property
+    def detection(self) -> DetectionLimit | None:
+        """How few exposed records the audit would have shown, simulated when asked for; None if unknown."""
+        return None if self._limit is None else self._limit()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        return self.notes if self.detection is None else (*self.notes, self.detection.sentence)
+
     def to_dict(self) -> dict[str, Any]:
-        return {**super().to_dict(), "curve_bound": json_ready(self.curve_bound)}
+        later = {"curve_bound": self.curve_bound, "detection": self.detection}
+        return {**super().to_dict(), **json_ready(later)}
 
     @property
     def headline(self) -> str:

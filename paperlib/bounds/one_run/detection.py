@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -87,21 +89,47 @@ def limit_of_detection(
     values, total = np.sort(played.pooled()[0])[::-1], len(played)
     if guess == "nonmembers":
         values = -values[::-1]  # the mirror image of an audit of members
-    sides = 1 if guess in ("members", "nonmembers") else 2
+    sides, side, place = (1 if guess in ("members", "nonmembers") else 2), "members", "above"
+    if guess == "nonmembers":  # the mirror image of an audit of members
+        values, guess, side, place = -values[::-1], "members", "non-members", "below"
+    right = 1 / (1 + math.exp(-strength))
     test = AnytimeCounts(error, total * m_delta_of, sides, total)
-    spiked = _SpikedAudits(values, "members" if sides == 1 else guess, 1 / (1 + math.exp(-strength)))
-
-    def often(records: int) -> bool:
-        return often_enough(
-            power, simulations, lambda at: test.refutes(*spiked.counts(records, [seed, at]), epsilon)
-        )
-
-    side, place = ("non-members", "below") if guess == "nonmembers" else ("members", "above")
-    most = {"members": played.member.size, "non-members": played.nonmember.size}[side]
+    settings = guess, test, right, epsilon, power, simulations, seed
+    # Without ties ranks alone count, and they are those of every audit of this size.
+    untied = bool((np.diff(values) < 0).all())
+    records = _fewest_untied(total, *settings) if untied else _fewest_shown(values, *settings)
+    of = {"members": played.member.size, "non-members": played.nonmember.size}[side]
     exposed = f"{side} been ranked {place} all other records"
     if strength < math.inf:
-        most, exposed = total, f"records been ranked {place} all others, {spiked.right:.0%} of them {side}"
-    return DetectionLimit(records=fewest(often, most), of=most, exposed=exposed, epsilon=epsilon, power=power)
+        of, exposed = total, f"records been ranked {place} all others, {right:.0%} of them {side}"
+    if records is not None and records > of:
+        records = None
+    return DetectionLimit(records=records, of=of, exposed=exposed, epsilon=epsilon, power=power)
+
+
+def _fewest_shown(
+    values: FloatArray,
+    guess: Guess,
+    test: AnytimeCounts,
+    right: float,
+    epsilon: float,
+    power: float,
+    simulations: int,
+    seed: int,
+) -> int | None:
+    """The fewest exposed records, of scores highest first, that are shown with a chance ``power``."""
+    spiked = _SpikedAudits(values, guess, right)
+
+    def shown(records: int, at: int) -> bool:
+        return test.refutes(*spiked.counts(records, [seed, at]), epsilon)
+
+    most = values.size if right < 1 else (values.size + 1) // 2
+    return fewest(lambda records: often_enough(power, simulations, lambda at: shown(records, at)), most)
+
+
+@lru_cache(maxsize=256)
+def _fewest_untied(total: int, *settings: Any) -> int | None:
+    return _fewest_shown(np.arange(total, 0, -1.0), *settings)
 
 
 @dataclass(frozen=True, eq=False)

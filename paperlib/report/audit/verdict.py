@@ -68,7 +68,7 @@ def plain_verdict(
     >>> scores = MembershipScores(rng.normal(2, 1, 500), rng.normal(0, 1, 500))
     >>> verdict = plain_verdict(audit_one_run(scores), claimed_epsilon=3)
     >>> print(verdict.sentences[0])
-    Someone who sees the model can tell, for some record, whether it was trained on: right up to 95.9 % of the
+    Someone who sees the model can tell, for some record, whether it was trained on: right up to 96.0 % of the
     time, against 50 % by tossing a coin.
     >>> verdict.refuted
     True
