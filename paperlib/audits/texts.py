@@ -30,7 +30,7 @@ class TextsAudit:
     blind: pd.DataFrame  #: without the audited model: signal, auc, auc_low, auc_high
     attack: str  #: whose scores are audited
     audits: Audits | None  #: None where the sides differ without the model
-    refused: str  #: the reason that there is no bound, empty where there is one
+    refused: str  #: reason why no bound is given; empty where one is
 
     def __str__(self) -> str:
         shown = self.quality[["attack", "auc", "auc_low", "auc_high"]].round(3).to_string(index=False)

@@ -211,7 +211,7 @@ def audit_f_dp(
     restriction = (
         "" if family == "approximate" else f" This assumes that {curves[family]} for some parameter."
     )
-    if family == "gaussian" and parameter > 0:  # refuted as a promise, whatever the curve of training is
+    if family == "gaussian" and parameter > 0:  # a mu is refuted whatever the curve of training is
         restriction += (
             f" Without that assumption, training is not mu-GDP under {ADJACENCY[design]} for any mu below "
             f"{round_down(parameter):.3f}, with the same confidence."
