@@ -1,6 +1,7 @@
 from . import audits as audits
 from . import bounds as bounds
 from . import core as core
+from .audits import SealedPlan as SealedPlan
 from .audits import audit as audit
 from .audits import audit_features as audit_features
 from .audits import audit_images as audit_images
@@ -11,6 +12,7 @@ from .audits import audit_table as audit_table
 from .audits import audit_text as audit_text
 from .audits import audit_texts as audit_texts
 from .audits import losses as losses
+from .audits import seal_plan as seal_plan
 from .bounds import AuditPlan as AuditPlan
 from .bounds import audit_bayesian as audit_bayesian
 from .bounds import audit_clopper_pearson as audit_clopper_pearson

@@ -21,10 +21,12 @@ from .panoramia.table import bring_table as bring_table
 from .panoramia.text import TextDefaults as TextDefaults
 from .panoramia.text import audit_text as audit_text
 from .panoramia.text import bring_text as bring_text
-from .scores import Audits as Audits
-from .scores import ScoreAudit as ScoreAudit
+from .score_results import Audits as Audits
+from .score_results import ScoreAudit as ScoreAudit
 from .scores import audit as audit
 from .scores import audit_losses as audit_losses
 from .scores import audit_scores as audit_scores
+from .sealed_plan import SealedPlan as SealedPlan
+from .sealed_plan import seal_plan as seal_plan
 from .texts import TextsAudit as TextsAudit
 from .texts import audit_texts as audit_texts

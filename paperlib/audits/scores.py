@@ -1,18 +1,19 @@
 """Every audit that membership scores or losses allow, each with what it can and cannot say."""
 
-import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Never, TypedDict, Unpack, cast
+from pathlib import Path
+from typing import Any, Literal, Never, TypedDict, Unpack, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from paperlib.audits.score_results import Audits
+from paperlib.audits.sealed_plan import SealedPlan
 from paperlib.bounds import (
-    OneRunResult,
     audit_one_run,
     audit_output_set,
     epsilon_star,
@@ -26,17 +27,11 @@ from paperlib.core import (
     Guess,
     MembershipScores,
     ScoreAudit,
-    ScoreMeasures,
     check_choice,
     check_scores,
     reversed_warning,
-    score_measures,
-    table,
 )
 from paperlib.core.checks import check_ids, check_ties, unit_means, unit_sentence
-
-if TYPE_CHECKING:
-    from paperlib.audits.document import AuditDocument
 
 ById = Mapping[Any, Any] | pd.DataFrame
 """Values by id: a mapping, or a table with a column of ids."""
@@ -53,126 +48,7 @@ class ScoreOptions(TypedDict, total=False):
     design: Design
     seed: int
     coins: Coins
-
-
-@dataclass(frozen=True, eq=False)
-class Audits:
-    """All audits of one set of scores, the main one first.
-
-    Each number holds at its own confidence; no claim covers the largest of several, chosen afterwards.
-    """
-
-    scores: MembershipScores
-    audits: tuple[ScoreAudit, ...]  #: one or more; the first one has a result
-    design: Design = "randomized"
-    reading: tuple[str, ...] = field(default=(), kw_only=True)  #: warnings of the reader of a file
-
-    @property
-    def headline(self) -> OneRunResult:
-        """Result of the main audit."""
-        return cast(OneRunResult, self.audits[0].result)
-
-    @property
-    def condition(self) -> str:
-        """The assumption that must stand beside the main number."""
-        return self.headline.condition
-
-    @cached_property
-    def reversed(self) -> str | None:
-        """A warning that direction or membership is probably reversed, so that no number is an answer."""
-        return reversed_warning(self.scores)
-
-    @cached_property
-    def warnings(self) -> tuple[str, ...]:
-        """Warnings of the reader and of every audit, each once, a reversed direction first."""
-        main = [*filter(None, [self.reversed]), *self.reading, *self.headline.warnings]
-        others = [
-            f"{one.title}: {text}"
-            for one in self.audits[1:]
-            if one.result
-            for text in one.result.warnings
-            if text not in main
-        ]
-        return tuple(dict.fromkeys([*main, *others]))
-
-    @cached_property
-    def measures(self) -> ScoreMeasures:
-        """Area under the ROC curve and true-positive rates with intervals, at the audits' confidence."""
-        return score_measures(self.scores, confidence=self.headline.confidence)
-
-    def __iter__(self) -> Iterator[ScoreAudit]:
-        return iter(self.audits)
-
-    def __len__(self) -> int:
-        return len(self.audits)
-
-    def __repr__(self) -> str:
-        return f"Audits({self.headline.headline}; {len(self)} audits)"
-
-    def __str__(self) -> str:
-        main = self.headline
-        blocks = [
-            "\n".join(filter(None, [main.headline, main.condition])),
-            "\n".join([f"Claim: {main.claim}", *main.remarks]),
-            "\n".join(f"Warning: {text}" for text in self.warnings),
-            str(self.measures),
-        ]
-        if self.reversed:
-            blocks.insert(0, blocks.pop(2))
-        others = [
-            f"  {one.title} ({one.kind}): "
-            + (one.result.headline if one.result else f"not possible: {one.refused}")
-            for one in self.audits[1:]
-        ]
-        if others:
-            blocks.append("\n".join(["Other audits, each at its own confidence:", *others]))
-        return "\n\n".join(filter(None, blocks))
-
-    def _repr_html_(self) -> str:
-        beside = [text for text in self.warnings if text not in self.headline.warnings]
-        return (
-            self.headline._repr_html_()
-            + "".join(f"<p><strong>Warning:</strong> {html.escape(text)}</p>" for text in beside)
-            + f"<p>{html.escape(str(self.measures))}</p>"
-            + self.to_frame().to_html(index=False)
-        )
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per audit: audit, kind, epsilon (nats), condition, note (purpose, or why not possible)."""
-        return table(
-            {
-                "audit": [one.title for one in self.audits],
-                "kind": [one.kind for one in self.audits],
-                "epsilon": [one.result.epsilon if one.result else None for one in self.audits],
-                "condition": [one.result.condition if one.result else "" for one in self.audits],
-                "note": [
-                    one.purpose if one.result else f"not possible: {one.refused}" for one in self.audits
-                ],
-            }
-        )
-
-    def document(self, **parts: Any) -> "AuditDocument":
-        """The audit for readers and programs; ``parts`` are more fields of `AuditDocument`, as ``facts``."""
-        from paperlib.audits.document import AuditDocument, answer_of
-
-        main = self.headline
-        answer = answer_of(main, about="", warnings=[*filter(None, [self.reversed]), *self.reading])
-        if self.reversed:
-            answer = replace(answer, epsilon=None, headline="", claim="")
-        return AuditDocument(
-            scores=self.scores,
-            audits=self.audits,
-            answers=(answer,),
-            limits=((main.epsilon, main.ceiling),),
-            design=self.design,
-            warnings=answer.warnings,
-            more={"ceiling": main.ceiling, "warnings": self.warnings},
-            **parts,
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values, as `AuditDocument.to_dict` gives them without provenance."""
-        return self.document().to_dict()
+    plan: SealedPlan
 
 
 def audit(
@@ -195,7 +71,8 @@ def audit(
             files whose columns do not tell.
         score_column, member_column: Columns of a file that has several, as for `paperlib.io.read_scores`.
         unit: Column of a file that says what one record is, such as a customer, whose values are averaged.
-        options: ``delta``, ``confidence``, ``guess``, ``design``, ``seed``, ``coins``, as for `audit_scores`.
+        options: ``delta``, ``confidence``, ``guess``, ``design``, ``seed``, ``coins``, ``plan``, as for
+            `audit_scores`; what is not given is as planned.
 
     Raises:
         ValueError: Values without a kind, options that do not go with the data, a file that cannot be read,
@@ -206,8 +83,17 @@ def audit(
     >>> audit(rng.gamma(2, 1, 500), rng.gamma(8, 1, 500), kind="losses", design="game")
     Audits(ε ≥ 4.568 (δ = 0, confidence 0.95; 345 of 345 guesses right, 841 examples); 3 audits)
     """
+    coins, plan = options.get("coins"), options.get("plan")
+    if plan is not None:
+        is_file = isinstance(data, str | PathLike)
+        said = {"kind": kind, "score_column": score_column, "scores": Path(data).name if is_file else None}
+        said = {name: value for name, value in said.items() if value is not None}
+        planned = plan.follow(coins, {**said, **options})
+        kind = None if isinstance(data, MembershipScores) else planned["kind"]
+        score_column = planned["score_column"] if is_file else None
+        own = {name: planned[name] for name in ("delta", "confidence", "guess")}
+        options = cast(ScoreOptions, {**own, **options})
     columns = {"score_column": score_column, "member_column": member_column, "unit_column": unit}
-    coins = options.get("coins")
     scores, reading = data, tuple[str, ...]()
     if isinstance(data, str | PathLike):
         from paperlib.io import read_scores  # here, since it takes longer to load than arrays take to audit
@@ -287,6 +173,7 @@ def audit_scores(
     seed: int = 0,
     unit: str | None = None,
     coins: Coins | None = None,
+    plan: SealedPlan | None = None,
 ) -> Audits:
     """Run every score-based audit of one set of scores.
 
@@ -304,6 +191,8 @@ def audit_scores(
         unit: What one record is where each score is the mean of several rows; it stands in every claim.
         coins: The coins that were tossed before training, where ``scores`` are those of `Coins.scores`; their
             unit and commitment stand in every result.
+        plan: What was planned for these coins; options that differ are refused, and its hash and day stand in
+            every result.
 
     Returns:
         The audits, the main one first. Epsilon* needs losses and is left out for scores.
@@ -322,6 +211,10 @@ def audit_scores(
     ε ≥ 4.179 (δ = 0, confidence 0.95; 430 of 431 guesses right, 1000 examples)
     """
     given = check_scores("scores", scores, *others)
+    if plan is not None:
+        kind = "scores" if given.higher_means_member else "losses"
+        used = {"delta": delta, "confidence": confidence, "guess": guess, "design": design, "kind": kind}
+        plan.follow(coins, used)
     if coins is not None:
         coins.check_alone(design, unit)
         if (given.member.size, len(given)) != (int(coins.included.sum()), len(coins.ids)):
@@ -381,7 +274,9 @@ def audit_scores(
     if coins is not None:
         audits = [one.with_claim("", coins.assumption) for one in audits]
         copies = (*copies, *coins.warnings)
-    return Audits(given, tuple(audits), design, reading=copies)
+    if plan is not None:
+        audits = [one.with_claim("", plan.assumption) for one in audits]
+    return Audits(given, tuple(audits), design, reading=copies, plan=plan, coins=coins)
 
 
 def _epsilon_star(losses: MembershipScores, delta: float, confidence: float) -> AuditResult:

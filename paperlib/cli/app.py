@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import paperlib
-from paperlib.cli import audit, audit_data, audit_lm, coins, combine, notebooks, plan, sweep
+from paperlib.cli import audit, audit_data, audit_lm, coins, combine, notebooks, plan, seal, sweep
 from paperlib.cli.guard import DEBUG_VARIABLE
 
 app = typer.Typer(
@@ -50,6 +50,7 @@ app.command("audit-data", epilog=audit_data.EPILOG)(audit_data.audit_data)
 app.command("audit-lm", epilog=audit_lm.EPILOG)(audit_lm.audit_lm)
 app.command("combine", epilog=combine.EPILOG)(combine.combine)
 app.command("coins", epilog=coins.EPILOG)(coins.coins)
+app.command("seal", epilog=seal.EPILOG)(seal.seal)
 app.command("plan", epilog=plan.EPILOG)(plan.plan)
 app.command(
     epilog="Examples:  paperlib run output_set_gain -p trials=20 -p seed=1 --profile smoke   |   "

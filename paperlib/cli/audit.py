@@ -30,12 +30,14 @@ EPILOG = (
     "--member-column in_train --losses --delta 1e-5   |   paperlib audit members.npy others.npy --kind "
     "losses   |   paperlib audit my_scores.csv --claimed-epsilon 3 --fail-above 3 --junit audit.xml --about "
     "audit.yaml   |   zcat losses.csv.gz | paperlib audit - --json   |   paperlib audit "
-    "losses.csv --coins train.coins.json"
+    "losses.csv --coins train.coins.json   |   paperlib audit losses.csv --coins train.coins.json --plan "
+    "plan.sealed.json"
 )
 
 
 @with_wishes
 def audit(
+    context: typer.Context,
     file: Annotated[
         str,
         typer.Argument(
@@ -58,6 +60,14 @@ def audit(
             "their order does not count.",
         ),
     ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File of `paperlib seal`, beside --coins: the audit runs as planned and refuses options "
+            "that differ. The limit of the plan is that of --fail-above.",
+        ),
+    ] = None,
     group_column: Annotated[
         str | None, typer.Option(help="Column of groups, for the report's table per group.")
     ] = None,
@@ -70,7 +80,7 @@ def audit(
     wishes: Wishes,
 ) -> None:
     """Audit the scores of a trained model: the answer in words, the numbers behind it, and an HTML report."""
-    from paperlib.audits import audit_scores
+    from paperlib.audits import SealedPlan, audit_scores
     from paperlib.core import Coins, check_confidence, check_delta
     from paperlib.io import file_sha256, read_scores
     from paperlib.report.provenance import report_conditions
@@ -78,22 +88,36 @@ def audit(
     kind = kind_of(kind, losses)
     check_confidence(confidence)
     check_delta(delta)
-    about = wishes.checked(file, nonmembers, coins and str(coins))
+    about = wishes.checked(file, nonmembers, coins and str(coins), plan and str(plan))
     sealed = None if coins is None else Coins.load(coins)
+    to_follow = None if plan is None else SealedPlan.load(plan)
+    if to_follow is not None:
+        sources = {name: context.get_parameter_source(name) for name in context.params}
+        given = {
+            name: context.params[name] for name, one in sources.items() if one and one.name == "COMMANDLINE"
+        }
+        given |= {"scores": Path(file).name, **({"kind": kind} if kind else {})}
+        planned = to_follow.follow(
+            sealed, given, named=lambda name: "FILE" if name == "scores" else f"--{name.replace('_', '-')}"
+        )
+        kind, score_column = planned["kind"], planned["score_column"]
+        delta, confidence, guess = planned["delta"], planned["confidence"], planned["guess"]
+        wishes = replace(wishes, fail_above=to_follow.limit, claimed_epsilon=to_follow.claimed_epsilon)
     loaded = read_scores(
         file, nonmembers, score_column=score_column, member_column=member_column, kind=kind,
         id_column=id_column, group_column=group_column, unit_column=unit, coins=sealed,
     )  # fmt: skip
     audits = audit_scores(
         loaded.scores, unit=unit, delta=delta, confidence=confidence, guess=guess, design=design, seed=seed,
-        coins=sealed,
+        coins=sealed, plan=to_follow,
     )  # fmt: skip
     audits = replace(audits, reading=(*loaded.warnings, *audits.reading))
-    inputs = {**loaded.checksums, **({} if coins is None else {coins.name: file_sha256(coins)})}
+    inputs = {**loaded.checksums, **{one.name: file_sha256(one) for one in (coins, plan) if one}}
     document = audits.document(
         title=f"Privacy audit of {'standard input' if file == '-' else Path(file).name}",
         facts={
             "Input": f"{loaded.source}, read as {loaded.kind}",
+            **({} if to_follow is None else {"Plan": to_follow.seal}),
             **{f"SHA-256 of {name}": digest for name, digest in inputs.items()},
             "Command": command_line(),
             **report_conditions("paperlib", "numpy", "scipy"),
@@ -109,6 +133,8 @@ def audit(
         f"{loaded.source}, read as {loaded.kind} ({points} values point to members): "
         f"{scores.member.size} members, {scores.nonmember.size} non-members"
     )
+    if to_follow is not None:
+        opening = f"{opening}\nAs planned: {to_follow.seal}"
     raise typer.Exit(wishes.deliver(document, file, paragraphs(opening, audits, document)))
 
 

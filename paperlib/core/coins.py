@@ -1,8 +1,5 @@
 """Fair coins that decide before training which records a model is trained on, and the sealed file of them."""
 
-import hashlib
-import json
-import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +13,7 @@ from numpy.typing import NDArray
 
 from paperlib.core.checks import FloatArray, check_choice, check_finite, check_in, unit_means
 from paperlib.core.scores import MembershipScores
+from paperlib.core.sealed import read_sealed, sealed_hash, sealed_text, write_sealed
 
 _FORMAT, _VERSION = "paperlib coins", 1
 _FIELDS = ("sealed", "column", "unit", "records", "seed", "salt")
@@ -111,7 +109,7 @@ class Coins:
     @cached_property
     def commitment(self) -> str:
         """SHA-256 of the coins with ids and salt: published before training, it shows that no coin moved."""
-        return _hash(self._content())
+        return sealed_hash(self.text)
 
     @property
     def seal(self) -> str:
@@ -231,22 +229,19 @@ class Coins:
                 f"{absent[0]!r}; an audit that chooses among its coins is not valid: bring all of them"
             )
 
+    @property
+    def text(self) -> str:
+        """Ids, coins and salt as the text that the hash is of."""
+        return sealed_text(self._content())
+
     def _content(self) -> dict[str, Any]:
-        """Everything that the hash is of."""
         own = {name: getattr(self, name) for name in _FIELDS}
         coins = "".join("01"[one] for one in self.included.tolist())
         return {"format": _FORMAT, "version": _VERSION, "ids": list(self.ids), "coins": coins, **own}
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the sealed file, which only its owner can read; a ValueError where a file is there."""
-        text = json.dumps({**self._content(), "hash": self.commitment}, indent=1, sort_keys=True)
-        try:
-            with open(
-                path, "x", encoding="utf-8", opener=lambda name, how: os.open(name, how, 0o600)
-            ) as file:
-                file.write(f"{text}\n")
-        except FileExistsError:
-            raise ValueError(f"{path}: exists already; coins are never overwritten, name another") from None
+        write_sealed(path, self._content())
 
     @classmethod
     def load(cls, path: "str | PathLike[str]") -> "Coins":
@@ -255,22 +250,7 @@ class Coins:
         Raises:
             ValueError: It is no coins file, of a later version, or its hash is not that of its content.
         """
-        try:
-            with open(path, encoding="utf-8") as file:
-                content = json.load(file)
-        except ValueError:
-            content = None
-        values = cast(dict[str, Any], content if isinstance(content, dict) else {})
-        if values.get("format") != _FORMAT:
-            raise ValueError(f"{path}: is no coins file; `paperlib coins` and toss_coins(...).save write one")
-        if values.get("version") != _VERSION:
-            raise ValueError(f"{path}: has version {values.get('version')!r}; this paperlib reads {_VERSION}")
-        said, found = values.pop("hash", None), _hash(values)
-        if said != found:
-            raise ValueError(
-                f"{path}: was changed after it was sealed (hash {said}, of its content {found}); use an "
-                "unchanged copy"
-            )
+        values = read_sealed(path, _FORMAT, _VERSION, by="`paperlib coins` and toss_coins(...).save")
         included = np.array([one == "1" for one in values["coins"]])
         return cls(ids=tuple(values["ids"]), included=included, **{name: values[name] for name in _FIELDS})
 
@@ -285,8 +265,3 @@ def _names(ids: Iterable[Any]) -> list[str]:
             f"ids: {names.count('')} are empty (first in row {names.index('') + 1}); fill or drop these rows"
         )
     return names
-
-
-def _hash(content: Mapping[str, Any]) -> str:
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -50,7 +50,7 @@ def read_about(path: "str | PathLike[str]") -> About:
     ...     read_about(file).version
     '2.10'
     """
-    values = _read_yaml(Path(path))
+    values = read_pairs(Path(path))
     known: dict[str, Any] = about_schema()["properties"]
     for key in values:
         if key not in known:
@@ -61,7 +61,8 @@ def read_about(path: "str | PathLike[str]") -> About:
     return About(**values)
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
+def read_pairs(path: Path) -> dict[str, Any]:
+    """Keys and values of a YAML file, each value as text; a ValueError in one line for anything else."""
     import yaml
 
     try:

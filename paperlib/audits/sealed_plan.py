@@ -1,0 +1,247 @@
+"""What an audit will do, sealed before training, and a hash that shows that it did just that."""
+
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+from paperlib.core import Coins, check_choice, check_in, did_you_mean
+from paperlib.core.sealed import read_sealed, sealed_hash, sealed_text, write_sealed
+from paperlib.report.audit.about import read_pairs
+
+PlannedGuess = Literal["adaptive", "both", "members", "nonmembers"]
+_FORMAT, _VERSION = "paperlib sealed plan", 1
+_CHOICES = {
+    "direction": ("higher", "lower"),
+    "guess": get_args(PlannedGuess),
+    "design": ("randomized",),
+    "adjacency": ("add/remove",),
+}
+_NUMBERS = {"delta": "[0, 1)", "confidence": "(0, 1)", "claimed_epsilon": "[0, inf)", "limit": "[0, inf)"}
+_REQUIRED = {
+    "coins": "the hash that `paperlib coins` printed (in Python coins.commitment)",
+    "score": "the column of the scores in the file that you will audit",
+    "direction": "which values of the score point to members, higher or lower",
+}
+_MADE = ("sealed", "salt")
+_LONGEST = 2000  # characters of a text
+
+
+@dataclass(frozen=True, kw_only=True)
+class SealedPlan:
+    """What an audit will do, decided before training; `seal_plan` makes it.
+
+    The audit follows the fields up to ``scores``. The others are shown, in the words of who sealed the plan;
+    they are those that NIST SP 800-226 and registries of deployments ask for beside epsilon and delta.
+
+    Attributes:
+        coins: Hash of the coins, as `Coins.commitment` gives it.
+        score: Column of the scores in the file that will be audited.
+        direction: "higher" or "lower": which values of the score point to members.
+        delta: As for `audit_one_run`, as ``confidence`` and ``guess`` (without "grid").
+        design: "randomized", which is what coins tossed before training make an audit.
+        adjacency: "add/remove": what that design speaks of.
+        unit: What has a coin, such as "user"; empty for what the coins say.
+        claimed_epsilon: Epsilon that the training is said to have, nats; None for no claim.
+        limit: Epsilon above which the audit fails, nats; None for none.
+        scores: Name of the file that will hold the scores; it is not sealed where that file exists.
+        model, attack, mechanism, accountant, sampling, notes: Free text, such as how the score is computed,
+            DP-SGD with its clipping and noise, the accountant with its version, and how batches are drawn.
+        sealed: Day on which it was sealed (UTC).
+        salt: Random text without which the hash tells nothing of the plan.
+    """
+
+    coins: str
+    score: str
+    direction: Literal["higher", "lower"]
+    delta: float = 0.0
+    confidence: float = 0.95
+    guess: PlannedGuess = "adaptive"
+    design: Literal["randomized"] = "randomized"
+    adjacency: Literal["add/remove"] = "add/remove"
+    unit: str = ""
+    claimed_epsilon: float | None = None
+    limit: float | None = None
+    scores: str = ""
+    model: str = ""
+    attack: str = ""
+    mechanism: str = ""
+    accountant: str = ""
+    sampling: str = ""
+    notes: str = ""
+    sealed: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
+    salt: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
+
+    @property
+    def text(self) -> str:
+        """All fields as the text that the hash is of."""
+        return sealed_text(self._content())
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the plan: published before training, it shows that no other plan was followed."""
+        return sealed_hash(self.text)
+
+    @property
+    def seal(self) -> str:
+        """What a report says of the plan."""
+        return f"the plan sealed on {self.sealed}, SHA-256 {self.hash}"
+
+    @property
+    def assumption(self) -> str:
+        """What a result takes for granted of the plan."""
+        return (
+            f"the audit followed {self.seal}; only a hash published before training shows that it was not "
+            "chosen among several plans"
+        )
+
+    def follow(
+        self, coins: Coins | None, given: Mapping[str, Any], *, named: Callable[[str], str] = str
+    ) -> dict[str, Any]:
+        """Options of the planned audit, by the names that `audit` and the command give them.
+
+        Args:
+            given: Options that somebody gave; those that the plan does not speak of are left out.
+            named: How the message calls an option.
+
+        Raises:
+            ValueError: Other coins, another unit, or given options that differ, each in a line of its own.
+        """
+        if coins is None:
+            raise ValueError("plan: it names coins; give their file as well, with --coins (in Python coins=)")
+        if coins.commitment != self.coins:
+            raise ValueError(
+                f"plan: it names the coins {self.coins}, and those given are {coins.commitment}; bring the "
+                "coins that were planned with"
+            )
+        if self.unit not in ("", coins.unit or "record"):
+            raise ValueError(
+                f"plan: its unit is {self.unit!r}, and what has a coin is {coins.unit or 'record'!r}"
+            )
+        planned = {
+            "kind": "scores" if self.direction == "higher" else "losses",
+            "score_column": self.score,
+            "delta": self.delta,
+            "confidence": self.confidence,
+            "guess": self.guess,
+            "design": self.design,
+            "claimed_epsilon": self.claimed_epsilon,
+            "fail_above": self.limit,
+            **({"scores": self.scores} if self.scores else {}),
+        }
+        differ = [
+            f"  {named(name)}: planned {_said(planned[name])}, given {_said(value)}"
+            for name, value in given.items()
+            if name in planned and planned[name] != value
+        ]
+        if differ:
+            raise ValueError("\n".join([f"plan: this is not what was planned on {self.sealed}:", *differ]))
+        return planned
+
+    def _content(self) -> dict[str, Any]:
+        return {"format": _FORMAT, "version": _VERSION, **asdict(self)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field, and the hash."""
+        return {**asdict(self), "hash": self.hash}
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the sealed file, which only its owner can read; a ValueError where a file is there."""
+        if Path(path).exists():
+            there = SealedPlan.load(path)
+            differ = [
+                f"  {name}: {_said(getattr(there, name))} is sealed, {_said(getattr(self, name))} is new"
+                for name in _fields()
+                if getattr(there, name) != getattr(self, name)
+            ]
+            why = "with another content, and a plan is sealed once:" if differ else f"as {there.hash}"
+            raise ValueError("\n".join([f"{path}: was sealed on {there.sealed} {why}", *differ]))
+        write_sealed(path, self._content())
+
+    @classmethod
+    def load(cls, path: "str | PathLike[str]") -> "SealedPlan":
+        """Read a sealed file.
+
+        Raises:
+            ValueError: It is no sealed plan, of a later version, or its hash is not that of its content.
+        """
+        values = read_sealed(path, _FORMAT, _VERSION, by="`paperlib seal` and seal_plan(...).save")
+        made: dict[str, Any] = {name: str(values.pop(name, "")) for name in _MADE}
+        own = {name: value for name, value in values.items() if name not in ("format", "version")}
+        return cls(**_checked(own, str(path)), **made)
+
+
+def seal_plan(plan: "str | PathLike[str] | Mapping[str, Any]") -> SealedPlan:
+    """Check a plan and seal it, before training.
+
+    Guarantee:
+        Whoever published the hash of the sealed plan cannot later show another plan with that hash. A hash
+        tells neither when it was made nor how many other plans were sealed: publish one, before training,
+        where others keep the date.
+
+    Args:
+        plan: Fields of `SealedPlan` but for ``sealed`` and ``salt``, as a mapping or a YAML file; ``coins``,
+            ``score`` and ``direction`` are needed, and an empty one counts as left out.
+
+    Raises:
+        ValueError: Unknown or missing fields and values that are not allowed, each in a line of its own; or
+            the file named as ``scores`` exists, beside the YAML file or here.
+
+    >>> plan = seal_plan({"coins": "0" * 64, "score": "loss", "direction": "lower", "limit": 3})
+    >>> plan.limit, plan.guess, len(plan.hash)
+    (3.0, 'adaptive', 64)
+    """
+    if isinstance(plan, Mapping):
+        values, name, folder = dict(plan), "plan", Path()
+    else:
+        values, name, folder = read_pairs(Path(plan)), str(plan), Path(plan).parent
+    sealed = SealedPlan(**_checked(values, name))
+    if sealed.scores and (folder / sealed.scores).exists():
+        raise ValueError(f"{name}: {folder / sealed.scores} exists; a plan is sealed before there are scores")
+    return sealed
+
+
+def _fields() -> list[str]:
+    return [one.name for one in fields(SealedPlan) if one.name not in _MADE]
+
+
+def _said(value: Any) -> str:
+    return "none" if value in (None, "") else f"{value:g}" if isinstance(value, float) else f"{value}"
+
+
+def _checked(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Fields as a plan holds them; a ValueError with one line for each mistake."""
+    given = {str(key): value for key, value in values.items() if value not in (None, "")}
+    known = _fields()
+    allowed = f"; allowed are {', '.join(known)}"
+    unknown = [key for key in given if key not in known]
+    problems = [f"{key}: unknown{did_you_mean(key, known) or allowed}" for key in unknown]
+    problems += [f"{key}: missing; {what}" for key, what in _REQUIRED.items() if key not in given]
+    checked: dict[str, Any] = {}
+    for key in filter(given.__contains__, known):
+        try:
+            checked[key] = _value(key, given[key])
+        except ValueError as error:
+            problems.append(str(error))
+    if problems:
+        raise ValueError("\n  ".join([f"{name}: cannot be sealed as it stands", *problems]))
+    return checked
+
+
+def _value(key: str, value: Any) -> Any:
+    if key in _NUMBERS:
+        return check_in(_NUMBERS[key], key, value)
+    if not isinstance(value, str):
+        raise ValueError(f"{key}: expected text, got {value!r}")
+    if key in _CHOICES:
+        check_choice(key, value, _CHOICES[key])
+    if key == "coins" and not re.fullmatch("[0-9a-f]{64}", value):
+        raise ValueError(f"coins: expected the hash of the coins, 64 hexadecimal digits, got {value!r}")
+    if len(value) > _LONGEST:
+        raise ValueError(f"{key}: expected at most {_LONGEST} characters, got {len(value)}")
+    return cast(str, value)

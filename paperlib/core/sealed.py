@@ -1,0 +1,53 @@
+"""Sealed files: content and its SHA-256, which shows later, if it was published, that nothing was changed."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any, cast
+
+
+def sealed_text(content: Mapping[str, Any]) -> str:
+    """Content as the text that its hash is of: the same for equal content, in ASCII."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def sealed_hash(text: str) -> str:
+    """SHA-256 of a text, as 64 hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write_sealed(path: str | PathLike[str], content: Mapping[str, Any]) -> None:
+    """Write content and hash, for the owner's eyes alone; a ValueError where a file is there."""
+    text = json.dumps({**content, "hash": sealed_hash(sealed_text(content))}, indent=1, sort_keys=True)
+    try:
+        with open(path, "x", encoding="utf-8", opener=lambda name, how: os.open(name, how, 0o600)) as file:
+            file.write(f"{text}\n")
+    except FileExistsError:
+        what = str(content["format"]).removeprefix("paperlib ")
+        raise ValueError(
+            f"{path}: exists already; a {what} file is never overwritten, name another"
+        ) from None
+
+
+def read_sealed(path: str | PathLike[str], form: str, version: int, *, by: str) -> dict[str, Any]:
+    """Content of a sealed file of a form, which ``by`` writes; a ValueError where it was changed."""
+    what = form.removeprefix("paperlib ")
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = json.load(file)
+    except ValueError:
+        content = None
+    values = cast(dict[str, Any], content if isinstance(content, dict) else {})
+    if values.get("format") != form:
+        raise ValueError(f"{path}: is no {what} file; {by} write one")
+    if values.get("version") != version:
+        raise ValueError(f"{path}: has version {values.get('version')!r}; this paperlib reads {version}")
+    said, found = values.pop("hash", None), sealed_hash(sealed_text(values))
+    if said != found:
+        raise ValueError(
+            f"{path}: was changed after it was sealed (hash {said}, of its content {found}); use an "
+            "unchanged copy"
+        )
+    return values

@@ -1,0 +1,163 @@
+"""``paperlib seal`` and ``paperlib audit --plan``: what was planned is done, a line for each difference."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.audits import SealedPlan, audit, audit_losses, audit_scores, seal_plan
+from paperlib.core import toss_coins
+
+COINS = toss_coins([f"r{at}" for at in range(400)], seed=3)
+PLAN = {
+    "coins": COINS.commitment, "score": "loss", "direction": "lower", "delta": "1e-5", "confidence": "0.9",
+    "limit": "1", "claimed_epsilon": "2", "mechanism": "DP-SGD, clipping 1: noise 0.8",
+}  # fmt: skip
+AUDIT = ("audit", "scores.csv", "--coins", "train.coins.json", "--plan", "plan.sealed.json")
+
+
+def write_plan(path: str = "plan.yaml", **changes: str) -> None:
+    Path(path).write_text("".join(f"{key}: '{value}'\n" for key, value in (PLAN | changes).items()))
+
+
+@pytest.fixture
+def planned(tmp_path, monkeypatch, command):
+    """Coins, losses that show the membership, and a sealed plan."""
+    monkeypatch.chdir(tmp_path)
+    COINS.save("train.coins.json")
+    write_plan()
+    assert command("seal", "plan.yaml")[0] == 0
+    losses = np.random.default_rng(0).normal(0, 1, 400) - 3 * COINS.included
+    frame = pd.DataFrame({"id": COINS.ids, "loss": losses, "other": losses})
+    frame.sample(frac=1, random_state=0).to_csv("scores.csv", index=False)
+    return frame
+
+
+def test_an_audit_runs_as_planned_and_names_the_plan(planned, command):
+    plan = SealedPlan.load("plan.sealed.json")
+    code, out, error = command(*AUDIT, "--delta", "1e-5", "--losses", "--json", "--output", "page.html")
+    assert (code, "is above 1" in error) == (3, True)
+    content = json.loads(out)
+    scores = COINS.scores(planned[["id", "loss"]], kind="losses")
+    result = audit_scores(scores, delta=1e-5, confidence=0.9, coins=COINS, plan=plan).headline
+    assert (content["delta"], content["confidence"], content["claimed_epsilon"]) == (1e-5, 0.9, 2)
+    assert content["epsilon"] == result.epsilon > 1
+    assert content["plan"] == plan.to_dict()
+    assert set(content["inputs"]) == {"scores.csv", "train.coins.json", "plan.sealed.json"}
+    for place in (content["provenance"]["Plan"], str(content["assumptions"]), Path("page.html").read_text()):
+        assert f"the plan sealed on {plan.sealed}, SHA-256 {plan.hash}" in place
+    assert plan.hash in command(*AUDIT)[1]
+
+
+def test_python_follows_a_plan_as_the_command_does(planned):
+    plan = SealedPlan.load("plan.sealed.json")
+    by_file = audit("scores.csv", coins=COINS, plan=plan)
+    by_id = audit_losses(dict(zip(planned["id"], planned["loss"], strict=True)), coins=COINS, plan=plan)
+    assert by_file.headline.epsilon == by_id.headline.epsilon
+    assert by_id.headline.delta == by_id.plan.delta == 1e-5
+    assert by_id.document().claimed_epsilon == 2
+    scores = COINS.scores(planned[["id", "loss"]], kind="losses")
+    assert audit(scores, coins=COINS, plan=plan).headline.epsilon == by_id.headline.epsilon
+    with pytest.raises(ValueError, match=r"\n  delta: planned 1e-05, given 0\n  confidence: planned 0.9"):
+        audit_scores(scores, coins=COINS, plan=plan)
+    with pytest.raises(ValueError, match=r"\n  kind: planned losses, given scores"):
+        audit("scores.csv", kind="scores", coins=COINS, plan=plan)
+    with pytest.raises(ValueError, match="plan: it names coins"):
+        audit_scores(scores, delta=1e-5, confidence=0.9, plan=plan)
+
+
+@pytest.mark.parametrize(
+    ("options", "lines"),
+    [
+        (("--delta", "0"), ["--delta: planned 1e-05, given 0"]),
+        (("--confidence", "0.95"), ["--confidence: planned 0.9, given 0.95"]),
+        (("--guess", "members", "--design", "game"), ["--guess: planned adaptive, given members",
+            "--design: planned randomized, given game"]),
+        (("--kind", "scores"), ["--kind: planned losses, given scores"]),
+        (("--score-column", "other"), ["--score-column: planned loss, given other"]),
+        (("--fail-above", "3", "--claimed-epsilon", "9"), ["--claimed-epsilon: planned 2, given 9",
+            "--fail-above: planned 1, given 3"]),
+    ],
+)  # fmt: skip
+def test_each_difference_from_the_plan_is_a_line(planned, command, options, lines):
+    code, out, error = command(*AUDIT, *options)
+    assert (code, out) == (2, "")
+    assert sorted(error.splitlines()[1:]) == sorted(f"  {line}" for line in lines)
+    assert not list(Path().glob("*.html"))
+
+
+def test_other_coins_files_and_units_are_refused(planned, command):
+    toss_coins(COINS.ids, seed=4).save("other.json")
+    for name, changes in {"unit": {"unit": "user"}, "file": {"scores": "late.csv", "confidence": ""}}.items():
+        write_plan(f"{name}.yaml", **changes)
+        assert command("seal", f"{name}.yaml")[0] == 0
+    text = Path("plan.sealed.json").read_text()
+    Path("edited.json").write_text(text.replace('"limit": 1.0', '"limit": 9.0'))
+    start = ("audit", "scores.csv", "--coins")
+    for words, message in {
+        (*start, "other.json", "--plan", "plan.sealed.json"): f"it names the coins {COINS.commitment}, and",
+        (*start, "train.coins.json", "--plan", "edited.json"): "edited.json: was changed after it was sealed",
+        (*start, "train.coins.json", "--plan", "plan.yaml"): "plan.yaml: is no sealed plan file",
+        (*start, "train.coins.json", "--plan", "unit.sealed.json"): "its unit is 'user', and what has a coin",
+        (
+            *start,
+            "train.coins.json",
+            "--plan",
+            "file.sealed.json",
+        ): "FILE: planned late.csv, given scores.csv",
+        (*start, "train.coins.json", "--plan", "none.json"): "none.json: no such file",
+        ("audit", "scores.csv", "--plan", "plan.sealed.json"): "plan: it names coins; give their file",
+    }.items():
+        code, out, error = command(*words)
+        assert (code, out, message in error) == (2, "", True), error
+    assert command("audit", "scores.csv", "--coins", "train.coins.json", "--score-column", "loss")[0] == 0
+
+
+def test_a_plan_is_sealed_once_and_before_there_are_scores(planned, command):
+    before = Path("plan.sealed.json").read_bytes()
+    code, _, error = command("seal", "plan.yaml")
+    assert (code, error.count("\n"), SealedPlan.load("plan.sealed.json").hash in error) == (2, 1, True)
+    write_plan(confidence="0.99", notes="new")
+    code, _, error = command("seal", "plan.yaml")
+    assert (code, error.splitlines()[1:]) == (
+        2, ["  confidence: 0.9 is sealed, 0.99 is new", "  notes: none is sealed, new is new"],
+    )  # fmt: skip
+    assert Path("plan.sealed.json").read_bytes() == before
+    write_plan("late.yaml", scores="scores.csv")
+    assert "scores.csv exists; a plan is sealed before there are scores" in command("seal", "late.yaml")[2]
+    assert not Path("late.sealed.json").exists()
+
+
+def test_each_mistake_of_a_plan_is_a_line(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    wrong = {
+        "coins": "ab", "guess": "grid", "design": "game", "adjacency": "replacement", "confidence": "95",
+        "limit": "-1", "delta": "small", "notes": "x" * 3000, "epsilon": "1", "directoin": "lower",
+    }  # fmt: skip
+    Path("plan.yaml").write_text("".join(f"{key}: {value}\n" for key, value in wrong.items()))
+    code, out, error = command("seal", "plan.yaml")
+    assert (code, out) == (2, "")
+    names = re.findall(r"^  (\w+): ", error, re.MULTILINE)
+    assert sorted(names) == sorted([*wrong, "score", "direction"])
+    assert "did you mean 'direction'?" in error
+    assert len(error.splitlines()) == len(names) + 1
+    assert not Path("plan.sealed.json").exists()
+    with pytest.raises(ValueError, match="expected text, got 3"):
+        seal_plan(PLAN | {"score": 3})
+
+
+def test_the_hash_is_of_every_field_and_tells_nothing_of_the_plan(tmp_path):
+    one, two = seal_plan(PLAN), seal_plan(PLAN)
+    assert one.hash != two.hash  # whoever guesses the plan does not know the salt
+    one.save(tmp_path / "plan.json")
+    assert SealedPlan.load(tmp_path / "plan.json") == one
+    assert SealedPlan.load(tmp_path / "plan.json").hash == one.hash
+    text = (tmp_path / "plan.json").read_text()
+    content = json.loads(text)
+    for name in set(content) - {"hash", "format", "version"}:
+        (tmp_path / "changed.json").write_text(json.dumps(content | {name: "other"}))
+        with pytest.raises(ValueError, match="was changed after it was sealed"):
+            SealedPlan.load(tmp_path / "changed.json")
