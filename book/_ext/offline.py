@@ -29,13 +29,18 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
 
 
 def copy_styles(app: Sphinx, error: Exception | None) -> None:
-    """Copy our style sheet even when no page changed, which Sphinx does not."""
-    if not error and app.builder.format == "html":
-        copy_asset(str(Path(app.srcdir) / "_static"), str(Path(app.outdir) / "_static"))
+    """Copy our style sheets and scripts even when no page changed, which Sphinx does not."""
+    for folder in () if error or app.builder.format != "html" else app.config.html_static_path:
+        copy_asset(str(Path(app.srcdir) / folder), str(Path(app.outdir) / "_static"))
 
 
-ONLY_ON = {"one_run.js": "calculator", "calculator.js": "calculator", "search_excerpts.js": "search"}
-"""Scripts of ours that one page needs; Jupyter Book would load them on every page."""
+ONLY_ON = {
+    "one_run.js": ("calculator", "toss_coins"),
+    "calculator.js": ("calculator",),
+    "receipt.js": ("toss_coins",),
+    "search_excerpts.js": ("search",),
+}
+"""Pages that need a script of ours; Jupyter Book would load them on every page."""
 
 
 def choose_scripts(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any) -> None:
@@ -47,7 +52,7 @@ def choose_scripts(app: Sphinx, pagename: str, template: str, context: dict[str,
 
 def _wanted(script: Any, pagename: str) -> bool:
     name, attributes = str(script), str(getattr(script, "attributes", ""))
-    others = [ours for ours, page in ONLY_ON.items() if page != pagename]
+    others = [ours for ours, pages in ONLY_ON.items() if pagename not in pages]
     return "thebe" not in name and "THEBE_JS_URL" not in attributes and not any(one in name for one in others)
 
 

@@ -76,6 +76,9 @@ class AuditDocument:
     groups: Names | None = None
     sections: tuple[TableSection, ...] = ()  #: further ones of the page
     more: Mapping[str, Any] = field(default_factory=dict)  #: further or other fields of the JSON
+    receipt: Mapping[str, str] | None = (
+        None  #: sealed texts of plan and coins, and the scores, as for the page
+    )
 
     @cached_property
     def measures(self) -> ScoreMeasures:
@@ -129,6 +132,7 @@ class AuditDocument:
             data=self.to_dict(),
             warnings=self.warnings,
             more=self.sections,
+            receipt=self.receipt,
         )
 
     def write(self, path: str | PathLike[str]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import pandas as pd
 
 from paperlib.audits.sealed_plan import SealedPlan
@@ -20,6 +21,7 @@ from paperlib.core import (
     score_measures,
     table,
 )
+from paperlib.core.sealed import sealed_text
 
 if TYPE_CHECKING:
     from paperlib.audits.document import AuditDocument
@@ -135,6 +137,14 @@ class Audits:
         if self.plan is not None:
             more["plan"] = self.plan.to_dict()
             parts = {"claimed_epsilon": self.plan.claimed_epsilon, **parts}
+        if self.plan is not None and self.coins is not None:
+            values = np.empty(len(self.scores))
+            values[self.coins.included], values[~self.coins.included] = (
+                self.scores.member,
+                self.scores.nonmember,
+            )
+            scores = sealed_text(values.tolist())
+            parts["receipt"] = {"plan": self.plan.text, "coins": self.coins.text, "scores": scores}
         return AuditDocument(
             scores=self.scores,
             audits=self.audits,

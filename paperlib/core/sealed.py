@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any, cast
 
 
-def sealed_text(content: Mapping[str, Any]) -> str:
+def sealed_text(content: object) -> str:
     """Content as the text that its hash is of: the same for equal content, in ASCII."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
 

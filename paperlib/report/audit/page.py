@@ -18,6 +18,7 @@ from paperlib.core import (
     reversed_warning,
     score_measures,
 )
+from paperlib.core.sealed import sealed_hash
 from paperlib.report.audit.about import About, about_schema
 from paperlib.report.audit.tables import (
     Names,
@@ -46,8 +47,9 @@ def audit_report(
     data: Mapping[str, Any] | None = None,
     warnings: Sequence[str] = (),
     more: Sequence[str | TableSection] = (),
+    receipt: Mapping[str, str] | None = None,
 ) -> str:
-    """The report of an audit as one HTML page, which makes no request and runs no script.
+    """The report of an audit as one HTML page, which makes no request, and runs no script but a receipt's.
 
     Args:
         audits: One or more audits, the main one first.
@@ -59,6 +61,8 @@ def audit_report(
             ``paperlib audit --json``.
         warnings: Those of the whole audit, beside those of the main result.
         more: Further sections, as tables or as HTML, shown before the figures.
+        receipt: The sealed texts ``plan`` and ``coins``, and ``scores`` as JSON, in the order of the coins:
+            the page holds them, and a button that computes hashes and bound again.
 
     Raises:
         ValueError: There is no audit, or another number of ids or groups than of scores.
@@ -99,8 +103,29 @@ def audit_report(
         owner={fields[name]["title"]: text or "not given" for name, text in about.to_dict().items()},
         facts={name: format_cell(text) for name, text in facts.items()},
         split_addresses=_ADDRESS.split,
-        block=block.replace("<", "\\u003c"),  # so that no text can end the block
+        block=_inside(block),
+        receipt=None if receipt is None else _receipt(receipt),
     )
+
+
+def _inside(text: str) -> str:
+    """JSON that no text in it can end the block of."""
+    return text.replace("<", "\\u003c")
+
+
+def _receipt(texts: Mapping[str, str]) -> dict[str, Any]:
+    """What the page shows of a receipt, what it holds of it, and the script that checks it."""
+    plan = json.loads(texts["plan"])
+    left_out = ("format", "version", "coins", "salt")
+    folder = Path(__file__).with_name("scripts")
+    return {
+        "plan": {
+            name: value for name, value in plan.items() if name not in left_out and value not in ("", None)
+        },
+        "hashes": {name: sealed_hash(text) for name, text in texts.items()},
+        "block": _inside(json.dumps(dict(texts))),
+        "script": "\n".join((folder / f"{name}.js").read_text("utf-8") for name in ("one_run", "receipt")),
+    }
 
 
 def audit_content(

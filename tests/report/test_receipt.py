@@ -1,0 +1,166 @@
+"""The receipt of a planned audit: whatever was changed since is shown, by its script as Node runs it."""
+
+import hashlib
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from bs4 import BeautifulSoup
+
+from paperlib.audits import Audits, audit, seal_plan
+from paperlib.bounds import audit_one_run
+from paperlib.core import toss_coins
+from tests.report.scripts import run_script
+
+Page = dict[str, dict[str, Any]]
+
+
+IDS = [f"Jörg <{at}>" for at in range(300)]
+COINS = toss_coins(IDS, seed=0)
+LOSSES = np.random.default_rng(1).normal(0, 1, 300) - 3 * COINS.included
+PLAN = {
+    "coins": COINS.commitment, "score": "loss", "direction": "lower", "delta": 1e-5, "limit": 3,
+    "mechanism": "DP-SGD </script> \n 'noise' 0.8", "notes": "ε & more",
+}  # fmt: skip
+
+
+def audited(**fields: Any) -> tuple[Audits, dict[str, str]]:
+    """An audit as planned, and the hashes that were published before."""
+    plan = seal_plan(PLAN | fields)
+    by_id = dict(zip(IDS, LOSSES if plan.direction == "lower" else -LOSSES, strict=True))
+    kind = "losses" if plan.direction == "lower" else "scores"
+    audits = audit(by_id, kind=kind, coins=COINS, plan=plan)
+    return audits, {"plan": plan.hash, "coins": COINS.commitment}
+
+
+def read(html: str) -> Page:
+    """As the script reads a page."""
+    soup = BeautifulSoup(html, "html.parser")
+
+    def texts(name: str) -> dict[str, str]:
+        return {one[f"data-{name}"]: one.text.strip() for one in soup.select(f"[data-{name}]")}
+
+    (result,) = (json.loads(one.text) for one in soup.select("#audit-result"))
+    (receipt,) = (json.loads(one.text) for one in soup.select("#audit-receipt"))
+    printed = {
+        "hashes": texts("hash"),
+        "plan": texts("plan"),
+        "epsilon": result["audits"][0]["result"]["epsilon"],
+    }
+    return {"receipt": receipt, "printed": {**printed, "headline": soup.select_one("[data-headline]").text}}
+
+
+def failed(page: Page, published: dict[str, str] | None = None) -> str:
+    """What the script says is wrong; empty where nothing is."""
+    findings = run_script("all => Receipt.verify(...all)", [page, published or {}])
+    return "\n".join(one["text"] for one in findings if one["good"] is False)
+
+
+@pytest.fixture(scope="module")
+def published() -> tuple[str, dict[str, str]]:
+    audits, hashes = audited()
+    return audits.document().html(), hashes
+
+
+@pytest.fixture
+def page(published) -> Page:
+    return read(published[0])
+
+
+def rehash(page: Page, *names: str) -> None:
+    for name in names:
+        page["printed"]["hashes"][name] = hashlib.sha256(page["receipt"][name].encode()).hexdigest()
+
+
+def edit(page: Page, name: str, **changes: Any) -> None:
+    content = json.loads(page["receipt"][name]) | changes
+    page["receipt"][name] = json.dumps(content, sort_keys=True, separators=(",", ":"))
+
+
+def test_an_unchanged_receipt_passes_with_and_without_published_hashes(page, published):
+    assert failed(page) == failed(page, published[1]) == ""
+    assert failed(page, {"plan": f" {published[1]['plan'].upper()}\n"}) == ""
+    texts = [one["text"] for one in run_script("all => Receipt.verify(...all)", [page, {}])]
+    assert sum("no published hash" in text for text in texts) == 2
+    assert any(re.search(r"computed again is ε ≥ \d\.\d+ .*the report prints ε ≥", text) for text in texts)
+    assert "The planned limit is 3: the audit failed." in texts
+    audits, hashes = audited(direction="higher", delta=0, guess="members", confidence=0.5, limit=None)
+    assert failed(read(audits.document().html()), hashes) == ""
+
+
+def swapped(page: Page) -> None:
+    """The most telling score becomes the least telling one."""
+    scores = json.loads(page["receipt"]["scores"])
+    scores[int(np.argmin(scores))] = max(scores) + 1
+    page["receipt"]["scores"] = json.dumps(scores)
+
+
+def test_each_change_is_shown(page):
+    coins = json.loads(page["receipt"]["coins"])
+    plan_hash = "Changed: the hash of the plan is .*"
+    other_coins = (
+        "Changed: the hash of the coins is .*\nThe plan names these coins|The plan names other coins"
+    )
+    flipped = "10"[int(coins["coins"][0])] + coins["coins"][1:]
+    changes = {
+        "a score": (swapped, "Changed: the hash of the scores is .*\nChanged: the bound computed again"),
+        "a missing score": (
+            lambda p: p["receipt"].update(scores=json.dumps(json.loads(p["receipt"]["scores"])[:-1])),
+            "there is not one score for each coin",
+        ),
+        "a coin": (lambda p: edit(p, "coins", coins=flipped), other_coins),
+        "an id": (lambda p: edit(p, "coins", ids=["other", *coins["ids"][1:]]), other_coins),
+        "the salt": (lambda p: edit(p, "coins", salt="0" * 64), other_coins),
+        "a number of the plan": (lambda p: edit(p, "plan", delta=0.0), f"{plan_hash}delta is 0.*bound"),
+        "a text of the plan": (lambda p: edit(p, "plan", mechanism="none"), f"{plan_hash}mechanism is none"),
+        "the salt of the plan": (lambda p: edit(p, "plan", salt="0" * 64), plan_hash),
+        "a shown field": (lambda p: p["printed"]["plan"].update(limit="9"), "another plan .*: limit is 3"),
+        "a field left out": (lambda p: p["printed"]["plan"].pop("notes"), "another plan .*: notes is ε"),
+        "the printed bound": (
+            lambda p: p["printed"].update(headline=re.sub(r"ε ≥ \d", "ε ≥ 1", p["printed"]["headline"])),
+            "Changed: the bound computed again is .*; the report prints ε ≥ 1",
+        ),
+        "the bound in the JSON": (lambda p: p["printed"].update(epsilon=1.0), "and holds 1"),
+        "no JSON": (lambda p: p["receipt"].update(plan="{"), "this is no JSON"),
+        "another version": (lambda p: edit(p, "coins", version=2), "reads version 1"),
+    }  # fmt: skip
+    for name, (change, words) in changes.items():
+        changed = json.loads(json.dumps(page))
+        change(changed)
+        assert re.search(words, failed(changed), re.DOTALL), name
+
+
+def test_changes_with_new_hashes_are_shown_by_what_they_contradict(page):
+    changed = json.loads(json.dumps(page))
+    swapped(changed)
+    rehash(changed, "scores")
+    assert failed(changed).startswith("Changed: the bound computed again")
+    page["receipt"]["coins"] = toss_coins(IDS, seed=9).text
+    rehash(page, "coins")
+    assert failed(page).startswith("The plan names other coins")
+
+
+def test_the_best_of_twenty_plans_is_caught_by_the_one_published_hash(published):
+    scores = COINS.scores(dict(zip(IDS, LOSSES, strict=True)), kind="losses")
+    plans = [seal_plan(PLAN | {"confidence": 0.5 + at / 50}) for at in range(20)]
+    bounds = [audit_one_run(scores, delta=1e-5, confidence=plan.confidence).epsilon for plan in plans]
+    best = audit(scores, coins=COINS, plan=plans[np.argmax(bounds)])
+    page = read(best.document().html())
+    assert page["printed"]["epsilon"] > read(published[0])["printed"]["epsilon"]
+    assert failed(page, {"coins": COINS.commitment}) == ""  # by itself it looks as any other
+    caught = f"The published hash of the plan is another one: here it is {best.plan.hash}."
+    assert failed(page, published[1]) == caught
+    assert "Only one hash, published before training, excludes that this plan was chosen" in published[0]
+
+
+def test_hashes_are_sha256():
+    texts = ["é€" * size for size in (0, 1, 27, 28, 31, 32, 500)]
+    shown = run_script("all => all.map(Receipt.sha256)", texts)
+    assert shown == [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+
+
+def test_a_report_without_a_plan_runs_no_script():
+    html = audit(dict(zip(IDS, LOSSES, strict=True)), kind="losses", coins=COINS).document().html()
+    assert re.findall(r"<script[^>]*>", html) == ["<script type='application/json' id='audit-result'>"]
