@@ -49,7 +49,7 @@ class SealedPlan:
         unit: What has a coin, such as "user"; empty for what the coins say.
         claimed_epsilon: Epsilon that the training is said to have, nats; None for no claim.
         limit: Epsilon above which the audit fails, nats; None for none.
-        scores: Name of the file that will hold the scores; it is not sealed where that file exists.
+        scores: Name of the file that will hold the scores, without folder; no plan is sealed where it exists.
         model, attack, mechanism, accountant, sampling, notes: Free text, such as how the score is computed,
             DP-SGD with its clipping and noise, the accountant with its version, and how batches are drawn.
         sealed: Day on which it was sealed (UTC).
@@ -170,10 +170,13 @@ class SealedPlan:
         Raises:
             ValueError: It is no sealed plan, of a later version, or its hash is not that of its content.
         """
-        values = read_sealed(path, _FORMAT, _VERSION, by="`paperlib seal` and seal_plan(...).save")
-        made: dict[str, Any] = {name: str(values.pop(name, "")) for name in _MADE}
-        own = {name: value for name, value in values.items() if name not in ("format", "version")}
-        return cls(**_checked(own, str(path)), **made)
+        content = read_sealed(path, _FORMAT, _VERSION, by="`paperlib seal` and seal_plan(...).save")
+        made: dict[str, Any] = {name: str(content.get(name, "")) for name in _MADE}
+        own = {name: value for name, value in content.items() if name not in ("format", "version", *_MADE)}
+        plan = cls(**_checked(own, str(path)), **made)
+        if plan.text != sealed_text(content):  # or its hash would be called another one than it is
+            raise ValueError(f"{path}: is not as `paperlib seal` writes it; seal the plan with it")
+        return plan
 
 
 def seal_plan(plan: "str | PathLike[str] | Mapping[str, Any]") -> SealedPlan:
@@ -242,6 +245,8 @@ def _value(key: str, value: Any) -> Any:
         check_choice(key, value, _CHOICES[key])
     if key == "coins" and not re.fullmatch("[0-9a-f]{64}", value):
         raise ValueError(f"coins: expected the hash of the coins, 64 hexadecimal digits, got {value!r}")
+    if key == "scores" and Path(value).name != value:
+        raise ValueError(f"scores: expected the name of a file without its folder, got {value!r}")
     if len(value) > _LONGEST:
         raise ValueError(f"{key}: expected at most {_LONGEST} characters, got {len(value)}")
     return cast(str, value)

@@ -134,7 +134,7 @@ def audit(
         f"{scores.member.size} members, {scores.nonmember.size} non-members"
     )
     if to_follow is not None:
-        opening = f"{opening}\nAs planned: {to_follow.seal}"
+        opening += f"\nAs planned: {to_follow.seal}; the report opens ids, coins and scores to its readers"
     raise typer.Exit(wishes.deliver(document, file, paragraphs(opening, audits, document)))
 
 

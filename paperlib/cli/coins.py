@@ -124,6 +124,7 @@ def coins(
         f"{called!r}\n"
         f"{sealed}: the coins, not to be seen by those who compute the scores\n"
         f"Hash of the coins, to be published before training: {tossed.commitment}\n"
+        "To fix before training what the audit will do: paperlib seal plan.yaml\n"
         f"After training: paperlib audit scores.csv --coins {sealed}"
     )
 

@@ -10,6 +10,7 @@ import pytest
 
 from paperlib.audits import SealedPlan, audit, audit_losses, audit_scores, seal_plan
 from paperlib.core import toss_coins
+from paperlib.core.sealed import write_sealed
 
 COINS = toss_coins([f"r{at}" for at in range(400)], seed=3)
 PLAN = {
@@ -135,7 +136,8 @@ def test_each_mistake_of_a_plan_is_a_line(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     wrong = {
         "coins": "ab", "guess": "grid", "design": "game", "adjacency": "replacement", "confidence": "95",
-        "limit": "-1", "delta": "small", "notes": "x" * 3000, "epsilon": "1", "directoin": "lower",
+        "limit": "-1", "delta": "small", "scores": "a/b.csv", "notes": "x" * 3000,
+        "epsilon": "1", "directoin": "lower",
     }  # fmt: skip
     Path("plan.yaml").write_text("".join(f"{key}: {value}\n" for key, value in wrong.items()))
     code, out, error = command("seal", "plan.yaml")
@@ -155,9 +157,11 @@ def test_the_hash_is_of_every_field_and_tells_nothing_of_the_plan(tmp_path):
     one.save(tmp_path / "plan.json")
     assert SealedPlan.load(tmp_path / "plan.json") == one
     assert SealedPlan.load(tmp_path / "plan.json").hash == one.hash
-    text = (tmp_path / "plan.json").read_text()
-    content = json.loads(text)
+    content = json.loads((tmp_path / "plan.json").read_text())
     for name in set(content) - {"hash", "format", "version"}:
         (tmp_path / "changed.json").write_text(json.dumps(content | {name: "other"}))
         with pytest.raises(ValueError, match="was changed after it was sealed"):
             SealedPlan.load(tmp_path / "changed.json")
+    write_sealed(tmp_path / "by_hand.json", {k: v for k, v in content.items() if k not in ("hash", "notes")})
+    with pytest.raises(ValueError, match="is not as `paperlib seal` writes it"):
+        SealedPlan.load(tmp_path / "by_hand.json")

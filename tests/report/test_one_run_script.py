@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from paperlib.bounds import audit_one_run
+from paperlib.bounds.one_run.guesses import guess_path
 from paperlib.core import MembershipScores
 from tests.report.scripts import run_script
 
@@ -40,6 +41,16 @@ def test_the_script_gives_the_bounds_of_the_library_on_200_audits():
         positive += result.epsilon > 0
     assert positive > 80
     assert {asked[2]["guess"] for _, asked in cases} == set(GUESSES)
+
+
+def test_the_script_makes_the_guesses_of_the_library_in_their_order():
+    cases = [drawn(at) for at in range(200)]
+    paths = "all => all.map(([scores, members, options]) => OneRun.guessPath(scores, members, options.guess))"
+    shown = run_script(paths, [asked for _, asked in cases])
+    for at, ((scores, asked), one) in enumerate(zip(cases, shown, strict=True)):
+        path = guess_path(scores, asked[2]["guess"])
+        expected = np.array([path.guesses, path.correct]).T.tolist()
+        assert (one or [[0, 0]]) == expected, (at, asked[2])
 
 
 @pytest.mark.parametrize("change", ["guess", "delta", "confidence", "one score"])

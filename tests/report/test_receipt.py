@@ -90,6 +90,15 @@ def test_an_unchanged_receipt_passes_with_and_without_published_hashes(page, pub
     assert failed(read(audits.document().html()), hashes) == ""
 
 
+def test_a_report_without_an_answer_has_a_receipt_too():
+    turned = audit(dict(zip(IDS, -LOSSES, strict=True)), kind="losses", coins=COINS, plan=seal_plan(PLAN))
+    assert turned.reversed
+    page = read(turned.document().html())
+    assert failed(page) == ""
+    page["printed"]["headline"] = "ε ≥ 1.000 (δ = 1e-05)"
+    assert "Changed: the bound computed again" in failed(page)
+
+
 def swapped(page: Page) -> None:
     """The most telling score becomes the least telling one."""
     scores = json.loads(page["receipt"]["scores"])

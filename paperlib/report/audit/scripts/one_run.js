@@ -212,7 +212,7 @@ const OneRun = (() => {
     return new Set(places.filter((i) => close(accuracies[i])));
   }
 
-  /* [guesses, right ones] where the test may stop, of scores from the highest on. */
+  /* The guesses whose order learns from the coins, of scores from the highest on. */
   function adaptivePath(values, members) {
     const ends = [endOfScores(values, true), endOfScores(values, false)];
     const records = ends.map(() => ({ credit: Math.floor(Math.log10(values.length) + 1e-9), right: [0] }));
@@ -325,13 +325,18 @@ const OneRun = (() => {
     return search;
   }
 
+  /* [guesses, right ones] wherever the test may stop, of one score and one membership per example. */
+  function guessPath(scores, members, guess) {
+    const order = scores.map((_, i) => i).sort((a, b) => scores[b] - scores[a]);
+    const [values, labels] = [order.map((i) => scores[i]), order.map((i) => members[i])];
+    return guess === "adaptive" ? adaptivePath(values, labels) : fixedPath(values, labels, guess);
+  }
+
   /* audit_one_run with its anytime search, of one score and one membership per example; what higher scores point to is a
      member. Guesses: "adaptive", "both", "members" or "nonmembers". */
   function audit(scores, members, { guess = "adaptive", delta = 0, confidence = 0.95 } = {}) {
     const most = scores.length;
-    const order = scores.map((_, i) => i).sort((a, b) => scores[b] - scores[a]);
-    const [values, labels] = [order.map((i) => scores[i]), order.map((i) => members[i])];
-    const path = guess === "adaptive" ? adaptivePath(values, labels) : fixedPath(values, labels, guess);
+    const path = guessPath(scores, members, guess);
     const error = 1 - confidence;
     const mDelta = most * delta * (guess === "members" || guess === "nonmembers" ? 0.5 : 1);
     const found = (epsilon, search) => ({ epsilon, guesses: path[search.best][0], correct: path[search.best][1] });
@@ -365,5 +370,5 @@ const OneRun = (() => {
     return k;
   }
 
-  return { epsilon, searched, median, logMixture, tail, audit };
+  return { epsilon, searched, median, logMixture, tail, guessPath, audit };
 })();
