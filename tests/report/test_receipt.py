@@ -86,6 +86,9 @@ def test_an_unchanged_receipt_passes_with_and_without_published_hashes(page, pub
     assert sum("no published hash" in text for text in texts) == 2
     assert any(re.search(r"computed again is ε ≥ \d\.\d+ .*the report prints ε ≥", text) for text in texts)
     assert "The planned limit is 3: the audit failed." in texts
+    assert any(
+        "as it was sealed: " in text and "score: loss" in text and "notes: ε & more" in text for text in texts
+    )
     audits, hashes = audited(direction="higher", delta=0, guess="members", confidence=0.5, limit=None)
     assert failed(read(audits.document().html()), hashes) == ""
 

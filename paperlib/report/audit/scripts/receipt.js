@@ -95,6 +95,7 @@ const Receipt = (() => {
       .filter((name) => !(name in printed.plan) || !same(printed.plan[name], plan[name]));
     say(differ.length === 0, "The table shows the plan as it was sealed.",
       `Changed: the table shows another plan than the sealed one: ${differ.map((name) => `${name} is ${plan[name]}`).join(", ")}.`);
+    say(null, "", `The plan as it was sealed: ${shown.map((name) => `${name.replace("_", " ")}: ${plan[name]}`).join("; ")}.`);
     const members = [...coins.coins].map((coin) => coin === "1");
     const whole = Array.isArray(scores) && scores.every(Number.isFinite) && scores.length === members.length
       && members.length === coins.ids.length;
