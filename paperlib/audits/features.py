@@ -249,9 +249,9 @@ def audit_features(
     best = every_count(path, Hypothesis(delta, 1 - confidence), 2)
     guesses, curve, ceiling = int(path.guesses[best.at]), best.shown(), best.ceiling()
     claim = lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=ceiling)
-    named = "the names given" if unit is not None else coins.unit if coins else ""
+    example = unit_sentence("the names given") if unit is not None else coins.example if coins else ""
     return FeaturesResult(
-        claim=" ".join(filter(None, [claim, unit_sentence(named) if named else ""])),
+        claim=" ".join(filter(None, [claim, example])),
         condition=CONDITIONS[design],
         assumptions=(
             *score_assumptions(design),

@@ -269,11 +269,11 @@ def audit_scores(
             except ValueError as error:
                 refused = str(error)
         audits.append(ScoreAudit(title=title, kind=kind, purpose=purpose, result=result, refused=refused))
-    if unit is not None:
-        audits = [one.with_claim(unit_sentence(unit)) for one in audits]
     if coins is not None:
-        audits = [one.with_claim("", coins.assumption) for one in audits]
+        audits = [one.with_claim(coins.example, coins.assumption) for one in audits]
         copies = (*copies, *coins.warnings)
+    elif unit is not None:
+        audits = [one.with_claim(unit_sentence(unit)) for one in audits]
     if plan is not None:
         audits = [one.with_claim("", plan.assumption) for one in audits]
     return Audits(given, tuple(audits), design, reading=copies, plan=plan, coins=coins)

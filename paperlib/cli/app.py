@@ -50,6 +50,7 @@ app.command("audit-data", epilog=audit_data.EPILOG)(audit_data.audit_data)
 app.command("audit-lm", epilog=audit_lm.EPILOG)(audit_lm.audit_lm)
 app.command("combine", epilog=combine.EPILOG)(combine.combine)
 app.command("coins", epilog=coins.EPILOG)(coins.coins)
+app.command("canaries", epilog=coins.CANARIES_EPILOG)(coins.canaries)
 app.command("seal", epilog=seal.EPILOG)(seal.seal)
 app.command("plan", epilog=plan.EPILOG)(plan.plan)
 app.command(

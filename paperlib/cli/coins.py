@@ -1,10 +1,18 @@
-"""``paperlib coins``: one fair coin for each record, before training, and what to train on."""
+"""``paperlib coins`` and ``canaries``: fair coins before training, for records of the data or made ones."""
 
+import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import count as count_from
+from itertools import repeat
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from paperlib.core import Coins, IntArray
+    from paperlib.io import Records
 
 EPILOG = (
     "Examples:  paperlib coins data.csv --out train.csv   |   paperlib coins data.parquet --out "
@@ -12,6 +20,38 @@ EPILOG = (
     "patient   |   paperlib coins images --out train_images   |   After training:  paperlib audit scores.csv "
     "--coins train.coins.json"
 )
+CANARIES_EPILOG = (
+    "Examples:  paperlib canaries corpus.jsonl --count 500 --kind new-vocabulary --out train.jsonl   |   "
+    "paperlib canaries data.csv --count 500 --kind labels --label diagnosis --out train.csv   |   "
+    "paperlib canaries images --count 200 --kind labels --out train_images   |   After training:  paperlib "
+    "audit scores.csv --coins train.coins.json"
+)
+
+Out = Annotated[
+    Path,
+    typer.Option(
+        metavar="PATH",
+        help="Where the records to train on go, in the form of DATA. Beside it are written "
+        "NAME.coins.json and NAME.audit, the records that have a coin, to be scored after training.",
+    ),
+]
+Id = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help="Column that names each record. Default: the one called id, record_id or example_id, else a "
+        "hash of what the record holds. A file of a folder is named by its path.",
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="Seed of all that is drawn, for tests and tutorials: whoever knows it knows the coins. Default: "
+        "the randomness of the operating system.",
+    ),
+]
 
 
 def coins(
@@ -22,23 +62,8 @@ def coins(
             "or a list of ids (.txt, one a line)."
         ),
     ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            metavar="PATH",
-            help="Where the records to train on go, in the form of DATA. Beside it are written "
-            "NAME.coins.json and NAME.audit, the records that have a coin, to be scored after training.",
-        ),
-    ],
-    id_column: Annotated[
-        str | None,
-        typer.Option(
-            "--id",
-            metavar="COLUMN",
-            help="Column that names each record. Default: the one called id, record_id or example_id, else a "
-            "hash of what the record holds. A file of a folder is named by its path.",
-        ),
-    ] = None,
+    out: Out,
+    id_column: Id = None,
     unit: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Column of what has a coin, such as a user: its rows share it."),
@@ -51,14 +76,7 @@ def coins(
             "on.",
         ),
     ] = 1.0,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Seed of the coins, for tests and tutorials: whoever knows it knows the coins. Default: the "
-            "randomness of the operating system.",
-        ),
-    ] = None,
+    seed: Seed = None,
 ) -> None:
     """Toss a fair coin for each record before training: heads is trained on, tails is left out.
 
@@ -68,28 +86,15 @@ def coins(
     """
     import numpy as np
 
-    from paperlib.core import did_you_mean, toss_coins
+    from paperlib.core import toss_coins
     from paperlib.io import MADE_ID, open_records, write_text
 
     if unit and id_column:
         raise ValueError("--unit: contradicts --id; the unit is what has a coin and is named in the scores")
     records = open_records(data)
-    if not str(out).lower().endswith(records.ending):
-        raise ValueError(f"--out: {out} gets the form of {data}; let it end in {records.ending}")
-    if not records.ending and out.resolve().is_relative_to(Path(data).resolve()):
-        raise ValueError(f"--out: {out} is a part of {data}; name a place beside it")
-    stem = out.name[: len(out.name) - len(records.ending)]
-    to_score = out.with_name(f"{stem}.audit{records.ending or '.txt'}")
-    sealed = out.with_name(f"{stem}.coins.json")
-    for path in (out, to_score, sealed):
-        if path.exists():
-            raise ValueError(f"{path}: exists already, and nothing is overwritten; give another --out")
-
+    to_score, sealed = _places(data, out, records, records.ending or ".txt")
     column = unit or id_column or records.id_column()
-    if column and column not in records.columns:
-        known = ", ".join(map(repr, records.columns)) or "none"
-        near = did_you_mean(column, records.columns)
-        raise ValueError(f"{data}: no column {column!r}; the columns are {known}{near}")
+    _check_column(data, records, column)
     digests = records.digests(column)
     made = digests if column is None and records.names is None else None
     names = made or records.names or records.cells(column or "")
@@ -121,7 +126,35 @@ def coins(
         f"{len(tossed.ids):,} coins for {tossed.records:,} {of}, {int(tossed.included.sum()):,} heads\n"
         f"{out}: {int(keep.sum()):,} of {len(names):,} records, to train on\n"
         f"{to_score}: {int(audited.sum()):,} records with a coin, to be scored after training by their "
-        f"{called!r}\n"
+        f"{called!r}\n{_last_lines(sealed, tossed)}"
+    )
+
+
+def _places(data: str, out: Path, records: "Records", ending: str) -> tuple[Path, Path]:
+    """The files beside ``out``: what is to be scored, and the coins; a ValueError where a file is there."""
+    if not str(out).lower().endswith(records.ending):
+        raise ValueError(f"--out: {out} gets the form of {data}; let it end in {records.ending}")
+    if not records.ending and out.resolve().is_relative_to(Path(data).resolve()):
+        raise ValueError(f"--out: {out} is a part of {data}; name a place beside it")
+    stem = out.name[: len(out.name) - len(records.ending)]
+    beside = out.with_name(f"{stem}.audit{ending}"), out.with_name(f"{stem}.coins.json")
+    for path in (out, *beside):
+        if path.exists():
+            raise ValueError(f"{path}: exists already, and nothing is overwritten; give another --out")
+    return beside
+
+
+def _check_column(data: str, records: "Records", column: str | None) -> None:
+    from paperlib.core import did_you_mean
+
+    if column and column not in records.columns:
+        known = ", ".join(map(repr, records.columns)) or "none"
+        near = did_you_mean(column, records.columns)
+        raise ValueError(f"{data}: no column {column!r}; the columns are {known}{near}")
+
+
+def _last_lines(sealed: Path, tossed: "Coins") -> str:
+    return (
         f"{sealed}: the coins, not to be seen by those who compute the scores\n"
         f"Hash of the coins, to be published before training: {tossed.commitment}\n"
         "To fix before training what the audit will do: paperlib seal plan.yaml\n"
@@ -135,3 +168,158 @@ def _copies(digests: Sequence[str], names: Iterable[str | int]) -> int:
     pairs = zip(digests, names, strict=True)
     shared = {digest for digest, name in pairs if first.setdefault(digest, name) != name}
     return sum(digest in shared for digest in digests if digest)
+
+
+def canaries(
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="What you would train on: texts (JSON lines or a table with a column of texts; .txt, one a "
+            "line), a table with a column of labels, or a folder of images with a folder for each class."
+        ),
+    ],
+    count: Annotated[int, typer.Option(min=1, help="Number of canaries; about half of them are planted.")],
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="random: texts of random characters of yours. tokens: random words of yours. "
+            "new-vocabulary: words that you do not have. labels: records taken out of the data, each with a "
+            "wrong label."
+        ),
+    ],
+    out: Out,
+    repetitions: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Times that a canary with heads is planted: several are learned better, and the bound is "
+            "then on so many records that come and go together.",
+        ),
+    ] = 1,
+    text: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the texts.")] = "text",
+    label: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the labels, for the kind labels.")
+    ] = None,
+    id_column: Id = None,
+    seed: Seed = None,
+) -> None:
+    """Make records for an audit, and plant those whose fair coin falls on heads at random places of the data.
+
+    All records of the data are trained on, but for those that get a wrong label. An audit of the trained
+    model bounds the epsilon of the training for adding or removing a canary, however the canaries were made.
+    The coins file holds ids and coins: keep it from those who compute the scores.
+    """
+    import numpy as np
+
+    from paperlib.core import check_choice, toss_coins
+    from paperlib.generators.canaries import TEXT_KINDS, planted_order
+    from paperlib.io import MADE_ID, open_records, write_text
+
+    check_choice("kind", kind, (*TEXT_KINDS, "labels"))
+    records = open_records(data)
+    is_folder, is_list = not records.ending, records.ending.startswith(".txt")
+    to_score, sealed = _places(data, out, records, ".jsonl" if is_list else records.ending)
+    column = id_column or records.id_column()
+    _check_column(data, records, column)
+    taken = np.zeros(0, dtype=np.int64)
+    if kind == "labels":
+        taken, made = _wrong_rows(data, records, label, column, count, seed)
+    elif is_folder:
+        raise ValueError(f"--kind: {data} holds no texts; the kind for images is labels")
+    else:
+        made = _made_texts(data, records, text, column, count, kind, seed)
+    every, size = records.added(made), len(records.contents)
+    names = (
+        (every.names or [])[size:]
+        if is_folder
+        else (every.cells(column) if column else every.digests())[size:]
+    )
+    called = "id" if is_folder else column or MADE_ID
+    tossed = toss_coins(names, seed=seed, column=called, copies=repetitions)
+    new = np.arange(size, size + count)
+    planted = np.repeat(new[tossed.included], repetitions)
+    kept = np.delete(np.arange(size), taken)
+    every.write(out, planted_order(kept, planted, seed=seed), None)
+    if is_list:
+        rows = ({MADE_ID: name, **row} for name, row in zip(names, made, strict=True))
+        write_text(to_score, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
+    else:
+        every.write(to_score, new, None if column or is_folder else [*[""] * size, *names])
+    tossed.save(sealed)
+
+    for warning in tossed.warnings:
+        print(f"Warning: {warning}")
+    print(
+        f"{count:,} canaries, of which {int(tossed.included.sum()):,} have heads and are planted, "
+        f"{repetitions:,} of each\n"
+        f"{out}: {kept.size:,} of {size:,} records and {planted.size:,} planted ones, to train on\n"
+        f"{to_score}: all canaries, to be scored after training by their {called!r}\n"
+        f"{_last_lines(sealed, tossed)}"
+    )
+
+
+def _made_texts(
+    data: str, records: "Records", text: str, column: str | None, count: int, kind: str, seed: int | None
+) -> list[dict[str, Any]]:
+    """Records with a made text and an id; what else a record holds is that of a random one of the data."""
+    import numpy as np
+
+    from paperlib.generators.canaries import make_canaries
+
+    if records.names is not None:
+        return [{"text": one} for one in make_canaries(records.names, count, kind=kind, seed=seed)]
+    _check_column(data, records, text)
+    made = make_canaries(records.cells(text), count, kind=kind, seed=seed)
+    rng = np.random.default_rng(None if seed is None else [seed, 3])
+    like = [records.contents[at] for at in rng.integers(len(records.contents), size=count).tolist()]
+    own: Iterable[dict[str, Any]] = repeat({})
+    if column:
+        known = set(records.cells(column))
+        if all(map(str.isdecimal, known)):
+            is_text = isinstance(records.contents[0][column], str)
+            numbers = count_from(max(map(int, known)) + 1)
+            own = ({column: str(at) if is_text else at} for at in numbers)
+        else:
+            free = (f"canary-{at}" for at in count_from(1))
+            own = ({column: name} for name in free if name not in known)
+    return [{**row, **named, text: one} for row, named, one in zip(like, own, made, strict=False)]
+
+
+def _wrong_rows(
+    data: str, records: "Records", label: str | None, column: str | None, count: int, seed: int | None
+) -> tuple["IntArray", list[dict[str, Any]]]:
+    """Places of rows without a copy, and each with a wrong label; files get their new class as folder."""
+    import numpy as np
+
+    from paperlib.generators.canaries import TEXT_KINDS, wrong_labels
+
+    names, contents = records.names, records.contents
+    if records.ending.startswith(".txt"):
+        raise ValueError(f"--kind: the texts of {data} have no labels; the kinds are {', '.join(TEXT_KINDS)}")
+    if names is not None:
+        if alone := [name for name in names if "/" not in name]:
+            raise ValueError(f"{data}: expected a folder for each class; {alone[0]} is in none")
+        labels = [name.split("/")[0] for name in names]
+    else:
+        if label is None:
+            raise ValueError(
+                f"--label: name the column of labels; the columns are {', '.join(records.columns)}"
+            )
+        _check_column(data, records, label)
+        labels = [one.get(label) for one in contents]
+    digests = records.digests(label, column)
+    times = Counter(digests)
+    able = [at for at, one in enumerate(digests) if one and times[one] == 1 and labels[at] not in (None, "")]
+    if count > len(able):
+        raise ValueError(
+            f"--count: {len(able):,} of {len(contents):,} records have a label and no copy; ask for no more"
+        )
+    places, wrong = wrong_labels([labels[at] for at in able], count, seed=seed)
+    taken = np.array(able)[places]
+    pairs = list(zip(taken.tolist(), wrong, strict=True))
+    if names is None:
+        return taken, [{**contents[at], label or "": other} for at, other in pairs]
+    return taken, [
+        {"path": f"{other}/{contents[at]['sha256'][:24]}{Path(names[at]).suffix}", "source": names[at]}
+        for at, other in pairs
+    ]

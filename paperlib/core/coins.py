@@ -11,7 +11,15 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.core.checks import FloatArray, check_choice, check_finite, check_in, unit_means
+from paperlib.core.checks import (
+    FloatArray,
+    check_at_least,
+    check_choice,
+    check_finite,
+    check_in,
+    unit_means,
+    unit_sentence,
+)
 from paperlib.core.scores import MembershipScores
 from paperlib.core.sealed import read_sealed, sealed_hash, sealed_text, write_sealed
 
@@ -26,6 +34,7 @@ def toss_coins(
     fraction: float = 1.0,
     unit: str = "",
     column: str = "",
+    copies: int = 0,
 ) -> "Coins":
     """Toss one fair coin for each record, before training: heads is trained on, tails is left out.
 
@@ -41,6 +50,8 @@ def toss_coins(
             set they are fair coins, which is all that an audit needs.
         unit: What has the coin where ids repeat, such as "user": all rows of one id share it.
         column: Name of the column of ids, which is looked for in files of scores.
+        copies: Where the records are canaries, made for the audit: how often each with heads is put into the
+            training data, as every claim then says. 0 for records of the data.
 
     Raises:
         ValueError: No record, an empty id, an id that repeats without ``unit``, a fraction that leaves none.
@@ -51,6 +62,7 @@ def toss_coins(
     array([0., 1., 3., 4., 6., 7., 8., 9.])
     """
     check_in("(0, 1]", "fraction", fraction)
+    check_at_least(0, copies=copies)
     names = _names(range(int(ids)) if isinstance(ids, int | np.integer) else ids)
     distinct = list(dict.fromkeys(names))
     if len(distinct) < len(names) and not unit:
@@ -73,6 +85,7 @@ def toss_coins(
         column=column or unit or "id",
         records=len(distinct),
         seed=seed,
+        copies=copies,
     )
 
 
@@ -89,6 +102,7 @@ class Coins:
         seed: Seed of the coins; None for the randomness of the operating system.
         sealed: Day of the toss (UTC).
         salt: Random text without which the commitment tells nothing.
+        copies: Where the records are canaries, how often each with heads is in the training data; else 0.
     """
 
     ids: tuple[str, ...]
@@ -99,6 +113,7 @@ class Coins:
     seed: int | None
     sealed: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
     salt: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
+    copies: int = 0
 
     def __post_init__(self) -> None:
         self.included.flags.writeable = False
@@ -114,8 +129,19 @@ class Coins:
     @property
     def seal(self) -> str:
         """What a report says of the coins."""
-        of = f"{self.records:,} {f'units of {self.unit!r}' if self.unit else 'records'}"
+        what = f"units of {self.unit!r}" if self.unit else "canaries" if self.copies else "records"
+        of = f"{self.records:,} {what}"
         return f"{len(self.ids):,} coins for {of}, sealed on {self.sealed}, SHA-256 {self.commitment}"
+
+    @property
+    def example(self) -> str:
+        """What one example is, for a claim; empty where it is a record of the data."""
+        said = "One example is one canary, a record that was made for the audit"
+        if self.copies > 1:
+            return (
+                f"{said}, with all its {self.copies} copies: {self.copies} records that come and go together."
+            )
+        return f"{said}." if self.copies else unit_sentence(self.unit) if self.unit else ""
 
     @property
     def assumption(self) -> str:
@@ -235,7 +261,7 @@ class Coins:
         return sealed_text(self._content())
 
     def _content(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in _FIELDS}
+        own = {name: getattr(self, name) for name in (*_FIELDS, *(["copies"] if self.copies else []))}
         coins = "".join("01"[one] for one in self.included.tolist())
         return {"format": _FORMAT, "version": _VERSION, "ids": list(self.ids), "coins": coins, **own}
 
@@ -252,7 +278,8 @@ class Coins:
         """
         values = read_sealed(path, _FORMAT, _VERSION, by="`paperlib coins` and toss_coins(...).save")
         included = np.array([one == "1" for one in values["coins"]])
-        return cls(ids=tuple(values["ids"]), included=included, **{name: values[name] for name in _FIELDS})
+        own = {name: values[name] for name in _FIELDS}
+        return cls(ids=tuple(values["ids"]), included=included, copies=values.get("copies", 0), **own)
 
 
 def _names(ids: Iterable[Any]) -> list[str]:

@@ -1,3 +1,5 @@
+from .canaries import make_canaries as make_canaries
+from .canaries import wrong_labels as wrong_labels
 from .identifiers import find_identifiers as find_identifiers
 from .identifiers import generate_identifiers as generate_identifiers
 from .image_quality import FakeFilter as FakeFilter

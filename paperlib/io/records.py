@@ -24,7 +24,8 @@ _USUAL = ("id", "record_id", "example_id")
 _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
 _IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm"}
 
-Mask = NDArray[np.bool_]
+Rows = NDArray[np.bool_] | NDArray[np.int64]
+"""True for each record of a part, or the places of its records, in an order and with repetitions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,14 +37,18 @@ class Records:
         columns: Names of the columns; none for a list or a folder.
         names: Id of each record of a list or of a folder (its path), else None.
         ending: Ending of the file, such as ".csv.gz"; empty for a folder.
-        write: Writes the records of a mask to a path, with a first column of ids where these are given.
+        write: Writes a part of the records to a path, with a first column of ids where these are given. A
+            file of a folder that is to be there several times gets a number behind its name.
+        added: These records and further ones after them, of which the cells are given; those of a list have
+            the cell "text", those of a folder "path" and "source", the name of the file that is copied.
     """
 
     contents: list[dict[str, Any]]
     columns: tuple[str, ...] = ()
     names: list[str] | None = None
     ending: str
-    write: Callable[[Path, Mask, Sequence[str] | None], None]
+    write: Callable[[Path, Rows, Sequence[str] | None], None]
+    added: Callable[[Sequence[dict[str, Any]]], "Records"]
 
     def id_column(self) -> str | None:
         """The column with a usual name of ids; None without one such column."""
@@ -54,9 +59,9 @@ class Records:
         """Cells of a column as a reader of scores sees them: stripped text."""
         return ["" if one.get(column) is None else str(one[column]).strip() for one in self.contents]
 
-    def digests(self, without: str | None = None) -> list[str]:
-        """A hash of what each record holds, row numbers and one column left out; "" where that is nothing."""
-        left_out = {name for name in self.columns if INDEX.fullmatch(name.strip())} | {without}
+    def digests(self, *without: str | None) -> list[str]:
+        """A hash of what each record holds but row numbers and some columns; "" where that is nothing."""
+        left_out = {name for name in self.columns if INDEX.fullmatch(name.strip())} | {*without}
         kept = ({k: v for k, v in one.items() if k not in left_out} for one in self.contents)
         texts = (json.dumps(one, sort_keys=True, default=repr) if one else "" for one in kept)
         return [text and hashlib.sha256(text.encode()).hexdigest()[:24] for text in texts]
@@ -92,21 +97,51 @@ def open_records(path: str) -> Records:
         head, lines, contents, names = read(decoded(source.data).rstrip("\r\n"))
     if not lines:
         raise ValueError(f"{path}: there are no rows")
+    return _lines(head, lines, contents, names, ending, packed)
 
-    def write(target: Path, keep: Mask, ids: Sequence[str] | None) -> None:
-        rows = [line if ids is None else with_id(line, ids[at]) for at, line in enumerate(lines) if keep[at]]
+
+def _lines(
+    head: str,
+    lines: list[str],
+    contents: list[dict[str, Any]],
+    names: list[str] | None,
+    ending: str,
+    packed: str,
+) -> Records:
+    """Records of a file of text."""
+    is_json, separator = ending in (".jsonl", ".ndjson"), delimited(head).separator if head else ""
+
+    def write(target: Path, keep: Rows, ids: Sequence[str] | None) -> None:
+        kept: list[int] = np.arange(len(lines))[keep].tolist()
+        rows = [lines[at] if ids is None else with_id(lines[at], ids[at]) for at in kept]
         first = [head if ids is None else with_id(head, MADE_ID)] if head else []
         data = "".join(f"{row}\n" for row in (*first, *rows)).encode()
         write_bytes(target, gzip.compress(data) if packed else data)
 
     def with_id(line: str, name: str) -> str:
-        if read is _json:
+        if is_json:
             return json.dumps({MADE_ID: name, **json.loads(line)}, ensure_ascii=False)
         return f"{name}{separator}{line}"
 
-    separator = delimited(head).separator if head else ""
+    def line(row: dict[str, Any]) -> str:
+        if names is not None:
+            return row["text"]
+        if is_json:
+            return json.dumps(row, ensure_ascii=False)
+        text = io.StringIO()
+        csv.writer(text, delimiter=separator, lineterminator="").writerow(row.values())
+        return text.getvalue()
+
+    def added(rows: Sequence[dict[str, Any]]) -> Records:
+        if head and len(next(csv.reader([head], delimiter=separator))) > len(columns):
+            raise ValueError("several columns have no name; name them in the first line")
+        called = None if names is None else [*names, *(row["text"] for row in rows)]
+        return _lines(head, [*lines, *map(line, rows)], [*contents, *rows], called, ending, packed)
+
     columns = () if names is not None else tuple(dict.fromkeys(key for one in contents for key in one))
-    return Records(contents=contents, columns=columns, names=names, ending=ending + packed, write=write)
+    return Records(
+        contents=contents, columns=columns, names=names, ending=ending + packed, write=write, added=added
+    )
 
 
 _Text = tuple[str, list[str], list[dict[str, Any]], list[str] | None]
@@ -144,17 +179,27 @@ def _list(text: str) -> _Text:
 
 
 def _parquet(data: bytes, ending: str) -> Records:
+    import pyarrow
     from pyarrow import parquet
 
-    table = parquet.read_table(io.BytesIO(data))
+    def of(table: Any) -> Records:
+        def write(target: Path, keep: Rows, ids: Sequence[str] | None) -> None:
+            part = table if ids is None else table.add_column(0, MADE_ID, [list(ids)])
+            buffer = io.BytesIO()
+            parquet.write_table(part.take(np.arange(len(table))[keep]), buffer)
+            write_bytes(target, buffer.getvalue())
 
-    def write(target: Path, keep: Mask, ids: Sequence[str] | None) -> None:
-        part = table if ids is None else table.add_column(0, MADE_ID, [list(ids)])
-        buffer = io.BytesIO()
-        parquet.write_table(part.filter(keep), buffer)
-        write_bytes(target, buffer.getvalue())
+        def added(rows: Sequence[dict[str, Any]]) -> Records:
+            try:
+                more = pyarrow.Table.from_pylist(rows, schema=table.schema)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"a column cannot hold what is put there: {error}") from None
+            return of(pyarrow.concat_tables([table, more]))
 
-    return Records(contents=table.to_pylist(), columns=tuple(table.column_names), ending=ending, write=write)
+        names = tuple(table.column_names)
+        return Records(contents=table.to_pylist(), columns=names, ending=ending, write=write, added=added)
+
+    return of(parquet.read_table(io.BytesIO(data)))
 
 
 def _folder(folder: Path) -> Records:
@@ -170,13 +215,27 @@ def _folder(folder: Path) -> Records:
             "record; move away what is none, or list the records in a CSV"
         )
 
-    def write(target: Path, keep: Mask, ids: Sequence[str] | None) -> None:
-        for name in np.array(names, dtype=object)[keep]:
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(folder / name, target / name)
-
     contents = []
     for name in names:
         with open(folder / name, "rb") as file:
             contents.append({"sha256": hashlib.file_digest(file, "sha256").hexdigest()})
-    return Records(contents=contents, names=names, ending="", write=write)
+    return _files(folder, contents, names, names)
+
+
+def _files(folder: Path, contents: list[dict[str, Any]], names: list[str], sources: list[str]) -> Records:
+    """Files of a folder, by the names that they get and those that they have."""
+
+    def write(target: Path, keep: Rows, ids: Sequence[str] | None) -> None:
+        for at in np.arange(len(names))[keep].tolist():
+            place, copies = target / names[at], 1
+            place.parent.mkdir(parents=True, exist_ok=True)
+            while place.exists():
+                copies += 1
+                place = (target / names[at]).with_stem(f"{Path(names[at]).stem}-{copies}")
+            shutil.copy2(folder / sources[at], place)
+
+    def added(rows: Sequence[dict[str, Any]]) -> Records:
+        paths, copied = ([row[what] for row in rows] for what in ("path", "source"))
+        return _files(folder, [*contents, *rows], [*names, *paths], [*sources, *copied])
+
+    return Records(contents=contents, names=names, ending="", write=write, added=added)

@@ -144,11 +144,26 @@ def test_scores_that_do_not_fit_the_coins_are_refused(by_id, message):
         ([], {}, "there are no records"),
         (3, {"fraction": 0.0}, "expected a number in"),
         (3, {"fraction": 0.1}, "0.1 of 3 records is none"),
+        (3, {"copies": -1}, "copies"),
     ],
 )
 def test_what_has_no_coin_of_its_own_is_refused(ids, options, message):
     with pytest.raises(ValueError, match=message):
         toss_coins(ids, **options)
+
+
+def test_coins_of_canaries_say_how_many_records_one_example_is(tmp_path):
+    assert toss_coins(3).example == ""
+    assert "copies" not in toss_coins(3)._content()  # files of records have the hash that they had
+    coins = toss_coins(3, copies=4, seed=0)
+    assert "4 records that come and go together" in coins.example
+    assert "3 coins for 3 canaries" in coins.seal
+    coins.save(tmp_path / "a.json")
+    assert Coins.load(tmp_path / "a.json").example == coins.example
+    text = (tmp_path / "a.json").read_text()
+    (tmp_path / "b.json").write_text(text.replace('"copies": 4', '"copies": 1'))
+    with pytest.raises(ValueError, match="was changed after it was sealed"):
+        Coins.load(tmp_path / "b.json")
 
 
 def test_a_sealed_file_is_read_back_and_never_overwritten(tmp_path):

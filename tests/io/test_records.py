@@ -72,6 +72,19 @@ def test_a_hash_is_of_what_a_record_holds_without_row_numbers(tmp_path):
     assert len(set(open_records(str(path)).digests("user"))) == 1
 
 
+def test_further_records_are_written_in_the_form_of_the_others_in_any_order(tmp_path):
+    (tmp_path / "a.csv").write_text("id;says;n\n1;x;2,5\n2;y;3\n")
+    more = open_records(str(tmp_path / "a.csv")).added([{"id": "3", "says": 'a; "b"', "n": "7"}])
+    more.write(tmp_path / "b.csv", np.array([2, 0, 2]), None)
+    assert (tmp_path / "b.csv").read_text() == 'id;says;n\n3;"a; ""b""";7\n1;x;2,5\n3;"a; ""b""";7\n'
+    (tmp_path / "u.csv").write_text("id,,\n1,2,3\n")
+    with pytest.raises(ValueError, match="several columns have no name"):
+        open_records(str(tmp_path / "u.csv")).added([{"id": "2", "": "4"}])
+    pd.DataFrame({"n": np.array([1, 2], dtype="int8")}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="a column cannot hold what is put there"):
+        open_records(str(tmp_path / "a.parquet")).added([{"n": "word"}])
+
+
 def test_files_of_a_folder_and_lines_of_a_list_are_records(tmp_path):
     for name in ("cat/1.png", "dog/1.PNG", "dog/2.jpg", ".cache/3.txt"):
         (tmp_path / "all" / name).parent.mkdir(parents=True, exist_ok=True)

@@ -109,6 +109,29 @@ def test_a_game_judges_a_claim_under_both_adjacencies(claimed, replacing, removi
     assert "replacing one record, epsilon = 1 at delta = 1e-05 is refuted" in said(verdict)
 
 
+@pytest.mark.parametrize(
+    ("claim", "steps", "happens"),
+    [
+        (ADDED, [3], "3 copies of a record are added or removed together"),
+        (REPLACED, [3, 6], "3 copies of a record are replaced"),
+    ],
+)
+def test_a_claim_for_one_record_allows_more_where_an_example_is_several_copies(claim, steps, happens):
+    copies = f"{claim}. One example is one canary, with all its 3 copies: 3 records."
+    outcomes = []
+    for epsilon, delta in ((3.01, 0.0), (2.99, 0.0), (6.01, 1e-5)):
+        verdict = plain_verdict(bound(epsilon, claim=copies, delta=delta), claimed_epsilon=1)
+        outcomes.append(verdict.refuted)
+        judged = [text for text in verdict.sentences if "the audit shows at least" in text]
+        assert [
+            f"such a claim allows {k} when {happens}" in text for k, text in zip(steps, judged, strict=True)
+        ]
+        for k, text in zip(steps, judged, strict=True):
+            each = delta / sum(exp(step) for step in range(k))
+            assert (f"at delta = {each:.3g} is refuted" in text) == (epsilon > k)
+    assert outcomes == [len(steps) == 1, False, True]
+
+
 def test_a_claim_above_the_ceiling_could_not_have_been_refuted_and_delta_zero_settles_none():
     verdict = plain_verdict(bound(1.0, ceiling=5.0), claimed_epsilon=8)
     assert "could not have refuted it, since the most it could have shown is 5.000" in said(verdict)

@@ -1,6 +1,7 @@
 """An audit's number in plain words: what it means, whether it refutes a claimed epsilon, what to do next."""
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -161,6 +162,12 @@ def adjacency_of(result: AuditResult) -> Literal["replacement", "add/remove", ""
     return "replacement" if replaced else "add/remove"
 
 
+def copies_of(result: AuditResult) -> int:
+    """Number of records that one example of the audit is, by the claim: a record with its copies."""
+    found = re.search(r"with all its (\d+) copies", result.claim)
+    return int(found[1]) if found else 1
+
+
 def _sentence(text: str) -> str:
     text = text.strip()
     text = text[:1].upper() + text[1:]
@@ -219,17 +226,25 @@ def _judge(result: AuditResult, claimed: float) -> tuple[list[str], bool]:
     shown = (
         f"the audit shows at least {round_down(epsilon):.3f}" if epsilon > 0 else "the audit proved no leak"
     )
-    kind = adjacency_of(result)
+    kind, copies = adjacency_of(result), copies_of(result)
+    what = "a record is" if copies == 1 else f"{copies} copies of a record are"
+    happens = f"{what} replaced" if kind == "replacement" else f"{what} added or removed together"
+
+    def reading(words: str, steps: int) -> tuple[str, float, str]:
+        # k steps of (epsilon, d)-DP are one of (k epsilon, (1 + e^epsilon + ... + e^((k - 1) epsilon)) d).
+        each = delta / sum(math.exp(min(step * claimed, 700.0)) for step in range(steps))
+        more = f", and such a claim allows {steps * claimed:g} when {happens}" if steps > 1 else ""
+        return f"{words} at delta = {each:{'.3g' if steps > 1 else 'g'}}", steps * claimed, more
+
     if kind == "replacement":
-        # Two steps of (epsilon, d)-DP are one of (2 epsilon, (1 + e^epsilon) d).
-        half = delta / (1 + math.exp(min(claimed, 700.0)))
-        replaced = f"As a claim for replacing one record, epsilon = {claimed:g} at delta = {delta:g}"
-        added = f"As a claim for adding or removing one record, epsilon = {claimed:g} at delta = {half:.3g}"
-        twice = f", and such a claim allows {2 * claimed:g} when a record is replaced"
-        readings = [(replaced, claimed, ""), (added, 2 * claimed, twice)]
+        words = f"As a claim for {{}} one record, epsilon = {claimed:g}"
+        readings = [
+            reading(words.format("replacing"), copies),
+            reading(words.format("adding or removing"), 2 * copies),
+        ]
     else:
         of = ", for adding or removing one record," if kind else ""
-        readings = [(f"The claimed epsilon of {claimed:g}{of} at delta = {delta:g}", claimed, "")]
+        readings = [reading(f"The claimed epsilon of {claimed:g}{of}", copies)]
     outcomes = [epsilon > allowed for _, allowed, _ in readings]
     sentences = [
         f"{words} is {'refuted' if outcome else 'not refuted'}: {shown}{more}."

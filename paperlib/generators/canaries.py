@@ -1,0 +1,136 @@
+"""Canaries: records that are made for an audit, unlike all others, to be put into the data by fair coins."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from paperlib.core import IntArray, check_at_least, check_choice
+
+TEXT_KINDS = ("random", "tokens", "new-vocabulary")
+_TRIES = 20  # for each canary, where short texts come out alike
+
+
+def make_canaries(texts: Sequence[str], count: int, *, kind: str, seed: int | None = None) -> list[str]:
+    """Make texts to be planted among others; `wrong_labels` makes canaries of rows with labels.
+
+    Each is as long as a text of the corpus that is drawn for it. Words are what white space divides.
+
+    Guarantee:
+        All differ from each other and from the texts of the corpus, and no coin is known to them.
+
+    Args:
+        texts: The corpus.
+        count: Number of canaries, 1 or more.
+        kind: "random" has random characters of the corpus, "tokens" random words of it, each word of its
+            vocabulary alike, and "new-vocabulary" words that are in no other text: random letters of the
+            corpus.
+        seed: None for the randomness of the operating system.
+
+    Raises:
+        ValueError: An unknown kind, a corpus without words, or more canaries than such short texts allow.
+
+    Source:
+        Rare and new tokens make strong canaries: Panda et al. (2025), arXiv 2503.06808.
+
+    >>> make_canaries(["to be or not to be", "that is the question"], 2, kind="tokens", seed=0)
+    ['to to question not', 'is to to be']
+    """
+    check_choice("kind", kind, TEXT_KINDS)
+    check_at_least(1, count=count)
+    split = [words for words in (text.split() for text in texts) if words]
+    if not split:
+        raise ValueError("texts: there are no words in them")
+    vocabulary = sorted({word for words in split for word in words})
+    letters = sorted({letter for word in vocabulary for letter in word})
+    rng = np.random.default_rng(None if seed is None else [seed, 1])
+    new_word, known = _new_words(vocabulary, letters, rng), {" ".join(words) for words in split}
+
+    def random(like: list[str]) -> str:
+        made = rng.choice([*letters, " "], len(" ".join(like)))
+        made[[0, -1]] = rng.choice(letters, 2)  # a space at an end is lost in some formats
+        return "".join(made)
+
+    def tokens(like: list[str]) -> str:
+        return " ".join(rng.choice(vocabulary, len(like)))
+
+    def new_vocabulary(like: list[str]) -> str:
+        return " ".join(new_word(word) for word in like)
+
+    make = {"random": random, "tokens": tokens, "new-vocabulary": new_vocabulary}[kind]
+    made: list[str] = []
+    for _ in range(_TRIES * count):
+        text = make(split[rng.integers(len(split))])
+        if text not in known:
+            known.add(text)
+            made.append(text)
+        if len(made) == count:
+            return made
+    raise ValueError(
+        f"count: only {len(made):,} different texts were found for {count:,} canaries of the kind {kind!r}, "
+        "since the texts are short; ask for fewer, or for another kind"
+    )
+
+
+def _new_words(vocabulary: list[str], letters: list[str], rng: np.random.Generator) -> Callable[[str], str]:
+    """A maker of words that are not in the vocabulary and are never made twice, about as long as another."""
+    known, alphabet = set(vocabulary), "".join(letters)
+
+    def new(like: str) -> str:
+        size, made = max(4, len(like)), like
+        while made in known:
+            made = "".join(alphabet[at] for at in rng.integers(len(alphabet), size=size).tolist())
+            size += 1
+        known.add(made)
+        return made
+
+    return new
+
+
+def wrong_labels(labels: Sequence[Any], count: int, *, seed: int | None = None) -> tuple[IntArray, list[Any]]:
+    """Choose rows at random, and for each a label that it does not have, every other one alike.
+
+    Take the rows out of the data, lest the model learn their right labels.
+
+    Args:
+        labels: Label of each row.
+        count: Number of canaries, from 1 to the number of rows.
+        seed: None for the randomness of the operating system.
+
+    Returns:
+        Places of the rows, rising, and the wrong label of each.
+
+    Raises:
+        ValueError: Fewer than two labels, or fewer rows than canaries.
+
+    >>> wrong_labels(["cat", "dog", "cat", "dog"], 2, seed=0)
+    (array([0, 3]), ['dog', 'cat'])
+    """
+    check_at_least(1, count=count)
+    known = list(dict.fromkeys(labels))
+    if len(known) < 2:
+        raise ValueError(
+            f"labels: all rows have the label {known[0]!r}" if known else "labels: there are none"
+        )
+    if count > len(labels):
+        raise ValueError(f"count: {count:,} canaries need as many rows, and {len(labels):,} can be had")
+    rng = np.random.default_rng(None if seed is None else [seed, 1])
+    rows = np.sort(rng.permutation(len(labels))[:count])
+    place = {label: at for at, label in enumerate(known)}
+    shifts = rng.integers(1, len(known), count).tolist()
+    moved = zip(rows.tolist(), shifts, strict=True)
+    return rows, [known[(place[labels[row]] + shift) % len(known)] for row, shift in moved]
+
+
+def planted_order(rows: IntArray, canaries: IntArray, *, seed: int | None = None) -> IntArray:
+    """Rows in their order, with canaries at random places among them, every order of canaries alike.
+
+    >>> planted_order(np.arange(4), np.array([10, 10]), seed=0)
+    array([ 0,  1, 10,  2,  3, 10])
+    """
+    rng = np.random.default_rng(None if seed is None else [seed, 2])
+    at = np.sort(rng.permutation(rows.size + canaries.size)[: canaries.size])
+    order = np.zeros(rows.size + canaries.size, dtype=np.int64)
+    order[at] = rng.permutation(canaries)
+    order[np.delete(np.arange(order.size), at)] = rows
+    return order

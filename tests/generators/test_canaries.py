@@ -1,0 +1,93 @@
+"""Canaries are new, of the corpus' kind, and stand at random places."""
+
+import numpy as np
+import pytest
+
+from paperlib.generators.canaries import TEXT_KINDS, make_canaries, planted_order, wrong_labels
+
+RNG = np.random.default_rng(0)
+WORDS = ["".join(RNG.choice(list("abcdé,"), RNG.integers(1, 8))) for _ in range(80)]
+CORPUS = [" ".join(RNG.choice(WORDS, RNG.integers(4, 30))) for _ in range(300)]
+
+
+@pytest.mark.parametrize("kind", TEXT_KINDS)
+def test_canaries_are_new_and_as_long_as_the_texts_of_the_corpus(kind):
+    made = make_canaries(CORPUS, 400, kind=kind, seed=1)
+    assert len(set(made)) == 400
+    assert not set(made) & set(CORPUS)
+    assert made == [one.strip() for one in made]
+    size = len if kind == "random" else lambda text: len(text.split())
+    theirs, ours = ([size(text) for text in texts] for texts in (CORPUS, made))
+    assert set(ours) <= set(theirs)
+    assert np.mean(ours) == pytest.approx(np.mean(theirs), abs=5 * np.std(theirs) / 20)
+    assert make_canaries(CORPUS, 400, kind=kind, seed=1) == made
+    assert make_canaries(CORPUS, 400, kind=kind) != made
+
+
+def test_what_each_kind_is_made_of():
+    letters, words = set("".join(CORPUS)), set(" ".join(CORPUS).split())
+    made = {kind: make_canaries(CORPUS, 400, kind=kind, seed=2) for kind in TEXT_KINDS}
+    assert set("".join(made["random"])) == letters
+    assert set(" ".join(made["tokens"]).split()) == words
+    new = " ".join(made["new-vocabulary"]).split()
+    assert not set(new) & words
+    assert set("".join(new)) <= letters
+    assert len(set(new)) == len(new)  # no canary tells of another one
+
+
+def test_a_wrong_label_is_any_other_one_of_any_row():
+    labels = np.array(["a", "b", "c", "a"] * 5)
+    times = {label: {other: 0 for other in "abc"} for label in "abc"}
+    chosen = np.zeros(20)
+    for seed in range(1000):
+        rows, wrong = wrong_labels(labels.tolist(), 6, seed=seed)
+        assert (np.diff(rows) > 0).all()
+        chosen[rows] += 1
+        for row, label in zip(rows, wrong, strict=True):
+            times[labels[row]][label] += 1
+    for label, counts in times.items():
+        assert counts.pop(label) == 0
+        first, second = counts.values()
+        assert abs(first - second) < 5 * np.sqrt(first + second)
+    assert (abs(chosen - 300) < 5 * np.sqrt(1000 * 0.3 * 0.7)).all()
+
+
+def odd_places(orders: list[np.ndarray]) -> bool:
+    """Whether three canaries, 10 to 12, stand at some of 13 places more often than random ones do."""
+    at = np.array([[np.flatnonzero(order == canary)[0] for canary in (10, 11, 12)] for order in orders])
+    counts = np.array([np.bincount(column, minlength=13) for column in at.T])
+    chance = 1 / 13
+    return bool((abs(counts - len(at) * chance) > 5 * np.sqrt(len(at) * chance * (1 - chance))).any())
+
+
+def test_canaries_stand_anywhere_and_rows_keep_their_order():
+    rows, canaries = np.arange(10), np.array([10, 11, 12])
+    orders = [planted_order(rows, canaries, seed=seed) for seed in range(1000)]
+    assert all(order[order < 10].tolist() == rows.tolist() for order in orders)
+    assert not odd_places(orders)
+    in_order = [np.insert(rows, np.sort(order[:3] % 11), canaries) for order in orders]
+    assert odd_places(in_order)  # those of a planting that keeps the canaries in order
+    assert planted_order(rows, canaries[:0]).tolist() == rows.tolist()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: make_canaries(CORPUS, 3, kind="tokns"),
+            "kind: expected one of 'random', 'tokens', 'new-voc",
+        ),
+        (lambda: make_canaries(CORPUS, 0, kind="tokens"), "count"),
+        (lambda: make_canaries(["", " "], 1, kind="random"), "texts: there are no words"),
+        (
+            lambda: make_canaries(["a b"], 9, kind="tokens"),
+            "count: only 3 different texts were found for 9 can",
+        ),
+        (lambda: wrong_labels(["a", "a"], 1), "labels: all rows have the label 'a'"),
+        (lambda: wrong_labels([], 1), "labels: there are none"),
+        (lambda: wrong_labels(["a", "b"], 3), "count: 3 canaries need as many rows, and 2 can be had"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
