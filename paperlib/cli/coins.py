@@ -183,8 +183,8 @@ def canaries(
         str,
         typer.Option(
             help="random: texts of random characters of yours. tokens: random words of yours. "
-            "new-vocabulary: words that you do not have. labels: records taken out of the data, each with a "
-            "wrong label."
+            "new-vocabulary: such words and a made-up one for each canary. labels: records taken out of the "
+            "data, each with a wrong label."
         ),
     ],
     out: Out,

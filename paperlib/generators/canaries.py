@@ -1,6 +1,6 @@
 """Canaries: records that are made for an audit, unlike all others, to be put into the data by fair coins."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,15 +23,15 @@ def make_canaries(texts: Sequence[str], count: int, *, kind: str, seed: int | No
         texts: The corpus.
         count: Number of canaries, 1 or more.
         kind: "random" has random characters of the corpus, "tokens" random words of it, each word of its
-            vocabulary alike, and "new-vocabulary" words that are in no other text: random letters of the
-            corpus.
+            vocabulary alike, and "new-vocabulary" such words with, at every second place, one word that is
+            made up for the canary and stands in no other text.
         seed: None for the randomness of the operating system.
 
     Raises:
         ValueError: An unknown kind, a corpus without words, or more canaries than such short texts allow.
 
     Source:
-        Rare and new tokens make strong canaries: Panda et al. (2025), arXiv 2503.06808.
+        New and improbable tokens make strong canaries: Panda et al. (2025), arXiv 2503.06808.
 
     >>> make_canaries(["to be or not to be", "that is the question"], 2, kind="tokens", seed=0)
     ['to to question not', 'is to to be']
@@ -41,10 +41,11 @@ def make_canaries(texts: Sequence[str], count: int, *, kind: str, seed: int | No
     split = [words for words in (text.split() for text in texts) if words]
     if not split:
         raise ValueError("texts: there are no words in them")
-    vocabulary = sorted({word for words in split for word in words})
+    vocabulary = np.array(sorted({word for words in split for word in words}), dtype=object)
     letters = sorted({letter for word in vocabulary for letter in word})
     rng = np.random.default_rng(None if seed is None else [seed, 1])
-    new_word, known = _new_words(vocabulary, letters, rng), {" ".join(words) for words in split}
+    known, taken = {" ".join(words) for words in split}, set(vocabulary)
+    plain = "".join(filter(str.isalnum, letters)) or "".join(letters)
 
     def random(like: list[str]) -> str:
         made = rng.choice([*letters, " "], len(" ".join(like)))
@@ -55,7 +56,14 @@ def make_canaries(texts: Sequence[str], count: int, *, kind: str, seed: int | No
         return " ".join(rng.choice(vocabulary, len(like)))
 
     def new_vocabulary(like: list[str]) -> str:
-        return " ".join(new_word(word) for word in like)
+        size = min(max(4, len(rng.choice(vocabulary))), 12)
+        own = vocabulary[0]
+        while own in taken:  # longer and longer, where there are few letters
+            own = "".join(plain[at] for at in rng.integers(len(plain), size=size))
+            size += 1
+        taken.add(own)
+        words = rng.choice(vocabulary, len(like)).tolist()
+        return " ".join(words[at] if at % 2 else own for at in range(len(like)))
 
     make = {"random": random, "tokens": tokens, "new-vocabulary": new_vocabulary}[kind]
     made: list[str] = []
@@ -70,21 +78,6 @@ def make_canaries(texts: Sequence[str], count: int, *, kind: str, seed: int | No
         f"count: only {len(made):,} different texts were found for {count:,} canaries of the kind {kind!r}, "
         "since the texts are short; ask for fewer, or for another kind"
     )
-
-
-def _new_words(vocabulary: list[str], letters: list[str], rng: np.random.Generator) -> Callable[[str], str]:
-    """A maker of words that are not in the vocabulary and are never made twice, about as long as another."""
-    known, alphabet = set(vocabulary), "".join(letters)
-
-    def new(like: str) -> str:
-        size, made = max(4, len(like)), like
-        while made in known:
-            made = "".join(alphabet[at] for at in rng.integers(len(alphabet), size=size).tolist())
-            size += 1
-        known.add(made)
-        return made
-
-    return new
 
 
 def wrong_labels(labels: Sequence[Any], count: int, *, seed: int | None = None) -> tuple[IntArray, list[Any]]:

@@ -29,10 +29,15 @@ def test_what_each_kind_is_made_of():
     made = {kind: make_canaries(CORPUS, 400, kind=kind, seed=2) for kind in TEXT_KINDS}
     assert set("".join(made["random"])) == letters
     assert set(" ".join(made["tokens"]).split()) == words
-    new = " ".join(made["new-vocabulary"]).split()
-    assert not set(new) & words
-    assert set("".join(new)) <= letters
-    assert len(set(new)) == len(new)  # no canary tells of another one
+    split = [text.split() for text in made["new-vocabulary"]]
+    own = [{*text[::2]} for text in split]
+    assert all(len(one) == 1 for one in own)
+    new = set.union(*own)
+    assert len(new) == 400  # a word of its own for each canary
+    assert not new & words
+    assert {word for text in split for word in text[1::2]} == words
+    few = make_canaries(["a b", "b a b"], 40, kind="new-vocabulary", seed=0)
+    assert len({text.split()[0] for text in few}) == 40
 
 
 def test_a_wrong_label_is_any_other_one_of_any_row():
