@@ -1,0 +1,105 @@
+"""What each kind of canary shows of a small GPT that is fine-tuned with them."""
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from paperlib.attacks.language import score_texts
+from paperlib.bounds import audit_one_run
+from paperlib.core import MembershipScores, check_at_least, toss_coins
+from paperlib.generators.canaries import TEXT_KINDS, make_canaries, planted_order
+from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
+from paperlib.papers.natural_identifiers.planted import source_words
+from paperlib.training import TrainingConfig
+from paperlib.training.language import fit_language_model
+
+RECORDS = "records of the data"
+AS_TOKENS = "new-vocabulary, as tokens"
+_LONGEST = 64  # tokens of a text
+
+
+@dataclass(frozen=True, kw_only=True)
+class CanaryConfig:
+    """Texts and trainings of the comparison."""
+
+    count: int = 200  #: canaries, of which a fair coin plants each, 20 or more
+    texts: int = 300  #: documents that are always trained on
+    public: int = 600  #: documents of the training before
+    repetitions: tuple[int, ...] = (1, 4)
+    epochs: int = 3  #: passes of the fine-tuning
+    width: int = 64  #: width of the model
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_at_least(20, count=self.count, texts=self.texts, public=self.public)
+
+    def training(self, epochs: int, rate: float) -> TrainingConfig:
+        return TrainingConfig(
+            epochs=epochs, batch_size=16, optimizer="adam", learning_rate=rate, seed=self.seed
+        )
+
+
+def canary_power(config: CanaryConfig) -> pd.DataFrame:
+    """Bound and AUC of every kind of canary at each number of repetitions, and of coins for records.
+
+    A score is the mean log-probability of a text after fine-tuning less that before. In `AS_TOKENS` the
+    tokenizer has each made-up word of the canaries, planted or not, as one token.
+    """
+    public, corpus, held_out = (
+        _documents(count, (config.seed, part))
+        for part, count in enumerate((config.public, config.texts, config.count))
+    )
+    tokenizer = train_tokenizer(public, 1024, context=128)
+    shape = LanguageModelConfig(width=config.width, layers=1, context=128, seed=config.seed)
+    start = _fitted(new_language_model(shape, 1024), tokenizer, public, config.training(8, 3e-3))
+    made = {kind: make_canaries(corpus, config.count, kind=kind, seed=config.seed) for kind in TEXT_KINDS}
+    made |= {RECORDS: held_out, AS_TOKENS: made["new-vocabulary"]}
+    coins = toss_coins(config.count, seed=config.seed).included
+    rows: list[dict[str, object]] = []
+    for kind, canaries in made.items():
+        model, own = copy.deepcopy(start), copy.deepcopy(tokenizer)
+        if kind == AS_TOKENS:
+            _add_words(model, own, [text.split()[0] for text in canaries], config.seed)
+        before = _log_probabilities(model, own, canaries)
+        for repetitions in config.repetitions:
+            planted = np.repeat(config.texts + np.flatnonzero(coins), repetitions)
+            order = planted_order(np.arange(config.texts), planted, seed=config.seed)
+            texts = [[*corpus, *canaries][at] for at in order.tolist()]
+            after = _fitted(copy.deepcopy(model), own, texts, config.training(config.epochs, 1e-3))
+            learned = _log_probabilities(after, own, canaries) - before
+            scores = MembershipScores.from_labels(learned, coins, higher_means_member=True)
+            bound = audit_one_run(scores)
+            rows.append(
+                {"kind": kind, "repetitions": repetitions, "auc": scores.auc(), "epsilon": bound.epsilon,
+                 "ceiling": bound.ceiling}
+            )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _documents(count: int, seed: tuple[int, ...]) -> list[str]:
+    """Pieces of 15 to 34 words of the Python documentation."""
+    words, rng = source_words(), np.random.default_rng(seed)
+    starts, lengths = rng.integers(0, len(words) - 34, count), rng.integers(15, 35, count)
+    return [" ".join(words[at : at + size]) for at, size in zip(starts, lengths, strict=True)]
+
+
+def _add_words(model: Any, tokenizer: Any, words: list[str], seed: int) -> None:
+    from tokenizers import AddedToken
+
+    tokenizer.add_tokens([AddedToken(word, single_word=True, lstrip=True) for word in words])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+
+
+def _fitted(model: Any, tokenizer: Any, texts: list[str], training: TrainingConfig) -> Any:
+    tokens = [one[:_LONGEST] for one in tokenizer(texts, verbose=False)["input_ids"]]
+    return fit_language_model(model, tokens, config=training, progress=False).model
+
+
+def _log_probabilities(model: Any, tokenizer: Any, texts: list[str]) -> np.ndarray:
+    return score_texts(model, tokenizer, texts, attacks=["loss"], batch_size=64)["loss"].to_numpy(float)
