@@ -216,6 +216,8 @@ def canaries(
     from paperlib.io import MADE_ID, open_records, write_text
 
     check_choice("kind", kind, (*TEXT_KINDS, "labels"))
+    if label and kind != "labels":
+        raise ValueError("--label: is for the kind labels; leave it out, or give --kind labels")
     records = open_records(data)
     is_folder, is_list = not records.ending, records.ending.startswith(".txt")
     to_score, sealed = _places(data, out, records, ".jsonl" if is_list else records.ending)
@@ -269,6 +271,8 @@ def _made_texts(
     if records.names is not None:
         return [{"text": one} for one in make_canaries(records.names, count, kind=kind, seed=seed)]
     _check_column(data, records, text)
+    if not all(isinstance(row.get(text), str | None) for row in records.contents):
+        raise ValueError(f"{data}: column {text!r} holds other values than text; name another with --text")
     made = make_canaries(records.cells(text), count, kind=kind, seed=seed)
     rng = np.random.default_rng(None if seed is None else [seed, 3])
     like = [records.contents[at] for at in rng.integers(len(records.contents), size=count).tolist()]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from paperlib import losses
+from paperlib import audit_features, losses
 from paperlib.core import Coins
 
 
@@ -28,6 +28,7 @@ def folder(tmp_path, monkeypatch):
     lines = "".join(f"{json.dumps(row)}\n" for row in rows)
     (tmp_path / "texts.jsonl").write_text(lines)
     (tmp_path / "texts.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    (tmp_path / "chats.jsonl").write_text('{"text": ["hello", "how are you"]}\n')
     pd.DataFrame(rows).rename(columns={"text": "says"}).assign(id=np.arange(80)).to_parquet("texts.parquet")
     for at in range(30):
         (tmp_path / "images" / f"class{at % 3}").mkdir(parents=True, exist_ok=True)
@@ -94,6 +95,8 @@ def test_from_a_table_to_a_claim_about_canaries(folder, command, repetitions):
     judged = next(one for one in content["verdict"]["sentences"] if "claimed epsilon" in one)
     more = ", and such a claim allows 3 when 3 copies of a record are added or removed together"
     assert judged.endswith(f"{more if repetitions == 3 else ''}.")
+    features = pd.read_csv("scores.csv").assign(loss=lambda rows: -rows["loss"])
+    assert said in audit_features(features, coins).claim
     shuffled = pd.read_csv("scores.csv").sample(frac=1, random_state=1)
     shuffled["id"] = np.random.default_rng(1).permutation(shuffled["id"])
     shuffled.to_csv("shuffled.csv", index=False)
@@ -210,6 +213,8 @@ TABLE = ("data.csv", "--count", "9", "--out", "t.csv", "--kind", "labels")
         ((*TEXTS, "tokns"), "expected one of 'random', 'tokens', 'new-vocabulary', 'labels', got 'tokns'"),
         ((*TEXTS, "labels"), "--label: name the column of labels; the columns are text, source"),
         ((*TEXTS, "random", "--text", "txt"), "the columns are 'text', 'source'; did you mean 'text'?"),
+        ((*TEXTS, "random", "--label", "source"), "--label: is for the kind labels"),
+        (("chats.jsonl", *TEXTS[1:], "random"), "column 'text' holds other values than text"),
         ((*TEXTS, "random", "--id", "name"), "no column 'name'"),
         ((*TABLE, "--label", "lable"), "no column 'lable'; the columns are 'id', 'x', 'z', 'label'; did"),
         ((*TABLE[:-1], "tokens"), "no column 'text'; the columns are"),
