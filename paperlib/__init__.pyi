@@ -2,7 +2,9 @@ from . import audits as audits
 from . import bounds as bounds
 from . import core as core
 from .audits import SealedPlan as SealedPlan
+from .audits import assert_private as assert_private
 from .audits import audit as audit
+from .audits import audit_dp_training as audit_dp_training
 from .audits import audit_features as audit_features
 from .audits import audit_images as audit_images
 from .audits import audit_language_model as audit_language_model

@@ -4,6 +4,10 @@ from .corpus import FoundIdentifier as FoundIdentifier
 from .corpus import corpus_identifiers as corpus_identifiers
 from .corpus import open_corpus as open_corpus
 from .document import AuditDocument as AuditDocument
+from .dp_training.audit import DpTrainingAudit as DpTrainingAudit
+from .dp_training.audit import assert_private as assert_private
+from .dp_training.audit import audit_dp_training as audit_dp_training
+from .dp_training.checks import DpCheck as DpCheck
 from .features import FeaturesResult as FeaturesResult
 from .features import audit_features as audit_features
 from .features import audit_panoramia_features as audit_panoramia_features

@@ -1,0 +1,190 @@
+"""Does a training loop make the steps of DP-SGD that its accountant is told of?"""
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from paperlib.audits.dp_training.checks import CHECKS, SEEN, DpCheck, Stated
+from paperlib.audits.dp_training.runs import Train, outliers, run_pairs
+from paperlib.core import AuditResult
+from paperlib.core.checks import check_at_least, check_confidence, check_in
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DpTrainingAudit(AuditResult):
+    """What the checks of `audit_dp_training` found; ``epsilon`` is None, since they bound none."""
+
+    epsilon: float | None
+    checks: tuple[DpCheck, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no check found a fault."""
+        return all(check.passed for check in self.checks)
+
+    @property
+    def headline(self) -> str:
+        wrong = [f"{check.name}: {check.finding}" for check in self.checks if not check.passed]
+        if not wrong:
+            return f"DP-SGD: no fault found by {len(self.checks)} checks"
+        return f"DP-SGD: not as stated; {'; '.join(wrong)}"
+
+
+def audit_dp_training(
+    train: Train,
+    data: Any,
+    *,
+    clipping_norm: float,
+    noise_multiplier: float,
+    sampling_rate: float,
+    steps: int,
+    divisor: float | None = None,
+    canaries: Sequence[Any] | None = None,
+    null: Any = None,
+    seeds: int = 6,
+    confidence: float = 0.999,
+) -> DpTrainingAudit:
+    """Check that a training loop makes the steps of DP-SGD with Poisson sampling that are stated.
+
+    ``train`` is called about 30 times, so give it little data and few steps. The gradients that its torch
+    optimizer is given are read, and then set to 0: parameters stay where they start, and steps can be
+    compared. Two trainings of one seed that differ in one record then have the same batches and noise, and
+    their difference is what this record adds. The audit needs no other access to the loop.
+
+    Guarantee:
+        If training is as stated, a fault is reported with probability at most ``1 - confidence``, over the
+        seeds. A pass is no proof: what no check looks at can be wrong.
+
+    Args:
+        train: ``train(data, seed)`` trains from the start; weights, batches and noise follow from the seed,
+            as by ``torch.manual_seed(seed)``. Gradients are read from any torch optimizer, also below that of
+            Opacus; without one, it returns those of a training at learning rate 0, (steps, parameters).
+        data: Records as a tuple of arrays or tensors of equal length, or a single one; 16 or more.
+        clipping_norm: Largest norm of a record's gradient.
+        noise_multiplier: Standard deviation of the noise in the sum of gradients, in clipping norms.
+        sampling_rate: Chance of a record to be in a batch.
+        steps: Steps that the accountant is told.
+        divisor: What the noisy sum of gradients is divided by; None is ``sampling_rate * len(data)``.
+        canaries: Records of the form of ``data[0]`` with large gradients in different directions, 2 or more;
+            None takes records of ``data``, their first array times 100 and -100.
+        null: A record whose gradient is 0, such as one with label -100 for torch's cross-entropy. With it,
+            adding a record is checked; without it, replacing one, which shows less.
+        seeds: Seeds of the check of batches, 1 or more.
+        confidence: Of all checks together, in (0, 1).
+
+    Returns:
+        ``.passed``, ``.checks`` (a `DpCheck` each) and a headline that names each fault.
+
+    Raises:
+        ValueError: A number out of range, data of another form, or a training whose gradients cannot be read,
+            or that is not the same for the same seed.
+
+    Source:
+        Tramer et al. (2022), "Debugging differential privacy", names the causes; the checks are ours.
+
+    >>> from paperlib.validity.dp_faults import made_up_records, train_with_fault
+    >>> stated = {"clipping_norm": 1, "noise_multiplier": 1, "sampling_rate": 0.25, "steps": 32}
+    >>> print(audit_dp_training(train_with_fault, made_up_records(), **stated).headline)
+    DP-SGD: no fault found by 7 checks
+    """
+    check_in("(0, inf)", "clipping_norm", clipping_norm)
+    check_in("(0, inf)", "noise_multiplier", noise_multiplier)
+    check_in("(0, 1]", "sampling_rate", sampling_rate)
+    check_at_least(1, steps=steps, seeds=seeds)
+    columns = data if isinstance(data, tuple) else (data,)
+    records = min(len(column) for column in columns)
+    if records < 16 or records != max(len(column) for column in columns):
+        raise ValueError("data: expected a tuple of arrays of equal length, 16 or more, or one such array")
+    divisor = sampling_rate * records if divisor is None else check_in("(0, inf)", "divisor", divisor)
+    chosen = outliers(data) if canaries is None else list(canaries)
+    check_at_least(2, canaries=len(chosen))
+    runs = run_pairs(train, data, chosen, null, seeds, SEEN * clipping_norm / divisor)
+    level = (1 - check_confidence(confidence)) / 5
+    norm = clipping_norm / divisor
+    stated = Stated(norm, noise_multiplier * norm, sampling_rate, steps, level)
+    checks: list[DpCheck] = []
+    for check in CHECKS:
+        start = time.perf_counter()
+        found = check(runs, stated)
+        checks.append(dataclasses.replace(found, seconds=time.perf_counter() - start))
+    adjacency = "adding or removing" if null is not None else "replacing"
+    wrong = sum(not check.passed for check in checks)
+    return DpTrainingAudit(
+        claim=(
+            f"{wrong} of {len(checks)} checks found a fault; if training is as stated, one is found with "
+            f"probability at most {1 - confidence:.3g}. Clipping was checked for {adjacency} a record."
+        ),
+        assumptions=(
+            "one record of the data is one unit of privacy, and the number of records is public",
+            "the gradients that the optimizer is given are all that training takes from the data",
+            "the loop is the same with other data, parameters and seeds as with those that were tried",
+            "the noise is of an unpredictable seed when it counts, and floating point is not attacked",
+        ),
+        epsilon=None,
+        checks=tuple(checks),
+    )
+
+
+def assert_private(
+    train: Train,
+    data: Any,
+    *,
+    epsilon: float,
+    delta: float = 1e-5,
+    clipping_norm: float,
+    noise_multiplier: float,
+    sampling_rate: float,
+    steps: int,
+    accounted: tuple[float, int] | None = None,
+    **options: Any,
+) -> DpTrainingAudit:
+    """Fail where a loop does not make the steps of DP-SGD stated, or these give more than ``epsilon``.
+
+    Guarantee:
+        That of `audit_dp_training`: a sound loop fails with probability at most 0.001 over the seeds, and
+        with fixed seeds always or never. That a loop passes is no proof.
+
+    Args:
+        train: ``train(data, seed)``, as in `audit_dp_training`; so are ``data`` and what is not named here.
+        epsilon: Claimed epsilon, for adding or removing one record.
+        delta: Claimed delta, in (0, 1).
+        accounted: Sampling rate and steps of the real training, if ``train`` makes a small copy of it, with
+            fewer steps or records; None for those stated.
+        options: Further arguments of `audit_dp_training`, such as ``divisor``, ``canaries`` and ``null``.
+
+    Raises:
+        AssertionError: One line that says what was found.
+        ValueError: As in `audit_dp_training`.
+
+    >>> from paperlib.validity.dp_faults import made_up_records, train_with_fault
+    >>> stated = {"clipping_norm": 1, "noise_multiplier": 1, "sampling_rate": 0.25, "steps": 32}
+    >>> assert_private(train_with_fault, made_up_records(), epsilon=3, **stated)
+    Traceback (most recent call last):
+    ...
+    AssertionError: epsilon: noise multiplier 1, sampling rate 0.25 and 32 steps give epsilon 10.1
+    at delta 1e-05, not 3
+    """
+    check_in("(0, inf)", "epsilon", epsilon)
+    rate, count = (sampling_rate, steps) if accounted is None else accounted
+    from paperlib.training import epsilon_of  # accountants take a second to import
+
+    spent = min(epsilon_of(noise_multiplier, rate, count, delta, by) for by in ("pld", "rdp"))
+    if spent > epsilon:
+        raise AssertionError(
+            f"epsilon: noise multiplier {noise_multiplier:g}, sampling rate {rate:g} and {count} steps give "
+            f"epsilon {spent:.3g} at delta {delta:g}, not {epsilon:g}"
+        )
+    audit = audit_dp_training(
+        train,
+        data,
+        clipping_norm=clipping_norm,
+        noise_multiplier=noise_multiplier,
+        sampling_rate=sampling_rate,
+        steps=steps,
+        **options,
+    )
+    if not audit.passed:
+        raise AssertionError(audit.headline)
+    return audit

@@ -1,0 +1,189 @@
+"""Checks of released gradients: steps, clipping, noise and batches."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtrc, gammainc
+
+from paperlib.audits.dp_training.runs import Runs, changes
+from paperlib.core.checks import FloatArray
+
+SEEN = 1e-2  # least change, of the clipping norm, by which a step shows that it held a record
+_SLACK = 1e-3  # rounding of a norm, of the clipping norm; clipping itself adds 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class DpCheck:
+    """What one check found.
+
+    Attributes:
+        finding: One sentence.
+        p_value: Chance of such an outcome at most, if training is as stated; None where nothing is random.
+    """
+
+    name: str
+    passed: bool
+    finding: str
+    p_value: float | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What the user says of the training, and how the checks of a test level share it."""
+
+    norm: float  # largest contribution of a record to what is released: clipping norm / divisor
+    noise: float  # standard deviation of what is released
+    rate: float
+    steps: int
+    level: float
+
+
+# The checks. Sums of squares are of noise through orthonormal maps that do not depend on it, plus what
+# batches add; this makes them larger at most, so that too small a sum shows too little noise on any data.
+
+
+def _steps(runs: Runs, stated: Stated) -> DpCheck:
+    counts = {len(run) for run in runs.canaries}, set(runs.moved)
+    most = max(max(one) for one in counts)
+    if any(len(one) > 1 for one in counts):
+        finding = f"from {min(map(min, counts))} to {most} steps, as one record decides"
+        return DpCheck(name="number of steps", passed=False, finding=finding)
+    finding = f"{most} steps, {stated.steps} stated"
+    return DpCheck(name="number of steps", passed=most <= stated.steps, finding=finding)
+
+
+def _contribution(runs: Runs, stated: Stated) -> DpCheck:
+    """All contributions of a record lie in a ball of the clipping norm around 0, that of no record."""
+    least = min(len(run) for run in runs.canaries)
+    points = np.stack([run[:least] for run in runs.canaries], 1)
+    if runs.null is not None:
+        least = min(least, len(runs.null))
+        sizes = np.linalg.norm(points[:least] - runs.null[:least, None], axis=2).max(1)
+        what = "adding one record changes a step by up to"
+    else:
+        sizes = _radii(points)
+        what = "replacing one record changes a step by up to twice"
+    times = float(sizes.max()) / stated.norm
+    return DpCheck(
+        name="clipping",
+        passed=times <= 1 + _SLACK,
+        finding=f"{what} {times:.3g} clipping norms, at step {int(sizes.argmax()) + 1}",
+    )
+
+
+def _radii(points: FloatArray) -> FloatArray:
+    """For each step a lower bound on the radius of the least ball around (steps, points, parameters)."""
+    # Any weights of mean m bound the square of the radius by their mean square distance from m; these move
+    # to the point farthest from m (Badoiu and Clarkson).
+    centred = points - points.mean(1, keepdims=True)
+    products = centred @ centred.transpose(0, 2, 1)
+    squares = np.einsum("tii->ti", products)
+    weights = np.full(squares.shape, 1 / squares.shape[1])
+    best = np.zeros(len(points))
+    for at in range(100):
+        toward = np.einsum("tij,tj->ti", products, weights)
+        best = np.maximum(best, (weights * (squares - toward)).sum(1))
+        weights *= 1 - 1 / (at + 2)
+        weights[np.arange(len(points)), (squares - 2 * toward).argmax(1)] += 1 / (at + 2)
+    return np.sqrt(best)
+
+
+def _shortfall(name: str, parts: Iterator[tuple[str, FloatArray, float]], stated: Stated) -> DpCheck:
+    """The test that no part (name, values, degrees of freedom) has too small a sum of squares."""
+    tried = [
+        (float(gammainc(free / 2, (rows**2).sum() / stated.noise**2 / 2)), what, (rows**2).sum() / free)
+        for what, rows, free in parts
+        if free > 0
+    ]
+    if not tried:
+        return DpCheck(name=name, passed=True, finding="too few numbers for this check")
+    p_value, what, variance = min(tried)
+    p_value = min(1.0, p_value * len(tried))
+    ratio = variance**0.5 / stated.noise
+    finding = f"{what} has {ratio:.3g} times the stated standard deviation"
+    return DpCheck(name=name, passed=p_value > stated.level, finding=finding, p_value=p_value)
+
+
+def _split(rows: FloatArray, widths: list[int]) -> list[FloatArray]:
+    return np.split(rows, np.cumsum(widths)[:-1], axis=1)
+
+
+def _unsignalled(runs: Runs) -> list[FloatArray]:
+    """The noise of each parameter in every second step, without the direction of the other steps' mean."""
+    found: list[FloatArray] = []
+    for rows in _split(runs.quiet, runs.widths):
+        mean = rows[1::2].sum(0)
+        along = mean / max(float(np.linalg.norm(mean)), 1e-300)
+        found.append(rows[::2] - np.outer(rows[::2] @ along, along))
+    return found
+
+
+def _noise(runs: Runs, stated: Stated) -> DpCheck:
+    parts = (
+        (f"the noise of parameter {at}", rows, len(rows) * (rows.shape[1] - 1))
+        for at, rows in enumerate(_unsignalled(runs), 1)
+    )
+    return _shortfall("noise", parts, stated)
+
+
+def _noise_of_steps(runs: Runs, stated: Stated) -> DpCheck:
+    rest = [rows - rows.mean(0) for rows in _unsignalled(runs)]
+    parts = (
+        (f"the difference between steps in parameter {at}", rows, (len(rows) - 1) * (rows.shape[1] - 1))
+        for at, rows in enumerate(rest, 1)
+    )
+    return _shortfall("noise of different steps", parts, stated)
+
+
+def _noise_of_parameters(runs: Runs, stated: Stated) -> DpCheck:
+    rows = runs.quiet - runs.quiet.mean(0)
+    free = len(rows) - 1
+
+    def parts() -> Iterator[tuple[str, FloatArray, float]]:
+        numbers = rows.shape[1] // 2
+        neighbours = (rows[:, : 2 * numbers : 2] - rows[:, 1 : 2 * numbers : 2]) / 2**0.5
+        yield "the difference of neighbouring numbers", neighbours, free * numbers
+        earlier: dict[int, tuple[int, FloatArray]] = {}
+        for at, values in enumerate(_split(rows, runs.widths), 1):
+            if (before := earlier.get(values.shape[1])) is not None:
+                name = f"the difference of parameters {before[0]} and {at}"
+                yield name, (values - before[1]) / 2**0.5, free * values.shape[1]
+            earlier[values.shape[1]] = at, values
+
+    return _shortfall("noise of different parameters", parts(), stated)
+
+
+def _held(runs: Runs, stated: Stated) -> list[NDArray[np.bool_]]:
+    """Whether each step of each seed held the record."""
+    return [changes(one, other) > SEEN * stated.norm for one, other in runs.pairs]
+
+
+def _rate(runs: Runs, stated: Stated) -> DpCheck:
+    held = np.concatenate(_held(runs, stated))
+    count, total = int(held.sum()), held.size
+    p_value = float(bdtrc(count - 1, total, stated.rate)) if count > 0 and stated.rate < 1 else 1.0
+    finding = f"a record is in {count} of {total} batches, at a stated rate of {stated.rate:g}"
+    return DpCheck(name="sampling rate", passed=p_value > stated.level, finding=finding, p_value=p_value)
+
+
+def _poisson(runs: Runs, stated: Stated) -> DpCheck:
+    """Shuffled data have each record once in each epoch, Poisson batches about 2 times in 5."""
+    length = round(1 / stated.rate)
+    epochs = [
+        run[at : at + length] for run in _held(runs, stated) for at in range(0, len(run) - length + 1, length)
+    ]
+    if length < 2 or not epochs:
+        return DpCheck(name="Poisson sampling", passed=True, finding="too few steps for this check")
+    once = sum(int(epoch.sum() == 1) for epoch in epochs)
+    chance = length * stated.rate * (1 - stated.rate) ** (length - 1)
+    p_value = float(bdtrc(once - 1, len(epochs), chance)) if once else 1.0
+    finding = (
+        f"a record is in exactly one batch in {once} of {len(epochs)} epochs; {chance:.2g} of them expected"
+    )
+    return DpCheck(name="Poisson sampling", passed=p_value > stated.level, finding=finding, p_value=p_value)
+
+
+CHECKS = (_steps, _contribution, _noise, _noise_of_steps, _noise_of_parameters, _rate, _poisson)

@@ -1,0 +1,147 @@
+"""DP-SGD in plain PyTorch, right or with one of the faults that public projects had."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+from torch.func import grad, vmap
+from torch.nn.functional import cross_entropy, linear
+
+SOUND = ("", "tied weights", "averaged augmentations")
+"""Names of trainings without a fault: the plain one, and the twins of two faults."""
+
+FAULTS = {
+    "noise over batch": "Tramer et al. (2022), arXiv:2202.12219; google-deepmind/jax_privacy#395",
+    "layer not clipped": "meta-pytorch/opacus#578; dayu11/Differentially-Private-Deep-Learning#7",
+    "clipped after averaging": "APPFL/APPFL#349; ooples/AiDotNet#1318",
+    "accumulated before clipping": "as microbatches: tensorflow/privacy#81 and #620",
+    "augmentations summed": "meta-pytorch/opacus#461",
+    "tied weights clipped twice": "meta-pytorch/opacus#413",
+    "batch statistics": "meta-pytorch/opacus#319",
+    "actual batch size": "meta-pytorch/opacus#420; of a divisor that leaks: #571 and #819",
+    "same noise in each step": "reused keys: jax-ml/jax#3646",
+    "same noise in two layers": "jax-ml/jax#3646",
+    "shuffled": "meta-pytorch/opacus#80; Chua et al. (2024), arXiv:2403.17673",
+    "higher sampling rate": "a rate per batch for a step of several: google-deepmind/jax_privacy#288",
+    "more steps": "meta-pytorch/opacus#19; tensorflow/privacy#103",
+    "early stopping": "a choice by the data: Papernot and Steinke (2022), arXiv:2110.03620",
+}
+"""Faults by name, each with where it was met or is discussed."""
+
+_WIDTHS, _VIEWS, _GROUP, _PATIENCE = (8, 8, 8, 8, 2), 4, 2, 2
+
+
+def made_up_records(records: int = 64, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Features, shape (records, 8), and labels 0 or 1 for `train_with_fault`."""
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(records, _WIDTHS[0], generator=generator)
+    return x, (x[:, 0] + x[:, 1] > 0).long()
+
+
+def train_with_fault(
+    data: tuple[Tensor, Tensor],
+    seed: int,
+    fault: str = "",
+    *,
+    steps: int = 32,
+    sampling_rate: float = 0.25,
+    clipping_norm: float = 1.0,
+    noise_multiplier: float = 1.0,
+) -> None:
+    """Train a small network by DP-SGD with Poisson sampling, or what ``fault`` makes of it.
+
+    Args:
+        data: As of `made_up_records`; a label of -100 gives a gradient of zero.
+        seed: Seed of weights, batches and noise.
+        fault: A name of ``FAULTS`` or ``SOUND``.
+        steps: Steps that the accountant is told; so are the other arguments.
+
+    >>> train_with_fault(made_up_records(), 0, "noise over batch")
+    """
+    if fault not in (*SOUND, *FAULTS):
+        raise ValueError(f"fault: expected one of {', '.join(map(repr, (*SOUND, *FAULTS)))}, got {fault!r}")
+    torch.manual_seed(seed)
+    x, y = data
+    sizes = [(after, before) for before, after in pairwise(_WIDTHS)]
+    weights = [torch.nn.Parameter(torch.randn(size) / size[1] ** 0.5) for size in sizes]
+    tied = fault.startswith("tied weights")
+    trained = (
+        [weights[at] for at in (0, 1, 3)] if tied else weights
+    )  # the third layer has the second's weights
+    optimizer = torch.optim.SGD(trained, lr=0.2)
+    expected = sampling_rate * len(x)
+    rate = 2 * sampling_rate if fault == "higher sampling rate" else sampling_rate
+    epoch = round(1 / sampling_rate)
+    order, best, waited = torch.randperm(len(x)), float("inf"), 0
+    for step in range(steps + epoch * (fault == "more steps")):
+        if fault == "shuffled":
+            order = torch.randperm(len(x)) if step % epoch == 0 else order
+            batch = order.chunk(epoch)[step % epoch]
+        else:
+            batch = (torch.rand(len(x)) < rate).nonzero()[:, 0]
+        used = [weights[at] for at in (0, 1, 1, 3)] if tied else weights
+        total = _clipped_sum(used, x[batch], y[batch], clipping_norm, fault)
+        noise = noise_multiplier * clipping_norm * _noise(total, sizes, seed, step, fault)
+        if fault == "noise over batch":
+            noise = noise / expected
+        released = (total + noise) / (max(len(batch), 1) if fault == "actual batch size" else expected)
+        parts = released.split([weight.numel() for weight in trained])
+        for weight, part in zip(trained, parts, strict=True):
+            weight.grad = part.view_as(weight).clone()
+        optimizer.step()
+        if fault == "early stopping":
+            loss = float(vmap(_loss, (None, 0, 0))([w.detach() for w in weights], x, y).mean())
+            waited = waited + 1 if loss >= best else 0
+            best = min(best, loss)
+            if waited == _PATIENCE:
+                return
+
+
+def _loss(weights: Sequence[Tensor], x: Tensor, y: Tensor) -> Tensor:
+    for weight in weights[:-1]:
+        x = torch.tanh(linear(x, weight))
+    return cross_entropy(linear(x, weights[-1])[None], y[None], reduction="sum")
+
+
+def _clipped_sum(weights: Sequence[Tensor], x: Tensor, y: Tensor, norm: float, fault: str) -> Tensor:
+    """The sum of clipped gradients of a batch, all parameters in one row."""
+    if not len(x):
+        x, y = torch.zeros(1, _WIDTHS[0]), torch.tensor([-100])  # a gradient of zero
+    if fault == "batch statistics":
+        x = (x - x.mean(0)) / (x.std(0, correction=0) + 0.1)
+    if "augmentations" in fault:
+        x, y = torch.cat([x + 0.1 * torch.randn_like(x) for _ in range(_VIEWS)]), y.repeat(_VIEWS)
+    of_each = vmap(grad(_loss), (None, 0, 0))([weight.detach() for weight in weights], x, y)
+    layers = [part.flatten(1) for part in of_each]
+    if fault == "tied weights":
+        layers = [layers[0], layers[1] + layers[2], layers[3]]
+    if fault == "tied weights clipped twice":  # each use of the weights as a record of its own
+        rest = torch.zeros_like(layers[0]), torch.zeros_like(layers[3])
+        uses = [layers[0], layers[1], layers[3]], [rest[0], layers[2], rest[1]]
+        layers = [torch.cat(parts) for parts in zip(*uses, strict=True)]
+    rows = torch.cat(layers, 1)
+    if fault == "averaged augmentations":
+        rows = rows.view(_VIEWS, -1, rows.shape[1]).mean(0)
+    if fault == "accumulated before clipping":
+        rows = torch.stack([group.sum(0) for group in rows.split(_GROUP)])
+    if fault == "clipped after averaging":
+        return _clip(rows.mean(0, keepdim=True), norm)[0] * len(x)
+    if fault == "layer not clipped":
+        last = layers[-1].shape[1]
+        return torch.cat([_clip(rows[:, :-last], norm), rows[:, -last:]], 1).sum(0)
+    return _clip(rows, norm).sum(0)
+
+
+def _clip(rows: Tensor, norm: float) -> Tensor:
+    return rows * (norm / (rows.norm(dim=1, keepdim=True) + 1e-6)).clamp(max=1)
+
+
+def _noise(total: Tensor, sizes: list[tuple[int, int]], seed: int, step: int, fault: str) -> Tensor:
+    if fault == "same noise in each step":
+        return torch.randn(total.shape, generator=torch.Generator().manual_seed(seed))
+    noise = torch.randn(total.shape)
+    if fault == "same noise in two layers":
+        first, second = (after * before for after, before in sizes[:2])
+        noise[first : first + second] = noise[:second]
+    return noise

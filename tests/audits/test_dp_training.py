@@ -1,0 +1,168 @@
+"""Faults of DP-SGD are found by the checks that the table names, and sound loops pass all of them."""
+
+import re
+import warnings
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from paperlib import assert_private, audit_dp_training
+from paperlib.validity.dp_faults import FAULTS, SOUND, made_up_records, train_with_fault
+from tests.validity.coverage import assert_rate_at_most
+
+STATED = {"clipping_norm": 1.0, "noise_multiplier": 1.0, "sampling_rate": 0.25, "steps": 32}
+NULL = (torch.zeros(8), torch.tensor(-100))
+FOUND = {
+    "noise over batch": "noise",
+    "layer not clipped": "clipping",
+    "clipped after averaging": "clipping",
+    "accumulated before clipping": "clipping",  # with a record without a gradient only
+    "augmentations summed": "clipping",
+    "tied weights clipped twice": "clipping",
+    "batch statistics": "clipping",
+    "actual batch size": "clipping",
+    "same noise in each step": "noise of different steps",
+    "same noise in two layers": "noise of different parameters",
+    "shuffled": "Poisson sampling",
+    "higher sampling rate": "sampling rate",
+    "more steps": "number of steps",
+    "early stopping": "number of steps",
+}
+
+
+def audit(fault, **options):
+    return audit_dp_training(
+        partial(train_with_fault, fault=fault), made_up_records(), **STATED, seeds=4, **options
+    )
+
+
+def test_every_fault_has_its_check_and_its_sources_on_the_page():
+    page = (Path(__file__).parents[2] / "book" / "dp_training.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if "https://" in line]
+    assert {row[0]: row[1].partition(",")[0] for row in rows} == FOUND
+    for fault, _, _, where in rows:
+        for cited in re.findall(r"#(\d+)|arXiv:([\d.]+)", FAULTS[fault]):
+            assert "".join(cited) in where
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found_by_its_check(fault):
+    found = audit(fault, null=NULL)
+    assert not found.passed
+    assert FOUND[fault] in {check.name for check in found.checks if not check.passed}
+    assert f"not as stated; {next(one.name for one in found.checks if not one.passed)}: " in str(found)
+
+
+@pytest.mark.parametrize("twin", SOUND)
+def test_a_sound_training_passes_every_check(twin):
+    found = audit(twin, null=NULL)
+    assert found.passed
+    assert "0 of 7 checks found a fault" in found.claim
+
+
+def test_records_clipped_together_are_seen_only_where_one_is_added():
+    assert audit("accumulated before clipping").passed
+
+
+def test_a_clipping_norm_a_tenth_too_large_is_seen_also_without_a_record_of_no_gradient():
+    loop = partial(train_with_fault, clipping_norm=1.1)
+    stated = STATED | {"noise_multiplier": 1.1}
+    found = audit_dp_training(loop, made_up_records(), **stated, seeds=1)
+    assert [check.name for check in found.checks if not check.passed] == ["clipping"]
+    assert audit_dp_training(loop, made_up_records(), **STATED | {"clipping_norm": 1.1}, seeds=1).passed
+
+
+# A mechanism without a network: the sum of clipped rows and noise, as a user without torch would return it.
+
+
+def release(data, seed, noise=1.0, alike=False):
+    rng = np.random.default_rng(seed)
+    batches = rng.random((16, len(data))) < 0.25
+    drawn = rng.normal(size=(16, data.shape[1]))
+    rows = data / np.maximum(1, np.linalg.norm(data, axis=1, keepdims=True))
+    return batches @ rows + noise * (drawn[:1] if alike else drawn)
+
+
+def alarm(offset, noise=1.0, confidence=0.8):
+    rng = np.random.default_rng(offset)
+    data = rng.normal(size=(16, 24)) * 0.02
+
+    def train(data, seed):
+        return release(data, [seed, offset], noise)
+
+    stated = STATED | {"steps": 16, "divisor": 1, "seeds": 2}
+    return not audit_dp_training(train, data, **stated, confidence=confidence).passed
+
+
+def test_a_sound_mechanism_is_reported_as_often_as_is_said_at_most():
+    assert_rate_at_most(0.2, sum(alarm(offset) for offset in range(150)), 150)
+    with pytest.raises(AssertionError, match="allows"):
+        assert_rate_at_most(0.2, sum(alarm(offset, noise=0.93) for offset in range(150)), 150)
+
+
+def test_bad_input_is_refused_by_a_line_that_says_what_to_do():
+    data = made_up_records()
+    refused = [
+        ({"data": (data[0], data[1][:5])}, "data: expected a tuple of arrays of equal length"),
+        ({"noise_multiplier": 0}, "noise_multiplier: expected a number in"),
+        ({"canaries": [(data[0][0], data[1][0])]}, "canaries: expected 2 or more"),
+        ({"canaries": [(data[0][0], data[1][0])] * 2}, "canaries: they change no step"),
+        ({"train": lambda data, seed: None}, "train: no torch optimizer made a step"),
+        ({"train": lambda data, seed: train_with_fault(data, 0)}, "train: two seeds give the same training"),
+        (
+            {"train": lambda data, seed: np.random.default_rng().normal(size=(9, 3))},
+            "same data and seed differ",
+        ),
+    ]
+    for changed, message in refused:
+        with pytest.raises(ValueError, match=message):
+            audit_dp_training(**({"train": train_with_fault, "data": data, **STATED, "seeds": 1} | changed))
+
+
+# Opacus.
+
+
+def opacus_loop(data, seed, poisson_sampling=True):
+    from opacus import PrivacyEngine
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(seed)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    loader = DataLoader(TensorDataset(*data), batch_size=16, shuffle=True)
+    private, optimizer, loader = PrivacyEngine().make_private(
+        module=model,
+        optimizer=torch.optim.Adam(model.parameters()),
+        data_loader=loader,
+        noise_multiplier=1.0,
+        max_grad_norm=1.0,
+        poisson_sampling=poisson_sampling,
+    )
+    for _ in range(8):
+        for x, y in loader:
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(private(x), y).backward()
+            optimizer.step()
+
+
+def test_a_loop_with_opacus_is_private_with_poisson_sampling_only():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Opacus: its noise is not that of a secure generator
+        found = assert_private(opacus_loop, made_up_records(), epsilon=11, seeds=4, **STATED)
+        assert found.passed
+        loop = partial(opacus_loop, poisson_sampling=False)
+        with pytest.raises(AssertionError, match="not as stated; Poisson sampling: a record is in exactly"):
+            assert_private(loop, made_up_records(), epsilon=11, seeds=4, **STATED)
+
+
+def test_the_epsilon_of_the_real_training_is_checked_before_a_small_copy():
+    with pytest.raises(AssertionError, match=r"sampling rate 0\.01 and 1000 steps give epsilon 1\.83"):
+        assert_private(
+            train_with_fault, made_up_records(), epsilon=1, accounted=(0.01, 1000), seeds=1, **STATED
+        )
+    small = assert_private(
+        train_with_fault, made_up_records(), epsilon=2, accounted=(0.01, 1000), seeds=1, **STATED
+    )
+    assert small.to_dict()["checks"][0]["name"] == "number of steps"
