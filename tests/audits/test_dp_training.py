@@ -103,23 +103,48 @@ def test_a_sound_mechanism_is_reported_as_often_as_is_said_at_most():
         assert_rate_at_most(0.2, sum(alarm(offset, noise=0.93) for offset in range(150)), 150)
 
 
+def told_apart(noise, trainings, offset=0, confidence=0.999):
+    data = np.random.default_rng(offset).normal(size=(16, 24)) * 0.02
+
+    def train(data, seed):
+        return release(data, [seed, offset], noise)
+
+    found = audit_dp_training(
+        train,
+        data,
+        **STATED | {"steps": 16, "divisor": 1, "seeds": 1},
+        canaries=list(np.eye(24)[:2] * 5),
+        null=np.zeros(24),
+        trainings=trainings,
+        confidence=confidence,
+    )
+    return not found.checks[-1].passed
+
+
+def test_trainings_with_too_little_noise_are_told_apart_too_well():
+    assert told_apart(1 / 16, trainings=40)
+    assert not told_apart(1, trainings=40)
+    alarms = sum(told_apart(1, trainings=20, offset=offset, confidence=0.4) for offset in range(40))
+    assert_rate_at_most(0.1, alarms, 40)  # a sixth of what all checks share
+
+
 def test_bad_input_is_refused_by_a_line_that_says_what_to_do():
-    data = made_up_records()
+    data = np.eye(16, 24)
+    given = {"train": release, "data": data, **STATED, "steps": 16, "divisor": 1, "seeds": 1}
     refused = [
-        ({"data": (data[0], data[1][:5])}, "data: expected a tuple of arrays of equal length"),
+        ({"data": (data, data[:5])}, "data: expected a tuple of arrays of equal length"),
         ({"noise_multiplier": 0}, "noise_multiplier: expected a number in"),
-        ({"canaries": [(data[0][0], data[1][0])]}, "canaries: expected 2 or more"),
-        ({"canaries": [(data[0][0], data[1][0])] * 2}, "canaries: they change no step"),
+        ({"trainings": 50}, "trainings: expected 0, or 20 or more and a record null="),
+        ({"canaries": data[:1]}, "canaries: expected 2 or more"),
+        ({"canaries": data[[0, 0]]}, "canaries: they change no step"),
         ({"train": lambda data, seed: None}, "train: no torch optimizer made a step"),
-        ({"train": lambda data, seed: train_with_fault(data, 0)}, "train: two seeds give the same training"),
-        (
-            {"train": lambda data, seed: np.random.default_rng().normal(size=(9, 3))},
-            "same data and seed differ",
-        ),
+        ({"train": lambda data, seed: release(data, 0)}, "train: two seeds give the same training"),
+        ({"train": lambda data, seed: release(data, None)}, "two trainings of the same data and seed differ"),
+        ({"train": lambda data, seed: release(data, seed) * np.inf}, "gradients that are not finite"),
     ]
     for changed, message in refused:
         with pytest.raises(ValueError, match=message):
-            audit_dp_training(**({"train": train_with_fault, "data": data, **STATED, "seeds": 1} | changed))
+            audit_dp_training(**(given | changed))
 
 
 # Opacus.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paperlib.audits.dp_training.checks import CHECKS, SEEN, DpCheck, Stated
-from paperlib.audits.dp_training.runs import Train, outliers, run_pairs
+from paperlib.audits.dp_training.runs import Train, held_runs, outliers
 from paperlib.core import AuditResult
 from paperlib.core.checks import check_at_least, check_confidence, check_in
 
@@ -44,6 +44,7 @@ def audit_dp_training(
     canaries: Sequence[Any] | None = None,
     null: Any = None,
     seeds: int = 6,
+    trainings: int = 0,
     confidence: float = 0.999,
 ) -> DpTrainingAudit:
     """Check that a training loop makes the steps of DP-SGD with Poisson sampling that are stated.
@@ -72,6 +73,8 @@ def audit_dp_training(
         null: A record whose gradient is 0, such as one with label -100 for torch's cross-entropy. With it,
             adding a record is checked; without it, replacing one, which shows less.
         seeds: Seeds of the check of batches, 1 or more.
+        trainings: Trainings with a canary, and as many without it, that are told apart; both error rates are
+            compared with those that the stated mechanism allows. Needs ``null``; 0 for none.
         confidence: Of all checks together, in (0, 1).
 
     Returns:
@@ -93,6 +96,8 @@ def audit_dp_training(
     check_in("(0, inf)", "noise_multiplier", noise_multiplier)
     check_in("(0, 1]", "sampling_rate", sampling_rate)
     check_at_least(1, steps=steps, seeds=seeds)
+    if trainings and (null is None or trainings < 20):
+        raise ValueError(f"trainings: expected 0, or 20 or more and a record null=, got {trainings}")
     columns = data if isinstance(data, tuple) else (data,)
     records = min(len(column) for column in columns)
     if records < 16 or records != max(len(column) for column in columns):
@@ -100,14 +105,20 @@ def audit_dp_training(
     divisor = sampling_rate * records if divisor is None else check_in("(0, inf)", "divisor", divisor)
     chosen = outliers(data) if canaries is None else list(canaries)
     check_at_least(2, canaries=len(chosen))
-    runs = run_pairs(train, data, chosen, null, seeds, SEEN * clipping_norm / divisor)
-    level = (1 - check_confidence(confidence)) / 5
+    runs = held_runs(train, data, chosen, null, seeds, SEEN * clipping_norm / divisor)
+    level = (1 - check_confidence(confidence)) / 6
     norm = clipping_norm / divisor
     stated = Stated(norm, noise_multiplier * norm, sampling_rate, steps, level)
     checks: list[DpCheck] = []
     for check in CHECKS:
         start = time.perf_counter()
         found = check(runs, stated)
+        checks.append(dataclasses.replace(found, seconds=time.perf_counter() - start))
+    if trainings:
+        from paperlib.audits.dp_training.trade_off import told_apart  # its accountant takes seconds to import
+
+        start = time.perf_counter()
+        found = told_apart(train, data, chosen[runs.far], null, trainings, stated)
         checks.append(dataclasses.replace(found, seconds=time.perf_counter() - start))
     adjacency = "adding or removing" if null is not None else "replacing"
     wrong = sum(not check.passed for check in checks)

@@ -24,6 +24,7 @@ class Runs:
     quiet: FloatArray  # every record the same
     widths: list[int]  # numbers of each parameter
     moved: list[int]  # steps made by trainings that are not held, by canary
+    far: int  # the canary whose steps differ most from those of the first
 
 
 def outliers(data: Any) -> list[Any]:
@@ -92,12 +93,18 @@ def _released(train: Train, data: Any, seed: int, *, hold: bool) -> tuple[FloatA
     return array, [array.shape[1]]
 
 
-def run_pairs(train: Train, data: Any, canaries: list[Any], null: Any, seeds: int, seen: float) -> Runs:
+def _held(train: Train, data: Any, seed: int) -> FloatArray:
+    rows = _released(train, data, seed, hold=True)[0]
+    if not np.isfinite(rows).all():
+        raise ValueError("train: gradients that are not finite; use smaller canaries")
+    return rows
+
+
+def held_runs(train: Train, data: Any, canaries: list[Any], null: Any, seeds: int, seen: float) -> Runs:
+    """The trainings that most checks look at; a step that changes by less than ``seen`` held no canary."""
+
     def held(changed: Any, seed: int) -> FloatArray:
-        rows = _released(train, changed, seed, hold=True)[0]
-        if not np.isfinite(rows).all():
-            raise ValueError("train: gradients that are not finite; use smaller canaries")
-        return rows
+        return _held(train, changed, seed)
 
     first, widths = _released(train, _with(data, canaries[0]), 0, hold=True)
     again = held(_with(data, canaries[0]), 0)
@@ -113,9 +120,9 @@ def run_pairs(train: Train, data: Any, canaries: list[Any], null: Any, seeds: in
             break
     else:
         raise ValueError("canaries: they change no step; expected records with large, different gradients")
-    far = canaries[int(np.argmax(apart))]
+    far = int(np.argmax(apart))
     pairs = [
-        (held(_with(data, canaries[0]), other), held(_with(data, far), other))
+        (held(_with(data, canaries[0]), other), held(_with(data, canaries[far]), other))
         for other in range(1, seeds + 1)
     ]
     if np.array_equal(pairs[0][0], first):
@@ -126,7 +133,16 @@ def run_pairs(train: Train, data: Any, canaries: list[Any], null: Any, seeds: in
     alike = _with(data, record, slice(None))
     of_null = None if null is None else held(_with(data, null), seed)
     moved = [len(_released(train, _with(data, one), seed, hold=False)[0]) for one in canaries]
-    return Runs(of_canaries, of_null, pairs, held(alike, 0), widths, moved)
+    return Runs(of_canaries, of_null, pairs, held(alike, 0), widths, moved, far)
+
+
+def along(train: Train, data: Any, canary: Any, null: Any, seed: int, *, member: bool) -> FloatArray:
+    """How far each step went in the direction of a canary's gradient, among records without a gradient."""
+    none, every = (_with(data, record, slice(None)) for record in (null, canary))
+    empty = _held(train, none, seed)
+    towards = (_held(train, every, seed) - empty).sum(0)  # of one seed, so without the noise
+    released = _held(train, _with(none, canary), seed) if member else empty
+    return released @ towards / max(float(np.linalg.norm(towards)), 1e-300)
 
 
 def changes(one: FloatArray, other: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -228,3 +229,18 @@ def replacement_epsilon(noise_multiplier: float, sampling_rate: float, steps: in
     """
     accountant = PLDAccountant(NeighboringRelation.REPLACE_ONE, _STEP)
     return epsilon_by(accountant, noise_multiplier, sampling_rate, steps, delta)
+
+
+def privacy_curve(
+    epsilons: Sequence[float], noise_multiplier: float, sampling_rate: float, steps: int
+) -> list[float]:
+    """For each epsilon an upper bound on delta; guarantee and other arguments as in ``epsilon_of``.
+
+    >>> [round(delta, 3) for delta in privacy_curve([0.0, 1.0, 2.0], 1.0, 0.25, 32)]
+    [0.549, 0.348, 0.188]
+    """
+    _check_process(sampling_rate, steps, 0.5)
+    one_step = PoissonSampledDpEvent(sampling_rate, GaussianDpEvent(noise_multiplier))
+    accountant = PLDAccountant(value_discretization_interval=_STEP)
+    accountant.compose(SelfComposedDpEvent(one_step, steps))
+    return [float(accountant.get_delta(epsilon)) for epsilon in epsilons]

@@ -1,0 +1,52 @@
+"""Many trainings with and without a canary, told apart by two tests, against the stated mechanism."""
+
+from typing import Any
+
+import numpy as np
+
+from paperlib.audits.dp_training.checks import DpCheck, Stated
+from paperlib.audits.dp_training.runs import Train, along
+from paperlib.bounds import ErrorCounts, audit_clopper_pearson
+from paperlib.core.checks import FloatArray
+from paperlib.training.private.accounting import privacy_curve
+
+_FIRST = 1_000_000  # seeds of no other training
+_EPSILONS = np.linspace(0, 8, 33)
+
+
+def told_apart(train: Train, data: Any, canary: Any, null: Any, trainings: int, stated: Stated) -> DpCheck:
+    """Whether both error rates of a test are smaller than the stated mechanism allows."""
+
+    def steps(seed: int, member: bool) -> FloatArray:
+        return along(train, data, canary, null, seed, member=member) / stated.norm
+
+    noise = stated.noise / stated.norm
+    deltas = np.array(privacy_curve(_EPSILONS.tolist(), noise, stated.rate, stated.steps))
+    seeds = np.arange(_FIRST, _FIRST + 2 * trainings).tolist()
+    members, others = ([steps(seed, member) for seed in seeds[member::2]] for member in (True, False))
+    worst = (np.inf, 1.0, 1.0)
+    # The best test of the stated mechanism, and one for noise that is much smaller than a canary.
+    for test in (
+        lambda row: _log_likelihood_ratio(row, noise, stated.rate) >= 0,
+        lambda row: row.max() >= 0.5,
+    ):
+        wrong = sum(map(test, others)), trainings, trainings - sum(map(test, members)), trainings
+        found = audit_clopper_pearson(ErrorCounts(*map(int, wrong)), confidence=1 - stated.level / 2)
+        one, other = found.false_positive_upper, found.false_negative_upper
+        # At (epsilon, delta): e^epsilon FPR + FNR >= 1 - delta, and so with the rates exchanged.
+        sums = np.exp(_EPSILONS) * min(one, other) + max(one, other)
+        worst = min(worst, (float((sums - (1 - deltas)).min()), one, other))
+    return DpCheck(
+        name="trade-off",
+        passed=worst[0] >= 0,
+        finding=(
+            f"{trainings} trainings with a canary and {trainings} without are told apart with error rates of "
+            f"at most {worst[1]:.2g} and {worst[2]:.2g}"
+        ),
+    )
+
+
+def _log_likelihood_ratio(steps: FloatArray, noise: float, rate: float) -> float:
+    """Of steps with a canary of norm 1 by coins against steps without it."""
+    absent = np.log1p(-rate) if rate < 1 else -np.inf
+    return float(np.logaddexp(absent, np.log(rate) + (2 * steps - 1) / (2 * noise**2)).sum())
