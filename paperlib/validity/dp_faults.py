@@ -22,6 +22,7 @@ FAULTS = {
     "actual batch size": "meta-pytorch/opacus#420; of a divisor that leaks: #571 and #819",
     "same noise in each step": "reused keys: jax-ml/jax#3646",
     "same noise in two layers": "jax-ml/jax#3646",
+    "fixed noise seed": "seeds of mechanisms: IBM/differential-privacy-library#31",
     "shuffled": "meta-pytorch/opacus#80; Chua et al. (2024), arXiv:2403.17673",
     "higher sampling rate": "a rate per batch for a step of several: google-deepmind/jax_privacy#288",
     "more steps": "meta-pytorch/opacus#19; tensorflow/privacy#103",
@@ -140,6 +141,8 @@ def _clip(rows: Tensor, norm: float) -> Tensor:
 def _noise(total: Tensor, sizes: list[tuple[int, int]], seed: int, step: int, fault: str) -> Tensor:
     if fault == "same noise in each step":
         return torch.randn(total.shape, generator=torch.Generator().manual_seed(seed))
+    if fault == "fixed noise seed":
+        return torch.randn(total.shape, generator=torch.Generator().manual_seed(step))
     noise = torch.randn(total.shape)
     if fault == "same noise in two layers":
         first, second = (after * before for after, before in sizes[:2])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paperlib.audits.dp_training.checks import CHECKS, SEEN, DpCheck, Stated
+from paperlib.audits.dp_training.checks import CHECKS, SEEN, TESTS, DpCheck, Stated
 from paperlib.audits.dp_training.runs import Train, held_runs, outliers
 from paperlib.core import AuditResult
 from paperlib.core.checks import check_at_least, check_confidence, check_in
@@ -90,7 +90,7 @@ def audit_dp_training(
     >>> from paperlib.validity.dp_faults import made_up_records, train_with_fault
     >>> stated = {"clipping_norm": 1, "noise_multiplier": 1, "sampling_rate": 0.25, "steps": 32}
     >>> print(audit_dp_training(train_with_fault, made_up_records(), **stated).headline)
-    DP-SGD: no fault found by 7 checks
+    DP-SGD: no fault found by 8 checks
     """
     check_in("(0, inf)", "clipping_norm", clipping_norm)
     check_in("(0, inf)", "noise_multiplier", noise_multiplier)
@@ -106,7 +106,7 @@ def audit_dp_training(
     chosen = outliers(data) if canaries is None else list(canaries)
     check_at_least(2, canaries=len(chosen))
     runs = held_runs(train, data, chosen, null, seeds, SEEN * clipping_norm / divisor)
-    level = (1 - check_confidence(confidence)) / 6
+    level = (1 - check_confidence(confidence)) / TESTS
     norm = clipping_norm / divisor
     stated = Stated(norm, noise_multiplier * norm, sampling_rate, steps, level)
     checks: list[DpCheck] = []

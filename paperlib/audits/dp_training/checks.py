@@ -138,6 +138,16 @@ def _noise_of_steps(runs: Runs, stated: Stated) -> DpCheck:
     return _shortfall("noise of different steps", parts, stated)
 
 
+def _noise_of_seeds(runs: Runs, stated: Stated) -> DpCheck:
+    steps = min(len(runs.quiet), len(runs.quiet_too))
+    apart = (runs.quiet[:steps] - runs.quiet_too[:steps]) / 2**0.5
+    parts = (
+        (f"the difference between seeds in parameter {at}", rows, (steps - 1) * rows.shape[1])
+        for at, rows in enumerate(_split(apart - apart.mean(0), runs.widths), 1)
+    )
+    return _shortfall("noise of different seeds", parts, stated)
+
+
 def _noise_of_parameters(runs: Runs, stated: Stated) -> DpCheck:
     rows = runs.quiet - runs.quiet.mean(0)
     free = len(rows) - 1
@@ -186,4 +196,14 @@ def _poisson(runs: Runs, stated: Stated) -> DpCheck:
     return DpCheck(name="Poisson sampling", passed=p_value > stated.level, finding=finding, p_value=p_value)
 
 
-CHECKS = (_steps, _contribution, _noise, _noise_of_steps, _noise_of_parameters, _rate, _poisson)
+CHECKS = (
+    _steps,
+    _contribution,
+    _noise,
+    _noise_of_steps,
+    _noise_of_seeds,
+    _noise_of_parameters,
+    _rate,
+    _poisson,
+)
+TESTS = len(CHECKS) - 2 + 1  # all but the first two, and that of the trade-off, share the error
