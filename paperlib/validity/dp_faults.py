@@ -24,8 +24,8 @@ FAULTS = {
     "same noise in two layers": "jax-ml/jax#3646",
     "fixed noise seed": "seeds of mechanisms: IBM/differential-privacy-library#31",
     "shuffled": "meta-pytorch/opacus#80; Chua et al. (2024), arXiv:2403.17673",
-    "higher sampling rate": "a rate per batch for a step of several: google-deepmind/jax_privacy#288",
-    "more steps": "meta-pytorch/opacus#19; tensorflow/privacy#103",
+    "higher sampling rate": "several batches in a step, a factor kept in mind in meta-pytorch/opacus#226",
+    "more steps": "meta-pytorch/opacus#19; tensorflow/privacy#103; google-deepmind/jax_privacy#288",
     "early stopping": "a choice by the data: Papernot and Steinke (2022), arXiv:2110.03620",
 }
 """Faults by name, each with where it was met or is discussed."""

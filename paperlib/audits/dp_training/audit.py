@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paperlib.audits.dp_training.checks import CHECKS, SEEN, TESTS, DpCheck, Stated
-from paperlib.audits.dp_training.runs import Train, held_runs, outliers
+from paperlib.audits.dp_training.runs import Train, changes, held_runs, outliers
 from paperlib.core import AuditResult
 from paperlib.core.checks import check_at_least, check_confidence, check_in
 
@@ -118,7 +118,8 @@ def audit_dp_training(
         from paperlib.audits.dp_training.trade_off import told_apart  # its accountant takes seconds to import
 
         start = time.perf_counter()
-        found = told_apart(train, data, chosen[runs.far], null, trainings, stated)
+        sizes = [changes(run, runs.null).max() for run in runs.canaries if runs.null is not None]
+        found = told_apart(train, data, chosen[sizes.index(max(sizes))], null, trainings, stated)
         checks.append(dataclasses.replace(found, seconds=time.perf_counter() - start))
     adjacency = "adding or removing" if null is not None else "replacing"
     wrong = sum(not check.passed for check in checks)

@@ -25,7 +25,6 @@ class Runs:
     quiet_too: FloatArray  # of another seed
     widths: list[int]  # numbers of each parameter
     moved: list[int]  # steps made by trainings that are not held, by canary
-    far: int  # the canary whose steps differ most from those of the first
 
 
 def outliers(data: Any) -> list[Any]:
@@ -134,7 +133,7 @@ def held_runs(train: Train, data: Any, canaries: list[Any], null: Any, seeds: in
     alike = _with(data, record, slice(None))
     of_null = None if null is None else held(_with(data, null), seed)
     moved = [len(_released(train, _with(data, one), seed, hold=False)[0]) for one in canaries]
-    return Runs(of_canaries, of_null, pairs, held(alike, 0), held(alike, 1), widths, moved, far)
+    return Runs(of_canaries, of_null, pairs, held(alike, 0), held(alike, 1), widths, moved)
 
 
 def along(train: Train, data: Any, canary: Any, null: Any, seed: int, *, member: bool) -> FloatArray:
