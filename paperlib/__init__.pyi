@@ -1,7 +1,6 @@
 from . import audits as audits
 from . import bounds as bounds
 from . import core as core
-from .audits import SealedPlan as SealedPlan
 from .audits import assert_private as assert_private
 from .audits import audit as audit
 from .audits import audit_dp_training as audit_dp_training
