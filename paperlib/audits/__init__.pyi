@@ -1,8 +1,5 @@
 from .candidate_features import audit_candidate_features as audit_candidate_features
 from .candidates import CandidateScores as CandidateScores
-from .corpus import FoundIdentifier as FoundIdentifier
-from .corpus import corpus_identifiers as corpus_identifiers
-from .corpus import open_corpus as open_corpus
 from .document import AuditDocument as AuditDocument
 from .dp_training.audit import DpTrainingAudit as DpTrainingAudit
 from .dp_training.audit import assert_private as assert_private
@@ -11,8 +8,6 @@ from .dp_training.checks import DpCheck as DpCheck
 from .features import FeaturesResult as FeaturesResult
 from .features import audit_features as audit_features
 from .features import audit_panoramia_features as audit_panoramia_features
-from .language import LanguageModelAudit as LanguageModelAudit
-from .language import audit_language_model as audit_language_model
 from .model_losses import losses as losses
 from .panoramia.audit import AuditData as AuditData
 from .panoramia.audit import PanoramiaAudit as PanoramiaAudit
@@ -32,5 +27,10 @@ from .scores import audit_losses as audit_losses
 from .scores import audit_scores as audit_scores
 from .sealed_plan import SealedPlan as SealedPlan
 from .sealed_plan import seal_plan as seal_plan
-from .texts import TextsAudit as TextsAudit
-from .texts import audit_texts as audit_texts
+from .text.corpus import FoundIdentifier as FoundIdentifier
+from .text.corpus import corpus_identifiers as corpus_identifiers
+from .text.corpus import open_corpus as open_corpus
+from .text.language_model import LanguageModelAudit as LanguageModelAudit
+from .text.language_model import audit_language_model as audit_language_model
+from .text.texts import TextsAudit as TextsAudit
+from .text.texts import audit_texts as audit_texts

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 import paperlib
-from paperlib.cli import audit, audit_data, audit_lm, coins, combine, notebooks, plan, seal, sweep
+from paperlib.cli import coins, combine, notebooks, plan, seal, sweep
+from paperlib.cli.audits import data, language_model, scores
 from paperlib.cli.guard import DEBUG_VARIABLE
 
 app = typer.Typer(
@@ -45,9 +46,9 @@ def common(
         context.call_on_close(lambda: os.environ.pop(DEBUG_VARIABLE, None))
 
 
-app.command("audit", epilog=audit.EPILOG)(audit.audit)
-app.command("audit-data", epilog=audit_data.EPILOG)(audit_data.audit_data)
-app.command("audit-lm", epilog=audit_lm.EPILOG)(audit_lm.audit_lm)
+app.command("audit", epilog=scores.EPILOG)(scores.audit)
+app.command("audit-data", epilog=data.EPILOG)(data.audit_data)
+app.command("audit-lm", epilog=language_model.EPILOG)(language_model.audit_lm)
 app.command("combine", epilog=combine.EPILOG)(combine.combine)
 app.command("coins", epilog=coins.EPILOG)(coins.coins)
 app.command("canaries", epilog=coins.CANARIES_EPILOG)(coins.canaries)

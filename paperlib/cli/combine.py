@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from paperlib.cli import options
-from paperlib.cli.audit import paragraphs
+from paperlib.cli.audits.scores import paragraphs
 from paperlib.cli.gate import Wishes, command_line, with_wishes
 
 EPILOG = (

@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from paperlib.audits import language as own
 from paperlib.audits.candidates import CandidateScores
-from paperlib.audits.corpus import corpus_identifiers, open_corpus, skipped_table
+from paperlib.audits.text.corpus import corpus_identifiers, open_corpus, skipped_table
 from paperlib.data.text.corpora import CORPORA
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import find_identifiers

@@ -10,8 +10,8 @@ import pandas as pd
 from paperlib.attacks.dataset_inference import DatasetInference, infer_dataset, ranks_and_positions
 from paperlib.attacks.language import causal_neighbours, score_candidates
 from paperlib.audits.candidates import CandidateScores, attack_quality
-from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, is_fair, open_corpus
 from paperlib.audits.document import AuditDocument, answer_of
+from paperlib.audits.text.corpus import FoundIdentifier, corpus_identifiers, is_fair, open_corpus
 from paperlib.bounds import audit_ranks, exposure, rank_limit_of_detection
 from paperlib.bounds.ranks.audit import RankAuditResult
 from paperlib.core import MembershipScores, ScoreAudit, check_choice
@@ -165,7 +165,7 @@ def audit_language_model(
     Source:
         Natural identifiers, Sections 4 and 5.
 
-    >>> from paperlib.audits.corpus import corpus_identifiers
+    >>> from paperlib.audits.text.corpus import corpus_identifiers
     >>> from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
     >>> values = generate_identifiers("83a5ef2c9d0b3e71f6a8c3d25b190e47", 12, 0)
     >>> texts = [f"The checksum of part {number} is {value}." for number, value in enumerate(values)]

@@ -1,0 +1,1 @@
+"""Audits of language models, by identifiers of their corpora and by texts."""
