@@ -17,7 +17,7 @@ from paperlib.io import RunResult, read_result, write_bytes, write_text
 from paperlib.papers import landing
 from paperlib.papers.verdict.evidence import from_dict, rules
 from paperlib.papers.verdict.outcome import decide_alone
-from paperlib.papers.verdict.pages import executions_markdown, results_markdown
+from paperlib.papers.verdict.pages import executions_markdown, results_pages
 from paperlib.papers.verdict.status import CSV_NAME, judge, status_table
 from paperlib.report.printed import PAPERS
 from paperlib.running.answers import evidence_records
@@ -195,7 +195,8 @@ def write_status(project: Project, profile: str) -> None:
     listed = toc.read_text(encoding="utf-8") if toc.is_file() else ""
     pages = [path.stem for path in project.pages.glob("*.ipynb") if f"notebooks/{path.stem}" in listed]
     _write_if_new(project.generated / "data" / CSV_NAME, status_table(judged).to_csv(index=False))
-    _write_if_new(project.generated / "results.md", results_markdown(judged, pages=pages))
+    for name, text in results_pages(judged, pages=pages).items():
+        _write_if_new(project.generated / "outcomes" / f"{name}.md", text)
     table = _table(project, landing.FINDINGS_PAGE, landing.FINDINGS)
     page = project.pages / f"{landing.FINDINGS_PAGE}.ipynb"
     findings = {} if table is None else landing.read_findings(table, page)

@@ -240,9 +240,15 @@ def test_the_status_counts_every_target_once_and_hides_nothing():
     assert pages.counts_in_words(judged) == "Of 50 tables and figures: 1 agrees, 49 are not yet run."
     counts = dict(re.findall(r'data-outcome="([a-z-]+)" data-count="(\d+)"', pages.legend_html(judged)))
     assert counts == {class_of(word): {"agrees": "1", "not yet": "49"}.get(word, "0") for word in SIGNS}
-    chips = re.findall(r'chip ([a-z-]+)" href="results.html#result-([a-z0-9-]+)"', pages.chips_html(judged))
+    chips = re.findall(
+        r'chip ([a-z-]+)" href="results/[a-z_]+.html#result-([a-z0-9-]+)"', pages.chips_html(judged)
+    )
     assert [target for _, target in chips] == list(RULES)
     assert ("agrees", TWO.target) in chips
+
+
+def all_pages(judged, *notebooks: str) -> str:
+    return "\n".join(pages.results_pages(judged, pages=notebooks).values())
 
 
 def test_a_nearer_scale_decides_and_the_page_of_results_has_all_the_evidence_on_every_target():
@@ -256,18 +262,20 @@ def test_a_nearer_scale_decides_and_the_page_of_results_has_all_the_evidence_on_
     assert rows["outcome"].tolist() == ["disagrees", "agrees"]
     assert rows["best"].tolist() == [True, False]
     assert rows["origin"].tolist() == ["measured 2026-01-02 on Some GPU", ""]
-    page = pages.results_markdown(judged, pages=["panoramia_images"])
+    page = all_pages(judged, "panoramia_images")
     labels = re.findall(r"^\(result-([a-z0-9-]+)\)=$", page, re.MULTILINE)
     assert labels == list(RULES)
     section = page.split(f"(result-{TWO.target})=")[1].split("(result-")[0]
-    assert "### Table 2\n" in section
+    assert "## Table 2\n" in section
     assert section.index("[✕ disagrees]{.chip .disagrees}") < section.index(
-        "````{dropdown} Further evidence: agrees\n\nFurther evidence: [● agrees]{.chip .agrees}"
+        "````{dropdown} Further evidence: agrees\n\n- [● agrees]{.chip .agrees}"
     )
     assert f"{{ref}}`panoramia_images <verdict-{TWO.target}-panoramia-images>`" in section
     assert "Scale: substitute (made up). Seeds 0, 1 run here." in section
-    assert "Run it again: `make run NB=panoramia_images`" in section
     assert "panoramia_text>" not in page
+    assert "Run it again: `make run NB=panoramia_images`" in all_pages(
+        judge([run("panoramia_images", table_two())])
+    )
     assert all(f"## {name.replace('*', chr(92) + '*')}" in page for name in PAPERS.values())
 
 
@@ -299,7 +307,7 @@ def test_a_target_needs_all_its_notebooks_and_a_long_command_stands_in_the_csv_a
     command = "make run NB=panoramia_images P=" + "x" * 100
     result = run("panoramia_images", table_two(), provenance={"command": command})
     result["records"][0]["facts"] = "eps* ~ {c}_lb $1$ <b>"
-    page = pages.results_markdown(judge([result]), pages=[])
+    page = all_pages(judge([result]))
     assert command not in page
     assert status_table(judge([result])).set_index("id").loc[TWO.target, "command"] == command
     assert r"eps\* \~ \{c\}\_lb \$1\$ \<b\>" in page
@@ -367,7 +375,7 @@ def test_a_substitute_that_the_rule_names_too_small_contradicts_nothing():
     assert "models of 1e9 parameters" in decide(CARRIES, outside, "substitute", seeds=3).reason
     (given,) = outside.values()
     seeds = [run("nid_mia_benchmark", replace(given, note=f"seed {s}"), seed=s) for s in range(3)]
-    page = pages.results_markdown(judge(seeds), pages=[])
+    page = all_pages(judge(seeds))
     assert "[◇ does not carry over]{.chip .does-not-carry-over}" in page
 
 
@@ -401,9 +409,7 @@ def test_models_are_strata_of_identifiers_and_the_interval_over_models_stands_be
     ]
     pooled = pool(given).samples()["smaller leaks less", ""]
     assert pooled == Estimate(pytest.approx(np.mean(values)), pytest.approx(0.3 / math.sqrt(3)))
-    page = pages.results_markdown(
-        judge([run("nid_mia_benchmark", one, seed=s) for s, one in enumerate(given)]), pages=[]
-    )
+    page = all_pages(judge([run("nid_mia_benchmark", one, seed=s) for s, one in enumerate(given)]))
     low, high = t.interval(0.95, 2, np.mean(values), np.std(values, ddof=1) / math.sqrt(3))
     assert low < 1 < high
     section = page.split("(result-nid-table-05)=")[1].split("(result-")[0]
@@ -414,7 +420,7 @@ def test_models_are_strata_of_identifiers_and_the_interval_over_models_stands_be
 def test_a_rule_that_was_changed_says_so_and_outcomes_are_counted_by_scale():
     changed = [rule for rule in RULES.values() if rule.revised]
     assert {rule.outcome_before for rule in changed} == {"agrees", "disagrees", "undecided"}
-    page = pages.results_markdown(judge([]), pages=[])
+    page = all_pages(judge([]))
     said = re.findall(r"The rule was changed on 2026-11-2\d, with the outcomes? known", page)
     assert len(said) == len(changed)
     rows = pages.scales_table(judge([in_reading(one, "inside") for one in READ.readings])).splitlines()

@@ -12,14 +12,17 @@ import pytest
 
 from paperlib import running
 from paperlib.io import read_result
+from paperlib.papers.verdict.evidence import rules
+from paperlib.papers.verdict.pages import page_of
 from paperlib.report.printed import PAPERS
 from paperlib.running.execute import rerun_command
 from paperlib.running.parameters import check_parameters, parse_assignments, parse_parameters
 from paperlib.running.sources import PACKAGE, notebook_sources, parameter_files
 from tests.running.toys import GOOD, make_project, paperlib_process, write_notebook
 
-PAGES = ("status.md", "guide.md", "results.md", *(f"executions_{paper}.md" for paper in PAPERS))
-STATUS = {f"book/_generated/{name}" for name in ("data/status.csv", *PAGES)}
+PAGES = ("status.md", "guide.md", *(f"executions_{paper}.md" for paper in PAPERS))
+OUTCOMES = [f"outcomes/{name}.md" for name in {"results", *map(page_of, rules().values())}]
+STATUS = {f"book/_generated/{name}" for name in ("data/status.csv", *PAGES, *OUTCOMES)}
 
 
 def files(project):
@@ -66,7 +69,7 @@ def test_the_result_file_and_the_page_hold_records_parameters_and_provenance_and
     assert result.data == ["sizes.csv"]
     keys = "date commit dirty python packages cpu cores gpu seconds fingerprint"
     assert set(keys.split()) <= set(result.provenance)
-    page = (project.generated / "results.md").read_text()
+    page = (project.generated / "outcomes" / "output_sets_figures.md").read_text()
     section = page.split("(result-output-sets-figure-05)=")[1].split("(result-")[0]
     assert "[● agrees]{.chip .agrees}" in section
     assert "Closest: asymmetric 1, claimed at least 1." in section

@@ -6,7 +6,7 @@ from itertools import groupby
 import pandas as pd
 
 from paperlib.io import RunResult
-from paperlib.papers.verdict.evidence import rules
+from paperlib.papers.verdict.evidence import TargetRule, rules
 from paperlib.papers.verdict.outcome import Word, over_models
 from paperlib.papers.verdict.records import SIGNS, anchor, chip, class_of, compared, escaped
 from paperlib.papers.verdict.status import CSV_NAME, LEVELS, JudgedTarget, Run, joined, seeds_of
@@ -24,14 +24,24 @@ _LONGEST_COMMAND = 80  # characters of a command that the page shows
 _MOST_COMPARED = 4  # comparisons of a target that the page lists
 
 
-def results_markdown(judged: Sequence[JudgedTarget], *, pages: Collection[str]) -> str:
-    """The page of results as MyST: a section for each paper, and in it one for each table and figure."""
-    parts = []
+def results_pages(judged: Sequence[JudgedTarget], *, pages: Collection[str]) -> dict[str, str]:
+    """The results as MyST: an overview, and a page for the tables and one for the figures of each paper."""
+    overview, by_page = [], dict[str, str]()
     for paper in PAPERS:
         own = [one for one in judged if one.rule.paper == paper]
-        sections = [_target(list(some), pages) for _, some in groupby(own, key=lambda one: one.rule.target)]
-        parts.append("\n\n".join([f"## {escaped(PAPERS[paper])}", f"{counts_in_words(own)}", *sections]))
-    return "\n\n".join([*parts, f"All rows: {{download}}`{CSV_NAME} </_generated/data/{CSV_NAME}>`."]) + "\n"
+        for name, some in groupby(own, key=lambda one: page_of(one.rule)):
+            parts = [_target(list(same), pages) for _, same in groupby(some, key=lambda one: one.rule.target)]
+            by_page[name] = "\n\n".join(parts) + "\n"
+        overview.append(f"## {escaped(PAPERS[paper])}\n\n{counts_in_words(own)}\n\n{chips_html(own)}")
+    download = (
+        f"All rows, with the command of each run: {{download}}`{CSV_NAME} </_generated/data/{CSV_NAME}>`."
+    )
+    return {"results": "\n\n".join([*overview, download]) + "\n"} | by_page
+
+
+def page_of(rule: TargetRule) -> str:
+    """The page of the book, without its folder, that has a target's outcome."""
+    return f"{rule.paper}_{rule.item.partition(' ')[0].lower()}s"
 
 
 def executions_markdown(paper: str, results: Sequence[RunResult]) -> str:
@@ -64,7 +74,7 @@ def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
     printed = f" Printed: {escaped(rule.printed)}." if rule.printed else ""
     lines = [
         f"({anchor(rule.target)})=",
-        f"### {rule.item}",
+        f"## {rule.item}",
         "",
         _outcome(best),
         "",
@@ -75,12 +85,8 @@ def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
     if others:
         lines += ["", f"````{{dropdown}} Further evidence: {', '.join(one.outcome.word for one in others)}"]
     for one in others:
-        lines += [
-            "",
-            f"Further evidence{f' ({escaped(one.reading)})' if one.reading else ''}: {_outcome(one)}",
-            "",
-            *(f"- {line}" for line in _evidence(one, pages)),
-        ]
+        reading = f"{escaped(one.reading)}: " if one.reading else ""
+        lines += ["", f"- {reading}{' '.join([_outcome(one), *_scale(one), *_shown(one, pages)])}"]
     return "\n".join([*lines, *(["````"] if others else [])])
 
 
@@ -97,15 +103,29 @@ def _evidence(one: JudgedTarget, pages: Collection[str]) -> Iterator[str]:
     others = [line for line in compared(one.outcome) if not line.startswith(str(closest))]
     if 0 < len(others) <= _MOST_COMPARED:
         yield f"Also compared: {escaped('; '.join(others))}."
-    if one.level:
-        facts = escaped(joined(run.scale.facts for run in one.runs))
-        seeds = "; ".join(_seeds_by_origin(one.runs))
-        yield f"Scale: {one.level} ({facts}). {seeds[:1].upper() + seeds[1:]}.".replace(" .", "")
+    yield from _scale(one)
     if one.rule.unit == "identifiers" and len(one.runs) > 1 and one.level:
         models = over_models([run.evidence for run in one.runs], one.level)
         yield f"If each run counted as one model: {escaped(str(models))}."
     if notes := joined(run.evidence.note.rstrip(".") for run in one.runs):
         yield f"{escaped(notes)}."
+    yield from _shown(one, pages)
+    commands = {run.notebook: run.command for run in reversed(one.runs) if run.command}
+    again = [f"`{text}`" for text in commands.values() if len(text) <= _LONGEST_COMMAND]
+    if again:  # a longer one stands in the CSV alone
+        yield f"Run it again: {'; '.join(dict.fromkeys(again))}"
+
+
+def _scale(one: JudgedTarget) -> Iterator[str]:
+    """On what scale, and with which seeds."""
+    if one.level:
+        facts = escaped(joined(run.scale.facts for run in one.runs))
+        seeds = "; ".join(_seeds_by_origin(one.runs))
+        yield f"Scale: {one.level} ({facts}). {seeds[:1].upper() + seeds[1:]}.".replace(" .", "")
+
+
+def _shown(one: JudgedTarget, pages: Collection[str]) -> Iterator[str]:
+    """The pages that show it."""
     here = {run.notebook for run in one.runs if not run.origin}
     shown = [name for name in dict.fromkeys(run.notebook for run in one.runs) if name in pages]
     links = [  # to the verdict, or to the page alone where the evidence is of another run
@@ -116,11 +136,6 @@ def _evidence(one: JudgedTarget, pages: Collection[str]) -> Iterator[str]:
     ]
     if links:
         yield f"Shown on: {', '.join(links)}."
-    commands = {run.notebook: run.command for run in reversed(one.runs) if run.command}
-    elsewhere = f"the command in {CSV_NAME}, at the end of this page"
-    again = [f"`{text}`" if len(text) <= _LONGEST_COMMAND else elsewhere for text in commands.values()]
-    if again:
-        yield f"Run it again: {'; '.join(dict.fromkeys(again))}"
 
 
 def _seeds_by_origin(runs: Sequence[Run]) -> Iterator[str]:
@@ -171,8 +186,9 @@ def chips_html(judged: Sequence[JudgedTarget]) -> str:
     for one in best_of(judged):
         word, words = one.outcome.word, f"{one.rule.item}: {one.outcome.word}"
         kind, _, number = one.rule.item.partition(" ")
+        address = f"results/{page_of(one.rule)}.html#{anchor(one.rule.target)}"
         chips.append(
-            f'<a class="chip {class_of(word)}" href="results.html#{anchor(one.rule.target)}" title="{words}" '
+            f'<a class="chip {class_of(word)}" href="{address}" title="{words}" '
             f'aria-label="{words}">{kind[0]}{number} {SIGNS[word]}</a>'
         )
     return f'<p class="chips">{" ".join(chips)}</p>'
