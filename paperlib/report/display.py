@@ -17,7 +17,6 @@ import numpy as np
 # Set by the runner, unset in plain Jupyter.
 RESULTS_VARIABLE = "PAPERLIB_RESULTS"  # folder in which a run's CSVs and records are collected
 NOTEBOOK_VARIABLE = "PAPERLIB_NOTEBOOK"  # stem of the notebook being run
-COMMAND_VARIABLE = "PAPERLIB_COMMAND"  # command that repeats the run
 
 # Files in that folder.
 RECORDS_FILE = "records.jsonl"  # one line per table or figure of a paper

@@ -20,7 +20,6 @@ from traitlets.config import Config
 
 from paperlib.io import RunResult, write_result, write_text
 from paperlib.report.display import (
-    COMMAND_VARIABLE,
     NOTEBOOK_VARIABLE,
     RECORDS_FILE,
     RESULTS_VARIABLE,
@@ -144,7 +143,6 @@ def _execute(job: Job, folder: Path) -> Any:
         **{name: os.environ.get(name, "1") for name in THREADS},
         RESULTS_VARIABLE: str(folder),
         NOTEBOOK_VARIABLE: job.stem,
-        COMMAND_VARIABLE: rerun_command(job),
         "PAPERLIB_PROGRESS": "0",
         "MPLBACKEND": "agg",
     }

@@ -1,14 +1,12 @@
 """`record`: a run's evidence on a table or figure, kept in the result file and shown with its outcome."""
 
 import html
-import os
 from dataclasses import asdict, replace
 
 from paperlib.data.files import made_up
 from paperlib.papers.verdict.evidence import Evidence, Scale
 from paperlib.papers.verdict.outcome import Outcome, Word, decide_alone
 from paperlib.report.display import (
-    COMMAND_VARIABLE,
     RECORDS_FILE,
     Bundle,
     keep_line,
@@ -49,16 +47,16 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
     others = len(outcome.contrasts) - _MOST_SHOWN
     by_margin = sorted(outcome.contrasts, key=lambda one: one.margin)[:_MOST_SHOWN]
     nearest = by_margin if others > 0 else outcome.contrasts
+    wide, _, _ = outcome.reason.partition(":")  # the comparisons stand above it
+    reason = wide if wide.startswith("too wide") else outcome.reason
     lines = [
         f"The paper's claim: {rule.claim}.{f' Printed: {rule.printed}.' if rule.printed else ''}",
         *compared(replace(outcome, contrasts=tuple(nearest))),
         *([f"and {others} more comparisons with a wider margin, all in status.csv"] if others > 0 else []),
-        *([f"Why undecided: {outcome.reason}."] if outcome.word == "undecided" else []),
+        *([f"Why undecided: {reason}."] if outcome.word == "undecided" else []),
         *([evidence.note] if evidence.note else []),
         f"Scale: {scale.level} ({scale.facts}).",
     ]
-    command = os.environ.get(COMMAND_VARIABLE, "")
-    again = f" Run this page again: `{command}`" if command else ""
     listed = "\n".join(f"- {escaped(line)}" for line in lines)
     name = f":name: {anchor(evidence.target, notebook_name())}\n" if named else ""
     show(
@@ -69,7 +67,7 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
             f":class: verdict {class_of(outcome.word)}\n"
             f"{name}\n"
             f"{listed}\n"
-            f"- All evidence on it: {{ref}}`results, one by one <{anchor(evidence.target)}>`.{again}\n````\n",
+            f"- {{ref}}`All evidence on it <{anchor(evidence.target)}>`.\n````\n",
             text="\n".join([f"{title} {word}", *lines]),
         )
     )
