@@ -27,6 +27,11 @@ from .scores import audit_losses as audit_losses
 from .scores import audit_scores as audit_scores
 from .sealed_plan import SealedPlan as SealedPlan
 from .sealed_plan import seal_plan as seal_plan
+from .text.chat import ChatAudit as ChatAudit
+from .text.chat import ChatQuestion as ChatQuestion
+from .text.chat import ChatResult as ChatResult
+from .text.chat import audit_chat as audit_chat
+from .text.chat import chat_questions as chat_questions
 from .text.corpus import FoundIdentifier as FoundIdentifier
 from .text.corpus import corpus_identifiers as corpus_identifiers
 from .text.corpus import open_corpus as open_corpus

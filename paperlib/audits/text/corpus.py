@@ -81,6 +81,8 @@ def corpus_identifiers(
         at = bisect_right(ordered, key)
         return at < len(ordered) and ordered[at].startswith(key)
 
+    for key in filter(lambda key: len(key) <= 12 and begins(key), ordered):  # an abbreviation
+        times[ordered[bisect_right(ordered, key)]] += times[key]
     whole = {key: one for key, one in fair.items() if one and not (len(key) <= 12 and begins(key))}
     identifiers = [replace(one, occurrences=times[key]) for key, one in whole.items()]
     unfair = [key for key, one in fair.items() if one is None]

@@ -12,6 +12,15 @@ EPILOG = (
     "EleutherAI/pythia-160m corpus.jsonl --limit 500 --fail-above 3   |   paperlib audit-lm gpt2 "
     "my_documents --identifiers uuid --identifiers sha1 --rank-attack loss --json"
 )
+CorpusFiles = Annotated[
+    str, typer.Argument(help="File or folder of text, JSON lines or Parquet, or a known corpus by name.")
+]
+IdentifierKinds = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KIND", help="Kind of identifiers to look for; repeatable. Default: all."),
+]
+Limit = Annotated[int, typer.Option(min=10, help="Most identifiers audited, a random sample of those found.")]
+Before = Annotated[int, typer.Option(min=0, help="Characters before each identifier that the model sees.")]
 _NOTEBOOK = "the notebook audit_your_language_model shows a demonstration without files of yours"
 
 
@@ -20,14 +29,8 @@ def audit_lm(
     model: Annotated[
         str, typer.Argument(help="Causal language model: a folder, or a name on the Hugging Face hub.")
     ] = "",
-    corpus: Annotated[
-        str,
-        typer.Argument(help="File or folder of text, JSON lines or Parquet, or a known corpus by name."),
-    ] = "",
-    identifiers: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KIND", help="Kind of identifiers to look for; repeatable. Default: all."),
-    ] = None,
+    corpus: CorpusFiles = "",
+    identifiers: IdentifierKinds = None,
     blind_filter: Annotated[
         bool,
         typer.Option(
@@ -35,12 +38,8 @@ def audit_lm(
             help="Leave out identifiers that classifiers on letters alone tell from generated ones.",
         ),
     ] = True,
-    limit: Annotated[
-        int, typer.Option(min=10, help="Most identifiers audited, a random sample of those found.")
-    ] = 200,
-    before: Annotated[
-        int, typer.Option(min=0, help="Characters before each identifier that the model sees.")
-    ] = 200,
+    limit: Limit = 200,
+    before: Before = 200,
     generated: Annotated[int, typer.Option(min=1, help="Alternatives per identifier.")] = 31,
     rank_attack: Annotated[
         Literal["loss", "min_k", "min_k_pp", "zlib", "hinge"],

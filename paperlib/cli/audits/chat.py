@@ -1,0 +1,100 @@
+"""``paperlib audit-chat``: which identifiers of a corpus a model behind an address completes."""
+
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from paperlib.cli.audits.language_model import Before, CorpusFiles, IdentifierKinds, Limit
+from paperlib.cli.gate import Wishes, command_line, report_name, with_wishes
+from paperlib.cli.options import Confidence, Delta, Seed
+
+EPILOG = (
+    "Examples:  paperlib audit-chat https://api.example.com/v1 my_documents --model NAME --key-variable "
+    "API_KEY --dry-run   |   paperlib audit-chat http://localhost:8000/v1/completions my_documents "
+    "--model NAME --yes --fail-above 3"
+)
+
+
+@with_wishes
+def audit_chat(
+    url: Annotated[
+        str, typer.Argument(help="Address; /chat/completions is added if it does not end in /completions.")
+    ],
+    corpus: CorpusFiles,
+    model: Annotated[str, typer.Option(help="Name of the model at this address.")],
+    key_variable: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Environment variable that holds the key.")
+    ] = None,
+    identifiers: IdentifierKinds = None,
+    limit: Limit = 200,
+    before: Before = 200,
+    shown: Annotated[int, typer.Option(min=0, max=8, help="Digits of each identifier that are sent.")] = 8,
+    tries: Annotated[
+        int, typer.Option(min=1, help="Answers to each question: one at temperature 0, several at 1.")
+    ] = 1,
+    answers: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keeps the answers. Default: NAME-answers.jsonl in this folder."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent, and end.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Send without a question.")] = False,
+    delta: Delta = 0.0,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
+    *,
+    wishes: Wishes,
+) -> None:
+    """Audit a model that only writes text: which identifiers of a corpus (hashes, ...) does it complete?
+
+    The text before each identifier and its first digits are sent to the address, nothing else of the corpus.
+    """
+    from paperlib.audits import audit_chat, chat_questions
+    from paperlib.audits.document import checksums, report_facts
+    from paperlib.audits.text.endpoint import ANSWER_TOKENS, ChatEndpoint, KeptAnswers
+    from paperlib.data.text.pieces import ReadLog
+    from paperlib.io import config_hash
+
+    key = os.environ.get(key_variable, "").strip() if key_variable else ""
+    if key_variable and not key:
+        raise ValueError("--key-variable: expected the name of an environment variable that holds a key")
+    temperature = 0.0 if tries == 1 else 1.0
+    endpoint = ChatEndpoint(url=url, model=model, key=key, temperature=temperature)
+    file = answers or Path(f"{report_name(corpus)}-answers.jsonl")
+    owner, skipped = wishes.checked(corpus, str(file)), ReadLog()
+    questions = chat_questions(
+        corpus, kinds=identifiers, before=before, shown=shown, limit=limit, seed=seed, log=skipped
+    )
+    asked = config_hash({"questions": [(one.prompt, one.answer) for one in questions], "tries": tries})
+    settings = {"model": model, "address": endpoint.url, "corpus or option": asked}
+    kept = KeptAnswers(file, settings, date=datetime.now(UTC).date().isoformat())
+    left = len(questions) * tries - len(kept.answers)
+    tokens = left * (50 + sum(len(one.prompt) for one in questions) // (2 * len(questions)))
+    cost = f"about {tokens:,} tokens sent, {left * ANSWER_TOKENS:,} received at most"
+    print(f"{left} requests to {endpoint.host} ({len(kept.answers)} answers kept): {cost}", file=sys.stderr)
+    if dry_run:
+        raise typer.Exit
+    if left and not yes:
+        if not sys.stdin.isatty():
+            raise ValueError("--yes: needed to send these requests where nobody can be asked")
+        typer.confirm("Send them?", abort=True, err=True)
+    named = f"{model} at {endpoint.host} ({kept.first['date']})"
+    audit = audit_chat(
+        questions, kept.through(endpoint), tries=tries, model=named, delta=delta, confidence=confidence
+    )
+    facts = report_facts(
+        {"Model": named, "Corpus": corpus}, limit=limit, before=before, shown=shown, tries=tries, seed=seed
+    )
+    document = audit.document(
+        subject=f"{named} on {corpus}",
+        log=[f"{reason}: {number} (such as {example})" for reason, number, example in skipped.rows],
+        facts={**facts, "Command": command_line()},
+        inputs={**checksums([corpus]), "model": f"{model} at {endpoint.host}"},
+        about=owner,
+        claimed_epsilon=wishes.claimed_epsilon,
+    )
+    text = [" ".join(document.verdict.sentences), *map(str, document.answers), *audit.result.notes]
+    raise typer.Exit(wishes.deliver(document, corpus, text))
