@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -257,8 +257,7 @@ def audit_chat(
     for one in questions:
         guesses = [guess(one, complete(one.prompt)) for _ in range(tries)]
         drawn = hex_digits(len(one.answer), rng)
-        best = [max(len(commonprefix((text, mine))) for mine in guesses) for text in (one.answer, drawn)]
-        rows.append(best)
+        rows.append([max(_right(mine, text) for mine in guesses) for text in (one.answer, drawn)])
     right, control = np.array(rows).T
     hits = int((right == [len(one.answer) for one in questions]).sum())
     sizes = np.array([one.values for one in questions])
@@ -273,8 +272,8 @@ def audit_chat(
     if epsilon > 0:
         claim = (
             f"the training of {model} is not (ε, {delta:g})-differentially private for any ε below "
-            f"{round_down(epsilon):.3f}, under replacement of one identifier by another of its kind: a lower "
-            "bound on the training mechanism's ε."
+            f"{round_down(epsilon):.3f}, under replacement of one identifier, wherever it stands, by another of "
+            "its kind: a lower bound on the training mechanism's ε."
         )
     result = ChatResult(
         claim=f"With confidence {confidence:g}, {claim}",
@@ -299,3 +298,8 @@ def audit_chat(
         ceiling=ceiling,
     )
     return ChatAudit(tuple(questions), right, control, result)
+
+
+def _right(guessed: str, text: str) -> int:
+    """Leading digits that are right."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(guessed, text, strict=False)))

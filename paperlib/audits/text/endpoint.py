@@ -31,14 +31,12 @@ class ChatEndpoint:
     Args:
         url: Used as it stands if it ends in /completions; else /chat/completions is added.
         key: Sent to this host alone, and part of no message.
-        wait: Called with the seconds between two attempts.
     """
 
     url: str
     model: str
     key: str = field(default="", repr=False)
     temperature: float = 0.0
-    wait: Callable[[float], object] = time.sleep
 
     def __post_init__(self) -> None:
         parts, whole = urlsplit(self.url), self.url.rstrip("/")
@@ -68,8 +66,9 @@ class ChatEndpoint:
         return self._answer(request)
 
     def _answer(self, request: urllib.request.Request) -> str:
-        opener, reason = urllib.request.build_opener(_NoRedirect), ""
+        opener, reason, pause = urllib.request.build_opener(_NoRedirect), "", 0.0
         for attempt in range(_ATTEMPTS):
+            time.sleep(pause)
             pause = 2.0**attempt
             try:
                 with opener.open(request, timeout=_TIMEOUT) as reply:
@@ -77,20 +76,20 @@ class ChatEndpoint:
                     text = choice["message"]["content"] if "message" in choice else choice["text"]
                     return str(text or "")  # a model may refuse
             except HTTPError as error:
+                with error:
+                    said = " ".join(error.read(2_000).decode("utf-8", "replace").split())
                 reason = f"status {error.code}"
                 if error.code in (401, 403):
                     raise ValueError(f"{self.host}: refuses the key ({reason}); see --key-variable") from None
                 if error.code < 500 and error.code not in (408, 409, 429):
-                    said = " ".join(error.read(2_000).decode("utf-8", "replace").split())
                     said = said.replace(self.key, "...") if self.key else said
                     raise ValueError(f"{self.host}: refuses the request ({reason}) {said[:300]}") from None
                 asked = error.headers.get("Retry-After") or ""
-                pause = min(max(pause, float(asked or 0) if asked.isdecimal() else 0), _LONGEST_WAIT)
+                pause = min(max(pause, float(asked) if asked.isdecimal() else 0.0), _LONGEST_WAIT)
             except (OSError, http.client.HTTPException):
                 reason = "no connection"
             except (ValueError, LookupError, TypeError):
                 reason = "an answer of another interface"
-            self.wait(pause)
         raise ValueError(f"{self.host}: {reason}, {_ATTEMPTS} times; run again later")
 
 

@@ -1,0 +1,242 @@
+"""`paperlib audit-chat` against servers on this machine: answers, faults, resumption, and the book's page."""
+
+import json
+import re
+import shlex
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from paperlib.audits import audit_chat, chat_questions
+from paperlib.audits.text.endpoint import ChatEndpoint
+from paperlib.generators.identifiers import generate_identifiers
+from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
+from paperlib.report import result_schema
+from paperlib.training import TrainingConfig
+from paperlib.training.language import fit_language_model
+
+TEXTS = [
+    f"Part {at} has sum {value}."
+    for at, value in enumerate(generate_identifiers("83a5ef2c9d0b3e71f6a8c3d25b190e47", 12, 0))
+]
+KEY = "sk-never-shown"
+
+
+def knows(texts):
+    """A box that goes on with these texts."""
+    return lambda prompt: next(
+        (one.removeprefix(prompt) for one in texts if one.startswith(prompt)), "Sorry."
+    )
+
+
+@contextmanager
+def serving(box, faults=()):
+    """URL and requests of a server of ``box``; each fault (status, headers, body) answers one request."""
+    left, seen = list(faults), []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            seen.append((self.path, dict(self.headers), body))
+            chat = "messages" in body
+            if left:
+                status, headers, reply = left.pop(0)
+            else:
+                text = box(body["messages"][-1]["content"] if chat else body["prompt"])
+                choice = {"message": {"content": text}} if chat else {"text": text}
+                status, headers, reply = 200, {}, json.dumps({"choices": [choice]})
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(reply.encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1", seen
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def audit(tmp_path, monkeypatch, command):
+    """The command on a folder of these texts."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BOX_KEY", KEY)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    Path("my_documents").mkdir()
+    for at, text in enumerate(TEXTS):
+        Path("my_documents", f"{at:02}.txt").write_text(text)
+    return lambda url, *words: command("audit-chat", url, "my_documents", "--model", "box", *words)
+
+
+def test_it_prints_the_answer_keeps_the_key_to_itself_and_serves_the_gate(audit):
+    with serving(knows(TEXTS[::2])) as (url, seen):
+        options = ("--key-variable", "BOX_KEY", "--yes", "--junit", "a.xml", "--fail-above", "3")
+        code, out, err = audit(url, *options)
+        host = url.split("/")[2]
+        json_code, content, json_err = audit(
+            url, "--yes", "--json", "--claimed-epsilon", "2", "--delta", "1e-6"
+        )
+    assert (code, json_code, len(seen)) == (3, 0, 12)
+    path, headers, body = seen[0]
+    assert (path, headers["Authorization"]) == ("/v1/chat/completions", f"Bearer {KEY}")
+    assert (body["model"], body["temperature"]) == ("box", 0.0)
+    assert body["messages"][1]["content"] in TEXTS[0]
+    for text in ("6 of 12 identifiers completed", f"of box at {host} (20", "answers without search"):
+        assert text in out
+    assert "12 requests" in err
+    assert "gate failed" in err
+    page = Path("my_documents-audit.html").read_text()
+    assert page.count("8 of 8") == 6
+    written = "".join(path.read_text() for path in Path().iterdir() if path.is_file())
+    assert KEY not in out + err + content + json_err + written
+    document = json.loads(content)
+    jsonschema.validate(document, result_schema())
+    assert document["verdict"]["refuted"] is True
+    assert document["audits"][0]["result"]["hits"] == 6
+    assert document["inputs"]["model"] == f"box at {host}"
+
+
+def test_faults_are_waited_out_and_a_base_model_is_asked_as_such(audit, monkeypatch):
+    pauses = []
+    monkeypatch.setattr("time.sleep", pauses.append)
+    faults = [
+        (429, {"Retry-After": "7"}, "slow down"),
+        (500, {}, "oops"),
+        (200, {}, "no JSON"),
+        (200, {}, '{"choices": []}'),
+        (200, {}, '{"choices": [{"text": null}]}'),
+    ]
+    with serving(knows(TEXTS), faults) as (url, seen):
+        code, out, _ = audit(f"{url}/completions", "--yes")
+    assert code == 0
+    assert "11 of 12 identifiers completed" in out  # the empty answer is none
+    assert list(filter(None, pauses)) == [7, 2, 4, 8]
+    assert seen[0][2]["prompt"] in TEXTS[0]
+    assert len(seen) == 16
+
+
+def test_a_killed_run_goes_on_and_answers_of_others_are_refused(audit, monkeypatch):
+    def killed(pause):
+        if pause:
+            raise KeyboardInterrupt
+
+    kept = Path("my_documents-answers.jsonl")
+    five = [(200, {}, '{"choices": [{"text": "x"}]}')] * 5
+    with serving(None, [*five, (503, {}, "")]) as (url, _), monkeypatch.context() as patched:
+        patched.setattr("time.sleep", killed)
+        assert audit(url, "--yes")[:2] == (130, "")
+    assert len(kept.read_text().splitlines()) == 6
+    with kept.open("a") as file:
+        file.write('{"answ')  # killed while it wrote
+    with serving(knows(TEXTS)) as (other, seen):
+        assert "another address" in audit(other, "--yes")[2]
+        kept.write_text(kept.read_text().replace(url, other))
+        assert audit(other, "--dry-run")[:2] == (0, "")
+        code, out, err = audit(other, "--yes")
+        assert (code, len(seen)) == (0, 7)
+        assert "7 requests" in err
+        assert "5 answers kept" in err
+        assert "7 of 12 identifiers completed" in out
+        for words, message in (
+            (("--model", "other"), "holds answers with another model; name"),
+            (("--shown", "4"), "another corpus or option"),
+            (("--tries", "2"), "another corpus or option"),
+        ):
+            code, out, err = audit(other, "--yes", *words)
+            assert (code, out, err.count("\n")) == (2, "", 1)
+            assert message in err
+        Path("my_documents", "00.txt").write_text("another text")
+        assert "another corpus" in audit(other, "--yes")[2]
+        kept.write_text("a file of mine")
+        assert "holds no kept answers" in audit(other, "--yes")[2]
+        assert kept.read_text() == "a file of mine"
+        assert len(seen) == 7
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["ftp://host/v1"], "URL: expected one such as"),
+        (["https://me:secret@host/v1"], "URL: expected no password"),
+        (["https://host/v1?key=secret"], "URL: expected no password"),
+        (["http://example.com/v1", "--key-variable", "BOX_KEY"], "URL: expected https"),
+        (["https://host/v1", "--key-variable", "NONE"], "--key-variable: expected the name"),
+        (["https://host/v1"], "--yes: needed to send these requests"),
+        (["https://host/v1", "--identifiers", "ssh_rsa"], "kinds: a part of ssh_rsa follows"),
+        (["https://host/v1", "--output", "my_documents-answers.jsonl"], "--output: .* is the input"),
+    ],
+)
+def test_a_mistake_is_one_line_before_anything_is_sent(audit, words, message):
+    code, out, err = audit(*words)
+    assert (code, out) == (2, "")
+    assert re.search(message, err.splitlines()[-1])
+    assert "secret" not in err
+    assert not Path("my_documents-answers.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ((400, {}, f"bad {KEY}"), r"refuses the request \(status 400\) bad \.\.\.$"),
+        ((401, {}, f"bad key {KEY}"), r"refuses the key \(status 401\)"),
+        ((307, {"Location": "http://127.0.0.1:9/elsewhere"}, ""), r"refuses the request \(status 307\)"),
+        ((503, {}, ""), "status 503, 6 times; run again later"),
+        ((200, {}, "[]"), "an answer of another interface, 6 times"),
+    ],
+)
+def test_an_endpoint_that_does_not_answer_is_named_in_one_line(fault, message, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    with serving(None, [fault] * 6) as (url, _):
+        endpoint = ChatEndpoint(url=url, model="box", key=KEY)
+        with pytest.raises(ValueError, match=message) as error:
+            endpoint("text")
+    with pytest.raises(ValueError, match="no connection, 6 times"):
+        endpoint("text")
+    assert KEY not in f"{error.value}{endpoint}"
+
+
+def test_a_small_gpt_completes_what_it_was_trained_on_and_another_nothing():
+    tokenizer = train_tokenizer(TEXTS, 300, context=64)
+    shape = LanguageModelConfig(width=64, layers=1, seed=0)
+    trained, other = (new_language_model(shape, len(tokenizer)) for _ in range(2))
+    steps = TrainingConfig(epochs=60, batch_size=12, optimizer="adam", learning_rate=0.01)
+    fit_language_model(trained, tokenizer(TEXTS)["input_ids"], config=steps, progress=False)
+    questions, found = chat_questions(TEXTS, shown=4), []
+    for model in (trained, other):
+
+        def box(prompt, model=model):
+            ids = tokenizer(prompt, return_tensors="pt")["input_ids"]
+            whole = model.generate(ids, max_new_tokens=10, do_sample=False, pad_token_id=0)
+            return tokenizer.decode(whole[0, ids.shape[1] :])
+
+        with serving(box) as (url, _):
+            endpoint = ChatEndpoint(url=f"{url}/completions", model="gpt")
+            found.append(audit_chat(questions, endpoint).result)
+    assert found[0].hits > 3
+    assert found[0].epsilon > 15
+    assert found[0].p_value < 1e-20
+    assert (found[1].hits, found[1].epsilon, found[1].p_value) == (0, 0.0, 1.0)
+
+
+def test_the_page_runs_as_it_is_printed(audit, command, capsys):
+    page = (Path(__file__).parents[2] / "book" / "audit_a_chat.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(compile(block, "page", "exec"), {})
+    assert "20 of 40 identifiers completed" in capsys.readouterr().out
+    with serving(knows(TEXTS)) as (url, seen):
+        for line in re.findall(r"```sh\npaperlib (.*?)\n```", page):
+            assert command(*shlex.split(line.replace("http://localhost:8000/v1", url)))[0] == 0
+    assert len(seen) == 12
+    assert Path("my_documents-answers.jsonl").exists()
+    assert Path("my_documents-audit.html").exists()
