@@ -132,7 +132,7 @@ def test_what_is_not_fair_is_left_out_and_named():
         assert words in reasons
     assert len(chat_questions(texts, limit=10)) == 10
     for options, message in (
-        ({"kinds": ["bitcoin_base58"]}, "kinds: a part of bitcoin_base58 follows"),
+        ({"kinds": ["bitcoin_base58"]}, "kinds: parts of bitcoin_base58 tell"),
         ({"kinds": ["uid"]}, "kinds: expected some of"),
         ({"kinds": ["uuid"]}, "corpus: 0 of 1 identifiers are left, 10 needed; .*holds a time: 1"),
         ({"shown": 9}, "shown: expected a number in"),

@@ -97,7 +97,7 @@ def test_it_prints_the_answer_keeps_the_key_to_itself_and_serves_the_gate(audit)
     assert "12 requests" in err
     assert "gate failed" in err
     page = Path("my_documents-audit.html").read_text()
-    assert page.count("8 of 8") == 6
+    assert "Digits right" in page
     written = "".join(path.read_text() for path in Path().iterdir() if path.is_file())
     assert KEY not in out + err + content + json_err + written
     document = json.loads(content)
@@ -173,7 +173,7 @@ def test_a_killed_run_goes_on_and_answers_of_others_are_refused(audit, monkeypat
         (["http://example.com/v1", "--key-variable", "BOX_KEY"], "URL: expected https"),
         (["https://host/v1", "--key-variable", "NONE"], "--key-variable: expected the name"),
         (["https://host/v1"], "--yes: needed to send these requests"),
-        (["https://host/v1", "--identifiers", "ssh_rsa"], "kinds: a part of ssh_rsa follows"),
+        (["https://host/v1", "--identifiers", "ssh_rsa"], "kinds: parts of ssh_rsa tell"),
         (["https://host/v1", "--output", "my_documents-answers.jsonl"], "--output: .* is the input"),
     ],
 )
@@ -189,7 +189,7 @@ def test_a_mistake_is_one_line_before_anything_is_sent(audit, words, message):
     ("fault", "message"),
     [
         ((400, {}, f"bad {KEY}"), r"refuses the request \(status 400\) bad \.\.\.$"),
-        ((401, {}, f"bad key {KEY}"), r"refuses the key \(status 401\)"),
+        ((401, {}, f"bad key {KEY}"), r"\(status 401\) see --key-variable"),
         ((307, {"Location": "http://127.0.0.1:9/elsewhere"}, ""), r"refuses the request \(status 307\)"),
         ((503, {}, ""), "status 503, 6 times; run again later"),
         ((200, {}, "[]"), "an answer of another interface, 6 times"),

@@ -77,10 +77,8 @@ def chat_questions(
     log = ReadLog() if log is None else log
     wanted = {kind.name for kind in checked_kinds(kinds or CHAT_KINDS)}
     if other := sorted(wanted - set(CHAT_KINDS)):
-        raise ValueError(
-            f"kinds: a part of {', '.join(other)} follows from other parts, or is not uniform; expected some "
-            f"of {', '.join(CHAT_KINDS)}"
-        )
+        known = ", ".join(CHAT_KINDS)
+        raise ValueError(f"kinds: parts of {', '.join(other)} tell of others; expected some of {known}")
     documents = open_corpus(corpus, log=log) if isinstance(corpus, str) else corpus
     every = corpus_identifiers(documents, before=before, log=log)  # of all kinds: a notation is an occurrence
     found = [one for one in every if one.kind in wanted]
@@ -165,8 +163,8 @@ class ChatAudit:
     @property
     def table(self) -> pd.DataFrame:
         """One row per identifier, the best known first, with the digits compared and those right."""
-        rows = [(one.found.kind, one.found.value, len(one.answer)) for one in self.questions]
-        frame = pd.DataFrame(rows, columns=["kind", "value", "compared"]).assign(right=self.right)
+        found = [(one.found.value, one.found.kind, len(one.answer)) for one in self.questions]
+        frame = pd.DataFrame(found, columns=["value", "kind", "compared"]).assign(right=self.right)
         return frame.sort_values("right", ascending=False, kind="stable").reset_index(drop=True)
 
     def document(self, *, subject: str = "", log: Sequence[str] = (), **parts: Any) -> AuditDocument:
@@ -177,15 +175,11 @@ class ChatAudit:
             purpose="How often the model writes the next digits of an identifier that was drawn at random.",
             result=self.result,
         )
-        rows = self.table.to_dict("records")
         section = TableSection(
             title="Best-known identifiers",
             text="Leading digits right in the best answer, all in a hit. One in 16 has the first by luck.",
-            headings=("Identifier", "Kind", "Digits right"),
-            rows=[
-                (str(one["value"]), str(one["kind"]), f"{one['right']} of {one['compared']}")
-                for one in rows[:20]
-            ],
+            headings=("Identifier", "Kind", "Digits compared", "Digits right"),
+            rows=[tuple(map(str, row)) for row in self.table.head(20).itertuples(index=False)],
         )
         values = [one.found.value for one in self.questions]
         return AuditDocument(
@@ -197,7 +191,7 @@ class ChatAudit:
             design="candidates",
             ids=[*values, *(f"drawn anew for {value}" for value in values)],
             sections=(section,),
-            more={"identifiers": rows},
+            more={"identifiers": self.table.to_dict("records")},
             **parts,
         )
 
@@ -272,8 +266,8 @@ def audit_chat(
     if epsilon > 0:
         claim = (
             f"the training of {model} is not (ε, {delta:g})-differentially private for any ε below "
-            f"{round_down(epsilon):.3f}, under replacement of one identifier, wherever it stands, by another of "
-            "its kind: a lower bound on the training mechanism's ε."
+            f"{round_down(epsilon):.3f}, under replacement of one identifier, wherever it stands, by another "
+            "of its kind: a lower bound on the training mechanism's ε."
         )
     result = ChatResult(
         claim=f"With confidence {confidence:g}, {claim}",

@@ -79,11 +79,10 @@ class ChatEndpoint:
                 with error:
                     said = " ".join(error.read(2_000).decode("utf-8", "replace").split())
                 reason = f"status {error.code}"
-                if error.code in (401, 403):
-                    raise ValueError(f"{self.host}: refuses the key ({reason}); see --key-variable") from None
                 if error.code < 500 and error.code not in (408, 409, 429):
                     said = said.replace(self.key, "...") if self.key else said
-                    raise ValueError(f"{self.host}: refuses the request ({reason}) {said[:300]}") from None
+                    said = "see --key-variable" if error.code in (401, 403) else said[:300]
+                    raise ValueError(f"{self.host}: refuses the request ({reason}) {said}") from None
                 asked = error.headers.get("Retry-After") or ""
                 pause = min(max(pause, float(asked) if asked.isdecimal() else 0.0), _LONGEST_WAIT)
             except (OSError, http.client.HTTPException):
