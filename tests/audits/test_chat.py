@@ -136,7 +136,7 @@ def test_what_is_not_fair_is_left_out_and_named():
         ({"kinds": ["uid"]}, "kinds: expected some of"),
         ({"kinds": ["uuid"]}, "corpus: 0 of 1 identifiers are left, 10 needed; .*holds a time: 1"),
         ({"shown": 9}, "shown: expected a number in"),
-        ({"before": -1}, "before: expected 0 or more"),
+        ({"before": 3000}, "before: expected a number in"),
     ):
         with pytest.raises(ValueError, match=message):
             chat_questions(texts, **options)
@@ -158,26 +158,20 @@ def test_a_guess_is_found_without_a_look_at_the_truth():
     assert guess(replace(one, answer="11111111"), "90e4a735 11111111") == "90e4a735"  # the first counts
 
 
-def test_several_tries_count_once_and_cost_their_chance_and_bad_options_are_refused():
+def test_several_tries_cost_their_chance_and_bad_options_are_refused():
     questions = chat_questions(corpus())
-    texts = itertools.cycle(["no idea", *(one.answer for one in questions)])
-    once = audit_chat(questions, answers := {one.prompt: one.answer for one in questions}.get)
-    twice = audit_chat(
-        questions, lambda prompt: answers(prompt) if next(texts) == "no idea" else "", tries=13
-    )
-    assert once.result.hits == twice.result.hits == 12
-    assert once.result.epsilon - twice.result.epsilon == pytest.approx(np.log(13), abs=1e-6)
-    assert once.right.tolist() == 12 * [8]
-    assert max(once.control) < 3
-    assert (
-        "the training of a box is not (ε, 1e-06)-"
-        in audit_chat(questions, answers, model="a box", delta=1e-6).result.claim
-    )
+    answers = {one.prompt: one.answer for one in questions}.get
+    texts = (text for one in questions for text in ("no idea", one.answer, "12345678"))
+    once, thrice = audit_chat(questions, answers), audit_chat(questions, lambda _: next(texts), tries=3)
+    assert once.result.hits == thrice.result.hits == 12
+    assert once.result.epsilon - thrice.result.epsilon == pytest.approx(np.log(3), abs=1e-6)
+    assert (once.right.tolist(), max(once.control) < 3) == (12 * [8], True)
+    claim = audit_chat(questions, answers, model="a box", delta=1e-6).result.claim
+    assert "the training of a box is not (ε, 1e-06)-" in claim
     for change, message in (
         ({"questions": questions[:9]}, "questions: expected 10 or more, got 9"),
         ({"questions": [*questions, questions[0]]}, "questions: expected one for each identifier"),
         ({"tries": 0}, "tries"),
-        ({"confidence": 1.0}, "confidence"),
         ({"delta": 0.01}, "delta: expected a number in"),
     ):
         with pytest.raises(ValueError, match=message):

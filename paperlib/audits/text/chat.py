@@ -30,7 +30,7 @@ CHAT_KINDS = ("md5", "sha1", "sha256", "sha512", "ethereum", "uuid", "git_short_
 FEWEST, COMPARED = 10, 8  # identifiers; digits that must be right, or all that a short hash has
 # Digits are uniform, but some values are left out, as look-alikes or for the text before them, and the others
 # are likelier for it. At least half of those that begin like the prompt are kept: what goes are layouts of
-# UUIDs (an eighth of MD5), words, zeros, equal steps, decimal digits alone; eight digits do not settle these.
+# UUIDs (an eighth of MD5), words, zeros, equal steps, and parts that stand in up to 2,000 characters before.
 _KEPT = 2
 
 
@@ -59,7 +59,7 @@ def chat_questions(
 
     Args:
         kinds: Some of `CHAT_KINDS`; None for all.
-        before: Characters before each identifier that are sent, 0 or more.
+        before: Characters before each identifier that are sent, 0 to 2000.
         shown: Digits of the identifier that are sent, 0 to 8; fewer of a short one.
         limit: If there are more identifiers, a random sample of this size.
         log: Counts what is left out, and why.
@@ -72,7 +72,8 @@ def chat_questions(
     >>> chat_questions([f"Part {n}: {value}" for n, value in enumerate(values)], shown=4)[0].prompt
     'Part 0: 5947'
     """
-    check_at_least(0, before=before, seed=seed)
+    check_at_least(0, seed=seed)
+    check_in("[0, 2000]", "before", before)
     check_in("[0, 8]", "shown", shown)
     log = ReadLog() if log is None else log
     wanted = {kind.name for kind in checked_kinds(kinds or CHAT_KINDS)}
@@ -105,7 +106,7 @@ def _question(one: FoundIdentifier, shown: int, log: ReadLog) -> ChatQuestion | 
         "stands more than once in the corpus": one.occurrences > 1,
         "letter case is a checksum": casing(one.value[start:]) == "mixed",
         "UUID that holds a time": one.kind == "uuid" and digits[12] == "7",
-        # To be fair, the next digits could not be any of those that follow them there.
+        # As a value shares no six digits with that text, it would tell much of the next digits.
         "last digits shown stand in the text before": first >= 4 and digits[first - 4 : first] in told,
     }
     if reason := next((words for words, holds in reasons.items() if holds), ""):
