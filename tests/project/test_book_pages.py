@@ -1,0 +1,111 @@
+"""What Sphinx adds to pages, seen on a small book with the real configuration."""
+
+import copy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+
+import paperlib
+
+ROOT = Path(__file__).parents[2]
+CFF = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+CONFIG = yaml.safe_load((ROOT / "book" / "_config.yml").read_text(encoding="utf-8"))
+TABLE = "```{table} Sizes.\n:name: tbl-%s\n\n| n |\n| --- |\n| 1 |\n```\n\n"
+SENTENCE = "The first sentence of the page's text with words & more than a few."
+PAGES = {
+    "index": f"# Small book\n\nShort. {SENTENCE} {{numref}}`tbl-b`\n\n" + TABLE % "a",
+    "guide": "# A guide\n\n" + TABLE % "b" + TABLE % "c"
+    + "```python\nfrom paperlib.bounds import exposure\nexposure(1, 2)\n```\n\n",
+    "changelog": (ROOT / "book" / "changelog.md").read_text(encoding="utf-8"),
+    "api/ranks": "# Ranks\n\n```{eval-rst}\n.. names:: paperlib.bounds\n\n   exposure\n   audit_ranks\n```\n",
+    "api/used_in": (ROOT / "book" / "api" / "used_in.md").read_text(encoding="utf-8"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Build the small book with settings, in a copy of what the real one needs; pages by name."""
+    root = tmp_path_factory.mktemp("small")
+    book = root / "book"
+    (book / "api").mkdir(parents=True)
+    for name, text in PAGES.items():
+        (book / f"{name}.md").write_text(text, encoding="utf-8")
+    shutil.copy(ROOT / "CHANGELOG.md", root)
+    shutil.copy(ROOT / "book" / "references.bib", book)
+    for name in ("book/_ext", "book/_static", "paperlib"):
+        (root / name).symlink_to(ROOT / name)
+    chapters = [{"file": name} for name in PAGES if name != "index"]
+    toc = {"format": "jb-book", "root": "index", "chapters": chapters}
+    (book / "_toc.yml").write_text(yaml.safe_dump(toc))
+
+    def build(base="", answer=""):
+        config = copy.deepcopy(CONFIG)
+        assert (config["html"]["baseurl"], config["sphinx"]["config"]["answer_url"]) == ("", "")
+        config["html"]["baseurl"], config["sphinx"]["config"]["answer_url"] = base, answer
+        (book / "_config.yml").write_text(yaml.safe_dump(config))
+        command = [
+            Path(sys.executable).with_name("jupyter-book"),
+            "build",
+            str(book),
+            "-W",
+            "--keep-going",
+            "-q",
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=root)
+        assert done.returncode == 0, done.stderr[-2000:]
+        html = book / "_build" / "html"
+        return {
+            name: BeautifulSoup((html / f"{name}.html").read_text("utf-8"), "html.parser") for name in PAGES
+        }
+
+    return build
+
+
+def tags(page):
+    found = page.find_all("meta", content=True)
+    return {str(one.get("name") or one.get("property")): str(one["content"]) for one in found}
+
+
+def test_pages_are_numbered_list_their_uses_and_show_no_address_that_is_not_set(built):
+    pages = built()
+    numbers = {
+        name: [one.get_text() for one in page.select(".caption-number")] for name, page in pages.items()
+    }
+    assert numbers["index"] == ["Table 1 "]
+    assert numbers["guide"] == ["Table 1.1 ", "Table 1.2 "]
+    assert pages["index"].select_one("article p a[href='guide.html#tbl-b']").get_text() == "Table 1.1"
+    (entry,) = pages["api/used_in"].select("article li")
+    links = {link.get_text(): str(link["href"]) for link in entry.find_all("a")}
+    assert links == {
+        "exposure": "ranks.html#paperlib.bounds.exposure", "A guide": "../guide.html",
+    }  # fmt: skip
+    assert "Keep a Changelog" in pages["changelog"].get_text()
+    for name, page in pages.items():
+        own = tags(page)
+        assert own["citation_title"] == own["og:title"] == page.h1.get_text().removesuffix("#")
+        assert (own["citation_author"], own["og:site_name"]) == (CFF["authors"][0]["name"], CONFIG["title"])
+        assert own["citation_publication_date"] == CFF["date-released"].strftime("%Y/%m/%d")
+        assert [tag for tag, text in own.items() if "url" in tag or "image" in tag or "://" in text] == []
+        footer = page.select_one(".extra_footer")
+        assert footer.get_text().strip() == f"paperlib {paperlib.__version__}, changes"
+        there = "#" if name == "changelog" else ("../" if "/" in name else "") + "changelog.html"
+        assert footer.a["href"] == there
+    assert tags(pages["index"])["og:description"] == SENTENCE.replace("'", "’")
+
+
+def test_with_the_two_addresses_each_page_has_its_own(built):
+    pages = built("https://example.org/book/", "https://example.org/ask?about={page}&x='\"")
+    for name, page in pages.items():
+        own = tags(page)
+        assert own["citation_public_url"] == own["og:url"] == f"https://example.org/book/{name}.html"
+        assert own["og:image"] == "https://example.org/book/_static/book.png"
+        answer = page.select(".extra_footer a")[1]
+        assert answer["href"] == f"https://example.org/ask?about={quote(name, safe='')}&x='\""
+    numbers = [one.get_text() for one in pages["guide"].select(".caption-number")]
+    assert numbers[:2] == ["Table 1.1 ", "Table 1.2 "]  # also where nothing was read anew
