@@ -19,9 +19,10 @@ CONFIG = yaml.safe_load((ROOT / "book" / "_config.yml").read_text(encoding="utf-
 TABLE = "```{table} Sizes.\n:name: tbl-%s\n\n| n |\n| --- |\n| 1 |\n```\n\n"
 SENTENCE = "The first sentence of the page's text with words & more than a few."
 PAGES = {
-    "index": f"# Small book\n\nShort. {SENTENCE} {{numref}}`tbl-b`\n\n" + TABLE % "a",
+    "index": f"# Small book\n\nShort. {SENTENCE} {{numref}}`tbl-b`, {{prf:ref}}`thm-a`\n\n" + TABLE % "a",
     "guide": "# A guide\n\n" + TABLE % "b" + TABLE % "c"
-    + "```python\nfrom paperlib.bounds import exposure\nexposure(1, 2)\n```\n\n",
+    + "```python\nfrom paperlib.bounds import exposure\nexposure(1, 2)\n```\n\n"
+    + "".join(f":::{{prf:theorem}} {name}\n:label: thm-{name}\n\nIt holds.\n:::\n\n" for name in "ab"),
     "changelog": (ROOT / "book" / "changelog.md").read_text(encoding="utf-8"),
     "api/ranks": "# Ranks\n\n```{eval-rst}\n.. names:: paperlib.bounds\n\n   exposure\n   audit_ranks\n```\n",
     "api/used_in": (ROOT / "book" / "api" / "used_in.md").read_text(encoding="utf-8"),
@@ -78,8 +79,9 @@ def test_pages_are_numbered_list_their_uses_and_show_no_address_that_is_not_set(
         name: [one.get_text() for one in page.select(".caption-number")] for name, page in pages.items()
     }
     assert numbers["index"] == ["Table 1 "]
-    assert numbers["guide"] == ["Table 1.1 ", "Table 1.2 "]
+    assert numbers["guide"] == ["Table 1.1 ", "Table 1.2 ", "Theorem 1.1 ", "Theorem 1.2 "]
     assert pages["index"].select_one("article p a[href='guide.html#tbl-b']").get_text() == "Table 1.1"
+    assert pages["index"].select_one("article p a[href='guide.html#thm-a']").get_text() == "Theorem 1.1"
     (entry,) = pages["api/used_in"].select("article li")
     links = {link.get_text(): str(link["href"]) for link in entry.find_all("a")}
     assert links == {
