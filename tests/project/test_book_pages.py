@@ -1,6 +1,7 @@
 """What Sphinx adds to pages, seen on a small book with the real configuration."""
 
 import copy
+import re
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,7 @@ PAGES = {
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """Build the small book with settings, in a copy of what the real one needs; pages by name."""
+    pytest.importorskip("sphinx_proof", reason="requirements.lock has it: make installs it")
     root = tmp_path_factory.mktemp("small")
     book = root / "book"
     (book / "api").mkdir(parents=True)
@@ -106,8 +108,20 @@ def test_with_the_two_addresses_each_page_has_its_own(built):
     for name, page in pages.items():
         own = tags(page)
         assert own["citation_public_url"] == own["og:url"] == f"https://example.org/book/{name}.html"
-        assert own["og:image"] == "https://example.org/book/_static/book.png"
+        cover = own["og:image"].removeprefix("https://example.org/")
+        assert (ROOT / cover).is_file()
         answer = page.select(".extra_footer a")[1]
         assert answer["href"] == f"https://example.org/ask?about={quote(name, safe='')}&x='\""
     numbers = [one.get_text() for one in pages["guide"].select(".caption-number")]
     assert numbers[:2] == ["Table 1.1 ", "Table 1.2 "]  # also where nothing was read anew
+
+
+def test_every_page_stands_in_the_table_of_contents():
+    toc = (ROOT / "book" / "_toc.yml").read_text(encoding="utf-8")
+    listed = re.findall(r"(?:file|root): (\S+)", toc)
+    own = (ROOT / "book").rglob("*.md")
+    names = {path.relative_to(ROOT / "book").with_suffix("").as_posix() for path in own}
+    assert {one for one in names if not one.startswith("_")} == {
+        one for one in listed if not one.startswith("notebooks/")
+    }
+    assert len(listed) == len(set(listed))
