@@ -36,8 +36,7 @@ def test_the_script_gives_the_bounds_of_the_library_on_200_audits():
     for at, ((scores, asked), one) in enumerate(zip(cases, shown, strict=True)):
         result = audit_one_run(scores, **asked[2])
         assert one["epsilon"] == pytest.approx(result.epsilon, rel=0, abs=1e-9), (at, asked[2])
-        if result.epsilon > 0:
-            assert (one["correct"], one["guesses"]) == (result.correct, result.guesses), (at, asked[2])
+        assert (one["correct"], one["guesses"]) == (result.correct, result.guesses), (at, asked[2])
         positive += result.epsilon > 0
     assert positive > 80
     assert {asked[2]["guess"] for _, asked in cases} == set(GUESSES)
@@ -51,6 +50,14 @@ def test_the_script_makes_the_guesses_of_the_library_in_their_order():
         path = guess_path(scores, asked[2]["guess"])
         expected = np.array([path.guesses, path.correct]).T.tolist()
         assert (one or [[0, 0]]) == expected, (at, asked[2])
+
+
+def test_the_script_knows_the_most_that_an_audit_can_show():
+    cases = [(m, {"delta": d, "confidence": c}) for m in (2, 9, 400) for d in (0, 1e-4) for c in (0.5, 0.99)]
+    shown = run_script("all => all.map(one => OneRun.ceiling(...one))", cases)
+    for (size, options), most in zip(cases, shown, strict=True):
+        scores = MembershipScores(np.arange(size // 2), np.arange(size // 2, size))
+        assert most == pytest.approx(audit_one_run(scores, **options).ceiling, rel=0, abs=1e-8)
 
 
 @pytest.mark.parametrize("change", ["guess", "delta", "confidence", "one score"])

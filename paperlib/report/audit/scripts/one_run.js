@@ -284,38 +284,41 @@ const OneRun = (() => {
     return path;
   }
 
-  /* anytime.py: whether a stopping point refutes an epsilon; those that cannot refute a larger one are forgotten. */
-  function countSearch(path, level, failures, most) {
+  /* anytime.py: whether a stopping point refutes an epsilon; those that cannot refute a larger one are forgotten. What
+     takes long, and depends on the failures alone, is kept in `known`. */
+  function countSearch(path, level, failures, most, known = new Map()) {
     const threshold = Math.max(Math.log(1 / level), Math.log(3));
     const share = Math.min(0.5, 8 / Math.sqrt(most));
-    let counts = path.map(([guesses, correct], at) => {
-      const k = Math.max(correct - failures, 0);
-      return { at, k, r: guesses, evidence: logBeta(k + 0.5, guesses - k + 0.5) - Math.log(Math.PI), upper: 0 };
-    });
+    if (!known.has(failures)) {
+      const k = Float64Array.from(path, ([, correct]) => Math.max(correct - failures, 0));
+      const r = Float64Array.from(path, ([guesses]) => guesses);
+      known.set(failures, { k, r, evidence: k.map((right, i) => logBeta(right + 0.5, r[i] - right + 0.5) - Math.log(Math.PI)) });
+    }
+    const { k, r, evidence } = known.get(failures);
+    let counts = Int32Array.from(path, (_, i) => i);
     const search = { best: 0 };
     search.refutes = (odds) => {
       const [right, wrong] = [logRight(odds), logWrong(odds)];
       const [sharpRight, sharpWrong] = [logRight(odds + SHARP) - right, logWrong(odds + SHARP) - wrong];
       const priorKept = Math.log((2 / Math.PI) * Math.atan(Math.exp(-odds / 2)));
       const q = Math.exp(right);
-      let likeliest = null;
-      const hopeful = counts.filter((one) => {
-        if (one.k <= one.r * q) return false;
-        const broad = Math.log1p(-share) + one.evidence - priorKept - one.k * right - (one.r - one.k) * wrong;
-        const sharp = Math.log(share) + one.k * sharpRight + (one.r - one.k) * sharpWrong;
-        one.upper = Math.max(broad, sharp) + Math.log1p(Math.exp(-Math.abs(broad - sharp)));
-        if (one.upper < threshold) return false;
-        if (likeliest === null || one.upper > likeliest.upper) likeliest = one;
-        return true;
+      let [likeliest, top] = [-1, -Infinity];
+      const hopeful = counts.filter((i) => {
+        if (k[i] <= r[i] * q) return false;
+        const broad = Math.log1p(-share) + evidence[i] - priorKept - k[i] * right - (r[i] - k[i]) * wrong;
+        const sharp = Math.log(share) + k[i] * sharpRight + (r[i] - k[i]) * sharpWrong;
+        const upper = Math.max(broad, sharp) + Math.log1p(Math.exp(-Math.abs(broad - sharp)));
+        if (upper > top) [likeliest, top] = [i, upper];
+        return upper >= threshold;
       });
-      for (const tried of likeliest === null ? [] : [[likeliest], hopeful]) {
-        let [highest, found] = [-Infinity, null];
-        for (const one of tried) {
-          const exact = logMixture(one.k, one.r, odds, most);
-          if (exact > highest) [highest, found] = [exact, one];
+      for (const tried of hopeful.length === 0 ? [] : [[likeliest], hopeful]) {
+        let [highest, found] = [-Infinity, -1];
+        for (const i of tried) {
+          const exact = logMixture(k[i], r[i], odds, most);
+          if (exact > highest) [highest, found] = [exact, i];
         }
         if (highest >= threshold) {
-          search.best = found.at;
+          search.best = found;
           counts = hopeful;
           return true;
         }
@@ -335,12 +338,20 @@ const OneRun = (() => {
   /* audit_one_run with its anytime search, of one score and one membership per example; what higher scores point to is a
      member. Guesses: "adaptive", "both", "members" or "nonmembers". */
   function audit(scores, members, { guess = "adaptive", delta = 0, confidence = 0.95 } = {}) {
-    const most = scores.length;
-    const path = guessPath(scores, members, guess);
-    const error = 1 - confidence;
-    const mDelta = most * delta * (guess === "members" || guess === "nonmembers" ? 0.5 : 1);
+    const sides = guess === "members" || guess === "nonmembers" ? 0.5 : 1;
+    return bestOf(guessPath(scores, members, guess), scores.length, scores.length * delta * sides, 1 - confidence);
+  }
+
+  /* What audit gives where all of `most` guesses are right. */
+  const ceiling = (most, { delta = 0, confidence = 0.95 } = {}) =>
+    bestOf([[most, most]], most, most * delta, 1 - confidence).epsilon;
+
+  function bestOf(every, most, mDelta, error) {
+    // A right guess never takes evidence away, so that a wrong one must follow where it is best to stop.
+    const path = every.filter(([r, v], i) => i + 1 === every.length || every[i + 1][0] - every[i + 1][1] > r - v);
     const found = (epsilon, search) => ({ epsilon, guesses: path[search.best][0], correct: path[search.best][1] });
-    let bound = { epsilon: 0, guesses: 0, correct: 0 };
+    const [guesses, correct] = every[every.length - 1] ?? [0, 0];
+    let bound = { epsilon: 0, guesses, correct };
     if (path.length === 0) return bound;
     if (mDelta === 0) {
       const search = countSearch(path, error, 0, most);
@@ -349,10 +360,11 @@ const OneRun = (() => {
       for (; high < LARGEST && search.refutes(high); high *= 2) low = high;
       return found(lastRefuted(search.refutes, low, high, TOLERANCE), search);
     }
+    const known = new Map();
     for (let start = 0; start < LARGEST; start += STEP) {
       const mean = mDelta / (1 + Math.exp(start));
       const failures = mean <= 0.7 * error ? 0 : Math.ceil(mean / (0.7 * error)) - 1;
-      const search = countSearch(path, error - mean / (failures + 1), failures, most);
+      const search = countSearch(path, error - mean / (failures + 1), failures, most, known);
       if (!search.refutes(start)) return bound;
       const end = start + STEP;
       bound = search.refutes(end) ? found(end, search) : found(lastRefuted(search.refutes, start, end, TOLERANCE), search);
@@ -370,5 +382,5 @@ const OneRun = (() => {
     return k;
   }
 
-  return { epsilon, searched, median, logMixture, tail, guessPath, audit };
+  return { epsilon, searched, median, logMixture, tail, guessPath, audit, ceiling };
 })();
