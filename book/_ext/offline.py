@@ -35,9 +35,11 @@ def copy_styles(app: Sphinx, error: Exception | None) -> None:
 
 
 ONLY_ON = {
-    "one_run.js": ("calculator", "toss_coins"),
-    "calculator.js": ("calculator",),
-    "receipt.js": ("toss_coins",),
+    "one_run.js": ("calculator", "toss_coins", "audit_in_browser"),
+    "calculator.js": ("calculator", "audit_in_browser"),
+    "receipt.js": ("toss_coins", "audit_in_browser"),
+    "read_scores.js": ("audit_in_browser",),
+    "audit_in_browser.js": ("audit_in_browser",),
     "search_excerpts.js": ("search",),
 }
 """Pages that need a script of ours; Jupyter Book would load them on every page."""

@@ -1,7 +1,7 @@
-/* The forms of the page "Calculator"; one_run.js computes. */
+/* The forms of the page "Calculator", and what other forms take from them; one_run.js computes. */
 "use strict";
 
-(() => {
+const Calculator = (() => {
   const MOST = 1e7; // examples, as in plan_audit
   const ADJACENCY = "adding or removing one example";
   const NEVER_PRIVATE = "It does not show that training is private.";
@@ -23,16 +23,16 @@
   const up = (value) => scaled(Math.ceil, value);
 
   /* lower_bound_claim of the library. */
-  function claim(epsilon, ceiling, delta, confidence) {
+  function claim(epsilon, ceiling, delta, confidence, adjacency = ADJACENCY) {
     const [d, c] = [general(delta), general(confidence)];
     if (epsilon > 0)
       return `With confidence ${c}, the training procedure is not (epsilon, ${d})-differentially private under ` +
-        `${ADJACENCY} for any epsilon below ${down(epsilon)}.`;
+        `${adjacency} for any epsilon below ${down(epsilon)}.`;
     if (ceiling <= 0)
-      return `So few examples cannot refute any epsilon under ${ADJACENCY} (delta = ${d}, confidence ${c}), ` +
+      return `So few examples cannot refute any epsilon under ${adjacency} (delta = ${d}, confidence ${c}), ` +
         "however good the attack: nothing is learned from this audit.";
     return `At confidence ${c} this audit refutes no epsilon, and could have refuted at most ${up(ceiling)}: it is ` +
-      `consistent with perfect privacy under ${ADJACENCY} (delta = ${d}). ${NEVER_PRIVATE}`;
+      `consistent with perfect privacy under ${adjacency} (delta = ${d}). ${NEVER_PRIVATE}`;
   }
 
   /* Reads a form; `say` writes one line under a field, or takes it away. */
@@ -54,6 +54,8 @@
           inside(c, 1, 100) && c !== 1 && c !== 100
             ? `Write a share below 1: ${general(c / 100)} for ${general(c)} %.`
             : "Write a number between 0 and 1, such as 0.95."),
+      delta: () =>
+        read.value("delta", decimal, (d) => d >= 0 && d < 1, () => "Write 0, or a number below 1 such as 0.00001."),
     };
     return read;
   }
@@ -69,8 +71,7 @@
     const correct = read.value("correct", whole, (v) => inside(v, 0, guesses || MOST), () =>
       `Write a whole number from 0 to ${guesses || MOST}, the number of guesses.`);
     const confidence = read.confidence();
-    const delta = read.value("delta", decimal, (d) => d >= 0 && d < 1, () =>
-      "Write 0, or a number below 1 such as 0.00001.");
+    const delta = read.delta();
     const needed = delta > 0 || read.text("total") !== "";
     const total = needed
       ? read.value("total", whole, (m) => inside(m, guesses || 1, MOST), () =>
@@ -117,8 +118,14 @@
     show();
   }
 
-  document.addEventListener("DOMContentLoaded", () => {
-    start(document.getElementById("calc-bound"), bound);
-    start(document.getElementById("calc-plan"), plan);
-  });
+  if (typeof document !== "undefined") {
+    document.addEventListener("DOMContentLoaded", () => {
+      for (const [name, answer] of [["calc-bound", bound], ["calc-plan", plan]]) {
+        const form = document.getElementById(name);
+        if (form) start(form, answer);
+      }
+    });
+  }
+
+  return { general, down, up, claim, reader };
 })();

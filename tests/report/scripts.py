@@ -22,9 +22,10 @@ def node() -> str:
     return found
 
 
-def run_script(code: str, value: Any) -> Any:
-    """What a JavaScript function returns for a JSON value, our scripts being loaded."""
-    source = "\n".join(path.read_text(encoding="utf-8") for path in sorted(SCRIPTS.glob("*.js")))
+def run_script(code: str, value: Any, *more: Path) -> Any:
+    """What a JavaScript function returns for a JSON value, our scripts being loaded, and ``more``."""
+    paths = [*sorted(SCRIPTS.glob("*.js")), *more]
+    source = "\n".join(path.read_text(encoding="utf-8") for path in paths)
     ask = f"const asked = JSON.parse(require('fs').readFileSync(0, 'utf-8'));\n{source}\n"
     done = subprocess.run(
         [node(), "-e", f"{ask}console.log(JSON.stringify(({code})(asked)));"],

@@ -1,0 +1,207 @@
+"""The page that audits a file reads and computes as the library does, or refuses in one line."""
+
+import base64
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from paperlib.bounds import OneRunResult, audit_one_run
+from paperlib.core.checks import check_ties
+from paperlib.core.direction import reversed_warning
+from paperlib.core.reading import LoadedScores, read_scores
+from tests.report.scripts import run_script
+
+STATIC = Path(__file__).parents[2] / "book" / "_static"
+SCRIPTS = [STATIC / f"{name}.js" for name in ("calculator", "read_scores", "audit_in_browser")]
+AUDIT = """all => all.map(([data, name, kind, options]) => {
+  try {
+    return AuditFile.audit(ReadScores.read(Buffer.from(data, "base64"), name, kind), options);
+  } catch (error) {
+    if (!(error instanceof ReadScores.Refusal)) throw error;
+    return error.message;
+  }
+})"""
+MORE = (
+    "only permutations",
+    "side by side",
+    "no plain UTF-8",
+)  # what the page refuses and the library does not
+SAME = ("condition", "assumptions", "notes", "delta", "confidence", "correct", "guesses", "total")
+MEMBERS = {
+    "member": ("1", "0"), "is_train": ("true", "false"), "Split": ("train", "test"), "seen": ("yes", "no"),
+    "membership": ("1", "-1"), "inTrain": ("IN", "out"), "member_label": ("Member", "non member"),
+    "was member": ("1.0", "0"),
+}  # fmt: skip
+CELLS = ("", "nan", "inf", "2", "1e400", "maybe", "-1", "1,234", "0.5", "x" * 9, "train", "id", '"')
+NAMES = (
+    *MEMBERS, "loss", "test_loss", "train_loss", "member loss", "losses", "score", "logprob", "-loss", "in",
+    "member_score", "non_member_loss", "nonmember", "out", "test", "val", "fold", "data split", "id", "index",
+    "example_id", "Unnamed: 0", "level_0", "value", "perplexity", "per_token_nll", "maxLogProb", "epoch",
+    "", "true_label_confidence",
+)  # fmt: skip
+SCORES = ("score", "logprob", "Confidence", "mia score", "member_prob", "value")
+LOSSES = ("loss", "val_loss", "nll", "CrossEntropy", "perplexity", "loss_epoch_3", "value")
+
+
+def asked(data: bytes, name: str = "a.csv", kind: str = "", **options: Any) -> list[Any]:
+    return [base64.b64encode(data).decode(), name, kind, options]
+
+
+def by_library(case: list[Any], folder: Path) -> tuple[LoadedScores, tuple[str, ...], OneRunResult]:
+    """What the command reads, its doubts, and its main audit; a ValueError where it refuses the file."""
+    data, name, kind, options = case
+    (folder / name).write_bytes(base64.b64decode(data))
+    loaded = read_scores(folder / name, kind=kind or None)
+    copies = check_ties("scores", loaded.scores.member, loaded.scores.nonmember)
+    return loaded, (*loaded.warnings, *copies), audit_one_run(loaded.scores, **options)
+
+
+def compare(cases: list[list[Any]], folder: Path, scripts: Sequence[Path] = SCRIPTS) -> list[Any]:
+    """What the page shows of each case: what the library says, or a line that refuses it."""
+    results = run_script(AUDIT, cases, *scripts)
+    for at, (case, shown) in enumerate(zip(cases, results, strict=True)):
+        if isinstance(shown, str):
+            assert "use `paperlib audit FILE" in shown, at
+            assert "\n" not in shown, at
+            if not any(words in shown for words in MORE):
+                with pytest.raises(ValueError, match=r"\w"):
+                    by_library(case, folder)
+            continue
+        loaded, doubts, main = by_library(case, folder)
+        same = {name: getattr(main, name) for name in SAME}
+        assert {name: shown[name] for name in SAME} == json.loads(json.dumps(same)), at
+        turned = reversed_warning(loaded.scores)
+        said = dict.fromkeys([*filter(None, [turned]), *doubts, *main.warnings])
+        assert shown["warnings"] == [text.replace("as --kind says", "as chosen here") for text in said], at
+        assert (shown["source"], shown["kind"]) == (loaded.source, loaded.kind), at
+        if turned:
+            assert (shown["epsilon"], shown["headline"], shown["claim"]) == (None, "", ""), at
+        else:
+            assert shown["epsilon"] == pytest.approx(main.epsilon, rel=0, abs=1e-9), at
+            assert (shown["headline"], shown["claim"]) == (main.headline, main.claim), at
+    return results
+
+
+def made(at: int) -> list[Any]:
+    """A plain file of any size, leak, direction, ties, columns, separator and spelling."""
+    rng = np.random.default_rng(at)
+    size = int(rng.choice([2, 9, 60, 300, 300, 1000, 3000]))
+    member = rng.random(size) < 0.5 + rng.choice([0, 0, 1.4]) / np.sqrt(size)  # 1.4: seldom so uneven
+    member[:2] = True, False
+    loss = bool(rng.integers(2))
+    leak = rng.choice([0.0, 1.0, 2.0, 4.0, 4.0, -3.0 if size >= 300 else 3.0])
+    values = rng.normal(0, 1, size) + leak * member
+    values[: int(rng.choice([0, 0, 2]))] = 0.1234567890123  # copies
+    digits = int(rng.choice([1, 2, 5, 17, 17, 17]))
+    texts = [repr(round(float(-value if loss else value), digits)) for value in values]
+    separator = ",;\t"[at % 3]
+    if separator != "," and rng.integers(2) and digits != 3:
+        texts = [text.replace(".", ",") for text in texts]
+    lies = bool(rng.random() < 0.1)
+    score = str(rng.choice(LOSSES if loss is not lies else SCORES))
+    flag = str(rng.choice(list(MEMBERS)))
+    table = {score: texts, flag: [MEMBERS[flag][0 if one else 1] for one in member]}
+    if rng.integers(2):
+        table["Record ID"] = [f'n"{i}{separator}' if rng.integers(2) else f" {i}" for i in range(size)]
+    if rng.integers(2) and score != "value":
+        table["note"] = ["a\nb" if rng.random() < 0.1 else "" for _ in range(size)]
+    names = rng.permutation(list(table))
+    quoted = rng.integers(2)
+
+    def cell(text: str) -> str:
+        must = any(mark in text for mark in ' "\n\r' + separator)
+        return '"' + text.replace('"', '""') + '"' if quoted or must else " " * int(rng.integers(2)) + text
+
+    rows = [list(names), *zip(*(table[name] for name in names), strict=True)]
+    lines = [separator.join(map(cell, row)) for row in rows]
+    blank = [0, *np.flatnonzero(rng.random(len(lines)) < rng.choice([0, 0.1]))]
+    lines = ["\r" * (i in blank[1:]) + line for i, line in enumerate(lines)]
+    text = str(rng.choice(["\n", "\r\n"])).join(lines) + "\n" * int(rng.integers(3))
+    chosen = ("losses" if loss else "scores") if score == "value" or lies else ""
+    return asked(
+        text.encode(str(rng.choice(["utf-8", "utf-8-sig"]))),
+        f"{at}{rng.choice(['.csv', '.TSV', '.txt'])}", chosen,
+        delta=float(rng.choice([0, 0, 1e-6, 1e-4])), confidence=float(rng.choice([0.9, 0.95, 0.99])),
+        design=str(rng.choice(["randomized", "played"])),
+    )  # fmt: skip
+
+
+def test_200_files_give_what_the_library_gives(tmp_path):
+    results = compare([made(at) for at in range(200)], tmp_path)
+    audited = [one for one in results if isinstance(one, dict)]
+    assert len(audited) > 195  # in the others random numbers tell chance from a wrong direction
+    assert sum(one["epsilon"] is None for one in audited) > 5
+    assert sum((one["epsilon"] or 0) > 0 for one in audited) > 100
+    warned = " ".join(text for one in audited for text in one["warnings"])
+    assert all(
+        words in warned for words in ("this uneven", "exactly as many", "check for copies", "as chosen")
+    )
+
+
+def damaged(at: int) -> list[Any]:
+    """A small plain file with one or two faults, most of which an editor or a program could make."""
+    rng = np.random.default_rng([1, at])
+    case = next(one for one in map(made, rng.integers(0, 10_000, 99)) if len(one[0]) < 6000)
+    text = base64.b64decode(case[0]).decode()
+    for _ in range(int(rng.integers(1, 3))):
+        lines = text.splitlines(keepends=True)
+        row, place = int(rng.integers(len(lines))), int(rng.integers(len(text)))
+        cells = re.split(r"([,;\t])", lines[row])
+        cells[2 * int(rng.integers((len(cells) + 1) // 2))] = str(rng.choice(CELLS))
+        text = [
+            text[:place] + text[place + 1 :],
+            text[:place] + str(rng.choice(list("\"' ,;.\t\n\r\x0c\x1f\xa0\ufeff0-e"))) + text[place:],
+            "".join([*lines[: row + 1], *lines[row:]]),
+            "".join([*lines[:row], *lines[row + 1 :]]),
+            "".join([*lines[:row], "".join(cells), *lines[row + 1 :]]),
+            text.replace(",", ";"),
+            text.replace(".", ","),
+            re.sub(r"\w+", str(rng.choice(NAMES)), text, count=1),
+        ][int(rng.integers(8))]
+    return asked(text.encode(), *case[1:3], **case[3])
+
+
+def named(at: int) -> list[Any]:
+    """A file of two rows whose columns have any names."""
+    rng = np.random.default_rng([2, at])
+    names = rng.choice(NAMES, int(rng.integers(2, 5)), replace=False)
+    rows = [names, rng.choice(["1", "1", "0.5", "train"], len(names)), ["0"] * len(names)]
+    return asked("\n".join(map(",".join, rows)).encode())
+
+
+def copied(at: int) -> list[Any]:
+    """A file in which some values stand several times."""
+    rng = np.random.default_rng([3, at])
+    times = np.repeat([1, 2, 3], rng.integers(0, [60, 60, 6])) * int(rng.integers(1, 3))
+    values = np.repeat(np.arange(times.size), times)
+    return asked("\n".join(["score,member", *(f"{value},{rng.integers(2)}" for value in values)]).encode())
+
+
+@pytest.mark.parametrize(
+    ("make", "most", "least"), [(damaged, 300, 80), (named, 3000, 100), (copied, 200, 50)]
+)
+def test_a_doubtful_file_is_refused_or_gives_what_the_library_gives(tmp_path, make, most, least):
+    results = compare([make(at) for at in range(most)], tmp_path)
+    assert least < sum(isinstance(one, dict) for one in results) < most - least
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ('"losses" : SCORES', '"scores" : SCORES'), ("auc < 0.5", "auc < 0"),
+        ("number === 1", "number !== 0"), ('separator !== ","', "false"),
+        ("count === 2", "count > 2"), ("< 1.001 * limit", "< 0"),
+    ],
+)  # fmt: skip
+def test_a_reader_that_is_wrong_is_seen(tmp_path, right, wrong):
+    twins = [tmp_path / path.name for path in SCRIPTS]
+    for twin, path in zip(twins, SCRIPTS, strict=True):
+        twin.write_text(path.read_text(encoding="utf-8").replace(right, wrong), encoding="utf-8")
+    cases = [make(at) for at in range(30) for make in (made, copied)]
+    with pytest.raises((AssertionError, ValueError, pytest.fail.Exception)):
+        compare(cases, tmp_path, twins)
