@@ -8,6 +8,7 @@ from .dp_training.checks import DpCheck as DpCheck
 from .features import FeaturesResult as FeaturesResult
 from .features import audit_features as audit_features
 from .features import audit_panoramia_features as audit_panoramia_features
+from .labels import audit_labels as audit_labels
 from .model_losses import losses as losses
 from .panoramia.audit import AuditData as AuditData
 from .panoramia.audit import PanoramiaAudit as PanoramiaAudit

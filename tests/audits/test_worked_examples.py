@@ -13,6 +13,7 @@ SECTIONS = dict(
     re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 )
 EXAMPLES = ["A random forest", "A convolutional network", "A language model"]
+LABELS = "The labels alone"
 LAST = "A test that fails when training leaks more"
 
 
@@ -42,7 +43,10 @@ def test_the_other_examples_run_and_none_is_left_out(capsys):
     (block,) = blocks("Anything else")
     exec(compile(block, "function", "exec"), {})
     assert capsys.readouterr().out.split() == ["[0.", "1.", "4.]"]
-    assert [name for name in SECTIONS if blocks(name)] == [*EXAMPLES, "Anything else", LAST]
+    (block,) = blocks(LABELS)
+    exec(compile(block, LABELS, "exec"), {})
+    assert "under replacing the label of one example for any epsilon below" in capsys.readouterr().out
+    assert [name for name in SECTIONS if blocks(name)] == [*EXAMPLES, "Anything else", LABELS, LAST]
 
 
 def test_the_page_s_test_fails_above_its_limit(tmp_path):
