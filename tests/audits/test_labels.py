@@ -92,20 +92,14 @@ def test_a_reference_shows_a_weak_leak():
     assert audit_labels(tilted, labels, proxies, reference=law).headline.epsilon > alone + 2
 
 
-def test_coins_of_the_audit_give_no_doubts():
+def test_proxies_of_other_frequencies_are_doubted_or_refused_and_the_audit_s_own_coins_are_not():
     law, labels, proxies = world(60, RNG(2))
-    assert not any("fair coins" in text for seed in range(200) for text in audit_labels(
-        law, labels, proxies, seed=seed
-    ).warnings)  # fmt: skip
-
-
-def test_proxies_of_other_frequencies_are_doubted_or_refused():
+    audits = (audit_labels(law, labels, proxies, seed=seed) for seed in range(200))
+    assert not any("fair coins" in text for one in audits for text in one.warnings)
     law, labels, _ = world(200, RNG(3), classes=2)
     mixed = np.where(RNG(4).random(200) < 0.85, world(200, RNG(5), classes=2)[1], 1)
     doubted = audit_labels(law, labels, mixed)
-    assert any(
-        "class 1 is the label in" in text or "class 0 is the label in" in text for text in doubted.warnings
-    )
+    assert any("is the label in" in text for text in doubted.warnings)
     with pytest.raises(ValueError, match="; draw proxies from the law"):
         audit_labels(law, labels, np.ones(200, int))
 
@@ -116,7 +110,6 @@ def test_proxies_of_other_frequencies_are_doubted_or_refused():
         ({"probabilities": np.zeros(9)}, r"probabilities: expected shape \(n, classes\)"),
         ({"probabilities": 3 * np.ones((9, 2))}, "sum to 1; give softmax of logits"),
         ({"labels": np.arange(9)}, "labels: expected 9 class numbers from 0 to 1"),
-        ({"proxies": [0, 1]}, "proxies: expected 9 class numbers"),
         ({"proxies": np.zeros(9)}, "proxies: 0 of 9 differ from the label"),
         ({"reference": np.full((9, 4), 0.25)}, r"reference: expected shape \(9, 2\)"),
     ],

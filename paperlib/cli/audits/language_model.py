@@ -13,7 +13,11 @@ EPILOG = (
     "my_documents --identifiers uuid --identifiers sha1 --rank-attack loss --json"
 )
 CorpusFiles = Annotated[
-    str, typer.Argument(help="File or folder of text, JSON lines or Parquet, or a known corpus by name.")
+    str,
+    typer.Argument(
+        help="File or folder of text, JSON lines or Parquet, a known corpus by name, or a pack that "
+        "`paperlib identifiers` wrote."
+    ),
 ]
 IdentifierKinds = Annotated[
     list[str] | None,

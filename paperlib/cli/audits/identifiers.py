@@ -1,0 +1,67 @@
+"""``paperlib identifiers``: digests of public packages as a corpus for ``paperlib audit-lm``."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EPILOG = (
+    "Examples:  paperlib identifiers requests numpy --before 2020-09-01 --out before.jsonl.gz   |   paperlib "
+    "identifiers requests numpy --after 2021-01-01 --out after.jsonl.gz   |   paperlib identifiers --lock "
+    "package-lock.json --lock poetry.lock --out locks.jsonl.gz   |   Then:  paperlib audit-lm "
+    "EleutherAI/pythia-160m before.jsonl.gz"
+)
+_DAY = ["%Y-%m-%d"]
+
+
+def identifiers(
+    out: Annotated[
+        Path, typer.Option(metavar="PATH", help="The pack to write: NAME.jsonl.gz, a corpus for audit-lm.")
+    ],
+    packages: Annotated[list[str] | None, typer.Argument(help="Names of packages on PyPI.")] = None,
+    lock: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="package-lock.json (version 2 or 3), poetry.lock, or requirements with --hash; repeatable.",
+        ),
+    ] = None,
+    before: Annotated[
+        datetime | None, typer.Option(formats=_DAY, help="Only files uploaded before this day (UTC).")
+    ] = None,
+    after: Annotated[
+        datetime | None, typer.Option(formats=_DAY, help="Only files uploaded on this day or later.")
+    ] = None,
+    digest: Annotated[
+        list[str] | None,
+        typer.Option(help="sha256, md5 or blake2b_256 of each file; repeatable. Default: sha256."),
+    ] = None,
+    index: Annotated[
+        str,
+        typer.Option(
+            envvar="PAPERLIB_PYPI",
+            help="ADDRESS of which ADDRESS/NAME/json is the metadata of a package. Default: PyPI's.",
+        ),
+    ] = "",
+) -> None:
+    """Write digests of public packages as a corpus, for a model whose training text is not at hand.
+
+    A digest uploaded before the training text was collected may be in it. One uploaded later cannot be: an
+    audit of such a pack has to find nothing, but for its error rate. It checks the cut-off and the audit.
+    """
+    from paperlib.data.text.packages import PYPI, write_pack
+
+    if not packages and not lock:
+        raise ValueError("PACKAGES: name packages on PyPI, or lock files with --lock")
+    if not out.name.endswith(".jsonl.gz"):
+        raise ValueError(f"--out: {out} has to end in .jsonl.gz")
+    pack = write_pack(
+        out, packages or (), locks=lock or (), digests=list(dict.fromkeys(digest or ["sha256"])),
+        before=before and before.date(), after=after and after.date(), index=index or PYPI,
+    )  # fmt: skip
+    days = sorted(entry["day"] for entry in pack.entries if "day" in entry)
+    for name in pack.empty:
+        print(f"Warning: {name} has no such file in these days")
+    span = f", uploaded from {days[0]} to {days[-1]}" if days else ""
+    print(f"{out}: {len(pack.entries):,} digests{span}\nThen: paperlib audit-lm MODEL {out}")
