@@ -1,6 +1,7 @@
 """Scores of texts agree with a slow reference written from the formulas, on every path there is."""
 
 import copy
+import itertools
 import zlib
 
 import accelerate
@@ -90,6 +91,13 @@ def reference_scores(model, other, tokenizer, text, context, prefix, neighbours,
     after = token_table(model, tokenizer, text, context, prefix)
     loss = -table[:, 0].mean()
     loss_other = -token_table(other, tokenizer, text, context)[:, 0].mean()
+    rises = table[:, 0] - token_table(other, tokenizer, text, context)[:, 0]
+    wrong = rises[table[:, 3] < 0]
+    up, down = wrong[wrong > 0].sum(), -wrong[wrong < 0].sum()
+    votes = [
+        [sum(rises[at : at + size]) > 0 for at in range(len(rises) - size + 1)]
+        for size in {min(size, len(rises)) for size in (2, 3, 5, 7, 10, 14, 20, 28, 40)}
+    ]
     around = [token_table(model, tokenizer, near, context)[:, 0].mean() for near in neighbours]
     return {
         "loss": -loss,
@@ -99,6 +107,8 @@ def reference_scores(model, other, tokenizer, text, context, prefix, neighbours,
         "hinge": table[:, 3].mean(),
         "ratio": -loss / loss_other,
         "difference": loss_other - loss,
+        "ez": (up - down) / (up + down) if len(wrong) else 1.0,
+        "wbc": np.mean([np.mean(some) for some in votes]),
         "recall": after[:, 0].mean() / table[:, 0].mean(),
         "recall_hinge": after[:, 3].mean() / table[:, 3].mean(),
         "neighbourhood": -loss - np.mean(around),
@@ -116,6 +126,27 @@ def test_every_attack_equals_the_slow_reference(model, tokenizer, contexts, k, b
         context = contexts[index] if contexts else ""
         slow = reference_scores(model, other, tokenizer, text, context, PREFIX, NEIGHBOURS[index], k)
         assert frame.loc[index].to_dict() == pytest.approx(slow, rel=1e-4, abs=1e-4)
+
+
+def test_extraction_probabilities_are_those_of_every_suffix_enumerated(tokenizer):
+    """Over all suffixes of three of six tokens, sampled one by one, behind a prefix of two; one pass each."""
+    torch.manual_seed(0)
+    shape = GPT2Config(vocab_size=6, n_embd=16, n_layer=1, n_head=2, n_positions=8, initializer_range=0.5)
+    model = GPT2LMHeadModel(shape).eval()
+    prefix, suffixes = [3, 1], list(itertools.product(range(6), repeat=3))
+    rest = [0, 5]  # what follows the suffix changes nothing
+    texts = [[*prefix, *suffix, *rest] for suffix in suffixes]
+    chances = np.exp(score_texts(model, tokenizer, texts, attacks=["loss"], split=(2, 3))["extraction"])
+    assert chances.sum() == pytest.approx(1, abs=1e-5)
+    with torch.no_grad():
+        for chance, suffix in zip(chances, suffixes, strict=True):
+            sampled, drawn = 1.0, list(prefix)
+            for token in suffix:
+                sampled *= float(model(torch.tensor([drawn])).logits[0, -1].double().softmax(-1)[token])
+                drawn.append(token)
+            assert chance == pytest.approx(sampled, rel=1e-4)
+    short = score_texts(model, tokenizer, [texts[0][:5], texts[0][:4]], split=(2, 3))["extraction"]
+    assert (short.isna() == [False, True]).all()
 
 
 def test_shared_contexts_batches_order_and_mode_change_no_score(model, tokenizer):
@@ -197,6 +228,10 @@ def test_bad_input_is_named(tokenizer):
         (TEXTS, {"attacks": ["loss", "recall"]}, "prefix: needed for recall"),
         (TEXTS, {"attacks": ["ratio"]}, "reference: needed"),
         (TEXTS, {"attacks": ["neighbourhood"]}, "neighbours: needed"),
+        (TEXTS, {"attacks": ["ez"]}, "reference of the same tokenizer: needed for ez"),
+        (TEXTS, {"split": (100, 29)}, "split: a prefix of 100 and a suffix of 29 tokens do not fit the model"),
+        (TEXTS, {"split": (0, 5)}, "prefix_tokens: expected 1 or more"),
+        (TEXTS, {"split": (5, 5), "contexts": CONTEXTS}, "split: takes the prefix from the text itself"),
         (TEXTS, {"attacks": []}, "attacks"),
         (TEXTS, {"k": 1.5}, r"k: expected a number in \(0, 1\]"),
         (TEXTS, {"k": 0.0}, r"k: expected a number in \(0, 1\]"),

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from paperlib.attacks.language.windows import (
     Window,
     check_texts,
+    context_length,
     encode,
     flattened,
     token_rows,
@@ -19,15 +21,20 @@ from paperlib.attacks.language.windows import (
     token_windows,
     windows,
 )
-from paperlib.core import FloatArray, check_in
+from paperlib.core import FloatArray, check_at_least, check_in
 
 OWN_PASS = ("loss", "min_k", "min_k_pp", "zlib", "hinge")
 REFERENCE = ("ratio", "difference")
+PAIRED = ("ez", "wbc")  # need a reference of the same tokenizer
 PREFIX = ("recall", "recall_hinge")
 NEIGHBOURS = ("neighbourhood",)
 
-ATTACKS = (*OWN_PASS, *REFERENCE, *PREFIX, *NEIGHBOURS)
+ATTACKS = (*OWN_PASS, *REFERENCE, *PAIRED, *PREFIX, *NEIGHBOURS)
 """Names of all attacks: five need nothing else, the others a reference model, a prefix or neighbours."""
+
+EXTRACTION = "extraction"
+"""Name of the column that ``split`` adds."""
+_WINDOW_SIZES = np.unique(np.geomspace(2, 40, 10).astype(int))  # of ``wbc``, as published
 
 
 class TokenStatistics(NamedTuple):
@@ -53,6 +60,7 @@ def score_texts(
     prefix: str | None = None,
     neighbours: Sequence[Sequence[str]] | None = None,
     share_context: bool = True,
+    split: tuple[int, int] | None = None,
 ) -> pd.DataFrame:
     """Membership scores of texts, one row per text and one column per attack; higher means member.
 
@@ -65,6 +73,11 @@ def score_texts(
     - ``hinge``: mean of z(token) - max of the other z (Carlini et al., 2022).
     - ``ratio``, ``difference`` (with ``reference``): minus the quotient of the two models' losses (Carlini et
       al., 2021), and ``loss`` minus that of the reference model.
+    - ``ez`` (with ``reference``): where the model's first choice is another token, (P - N) / (P + N), with P
+      and N the sums of rises and falls of log p(token) from the reference to the model; 1 where the model
+      errs nowhere (EZ-MIA, Ilic et al., 2026, whose score is P / N).
+    - ``wbc`` (with ``reference``): the share of windows of tokens whose log p(token) rises in sum, averaged
+      over up to ten window sizes from 2 to 40 (WBC, Chen et al., 2026).
     - ``recall``, ``recall_hinge`` (with ``prefix``): ``loss`` (``hinge``) after the prefix over ``loss``
       (``hinge``) without it (ReCaLL, Xie et al., 2024).
     - ``neighbourhood`` (with ``neighbours``): ``loss`` minus its mean over them (Mattern et al., 2023).
@@ -82,16 +95,20 @@ def score_texts(
             scored; None for texts alone.
         k: Share of tokens for ``min_k`` and ``min_k_pp``, in (0, 1].
         max_length: Tokens per window; None takes the model's context.
-        reference_tokenizer: Tokenizer of that model; None takes ``tokenizer``.
+        reference_tokenizer: Tokenizer of that model; None takes ``tokenizer``. Another one allows neither
+            ``ez`` nor ``wbc``, which compare tokens.
         prefix: Text of non-members to put before everything, at most half the context.
         neighbours: Neighbours of each text, at least one, as of `causal_neighbours`; they get its context.
         share_context: Compute a context that several texts have in common once.
+        split: Adds the column ``extraction``: log p of the ``split[1]`` tokens that follow the first
+            ``split[0]`` tokens of the text; NaN for shorter texts. Not with contexts.
 
     Raises:
         ValueError: Empty texts, unknown attacks or such that miss an argument, mismatched lengths, a text
             of one token that nothing precedes, values out of range, or a model that returns NaN.
     """
-    wanted = _wanted(attacks, reference, prefix, neighbours)
+    paired = reference if reference_tokenizer is None else None
+    wanted = _wanted(attacks, reference, paired, prefix, neighbours)
     check_in("(0, 1]", "k", k)
     checked, around = cast(Any, list(texts)), cast(Any, contexts)
     tokens = bool(checked) and isinstance(checked[0], list | tuple | np.ndarray)
@@ -120,7 +137,9 @@ def score_texts(
     else:
         checked = check_texts("texts", texts if isinstance(texts, str) else checked)
         encoded = encode(tokenizer, checked, around)
-    margins = bool({"hinge", "recall_hinge"} & set(wanted))
+    if split is not None:
+        _check_split(split, context_length(model, tokenizer, max_length), contexts)
+    margins = bool({"hinge", "recall_hinge", "ez"} & set(wanted))
     own = statistics(model, tokenizer, encoded, standardize="min_k_pp" in wanted, margins=margins)
 
     def compressed(text: str) -> int:
@@ -133,12 +152,14 @@ def score_texts(
         "zlib": lambda i: _mean(own[i].log_prob) / compressed(checked[i]),
         "hinge": lambda i: _mean(own[i].margin),
     }
-    if reference is not None and set(wanted) & set(REFERENCE):
+    if reference is not None and set(wanted) & {*REFERENCE, *PAIRED}:
         theirs = encoded if reference_tokenizer is None else encode(reference_tokenizer, checked, around)
         names = ("reference", "texts")
         other = statistics(reference, reference_tokenizer or tokenizer, theirs, names=names)
         columns["ratio"] = lambda i: -_ratio(_mean(own[i].log_prob), _mean(other[i].log_prob))
         columns["difference"] = lambda i: _mean(own[i].log_prob) - _mean(other[i].log_prob)
+        columns["ez"] = lambda i: _error_zone(own[i].log_prob - other[i].log_prob, own[i].margin < 0)
+        columns["wbc"] = lambda i: _window_votes(own[i].log_prob - other[i].log_prob)
     if prefix is not None and set(wanted) & set(PREFIX):
         after = statistics(model, tokenizer, encoded, prefix=prefix, margins="recall_hinge" in wanted)
         columns["recall"] = lambda i: _ratio(_mean(after[i].log_prob), _mean(own[i].log_prob))
@@ -154,6 +175,11 @@ def score_texts(
         near = (_mean(one.log_prob) for one in around_each)
         means = [sum(islice(near, size)) / size for size in sizes]
         columns["neighbourhood"] = lambda i: _mean(own[i].log_prob) - means[i]
+    if split is not None:
+        known, asked = split
+        suffixes = [one.log_prob[known - 1 : known - 1 + asked] for one in own]  # nothing predicts token 0
+        columns[EXTRACTION] = lambda i: suffixes[i].sum() if suffixes[i].size == asked else np.nan
+        wanted = (*wanted, EXTRACTION)
     return pd.DataFrame({name: [columns[name](i) for i in range(len(checked))] for name in wanted})
 
 
@@ -173,10 +199,39 @@ def _ratio(numerator: float, denominator: float) -> float:
     return numerator / (sign * max(abs(denominator), 1e-12))
 
 
-def _wanted(attacks: Sequence[str] | None, reference: Any, prefix: Any, neighbours: Any) -> tuple[str, ...]:
+def _error_zone(rises: FloatArray, errors: NDArray[np.bool_]) -> float:
+    """How one-sided the rises of log p(token) are where the model errs, in [-1, 1]."""
+    if not errors.any():
+        return 1.0  # nothing is left to learn of such a text
+    there = rises[errors]
+    return _ratio(float(there.sum()), float(np.abs(there).sum()))
+
+
+def _window_votes(rises: FloatArray) -> float:
+    """The share of windows whose sum rises, averaged over window sizes, in [0, 1]; a short text is one."""
+    ends = np.append(0.0, np.cumsum(rises))
+    sizes = np.unique(np.minimum(_WINDOW_SIZES, rises.size))
+    return float(np.mean([(ends[size:] > ends[:-size]).mean() for size in sizes]))
+
+
+def _check_split(split: tuple[int, int], limit: int, contexts: Any) -> None:
+    check_at_least(1, prefix_tokens=split[0], suffix_tokens=split[1])
+    if contexts is not None:
+        raise ValueError("split: takes the prefix from the text itself; leave contexts out")
+    if sum(split) > limit:
+        raise ValueError(
+            f"split: a prefix of {split[0]} and a suffix of {split[1]} tokens do not fit the model, which "
+            f"takes {limit}; take fewer"
+        )
+
+
+def _wanted(
+    attacks: Sequence[str] | None, reference: Any, paired: Any, prefix: Any, neighbours: Any
+) -> tuple[str, ...]:
     """The attacks to compute; an error if there is none, or one twice, unknown or without its argument."""
     needs = (
         ("reference", REFERENCE, reference),
+        ("reference of the same tokenizer", PAIRED, paired),
         ("prefix", PREFIX, prefix),
         ("neighbours", NEIGHBOURS, neighbours),
     )
