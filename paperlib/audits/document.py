@@ -66,7 +66,7 @@ class AuditDocument:
     #: For each answer what a limit on epsilon judges (None for no answer) and the largest epsilon that could
     #: have been shown (None where it is not known), nats.
     limits: tuple[tuple[float | None, float | None], ...]
-    design: str  #: where coins were tossed, as in ``result.schema.json``
+    design: str | None  #: where coins were tossed, as in ``result.schema.json``
     warnings: tuple[str, ...] = ()  #: of the whole audit, beside those of the main result
     facts: Mapping[str, str] = field(default_factory=dict)  #: heading to where the numbers come from
     inputs: Mapping[str, str] = field(default_factory=dict)  #: name of a file to its SHA-256

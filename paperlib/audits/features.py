@@ -153,6 +153,7 @@ class FeaturesResult(AuditResult):
     guesses: int  #: guesses made there
     learned: int  #: those of the learned order; the ends of the first column made the others
     total: int  #: audit examples, abstentions and looks included
+    ceiling: float  #: the bound if every guess were right, nats
     curve_guesses: IntArray
     curve_correct: IntArray
     curve_bound: FloatArray
@@ -269,6 +270,7 @@ def audit_features(
         guesses=guesses,
         learned=int((bets.bettor[:guesses] == len(ends)).sum()),
         total=members.size,
+        ceiling=ceiling,
         curve_guesses=path.guesses[curve],
         curve_correct=path.correct[curve],
         curve_bound=best.bounds(curve),

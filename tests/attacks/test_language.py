@@ -229,7 +229,11 @@ def test_bad_input_is_named(tokenizer):
         (TEXTS, {"attacks": ["ratio"]}, "reference: needed"),
         (TEXTS, {"attacks": ["neighbourhood"]}, "neighbours: needed"),
         (TEXTS, {"attacks": ["ez"]}, "reference of the same tokenizer: needed for ez"),
-        (TEXTS, {"split": (100, 29)}, "split: a prefix of 100 and a suffix of 29 tokens do not fit the model"),
+        (
+            TEXTS,
+            {"split": (100, 29)},
+            "split: a prefix of 100 and a suffix of 29 tokens do not fit the model",
+        ),
         (TEXTS, {"split": (0, 5)}, "prefix_tokens: expected 1 or more"),
         (TEXTS, {"split": (5, 5), "contexts": CONTEXTS}, "split: takes the prefix from the text itself"),
         (TEXTS, {"attacks": []}, "attacks"),

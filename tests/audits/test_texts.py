@@ -1,9 +1,17 @@
 """Texts of known membership: what was inserted is found; no bound is given where the sides differ anyway."""
 
-import numpy as np
-import pytest
+import itertools
+from math import prod
 
-from paperlib import audit_texts
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+from paperlib import MembershipScores, audit_one_run, audit_texts, toss_coins
+from paperlib.audits import TextsAudit, audit_features
+from paperlib.audits.features import AdditiveModel
+from paperlib.audits.text.blind import BLIND_LEVEL, blind_table, times_of
 from paperlib.data.made_up.texts import write_insertions
 from paperlib.data.text.insertions import read_insertions
 from tests.insertions import olmo, tokenizer
@@ -52,6 +60,89 @@ def test_sides_that_differ_without_the_model_get_no_bound_and_token_numbers_are_
     np.testing.assert_array_equal(both[0], both[1])
 
 
+def sides(count, *, seed):
+    """Members and non-members of one pool of random texts, and ids, by fair coins."""
+    rng = np.random.default_rng(seed)
+    texts = [[int(one) for one in row] for row in rng.integers(1, 60, (count, 12))]
+    coins = toss_coins(count, seed=seed)
+    ids = [[one for one, heads in zip(coins.ids, coins.included, strict=True) if heads is side]
+           for side in (np.True_, np.False_)]  # fmt: skip
+    return [[texts[int(one)] for one in some] for some in ids], ids, coins
+
+
+def test_all_scores_together_bound_what_was_trained_on_and_nothing_else():
+    (members, others), ids, coins = sides(150, seed=0)
+    options = {"attack": "learned", "ids": ids, "coins": coins, "scoring": {"split": (4, 4)}}
+    base = olmo([])
+    result = audit_texts(olmo(members), tokenizer(), members, others, reference=base, **options)
+    assert {"difference", "ez", "wbc"} <= set(result.scores)
+    assert result.audits.headline.epsilon > 1.5
+    assert result.audits.headline.claim.startswith("With confidence 0.95, the training procedure is not")
+    assert "under adding or removing one example" in result.audits.headline.claim
+    assert any(coins.commitment in text for text in result.audits.headline.assumptions)
+    found = result.extractable(1000, 0.5)
+    assert found[found["extractable"]]["member"].mean() > 0.9
+    assert set(found.index) == set(coins.ids)
+    nothing = audit_texts(base, tokenizer(), members, others, **options)
+    assert (nothing.refused, nothing.audits.headline.epsilon) == ("", 0)
+    with pytest.raises(ValueError, match="coins: 150 texts stand on the other side than their coin says"):
+        audit_texts(base, tokenizer(), others, members, **{**options, "ids": ids[::-1]})
+
+
+def test_an_order_learned_from_all_coins_would_break_the_level_that_the_audit_holds():
+    """Scores that tell nothing, as correlated as those of one model are."""
+    rng, trials, above, broken = np.random.default_rng(0), 25, 0, 0
+    for seed in range(trials):
+        member = rng.random(150) < 0.5
+        scores = rng.normal(size=(150, 1)) + 0.5 * rng.normal(size=(150, 9))
+        above += audit_features(scores, member, seed=seed).epsilon > 0
+        model = AdditiveModel()
+        model.fit(scores, member)
+        fitted = model.predict_proba(scores)[:, 1]
+        broken += audit_one_run(MembershipScores.from_labels(fitted, member)).epsilon > 0
+    allowed = binom.isf(1e-6, trials, 0.05)
+    assert above <= allowed < broken
+
+
+def test_the_blind_test_keeps_its_level_and_finds_words_and_dates():
+    rng, trials, refused, broken = np.random.default_rng(1), 60, 0, 0
+    for seed in range(trials):
+        tokens, member = rng.integers(0, 200, (60, 15)).tolist(), rng.permutation(60) < 30
+        counts = np.array([np.bincount(row, minlength=200) for row in tokens])
+        seen = counts @ (counts[member].mean(0) - counts[~member].mean(0))  # learned from all: no test
+        refused += blind_table(tokens, member, {"the date": rng.random(60)}, seed=seed)["apart"].any()
+        broken += blind_table(tokens, member, {"seen": seen}, seed=seed)["apart"].any()
+    allowed = binom.isf(1e-6, trials, BLIND_LEVEL)
+    assert refused <= allowed < broken
+    member = np.arange(60) < 30
+    words = [[*row, 7] if side else row for row, side in zip(tokens, member, strict=True)]
+    days = times_of([f"2026-0{1 + side}-{1 + n % 28:02}" for n, side in enumerate(member)])
+    table = blind_table(words, member, {"the date": days})
+    assert table.set_index("signal")["apart"][["which tokens stand there", "the date"]].all()
+    with pytest.raises(
+        ValueError, match="dates: expected dates such as 2026-01-31, or only numbers, got 'x'"
+    ):
+        times_of(["2026-01-01", "x"])
+
+
+def test_extraction_in_n_tries_is_that_of_every_outcome_enumerated():
+    suffixes = pd.Series(np.log([0.55, 0.3, 0.15, 1e-12]), index=list("abcd"))
+    scores = pd.DataFrame({"member": [True, False, True, True, False]}, index=list("abcde"))
+    short = pd.Series([np.nan], index=["e"])
+    audit = TextsAudit(scores, scores, scores, "loss", None, "", pd.concat([suffixes, short]))
+    for tries in (1, 2, 3):
+        found = audit.extractable(tries, 0.5)
+        assert list(found.index) == list("abcd")
+        for name in "abc":
+            outcomes = (one for one in itertools.product("abc", repeat=tries) if name in one)
+            chance = sum(prod(np.exp(suffixes[drawn]) for drawn in one) for one in outcomes)
+            assert found.loc[name, "chance"] == pytest.approx(chance)
+            assert found.loc[name, "extractable"] == (chance >= 0.5) == (tries >= found.loc[name, "tries"])
+    assert found.loc["d", "tries"] == pytest.approx(np.log(2) * 1e12, rel=1e-3)
+    with pytest.raises(ValueError, match="no suffix was scored"):
+        TextsAudit(scores, scores, scores, "loss", None, "").extractable()
+
+
 def test_bad_input_is_refused_in_one_line(folder):
     model = olmo([])
     rows, others = ([[1, second, n] for n in range(20)] for second in (2, 3))
@@ -63,6 +154,11 @@ def test_bad_input_is_refused_in_one_line(folder):
         ([[1, n, 9_999] for n in range(20)], {}, "gives token 9999"),
         ([*rows[:19], others[3]], {}, r"1 texts stand there more than once, such as \[1, 3, 3\] \(2 times\)"),
         (rows, {"copies": 0}, "copies"),
+        (rows, {"attack": "ez"}, "reference: needed for ez"),
+        (rows, {"coins": toss_coins(40, seed=0)}, "coins: name each text with ids"),
+        (rows, {"ids": (["a"] * 20, list("bcdefghijklmnopqrstu"))}, "40 rows hold 21 records"),
+        (rows, {"dates": ([1], [2])}, "dates: expected 20 of members and 20 of non-members, got 1 and 1"),
+        (rows, {"attack": "learned", "guess": "both"}, "guess, plan: they are about one score"),
     ):
         with pytest.raises(ValueError, match=words):
             audit_texts(model, tokenizer(), members, others, **options)

@@ -99,7 +99,7 @@ def test_the_version_is_printed_and_every_audit_ends_with_the_options_of_all(com
     """In one order, whatever a command has of its own."""
     assert command("--version") == (0, f"paperlib {paperlib.__version__}\n", "")
     options = ("--claimed-epsilon", "--fail-above", "--junit", "--about", "--output", "--json", "--help")
-    for name in ("audit", "audit-data", "audit-lm", "combine"):
+    for name in ("audit", "audit-data", "audit-lm", "audit-texts", "combine"):
         shown = command(name, "--help")[1].partition("Options")[2]
         at = [shown.find(f" {option} ") for option in options]
         assert -1 not in at

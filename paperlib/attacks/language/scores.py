@@ -32,6 +32,9 @@ NEIGHBOURS = ("neighbourhood",)
 ATTACKS = (*OWN_PASS, *REFERENCE, *PAIRED, *PREFIX, *NEIGHBOURS)
 """Names of all attacks: five need nothing else, the others a reference model, a prefix or neighbours."""
 
+COMPARING = (*REFERENCE, *PAIRED)
+"""Those that need a reference model."""
+
 EXTRACTION = "extraction"
 """Name of the column that ``split`` adds."""
 _WINDOW_SIZES = np.unique(np.geomspace(2, 40, 10).astype(int))  # of ``wbc``, as published
@@ -152,7 +155,7 @@ def score_texts(
         "zlib": lambda i: _mean(own[i].log_prob) / compressed(checked[i]),
         "hinge": lambda i: _mean(own[i].margin),
     }
-    if reference is not None and set(wanted) & {*REFERENCE, *PAIRED}:
+    if reference is not None and set(wanted) & set(COMPARING):
         theirs = encoded if reference_tokenizer is None else encode(reference_tokenizer, checked, around)
         names = ("reference", "texts")
         other = statistics(reference, reference_tokenizer or tokenizer, theirs, names=names)
@@ -221,7 +224,7 @@ def _check_split(split: tuple[int, int], limit: int, contexts: Any) -> None:
     if sum(split) > limit:
         raise ValueError(
             f"split: a prefix of {split[0]} and a suffix of {split[1]} tokens do not fit the model, which "
-            f"takes {limit}; take fewer"
+            f"takes {limit}; take fewer (--prefix-tokens, --suffix-tokens)"
         )
 
 

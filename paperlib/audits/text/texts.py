@@ -3,38 +3,148 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from paperlib.attacks.language import score_texts
+from paperlib.attacks.language.scores import COMPARING, EXTRACTION
 from paperlib.attacks.language.windows import text_tokens
+from paperlib.audits.document import Answer, AuditDocument
+from paperlib.audits.features import audit_features
 from paperlib.audits.scores import Audits, ScoreOptions, audit_scores
-from paperlib.core import MembershipScores, check_at_least, check_choice, score_measures
+from paperlib.audits.text.blind import blind_table, quality, refusal, times_of
+from paperlib.core import AuditResult, Coins, MembershipScores, ScoreAudit, check_at_least, check_choice
+from paperlib.core.checks import check_ids, check_in
+from paperlib.report.audit.tables import TableSection, with_interval
 
 Texts = Sequence[str] | Sequence[Sequence[int]]
 
-BLIND_CONFIDENCE = 0.99
-"""Of the interval of an AUC that is reached without the audited model."""
+LEARNED = "learned"
+"""The attack that learns from all scores where to guess."""
 
 
 @dataclass(frozen=True, eq=False)
 class TextsAudit:
     """How well a model's scores tell members from non-members, and what that bounds."""
 
-    scores: pd.DataFrame  #: one row per text, members first: member, and a column per attack, higher: member
+    scores: pd.DataFrame  #: one row per text, by name, members first: member, and a column per attack
     quality: (
         pd.DataFrame
     )  #: attack, auc, auc_low, auc_high, tpr at 1 % false positives (none below 100 texts)
-    blind: pd.DataFrame  #: without the audited model: signal, auc, auc_low, auc_high
-    attack: str  #: whose scores are audited
+    blind: pd.DataFrame  #: without the audited model: as ``quality`` with signal, p_value and apart
+    attack: str  #: whose scores are audited, or "learned"
     audits: Audits | None  #: None where the sides differ without the model
     refused: str  #: reason why no bound is given; empty where one is
+    suffixes: pd.Series | None = None  #: with ``split``: log-probability of suffixes, NaN in short texts
 
     def __str__(self) -> str:
-        shown = self.quality[["attack", "auc", "auc_low", "auc_high"]].round(3).to_string(index=False)
-        return f"{self.audits or f'No bound: {self.refused}'}\n\n{shown}"
+        return f"{self.audits or f'No bound: {self.refused}'}\n\n{self.shown}"
+
+    @property
+    def shown(self) -> str:
+        """The AUC of each score, as a table of text."""
+        columns = ["attack", "auc", "auc_low", "auc_high"]
+        return self.quality[columns].round(3).to_string(index=False)
+
+    def extractable(self, tries: int = 100, chance: float = 0.5) -> pd.DataFrame:
+        """Texts whose suffix the model would produce in so many tries with at least this probability.
+
+        Each try samples at temperature 1, without top-k or top-p, behind the true prefix. This is a
+        measurement, and what a non-member's row shows is no memory of it.
+
+        Args:
+            tries: Number of tries n, 1 or more.
+            chance: Probability p, in (0, 1).
+
+        Returns:
+            One row per text that is long enough, by name, the likeliest first: member, suffix (probability in
+            one try), chance (in ``tries``), tries (fewest for ``chance``) and extractable.
+
+        Source:
+            (n, p)-discoverable extraction, Hayes et al. (2025), Section 3.
+        """
+        check_at_least(1, tries=tries)
+        check_in("(0, 1)", "chance", chance)
+        if self.suffixes is None:
+            raise ValueError("extractable: no suffix was scored; audit with scoring={'split': (50, 50)}")
+        known = self.suffixes.dropna().sort_values(ascending=False, kind="stable")
+        with np.errstate(divide="ignore", over="ignore"):
+            missed = np.log1p(-np.exp(known.to_numpy()))  # log of the chance that one try fails
+            needed = np.where(missed < 0, np.ceil(np.log1p(-chance) / missed), np.inf)
+        within = -np.expm1(tries * missed)
+        columns = {"suffix": np.exp(known), "chance": within, "tries": np.maximum(needed, 1)}
+        frame = pd.DataFrame({"member": self.scores["member"].reindex(known.index), **columns})
+        return frame.assign(extractable=within >= chance)
+
+    def document(
+        self,
+        *,
+        subject: str = "",
+        log: Sequence[str] = (),
+        tries: int = 100,
+        chance: float = 0.5,
+        count: int = 20,
+        **parts: Any,
+    ) -> AuditDocument:
+        """The audit of ``subject`` as page and JSON, its remarks ``log``, and ``count`` extractable texts."""
+        parts = {"title": "Privacy audit of a language model by its texts", **parts}
+        if not isinstance(self.scores.index, pd.RangeIndex):
+            parts["ids"] = self.scores.index.tolist()
+        if self.audits is not None:
+            document = replace(self.audits, reading=(*log, *self.audits.reading)).document(**parts)
+        else:
+            shown = _strongest(self.scores) if self.attack == LEARNED else self.attack
+            none = Answer(about="", epsilon=None, headline=f"No bound: {self.refused}", claim="")
+            document = AuditDocument(
+                scores=MembershipScores.from_labels(self.scores[shown], self.scores["member"]),
+                audits=(_all_together(refused=self.refused),),
+                answers=(replace(none, warnings=tuple(log)),),
+                limits=((None, None),),
+                design=None,
+                warnings=tuple(log),
+                **parts,
+            )
+        more: dict[str, Any] = {
+            "attacks": self.quality.to_dict("records"),
+            "blind": self.blind.to_dict("records"),
+        }
+        said = "How well it tells members from non-members: no bounds; 0.5 is guessing."
+        without = "Where it does so without any model, scores of the model do as well, and no bound is given."
+        sections = [
+            _aucs("Scores", self.quality, said),
+            _aucs("Without the model", self.blind, f"{said} {without}"),
+        ]
+        if self.suffixes is not None:
+            more["extraction"], section = self._extraction(tries, chance, count)
+            sections.append(section)
+        answers = tuple(replace(one, about=subject) for one in document.answers)
+        return replace(document, answers=answers, sections=tuple(sections), more={**document.more, **more})
+
+    def _extraction(self, tries: int, chance: float, count: int) -> tuple[dict[str, Any], TableSection]:
+        """What can be extracted, for programs and for readers."""
+        frame = self.extractable(tries, chance)
+        rows = frame.assign(name=frame.index)[frame["extractable"]].to_dict("records")
+        members, found = int(frame["member"].sum()), sum(bool(row["member"]) for row in rows)
+        said = (
+            f"In {tries:,} tries the model would continue {found:,} of {members:,} members, and "
+            f"{len(rows) - found:,} of {len(frame) - members:,} non-members, as the text goes on, each with "
+            f"probability {chance:g} or more; {len(self.scores) - len(frame):,} texts are too short to be "
+            "asked. This is a measurement."
+        )
+        section = TableSection(
+            title="Extraction",
+            text=said,
+            remark="This table tells who was trained on: share it with care.",
+            headings=("Text", "Trained on", "Probability in one try", "Tries needed"),
+            rows=[
+                (str(row["name"]), "yes" if row["member"] else "no", f"{row['suffix']:.3g}",
+                 f"{row['tries']:,.0f}")
+                for row in rows[:count]
+            ],
+        )  # fmt: skip
+        return {"tries": tries, "chance": chance, "said": said, "texts": rows}, section
 
 
 def audit_texts(
@@ -47,34 +157,41 @@ def audit_texts(
     reference: Any = None,
     attack: str | None = None,
     copies: int = 1,
+    ids: tuple[Sequence[str], Sequence[str]] | None = None,
+    dates: tuple[Sequence[Any], Sequence[Any]] | None = None,
     scoring: Mapping[str, Any] | None = None,
     **options: Unpack[ScoreOptions],
 ) -> TextsAudit:
     """Score texts that were trained on and texts that were not, and lower-bound epsilon where both are alike.
 
     First it is asked whether the two sides differ without the model: by their tokens (a classifier learns on
-    one half, and is judged on the other), their length, and the loss of the reference. If one of these tells
-    them apart, scores of the model show that difference as well, and no bound is given.
+    one half and judges the other), their length, their dates, and the loss of the reference. If one of these
+    tells them apart (rank-sum tests, 1 % for all together), scores of the model show that difference as well,
+    and no bound is given.
 
     Guarantee:
-        That of `audit_scores` with the design of ``options``, if coins chose the side of each text as it says
-        and ``attack`` was chosen before any score was seen. That nothing tells the sides apart does not
-        prove that coins chose them.
+        That of `audit_scores`, or of `audit_features` with "learned", with the design of ``options``, if
+        coins chose the side of each text as it says and ``attack`` was chosen before any score was seen. That
+        nothing tells the sides apart does not prove that coins chose them.
 
     Args:
         model, tokenizer: A causal language model and its tokenizer.
         members, nonmembers: Texts, or lists of token numbers, 20 or more on each side.
         contexts: What stands before the members and before the non-members, which is not scored.
         reference: A model of the same tokenizer that was trained on neither side.
-        attack: A score of `score_texts`; None takes "difference" with a reference, else "loss".
+        attack: A score of `score_texts`, or "learned", which learns from all of them where to guess; None
+            takes "difference" with a reference, else "loss".
         copies: Number of times that each member was trained on in one pass; claims are then about a text with
             all its copies.
-        scoring: Further options of `score_texts`.
-        options: Options of `audit_scores`; the design is "game" unless it is given.
+        ids: A different name for each member and each non-member; needed with ``coins``.
+        dates: The date or a number, such as a year, of each member and of each non-member.
+        scoring: Further options of `score_texts`, such as ``split`` to ask what can be extracted.
+        options: Options of `audit_scores`; the design is "game" unless it or ``coins`` are given. "learned"
+            takes neither ``guess`` nor ``plan``.
 
     Raises:
-        ValueError: Fewer texts, a text on both sides or twice on one, and what `score_texts` and
-            `audit_scores` refuse.
+        ValueError: Fewer texts, a text on both sides or twice on one, a side that is not its coin's, and what
+            `score_texts`, `audit_scores` and `audit_features` refuse.
 
     >>> from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
     >>> texts = [f"Order {n} was sent to house {n * 7 % 100}." for n in range(100, 180)]
@@ -85,6 +202,45 @@ def audit_texts(
     >>> audit.audits.headline.epsilon
     0.0
     """
+    check_sides(members, nonmembers, contexts)
+    texts: list[Any] = [*members, *nonmembers]
+    before: list[Any] | None = None if contexts is None else [*contexts[0], *contexts[1]]
+    check_at_least(1, copies=copies)
+    attack = attack or ("loss" if reference is None else "difference")
+    if reference is None and attack in COMPARING:
+        raise ValueError(f"reference: needed for {attack}, got None")
+    if attack == LEARNED and {"guess", "plan"} & set(options):
+        raise ValueError('guess, plan: they are about one score; name it in place of attack="learned"')
+    member = np.arange(len(texts)) < len(members)
+    names = None if ids is None else _beside("ids", ids, member)
+    if ids is not None:
+        check_ids(*ids)
+    coins = options.get("coins")
+    if coins is not None:
+        _check_coins(coins, names, member)
+    signals = {} if dates is None else {"the date": times_of(_beside("dates", dates, member))}
+    frame = score_texts(model, tokenizer, texts, contexts=before, reference=reference, **(scoring or {}))
+    frame.index = pd.RangeIndex(len(texts)) if names is None else pd.Index(names)
+    suffixes = frame.pop(EXTRACTION) if EXTRACTION in frame else None
+    check_choice("attack", attack, (*frame, LEARNED))
+    if "difference" in frame:
+        signals["loss of the reference"] = (frame["loss"] - frame["difference"]).to_numpy()
+    blind = blind_table(_counted(tokenizer, texts, before), member, signals, seed=options.get("seed", 0))
+    refused, audits = refusal(blind), None
+    if not refused:
+        if coins is None:
+            options.setdefault("design", "game")
+        audits = _bounds(frame, member, attack, options)
+        if copies > 1:
+            said = f"One example is one text with all its {copies} copies."
+            audits = replace(audits, audits=tuple(one.with_claim(said) for one in audits.audits))
+    rows = [{"attack": name, **quality(member, frame[name].to_numpy())} for name in frame]
+    frame["member"] = member
+    return TextsAudit(frame, pd.DataFrame(rows), blind, attack, audits, refused, suffixes)
+
+
+def check_sides(members: Texts, nonmembers: Texts, contexts: tuple[Texts, Texts] | None = None) -> None:
+    """Refuse (ValueError) few texts, and a text on both sides or twice on one."""
     if min(len(members), len(nonmembers)) < 20:
         raise ValueError(f"members, nonmembers: expected 20 or more, got {len(members)}, {len(nonmembers)}")
     texts: list[Any] = [*members, *nonmembers]
@@ -99,58 +255,74 @@ def audit_texts(
             f"members, nonmembers: {len(texts) - len(whole)} texts stand there more than once, such as "
             f"{shown[:40]!r} ({times} times); leave copies out, and texts of both sides"
         )
-    check_at_least(1, copies=copies)
-    attack = attack or ("loss" if reference is None else "difference")
-    frame = score_texts(model, tokenizer, texts, contexts=before, reference=reference, **(scoring or {}))
-    check_choice("attack", attack, tuple(frame))
-    member = np.arange(len(texts)) < len(members)
-    signals = _without_model(tokenizer, texts, before, member, options.get("seed", 0))
-    if "difference" in frame:
-        signals["loss of the reference"] = member, (frame["loss"] - frame["difference"]).to_numpy()
-    blind = pd.DataFrame([{"signal": name, **_auc(*one)} for name, one in signals.items()])
-    apart = blind[(blind["auc_low"] > 0.5) | (blind["auc_high"] < 0.5)]
-    refused = "; ".join(
-        f"{one.signal} alone tells members from non-members (AUC {one.auc:.3f} [{one.auc_low:.3f}, "
-        f"{one.auc_high:.3f}])"
-        for one in apart.itertuples()
+
+
+def _strongest(scores: pd.DataFrame) -> str:
+    """The column that is best the strongest, by its name alone."""
+    return "difference" if "difference" in scores else "loss"
+
+
+def _bounds(frame: pd.DataFrame, member: np.ndarray, attack: str, options: ScoreOptions) -> Audits:
+    """The audits of one score; before those of the strongest, the audit of all together."""
+    name = _strongest(frame) if attack == LEARNED else attack
+    audits = audit_scores(MembershipScores.from_labels(frame[name], member), **options)
+    if attack != LEARNED:
+        return audits
+    rows: Any = frame[[name, *frame.columns.drop(name)]].to_numpy()
+    own: dict[str, Any] = dict(options)
+    sides = own.pop("coins", member)
+    if isinstance(sides, Coins):
+        rows = dict(zip(frame.index, rows, strict=True))
+    alone = replace(audits.audits[0], title=f"The score {name} alone", purpose="No order is learned.")
+    first = _all_together(audit_features(rows, sides, **own))
+    return replace(audits, audits=(first, alone, *audits.audits[1:]))
+
+
+def _all_together(result: AuditResult | None = None, refused: str = "") -> ScoreAudit:
+    return ScoreAudit(
+        title="One training run, all scores together",
+        kind="lower bound",
+        purpose="The main number: where to guess is learned from the coins revealed before, and judged "
+        "on the others.",
+        result=result,
+        refused=refused,
     )
-    audits = None
-    if not refused:
-        values = frame[attack].to_numpy()
-        options.setdefault("design", "game")
-        audits = audit_scores(MembershipScores(values[member], values[~member]), **options)
-        if copies > 1:
-            said = f"One example is one text with all its {copies} copies."
-            audits = replace(audits, audits=tuple(one.with_claim(said) for one in audits.audits))
-    quality = pd.DataFrame([{"attack": name, **_auc(member, frame[name].to_numpy())} for name in frame])
-    return TextsAudit(frame.assign(member=member), quality, blind, attack, audits, refused)
 
 
-def _without_model(
-    tokenizer: Any, texts: list[Any], before: list[Any] | None, member: np.ndarray, seed: int
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """What may tell the sides apart before any model is asked: membership and scores, by name."""
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
+def _check_coins(coins: Coins, names: list[str] | None, member: np.ndarray) -> None:
+    """Every text has a coin, every coin a text, and each stands on the side that its coin says."""
+    if names is None or coins.unit:
+        what = "name each text with ids" if names is None else "audit texts whose coins are of one text each"
+        raise ValueError(f"coins: {what}")
+    wrong = np.flatnonzero(coins.included[coins.places(names)] != member)
+    if wrong.size:
+        side = "members" if member[wrong[0]] else "non-members"
+        raise ValueError(
+            f"coins: {wrong.size} texts stand on the other side than their coin says, such as "
+            f"{names[wrong[0]]!r} among the {side}"
+        )
 
+
+def _beside(name: str, both: tuple[Sequence[Any], Sequence[Any]], member: np.ndarray) -> list[Any]:
+    """What is given for members and non-members, one for each text."""
+    if (len(both[0]), len(both[0]) + len(both[1])) != (member.sum(), member.size):
+        raise ValueError(
+            f"{name}: expected {member.sum()} of members and {(~member).sum()} of non-members, got "
+            f"{len(both[0])} and {len(both[1])}"
+        )
+    return [*both[0], *both[1]]
+
+
+def _counted(tokenizer: Any, texts: list[Any], before: list[Any] | None) -> list[list[int]]:
+    """Tokens of each text with its context."""
     parts = [texts] if before is None else [before, texts]
     if isinstance(texts[0], str):
-        parts = [text_tokens(tokenizer, ["".join(both) for both in zip(*parts, strict=True)])]
-    tokens = [[token for part in both for token in part] for both in zip(*parts, strict=True)]
-    order = np.random.default_rng([seed, 3]).permutation(len(tokens))
-    order = order[np.argsort(member[order], kind="stable")]  # halves with as many of each side
-    learn, judge = order[::2], order[1::2]
-    words = make_pipeline(CountVectorizer(analyzer=cast(Any, list)), LogisticRegression(max_iter=1_000))
-    words.fit([tokens[at] for at in learn], member[learn])
-    chances = words.predict_proba([tokens[at] for at in judge])[:, 1]
-    lengths = np.array([len(one) for one in tokens], float)
-    return {"which tokens stand there": (member[judge], chances), "the number of tokens": (member, lengths)}
+        return text_tokens(tokenizer, ["".join(both) for both in zip(*parts, strict=True)])
+    return [[token for part in both for token in part] for both in zip(*parts, strict=True)]
 
 
-def _auc(member: np.ndarray, values: np.ndarray) -> dict[str, float]:
-    """AUC of scores with its interval, and the true-positive rate at 1 % false positives."""
-    measures = score_measures(MembershipScores(values[member], values[~member]), confidence=BLIND_CONFIDENCE)
-    low, high = measures.auc_interval
-    rate = measures.rates[-1].true_positive_rate
-    return {"auc": measures.auc, "auc_low": low, "auc_high": high, "tpr": np.nan if rate is None else rate}
+def _aucs(title: str, frame: pd.DataFrame, text: str) -> TableSection:
+    rows = [
+        (str(row[0]), with_interval(*row[1:])) for row in frame.iloc[:, :4].itertuples(index=False, name=None)
+    ]
+    return TableSection(title=title, text=text, headings=("Score", "AUC [99 %]"), rows=rows)

@@ -1,0 +1,114 @@
+"""Do members and non-members differ by themselves, without the model that is audited?"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import mannwhitneyu
+
+from paperlib.core import FloatArray, MembershipScores, score_measures
+
+BLIND_LEVEL = 0.01
+"""Chance, at most, that sides chosen by fair coins are said to differ, all signals together."""
+MEASURED_AT = 0.99  # confidence of the intervals of each AUC
+
+
+def blind_table(
+    tokens: Sequence[Sequence[int]],
+    member: NDArray[np.bool_],
+    signals: Mapping[str, FloatArray],
+    *,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """One row per signal: signal, auc, auc_low, auc_high, p_value and whether it sets the sides apart.
+
+    A logistic regression on the counts of tokens learns on one half of the texts and judges the other, and
+    the other way round. Given what it learned from and the numbers of both sides, fair coins make each order
+    of the judged texts equally likely, so that the rank-sum test holds on each half; the smaller p-value is
+    doubled. A signal is apart below `BLIND_LEVEL` over the number of signals.
+
+    Args:
+        tokens: Tokens of each text, or other items to count.
+        member: Membership, 10 or more on each side, shape (n,).
+        signals: One number for each text, whose order may tell the sides apart, such as a date; shape (n,).
+    """
+    order = np.random.default_rng([seed, 3]).permutation(member.size)
+    order = order[np.argsort(member[order], kind="stable")]  # halves with as many of each side
+    halves = order[::2], order[1::2]
+    counted = np.empty(member.size)
+    for judged, learned in (halves, halves[::-1]):
+        counted[judged] = _chances(
+            [tokens[at] for at in learned], member[learned], [tokens[at] for at in judged]
+        )
+    everyone = [np.arange(member.size)]
+    asked: dict[str, tuple[FloatArray, Sequence[NDArray[np.int64]]]] = {
+        "which tokens stand there": (counted, halves),
+        "the number of tokens": (np.array([len(one) for one in tokens], float), everyone),
+        **{name: (values, everyone) for name, values in signals.items()},
+    }
+    rows = []
+    for name, (values, parts) in asked.items():
+        tests = [_rank_sum(values[part], member[part]) for part in parts]
+        p_value = min(1.0, len(tests) * min(tests))
+        rows.append({"signal": name, **quality(member, values), "p_value": p_value})
+    return pd.DataFrame(rows).assign(apart=lambda frame: frame["p_value"] <= BLIND_LEVEL / len(frame))
+
+
+def refusal(blind: pd.DataFrame) -> str:
+    """Why no bound is given, from `blind_table`, on one line; empty where nothing sets the sides apart."""
+    apart = [
+        f"{one.signal} alone tells members from non-members (AUC {one.auc:.3f} [{one.auc_low:.3f}, "
+        f"{one.auc_high:.3f}], p = {one.p_value:.2g})"
+        for one in blind.itertuples()
+        if one.apart
+    ]
+    if not apart:
+        return ""
+    return (
+        f"{'; '.join(apart)}: scores of the model would show that as well (fair coins give this in at most "
+        f"{BLIND_LEVEL:.0%} of audits); take members and non-members of one source, chosen by coins"
+    )
+
+
+def quality(member: NDArray[np.bool_], values: FloatArray) -> dict[str, float]:
+    """AUC of scores with its interval, and the true-positive rate at 1 % false positives."""
+    measures = score_measures(MembershipScores(values[member], values[~member]), confidence=MEASURED_AT)
+    low, high = measures.auc_interval
+    rate = measures.rates[-1].true_positive_rate
+    return {"auc": measures.auc, "auc_low": low, "auc_high": high, "tpr": np.nan if rate is None else rate}
+
+
+def times_of(dates: Sequence[Any]) -> FloatArray:
+    """Dates as numbers in their order: numbers, such as years, or what pandas reads as a date."""
+    if all(isinstance(one, int | float) for one in dates):
+        times = np.array(dates, float)
+    else:
+        read = pd.to_datetime(
+            pd.Series([str(one) for one in dates]), utc=True, format="mixed", errors="coerce"
+        )
+        times = ((read - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)).to_numpy(float)
+    if not np.isfinite(times).all():
+        bad = dates[int(np.isfinite(times).argmin())]
+        raise ValueError(f"dates: expected dates such as 2026-01-31, or only numbers, got {bad!r}")
+    return times
+
+
+def _chances(
+    learned: Sequence[Sequence[int]], sides: NDArray[np.bool_], judged: Sequence[Sequence[int]]
+) -> FloatArray:
+    """Chance of each judged text to be a member, as learned from the counts of tokens in the others."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    words: Any = make_pipeline(CountVectorizer(analyzer=cast(Any, list)), LogisticRegression(max_iter=1_000))
+    return words.fit(learned, sides).predict_proba(judged)[:, 1]
+
+
+def _rank_sum(values: FloatArray, member: NDArray[np.bool_]) -> float:
+    """Two-sided p-value of the rank-sum test."""
+    if np.ptp(values) == 0:
+        return 1.0
+    return float(mannwhitneyu(values[member], values[~member]).pvalue)

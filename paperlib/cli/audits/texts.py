@@ -1,0 +1,155 @@
+"""``paperlib audit-texts``: any texts, and which of them a language model was trained on, from files."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from paperlib.cli.audits.scores import paragraphs
+from paperlib.cli.gate import Wishes, command_line, with_wishes
+from paperlib.cli.options import Confidence, Delta, Seed
+
+EPILOG = (
+    "Examples:  paperlib audit-texts my_model members.jsonl nonmembers.jsonl --base gpt2   |   paperlib "
+    "audit-texts my_model texts.jsonl --coins train.coins.json --base gpt2 --fail-above 3   |   paperlib "
+    "audit-texts my_model members.txt others.txt --attack loss --prefix-tokens 20 --suffix-tokens 20 --json"
+)
+
+
+@with_wishes
+def audit_texts(
+    model: Annotated[
+        str, typer.Argument(help="Causal language model: a folder, or a name on the Hugging Face hub.")
+    ],
+    members: Annotated[
+        str,
+        typer.Argument(
+            help="Texts that the model was trained on: JSON lines, or a .txt file with one text a line. With "
+            "--coins all texts that have a coin."
+        ),
+    ],
+    nonmembers: Annotated[
+        str, typer.Argument(help="Texts of the same source that it was not trained on; none with --coins.")
+    ] = "",
+    base: Annotated[
+        str,
+        typer.Option(
+            help="Model that MODEL was fine-tuned from, for scores that compare: trained on neither."
+        ),
+    ] = "",
+    coins: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="File of `paperlib coins` that tells by id who is a member."),
+    ] = None,
+    text_field: Annotated[str, typer.Option(help="Field of JSON lines that holds the text.")] = "text",
+    id_field: Annotated[
+        str,
+        typer.Option("--id", metavar="FIELD", help="Field that names each text. Default: id, or its row."),
+    ] = "",
+    date_field: Annotated[
+        str,
+        typer.Option(metavar="FIELD", help="Field of each text's date. Default: date, where there is one."),
+    ] = "",
+    attack: Annotated[
+        Literal["learned", "loss", "min_k", "min_k_pp", "zlib", "hinge", "ratio", "difference", "ez", "wbc"],
+        typer.Option(help="Score that gives the bound, or learned: all; choose before you look."),
+    ] = "learned",
+    prefix_tokens: Annotated[
+        int, typer.Option(min=1, help="Tokens of each text that an extraction starts from.")
+    ] = 50,
+    suffix_tokens: Annotated[int, typer.Option(min=1, help="Tokens after them that it must produce.")] = 50,
+    tries: Annotated[int, typer.Option(min=1, help="Tries of an extraction.")] = 100,
+    chance: Annotated[
+        float, typer.Option(help="Least probability of an extraction that is listed, in (0, 1).")
+    ] = 0.5,
+    copies: Annotated[
+        int, typer.Option(min=1, help="Times that each member stands in the training data; claims say so.")
+    ] = 1,
+    dtype: Annotated[
+        Literal["auto", "float32", "bfloat16", "float16", "int8"], typer.Option(help="Number format.")
+    ] = "auto",
+    device: Annotated[
+        str, typer.Option(help="cpu, cuda:0, ..., or auto for all GPUs. Default: a GPU if there is one.")
+    ] = "",
+    batch_size: Annotated[int, typer.Option(min=1, help="Texts per batch.")] = 32,
+    shown: Annotated[int, typer.Option(min=1, help="Extractable texts in the report's table.")] = 20,
+    delta: Delta = 0.0,
+    confidence: Confidence = 0.95,
+    design: Annotated[
+        Literal["randomized", "game", "played"] | None,
+        typer.Option(
+            help="randomized: fair coins chose the members before training (default with --coins); game: "
+            "this audit tosses coins, for sides of one source (default); played: coins chose who is shown."
+        ),
+    ] = None,
+    seed: Seed = 0,
+    *,
+    wishes: Wishes,
+) -> None:
+    """Audit a language model on any texts: every membership score, a bound, and what can be extracted.
+
+    No bound is given where members and non-members differ without the model (words, length, date, the base).
+    """
+    from paperlib.attacks.language.scores import COMPARING
+    from paperlib.audits.document import checksums, report_facts
+    from paperlib.audits.scores import ScoreOptions
+    from paperlib.audits.text.records import read_records
+    from paperlib.audits.text.texts import audit_texts, check_sides
+    from paperlib.core import Coins
+    from paperlib.core.checks import check_in
+    from paperlib.models.language import load_language_model
+
+    owner = wishes.checked(members, nonmembers, coins and str(coins))
+    check_in("(0, 1)", "--chance", chance)
+    if attack in COMPARING and not base:
+        raise ValueError(f"--base: needed for {attack}; name the model that MODEL was fine-tuned from")
+    if bool(nonmembers) == (coins is not None):
+        raise ValueError("NONMEMBERS: give a second file of texts, or --coins and one file of all texts")
+    fields = {"text_field": text_field, "id_field": id_field, "date_field": date_field}
+    tossed = None if coins is None else Coins.load(coins)
+    if tossed is None:
+        sides = read_records(members, **fields), read_records(nonmembers, **fields)
+    else:
+        whole = read_records(members, **{**fields, "id_field": id_field or tossed.column})
+        included = tossed.included[tossed.places(whole["name"].tolist())]
+        sides = whole[included], whole[~included]
+    texts, names = ((sides[0][one].tolist(), sides[1][one].tolist()) for one in ("text", "name"))
+    dates = tuple(side["date"].tolist() if "date" in side else [] for side in sides)
+    check_sides(*texts)  # before the model is loaded: a mistake shows at once
+    loaded, tokenizer = load_language_model(model, dtype=dtype, device=device or None)
+    scoring = {"split": (prefix_tokens, suffix_tokens), "batch_size": batch_size}
+    reference, log = None, list[str]()
+    if base:
+        reference, other = load_language_model(base, dtype=dtype, device=device or None)
+        if other.get_vocab() != tokenizer.get_vocab():
+            scoring["reference_tokenizer"] = other
+            log.append("the base has another tokenizer: without the scores ez and wbc, which compare tokens")
+    options: ScoreOptions = {"delta": delta, "confidence": confidence, "seed": seed}
+    options |= {"design": design} if design else {}
+    options |= {"coins": tossed} if tossed else {}
+    audit = audit_texts(
+        loaded, tokenizer, *texts, reference=reference, attack=attack, copies=copies, ids=names,
+        dates=(dates[0], dates[1]) if all(dates) else None, scoring=scoring, **options,
+    )  # fmt: skip
+    files = {"Members": members, "Non-members": nonmembers, "Coins": str(coins or "")}
+    facts = report_facts(
+        {"Model": model, "Base": base, **files}, attack=attack, tokens=f"{prefix_tokens} + {suffix_tokens}",
+        seed=seed,
+    )  # fmt: skip
+    document = audit.document(
+        subject=f"{model} on {members}",
+        log=log,
+        tries=tries,
+        chance=chance,
+        count=shown,
+        facts={**facts, "Command": command_line()},
+        inputs={**checksums([model, base, *files.values()]), "model": model},
+        about=owner,
+        claimed_epsilon=wishes.claimed_epsilon,
+    )
+    opening = f"{model} on {len(texts[0])} members and {len(texts[1])} non-members"
+    text = [opening, " ".join(document.verdict.sentences)]
+    if audit.audits is not None:
+        text = paragraphs(opening, audit.audits, document)
+    text += [audit.shown, document.more["extraction"]["said"]]
+    raise typer.Exit(wishes.deliver(document, members, text))
