@@ -81,6 +81,12 @@ DesignOption = Annotated[
         "shown."
     ),
 ]
+Dtype = Annotated[
+    Literal["auto", "float32", "bfloat16", "float16", "int8"], typer.Option(help="Number format.")
+]
+Device = Annotated[
+    str, typer.Option(help="cpu, cuda:0, ..., or auto for all GPUs. Default: a GPU if there is one.")
+]
 Seed = Annotated[int, typer.Option(help="Seed of all random splits, 0 or more.")]
 
 

@@ -43,6 +43,9 @@ def place(tmp_path_factory):
     base.save_pretrained(folder / "my_model")
     for name in ("base", "my_model"):
         tokenizer.save_pretrained(folder / name)
+    other = train_tokenizer(["another corpus"], 280, context=64)
+    new_language_model(LanguageModelConfig(width=16, layers=1), len(other)).save_pretrained(folder / "other")
+    other.save_pretrained(folder / "other")
     write(folder / "texts.jsonl", records)
     write(folder / "members.jsonl", heads)
     others = [one for one in records if one not in heads]
@@ -100,6 +103,13 @@ def test_coins_say_who_is_a_member_and_json_has_everything(audit):
     assert (code, content["epsilon"], content["extraction"]["texts"]) == (0, 0, [])
 
 
+def test_a_base_with_another_tokenizer_gives_what_needs_no_common_tokens(audit):
+    words = ("members.jsonl", "nonmembers.jsonl", "--base", "other", "--json", *SHORT)
+    content = json.loads(audit("my_model", *words)[1])
+    assert {"difference", "ez", "wbc"} & {one["attack"] for one in content["attacks"]} == {"difference"}
+    assert "the base has another tokenizer" in content["warnings"][0]
+
+
 def test_sides_that_differ_by_themselves_get_no_bound_and_pass_no_gate(audit):
     words = ("my_model", "new.jsonl", "old.jsonl", *SHORT)
     code, out, _ = audit(*words)
@@ -123,7 +133,10 @@ def test_sides_that_differ_by_themselves_get_no_bound_and_pass_no_gate(audit):
         (["few.txt", "nonmembers.jsonl"], "expected 20 or more, got 2, "),
         (["blank.txt", "nonmembers.jsonl"], "blank.txt: row 2 has an empty text; leave it out"),
         (["members.csv", "nonmembers.jsonl"], "members.csv: expected a file ending in .jsonl"),
-        (["bad.jsonl", "nonmembers.jsonl"], "row 2 has no text in the field 'text'; its fields are 'body'"),
+        (
+            ["bad.jsonl", "nonmembers.jsonl"],
+            "row 2 has no text 'text', only ['body']; name one with --text-field",
+        ),
         (["members.jsonl", "none.txt"], "none.txt: there is no such file"),
         (["members.jsonl", "nonmembers.jsonl", "--id", "ids"], "row 1 has no 'ids'; did you mean 'id'"),
         (["members.jsonl", "nonmembers.jsonl", "--attack", "ez"], "--base: needed for ez"),

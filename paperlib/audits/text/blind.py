@@ -16,11 +16,7 @@ MEASURED_AT = 0.99  # confidence of the intervals of each AUC
 
 
 def blind_table(
-    tokens: Sequence[Sequence[int]],
-    member: NDArray[np.bool_],
-    signals: Mapping[str, FloatArray],
-    *,
-    seed: int = 0,
+    tokens: Sequence[Any], member: NDArray[np.bool_], signals: Mapping[str, FloatArray], *, seed: int = 0
 ) -> pd.DataFrame:
     """One row per signal: signal, auc, auc_low, auc_high, p_value and whether it sets the sides apart.
 
@@ -29,19 +25,20 @@ def blind_table(
     of the judged texts equally likely, so that the rank-sum test holds on each half; the smaller p-value is
     doubled. A signal is apart below `BLIND_LEVEL` over the number of signals.
 
-    Args:
-        tokens: Tokens of each text, or other items to count.
-        member: Membership, 10 or more on each side, shape (n,).
-        signals: One number for each text, whose order may tell the sides apart, such as a date; shape (n,).
+    ``signals`` are further numbers for each text, whose order may tell the sides apart, such as a date.
     """
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
     order = np.random.default_rng([seed, 3]).permutation(member.size)
     order = order[np.argsort(member[order], kind="stable")]  # halves with as many of each side
     halves = order[::2], order[1::2]
     counted = np.empty(member.size)
+    words: Any = make_pipeline(CountVectorizer(analyzer=cast(Any, list)), LogisticRegression(max_iter=1_000))
     for judged, learned in (halves, halves[::-1]):
-        counted[judged] = _chances(
-            [tokens[at] for at in learned], member[learned], [tokens[at] for at in judged]
-        )
+        words.fit([tokens[at] for at in learned], member[learned])
+        counted[judged] = words.predict_proba([tokens[at] for at in judged])[:, 1]
     everyone = [np.arange(member.size)]
     asked: dict[str, tuple[FloatArray, Sequence[NDArray[np.int64]]]] = {
         "which tokens stand there": (counted, halves),
@@ -58,16 +55,13 @@ def blind_table(
 
 def refusal(blind: pd.DataFrame) -> str:
     """Why no bound is given, from `blind_table`, on one line; empty where nothing sets the sides apart."""
-    apart = [
+    apart = "; ".join(
         f"{one.signal} alone tells members from non-members (AUC {one.auc:.3f} [{one.auc_low:.3f}, "
         f"{one.auc_high:.3f}], p = {one.p_value:.2g})"
-        for one in blind.itertuples()
-        if one.apart
-    ]
-    if not apart:
-        return ""
-    return (
-        f"{'; '.join(apart)}: scores of the model would show that as well (fair coins give this in at most "
+        for one in blind[blind["apart"]].itertuples()
+    )
+    return apart and (
+        f"{apart}: scores of the model would show that as well (fair coins give this in at most "
         f"{BLIND_LEVEL:.0%} of audits); take members and non-members of one source, chosen by coins"
     )
 
@@ -83,28 +77,16 @@ def quality(member: NDArray[np.bool_], values: FloatArray) -> dict[str, float]:
 def times_of(dates: Sequence[Any]) -> FloatArray:
     """Dates as numbers in their order: numbers, such as years, or what pandas reads as a date."""
     if all(isinstance(one, int | float) for one in dates):
-        times = np.array(dates, float)
+        times = np.array(dates, np.float64)
     else:
-        read = pd.to_datetime(
-            pd.Series([str(one) for one in dates]), utc=True, format="mixed", errors="coerce"
-        )
-        times = ((read - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)).to_numpy(float)
+        said = pd.Series([str(one) for one in dates])
+        read = pd.to_datetime(said, utc=True, format="mixed", errors="coerce")
+        days: Any = (read - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
+        times = np.asarray(days, np.float64)
     if not np.isfinite(times).all():
         bad = dates[int(np.isfinite(times).argmin())]
         raise ValueError(f"dates: expected dates such as 2026-01-31, or only numbers, got {bad!r}")
     return times
-
-
-def _chances(
-    learned: Sequence[Sequence[int]], sides: NDArray[np.bool_], judged: Sequence[Sequence[int]]
-) -> FloatArray:
-    """Chance of each judged text to be a member, as learned from the counts of tokens in the others."""
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-
-    words: Any = make_pipeline(CountVectorizer(analyzer=cast(Any, list)), LogisticRegression(max_iter=1_000))
-    return words.fit(learned, sides).predict_proba(judged)[:, 1]
 
 
 def _rank_sum(values: FloatArray, member: NDArray[np.bool_]) -> float:

@@ -8,7 +8,7 @@ import pandas as pd
 from paperlib.core import did_you_mean
 from paperlib.core.reading.tables import decoded, named, open_source
 
-_JSON, _PLAIN = (".jsonl", ".ndjson", ".json"), (".txt", ".text")
+_JSON = (".jsonl", ".ndjson", ".json")
 
 
 def read_records(
@@ -17,14 +17,12 @@ def read_records(
     """The records of a file, one row each, with the columns text and name and, where there is one, date.
 
     Args:
-        path: File that ends in .jsonl, .ndjson or .json, one object a line, or in .txt, one record a line,
-            also with .gz.
+        path: JSON lines (.jsonl, .ndjson, .json) or one record a line (.txt), also with .gz.
         text_field, id_field, date_field: Fields of JSON lines. Without names "id" and "date" are taken where
             every record has them; a record without an id is called by file and row.
 
     Raises:
         ValueError: Another kind of file, a row without text, or a field that was named and is missing.
-        FileNotFoundError: There is no such file.
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "notes.txt"
@@ -35,8 +33,8 @@ def read_records(
     source = open_source(path)
     with named(source):
         suffix = "." + source.name.lower().removesuffix(".gz").rpartition(".")[2]
-        if suffix not in (*_JSON, *_PLAIN):
-            raise ValueError(f"expected a file ending in {', '.join((*_JSON, *_PLAIN))}, also with .gz")
+        if suffix not in (*_JSON, ".txt"):
+            raise ValueError(f"expected a file ending in {', '.join(_JSON)} or .txt, also with .gz")
         lines = decoded(source.data).removesuffix("\n").split("\n")
         rows = [_row(line.removesuffix("\r"), at, text_field, suffix) for at, line in enumerate(lines, 1)]
         columns: dict[str, list[Any]] = {"text": [row[text_field] for row in rows]}
@@ -58,11 +56,9 @@ def _row(line: str, at: int, text_field: str, suffix: str) -> dict[str, Any]:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"row {at} is not JSON: {error}; write one object a line") from None
-    if not isinstance(row, dict) or not isinstance(row.get(text_field), str):
-        fields = f"; its fields are {', '.join(map(repr, row))}" if isinstance(row, dict) else ""
-        raise ValueError(
-            f"row {at} has no text in the field {text_field!r}{fields}; name it with --text-field"
-        )
+    fields = list(row) if isinstance(row, dict) else []
+    if not fields or not isinstance(row.get(text_field), str):
+        raise ValueError(f"row {at} has no text {text_field!r}, only {fields}; name one with --text-field")
     if not row[text_field].strip():
         raise ValueError(f"row {at} has an empty text; leave it out")
     return row

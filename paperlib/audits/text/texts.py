@@ -15,7 +15,7 @@ from paperlib.audits.document import Answer, AuditDocument
 from paperlib.audits.features import audit_features
 from paperlib.audits.scores import Audits, ScoreOptions, audit_scores
 from paperlib.audits.text.blind import blind_table, quality, refusal, times_of
-from paperlib.core import AuditResult, Coins, MembershipScores, ScoreAudit, check_at_least, check_choice
+from paperlib.core import Coins, MembershipScores, ScoreAudit, check_at_least, check_choice
 from paperlib.core.checks import check_ids, check_in
 from paperlib.report.audit.tables import TableSection, with_interval
 
@@ -23,6 +23,12 @@ Texts = Sequence[str] | Sequence[Sequence[int]]
 
 LEARNED = "learned"
 """The attack that learns from all scores where to guess."""
+_ALL = ScoreAudit(
+    title="One training run, all scores together",
+    kind="lower bound",
+    purpose="The main number: each guess is learned from the coins revealed before.",
+    result=None,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,21 +55,16 @@ class TextsAudit:
         return self.quality[columns].round(3).to_string(index=False)
 
     def extractable(self, tries: int = 100, chance: float = 0.5) -> pd.DataFrame:
-        """Texts whose suffix the model would produce in so many tries with at least this probability.
+        """Would the model produce a text's suffix in n = ``tries`` tries with probability p = ``chance``?
 
-        Each try samples at temperature 1, without top-k or top-p, behind the true prefix. This is a
-        measurement, and what a non-member's row shows is no memory of it.
-
-        Args:
-            tries: Number of tries n, 1 or more.
-            chance: Probability p, in (0, 1).
+        Each try samples at temperature 1, without top-k or top-p, behind the true prefix. A measurement.
 
         Returns:
             One row per text that is long enough, by name, the likeliest first: member, suffix (probability in
             one try), chance (in ``tries``), tries (fewest for ``chance``) and extractable.
 
         Source:
-            (n, p)-discoverable extraction, Hayes et al. (2025), Section 3.
+            (n, p)-discoverable extraction, Hayes et al. (2024).
         """
         check_at_least(1, tries=tries)
         check_in("(0, 1)", "chance", chance)
@@ -85,31 +86,24 @@ class TextsAudit:
         log: Sequence[str] = (),
         tries: int = 100,
         chance: float = 0.5,
-        count: int = 20,
         **parts: Any,
     ) -> AuditDocument:
-        """The audit of ``subject`` as page and JSON, its remarks ``log``, and ``count`` extractable texts."""
+        """The audit of ``subject`` as page and JSON, with remarks ``log``; the page lists 20 texts."""
         parts = {"title": "Privacy audit of a language model by its texts", **parts}
         if not isinstance(self.scores.index, pd.RangeIndex):
             parts["ids"] = self.scores.index.tolist()
         if self.audits is not None:
             document = replace(self.audits, reading=(*log, *self.audits.reading)).document(**parts)
         else:
-            shown = _strongest(self.scores) if self.attack == LEARNED else self.attack
-            none = Answer(about="", epsilon=None, headline=f"No bound: {self.refused}", claim="")
+            shown, said = _shown(self.scores, self.attack), f"No bound: {self.refused}"
             document = AuditDocument(
                 scores=MembershipScores.from_labels(self.scores[shown], self.scores["member"]),
-                audits=(_all_together(refused=self.refused),),
-                answers=(replace(none, warnings=tuple(log)),),
-                limits=((None, None),),
-                design=None,
-                warnings=tuple(log),
-                **parts,
-            )
-        more: dict[str, Any] = {
-            "attacks": self.quality.to_dict("records"),
-            "blind": self.blind.to_dict("records"),
-        }
+                audits=(replace(_ALL, refused=self.refused),),
+                answers=(Answer(about="", epsilon=None, headline=said, claim="", warnings=tuple(log)),),
+                limits=((None, None),), design=None, warnings=tuple(log), **parts,
+            )  # fmt: skip
+        frames = {"attacks": self.quality, "blind": self.blind}
+        more: dict[str, Any] = {name: frame.to_dict("records") for name, frame in frames.items()}
         said = "How well it tells members from non-members: no bounds; 0.5 is guessing."
         without = "Where it does so without any model, scores of the model do as well, and no bound is given."
         sections = [
@@ -117,12 +111,12 @@ class TextsAudit:
             _aucs("Without the model", self.blind, f"{said} {without}"),
         ]
         if self.suffixes is not None:
-            more["extraction"], section = self._extraction(tries, chance, count)
+            more["extraction"], section = self._extraction(tries, chance)
             sections.append(section)
         answers = tuple(replace(one, about=subject) for one in document.answers)
         return replace(document, answers=answers, sections=tuple(sections), more={**document.more, **more})
 
-    def _extraction(self, tries: int, chance: float, count: int) -> tuple[dict[str, Any], TableSection]:
+    def _extraction(self, tries: int, chance: float) -> tuple[dict[str, Any], TableSection]:
         """What can be extracted, for programs and for readers."""
         frame = self.extractable(tries, chance)
         rows = frame.assign(name=frame.index)[frame["extractable"]].to_dict("records")
@@ -133,17 +127,17 @@ class TextsAudit:
             f"probability {chance:g} or more; {len(self.scores) - len(frame):,} texts are too short to be "
             "asked. This is a measurement."
         )
+        sides = {True: "yes", False: "no"}
         section = TableSection(
             title="Extraction",
             text=said,
             remark="This table tells who was trained on: share it with care.",
             headings=("Text", "Trained on", "Probability in one try", "Tries needed"),
             rows=[
-                (str(row["name"]), "yes" if row["member"] else "no", f"{row['suffix']:.3g}",
-                 f"{row['tries']:,.0f}")
-                for row in rows[:count]
+                (str(one["name"]), sides[one["member"]], f"{one['suffix']:.3g}", f"{one['tries']:g}")
+                for one in rows[:20]
             ],
-        )  # fmt: skip
+        )
         return {"tries": tries, "chance": chance, "said": said, "texts": rows}, section
 
 
@@ -202,9 +196,7 @@ def audit_texts(
     >>> audit.audits.headline.epsilon
     0.0
     """
-    check_sides(members, nonmembers, contexts)
-    texts: list[Any] = [*members, *nonmembers]
-    before: list[Any] | None = None if contexts is None else [*contexts[0], *contexts[1]]
+    texts, before = check_sides(members, nonmembers, contexts)
     check_at_least(1, copies=copies)
     attack = attack or ("loss" if reference is None else "difference")
     if reference is None and attack in COMPARING:
@@ -239,8 +231,10 @@ def audit_texts(
     return TextsAudit(frame, pd.DataFrame(rows), blind, attack, audits, refused, suffixes)
 
 
-def check_sides(members: Texts, nonmembers: Texts, contexts: tuple[Texts, Texts] | None = None) -> None:
-    """Refuse (ValueError) few texts, and a text on both sides or twice on one."""
+def check_sides(
+    members: Texts, nonmembers: Texts, contexts: tuple[Texts, Texts] | None = None
+) -> tuple[list[Any], list[Any] | None]:
+    """All texts and contexts, the members' first; few texts, and one that stands there twice, are refused."""
     if min(len(members), len(nonmembers)) < 20:
         raise ValueError(f"members, nonmembers: expected 20 or more, got {len(members)}, {len(nonmembers)}")
     texts: list[Any] = [*members, *nonmembers]
@@ -255,16 +249,17 @@ def check_sides(members: Texts, nonmembers: Texts, contexts: tuple[Texts, Texts]
             f"members, nonmembers: {len(texts) - len(whole)} texts stand there more than once, such as "
             f"{shown[:40]!r} ({times} times); leave copies out, and texts of both sides"
         )
+    return texts, before
 
 
-def _strongest(scores: pd.DataFrame) -> str:
-    """The column that is best the strongest, by its name alone."""
-    return "difference" if "difference" in scores else "loss"
+def _shown(scores: pd.DataFrame, attack: str) -> str:
+    """The score that is audited, or the column that is best the strongest, by its name alone."""
+    return str(next(name for name in (attack, "difference", "loss", *scores) if name in scores))
 
 
 def _bounds(frame: pd.DataFrame, member: np.ndarray, attack: str, options: ScoreOptions) -> Audits:
     """The audits of one score; before those of the strongest, the audit of all together."""
-    name = _strongest(frame) if attack == LEARNED else attack
+    name = _shown(frame, attack)
     audits = audit_scores(MembershipScores.from_labels(frame[name], member), **options)
     if attack != LEARNED:
         return audits
@@ -274,42 +269,25 @@ def _bounds(frame: pd.DataFrame, member: np.ndarray, attack: str, options: Score
     if isinstance(sides, Coins):
         rows = dict(zip(frame.index, rows, strict=True))
     alone = replace(audits.audits[0], title=f"The score {name} alone", purpose="No order is learned.")
-    first = _all_together(audit_features(rows, sides, **own))
-    return replace(audits, audits=(first, alone, *audits.audits[1:]))
-
-
-def _all_together(result: AuditResult | None = None, refused: str = "") -> ScoreAudit:
-    return ScoreAudit(
-        title="One training run, all scores together",
-        kind="lower bound",
-        purpose="The main number: where to guess is learned from the coins revealed before, and judged "
-        "on the others.",
-        result=result,
-        refused=refused,
-    )
+    together = replace(_ALL, result=audit_features(rows, sides, **own))
+    return replace(audits, audits=(together, alone, *audits.audits[1:]))
 
 
 def _check_coins(coins: Coins, names: list[str] | None, member: np.ndarray) -> None:
     """Every text has a coin, every coin a text, and each stands on the side that its coin says."""
     if names is None or coins.unit:
-        what = "name each text with ids" if names is None else "audit texts whose coins are of one text each"
-        raise ValueError(f"coins: {what}")
+        raise ValueError("coins: name each text with ids, and toss one coin for each text")
     wrong = np.flatnonzero(coins.included[coins.places(names)] != member)
     if wrong.size:
-        side = "members" if member[wrong[0]] else "non-members"
-        raise ValueError(
-            f"coins: {wrong.size} texts stand on the other side than their coin says, such as "
-            f"{names[wrong[0]]!r} among the {side}"
-        )
+        such = f"{wrong.size} texts stand on the other side than their coin says, such as"
+        raise ValueError(f"coins: {such} {names[wrong[0]]!r}")
 
 
 def _beside(name: str, both: tuple[Sequence[Any], Sequence[Any]], member: np.ndarray) -> list[Any]:
     """What is given for members and non-members, one for each text."""
-    if (len(both[0]), len(both[0]) + len(both[1])) != (member.sum(), member.size):
-        raise ValueError(
-            f"{name}: expected {member.sum()} of members and {(~member).sum()} of non-members, got "
-            f"{len(both[0])} and {len(both[1])}"
-        )
+    wanted, got = (int(member.sum()), int((~member).sum())), (len(both[0]), len(both[1]))
+    if got != wanted:
+        raise ValueError(f"{name}: expected as many as members and non-members, {wanted}, got {got}")
     return [*both[0], *both[1]]
 
 
@@ -322,7 +300,6 @@ def _counted(tokenizer: Any, texts: list[Any], before: list[Any] | None) -> list
 
 
 def _aucs(title: str, frame: pd.DataFrame, text: str) -> TableSection:
-    rows = [
-        (str(row[0]), with_interval(*row[1:])) for row in frame.iloc[:, :4].itertuples(index=False, name=None)
-    ]
+    table = frame.iloc[:, :4].itertuples(index=False, name=None)
+    rows = [(name, with_interval(*auc)) for name, *auc in table]
     return TableSection(title=title, text=text, headings=("Score", "AUC [99 %]"), rows=rows)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from paperlib.cli.gate import Wishes, command_line, with_wishes
-from paperlib.cli.options import Confidence, Delta, Seed
+from paperlib.cli.options import Confidence, Delta, Device, Dtype, Seed
 
 EPILOG = (
     "Examples:  paperlib audit-lm folder/of/a/model my_documents   |   paperlib audit-lm "
@@ -52,12 +52,8 @@ def audit_lm(
     neighbours: Annotated[
         int, typer.Option(min=0, help="Neighbours per text for the neighbourhood attack; 0: without it.")
     ] = 0,
-    dtype: Annotated[
-        Literal["auto", "float32", "bfloat16", "float16", "int8"], typer.Option(help="Number format.")
-    ] = "auto",
-    device: Annotated[
-        str, typer.Option(help="cpu, cuda:0, ..., or auto for all GPUs. Default: a GPU if there is one.")
-    ] = "",
+    dtype: Dtype = "auto",
+    device: Device = "",
     batch_size: Annotated[int, typer.Option(min=1, help="Texts per batch.")] = 64,
     shown: Annotated[
         int, typer.Option(min=1, help="Identifiers in the table of the best known, in the report.")

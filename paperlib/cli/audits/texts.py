@@ -7,12 +7,11 @@ import typer
 
 from paperlib.cli.audits.scores import paragraphs
 from paperlib.cli.gate import Wishes, command_line, with_wishes
-from paperlib.cli.options import Confidence, Delta, Seed
+from paperlib.cli.options import Confidence, Delta, Device, Dtype, Seed
 
 EPILOG = (
     "Examples:  paperlib audit-texts my_model members.jsonl nonmembers.jsonl --base gpt2   |   paperlib "
-    "audit-texts my_model texts.jsonl --coins train.coins.json --base gpt2 --fail-above 3   |   paperlib "
-    "audit-texts my_model members.txt others.txt --attack loss --prefix-tokens 20 --suffix-tokens 20 --json"
+    "audit-texts my_model texts.jsonl --coins train.coins.json --prefix-tokens 20 --fail-above 3"
 )
 
 
@@ -33,9 +32,7 @@ def audit_texts(
     ] = "",
     base: Annotated[
         str,
-        typer.Option(
-            help="Model that MODEL was fine-tuned from, for scores that compare: trained on neither."
-        ),
+        typer.Option(help="Model that MODEL was tuned from, for scores that compare: trained on neither."),
     ] = "",
     coins: Annotated[
         Path | None,
@@ -65,21 +62,16 @@ def audit_texts(
     copies: Annotated[
         int, typer.Option(min=1, help="Times that each member stands in the training data; claims say so.")
     ] = 1,
-    dtype: Annotated[
-        Literal["auto", "float32", "bfloat16", "float16", "int8"], typer.Option(help="Number format.")
-    ] = "auto",
-    device: Annotated[
-        str, typer.Option(help="cpu, cuda:0, ..., or auto for all GPUs. Default: a GPU if there is one.")
-    ] = "",
+    dtype: Dtype = "auto",
+    device: Device = "",
     batch_size: Annotated[int, typer.Option(min=1, help="Texts per batch.")] = 32,
-    shown: Annotated[int, typer.Option(min=1, help="Extractable texts in the report's table.")] = 20,
     delta: Delta = 0.0,
     confidence: Confidence = 0.95,
     design: Annotated[
         Literal["randomized", "game", "played"] | None,
         typer.Option(
-            help="randomized: fair coins chose the members before training (default with --coins); game: "
-            "this audit tosses coins, for sides of one source (default); played: coins chose who is shown."
+            help="As for `paperlib audit`. Default: randomized with --coins, else game, for sides that were "
+            "split at random."
         ),
     ] = None,
     seed: Seed = 0,
@@ -141,7 +133,6 @@ def audit_texts(
         log=log,
         tries=tries,
         chance=chance,
-        count=shown,
         facts={**facts, "Command": command_line()},
         inputs={**checksums([model, base, *files.values()]), "model": model},
         about=owner,
