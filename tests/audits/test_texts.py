@@ -65,8 +65,7 @@ def sides(count, *, seed):
     rng = np.random.default_rng(seed)
     texts = [[int(one) for one in row] for row in rng.integers(1, 60, (count, 12))]
     coins = toss_coins(count, seed=seed)
-    ids = [[one for one, heads in zip(coins.ids, coins.included, strict=True) if heads is side]
-           for side in (np.True_, np.False_)]  # fmt: skip
+    ids = [np.array(coins.ids)[some].tolist() for some in (coins.included, ~coins.included)]
     return [[texts[int(one)] for one in some] for some in ids], ids, coins
 
 
@@ -85,7 +84,7 @@ def test_all_scores_together_bound_what_was_trained_on_and_nothing_else():
     assert set(found.index) == set(coins.ids)
     nothing = audit_texts(base, tokenizer(), members, others, **options)
     assert (nothing.refused, nothing.audits.headline.epsilon) == ("", 0)
-    with pytest.raises(ValueError, match="coins: 150 texts stand on the other side than their coin says"):
+    with pytest.raises(ValueError, match="coins: 150 texts stand on the other side than their coin"):
         audit_texts(base, tokenizer(), others, members, **{**options, "ids": ids[::-1]})
 
 

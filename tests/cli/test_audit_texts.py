@@ -142,10 +142,7 @@ def test_sides_that_differ_by_themselves_get_no_bound_and_pass_no_gate(audit):
         (["members.jsonl", "nonmembers.jsonl", "--attack", "ez"], "--base: needed for ez"),
         (["members.jsonl", "nonmembers.jsonl", "--chance", "1"], "--chance"),
         (["members.jsonl", "--coins", "train.coins.json"], "records with a coin are missing"),
-        (
-            ["members.jsonl", "nonmembers.jsonl"],
-            "a prefix of 50 and a suffix of 50 tokens do not fit the model",
-        ),
+        (["members.jsonl", "nonmembers.jsonl"], "a suffix of 50 tokens do not fit the model"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(audit, words, message):

@@ -32,11 +32,8 @@ NEIGHBOURS = ("neighbourhood",)
 ATTACKS = (*OWN_PASS, *REFERENCE, *PAIRED, *PREFIX, *NEIGHBOURS)
 """Names of all attacks: five need nothing else, the others a reference model, a prefix or neighbours."""
 
-COMPARING = (*REFERENCE, *PAIRED)
-"""Those that need a reference model."""
-
-EXTRACTION = "extraction"
-"""Name of the column that ``split`` adds."""
+COMPARING = (*REFERENCE, *PAIRED)  # those that need a reference
+EXTRACTION = "extraction"  # the column that ``split`` adds
 _WINDOW_SIZES = np.unique(np.geomspace(2, 40, 10).astype(int))  # of ``wbc``, as published
 
 
@@ -104,7 +101,7 @@ def score_texts(
         neighbours: Neighbours of each text, at least one, as of `causal_neighbours`; they get its context.
         share_context: Compute a context that several texts have in common once.
         split: Adds the column ``extraction``: log p of the ``split[1]`` tokens that follow the first
-            ``split[0]`` tokens of the text; NaN for shorter texts. Not with contexts.
+            ``split[0]``, a start token included; NaN for shorter texts. Not with contexts.
 
     Raises:
         ValueError: Empty texts, unknown attacks or such that miss an argument, mismatched lengths, a text
@@ -222,10 +219,8 @@ def _check_split(split: tuple[int, int], limit: int, contexts: Any) -> None:
     if contexts is not None:
         raise ValueError("split: takes the prefix from the text itself; leave contexts out")
     if sum(split) > limit:
-        raise ValueError(
-            f"split: a prefix of {split[0]} and a suffix of {split[1]} tokens do not fit the model, which "
-            f"takes {limit}; take fewer (--prefix-tokens, --suffix-tokens)"
-        )
+        both = f"a prefix of {split[0]} and a suffix of {split[1]} tokens do not fit the model"
+        raise ValueError(f"split: {both}, which takes {limit}; take fewer (--prefix-tokens, --suffix-tokens)")
 
 
 def _wanted(

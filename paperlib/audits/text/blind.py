@@ -12,7 +12,6 @@ from paperlib.core import FloatArray, MembershipScores, score_measures
 
 BLIND_LEVEL = 0.01
 """Chance, at most, that sides chosen by fair coins are said to differ, all signals together."""
-MEASURED_AT = 0.99  # confidence of the intervals of each AUC
 
 
 def blind_table(
@@ -62,13 +61,13 @@ def refusal(blind: pd.DataFrame) -> str:
     )
     return apart and (
         f"{apart}: scores of the model would show that as well (fair coins give this in at most "
-        f"{BLIND_LEVEL:.0%} of audits); take members and non-members of one source, chosen by coins"
+        f"{100 * BLIND_LEVEL:g} % of audits); take members and non-members of one source, chosen by coins"
     )
 
 
 def quality(member: NDArray[np.bool_], values: FloatArray) -> dict[str, float]:
-    """AUC of scores with its interval, and the true-positive rate at 1 % false positives."""
-    measures = score_measures(MembershipScores(values[member], values[~member]), confidence=MEASURED_AT)
+    """AUC of scores with its 99 % interval, and the true-positive rate at 1 % false positives."""
+    measures = score_measures(MembershipScores(values[member], values[~member]), confidence=0.99)
     low, high = measures.auc_interval
     rate = measures.rates[-1].true_positive_rate
     return {"auc": measures.auc, "auc_low": low, "auc_high": high, "tpr": np.nan if rate is None else rate}

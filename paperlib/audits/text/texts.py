@@ -36,9 +36,7 @@ class TextsAudit:
     """How well a model's scores tell members from non-members, and what that bounds."""
 
     scores: pd.DataFrame  #: one row per text, by name, members first: member, and a column per attack
-    quality: (
-        pd.DataFrame
-    )  #: attack, auc, auc_low, auc_high, tpr at 1 % false positives (none below 100 texts)
+    quality: pd.DataFrame  #: attack, auc, auc_low, auc_high, tpr at 1 % false positives (from 100 texts on)
     blind: pd.DataFrame  #: without the audited model: as ``quality`` with signal, p_value and apart
     attack: str  #: whose scores are audited, or "learned"
     audits: Audits | None  #: None where the sides differ without the model
@@ -52,7 +50,8 @@ class TextsAudit:
     def shown(self) -> str:
         """The AUC of each score, as a table of text."""
         columns = ["attack", "auc", "auc_low", "auc_high"]
-        return self.quality[columns].round(3).to_string(index=False)
+        auc = self.quality[columns].round(3).to_string(index=False)
+        return f"AUC of each score with 99 % intervals, no bounds:\n{auc}"
 
     def extractable(self, tries: int = 100, chance: float = 0.5) -> pd.DataFrame:
         """Would the model produce a text's suffix in n = ``tries`` tries with probability p = ``chance``?
@@ -80,13 +79,7 @@ class TextsAudit:
         return frame.assign(extractable=within >= chance)
 
     def document(
-        self,
-        *,
-        subject: str = "",
-        log: Sequence[str] = (),
-        tries: int = 100,
-        chance: float = 0.5,
-        **parts: Any,
+        self, *, subject: str, log: Sequence[str] = (), tries: int = 100, chance: float = 0.5, **parts: Any
     ) -> AuditDocument:
         """The audit of ``subject`` as page and JSON, with remarks ``log``; the page lists 20 texts."""
         parts = {"title": "Privacy audit of a language model by its texts", **parts}
@@ -102,14 +95,13 @@ class TextsAudit:
                 answers=(Answer(about="", epsilon=None, headline=said, claim="", warnings=tuple(log)),),
                 limits=((None, None),), design=None, warnings=tuple(log), **parts,
             )  # fmt: skip
-        frames = {"attacks": self.quality, "blind": self.blind}
-        more: dict[str, Any] = {name: frame.to_dict("records") for name, frame in frames.items()}
+        more: dict[str, Any] = {"attacks": self.quality.to_dict("records")}
+        more["blind"] = self.blind.to_dict("records")
         said = "How well it tells members from non-members: no bounds; 0.5 is guessing."
-        without = "Where it does so without any model, scores of the model do as well, and no bound is given."
-        sections = [
-            _aucs("Scores", self.quality, said),
-            _aucs("Without the model", self.blind, f"{said} {without}"),
-        ]
+        without = (
+            f"{said} Where it does so without any model, the model's scores do as well: no bound is given."
+        )
+        sections = [_aucs("Scores", self.quality, said), _aucs("Without the model", self.blind, without)]
         if self.suffixes is not None:
             more["extraction"], section = self._extraction(tries, chance)
             sections.append(section)
@@ -120,21 +112,20 @@ class TextsAudit:
         """What can be extracted, for programs and for readers."""
         frame = self.extractable(tries, chance)
         rows = frame.assign(name=frame.index)[frame["extractable"]].to_dict("records")
-        members, found = int(frame["member"].sum()), sum(bool(row["member"]) for row in rows)
+        members, found = int(frame["member"].sum()), sum(bool(one["member"]) for one in rows)
         said = (
             f"In {tries:,} tries the model would continue {found:,} of {members:,} members, and "
             f"{len(rows) - found:,} of {len(frame) - members:,} non-members, as the text goes on, each with "
             f"probability {chance:g} or more; {len(self.scores) - len(frame):,} texts are too short to be "
             "asked. This is a measurement."
         )
-        sides = {True: "yes", False: "no"}
         section = TableSection(
             title="Extraction",
             text=said,
             remark="This table tells who was trained on: share it with care.",
-            headings=("Text", "Trained on", "Probability in one try", "Tries needed"),
+            headings=("Text", "Member", "Probability in one try", "Tries needed"),
             rows=[
-                (str(one["name"]), sides[one["member"]], f"{one['suffix']:.3g}", f"{one['tries']:g}")
+                (str(one["name"]), str(one["member"]), f"{one['suffix']:.3g}", f"{one['tries']:g}")
                 for one in rows[:20]
             ],
         )
@@ -277,10 +268,11 @@ def _check_coins(coins: Coins, names: list[str] | None, member: np.ndarray) -> N
     """Every text has a coin, every coin a text, and each stands on the side that its coin says."""
     if names is None or coins.unit:
         raise ValueError("coins: name each text with ids, and toss one coin for each text")
-    wrong = np.flatnonzero(coins.included[coins.places(names)] != member)
+    wrong = np.array(names)[coins.included[coins.places(names)] != member]
     if wrong.size:
-        such = f"{wrong.size} texts stand on the other side than their coin says, such as"
-        raise ValueError(f"coins: {such} {names[wrong[0]]!r}")
+        raise ValueError(
+            f"coins: {wrong.size} texts stand on the other side than their coin, such as {wrong[0]}"
+        )
 
 
 def _beside(name: str, both: tuple[Sequence[Any], Sequence[Any]], member: np.ndarray) -> list[Any]:

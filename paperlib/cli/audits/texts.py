@@ -124,10 +124,7 @@ def audit_texts(
         dates=(dates[0], dates[1]) if all(dates) else None, scoring=scoring, **options,
     )  # fmt: skip
     files = {"Members": members, "Non-members": nonmembers, "Coins": str(coins or "")}
-    facts = report_facts(
-        {"Model": model, "Base": base, **files}, attack=attack, tokens=f"{prefix_tokens} + {suffix_tokens}",
-        seed=seed,
-    )  # fmt: skip
+    facts = report_facts({"Model": model, "Base": base, **files}, attack=attack, seed=seed)
     document = audit.document(
         subject=f"{model} on {members}",
         log=log,
