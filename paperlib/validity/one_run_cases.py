@@ -11,7 +11,7 @@ import numpy as np
 
 from paperlib.bounds import audit_f_dp, audit_one_run, f_dp_parameter, one_run_epsilon
 from paperlib.bounds.one_run.adaptive import Bettor, Flags, Proposal, ends_of, reveal
-from paperlib.bounds.one_run.anytime import anytime_from_counts
+from paperlib.bounds.one_run.anytime import AnytimeCounts
 from paperlib.bounds.one_run.combine import search_runs
 from paperlib.bounds.one_run.search import Hypothesis, search_thresholds
 from paperlib.core import FloatArray, Guess, MembershipScores, Search
@@ -224,4 +224,4 @@ def peeking_epsilon(
     if not bets.stop.any():
         return 0.0
     counts = right[bets.stop], made[bets.stop]
-    return anytime_from_counts(*counts, level=1 - confidence, most=values.size).epsilon
+    return AnytimeCounts(1 - confidence, most=values.size).best(*counts)[0]

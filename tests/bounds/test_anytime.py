@@ -7,13 +7,10 @@ from scipy.stats import beta
 
 from paperlib.bounds import audit_one_run
 from paperlib.bounds.one_run.anytime import (
-    anytime_curve,
-    anytime_curve_with_failures,
-    anytime_from_counts,
-    anytime_refutes,
-    anytime_with_failures,
+    AnytimeCounts,
     failure_budget,
     log_mixture,
+    log_threshold,
     mean_failures,
     sharp_share,
 )
@@ -24,7 +21,7 @@ SIXTY_THEN_ALTERNATING = np.append(np.ones(60), np.tile([1, 0], 200))
 
 
 def searched(hits):
-    return anytime_from_counts(np.cumsum(hits), np.arange(1, len(hits) + 1), level=0.05).epsilon
+    return AnytimeCounts(0.05).best(np.cumsum(hits), np.arange(1, len(hits) + 1))[0]
 
 
 @pytest.mark.parametrize(
@@ -73,16 +70,6 @@ def test_mixture_falls_in_epsilon_wherever_it_is_at_least_e(most):
             assert (np.diff(values)[high[:-1]] < 0).all()
 
 
-def test_curve_has_the_bound_as_its_maximum_and_failures_only_cost():
-    hits = EVERY_TENTH_WRONG
-    k, r = np.cumsum(hits), np.arange(1, hits.size + 1)
-    epsilons = [anytime_from_counts(k, r, level=0.05, failures=f).epsilon for f in (0, 1, 5, 40)]
-    for failures, epsilon in zip((0, 1, 5, 40), epsilons, strict=True):
-        curve = anytime_curve(k, r, level=0.05, failures=failures)
-        assert curve.max() == pytest.approx(epsilon, abs=1e-8)
-    assert epsilons == sorted(epsilons, reverse=True)
-
-
 @pytest.mark.parametrize("mean", [0.0, 0.01, 0.035, 0.036, 0.5, 20.0])
 @pytest.mark.parametrize("error", [0.05, 0.01, 0.3])
 def test_failure_budget_spends_at_most_the_error(mean, error):
@@ -92,7 +79,7 @@ def test_failure_budget_spends_at_most_the_error(mean, error):
     assert mean_failures(1.0, mean, sides=1) == mean_failures(1.0, mean) / 2  # of guesses "member" alone
     for outside in (0.0, 1.0, -1, 2):
         with pytest.raises(ValueError, match="level"):
-            anytime_from_counts([1, 2], [1, 2], level=outside)
+            log_threshold(outside)
 
 
 HITS = (np.random.default_rng(0).random(2_000) < 0.9).astype(int)
@@ -100,21 +87,21 @@ K, R = np.cumsum(HITS), np.arange(1, HITS.size + 1)
 
 
 def bound(delta, error=0.05, total=2_000):
-    return anytime_with_failures(K, R, error=error, m_delta=total * delta).epsilon
+    return AnytimeCounts(error, total * delta).best(K, R)[0]
 
 
 def test_no_delta_is_the_plain_search_and_delta_and_confidence_only_cost():
-    assert bound(0.0) == pytest.approx(anytime_from_counts(K, R, level=0.05).epsilon, abs=1e-8)
+    assert bound(0.0) == pytest.approx(bound(1e-15), abs=1e-8)
     by_delta = [bound(d) for d in (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)]
     assert by_delta == sorted(by_delta, reverse=True)
     by_error = [bound(1e-4, error) for error in (0.01, 0.05, 0.2)]
     assert by_error == sorted(by_error)
 
 
-@pytest.mark.parametrize("delta", [1e-6, 1e-4, 1e-2])
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-4, 1e-2])
 def test_curve_has_the_bound_as_its_maximum(delta):
     best = bound(delta)
-    curve = anytime_curve_with_failures(K, R, error=0.05, m_delta=2_000 * delta, ceiling=best)
+    curve = AnytimeCounts(0.05, 2_000 * delta).bounds(K, R)
     assert curve.max() == pytest.approx(best, abs=1e-8)
     assert (curve >= 0).all()
 
@@ -135,8 +122,7 @@ def test_the_point_of_the_prior_gains_where_few_guesses_are_sure_and_costs_littl
     def gain(right, guesses, most):
         """Nats that the point adds to the bound of one stopping point."""
         with_point, without = (
-            anytime_from_counts(*np.array([[right], [guesses]]), level=0.05, most=size).epsilon
-            for size in (most, None)
+            AnytimeCounts(0.05, most=size).best(*np.array([[right], [guesses]]))[0] for size in (most, None)
         )
         return with_point - without
 
@@ -147,10 +133,10 @@ def test_the_point_of_the_prior_gains_where_few_guesses_are_sure_and_costs_littl
 
 @pytest.mark.parametrize("m_delta", [0.0, 0.02, 0.3])
 def test_asking_for_one_epsilon_agrees_with_the_bound(m_delta):
-    options = {"error": 0.05, "m_delta": m_delta, "most": K.size}
-    epsilon = anytime_with_failures(K, R, **options).epsilon
+    test = AnytimeCounts(0.05, m_delta, most=K.size)
+    epsilon, _ = test.best(K, R)
     assert epsilon > 0.5
     for share in (0.0, 0.3, 0.9, 0.999):
-        assert anytime_refutes(K, R, share * epsilon, **options)
+        assert test.refutes(K, R, share * epsilon)
     for more in (1e-3, 0.3, 2.0):
-        assert not anytime_refutes(K, R, epsilon + more, **options)
+        assert not test.refutes(K, R, epsilon + more)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paperlib.bounds import audit_one_run, audit_panoramia, panoramia_ceiling
-from paperlib.bounds.one_run.anytime import anytime_from_counts, log_mixture, sharp_share
+from paperlib.bounds.one_run.anytime import AnytimeCounts, log_mixture, sharp_share
 from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.bounds.one_run.tails import refuted_log_odds
 from paperlib.core import MembershipScores
@@ -78,7 +78,7 @@ def test_anytime_search_stops_at_whole_tied_blocks(ties):
     baseline, mia, flags = example(m=500, seed=2, ties=ties)
     result = audit_panoramia(baseline, mia, flags, search="anytime")
     order = np.lexsort((flags, -mia))
-    expected = anytime_from_counts(np.cumsum(flags[order]), np.arange(1, 501), level=0.025, most=500).epsilon
+    expected, _ = AnytimeCounts(0.025, most=500).best(np.cumsum(flags[order]), np.arange(1, 501))
     assert result.c_plus_epsilon_lb == pytest.approx(expected, abs=1e-6)
 
 

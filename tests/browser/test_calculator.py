@@ -6,7 +6,7 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from paperlib.bounds import one_run_epsilon, perfect_epsilon, plan_audit
-from paperlib.bounds.one_run.anytime import anytime_with_failures
+from paperlib.bounds.one_run.anytime import AnytimeCounts
 from paperlib.bounds.one_run.audit import lower_bound_claim
 from paperlib.core.results import round_down
 
@@ -69,8 +69,8 @@ def test_the_plan_is_that_of_the_library(page_of, confidence):
         assert median == binom.ppf(0.5, n, expit(epsilon))
         assert most == pytest.approx(perfect_epsilon(n, confidence=confidence), abs=1e-6)
         counts = np.array([median]), np.array([n])
-        searched = anytime_with_failures(*counts, error=1 - confidence, m_delta=0.0, most=n)
-        assert typical == pytest.approx(searched.epsilon, abs=1e-6)
+        searched, _ = AnytimeCounts(1 - confidence, most=n).best(*counts)
+        assert typical == pytest.approx(searched, abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ def test_the_refuting_table_is_that_of_the_search():
     refuted = 0
     for accuracy in rng.uniform(0.5, 1.0, 40):
         k = np.cumsum(rng.random(60) < accuracy)
-        bound = anytime.anytime_from_counts(k, guesses, level=level, failures=failures, most=60).epsilon
+        bound, _ = anytime.AnytimeCounts(level, most=60).best(np.maximum(k - failures, 0), guesses)
         assert (bound > 0.5) == table[guesses, k].any()
         refuted += bound > 0.5
     assert 0 < refuted < 40
@@ -210,14 +210,14 @@ def test_anytime_search_is_valid_for_the_worst_of_all_mechanisms(epsilon, m_delt
     """Every law of nine answers, by linear programming; the search blind to delta fails."""
     guesses = np.arange(1, 10)
 
-    def worst(bound):
+    def worst(test):
         def wrong(patterns):
-            return np.array([bound(np.cumsum(one)).epsilon > epsilon for one in patterns], float)
+            return np.array([test.best(np.cumsum(one), guesses)[0] > epsilon for one in patterns], float)
 
         return worst_of_all(9, epsilon, m_delta, wrong)
 
-    aware = worst(lambda k: anytime.anytime_with_failures(k, guesses, error=0.05, m_delta=m_delta, most=9))
+    aware = worst(anytime.AnytimeCounts(0.05, m_delta, most=9))
     assert aware <= 0.05
     assert aware > 0.01 or m_delta > 0.1  # so few guesses refute nothing at a large delta
     if (epsilon, m_delta) == (0.0, 0.3):
-        assert worst(lambda k: anytime.anytime_from_counts(k, guesses, level=0.05, most=9)) > 0.06
+        assert worst(anytime.AnytimeCounts(0.05, most=9)) > 0.06

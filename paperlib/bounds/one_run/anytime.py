@@ -15,29 +15,21 @@ tested at 1/3.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincc, betaln
 
 from paperlib.bounds.one_run.tails import last_refuted
-from paperlib.core import FloatArray, IntArray, check_in, check_nonnegative
+from paperlib.core import FloatArray, IntArray, check_in
 
 _LOG_BETA_PRIOR = math.log(math.pi)  # betaln(1/2, 1/2)
 _SHARP = 3.0  # nats of the point above q
 _LARGEST = 60.0  # nats; no audit of fewer than e^60 guesses reaches it
 _TOLERANCE = 1e-9
 _STEP = 0.25  # nats between two budgets of failures
-
-
-@dataclass(frozen=True, eq=False)
-class AnytimeBound:
-    """Outcome of an anytime search."""
-
-    epsilon: float  # largest log-odds refuted, nats, at least 0, rounded down
-    guesses: int  # guess count at which it was reached (0 if nothing is refuted)
-    correct: int  # right guesses among them
 
 
 def sharp_share(most: int | None) -> float:
@@ -82,20 +74,6 @@ def _parts(
     return math.log1p(-share) + broad, np.asarray(math.log(share) + sharp)
 
 
-def anytime_from_counts(
-    correct: IntArray, guesses: IntArray, *, level: float, failures: int = 0, most: int | None = None
-) -> AnytimeBound:
-    """Largest epsilon refuted at any of the increasing stopping points, ``failures`` guesses being free."""
-    search = _CountSearch(correct, guesses, level, failures, most)
-    low, high = 0.0, 1.0
-    if not search.refutes(low):
-        return AnytimeBound(0.0, 0, 0)
-    while high < _LARGEST and search.refutes(high):
-        low, high = high, 2 * high
-    low = search.bisect(low, high)
-    return AnytimeBound(low, int(guesses[search.best]), int(correct[search.best]))
-
-
 class _CountSearch:
     """Asks whether any given stopping point refutes an epsilon, forgetting those that cannot refute more."""
 
@@ -103,7 +81,7 @@ class _CountSearch:
         self, correct: IntArray, guesses: IntArray, level: float, failures: int, most: int | None
     ) -> None:
         self._share = sharp_share(most)
-        self._k = np.maximum(np.asarray(correct, float) - check_nonnegative("failures", failures), 0.0)
+        self._k = np.maximum(np.asarray(correct, float) - failures, 0.0)
         self._r, self._threshold = np.asarray(guesses, float), log_threshold(level)
         self._evidence = _log_evidence(self._k, self._r)
         self._index = np.arange(self._k.size)
@@ -129,37 +107,29 @@ class _CountSearch:
                 return True
         return False
 
-    def bisect(self, low: float, high: float) -> float:
-        """Largest refuted epsilon between a refuted and an unrefuted one, from below."""
+    def largest(self, low: float, end: float) -> float | None:
+        """Largest refuted epsilon from ``low`` to ``end``, from below; None if there is none."""
+        if not self.refutes(low):
+            return None
+        high = low
+        while high < end:
+            high = min(max(1.0, 2 * low), end)
+            if not self.refutes(high):
+                break
+            low = high
         while high - low > _TOLERANCE:
             middle = (low + high) / 2
             low, high = (middle, high) if self.refutes(middle) else (low, middle)
         return low
 
+    def alone(self, start: float, end: float) -> FloatArray:
+        """Largest epsilon between two that each count refutes alone, from below; -1 where there is none."""
 
-def anytime_curve(
-    correct: IntArray,
-    guesses: IntArray,
-    *,
-    level: float,
-    failures: int = 0,
-    ceiling: float = _LARGEST,
-    most: int | None = None,
-) -> FloatArray:
-    """The bound each guess count gives alone, at most ``ceiling``; all hold together at error ``level``."""
-    threshold, share = log_threshold(level), sharp_share(most)
-    k = np.maximum(np.asarray(correct, float) - failures, 0.0)
-    r = np.asarray(guesses, float)
-    some = log_mixture(k, r, 0.0, share) >= threshold
-    return np.where(some, _last_refuted(k, r, threshold, 0.0, ceiling, share), 0.0)
+        def refuted(epsilon: ArrayLike) -> NDArray[np.bool_]:
+            return log_mixture(self._k, self._r, epsilon, self._share) >= self._threshold
 
-
-def _last_refuted(
-    k: FloatArray, r: FloatArray, threshold: float, start: float, end: float, share: float
-) -> FloatArray:
-    """Largest epsilon between two that each guess count refutes alone, from below."""
-    low, high = np.full_like(r, start), np.full_like(r, end)
-    return last_refuted(lambda e: log_mixture(k, r, e, share) >= threshold, low, high, _TOLERANCE)
+        low, high = np.where(refuted(end), end, start), np.full_like(self._r, end)
+        return np.where(refuted(start), last_refuted(refuted, low, high, _TOLERANCE), -1.0)
 
 
 def failure_budget(mean_failures: float, beta: float) -> tuple[float, int]:
@@ -182,76 +152,52 @@ def mean_failures(epsilon: float, m_delta: float, *, sides: int = 2) -> float:
     return sides / 2 * m_delta / (1 + math.exp(epsilon))
 
 
-def anytime_with_failures(
-    correct: IntArray,
-    guesses: IntArray,
-    *,
-    error: float,
-    m_delta: float,
-    sides: int = 2,
-    most: int | None = None,
-) -> AnytimeBound:
-    """The anytime search where right guesses of mean `mean_failures` come for free."""
-    # On each step failures are budgeted at its lower end, where they are most, so that the test there has one
-    # level and one shift and can be inverted; the first epsilon not refuted ends the search.
-    bound = AnytimeBound(0.0, 0, 0)
-    for start in _starts(_LARGEST):
-        level, failures = failure_budget(mean_failures(start, m_delta, sides=sides), error)
-        search = _CountSearch(correct, guesses, level, failures, most)
-        if not search.refutes(start):
-            return bound
-        end = start + _STEP
-        epsilon = end if search.refutes(end) else search.bisect(start, end)
-        bound = AnytimeBound(epsilon, int(guesses[search.best]), int(correct[search.best]))
-        if epsilon < end:
-            return bound
-    return bound
+@dataclass(frozen=True)
+class AnytimeCounts:
+    """Every guess count is tested at once, where right guesses of mean `mean_failures` come for free."""
 
+    error: float  # error allowed for all counts together, in (0, 1)
+    m_delta: float = 0.0  # m times delta, m being all audit examples; at least 0
+    sides: int = 2  # 2 if members and non-members are guessed, 1 if members only
+    most: int | None = None  # guesses that can be made at all: m, or None for any number
 
-def anytime_refutes(
-    correct: IntArray,
-    guesses: IntArray,
-    epsilon: float,
-    *,
-    error: float,
-    m_delta: float,
-    sides: int = 2,
-    most: int | None = None,
-) -> bool:
-    """Whether the bound of `anytime_with_failures` exceeds ``epsilon``, or that without failures."""
-    step = math.inf if m_delta == 0 else _STEP
-    for start in [0.0] if m_delta == 0 else _starts(epsilon + _STEP):
-        level, failures = failure_budget(mean_failures(start, m_delta, sides=sides), error)
-        search = _CountSearch(correct, guesses, level, failures, most)
-        if not search.refutes(min(start + step, epsilon)):
-            return False
-    return True
+    def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
+        """As of `SingleCounts`; the last position where nothing is refuted."""
+        epsilon, at = 0.0, guesses.size - 1
+        for start, end, level, failures in self._steps():
+            search = _CountSearch(correct, guesses, level, failures, self.most)
+            found = search.largest(start, end)
+            if found is not None:
+                epsilon, at = found, search.best
+            if found != end:
+                break
+        return epsilon, at
 
+    def refutes(self, correct: IntArray, guesses: IntArray, epsilon: float) -> bool:
+        """Whether the bound exceeds ``epsilon``; it is not computed."""
+        return all(
+            _CountSearch(correct, guesses, level, failures, self.most).refutes(min(end, epsilon))
+            for _, end, level, failures in self._steps(epsilon)
+        )
 
-def anytime_curve_with_failures(
-    correct: IntArray,
-    guesses: IntArray,
-    *,
-    error: float,
-    m_delta: float,
-    sides: int = 2,
-    ceiling: float,
-    most: int | None = None,
-) -> FloatArray:
-    """The bound each guess count gives alone, to ``ceiling`` and a step; all hold together at ``error``."""
-    bound, alive, share = np.zeros(guesses.size), np.arange(guesses.size), sharp_share(most)
-    for start in _starts(ceiling + _STEP):
-        level, failures = failure_budget(mean_failures(start, m_delta, sides=sides), error)
-        k = np.maximum(np.asarray(correct[alive], float) - failures, 0.0)
-        r, threshold = np.asarray(guesses[alive], float), log_threshold(level)
-        refuted = log_mixture(k, r, start, share) >= threshold
-        alive, k, r = alive[refuted], k[refuted], r[refuted]
-        end = start + _STEP
-        whole = log_mixture(k, r, end, share) >= threshold
-        bound[alive] = np.where(whole, end, _last_refuted(k, r, threshold, start, end, share))
-        alive = alive[bound[alive] >= end]
-    return bound
+    def bounds(self, correct: IntArray, guesses: IntArray) -> FloatArray:
+        """As of `SingleCounts`."""
+        bound, alive = np.zeros(guesses.size), np.arange(guesses.size)
+        for start, end, level, failures in self._steps():
+            found = _CountSearch(correct[alive], guesses[alive], level, failures, self.most).alone(start, end)
+            alive, found = alive[found >= start], found[found >= start]
+            bound[alive] = found
+            alive = alive[found == end]
+            if not alive.size:
+                break
+        return bound
 
-
-def _starts(end: float) -> list[float]:
-    return [i * _STEP for i in range(math.ceil(end / _STEP))]
+    def _steps(self, last: float = _LARGEST) -> Iterator[tuple[float, float, float, int]]:
+        """Start and end of each step of epsilon up to ``last``, and level and failures of its test."""
+        # Failures are budgeted at the start, where they are most, so that the test of a step has one level
+        # and one shift and can be inverted; the first epsilon not refuted ends the search.
+        step = _STEP if self.m_delta else _LARGEST
+        for number in range(int(last / step) + 1):
+            start = number * step
+            mean = mean_failures(start, self.m_delta, sides=self.sides)
+            yield start, start + step, *failure_budget(mean, self.error)

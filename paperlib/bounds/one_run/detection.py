@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from paperlib.bounds.one_run.anytime import AnytimeCounts
 from paperlib.bounds.one_run.fair_coins import fair_game
 from paperlib.bounds.one_run.guesses import path_of
-from paperlib.bounds.one_run.search import AnytimeCounts
 from paperlib.core import Design, FloatArray, Guess, IntArray, MembershipScores, check_choice, check_in
 from paperlib.core.checks import check_confidence, check_counts, check_delta, check_nonnegative
 

@@ -8,7 +8,7 @@ from functools import cache, cached_property
 import numpy as np
 from scipy.special import bdtrik, ndtri
 
-from paperlib.bounds.one_run.anytime import anytime_with_failures
+from paperlib.bounds.one_run.anytime import AnytimeCounts
 from paperlib.bounds.one_run.fair_coins import IMPLAUSIBLE
 from paperlib.bounds.one_run.guesses import dyadic_counts
 from paperlib.bounds.one_run.pilot import AttackLaw, laws_of_pilot
@@ -46,7 +46,7 @@ def perfect_epsilon(m: int, delta: float = 0.0, confidence: float = 0.95) -> flo
     """
     total = int(check_counts("m", m, minimum=1))
     m_delta, error = total * check_delta(delta), 1 - check_confidence(confidence)
-    return anytime_with_failures(*2 * [np.array([total])], error=error, m_delta=m_delta, most=total).epsilon
+    return AnytimeCounts(error, m_delta, most=total).best(*2 * [np.array([total])])[0]
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,8 @@ class Forecast:
             tests = int(((pairs > 0) & (pairs <= total)).sum())
             return refuted_log_odds(guesses, guesses, error / tests, m_delta)
         sides = 1 if self.guess in _ONE_SIDED else 2
-        alone = (
-            anytime_with_failures(r, r, error=error, m_delta=m_delta, sides=sides, most=total)
-            for r in guesses[:, None]
-        )
-        return np.array([bound.epsilon for bound in alone])
+        test = AnytimeCounts(error, m_delta, sides, total)
+        return np.array([test.best(r, r)[0] for r in guesses[:, None]])
 
     def reached(self, shown: Iterable[float]) -> float:
         """What a share ``power`` of the audits shows at least, nats."""
@@ -214,11 +211,9 @@ class Forecast:
         top = (1 - law.members_below(1 - shares)) * total / 2
         bottom = counts - law.members_below(shares) * total / 2
         paths = {"members": (top, counts), "nonmembers": (bottom, counts), "both": (top + bottom, 2 * counts)}
-        error, m_delta = 1 - self.confidence, total * self.delta
+        test = AnytimeCounts(1 - self.confidence, total * self.delta, most=total)
         return max(
-            anytime_with_failures(
-                _lucky(right, guesses, luck), guesses, error=error, m_delta=m_delta, most=total
-            ).epsilon
+            test.best(_lucky(right, guesses, luck), guesses)[0]
             for side, (right, guesses) in paths.items()
             if side == self.guess or self.guess not in paths
         )

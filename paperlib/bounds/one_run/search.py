@@ -8,13 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.bounds.one_run.anytime import (
-    anytime_curve,
-    anytime_curve_with_failures,
-    anytime_from_counts,
-    anytime_refutes,
-    anytime_with_failures,
-)
+from paperlib.bounds.one_run.anytime import AnytimeCounts
 from paperlib.bounds.one_run.guesses import GuessPath, dyadic_path, guess_path, threshold_path
 from paperlib.bounds.one_run.tails import (
     P_VALUES,
@@ -47,62 +41,9 @@ class SingleCounts:
         """Largest log-odds refuted at any guess count, nats, and the position where it is reached."""
         return best_count(correct, guesses, self.level, self.m_delta, self.p_value)
 
-    def bounds(self, correct: IntArray, guesses: IntArray, largest: float) -> FloatArray:
-        """Log-odds refuted at each guess count, corrected for the search; none exceeds ``largest``."""
+    def bounds(self, correct: IntArray, guesses: IntArray) -> FloatArray:
+        """Log-odds refuted at each guess count, corrected for the search."""
         return refuted_log_odds(correct, guesses, self.level, self.m_delta, self.p_value)
-
-
-@dataclass(frozen=True)
-class AnytimeCounts:
-    """Every guess count is tested at once by a mixture supermartingale."""
-
-    error: float  # error allowed for all counts together, in (0, 1)
-    m_delta: float  # m times delta, m being all audit examples; at least 0
-    sides: int  # 2 if members and non-members are guessed, 1 if members only
-    most: int  # guesses that can be made at all: m
-
-    def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
-        """As of `SingleCounts`."""
-        if self.m_delta == 0:
-            bound = anytime_from_counts(correct, guesses, level=self.error, most=self.most)
-        else:
-            bound = anytime_with_failures(
-                correct,
-                guesses,
-                error=self.error,
-                m_delta=self.m_delta,
-                sides=self.sides,
-                most=self.most,
-            )
-        at = int(np.searchsorted(guesses, bound.guesses)) if bound.guesses else guesses.size - 1
-        return bound.epsilon, at
-
-    def refutes(self, correct: IntArray, guesses: IntArray, epsilon: float) -> bool:
-        """Whether the bound exceeds ``epsilon``; it is not computed."""
-        return anytime_refutes(
-            correct,
-            guesses,
-            epsilon,
-            error=self.error,
-            m_delta=self.m_delta,
-            sides=self.sides,
-            most=self.most,
-        )
-
-    def bounds(self, correct: IntArray, guesses: IntArray, largest: float) -> FloatArray:
-        """As of `SingleCounts`."""
-        top = largest + 1e-6
-        if self.m_delta == 0:
-            return anytime_curve(correct, guesses, level=self.error, ceiling=top, most=self.most)
-        return anytime_curve_with_failures(
-            correct,
-            guesses,
-            error=self.error,
-            m_delta=self.m_delta,
-            sides=self.sides,
-            ceiling=top,
-            most=self.most,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +72,7 @@ class ThresholdBound:
 
     def bounds(self, at: IntArray) -> FloatArray:
         """The bounds at positions ``at``, corrected for the search, same shape."""
-        return self.test.bounds(self.path.correct[at], self.path.guesses[at], self.epsilon)
+        return self.test.bounds(self.path.correct[at], self.path.guesses[at])
 
 
 @dataclass(frozen=True)
