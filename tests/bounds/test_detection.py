@@ -1,16 +1,26 @@
 """The limit of detection: fresh audits with so many exposed records show a leak as often as it says."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from paperlib import MembershipScores
-from paperlib.bounds import audit_one_run, audit_ranks, limit_of_detection, rank_limit_of_detection
+from paperlib.bounds import (
+    audit_one_run,
+    audit_ranks,
+    combine_runs,
+    limit_of_detection,
+    rank_epsilon,
+    rank_limit_of_detection,
+    rank_scores,
+)
 
 FRESH = 150  # a share near .8 has a standard error of .03
 
 
-def scores_of(m, *, ties=False):
-    rng = np.random.default_rng(0)
+def scores_of(m, *, ties=False, seed=0):
+    rng = np.random.default_rng(seed)
     values = rng.integers(0, 40, m).astype(float) if ties else rng.normal(size=m)
     return MembershipScores.from_labels(values, rng.random(m) < 0.5)
 
@@ -80,21 +90,73 @@ def test_too_few_records_are_never_seen_and_bad_values_are_refused():
         limit_of_detection(few, guess="grid")
 
 
-@pytest.mark.parametrize("options", [{}, {"delta": 1e-4}, {"epsilon": 1.0}])
-def test_fresh_ranks_show_so_many_first_places_as_often_as_stated(options):
-    sizes = np.repeat([64], [200])
+def share_of_ranks_shown(sizes, exposed, epsilon=0.0, **options):
+    """Share of fresh audits of such sets that show more than ``epsilon``, some true values surely first."""
+    rng, shown = np.random.default_rng(5), 0
+    for _ in range(FRESH):
+        ranks, chosen = rng.integers(1, sizes + 1), rng.choice(sizes.size, exposed, replace=False)
+        ranks[chosen] = 1
+        if "margins" in options:
+            options["margins"] = rng.random(sizes.size)
+            options["margins"][chosen] += 1
+        shown += audit_ranks(ranks, sizes, **options).epsilon > epsilon
+    return shown / FRESH
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options"),
+    [
+        ([64], {}),
+        ([64], {"delta": 1e-4}),
+        ([64], {"epsilon": 1.0}),
+        ([2, 3], {"margins": np.zeros(200)}),
+        ([2, 3], {"margins": np.zeros(200), "delta": 1e-3}),
+        ([64], {"margins": np.zeros(200), "delta": 1e-3, "epsilon": 1.0}),
+    ],
+)
+def test_fresh_ranks_show_so_many_first_places_as_often_as_stated(sizes, options):
+    sizes = np.resize(sizes, 200)
     limit = rank_limit_of_detection(sizes, **options)
-    rng, at_least = np.random.default_rng(5), options.pop("epsilon", 0.0)
-
-    def share_of(exposed):
-        shown = 0
-        for _ in range(FRESH):
-            ranks = rng.integers(1, sizes + 1)
-            ranks[rng.choice(200, exposed, replace=False)] = 1
-            shown += audit_ranks(ranks, sizes, **options).epsilon > at_least
-        return shown / FRESH
-
-    assert share_of(limit.records) > 0.7
-    assert share_of(limit.records - 1) < 0.9
+    assert share_of_ranks_shown(sizes, limit.records, **options) > 0.7
+    assert share_of_ranks_shown(sizes, limit.records - 1, **options) < 0.9
     assert "of 200 identifiers been ranked first" in limit.sentence
+    assert ("with the largest margins" in limit.sentence) == ("margins" in options)
+
+
+def test_a_limit_of_ranks_that_forgets_the_looks_is_caught_and_bad_margins_are_refused():
+    sizes = np.full(200, 3)
+    first = 1 + np.flatnonzero(rank_epsilon(np.arange(1, 9), np.arange(1, 9), 3) > 0)[0]
+    assert share_of_ranks_shown(sizes, first, margins=None) < 0.6
     assert rank_limit_of_detection([64] * 200, delta=1e-3).records is None
+    for margins in (np.zeros(199), np.full(200, np.nan)):
+        with pytest.raises(ValueError, match=r"^margins: "):
+            rank_limit_of_detection(sizes, margins=margins)
+
+
+def share_of_runs_shown(runs, exposed, planned=None, **options):
+    """Share of fresh audits of such runs, together, whose bound is above 0, some members on top of theirs."""
+    rng, shown = np.random.default_rng(6), 0
+    ends = np.cumsum([0, *map(len, runs)])
+    for _ in range(FRESH):
+        labels, values = rng.random(ends[-1]) < 0.5, rng.normal(size=ends[-1])
+        chosen = rng.choice(ends[-1], exposed, replace=False)
+        labels[chosen], values[chosen] = True, 100 + rng.random(exposed)
+        fresh = [MembershipScores.from_labels(values[a:b], labels[a:b]) for a, b in pairwise(ends)]
+        shown += combine_runs(fresh, planned=planned, **options).epsilon > 0
+    return shown / FRESH
+
+
+RUNS = [scores_of(m, seed=seed) for seed, m in enumerate((60, 60, 120))]
+
+
+@pytest.mark.parametrize("options", [{}, {"planned": 240}, {"guess": "members", "delta": 1e-4}])
+def test_fresh_runs_show_so_many_exposed_records_as_often_as_stated(options):
+    limit = combine_runs(RUNS, **options).detection
+    assert share_of_runs_shown(RUNS, limit.records, **options) > 0.7
+    assert share_of_runs_shown(RUNS, limit.records - 1, **options) < 0.9
+    assert "members been ranked above all other records of their run and nothing" in limit.sentence
+
+
+def test_a_limit_of_runs_that_takes_them_for_one_is_caught():
+    k = limit_of_detection(rank_scores(RUNS), guess="members").records
+    assert share_of_runs_shown(RUNS, k, guess="members") < 0.6

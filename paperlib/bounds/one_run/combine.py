@@ -9,6 +9,7 @@ other, and each is left at a share of its examples that was fixed before.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -21,6 +22,7 @@ from paperlib.bounds.one_run.audit import (
     lower_bound_claim,
     search_fields,
 )
+from paperlib.bounds.one_run.detection import DetectionLimit, fewest, often_enough
 from paperlib.bounds.one_run.fair_coins import (
     CONDITIONS,
     DOUBTFUL,
@@ -31,7 +33,7 @@ from paperlib.bounds.one_run.fair_coins import (
 )
 from paperlib.bounds.one_run.guesses import GuessPath, guess_path
 from paperlib.bounds.one_run.search import Hypothesis, ThresholdBound, every_count, search_thresholds
-from paperlib.core import Design, Guess, IntArray, check_choice, check_counts, check_ties
+from paperlib.core import Design, FloatArray, Guess, IntArray, check_choice, check_counts, check_ties
 from paperlib.core.checks import check_confidence, check_delta
 from paperlib.core.direction import check_scores, reversed_warning
 from paperlib.core.scores import MembershipScores
@@ -39,6 +41,7 @@ from paperlib.core.scores import MembershipScores
 _FEWEST = 20  # different values of which two runs do not have the same by chance
 _SHARES = tuple(2.0**-halving for halving in range(6))
 _SIDES: dict[Guess, int] = {"both": 2, "members": 1, "nonmembers": 1}
+_SIMULATED = 10_000  # examples up to which the limit of detection takes seconds
 ENDS: list[tuple[Guess, float]] = [
     (guess, share) for guess in _SIDES for share in _SHARES if guess == "both" or share < 1
 ]
@@ -53,6 +56,7 @@ class CombinedResult(OneRunResult):
         runs: Number of examples of each run.
         planned: Most examples of all runs together, where they are read one by one; None otherwise.
         high, low: As shares of a run's examples: 1 is the end of likely members.
+        detection: Of records exposed in runs at random; None above 10,000 examples.
     """
 
     runs: tuple[int, ...]
@@ -119,7 +123,8 @@ def combine_runs(
                 f"planned: the runs hold {total:,} examples, more than the {planned:,} that were planned "
                 "before the first; keep the bound of the earlier runs and start anew with the later ones"
             )
-    best = search_runs(games, planned, Hypothesis(delta, 1 - confidence), guess=guess, seed=seed)
+    hypothesis = Hypothesis(delta, 1 - confidence)
+    best = search_runs(games, planned, hypothesis, guess=guess, seed=seed)
     order = (
         "no training depended on the coins of another run",
         "all runs that were made are given, and how many were made did not depend on what they showed",
@@ -167,8 +172,46 @@ def combine_runs(
         ceiling=ceiling,
         runs=tuple(map(len, games)),
         planned=planned,
+        _limit=partial(limit_of_runs, games, planned, hypothesis, guess) if total <= _SIMULATED else None,
         **fields,
     )
+
+
+def limit_of_runs(
+    runs: Sequence[MembershipScores],
+    planned: int | None,
+    hypothesis: Hypothesis,
+    guess: Guess,
+    *,
+    power: float = 0.8,
+    simulations: int = 100,
+) -> DetectionLimit:
+    """How few exposed records of all runs `search_runs` would have shown; as `limit_of_detection`."""
+    side = "non-members" if guess == "nonmembers" else "members"
+    sign, place = (-1, "below") if guess == "nonmembers" else (1, "above")
+    values = [np.sort(sign * run.oriented().pooled()[0])[::-1] for run in runs]
+    of_run = np.repeat(np.arange(len(runs)), [*map(len, runs)])
+
+    def shown(exposed: int, at: int) -> bool:
+        rng = np.random.default_rng([exposed, at])
+        counts = np.bincount(rng.choice(of_run, exposed, replace=False), minlength=len(runs))
+        audits = [_exposed(run, int(count), sign, rng) for run, count in zip(values, counts, strict=True)]
+        return search_runs(audits, planned, hypothesis, guess=guess).epsilon > 0
+
+    of = sum((run.nonmember if sign < 0 else run.member).size for run in runs)
+    records = fewest(lambda exposed: often_enough(power, simulations, partial(shown, exposed)), of)
+    exposed = f"{side} been ranked {place} all other records of their run"
+    return DetectionLimit(records=records, of=of, exposed=exposed, epsilon=0.0, power=power)
+
+
+def _exposed(values: FloatArray, count: int, sign: int, rng: np.random.Generator) -> MembershipScores:
+    """A run with new coins and ``count`` exposed records on top of values, highest first; or its mirror."""
+    on_top = values[0] + np.arange(count, 0, -1.0)
+    scores = np.append(on_top, np.delete(values, rng.choice(values.size, count, replace=False)))
+    labels = (rng.random(values.size) < 0.5) | (np.arange(values.size) < count)
+    if labels.all() or not labels.any():  # a run has both classes
+        labels[-1] ^= True
+    return MembershipScores.from_labels(sign * scores, labels if sign > 0 else ~labels)
 
 
 def rank_scores(runs: Sequence[MembershipScores]) -> MembershipScores:

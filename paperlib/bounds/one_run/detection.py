@@ -87,8 +87,6 @@ def limit_of_detection(
         raise ValueError('guess: "grid" has no limit of detection; expected one of the anytime searches')
     played = fair_game(scores, design, seed=seed).oriented()
     values, total = np.sort(played.pooled()[0])[::-1], len(played)
-    if guess == "nonmembers":
-        values = -values[::-1]  # the mirror image of an audit of members
     sides, side, place = (1 if guess in ("members", "nonmembers") else 2), "members", "above"
     if guess == "nonmembers":  # the mirror image of an audit of members
         values, guess, side, place = -values[::-1], "members", "non-members", "below"
