@@ -10,6 +10,7 @@ from paperlib.core import MembershipScores
 from paperlib.validity.cases import our_cases
 from paperlib.validity.common_rules import rule_cases
 from paperlib.validity.coverage import ValidityConfig, simulate
+from paperlib.validity.detection import detection_misses
 from tests.validity.coverage import assert_rate_at_most
 
 CONFIG = ValidityConfig(trials=200)
@@ -41,6 +42,14 @@ def test_every_twin_is_caught(cases, number):
     # Enough for each to be seen.
     trials = 30 if "looked at" in bound else 400 if bound.startswith("default, blind") else 150
     assert simulate([twins[number]], replace(CONFIG, trials=trials))["verdict"].item() == ABOVE
+
+
+def test_limits_of_detection_hold_and_one_that_forgets_the_looks_is_caught():
+    rows = detection_misses(replace(CONFIG, trials=100))
+    assert rows["valid"].sum() == 5
+    for row in rows[rows["valid"]].itertuples():
+        assert_rate_at_most(0.2, row.wrong, row.trials, 1e-4)
+    assert (rows.loc[~rows["valid"], "verdict"] == ABOVE).all()
 
 
 def test_every_rule_in_common_use_is_caught_the_control_is_not_and_every_row_has_its_own_name(cases):
