@@ -60,6 +60,7 @@ class AuditDocument:
     """An audit with its verdict and its provenance."""
 
     title: str = "Privacy audit"
+    what: str = "model"  #: that was published, as the verdict calls it
     scores: MembershipScores
     audits: tuple[ScoreAudit, ...]  #: one or more, the main one first
     answers: tuple[Answer, ...]  #: to the question of the audit, that of the main one first
@@ -90,7 +91,7 @@ class AuditDocument:
         """What the main number means, in plain words."""
         answered = [one.result for one in self.audits[: len(self.answers)] if one.result]
         own = [text for result in answered for text in result.warnings]
-        return audit_verdict(self.audits[0], (*self.warnings, *own), self.claimed_epsilon)
+        return audit_verdict(self.audits[0], (*self.warnings, *own), self.claimed_epsilon, self.what)
 
     @cached_property
     def answer_warnings(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import typer
 
 import paperlib
 from paperlib.cli import coins, combine, notebooks, plan, seal, sweep
-from paperlib.cli.audits import chat, data, identifiers, language_model, scores, texts
+from paperlib.cli.audits import chat, data, identifiers, language_model, release, scores, texts
 from paperlib.cli.guard import DEBUG_VARIABLE
 
 app = typer.Typer(
@@ -52,6 +52,7 @@ app.command("audit-lm", epilog=language_model.EPILOG)(language_model.audit_lm)
 app.command("audit-chat", epilog=chat.EPILOG)(chat.audit_chat)
 app.command("identifiers", epilog=identifiers.EPILOG)(identifiers.identifiers)
 app.command("audit-texts", epilog=texts.EPILOG)(texts.audit_texts)
+app.command("audit-release", epilog=release.EPILOG)(release.audit_release)
 app.command("combine", epilog=combine.EPILOG)(combine.combine)
 app.command("coins", epilog=coins.EPILOG)(coins.coins)
 app.command("canaries", epilog=coins.CANARIES_EPILOG)(coins.canaries)

@@ -135,7 +135,7 @@ def check_ids(members: Sequence[Any], nonmembers: Sequence[Any], *, unit: bool =
         )
 
 
-def check_ties(name: str, members: Any, nonmembers: Any = None) -> tuple[str, ...]:
+def check_ties(name: str, members: Any, nonmembers: Any = None, *, ways: str = _WAYS) -> tuple[str, ...]:
     """Refuse values, shape (n,), or rows, shape (n, d), that are equal too often for independent records.
 
     Independent draws may have ties where laws have atoms, such as rounded scores. The numbers N1, N2, N3 of
@@ -162,7 +162,7 @@ def check_ties(name: str, members: Any, nonmembers: Any = None) -> tuple[str, ..
     if divisor > 1 and times.size >= _FEWEST:
         raise ValueError(
             f"{name}: each of {times.size:,} different values stands {divisor} times or a multiple of it: "
-            f"copies of a record are not independent; {_WAYS}"
+            f"copies of a record are not independent; {ways}"
         )
     alone, pairs, triples = (int((times == count).sum()) for count in (1, 2, 3))
     fewest_pairs = float(gammaincinv(max(pairs, 1), _LEVEL / 3))  # limits of Poisson means by their counts
@@ -171,7 +171,7 @@ def check_ties(name: str, members: Any, nonmembers: Any = None) -> tuple[str, ..
     if pairs > 2 and gammaincc(triples + 1, expected) < _LEVEL / 3:
         raise ValueError(
             f"{name}: {pairs:,} values stand twice and {triples:,} three times, which independent records do "
-            f"not show: some are copies, perhaps of the other side; {_WAYS}"
+            f"not show: some are copies, perhaps of the other side; {ways}"
         )
     tied: list[float] = [] if triples else values[times == 2].tolist()
     if any(isinstance(value, int) or float(f"{value:.7g}") != value for value in tied):  # not rounded scores

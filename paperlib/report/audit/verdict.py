@@ -48,6 +48,7 @@ def plain_verdict(
     claimed_epsilon: float | None = None,
     warnings: Sequence[str] = (),
     kind: str = "lower bound",
+    what: str = "model",
 ) -> Verdict:
     """Say in plain words what the result of the main audit means.
 
@@ -58,6 +59,7 @@ def plain_verdict(
         claimed_epsilon: Epsilon that somebody claims for the training, nats, at least 0.
         warnings: Warnings of the whole audit; one of a reversed score direction makes it no answer.
         kind: "lower bound", "measurement" or "baseline"; only a lower bound refutes a claim.
+        what: What is published: a model, or a release that was made of the records.
 
     Raises:
         ValueError: A claimed epsilon that is negative or not finite.
@@ -80,7 +82,7 @@ def plain_verdict(
     if reversed_one := next(filter(is_reversed, every), None):
         sentences = [
             f"Not an answer yet. {_sentence(reversed_one)}",
-            "Until this is settled, the numbers of this audit say nothing about the model.",
+            f"Until this is settled, the numbers of this audit say nothing about the {what}.",
         ]
         if claimed_epsilon is not None:
             sentences.append(f"The claimed epsilon of {claimed_epsilon:g} is not judged.")
@@ -103,19 +105,23 @@ def plain_verdict(
         )
         return Verdict(sentences=tuple(sentences), next_steps=steps, refuted=None, condition=result.condition)
     judged, refuted = ([], None) if claimed_epsilon is None else _judge(result, claimed_epsilon)
-    first, *others = _leak(result, result.epsilon) if result.epsilon > 0 else _no_leak(result)
+    first, *others = _leak(result, result.epsilon, what) if result.epsilon > 0 else _no_leak(result)
     return Verdict(
         sentences=(first, *judged, *others),
-        next_steps=tuple(_next_steps(result, result.epsilon, every, claimed_epsilon, refuted)),
+        next_steps=tuple(_next_steps(result, result.epsilon, every, claimed_epsilon, refuted, what)),
         refuted=refuted,
         condition=result.condition,
     )
 
 
-def audit_verdict(main: ScoreAudit, warnings: Sequence[str], claimed_epsilon: float | None = None) -> Verdict:
+def audit_verdict(
+    main: ScoreAudit, warnings: Sequence[str], claimed_epsilon: float | None = None, what: str = "model"
+) -> Verdict:
     """The verdict on the main audit, whether it has a result or not."""
     if main.result is not None:
-        return plain_verdict(main.result, claimed_epsilon=claimed_epsilon, warnings=warnings, kind=main.kind)
+        return plain_verdict(
+            main.result, claimed_epsilon=claimed_epsilon, warnings=warnings, kind=main.kind, what=what
+        )
     return Verdict(
         sentences=(f"Not an answer yet: the audit was not possible. {_sentence(main.refused)}",),
         next_steps=("Mend what the message names, then audit again.",),
@@ -174,15 +180,15 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _leak(result: AuditResult, epsilon: float) -> Iterator[str]:
+def _leak(result: AuditResult, epsilon: float, published: str) -> Iterator[str]:
     delta = float(getattr(result, "delta", 0.0))
     what = "whether it was trained on"
     if adjacency_of(result) == "replacement":
         what = "whether it or another record in its place was trained on"
     share = share_text(right_share(epsilon, delta))
     yield (
-        f"Someone who sees the model can tell, for some record, {what}: right up to {share} of the time, "
-        "against 50 % by tossing a coin."
+        f"Someone who sees the {published} can tell, for some record, {what}: right up to {share} of the "
+        "time, against 50 % by tossing a coin."
     )
     confidence = getattr(result, "confidence", None)
     how_sure = "" if confidence is None else f" with {100 * confidence:g} % confidence"
@@ -265,7 +271,12 @@ def _judge(result: AuditResult, claimed: float) -> tuple[list[str], bool]:
 
 
 def _next_steps(
-    result: AuditResult, epsilon: float, warnings: Sequence[str], claimed: float | None, refuted: bool | None
+    result: AuditResult,
+    epsilon: float,
+    warnings: Sequence[str],
+    claimed: float | None,
+    refuted: bool | None,
+    published: str,
 ) -> Iterator[str]:
     if warnings:
         yield _MIND
@@ -286,7 +297,7 @@ def _next_steps(
             "Lower the leak: train with differential privacy (DP-SGD), for fewer epochs or with more "
             "regularisation, and remove duplicates from the training data."
         )
-        yield "Look at the most exposed records before you publish the model or hand it to others."
+        yield f"Look at the most exposed records before you publish the {published} or hand it to others."
     elif few:
         yield (
             "Audit more records: with so few, even a large leak cannot be shown. The command paperlib plan "
@@ -304,4 +315,4 @@ def _next_steps(
             "only if it says so. The audit then speaks of adding or removing a record, needs fewer "
             "assumptions and uses every audit record (the design randomized)."
         )
-    yield "Keep this report with the model, and audit again after each new training."
+    yield f"Keep this report with the {published}, and audit again after each new training."

@@ -1,0 +1,1 @@
+"""Audits of what was released: synthetic tables, texts and images whose generator is not known."""

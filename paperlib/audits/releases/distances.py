@@ -1,0 +1,148 @@
+"""How near a row lies to a release and to the other rows of its pool: tables, texts and images."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from paperlib.core import FloatArray, IntArray
+
+Flags = NDArray[np.bool_]
+
+NEIGHBOURS = 5  # the farthest of them is the radius within which rows of the release are counted
+_SIDE = 16  # pixels of a side that images are averaged to
+_FLOOR = 0.001  # of the usual distance, added to each before its logarithm
+_BLOCK = 1 << 18  # distances at a time, which stay in the processor's cache
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Rows of a release and of a pool as numbers, and the distances of some rows to others."""
+
+    release: Any
+    pool: Any
+    between: Callable[..., NDArray[Any]]  #: of rows and others, for tables also of numbers of columns
+    keys: tuple[NDArray[Any], NDArray[Any]]  #: a hash of each row of the release, and of the pool
+    numbers: int = 0  #: columns of a table that are ranked, which come first; the others are categories
+
+    @property
+    def equal(self) -> Flags:
+        """Whether the release holds the very row, for each row of the pool."""
+        return np.isin(self.keys[1], self.keys[0])
+
+
+def table_space(release: pd.DataFrame, pool: pd.DataFrame) -> Space:
+    """Rows of a table: columns of numbers and dates by rank, others by equality, all with one weight."""
+    both = pd.concat([release, pool], ignore_index=True)
+    numbers = [name for name in both if both[name].dtype.kind in "iufmM"]
+    words = [name for name in both if name not in numbers]
+    # A missing number is as far from all others as two numbers can be, or farther, and equals another one.
+    ranks = [both[name].rank(pct=True).fillna(-1.0) for name in numbers]
+    coded = np.column_stack([*ranks, *(pd.factorize(both[name])[0] for name in words)])
+    rows = np.asfortranarray(coded, dtype=np.float32)  # exact for codes below 16 million
+
+    def between(left: Any, right: Any, columns: Sequence[int] = range(rows.shape[1])) -> NDArray[Any]:
+        total = np.zeros((len(left), len(right)), dtype=np.float32)
+        one = np.empty_like(total)
+        for at in columns:
+            if at < len(numbers):
+                total += np.abs(np.subtract(left[:, at, None], right[:, at], out=one), out=one)
+            else:
+                total += left[:, at, None] != right[:, at]
+        return total
+
+    keys = pd.util.hash_pandas_object(pd.DataFrame(coded), index=False).to_numpy()
+    first, others = (np.asfortranarray(part) for part in np.split(rows, [len(release)]))
+    return Space(first, others, between, (keys[: len(release)], keys[len(release) :]), len(numbers))
+
+
+def text_space(release: Sequence[str], pool: Sequence[str]) -> Space:
+    """Texts: one minus the cosine of their words and pairs of words, rare ones with more weight."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    words: Any = TfidfVectorizer(token_pattern=r"\w+|[^\w\s]", ngram_range=(1, 2), sublinear_tf=True)
+    try:
+        rows = words.fit_transform([*release, *pool])
+    except ValueError:
+        raise ValueError("texts: they hold no words") from None
+
+    def between(left: Any, right: Any) -> NDArray[Any]:
+        return np.maximum(1 - (left @ right.T).toarray(), 0)
+
+    keys = [np.array([hash(" ".join(text.split())) for text in part]) for part in (release, pool)]
+    return Space(rows[: len(release)], rows[len(release) :], between, (keys[0], keys[1]))
+
+
+def image_space(release: NDArray[Any], pool: NDArray[Any]) -> Space:
+    """Images, shape (n, height, width) or with channels behind: pixels, averaged to 16 by 16 at most."""
+
+    def between(left: Any, right: Any) -> NDArray[Any]:
+        squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2 * left @ right.T
+        return np.sqrt(np.maximum(squares, 0))
+
+    keys = [np.array([hash(image.tobytes()) for image in part]) for part in (release, pool)]
+    return Space(_averaged(release), _averaged(pool), between, (keys[0], keys[1]))
+
+
+def _averaged(images: NDArray[Any]) -> NDArray[Any]:
+    """Means of square blocks of pixels, as a row of numbers for each image."""
+    pixels = images.reshape(*images.shape[:3], -1)
+    high, wide = (max(1, size // _SIDE) for size in pixels.shape[1:3])
+    rows, columns = pixels.shape[1] // high, pixels.shape[2] // wide
+    cut = pixels[:, : rows * high, : columns * wide].astype(np.float32)
+    blocks = cut.reshape(len(cut), rows, high, columns, wide, -1).mean(axis=(2, 4))
+    return blocks.reshape(len(cut), -1)
+
+
+@dataclass(frozen=True, eq=False)
+class Nearness:
+    """Distances of each row of a pool, one row each."""
+
+    own: FloatArray  #: to its nearest other rows of the pool, nearest first, (n, NEIGHBOURS)
+    away: FloatArray  #: to its nearest rows of the release, (n, NEIGHBOURS)
+    nearest: IntArray  #: place of the nearest row in the release, (n,)
+    count: IntArray  #: rows of the release that are no farther than its farthest neighbour in the pool, (n,)
+
+    def signals(self) -> dict[str, FloatArray]:
+        """What membership is learned from, the best by itself first, in which higher means member.
+
+        No row's membership enters: distances in the pool are among all its rows.
+        """
+        usual = self.own[self.own > 0]
+        floor = _FLOOR * float(np.median(usual)) if usual.size else 1.0
+        own, away = np.log(self.own + floor), np.log(self.away + floor)
+        return {
+            "nearer than the pool": own[:, 0] - away[:, 0],
+            "several nearer": (own - away).mean(axis=1),
+            "near": -away[:, 0],
+            "rows within radius": np.log1p(self.count),
+            "isolation": own[:, 0],
+            "radius": own[:, -1],
+        }
+
+
+def nearness(space: Space) -> Nearness:
+    """Distances of each row of the pool to the nearest rows of the release and to the others of the pool."""
+    total, others = space.pool.shape[0], space.release.shape[0]
+    own, away = np.empty((2, total, NEIGHBOURS))
+    nearest, count = np.empty((2, total), dtype=np.int64)
+    step = max(1, _BLOCK // max(total, others))
+    for start in range(0, total, step):
+        rows = slice(start, min(total, start + step))
+        places = np.arange(rows.start, rows.stop)
+        left = space.pool[rows]
+        inside = space.between(left, space.pool)
+        inside[places - start, places] = np.inf  # a row is no neighbour of itself
+        own[rows] = _smallest(inside)
+        outside = space.between(left, space.release)
+        nearest[rows], away[rows] = outside.argmin(axis=1), _smallest(outside)
+        count[rows] = (outside <= own[rows, -1:]).sum(axis=1)
+    away[space.equal, 0] = 0  # whatever rounding says
+    return Nearness(own, away, nearest, count)
+
+
+def _smallest(distances: NDArray[Any]) -> NDArray[Any]:
+    return np.sort(np.partition(distances, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS], axis=1)

@@ -1,0 +1,156 @@
+"""How often a release gives rows of members away, beside how often it seems to for rows it never saw."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from paperlib.audits.releases.distances import Flags, Nearness, Space
+from paperlib.core import FloatArray, IntArray
+from paperlib.core.intervals import share_interval
+
+MEANING = {
+    "reproduced": "the release holds the very row",
+    "nearly reproduced": "the nearest row of the release is at most half as far as the nearest other row of "
+    "the pool",
+    "singled out": "of predicates on three columns that hold for one row of the release alone, those that "
+    "hold for one row alone, of as many members as non-members",
+    "linked": "the columns are dealt to two halves; both have the same row of the release as nearest",
+    "inferred": "of one column, drawn for each row, the row of the release that is nearest in all others "
+    "tells the value (numbers: within 5 %)",
+}
+"""What each rate counts."""
+_ATTACKS = 2_000  # rows of a side that are attacked at most
+_PREDICATES, _TRIES = 1_000, 10_000  # predicates at most, and how often one is drawn
+_TOLERANCE = 0.05
+_COLUMNS = 3  # of a predicate
+
+
+def disclosure_rates(
+    space: Space,
+    near: Nearness,
+    member: Flags,
+    tables: tuple[pd.DataFrame, pd.DataFrame] | None,
+    *,
+    secret: str | None,
+    confidence: float,
+    rng: np.random.Generator,
+) -> pd.DataFrame:
+    """Rates of members and of non-members, one row each, with intervals and their difference.
+
+    Args:
+        space, near: Rows and their distances.
+        member: True for members, in the order of the pool.
+        tables: Release and pool, of tables: more than how many rows are reproduced is known of these alone.
+        secret: The column to infer; None draws one for each row.
+        confidence: Of each interval by itself.
+    """
+    hits = {"reproduced": space.equal, "nearly reproduced": near.away[:, 0] <= near.own[:, 0] / 2}
+    counted = {name: (found[member], found[~member]) for name, found in hits.items()}
+    if tables is not None and tables[0].shape[1] > 1:
+        sides = [rng.permutation(np.flatnonzero(side)) for side in (member, ~member)]
+        counted["singled out"] = _singled_out(space, sides, rng)
+        attacked = [side[:_ATTACKS] for side in sides]
+        width = tables[0].shape[1]
+        halves = np.array_split(rng.permutation(width), 2)
+        order = rng.permutation(space.release.shape[0])  # of equally near rows one at random
+        linked = [
+            np.equal(*(_closest(space, rows, half.tolist(), order) for half in halves)) for rows in attacked
+        ]
+        counted["linked"] = linked[0], linked[1]
+        inferred = [_inferred(space, tables, rows, secret, order, rng) for rows in attacked]
+        counted["inferred"] = inferred[0], inferred[1]
+    rows = [
+        {"rate": name, **_compared(*found, confidence)} for name, found in counted.items() if found[0].size
+    ]
+    return pd.DataFrame(rows)
+
+
+def _compared(members: Flags, others: Flags, confidence: float) -> dict[str, Any]:
+    """Both rates with Clopper-Pearson intervals, and an interval of their difference that holds with both."""
+    row: dict[str, Any] = {}
+    wide: list[tuple[float, float]] = []
+    for name, found in (("member", members), ("control", others)):
+        hits, total = int(found.sum()), found.size
+        low, high = share_interval(hits, total, confidence=confidence)
+        wide.append(share_interval(hits, total, confidence=(1 + confidence) / 2))
+        values = {"hits": hits, "total": total, "rate": hits / total, "low": low, "high": high}
+        row |= {f"{name}_{what}": value for what, value in values.items()}
+    return row | {
+        "excess": row["member_rate"] - row["control_rate"],
+        "excess_low": wide[0][0] - wide[1][1],
+        "excess_high": wide[0][1] - wide[1][0],
+    }
+
+
+def _closest(space: Space, rows: IntArray, columns: Sequence[int], order: IntArray) -> IntArray:
+    """Place of the row of the release that is nearest in these columns, the first by ``order`` of several."""
+    release = np.asfortranarray(space.release[order])
+    parts = np.array_split(rows, max(1, rows.size // 50))
+    found = [space.between(space.pool[part], release, columns).argmin(axis=1) for part in parts]
+    return order[np.concatenate(found)]
+
+
+def _inferred(
+    space: Space,
+    tables: tuple[pd.DataFrame, pd.DataFrame],
+    rows: IntArray,
+    secret: str | None,
+    order: IntArray,
+    rng: np.random.Generator,
+) -> Flags:
+    """Whether the nearest row of the release, in all columns but one, has the value of that one."""
+    release, pool = tables
+    names = _encoded(release)
+    drawn = rng.integers(len(names), size=rows.size)
+    if secret is not None:
+        drawn[:] = names.index(secret)
+    right = np.zeros(rows.size, dtype=bool)
+    for at, name in enumerate(names):
+        here = np.flatnonzero(drawn == at)
+        if not here.size:
+            continue
+        others = [column for column in range(len(names)) if column != at]
+        nearest = _closest(space, rows[here], others, order)
+        guess, truth = release[name].iloc[nearest].to_numpy(), pool[name].iloc[rows[here]].to_numpy()
+        right[here] = space.release[nearest, at] == space.pool[rows[here], at]
+        if release[name].dtype.kind in "iuf":
+            right[here] |= np.abs(guess - truth) <= _TOLERANCE * np.abs(truth)
+    return right
+
+
+def _encoded(table: pd.DataFrame) -> list[Any]:
+    """Names of the columns in the order of their numbers in a `Space`."""
+    return sorted(table, key=lambda name: table[name].dtype.kind not in "iufmM")
+
+
+def _singled_out(space: Space, sides: Sequence[IntArray], rng: np.random.Generator) -> tuple[Flags, Flags]:
+    """Of the predicates that hold for one row of the release alone, those that do for one row of a side."""
+    width, size = space.release.shape[1], min(map(len, sides))
+    tables = [np.asfortranarray(space.pool[side[:size]]) for side in sides]
+    middle = np.median(space.release, axis=0)
+    alone: dict[tuple[float, ...], tuple[bool, ...]] = {}
+    for _ in range(_TRIES):
+        row = space.release[rng.integers(len(space.release))]
+        columns = np.sort(rng.permutation(width)[:_COLUMNS])
+        predicate = (*columns.tolist(), *row[columns].tolist())
+        if predicate in alone or _count(space, space.release, row, columns, middle) != 1:
+            continue
+        alone[predicate] = tuple(_count(space, rows, row, columns, middle) == 1 for rows in tables)
+        if len(alone) == _PREDICATES:
+            break
+    found = np.array(list(alone.values()), dtype=bool).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
+def _count(space: Space, rows: FloatArray, row: FloatArray, columns: IntArray, middle: FloatArray) -> int:
+    """Rows like ``row`` in some columns: of equal value, or of a number that is as far from the middle."""
+    holds = np.ones(len(rows), dtype=bool)
+    for at in columns.tolist():
+        values, value = rows[:, at], row[at]
+        if at >= space.numbers or value < 0:  # a category, or a missing number
+            holds &= values == value
+        else:
+            holds &= values >= value if value > middle[at] else (values <= value) & (values >= 0)
+    return int(holds.sum())

@@ -1,0 +1,129 @@
+"""Rows of a release, of members and of non-members: of one kind, alike, and none twice."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from paperlib.audits.releases.distances import Flags, Space, image_space, table_space, text_space
+from paperlib.core import MembershipScores, check_ties
+from paperlib.core.intervals import auc_interval
+
+Rows = pd.DataFrame | Sequence[str] | NDArray[Any]
+
+FEWEST = 20
+_COPIES = 1e-6  # chance of refusing independent sides for the rows that they share
+_SURE = 0.9998  # confidence that sides differ; half of the rest is the chance of refusing one draw
+_WIDE = 100  # columns, above which trees are slow
+_KINDS = {"b": "true or false", "i": "numbers", "u": "numbers", "f": "numbers", "m": "times", "M": "times"}
+
+
+def alike(release: Rows, sides: Sequence[Rows]) -> tuple[Any, Any]:
+    """The release, and the rows of both sides in one, with the columns of the release; else a ValueError."""
+    names = ("release", "members", "nonmembers")
+    given = dict(zip(names, (release, *sides), strict=False))
+    kinds = {name: _kind(name, rows) for name, rows in given.items()}
+    for name, rows in given.items():
+        if kinds[name] != kinds["release"]:
+            raise ValueError(f"{name}: expected {kinds['release']} like the release, got {kinds[name]}")
+        if len(rows) < FEWEST:
+            raise ValueError(f"{name}: expected {FEWEST} rows or more, got {len(rows)}")
+    if isinstance(release, pd.DataFrame):
+        tables: list[pd.DataFrame] = [_like(release, name, table) for name, table in given.items()]
+        return tables[0], pd.concat(tables[1:], ignore_index=True)
+    if kinds["release"] == "texts":
+        return list(release), [text for side in sides for text in side]
+    for name, rows in given.items():
+        if np.shape(rows)[1:] != np.shape(release)[1:]:
+            shapes = np.shape(release)[1:], np.shape(rows)[1:]
+            raise ValueError(
+                f"{name}: expected images of shape {shapes[0]} like the release, got {shapes[1]}"
+            )
+    return np.asarray(release), np.concatenate([np.asarray(side) for side in sides])
+
+
+def _kind(name: str, rows: Any) -> str:
+    if isinstance(rows, pd.DataFrame):
+        return "a table"
+    if isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf" and rows.ndim in (3, 4):
+        return "images"
+    if not isinstance(rows, str) and all(isinstance(one, str) for one in rows):
+        return "texts"
+    raise ValueError(
+        f"{name}: expected a DataFrame, a list of texts, or images as an array of shape (n, height, width), "
+        "with channels behind or without"
+    )
+
+
+def _like(release: pd.DataFrame, name: str, table: Any) -> pd.DataFrame:
+    """The table with the columns of the release in their order, of the same kinds."""
+    if sorted(map(str, table)) != sorted(map(str, release)):
+        raise ValueError(f"{name}: expected the columns {list(release)} of the release, got {list(table)}")
+    for column in release:
+        kinds = [_KINDS.get(part[column].dtype.kind, "text") for part in (release, table)]
+        if kinds[0] != kinds[1]:
+            raise ValueError(f"{name}: column {column!r} holds {kinds[1]}, and {kinds[0]} in the release")
+        cells = [] if kinds[0] != "text" else table[column].dropna().tolist()
+        if not all(isinstance(cell, str) for cell in cells):
+            raise ValueError(f"{name}: column {column!r} holds values of several kinds; store one")
+    return table[list(release)].reset_index(drop=True)
+
+
+def space_of(release: Any, pool: Any) -> Space:
+    """Rows as numbers, with their distances."""
+    if isinstance(release, pd.DataFrame):
+        return table_space(release, pool)
+    return text_space(release, pool) if isinstance(release, list) else image_space(release, pool)
+
+
+def taken(rows: Any, places: NDArray[np.int64]) -> Any:
+    """The rows at some places, in their order."""
+    if isinstance(rows, pd.DataFrame):
+        return rows.iloc[places].reset_index(drop=True)
+    return [rows[at] for at in places.tolist()] if isinstance(rows, list) else rows[places]
+
+
+def check_copies(space: Space, member: Flags) -> tuple[str, ...]:
+    """Refuse (ValueError) a release that is one of the sides, and rows on both sides or several times on one.
+
+    Independent rows may be equal, as where columns have few values. Of two equal rows both are on one side
+    about as often as not: where pairs stand on both sides too often, rows were repeated there.
+    """
+    released, keys = np.sort(space.keys[0]), space.keys[1]
+    for name, side in (("members", member), ("nonmembers", ~member)):
+        if np.array_equal(released, np.sort(keys[side])):
+            raise ValueError(f"release: it holds just the {name}; give the rows that were released")
+    _, place, times = np.unique(keys, return_inverse=True, return_counts=True)
+    inside = np.bincount(place, weights=member)  # members among the equal rows
+    pairs, across = int((times == 2).sum()), int(((times == 2) & (inside == 1)).sum())
+    share = 2 * member.mean() * (1 - member.mean()) * member.size / (member.size - 1)
+    if binom.sf(across - 1, pairs, min(1.0, share)) < _COPIES:
+        raise ValueError(
+            f"nonmembers: {across:,} of their rows stand among the members too, and {pairs - across:,} pairs "
+            "of equal rows on one side: they are members; leave them out of one side"
+        )
+    return check_ties("rows", keys[member], keys[~member], ways="keep one row of each")
+
+
+def check_one_draw(space: Space, member: Flags, seed: int) -> None:
+    """Refuse (ValueError) sides that a classifier tells apart by their rows alone, whatever was released."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+
+    trees = isinstance(space.pool, np.ndarray) and space.pool.shape[1] <= _WIDE
+    model: Any = (
+        HistGradientBoostingClassifier(max_iter=50, random_state=seed) if trees else LogisticRegression()
+    )
+    model.fit(space.pool[::2], member[::2])  # the order of rows is random
+    chance = model.predict_proba(space.pool[1::2])[:, 1]
+    scores = MembershipScores(chance[member[1::2]], chance[~member[1::2]])
+    low, high = auc_interval(scores, confidence=_SURE)
+    if low > 0.5:
+        raise ValueError(
+            f"nonmembers: their rows alone tell them from members, whatever was released (AUC "
+            f"{scores.auc():.3f} [{low:.3f}, {high:.3f}]), so that a bound would show this difference; bring "
+            "two random parts of one set"
+        )

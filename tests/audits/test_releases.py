@@ -1,0 +1,165 @@
+"""Audits of releases: the bound keeps its level, finds copies, and stays below a known epsilon."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.audits import audit_release
+from paperlib.core import toss_coins
+from paperlib.generators import NoisyTree
+
+
+def people(rows, seed):
+    """Independent rows of mixed types, some with few values."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 4, rows)
+    return pd.DataFrame(
+        {
+            "age": np.round(20 + 10 * rng.gamma(3, 0.6, rows) + 3 * group),
+            "income": np.round(np.exp(rng.normal(9 + 0.3 * group, 0.6))),
+            "gain": np.where(rng.random(rows) < 0.9, 0, np.round(rng.gamma(2, 1000, rows))),
+            "job": np.array(list("abcdefgh"))[rng.integers(0, 8, rows)],
+            "group": np.array(list("wxyz"))[group],
+            "owner": rng.random(rows) < 0.5,
+        }
+    )
+
+
+def with_copies(release, members, count):
+    return pd.concat([members[:count], release[count:]], ignore_index=True)
+
+
+def interpolated(members, seed):
+    """Points between a row and one of its nearest, as SMOTE draws them."""
+    rng = np.random.default_rng(seed)
+    numbers = ["age", "income", "gain"]
+    ranks = members[numbers].rank(pct=True).to_numpy()
+    apart = np.abs(ranks[:, None] - ranks).sum(axis=2)
+    first = rng.integers(0, len(members), len(members))
+    second = np.argsort(apart[first], axis=1)[:, rng.integers(1, 6)]
+    drawn, far = members.iloc[first].reset_index(drop=True), members.iloc[second].reset_index(drop=True)
+    share = rng.random((len(members), 1))
+    drawn[numbers] = np.round((1 - share) * drawn[numbers] + share * far[numbers].to_numpy())
+    return drawn
+
+
+def epsilon(release, members, others, **options):
+    return audit_release(release, members, others, **{"design": "game", **options}).result.epsilon
+
+
+def test_a_release_of_fresh_rows_shows_no_leak_and_one_of_its_members_does():
+    fresh, leaky = [], []
+    for seed in range(12):
+        members, others, release = (people(300, 3 * seed + at) for at in range(3))
+        fresh.append(epsilon(release, members, others, seed=seed))
+        leaky.append(epsilon(with_copies(release, members, 60), members, others, seed=seed))
+    assert sum(value > 0 for value in fresh) <= 3  # 5 % each: more has a chance of 0.2 %
+    assert min(leaky) > 0.5  # the same test on a release that copies
+
+
+def test_copied_and_interpolated_rows_are_found_and_counted_beside_phantoms():
+    members, others, release = (people(1500, seed) for seed in range(3))
+    copied = audit_release(with_copies(release, members, 20), members, others, design="game")
+    assert copied.result.epsilon > 0.7
+    reproduced = copied.rates.set_index("rate").loc["reproduced"]
+    assert (reproduced["member_hits"], reproduced["control_hits"]) == (20, 0)
+    assert 0 < reproduced["excess_low"] < 20 / 1500 < reproduced["excess_high"]
+    assert set(copied.exposed["record"][:10]) <= set(range(1, 21))
+    assert copied.exposed["reproduced"][:10].all()
+    assert (copied.exposed["release_row"] == copied.exposed["record"])[:10].all()
+    between = audit_release(interpolated(members, 0), members, others, design="game")
+    assert between.result.epsilon > 2
+    assert (between.rates.set_index("rate").loc[["linked", "inferred"], "excess_low"] > 0).all()
+    assert "The training procedure is all that made the release" in between.result.claim
+    assert between.document().verdict.sentences[0].startswith("Someone who sees the release can tell")
+
+
+def test_a_private_generator_stays_below_its_epsilon_and_one_that_memorises_does_not():
+    pytest.importorskip("mbi")
+    members, others = people(1000, 0), people(1000, 1)
+    made = NoisyTree(epsilon=0.5, iterations=100).fit(members).sample(1000, 0)
+    assert epsilon(made, members, others) <= 2 * 0.5  # replacing one row is removing and adding one
+    assert epsilon(interpolated(members, 0), members, others) > 2 * 0.5
+
+
+def test_a_filter_that_keeps_away_from_members_tells_of_them():
+    members, others, many = people(400, 0), people(400, 1), people(4000, 2)
+    ranks = pd.concat([members, many])[["age", "income", "gain"]].rank(pct=True).to_numpy()
+    near = np.abs(ranks[400:, None] - ranks[:400]).sum(axis=2).min(axis=1)
+    audit = audit_release(many[near > np.median(near)], members, others, design="game")
+    assert audit.warnings[0].startswith("members lie farther from the release")
+    assert audit.document().judged(0)[1] is not None  # a limit can judge it
+
+
+def test_rates_are_those_of_their_definitions():
+    members, others = people(60, 0), people(60, 1)
+    for frame in (members, others):
+        frame["code"] = 2 * np.arange(60) + (frame is others)
+    release = pd.concat([members[:30], others[:10]], ignore_index=True)
+    rates = audit_release(release, members, others, design="game", secret="code").rates.set_index("rate")
+    assert rates.loc["reproduced", ["member_hits", "control_hits"]].tolist() == [30, 10]
+    linked = rates.loc["linked"]
+    assert linked["member_hits"] > linked["control_hits"] + 10  # a copy is nearest in both halves
+    inferred = rates.loc["inferred"]
+    assert (inferred["member_hits"] > 28, inferred["member_total"]) == (True, 60)
+    alone = rates.loc["singled out"]
+    assert alone["member_rate"] > alone["control_rate"]
+    assert alone["member_total"] == alone["control_total"] <= 1_000
+    low, high = rates.loc["reproduced", ["member_low", "member_high"]]
+    assert low < 0.5 < high
+
+
+def test_texts_and_images_are_audited_by_what_they_hold():
+    rng = np.random.default_rng(0)
+    words = np.array([f"word{at}" for at in range(300)])
+    texts = [" ".join(rng.choice(words, 12)) for _ in range(900)]
+    release = [text.replace("word1", "other") for text in texts[:300]]
+    text = audit_release(release, texts[:300], texts[300:600], design="game")
+    assert text.result.epsilon > 2
+    assert list(text.rates["rate"]) == ["reproduced", "nearly reproduced"]
+    assert epsilon(texts[600:], texts[:300], texts[300:600]) == 0
+    images = rng.integers(0, 255, (900, 24, 24, 3)).astype(np.uint8)
+    assert epsilon(images[:300] // 2 + 60, images[:300], images[300:600]) > 2
+    assert epsilon(images[600:], images[:300], images[300:600]) == 0
+
+
+def test_coins_tell_membership_by_id_in_any_order():
+    rows, coins = people(500, 0), toss_coins(500, seed=0)
+    order = np.random.default_rng(1).permutation(500)
+    release = rows[coins.training(range(500))].reset_index(drop=True)
+    release["income"] += 1
+    shuffled = rows.iloc[order].reset_index(drop=True)
+    audit = audit_release(release, shuffled, coins=coins, ids=order.tolist())
+    assert audit.result.epsilon > 2
+    assert "adding or removing" in audit.result.claim
+    assert set(map(int, audit.exposed["record"])) <= set(np.flatnonzero(coins.included))
+    assert coins.commitment in " ".join(audit.result.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda a, b, c: (a.drop(columns="job"), b, c), "members: expected the columns"),
+        (lambda a, b, c: (a.assign(age="old"), b, c), "members: column 'age' holds numbers, and text"),
+        (lambda a, b, c: (a, b[:5], c), "members: expected 20 rows or more, got 5"),
+        (lambda a, b, c: (a, b, c[:0]), "nonmembers: expected 20 rows or more, got 0"),
+        (lambda a, b, c: (b.sample(frac=1, random_state=0), b, c), "release: it holds just the members"),
+        (lambda a, b, c: (a, b, pd.concat([c[:50], b[:60]])), "nonmembers: 60 of their rows stand among"),
+        (lambda a, b, c: (a, pd.concat([b, b]), c), "rows:"),
+        (lambda a, b, c: (a, b["job"].tolist(), c), "members: expected a table like the release, got texts"),
+        (
+            lambda a, b, c: (a, b, c.assign(income=2 * c["income"])),
+            "nonmembers: their rows alone tell them from members",
+        ),
+        (lambda a, b, c: (a, b, None), "nonmembers: rows like the members are needed"),
+        (
+            lambda a, b, c: (a.assign(job=[["a"]] * 400), b, c),
+            "release: column 'job' holds values of several",
+        ),
+        (lambda a, b, c: ("abc", b, c), "release: expected a DataFrame"),
+    ],
+)
+def test_what_cannot_be_audited_is_refused_in_one_line(change, message):
+    with pytest.raises(ValueError, match=f"^{message}") as caught:
+        audit_release(*change(*(people(400, seed) for seed in range(3))))
+    assert "\n" not in str(caught.value)

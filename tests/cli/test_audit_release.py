@@ -1,0 +1,127 @@
+"""`paperlib audit-release`: files of every kind, the page's commands, the gate, and mistakes in one line."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from paperlib.core import Coins
+from paperlib.report.audit.about import result_schema
+from tests.audits.test_releases import people
+
+PAGE = (Path(__file__).parents[2] / "book" / "audit_a_release.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(**tables):
+    for name, table in tables.items():
+        table.to_csv(f"{name}.csv", index=False)
+
+
+def test_the_page_s_commands_find_a_release_of_the_training_rows(here, command):
+    toss, with_coins, held_out = re.findall(r"```sh\npaperlib (.*)\n```", PAGE)
+    data = people(600, 0)
+    data.insert(0, "zip", [f"{at % 50:05d}" for at in range(600)])
+    write(data=data, members=data[:300], holdout=data[300:])
+    assert command(*shlex.split(toss))[0] == 0
+    train = pd.read_csv("train.csv", dtype={"zip": str})
+    write(synthetic=train.assign(income=train["income"] + 1))
+    code, printed, _ = command(*shlex.split(with_coins))
+    assert (code, "adding or removing one example" in printed) == (0, True)
+    assert float(re.search(r"^ε ≥ (\S+)", printed, re.MULTILINE)[1]) > 2
+    assert Coins.load("train.coins.json").commitment in Path("synthetic-audit.html").read_text()
+    write(synthetic=data[:300].assign(income=data["income"] + 1))
+    code, printed, error = command(*shlex.split(held_out))
+    assert (code, "replacing one example" in printed, "gate failed" in error) == (3, True, True)
+    page = Path("synthetic-audit-2.html").read_text()
+    for name in re.findall(
+        r"^\| (reproduced|nearly reproduced|singled out|linked|inferred) \|", PAGE, re.MULTILINE
+    ):
+        assert f"\n{name}: " in printed
+        assert name in page
+    assert "phantom" in page
+
+
+def test_the_page_s_example_prints_its_table(capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    exec(code, {})
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == 4
+    for row in printed:
+        name, epsilon, *hits = row.strip("| ").split(" | ")
+        (cells,) = re.findall(rf"^\| {re.escape(name)} \| (.*) \|$", PAGE, re.MULTILINE)
+        shown, *counts = cells.split(" | ")
+        assert counts == hits
+        assert float(epsilon) == pytest.approx(float(shown), abs=0.3)  # other processors round otherwise
+
+
+def test_json_has_rates_and_exposed_records_by_name_and_codes_keep_their_zeros(here, command):
+    members, others, release = (people(300, seed) for seed in range(3))
+    for frame in (members, others, release):
+        frame["code"] = [f"00{at % 7}" for at in range(300)]
+    release = pd.concat([members[:40], release[40:]])
+    for frame, side in ((members, "m"), (others, "n")):
+        frame.insert(0, "name", [f"{side}{at}" for at in range(300)])
+    write(release=release, members=members)
+    others.to_parquet("others.parquet", index=False)
+    words = ("release.csv", "members.csv", "others.parquet", "--id-column", "name", "--design", "game")
+    code, printed, _ = command(
+        "audit-release", *words, "--json", "--secret", "code", "--claimed-epsilon", "0"
+    )
+    content = json.loads(printed)
+    jsonschema.validate(content, result_schema())
+    assert (code, content["verdict"]["refuted"], content["design"]) == (0, True, "game")
+    assert content["rates"][0]["member_hits"] == 40
+    assert {one["record"] for one in content["exposed"]} <= {f"m{at}" for at in range(300)}
+    assert set(content["inputs"]) == {"release.csv", "members.csv", "others.parquet"}
+
+
+def test_texts_lines_arrays_and_folders_are_read(here, command):
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice([f"w{at}" for at in range(200)], 9)) for _ in range(90)]
+    pictures = rng.integers(0, 255, (90, 6, 6, 3)).astype(np.uint8)
+    for at, name in enumerate("abc"):
+        part = texts[30 * at : 30 * at + 30]
+        Path(f"{name}.txt").write_text("\n".join(part))
+        frame = pd.DataFrame({"text": part, "length": range(30)})
+        frame.to_json(f"{name}.jsonl", orient="records", lines=True)
+        np.savez(f"{name}.npz", images=pictures[30 * at : 30 * at + 30])
+        Path(name).mkdir()
+        for number in range(30):
+            Image.fromarray(pictures[30 * at + number]).save(f"{name}/{number}.png")
+    for ending, options in ((".txt", ()), (".jsonl", ("--text-column", "text")), (".npz", ()), ("", ())):
+        files = (f"{name}{ending}" for name in "abc")
+        code, printed, error = command("audit-release", *files, "--design", "game", *options)
+        assert (code, error, "nearly reproduced" in printed) == (0, "", True)
+
+
+def test_mistakes_are_told_in_one_line(here, command):
+    write(**{name: people(40, seed) for seed, name in enumerate(("a", "b", "c"))})
+    write(other=people(40, 3).drop(columns="job"), none=people(0, 0))
+    Path("d").mkdir()
+    cases = {
+        ("a.csv", "b.csv"): "nonmembers: rows like the members are needed",
+        ("a.csv", "b.csv", "other.csv"): "nonmembers: expected the columns",
+        ("b.csv", "b.csv", "c.csv"): "release: it holds just the members",
+        ("a.csv", "b.csv", "gone.csv"): "gone.csv: there is no such file",
+        ("a.csv", "b.csv", "none.csv"): "none.csv: no rows",
+        ("a.csv", "b.csv", "c.csv", "--id-column", "nam"): "--id-column: b.csv has no column 'nam'",
+        ("a.csv", "b.csv", "c.csv", "--text-column", "age"): "a.csv: column 'age' holds no text",
+        ("a.csv", "b.csv", "c.csv", "--secret", "ages"): "did you mean 'age'?",
+        ("d", "b.csv", "c.csv"): "d: there are no images",
+        ("a.csv", "b.csv", "c.csv", "--output", "b.csv"): "--output: b.csv is the input",
+    }
+    for words, message in cases.items():
+        code, _, error = command("audit-release", *words)
+        assert (code, message in error, error.count("\n")) == (2, True, 1), error
