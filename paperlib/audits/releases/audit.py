@@ -94,13 +94,25 @@ class ReleaseAudit:
             warnings=answer.warnings,
             ids=self.ids,
             what="release",
-            sections=(self._rates_section(),),
+            sections=(self._rates_section(), self._nearest_section()),
             more={
                 "ceiling": self.result.ceiling,
                 "rates": self.rates.to_dict("records"),
                 "exposed": self.exposed.to_dict("records"),
             },
             **parts,
+        )
+
+    def _nearest_section(self) -> TableSection:
+        return TableSection(
+            title="What the release holds near them",
+            text="The nearest row to each of the most exposed members, rows counted from 1.",
+            remark="This table tells who was trained on: share it with care.",
+            headings=("Record", "Row of the release", "The very row"),
+            rows=[
+                (str(row["record"]), f"{row['release_row']:,}", "yes" if row["reproduced"] else "no")
+                for row in self.exposed.to_dict("records")
+            ],
         )
 
     def _rates_section(self) -> TableSection:

@@ -15,7 +15,6 @@ Flags = NDArray[np.bool_]
 NEIGHBOURS = 5  # the farthest of them is the radius within which rows of the release are counted
 _SIDE = 16  # pixels of a side that images are averaged to
 _FLOOR = 0.001  # of the usual distance, added to each before its logarithm
-_BLOCK = 1 << 18  # distances at a time, which stay in the processor's cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +26,7 @@ class Space:
     between: Callable[..., NDArray[Any]]  #: of rows and others, for tables also of numbers of columns
     keys: tuple[NDArray[Any], NDArray[Any]]  #: a hash of each row of the release, and of the pool
     numbers: int = 0  #: columns of a table that are ranked, which come first; the others are categories
+    block: int = 1 << 22  #: distances at a time; those of tables stay in the processor's cache
 
     @property
     def equal(self) -> Flags:
@@ -56,7 +56,7 @@ def table_space(release: pd.DataFrame, pool: pd.DataFrame) -> Space:
 
     keys = pd.util.hash_pandas_object(pd.DataFrame(coded), index=False).to_numpy()
     first, others = (np.asfortranarray(part) for part in np.split(rows, [len(release)]))
-    return Space(first, others, between, (keys[: len(release)], keys[len(release) :]), len(numbers))
+    return Space(first, others, between, (keys[: len(release)], keys[len(release) :]), len(numbers), 1 << 18)
 
 
 def text_space(release: Sequence[str], pool: Sequence[str]) -> Space:
@@ -129,7 +129,7 @@ def nearness(space: Space) -> Nearness:
     total, others = space.pool.shape[0], space.release.shape[0]
     own, away = np.empty((2, total, NEIGHBOURS))
     nearest, count = np.empty((2, total), dtype=np.int64)
-    step = max(1, _BLOCK // max(total, others))
+    step = max(1, space.block // max(total, others))
     for start in range(0, total, step):
         rows = slice(start, min(total, start + step))
         places = np.arange(rows.start, rows.stop)

@@ -113,9 +113,10 @@ def _inferred(
             continue
         others = [column for column in range(len(names)) if column != at]
         nearest = _closest(space, rows[here], others, order)
-        guess, truth = release[name].iloc[nearest].to_numpy(), pool[name].iloc[rows[here]].to_numpy()
         right[here] = space.release[nearest, at] == space.pool[rows[here], at]
         if release[name].dtype.kind in "iuf":
+            guess = release[name].iloc[nearest].to_numpy(float, na_value=np.nan)
+            truth = pool[name].iloc[rows[here]].to_numpy(float, na_value=np.nan)
             right[here] |= np.abs(guess - truth) <= _TOLERANCE * np.abs(truth)
     return right
 

@@ -1,5 +1,6 @@
 """Rows of a release, of members and of non-members: of one kind, alike, and none twice."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -112,12 +113,15 @@ def check_one_draw(space: Space, member: Flags, seed: int) -> None:
     """Refuse (ValueError) sides that a classifier tells apart by their rows alone, whatever was released."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MaxAbsScaler
 
-    trees = isinstance(space.pool, np.ndarray) and space.pool.shape[1] <= _WIDE
-    model: Any = (
-        HistGradientBoostingClassifier(max_iter=50, random_state=seed) if trees else LogisticRegression()
-    )
-    model.fit(space.pool[::2], member[::2])  # the order of rows is random
+    model: Any = make_pipeline(MaxAbsScaler(), LogisticRegression())
+    if isinstance(space.pool, np.ndarray) and space.pool.shape[1] <= _WIDE:
+        model = HistGradientBoostingClassifier(max_iter=50, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*converge.*")  # an unfinished fit is judged as it is
+        model.fit(space.pool[::2], member[::2])  # the order of rows is random
     chance = model.predict_proba(space.pool[1::2])[:, 1]
     scores = MembershipScores(chance[member[1::2]], chance[~member[1::2]])
     low, high = auc_interval(scores, confidence=_SURE)
