@@ -117,8 +117,8 @@ def test_mistakes_are_told_in_one_line(here, command):
         ("a.csv", "b.csv", "gone.csv"): "gone.csv: there is no such file",
         ("a.csv", "b.csv", "none.csv"): "none.csv: no rows",
         ("a.csv", "b.csv", "c.csv", "--id-column", "nam"): "--id-column: b.csv has no column 'nam'",
-        ("a.csv", "b.csv", "c.csv", "--text-column", "age"): "a.csv: column 'age' holds no text",
-        ("a.csv", "b.csv", "c.csv", "--secret", "ages"): "did you mean 'age'?",
+        ("a.csv", "b.csv", "c.csv", "--text-column", "age"): "a.csv: column 'age' holds other cells",
+        ("a.csv", "b.csv", "c.csv", "--secret", "ages"): "secret: expected one of the columns",
         ("d", "b.csv", "c.csv"): "d: there are no images",
         ("a.csv", "b.csv", "c.csv", "--output", "b.csv"): "--output: b.csv is the input",
     }

@@ -20,16 +20,13 @@ from paperlib.core import (
     ScoreAudit,
     check_confidence,
     check_ids,
-    did_you_mean,
     reversed_warning,
 )
 from paperlib.report.audit.tables import TableSection, with_interval
 
 SHOWN = 20  # exposed records
 _CLEAR = 2.0  # log of how many times nearer a row is to the release than to the pool: seven
-_PROCEDURE = (
-    "The training procedure is all that made the release from its members, with its choices and filters."
-)
+_PROCEDURE = "The training procedure is all that made the release, with its choices and filters."
 _AWAY = (
     "members lie farther from the release than non-members, as after a filter that drops rows near the "
     "training data: that tells of membership too. AUC, rates at few false positives and the list of exposed "
@@ -86,34 +83,16 @@ class ReleaseAudit:
         )
         answer = answer_of(self.result, about="", warnings=self.warnings)
         return AuditDocument(
-            scores=self.scores,
-            audits=(main,),
-            answers=(answer,),
-            limits=((self.result.epsilon, self.result.ceiling),),
-            design=self.design,
-            warnings=answer.warnings,
-            ids=self.ids,
-            what="release",
-            sections=(self._rates_section(), self._nearest_section()),
+            scores=self.scores, audits=(main,), answers=(answer,), design=self.design, what="release",
+            limits=((self.result.epsilon, self.result.ceiling),), warnings=answer.warnings, ids=self.ids,
+            sections=(self._rates_section(),),
             more={
                 "ceiling": self.result.ceiling,
                 "rates": self.rates.to_dict("records"),
                 "exposed": self.exposed.to_dict("records"),
             },
             **parts,
-        )
-
-    def _nearest_section(self) -> TableSection:
-        return TableSection(
-            title="What the release holds near them",
-            text="The nearest row to each of the most exposed members, rows counted from 1.",
-            remark="This table tells who was trained on: share it with care.",
-            headings=("Record", "Row of the release", "The very row"),
-            rows=[
-                (str(row["record"]), f"{row['release_row']:,}", "yes" if row["reproduced"] else "no")
-                for row in self.exposed.to_dict("records")
-            ],
-        )
+        )  # fmt: skip
 
     def _rates_section(self) -> TableSection:
         rows: list[tuple[str, ...]] = []
@@ -204,8 +183,7 @@ def audit_release(
     if coins is not None:
         member = coins.included[coins.places(names or ())]
     if secret is not None and secret not in (columns := list(getattr(pool, "columns", ()))):
-        hint = did_you_mean(secret, map(str, columns))
-        raise ValueError(f"secret: expected one of the columns {columns}, got {secret!r}{hint}")
+        raise ValueError(f"secret: expected one of the columns {columns}, got {secret!r}")
     # Shuffled, so that the place of a row, and with it rounding, tells nothing of its membership.
     order = np.random.default_rng([seed, 6]).permutation(total)
     shuffled = taken(pool, order)
@@ -213,14 +191,10 @@ def audit_release(
     warnings = check_copies(space, member[order])
     check_one_draw(space, member[order], seed)
     near = nearness(space)
+    tables = (released, shuffled) if isinstance(released, pd.DataFrame) else None
+    rng = np.random.default_rng([seed, 7])
     rates = disclosure_rates(
-        space,
-        near,
-        member[order],
-        (released, shuffled) if isinstance(released, pd.DataFrame) else None,
-        secret=secret,
-        confidence=confidence,
-        rng=np.random.default_rng([seed, 7]),
+        space, near, member[order], tables, secret=secret, confidence=confidence, rng=rng
     )
     back = np.argsort(order)
     signals = {name: values[back] for name, values in near.signals().items()}
@@ -228,25 +202,15 @@ def audit_release(
     result = audit_features(
         features if coins is None else dict(zip(names or (), features, strict=True)),
         member if coins is None else coins,
-        delta=delta,
-        confidence=confidence,
-        design=design,
-        seed=seed,
-        model=NearFirst(),
-    )
+        delta=delta, confidence=confidence, design=design, seed=seed, model=NearFirst(),
+    )  # fmt: skip
     scores = MembershipScores(features[member, 0], features[~member, 0])
     if reversed_warning(scores):
         scores = MembershipScores(scores.member, scores.nonmember, higher_means_member=False)
         warnings = (*warnings, _AWAY)
     named = np.arange(1, total + 1).tolist() if names is None else names
-    frame = pd.DataFrame(
-        {
-            "record": named,
-            "score": features[:, 0],
-            "release_row": near.nearest[back] + 1,
-            "reproduced": space.equal[back],
-        }
-    )
+    frame = pd.DataFrame({"record": named, "score": features[:, 0]})
+    frame = frame.assign(release_row=near.nearest[back] + 1, reproduced=space.equal[back])
     exposed = frame[member].sort_values("score", ascending=not scores.higher_means_member, kind="stable")
     return ReleaseAudit(
         result=replace(result, claim=f"{result.claim} {_PROCEDURE}"),

@@ -37,15 +37,7 @@ def disclosure_rates(
     confidence: float,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """Rates of members and of non-members, one row each, with intervals and their difference.
-
-    Args:
-        space, near: Rows and their distances.
-        member: True for members, in the order of the pool.
-        tables: Release and pool, of tables: more than how many rows are reproduced is known of these alone.
-        secret: The column to infer; None draws one for each row.
-        confidence: Of each interval by itself.
-    """
+    """One row for each rate, with intervals; without ``tables``, release and pool, of disclosures alone."""
     hits = {"reproduced": space.equal, "nearly reproduced": near.away[:, 0] <= near.own[:, 0] / 2}
     counted = {name: (found[member], found[~member]) for name, found in hits.items()}
     if tables is not None and tables[0].shape[1] > 1:

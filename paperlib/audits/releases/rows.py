@@ -61,7 +61,7 @@ def _kind(name: str, rows: Any) -> str:
 
 def _like(release: pd.DataFrame, name: str, table: Any) -> pd.DataFrame:
     """The table with the columns of the release in their order, of the same kinds."""
-    if sorted(map(str, table)) != sorted(map(str, release)):
+    if sorted(map(str, table)) != sorted(map(str, release)) or release.columns.empty:
         raise ValueError(f"{name}: expected the columns {list(release)} of the release, got {list(table)}")
     for column in release:
         kinds = [_KINDS.get(part[column].dtype.kind, "text") for part in (release, table)]
@@ -88,11 +88,8 @@ def taken(rows: Any, places: NDArray[np.int64]) -> Any:
 
 
 def check_copies(space: Space, member: Flags) -> tuple[str, ...]:
-    """Refuse (ValueError) a release that is one of the sides, and rows on both sides or several times on one.
-
-    Independent rows may be equal, as where columns have few values. Of two equal rows both are on one side
-    about as often as not: where pairs stand on both sides too often, rows were repeated there.
-    """
+    """Refuse (ValueError) a release that is one of the sides, and rows that stand on both or twice on one."""
+    # Of two equal independent rows both are on one side about as often as not: repeated ones are not.
     released, keys = np.sort(space.keys[0]), space.keys[1]
     for name, side in (("members", member), ("nonmembers", ~member)):
         if np.array_equal(released, np.sort(keys[side])):

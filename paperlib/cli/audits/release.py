@@ -86,10 +86,6 @@ def audit_release(
         claimed_epsilon=wishes.claimed_epsilon,
     )
     best = audit.exposed.head(5).to_string(index=False)
-    text = [
-        " ".join(document.verdict.sentences),
-        str(document.answers[0]).strip(),
-        audit.rates_text(),
-        f"Members that stand out most (release_row: the nearest row of the release):\n{best}",
-    ]
-    raise typer.Exit(wishes.deliver(document, release, text))
+    exposed = f"Members that stand out most (release_row: the nearest row of the release):\n{best}"
+    answer = [" ".join(document.verdict.sentences), str(document.answers[0]).strip()]
+    raise typer.Exit(wishes.deliver(document, release, [*answer, audit.rates_text(), exposed]))

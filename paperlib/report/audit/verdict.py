@@ -82,7 +82,7 @@ def plain_verdict(
     if reversed_one := next(filter(is_reversed, every), None):
         sentences = [
             f"Not an answer yet. {_sentence(reversed_one)}",
-            f"Until this is settled, the numbers of this audit say nothing about the {what}.",
+            "Until this is settled, the numbers of this audit say nothing about the model.",
         ]
         if claimed_epsilon is not None:
             sentences.append(f"The claimed epsilon of {claimed_epsilon:g} is not judged.")
@@ -105,10 +105,11 @@ def plain_verdict(
         )
         return Verdict(sentences=tuple(sentences), next_steps=steps, refuted=None, condition=result.condition)
     judged, refuted = ([], None) if claimed_epsilon is None else _judge(result, claimed_epsilon)
-    first, *others = _leak(result, result.epsilon, what) if result.epsilon > 0 else _no_leak(result)
+    first, *others = _leak(result, result.epsilon) if result.epsilon > 0 else _no_leak(result)
+    steps = _next_steps(result, result.epsilon, every, claimed_epsilon, refuted)
     return Verdict(
-        sentences=(first, *judged, *others),
-        next_steps=tuple(_next_steps(result, result.epsilon, every, claimed_epsilon, refuted, what)),
+        sentences=tuple(text.replace("the model", f"the {what}") for text in (first, *judged, *others)),
+        next_steps=tuple(text.replace("the model", f"the {what}") for text in steps),
         refuted=refuted,
         condition=result.condition,
     )
@@ -119,9 +120,8 @@ def audit_verdict(
 ) -> Verdict:
     """The verdict on the main audit, whether it has a result or not."""
     if main.result is not None:
-        return plain_verdict(
-            main.result, claimed_epsilon=claimed_epsilon, warnings=warnings, kind=main.kind, what=what
-        )
+        own: Any = {"claimed_epsilon": claimed_epsilon, "warnings": warnings, "kind": main.kind, "what": what}
+        return plain_verdict(main.result, **own)
     return Verdict(
         sentences=(f"Not an answer yet: the audit was not possible. {_sentence(main.refused)}",),
         next_steps=("Mend what the message names, then audit again.",),
@@ -180,15 +180,15 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _leak(result: AuditResult, epsilon: float, published: str) -> Iterator[str]:
+def _leak(result: AuditResult, epsilon: float) -> Iterator[str]:
     delta = float(getattr(result, "delta", 0.0))
     what = "whether it was trained on"
     if adjacency_of(result) == "replacement":
         what = "whether it or another record in its place was trained on"
     share = share_text(right_share(epsilon, delta))
     yield (
-        f"Someone who sees the {published} can tell, for some record, {what}: right up to {share} of the "
-        "time, against 50 % by tossing a coin."
+        f"Someone who sees the model can tell, for some record, {what}: right up to {share} of the time, "
+        "against 50 % by tossing a coin."
     )
     confidence = getattr(result, "confidence", None)
     how_sure = "" if confidence is None else f" with {100 * confidence:g} % confidence"
@@ -271,12 +271,7 @@ def _judge(result: AuditResult, claimed: float) -> tuple[list[str], bool]:
 
 
 def _next_steps(
-    result: AuditResult,
-    epsilon: float,
-    warnings: Sequence[str],
-    claimed: float | None,
-    refuted: bool | None,
-    published: str,
+    result: AuditResult, epsilon: float, warnings: Sequence[str], claimed: float | None, refuted: bool | None
 ) -> Iterator[str]:
     if warnings:
         yield _MIND
@@ -297,7 +292,7 @@ def _next_steps(
             "Lower the leak: train with differential privacy (DP-SGD), for fewer epochs or with more "
             "regularisation, and remove duplicates from the training data."
         )
-        yield f"Look at the most exposed records before you publish the {published} or hand it to others."
+        yield "Look at the most exposed records before you publish the model or hand it to others."
     elif few:
         yield (
             "Audit more records: with so few, even a large leak cannot be shown. The command paperlib plan "
@@ -315,4 +310,4 @@ def _next_steps(
             "only if it says so. The audit then speaks of adding or removing a record, needs fewer "
             "assumptions and uses every audit record (the design randomized)."
         )
-    yield f"Keep this report with the {published}, and audit again after each new training."
+    yield "Keep this report with the model, and audit again after each new training."
