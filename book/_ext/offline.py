@@ -35,9 +35,9 @@ def copy_styles(app: Sphinx, error: Exception | None) -> None:
 
 
 ONLY_ON = {
-    "one_run.js": ("calculator", "toss_coins", "audit_in_browser"),
+    "one_run.js": ("calculator", "plan_to_receipt", "audit_in_browser"),
     "calculator.js": ("calculator", "audit_in_browser"),
-    "receipt.js": ("toss_coins", "audit_in_browser"),
+    "receipt.js": ("plan_to_receipt", "audit_in_browser"),
     "read_scores.js": ("audit_in_browser",),
     "audit_in_browser.js": ("audit_in_browser",),
     "search_excerpts.js": ("search",),

@@ -21,6 +21,7 @@ from .panoramia.table import bring_table as bring_table
 from .panoramia.text import TextDefaults as TextDefaults
 from .panoramia.text import audit_text as audit_text
 from .panoramia.text import bring_text as bring_text
+from .receipt import verify_receipt as verify_receipt
 from .releases.audit import ReleaseAudit as ReleaseAudit
 from .releases.audit import audit_release as audit_release
 from .score_results import Audits as Audits

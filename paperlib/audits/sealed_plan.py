@@ -164,8 +164,8 @@ class SealedPlan:
         write_sealed(path, self._content())
 
     @classmethod
-    def load(cls, path: "str | PathLike[str]") -> "SealedPlan":
-        """Read a sealed file.
+    def load(cls, path: "str | PathLike[str] | Mapping[str, Any]") -> "SealedPlan":
+        """Read a sealed file, or its JSON as a mapping.
 
         Raises:
             ValueError: It is no sealed plan, of a later version, or its hash is not that of its content.
@@ -173,9 +173,10 @@ class SealedPlan:
         content = read_sealed(path, _FORMAT, _VERSION, by="`paperlib seal` and seal_plan(...).save")
         made: dict[str, Any] = {name: str(content.get(name, "")) for name in _MADE}
         own = {name: value for name, value in content.items() if name not in ("format", "version", *_MADE)}
-        plan = cls(**_checked(own, str(path)), **made)
+        name = "plan" if isinstance(path, Mapping) else str(path)
+        plan = cls(**_checked(own, name), **made)
         if plan.text != sealed_text(content):  # or its hash would be called another one than it is
-            raise ValueError(f"{path}: is not as `paperlib seal` writes it; seal the plan with it")
+            raise ValueError(f"{name}: is not as `paperlib seal` writes it; seal the plan with it")
         return plan
 
 

@@ -57,6 +57,7 @@ app.command("combine", epilog=combine.EPILOG)(combine.combine)
 app.command("coins", epilog=coins.EPILOG)(coins.coins)
 app.command("canaries", epilog=coins.CANARIES_EPILOG)(coins.canaries)
 app.command("seal", epilog=seal.EPILOG)(seal.seal)
+app.command("verify", epilog=seal.VERIFY_EPILOG)(seal.verify)
 app.command("plan", epilog=plan.EPILOG)(plan.plan)
 app.command(
     epilog="Examples:  paperlib run output_set_gain -p trials=20 -p seed=1 --profile smoke   |   "

@@ -1,4 +1,4 @@
-"""``paperlib seal``: what an audit will do, decided before training, and a hash of it to publish."""
+"""``paperlib seal`` and ``verify``: the plan of an audit, fixed before training, and the receipt after it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +11,8 @@ EPILOG = (
     "Examples:  paperlib seal plan.yaml   |   After training:  paperlib audit scores.csv --coins "
     "train.coins.json --plan plan.sealed.json"
 )
+
+VERIFY_EPILOG = "Example:  paperlib verify scores-audit.html --plan 1f02... --coins 5f0c..."
 
 
 def seal(
@@ -41,3 +43,30 @@ def seal(
         "no other plan was sealed\n"
         f"After training: paperlib audit {sealed.scores or 'scores.csv'} --coins FILE --plan {path}"
     )
+
+
+def verify(
+    report: Annotated[Path, typer.Argument(help="HTML report of an audit with --plan.")],
+    plan: Annotated[
+        str, typer.Option(metavar="HASH", help="Hash of the plan, as it was published before training.")
+    ] = "",
+    coins: Annotated[
+        str, typer.Option(metavar="HASH", help="Hash of the coins, as it was published before training.")
+    ] = "",
+) -> None:
+    """Compute the audit of a receipt again, from the plan, the coins and the scores that its report holds.
+
+    Exit code 2 where anything differs, each difference in a line. No receipt shows that the scores come from
+    the model, or that training kept to the coins.
+    """
+    from paperlib.audits import verify_receipt
+
+    audits = verify_receipt(report, plan=plan, coins=coins)
+    print(f"{audits.headline.headline}\n{audits.headline.claim}\n")
+    if audits.plan is not None:
+        print(f"Computed again from the receipt, and as printed. It follows {audits.plan.seal}:")
+        fields = {name: value for name, value in audits.plan.to_dict().items() if value not in ("", None)}
+        print("\n".join(f"  {name}: {value}" for name, value in fields.items() if name != "salt"))
+    for name, given in (("plan", plan), ("coins", coins)):
+        if not given:
+            print(f"Warning: not compared with a published hash of the {name}; give it with --{name}")

@@ -270,8 +270,8 @@ class Coins:
         write_sealed(path, self._content())
 
     @classmethod
-    def load(cls, path: "str | PathLike[str]") -> "Coins":
-        """Read a sealed file.
+    def load(cls, path: "str | PathLike[str] | Mapping[str, Any]") -> "Coins":
+        """Read a sealed file, or its JSON as a mapping.
 
         Raises:
             ValueError: It is no coins file, of a later version, or its hash is not that of its content.

@@ -31,14 +31,19 @@ def write_sealed(path: str | PathLike[str], content: Mapping[str, Any]) -> None:
         ) from None
 
 
-def read_sealed(path: str | PathLike[str], form: str, version: int, *, by: str) -> dict[str, Any]:
-    """Content of a sealed file of a form, which ``by`` writes; a ValueError where it was changed."""
+def read_sealed(
+    path: str | PathLike[str] | Mapping[str, Any], form: str, version: int, *, by: str
+) -> dict[str, Any]:
+    """Content of a sealed file, or of its JSON, which ``by`` writes; a ValueError where it was changed."""
     what = form.removeprefix("paperlib ")
-    try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
-    except ValueError:
-        content = None
+    if isinstance(path, Mapping):
+        path, content = what, dict(path)
+    else:
+        try:
+            with open(path, encoding="utf-8") as file:
+                content = json.load(file)
+        except ValueError:
+            content = None
     values = cast(dict[str, Any], content if isinstance(content, dict) else {})
     if values.get("format") != form:
         raise ValueError(f"{path}: is no {what} file; {by} write one")

@@ -65,7 +65,7 @@ def test_a_changed_score_is_shown_from_the_keyboard(visit, report):
 
 
 def test_the_book_verifies_a_report_that_the_reader_chooses(visit, report, book):
-    tab = visit(book / "toss_coins.html", screen="phone")
+    tab = visit(book / "plan_to_receipt.html", screen="phone")
     assert "Choose the report of a planned audit" in verify(tab, {})
     for name, words in {
         "whole": "Page, plan, coins, scores and bound agree.",

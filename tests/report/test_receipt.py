@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 
-from paperlib.audits import Audits, audit, seal_plan
+from paperlib.audits import Audits, audit, seal_plan, verify_receipt
 from paperlib.bounds import audit_one_run
 from paperlib.core import toss_coins
 from tests.report.scripts import run_script
@@ -176,3 +176,31 @@ def test_hashes_are_sha256():
 def test_a_report_without_a_plan_runs_no_script():
     html = audit(dict(zip(IDS, LOSSES, strict=True)), kind="losses", coins=COINS).document().html()
     assert re.findall(r"<script[^>]*>", html) == ["<script type='application/json' id='audit-result'>"]
+
+
+def test_python_computes_a_receipt_again_and_names_what_differs(published, tmp_path):
+    path, (html, hashes) = tmp_path / "receipt.html", published
+    path.write_text(html, encoding="utf-8")
+    assert verify_receipt(path, **hashes).headline.epsilon == audited()[0].headline.epsilon
+    assert verify_receipt(path, plan=f" {hashes['plan'].upper()}\n").plan.hash == hashes["plan"]
+    least = repr(float(LOSSES.min()))
+    forged = audited(limit=9)[0].document().html()
+    last = repr(float(LOSSES[-1]))
+    for page, words in (
+        (html.replace(least, "9.5"), "headline: ε ≥ .*, here ε ≥ .*\n  claim: .*\n  the number shown: ε ≥"),
+        (html.replace(f",{last}]", "]"), "holds 299 scores for 300 coins"),
+        (html.replace('\\"limit\\":3.0', '\\"limit\\":9.0'), "  plan: .*'limit': 3.0.*, here .*'limit': 9.0"),
+        (
+            re.sub(r"(coins\\\":\\\"[01]{9})[01]", r"\g<1>2", html),
+            "the coins .*bring the coins that were planned",
+        ),
+        (re.sub(r"data-headline>ε ≥ \d", "data-headline>ε ≥ 0", html), "\n  the number shown: ε ≥ 0"),
+        (html.replace('"headline": "ε ≥ 3', '"headline": "ε ≥ 0'), "headline: ε ≥ 0"),
+        (html.replace('"epsilon": 3', '"epsilon": 0'), r"audit:\n  epsilon: 0\.\d+, here 3\.\d+$"),
+        (forged, f"the published hash of the plan: {hashes['plan']}, here "),
+        (html.replace("audit-receipt", "other"), "holds no receipt"),
+        (html.replace('"scores":', '"other":'), "its receipt cannot be read"),
+    ):
+        path.write_text(page, encoding="utf-8")
+        with pytest.raises(ValueError, match=re.compile(words, re.DOTALL)):
+            verify_receipt(path, **hashes)
