@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from paperlib.audits.sealed_plan import SealedPlan
 from paperlib.bounds.one_run.adaptive import Bets, Bettor, Proposal, ends_of, reveal
 from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, ceiling_note, lower_bound_claim
 from paperlib.bounds.one_run.fair_coins import (
@@ -183,6 +184,7 @@ def audit_features(
     seed: int = 0,
     model: Classifier | None = None,
     unit: Sequence[Any] | None = None,
+    plan: SealedPlan | None = None,
 ) -> FeaturesResult:
     """Lower-bound epsilon from several signals per example, learning where to guess.
 
@@ -203,6 +205,8 @@ def audit_features(
         model: Classifier with scikit-learn's ``fit`` and ``predict_proba``, fitted about twenty times; by
             default a smooth additive logistic regression.
         unit: Name of each row's unit, such as a user, shape (m,), whose rows are averaged and are one record.
+        plan: What was planned for these coins: direction "higher", and as score the columns of a DataFrame,
+            such as "late, early". Options that differ are refused, as are a seed and a model.
 
     Raises:
         ValueError: Features that are not finite or not one row per example, counts that fair coins would
@@ -220,6 +224,13 @@ def audit_features(
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_choice("design", design, Design)
     coins, flags = (membership, membership.included) if isinstance(membership, Coins) else (None, membership)
+    if plan is not None:
+        given = dict(delta=delta, confidence=confidence, design=design, kind="scores", guess="adaptive")
+        if coins is not None and hasattr(features, "columns"):
+            given["score_column"] = ", ".join(one for one in features.columns if one != coins.column)
+        plan.follow(coins, given)
+        if seed or model is not None:
+            raise ValueError("plan: it settles neither a seed nor a model; leave both out")
     if coins is not None:
         coins.check_alone(design, unit)
         features = coins.values(features)
@@ -260,6 +271,7 @@ def audit_features(
             f"and the coins revealed before it; threshold search: {best.words}",
             THE_PROCEDURE,
             *([] if coins is None else [coins.assumption]),
+            *([] if plan is None else [plan.assumption]),
         ),
         warnings=(*copies, *coin_warnings(int(members.sum()), int((~members).sum()), design)),
         notes=(ceiling_note(members.size, ceiling),),

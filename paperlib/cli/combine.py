@@ -1,6 +1,9 @@
 """``paperlib combine``: one bound from the scores of several training runs."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -8,10 +11,16 @@ from paperlib.cli import options
 from paperlib.cli.audits.scores import paragraphs
 from paperlib.cli.gate import Wishes, command_line, with_wishes
 
+if TYPE_CHECKING:
+    from paperlib.core import Coins
+
 EPILOG = (
     "Examples:  paperlib combine run1.csv run2.csv run3.csv   |   paperlib combine runs/*.csv --delta 1e-5 "
-    "--fail-above 3   |   after each month's run:  paperlib combine 2026-*.csv --planned 2400"
+    "--fail-above 3   |   after each month's run:  paperlib combine 2026-*.csv --planned 2400   "
+    "|   paperlib combine run1.csv run2.csv --coins run1.coins.json --coins run2.coins.json"
 )
+
+_ALIKE = 20  # common records whose coins fall alike by chance in one pair of files in a million
 
 
 @with_wishes
@@ -29,6 +38,14 @@ def combine(
             min=1,
             help="Most examples of all runs that will ever be given, fixed before the first run: the bounds "
             "after each run then hold together. Default: this is the only look at the runs.",
+        ),
+    ] = None,
+    coins: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="File of `paperlib coins` that tells who is a member; once for each run, in their order. "
+            "Records may then stand in several runs, as each has coins of its own.",
         ),
     ] = None,
     score_column: options.ScoreColumn = None,
@@ -50,18 +67,20 @@ def combine(
 
     from paperlib.audits import Audits, ScoreAudit
     from paperlib.bounds import combine_runs, rank_scores
-    from paperlib.core import unit_sentence
-    from paperlib.io import read_scores
+    from paperlib.core import Coins, unit_sentence
+    from paperlib.io import file_sha256, read_scores
     from paperlib.report.provenance import report_conditions
 
     kind = options.kind_of(kind, losses)
-    about = wishes.checked(*files)
+    about = wishes.checked(*files, *map(str, coins or ()))
+    tossed = [Coins.load(one) for one in coins or ()]
+    _check_own(tossed, len(files))
     loaded = [
         read_scores(
             file, score_column=score_column, member_column=member_column, kind=kind, id_column=id_column,
-            unit_column=unit,
+            unit_column=unit, coins=own,
         )
-        for file in files
+        for file, own in zip(files, tossed or [None] * len(files), strict=True)
     ]  # fmt: skip
     inputs = {file: next(iter(one.checksums.values())) for file, one in zip(files, loaded, strict=True)}
     if len(set(inputs.values())) < len(files):
@@ -75,14 +94,19 @@ def combine(
         kind="lower bound",
         purpose="The main number: a lower bound on epsilon of the training procedure, from all of its runs.",
         result=combine_runs(
-            runs, planned=planned, ids=names, delta=delta, confidence=confidence, guess=guess, design=design,
-            seed=seed,
+            runs, planned=planned, ids=None if tossed else names, delta=delta, confidence=confidence,
+            guess=guess, design=design, seed=seed,
         ),
     )  # fmt: skip
     main = main if unit is None else main.with_claim(unit_sentence(unit))
+    for number, own in enumerate(tossed):
+        own.check_alone(design, unit)
+        main = main.with_claim("" if number else own.example, f"run {number + 1}: {own.assumption}")
     reading = tuple(
         f"{file}: {said}" for file, one in zip(files, loaded, strict=True) for said in one.warnings
     )
+    reading += tuple(f"run {number}: {said}" for number, own in enumerate(tossed, 1) for said in own.warnings)
+    inputs |= {str(one): file_sha256(one) for one in coins or ()}
     audits = Audits(rank_scores(runs), (main,), design, reading=reading)
     document = audits.document(
         title=f"Privacy audit of {len(files)} training runs",
@@ -104,3 +128,22 @@ def combine(
         for number, one in enumerate(loaded, 1)
     )
     raise typer.Exit(wishes.deliver(document, "combined", paragraphs(opening, audits, document)))
+
+
+def _check_own(tossed: "Sequence[Coins]", runs: int) -> None:
+    """Refuse (ValueError) coins files that are not one for each run, with coins of its own."""
+    if not tossed:
+        return
+    if len(tossed) != runs:
+        raise ValueError(f"--coins: {len(tossed)} files for {runs} runs; give one for each, in their order")
+    if len({(one.unit, one.copies) for one in tossed}) > 1:
+        raise ValueError("--coins: what has a coin differs between the runs; combine runs of one kind alone")
+    for (first, one), (second, other) in combinations(enumerate(tossed, 1), 2):
+        fell = dict(zip(one.ids, one.included.tolist(), strict=True))
+        pairs = zip(other.ids, other.included.tolist(), strict=True)
+        alike = [fell[name] == side for name, side in pairs if name in fell]
+        if one.commitment == other.commitment or (len(alike) >= _ALIKE and all(alike)):
+            raise ValueError(
+                f"--coins: runs {first} and {second} share their coins; models trained on one toss are one "
+                "run, so give one of them"
+            )

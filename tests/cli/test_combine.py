@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from paperlib.bounds import combine_runs
-from paperlib.core import MembershipScores
+from paperlib.core import MembershipScores, toss_coins
 from paperlib.io import file_sha256
 from paperlib.report import result_schema
 
@@ -107,3 +107,59 @@ def test_runs_that_are_not_runs_of_their_own_are_refused_in_one_line(combine):
     for file in ("again.csv", FILES[0]):
         pd.read_csv(file).drop(columns="id").to_csv(file, index=False)
     assert combine(FILES[0], "again.csv", "--json")[0] == 0, "new coins for the same records, without names"
+
+
+def tossed_runs(**options):
+    """Two runs on the same records, each with coins of its own; losses in another order than the coins."""
+    runs = []
+    for number in (1, 2):
+        coins = toss_coins([f"r{at}" for at in range(300)], seed=number, **options)
+        coins.save(f"{number}.coins.json")
+        losses = np.random.default_rng(number).normal(-2.0 * coins.included)
+        frame = pd.DataFrame({"id": coins.ids, "loss": losses})
+        frame.sample(frac=1, random_state=0).to_csv(f"{number}.csv", index=False)
+        runs.append(coins.scores(frame, kind="losses"))
+    return runs
+
+
+WITH_COINS = ["1.csv", "2.csv", "--coins", "1.coins.json", "--coins", "2.coins.json"]
+
+
+def test_coins_files_tell_who_is_a_member_and_records_may_stand_in_both_runs(combine):
+    runs = tossed_runs(copies=2)
+    code, out, err = combine(*WITH_COINS, "--json", "--output", "page.html")
+    assert (code, err) == (0, "")
+    content = json.loads(out)
+    assert content["epsilon"] == combine_runs(runs).epsilon > 1
+    assert "with all its 2 copies" in content["claim"]
+    assert sum("300 coins for 300 canaries" in text for text in content["assumptions"]) == 2
+    assert content["inputs"].keys() == {one for one in WITH_COINS if one != "--coins"}
+    assert sum("tossed with the seed" in text for text in content["warnings"]) == 2
+    order = [*WITH_COINS[:2], "--coins", "2.coins.json", "--coins", "1.coins.json", "--json"]
+    assert json.loads(combine(*order)[1])["epsilon"] < 0.5, "other coins tell nothing of these losses"
+
+
+def test_coins_that_are_no_coins_of_each_run_are_refused(combine):
+    tossed_runs()
+    for name, options in (
+        ("again", {"seed": 1}),
+        ("part", {"seed": 1, "fraction": 0.2}),
+        ("unit", {"seed": 3, "unit": "user"}),
+    ):
+        toss_coins([f"r{at}" for at in range(300)], **options).save(f"{name}.json")
+    for second, message in (
+        ("1.coins.json", "runs 1 and 2 share their coins"),
+        ("again.json", "runs 1 and 2 share their coins"),
+        ("part.json", "runs 1 and 2 share their coins"),
+        ("unit.json", "what has a coin differs between the runs"),
+        ("none.json", "none.json: no such file"),
+    ):
+        code, out, err = combine(*WITH_COINS[:-1], second)
+        assert (code, out, err.count("\n"), message in err) == (2, "", 1, True), err
+    for words, message in (
+        (WITH_COINS[:-2], "--coins: 1 files for 2 runs"),
+        ([*WITH_COINS, "--design", "game"], "they say that the design is randomized"),
+        ([*WITH_COINS, "--unit", "id"], "coins: they tell who is a member and what a unit is"),
+    ):
+        code, out, err = combine(*words)
+        assert (code, out, err.count("\n"), message in err) == (2, "", 1, True), err

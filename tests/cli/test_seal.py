@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.audits import SealedPlan, audit, audit_losses, audit_scores, seal_plan
+from paperlib.audits import SealedPlan, audit, audit_features, audit_losses, audit_scores, seal_plan
 from paperlib.core import toss_coins
 from paperlib.core.sealed import write_sealed
 
@@ -165,3 +165,35 @@ def test_the_hash_is_of_every_field_and_tells_nothing_of_the_plan(tmp_path):
     write_sealed(tmp_path / "by_hand.json", {k: v for k, v in content.items() if k not in ("hash", "notes")})
     with pytest.raises(ValueError, match="is not as `paperlib seal` writes it"):
         SealedPlan.load(tmp_path / "by_hand.json")
+
+
+def test_an_audit_of_features_follows_a_plan():
+    coins = toss_coins(300, seed=3)
+    early = np.random.default_rng(0).normal(coins.included)
+    frame = pd.DataFrame({"id": coins.ids, "late": early + 3 * coins.included, "early": early})
+    plan = seal_plan({"coins": coins.commitment, "score": "late, early", "direction": "higher"})
+    result = audit_features(frame, coins, plan=plan)
+    assert result.epsilon == audit_features(frame, coins).epsilon > 1
+    assert result.assumptions[-1] == plan.assumption
+    for features, options, message in (
+        (
+            frame,
+            {"delta": 1e-5, "confidence": 0.9},
+            "delta: planned 0, given 1e-05\n  confidence: planned 0.95",
+        ),
+        (frame[["id", "early"]], {}, "score_column: planned late, early, given early"),
+        (frame, {"seed": 1}, "plan: it settles neither a seed nor a model"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            audit_features(features, coins, plan=plan, **options)
+    with pytest.raises(ValueError, match="plan: it names coins; give their file"):
+        audit_features(frame[["late", "early"]], coins.included, plan=plan)
+    for changed, message in (
+        ({"direction": "lower"}, "kind: planned losses"),
+        ({"guess": "members"}, "guess: "),
+    ):
+        other = seal_plan(
+            {"coins": coins.commitment, "score": "late, early", "direction": "higher", **changed}
+        )
+        with pytest.raises(ValueError, match=message):
+            audit_features(frame, coins, plan=other)
