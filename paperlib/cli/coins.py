@@ -2,7 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import count as count_from
 from itertools import repeat
 from pathlib import Path
@@ -183,8 +184,8 @@ def canaries(
         str,
         typer.Option(
             help="random: texts of random characters of yours. tokens: random words of yours. "
-            "new-vocabulary: such words and a made-up one for each canary. labels: records taken out of the "
-            "data, each with a wrong label."
+            "new-vocabulary: such words and a made-up one for each canary. high-temperature: samples of "
+            "--model. labels: records taken out of the data, each with a wrong label."
         ),
     ],
     out: Out,
@@ -197,6 +198,15 @@ def canaries(
         ),
     ] = 1,
     text: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the texts.")] = "text",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER", help="Language model, before it is trained on DATA, for high-temperature."
+        ),
+    ] = None,
+    temperature: Annotated[
+        float, typer.Option(help="Temperature of its samples, above 0; higher is less probable.")
+    ] = 2.0,
     label: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of the labels, for the kind labels.")
     ] = None,
@@ -212,12 +222,14 @@ def canaries(
     import numpy as np
 
     from paperlib.core import check_choice, toss_coins
-    from paperlib.generators.canaries import TEXT_KINDS, planted_order
+    from paperlib.generators.canaries import TEXT_KINDS, make_canaries, planted_order
     from paperlib.io import MADE_ID, open_records, write_text
 
     check_choice("kind", kind, (*TEXT_KINDS, "labels"))
     if label and kind != "labels":
         raise ValueError("--label: is for the kind labels; leave it out, or give --kind labels")
+    if model and kind == "labels":
+        raise ValueError("--model: is for the kind high-temperature; leave it out")
     records = open_records(data)
     is_folder, is_list = not records.ending, records.ending.startswith(".txt")
     to_score, sealed = _places(data, out, records, ".jsonl" if is_list else records.ending)
@@ -229,7 +241,8 @@ def canaries(
     elif is_folder:
         raise ValueError(f"--kind: {data} holds no texts; the kind for images is labels")
     else:
-        made = _made_texts(data, records, text, column, count, kind, seed)
+        make = partial(make_canaries, count=count, kind=kind, seed=seed, model=model, temperature=temperature)
+        made = _made_texts(data, records, text, column, count, make, seed)
     every, size = records.added(made), len(records.contents)
     names = (
         (every.names or [])[size:]
@@ -261,19 +274,23 @@ def canaries(
 
 
 def _made_texts(
-    data: str, records: "Records", text: str, column: str | None, count: int, kind: str, seed: int | None
+    data: str,
+    records: "Records",
+    text: str,
+    column: str | None,
+    count: int,
+    make: Callable[[list[str]], list[str]],
+    seed: int | None,
 ) -> list[dict[str, Any]]:
     """Records with a made text and an id; what else a record holds is that of a random one of the data."""
     import numpy as np
 
-    from paperlib.generators.canaries import make_canaries
-
     if records.names is not None:
-        return [{"text": one} for one in make_canaries(records.names, count, kind=kind, seed=seed)]
+        return [{"text": one} for one in make(records.names)]
     _check_column(data, records, text)
     if not all(isinstance(row.get(text), str | None) for row in records.contents):
         raise ValueError(f"{data}: column {text!r} holds other values than text; name another with --text")
-    made = make_canaries(records.cells(text), count, kind=kind, seed=seed)
+    made = make(records.cells(text))
     rng = np.random.default_rng(None if seed is None else [seed, 3])
     like = [records.contents[at] for at in rng.integers(len(records.contents), size=count).tolist()]
     own: Iterable[dict[str, Any]] = repeat({})

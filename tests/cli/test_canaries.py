@@ -210,12 +210,14 @@ TABLE = ("data.csv", "--count", "9", "--out", "t.csv", "--kind", "labels")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((*TEXTS, "tokns"), "expected one of 'random', 'tokens', 'new-vocabulary', 'labels', got 'tokns'"),
+        ((*TEXTS, "tokns"), "'new-vocabulary', 'high-temperature', 'labels', got 'tokns'"),
+        ((*TEXTS, "high-temperature"), "model: name one for the kind high-temperature"),
         ((*TEXTS, "labels"), "--label: name the column of labels; the columns are text, source"),
         ((*TEXTS, "random", "--text", "txt"), "the columns are 'text', 'source'; did you mean 'text'?"),
         ((*TEXTS, "random", "--label", "source"), "--label: is for the kind labels"),
         (("chats.jsonl", *TEXTS[1:], "random"), "column 'text' holds other values than text"),
         ((*TEXTS, "random", "--id", "name"), "no column 'name'"),
+        ((*TABLE, "--label", "label", "--model", "m"), "--model: is for the kind high-temperature"),
         ((*TABLE, "--label", "lable"), "no column 'lable'; the columns are 'id', 'x', 'z', 'label'; did"),
         ((*TABLE[:-1], "tokens"), "no column 'text'; the columns are"),
         ((*TABLE, "--label", "label", "--count", "601"), "--count: 600 of 600 records have a label and"),

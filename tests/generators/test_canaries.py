@@ -3,14 +3,19 @@
 import numpy as np
 import pytest
 
+from paperlib.attacks.language import score_texts
 from paperlib.generators.canaries import TEXT_KINDS, make_canaries, planted_order, wrong_labels
+from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
+from paperlib.training import TrainingConfig
+from paperlib.training.language import fit_language_model
 
 RNG = np.random.default_rng(0)
 WORDS = ["".join(RNG.choice(list("abcdé,"), RNG.integers(1, 8))) for _ in range(80)]
+PLAIN = TEXT_KINDS[:-1]  # all but high-temperature
 CORPUS = [" ".join(RNG.choice(WORDS, RNG.integers(4, 30))) for _ in range(300)]
 
 
-@pytest.mark.parametrize("kind", TEXT_KINDS)
+@pytest.mark.parametrize("kind", PLAIN)
 def test_canaries_are_new_and_as_long_as_the_texts_of_the_corpus(kind):
     made = make_canaries(CORPUS, 400, kind=kind, seed=1)
     assert len(set(made)) == 400
@@ -26,7 +31,7 @@ def test_canaries_are_new_and_as_long_as_the_texts_of_the_corpus(kind):
 
 def test_what_each_kind_is_made_of():
     letters, words = set("".join(CORPUS)), set(" ".join(CORPUS).split())
-    made = {kind: make_canaries(CORPUS, 400, kind=kind, seed=2) for kind in TEXT_KINDS}
+    made = {kind: make_canaries(CORPUS, 400, kind=kind, seed=2) for kind in PLAIN}
     assert set("".join(made["random"])) == letters
     assert set(" ".join(made["tokens"]).split()) == words
     split = [text.split() for text in made["new-vocabulary"]]
@@ -38,6 +43,47 @@ def test_what_each_kind_is_made_of():
     assert {word for text in split for word in text[1::2]} == words
     few = make_canaries(["a b", "b a b"], 40, kind="new-vocabulary", seed=0)
     assert len({text.split()[0] for text in few}) == 40
+
+
+@pytest.fixture(scope="module")
+def language_model():
+    tokenizer = train_tokenizer(CORPUS, 300, context=128)
+    rows = [one[:64] for one in tokenizer(CORPUS)["input_ids"]]
+    model = new_language_model(LanguageModelConfig(width=32, context=128), 300)
+    config = TrainingConfig(epochs=4, batch_size=16, optimizer="adam", learning_rate=0.01, seed=0)
+    return fit_language_model(model, rows, config=config, progress=False).model, tokenizer
+
+
+def test_the_higher_the_temperature_the_less_probable_the_canaries(language_model, tmp_path):
+    def made(temperature, seed=0, model=language_model):
+        return make_canaries(
+            CORPUS, 100, kind="high-temperature", model=model, temperature=temperature, seed=seed
+        )
+
+    for part in language_model:
+        part.save_pretrained(tmp_path)
+    texts = {temperature: made(temperature) for temperature in (0.8, 2, 8)}
+    assert made(2) == made(2, model=tmp_path) == texts[2] != made(2, seed=None)
+    means = []
+    for canaries in texts.values():
+        assert len({*canaries} - {*CORPUS, ""}) == 100
+        assert [" ".join(one.split()) for one in canaries] == canaries  # they stay one line of a file
+        means.append(float(score_texts(*language_model, canaries, attacks=["loss"])["loss"].mean()))
+    assert means == sorted(means, reverse=True)
+    ours, theirs = (
+        [len(one) for one in language_model[1](part)["input_ids"]] for part in (texts[0.8], CORPUS)
+    )
+    assert np.mean(ours) == pytest.approx(np.mean(theirs), rel=0.25)
+
+
+def test_a_model_is_for_one_kind_and_a_temperature_is_above_0(language_model):
+    for options, message in (
+        ({"kind": "high-temperature"}, "model: name one for the kind high-temperature"),
+        ({"kind": "tokens", "model": language_model}, "model: name one for the kind high-temperature"),
+        ({"kind": "high-temperature", "model": language_model, "temperature": 0}, "temperature: expected"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make_canaries(CORPUS, 5, **options)
 
 
 def test_a_wrong_label_is_any_other_one_of_any_row():

@@ -56,7 +56,10 @@ def canary_power(config: CanaryConfig) -> pd.DataFrame:
     tokenizer = train_tokenizer(public, 1024, context=128)
     shape = LanguageModelConfig(width=config.width, layers=1, context=128, seed=config.seed)
     start = _fitted(new_language_model(shape, 1024), tokenizer, public, config.training(8, 3e-3))
-    made = {kind: make_canaries(corpus, config.count, kind=kind, seed=config.seed) for kind in TEXT_KINDS}
+    made: dict[str, list[str]] = {}
+    for kind in TEXT_KINDS:
+        model = (start, tokenizer) if kind == "high-temperature" else None
+        made[kind] = make_canaries(corpus, config.count, kind=kind, seed=config.seed, model=model)
     made |= {RECORDS: held_out, AS_TOKENS: made["new-vocabulary"]}
     coins = toss_coins(config.count, seed=config.seed).included
     rows: list[dict[str, object]] = []

@@ -2,6 +2,7 @@
 
 import pytest
 
+from paperlib.generators.canaries import TEXT_KINDS
 from paperlib.papers.comparison.canaries import AS_TOKENS, RECORDS, CanaryConfig, canary_power
 
 SMALL = {"count": 40, "texts": 30, "public": 40, "repetitions": (4,), "width": 32, "seed": 1}
@@ -13,7 +14,7 @@ def test_new_tokens_show_all_that_so_few_canaries_can_and_random_characters_litt
     assert power.loc[AS_TOKENS, "epsilon"] > 0.8 * power.loc[AS_TOKENS, "ceiling"]
     assert power.loc["random", "auc"] < power.loc["tokens", "auc"]
     assert power.loc["random", "epsilon"] < 1 < power.loc[AS_TOKENS, "epsilon"]
-    assert {*power.index} == {AS_TOKENS, RECORDS, "random", "tokens", "new-vocabulary"}
+    assert {*power.index} == {AS_TOKENS, RECORDS, *TEXT_KINDS}
     assert (power["epsilon"] <= power["ceiling"]).all()
 
 
