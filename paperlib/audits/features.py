@@ -257,8 +257,7 @@ def audit_features(
     learned = LearnedOrder(rows, members, AdditiveModel() if model is None else model, rng)
     ends = ends_of(rows[:, 0])
     bets = learned_bets(ends, learned, members, rng)
-    path = learned_path(bets, rows[:, 0])
-    best = every_count(path, Hypothesis(delta, 1 - confidence), 2)
+    best = every_count(path := learned_path(bets, rows[:, 0]), Hypothesis(delta, 1 - confidence), 2)
     guesses, curve, ceiling = int(path.guesses[best.at]), best.shown(), best.ceiling()
     claim = lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=ceiling)
     example = unit_sentence("the names given") if unit is not None else coins.example if coins else ""
@@ -270,8 +269,7 @@ def audit_features(
             "which example is guessed next, and which is only looked at, depends on nothing but the features "
             f"and the coins revealed before it; threshold search: {best.words}",
             THE_PROCEDURE,
-            *([] if coins is None else [coins.assumption]),
-            *([] if plan is None else [plan.assumption]),
+            *(one.assumption for one in (coins, plan) if one is not None),
         ),
         warnings=(*copies, *coin_warnings(int(members.sum()), int((~members).sum()), design)),
         notes=(ceiling_note(members.size, ceiling),),
