@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -53,23 +54,26 @@ class Names(Reference):
 class Modules(Reference):
     """``.. modules:: package``, so that a new module cannot be forgotten.
 
-    ``:internal:`` leaves out what the package offers.
+    ``:internal:`` leaves out what the package, or the one it names, offers, and ``:without:`` packages in it
+    that have a page of their own.
     """
 
     required_arguments = 1
-    option_spec = {"internal": directives.flag}  # noqa: RUF012
+    option_spec = {"internal": directives.unchanged, "without": directives.unchanged_required}  # noqa: RUF012
 
     def run(self) -> list[nodes.Node]:
         """Make the table and the directives."""
         package = self.arguments[0]
-        names = below(package)
-        shown(self.env)[self.env.docname] = (package, names)
+        without = self.options.get("without", "").split()
+        names = below(package, without)
+        shown(self.env)[self.env.docname] = (package, without, names)
         modules = [importlib.import_module(name) for name in names]
         rows = [
             self.row(f":py:mod:`{one.__name__.removeprefix(package)[1:]} <{one.__name__}>`", one)
             for one in modules
         ]
-        offered = dir(importlib.import_module(package)) if "internal" in self.options else []
+        internal = self.options.get("internal")
+        offered = [] if internal is None else dir(importlib.import_module(internal or package))
         return self.parsed(rows, "".join(module_in_full(one.__name__, offered) for one in modules))
 
 
@@ -90,15 +94,19 @@ def module_in_full(name: str, but: list[str]) -> str:
     return f".. rubric:: {name}\n\n.. automodule:: {name}\n   :members:\n{excluded}\n"
 
 
-def below(package: str) -> list[str]:
+def below(package: str, without: Collection[str] = ()) -> list[str]:
     """Names of the modules of a package and of its packages, read from its files: none is imported.
 
     >>> below("paperlib.core")[:2]
     ['paperlib.core.checks', 'paperlib.core.coins']
+    >>> below("paperlib.attacks", ["language", "learned"])[:2]
+    ['paperlib.attacks.dataset_inference', 'paperlib.attacks.gradients']
     """
     folder = Path(importlib.import_module(package).__path__[0])
     parts = (path.relative_to(folder).with_suffix("").parts for path in folder.rglob("*.py"))
-    return sorted(".".join([package, *one]) for one in parts if one[-1] != "__init__")
+    return sorted(
+        ".".join([package, *one]) for one in parts if one[-1] != "__init__" and one[0] not in without
+    )
 
 
 def first_sentence(thing: Any) -> str:
@@ -110,14 +118,16 @@ def first_sentence(thing: Any) -> str:
     return (inspect.getdoc(thing) or "").partition("\n\n")[0]
 
 
-def shown(env: BuildEnvironment) -> dict[str, tuple[str, list[str]]]:
-    """Page to the package it shows and the modules that it had; kept between builds."""
+def shown(env: BuildEnvironment) -> dict[str, tuple[str, list[str], list[str]]]:
+    """Page to the package it shows, what it leaves out, and the modules that it had; kept between builds."""
     return vars(env).setdefault("modules_shown", {})
 
 
 def outdated(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
     """Pages of packages that have gained or lost a module."""
-    return [page for page, (package, names) in shown(env).items() if below(package) != names]
+    return [
+        page for page, (package, without, names) in shown(env).items() if below(package, without) != names
+    ]
 
 
 def hide_long_value(app: Sphinx, domain: str, kind: str, content: addnodes.desc_content) -> None:
@@ -140,4 +150,4 @@ def setup(app: Sphinx) -> dict[str, bool | int]:
     app.connect("config-inited", shorten_signatures)
     app.connect("object-description-transform", hide_long_value)
     app.connect("env-get-outdated", outdated)
-    return {"env_version": 3, "parallel_read_safe": False, "parallel_write_safe": True}
+    return {"env_version": 4, "parallel_read_safe": False, "parallel_write_safe": True}
