@@ -15,7 +15,7 @@ from paperlib.report.display import (
     show,
 )
 
-_MOST_SHOWN = 8  # comparisons that a page lists
+_MOST_SHOWN = 5  # comparisons that a page lists
 SIGNS: dict[Word, str] = {
     "agrees": "●", "disagrees": "✕", "undecided": "◐", "does not carry over": "◇",
     "shown": "▢", "not yet": "–",
