@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from paperlib.audits.text.lists import SORTED, CorpusLists
 from paperlib.data.text.corpora import Document, read_documents
 from paperlib.data.text.pieces import ReadLog
-from paperlib.generators.identifiers import find_identifiers, generate_identifiers
+from paperlib.generators.identifiers import Identifier, find_identifiers, generate_identifiers
 
 UNFAIR = "identifier behind a text that holds it, or a part of it"
 _PART = 6  # letters and digits in a row that an identifier and the text before it may not share
@@ -40,6 +41,7 @@ def corpus_identifiers(
     before: int = 200,
     limit: int | None = None,
     seed: int = 0,
+    sorted_lists: bool = False,
     log: ReadLog | None = None,
 ) -> list[FoundIdentifier]:
     """Different identifiers of a corpus, each at the first place behind a text that tells nothing of it.
@@ -47,11 +49,16 @@ def corpus_identifiers(
     Notations of one value (letter case, hyphens, base64 or hexadecimal digits, an abbreviated hash) are one
     identifier. In each document only the first place of a value counts.
 
+    Where lists of a kind are sorted, as of hashes in lock files, neighbours tell of an identifier, and those
+    in lists of this kind are left out. On random identifiers this happens with probability 1e-6 at most, by
+    which the error of an audit rises. A few sorted lists among many others are not seen (`CorpusLists`).
+
     Args:
         kinds: Kinds to look for; None for all.
         before: Characters to keep before an identifier, 0 or more.
         limit: If there are more, a random sample of this size.
-        log: Counts the identifiers that stand nowhere behind such a text.
+        sorted_lists: Whether to keep those of sorted lists, for which no audit holds.
+        log: Counts the identifiers that are left out.
 
     Raises:
         ValueError: No such identifier.
@@ -61,20 +68,24 @@ def corpus_identifiers(
     """
     fair: dict[str, FoundIdentifier | None] = {}
     times: Counter[str] = Counter()
-    count = 0
+    lists, count = CorpusLists(), 0
     for number, document in enumerate(documents):
         text, subset = (document, "") if isinstance(document, str) else (document.text, document.subset)
         count += 1
         seen: set[str] = set()
+        places = list[tuple[Identifier, str]]()
         for one in find_identifiers(text, kinds=kinds):
             packed = _BASE64.fullmatch(one.value)  # a key that all notations of a value share
             key = _hexadecimal(packed[1]) if packed else _plain(one.value.rpartition(" ")[2] or one.value)
             times[key] += 1
+            places.append((one, key))
             if key not in seen and fair.get(key) is None:
                 place = text[max(0, one.start - before) : one.start]
                 candidate = FoundIdentifier(one.kind, one.value, place, number, 1, subset)
                 fair[key] = candidate if is_fair(one.value, place) else None
             seen.add(key)
+        if not sorted_lists:
+            lists.add(text, places)
     ordered = sorted(fair)
 
     def begins(key: str) -> bool:  # a longer value
@@ -84,13 +95,16 @@ def corpus_identifiers(
     for key in filter(lambda key: len(key) <= 12 and begins(key), ordered):  # an abbreviation
         times[ordered[bisect_right(ordered, key)]] += times[key]
     whole = {key: one for key, one in fair.items() if one and not (len(key) <= 12 and begins(key))}
-    identifiers = [replace(one, occurrences=times[key]) for key, one in whole.items()]
+    told = lists.sorted_values & set(whole)
+    identifiers = [replace(one, occurrences=times[key]) for key, one in whole.items() if key not in told]
     unfair = [key for key, one in fair.items() if one is None]
     if log is not None:
-        for key in unfair:
-            log.add(UNFAIR, key)
+        for reason, keys in ((UNFAIR, unfair), (SORTED, sorted(told))):
+            for key in keys:
+                log.add(reason, key)
     if not identifiers:
         reason = f"; {len(unfair)} stand behind a text that holds a part of them" if unfair else ""
+        reason += f"; {len(told)} stand in lists that are sorted" if told else ""
         raise ValueError(
             f"documents: found no identifier of {'any kind' if kinds is None else ', '.join(kinds)} in "
             f"{count} documents{reason}; without one there is nothing to audit"
