@@ -113,9 +113,7 @@ def _classes(name: str, values: ArrayLike, chances: FloatArray) -> IntArray:
     """Class numbers, one for each row of probabilities."""
     numbers, (rows, classes) = check_counts(name, values), chances.shape
     if numbers.shape != (rows,) or numbers.max(initial=0) >= classes:
-        raise ValueError(
-            f"{name}: expected {rows} class numbers from 0 to {classes - 1}, as probabilities has"
-        )
+        raise ValueError(f"{name}: expected {rows} class numbers from 0 to {classes - 1}")
     return numbers
 
 
@@ -136,13 +134,9 @@ def _about_labels(audit: ScoreAudit, condition: str, drawn_here: tuple[str, ...]
     """The same audit, speaking of labels; its coins are its own and give no doubts."""
     if (result := audit.result) is None:
         return audit
-    return replace(
-        audit,
-        result=replace(
-            result,
-            claim=result.claim.replace(ADJACENCY["played"], _LABEL),
-            condition=condition,
-            assumptions=(_ASSUMPTIONS[condition], *result.assumptions[1:]),
-            warnings=tuple(text for text in result.warnings if text not in drawn_here),
-        ),
-    )
+    changed = replace(
+        result, claim=result.claim.replace(ADJACENCY["played"], _LABEL), condition=condition,
+        assumptions=(_ASSUMPTIONS[condition], *result.assumptions[1:]),
+        warnings=tuple(text for text in result.warnings if text not in drawn_here),
+    )  # fmt: skip
+    return replace(audit, result=changed)

@@ -200,9 +200,7 @@ def canaries(
     text: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the texts.")] = "text",
     model: Annotated[
         str | None,
-        typer.Option(
-            metavar="FOLDER", help="Language model, before it is trained on DATA, for high-temperature."
-        ),
+        typer.Option(metavar="FOLDER", help="Language model before training, for high-temperature."),
     ] = None,
     temperature: Annotated[
         float, typer.Option(help="Temperature of its samples, above 0; higher is less probable.")
@@ -244,11 +242,8 @@ def canaries(
         make = partial(make_canaries, count=count, kind=kind, seed=seed, model=model, temperature=temperature)
         made = _made_texts(data, records, text, column, count, make, seed)
     every, size = records.added(made), len(records.contents)
-    names = (
-        (every.names or [])[size:]
-        if is_folder
-        else (every.cells(column) if column else every.digests())[size:]
-    )
+    every_name = every.names if is_folder else every.cells(column) if column else every.digests()
+    names = (every_name or [])[size:]
     called = "id" if is_folder else column or MADE_ID
     tossed = toss_coins(names, seed=seed, column=called, copies=repetitions)
     new = np.arange(size, size + count)

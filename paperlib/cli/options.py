@@ -1,5 +1,6 @@
 """Options that several commands share, and what the shell completes for them."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -63,6 +64,10 @@ Unit = Annotated[
         help="Column that says what one record is, such as a customer or an id with several rows: the "
         "values of its rows are averaged, and the claim is about one unit."
     ),
+]
+CoinsFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="File of `paperlib coins` that tells by id who is a member."),
 ]
 Delta = Annotated[float, typer.Option(help="Delta of the DP guarantee that is tested, in [0, 1).")]
 Confidence = Annotated[float, typer.Option(help="Confidence level of each number by itself, in (0, 1).")]

@@ -186,15 +186,11 @@ class ChatAudit:
         return AuditDocument(
             title="Privacy audit of a model that writes text",
             scores=MembershipScores(self.right, self.control),
-            audits=(audit,),
-            answers=(answer_of(self.result, about=subject, warnings=log),),
-            limits=((self.result.epsilon, self.result.ceiling),),
-            design="candidates",
+            audits=(audit,), answers=(answer_of(self.result, about=subject, warnings=log),),
+            limits=((self.result.epsilon, self.result.ceiling),), design="candidates",
             ids=[*values, *(f"drawn anew for {value}" for value in values)],
-            sections=(section,),
-            more={"identifiers": self.table.to_dict("records")},
-            **parts,
-        )
+            sections=(section,), more={"identifiers": self.table.to_dict("records")}, **parts,
+        )  # fmt: skip
 
 
 def audit_chat(
@@ -284,14 +280,9 @@ def audit_chat(
             f"A model that saw none of them completes so many with probability {min(1, 1.05 * p_value):.2g} "
             f"at most. One shows ε ≥ {round_down(bound(1)):.3f}, all {total} show {round_down(ceiling):.3f}.",
         ),
-        epsilon=epsilon,
-        delta=delta,
-        confidence=confidence,
-        total=total,
-        hits=hits,
-        p_value=p_value,
+        epsilon=epsilon, delta=delta, confidence=confidence, total=total, hits=hits, p_value=p_value,
         ceiling=ceiling,
-    )
+    )  # fmt: skip
     return ChatAudit(tuple(questions), right, control, result)
 
 

@@ -93,8 +93,7 @@ def audit_chat(
         log=[f"{reason}: {number} (such as {example})" for reason, number, example in skipped.rows],
         facts={**facts, "Command": command_line()},
         inputs={**checksums([corpus]), "model": f"{model} at {endpoint.host}"},
-        about=owner,
-        claimed_epsilon=wishes.claimed_epsilon,
-    )
+        about=owner, claimed_epsilon=wishes.claimed_epsilon,
+    )  # fmt: skip
     text = [" ".join(document.verdict.sentences), *map(str, document.answers), *audit.result.notes]
     raise typer.Exit(wishes.deliver(document, corpus, text))

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from paperlib.cli.gate import Wishes, command_line, with_wishes
-from paperlib.cli.options import Confidence, Delta, DesignOption, Seed
+from paperlib.cli.options import CoinsFile, Confidence, Delta, DesignOption, Seed
 
 EPILOG = (
     "Examples:  paperlib audit-release synthetic.csv train.csv holdout.csv --design game   |   paperlib "
@@ -25,7 +25,7 @@ def audit_release(
             "images, or NPZ or NPY with an array of them."
         ),
     ],
-    members: Annotated[str, typer.Argument(help="Rows that the generator was trained on.")],
+    members: Annotated[str, typer.Argument(help="Rows that it was made of; with --coins all with a coin.")],
     nonmembers: Annotated[
         str | None, typer.Argument(help="Rows like them that it never saw; none with --coins.")
     ] = None,
@@ -39,13 +39,7 @@ def audit_release(
     secret: Annotated[
         str, typer.Option(help="Column to be inferred from the others. Default: one is drawn for each row.")
     ] = "",
-    coins: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="File of `paperlib coins` that tells who is a member; MEMBERS are all records with a coin.",
-        ),
-    ] = None,
+    coins: CoinsFile = None,
     delta: Delta = 0.0,
     confidence: Confidence = 0.95,
     design: DesignOption = "randomized",
@@ -72,19 +66,13 @@ def audit_release(
         *rows, ids=ids, coins=sealed, secret=secret or None, delta=delta, confidence=confidence,
         design=design, seed=seed,
     )  # fmt: skip
-    files = {
-        "Release": release,
-        "Members": members,
-        "Non-members": nonmembers or "",
-        "Coins": str(coins or ""),
-    }
+    others = {"Non-members": nonmembers or "", "Coins": str(coins or "")}
+    files = {"Release": release, "Members": members, **others}
     document = audit.document(
         title=f"Privacy audit of the release {Path(release).name}",
         facts={**report_facts(files, seed=seed), "Command": command_line()},
-        inputs=checksums(files.values()),
-        about=about,
-        claimed_epsilon=wishes.claimed_epsilon,
-    )
+        inputs=checksums(files.values()), about=about, claimed_epsilon=wishes.claimed_epsilon,
+    )  # fmt: skip
     best = audit.exposed.head(5).to_string(index=False)
     exposed = f"Members that stand out most (release_row: the nearest row of the release):\n{best}"
     answer = [" ".join(document.verdict.sentences), str(document.answers[0]).strip()]

@@ -8,6 +8,7 @@ import typer
 
 from paperlib.cli.gate import Wishes, command_line, with_wishes
 from paperlib.cli.options import (
+    CoinsFile,
     Confidence,
     Delta,
     DesignOption,
@@ -52,14 +53,7 @@ def audit(
     losses: Losses = False,
     id_column: IdColumn = None,
     unit: Unit = None,
-    coins: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="File of `paperlib coins` that tells who is a member; the scores need a column of ids, and "
-            "their order does not count.",
-        ),
-    ] = None,
+    coins: CoinsFile = None,
     plan: Annotated[
         Path | None,
         typer.Option(

@@ -1,13 +1,12 @@
 """``paperlib audit-texts``: any texts, and which of them a language model was trained on, from files."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from paperlib.cli.audits.scores import paragraphs
 from paperlib.cli.gate import Wishes, command_line, with_wishes
-from paperlib.cli.options import Confidence, Delta, Device, Dtype, Seed
+from paperlib.cli.options import CoinsFile, Confidence, Delta, Device, Dtype, Seed
 
 EPILOG = (
     "Examples:  paperlib audit-texts my_model members.jsonl nonmembers.jsonl --base gpt2   |   paperlib "
@@ -34,10 +33,7 @@ def audit_texts(
         str,
         typer.Option(help="Model that MODEL was tuned from, for scores that compare: trained on neither."),
     ] = "",
-    coins: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="File of `paperlib coins` that tells by id who is a member."),
-    ] = None,
+    coins: CoinsFile = None,
     text_field: Annotated[str, typer.Option(help="Field of JSON lines that holds the text.")] = "text",
     id_field: Annotated[
         str,
@@ -126,15 +122,11 @@ def audit_texts(
     files = {"Members": members, "Non-members": nonmembers, "Coins": str(coins or "")}
     facts = report_facts({"Model": model, "Base": base, **files}, attack=attack, seed=seed)
     document = audit.document(
-        subject=f"{model} on {members}",
-        log=log,
-        tries=tries,
-        chance=chance,
+        subject=f"{model} on {members}", log=log, tries=tries, chance=chance,
         facts={**facts, "Command": command_line()},
         inputs={**checksums([model, base, *files.values()]), "model": model},
-        about=owner,
-        claimed_epsilon=wishes.claimed_epsilon,
-    )
+        about=owner, claimed_epsilon=wishes.claimed_epsilon,
+    )  # fmt: skip
     opening = f"{model} on {len(texts[0])} members and {len(texts[1])} non-members"
     text = [opening, " ".join(document.verdict.sentences)]
     if audit.audits is not None:
