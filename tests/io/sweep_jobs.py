@@ -54,3 +54,18 @@ def executions(folder):
     """How often each number was computed to the end."""
     done = [int(path.name.partition("-")[0]) for path in Path(folder).glob("*-*")]
     return {number: done.count(number) for number in set(done)}
+
+
+def assert_all_end(pids):
+    """None of the processes is left after a while."""
+    until = time.monotonic() + 15
+    while any(map(_alive, pids)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not any(map(_alive, pids)), "workers outlived the sweep"
+
+
+def _alive(pid):
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False

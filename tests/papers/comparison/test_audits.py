@@ -25,7 +25,7 @@ SIZES = {"records": 150, "sets": 1500}
 def repeated():
     """Every audit of fresh draws of every known mechanism, over and over."""
     draws = []
-    for seed in range(30):
+    for seed in range(15):
         targets = audits.known_mechanisms(audits.MechanismConfig(seed=seed, **SIZES))
         draws.append(audits.compare_audits(targets, seed=seed))
     return pd.concat(draws, ignore_index=True)
