@@ -22,6 +22,13 @@ def normal_scores(rng, m, *, shift=1.0, spread=1.0, memorised=0.0):
     return MembershipScores(member, rng.normal(0, 1, m - members))
 
 
+@pytest.fixture
+def short_walk(monkeypatch):
+    """Laws of a pilot by a shorter walk, where how well they are drawn is not what is tested."""
+    monkeypatch.setattr("paperlib.bounds.one_run.pilot._BURN_IN", 1_000)
+    monkeypatch.setattr("paperlib.bounds.one_run.pilot._STEPS", 3_000)
+
+
 def resampled(pilot, m, seed):
     """The rule that must not come back: a small pilot's scores are drawn with replacement."""
     rng = np.random.default_rng(seed)
@@ -52,7 +59,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_plans_of_other_shapes_are_not_absurd(shape):
+def test_plans_of_other_shapes_are_not_absurd(shape, short_walk):
     """Far too much is never planned; where a pilot shows little of a tail, the plan stays below."""
     draw = partial(normal_scores, **SHAPES[shape])
     miss, *_ = plan_misses(partial(planned, simulations=5), 300, 5_000, pairs=1, draw=draw)
@@ -70,7 +77,7 @@ def test_laws_recover_what_a_large_pilot_shows():
     assert all(abs(law.shift) < 0.3 for law in laws)
 
 
-def test_laws_follow_ranks_alone_and_turn_with_the_scores():
+def test_laws_follow_ranks_alone_and_turn_with_the_scores(short_walk):
     pilot = normal_scores(np.random.default_rng(1), 200)
     bent = MembershipScores(-np.exp(pilot.member), -np.exp(pilot.nonmember), higher_means_member=False)
     turned = MembershipScores(-pilot.nonmember, -pilot.member)
@@ -89,7 +96,7 @@ def test_scores_drawn_from_a_law_follow_it():
     np.testing.assert_allclose(law.members_below(ranks), below, atol=0.004)
 
 
-def test_ties_of_the_pilot_stay_ties():
+def test_ties_of_the_pilot_stay_ties(short_walk):
     rng = np.random.default_rng(0)
     pilot = MembershipScores(rng.integers(0, 2, 200), np.zeros(200))
     plan = plan_audit(2_000, attack=pilot, simulations=20)
@@ -146,7 +153,7 @@ def test_a_tail_that_the_pilot_hardly_saw_is_named():
     assert "0.0 wrong guesses" in warning
 
 
-def share_reached(plan, draw, *, guess, audits=300):
+def share_reached(plan, draw, *, guess, audits=150):
     """Share of fresh audits of the planned size that show the planned epsilon."""
     shown = [
         audit_one_run(draw(np.random.default_rng([7, i]), plan.total), guess=guess) for i in range(audits)
@@ -161,7 +168,7 @@ def test_the_examples_show_the_epsilon_in_four_of_five_audits(attack, guess, tar
     """About half of the audits did when the smallest size was that of the mean."""
     plan = plan_audit(epsilon=target, attack=attack, guess=guess)
     draw = partial(normal_scores, shift=math.sqrt(2) * ndtri(attack))
-    assert 0.72 < share_reached(plan, draw, guess=guess) < 0.88
+    assert 0.7 < share_reached(plan, draw, guess=guess) < 0.9
     assert plan.headline.startswith(f"ε = {target:g} needs about {plan.total} examples (reached in 80 % of")
     assert plan.reached >= target
     assert plan.low < plan.reached < plan.expected
@@ -181,9 +188,9 @@ def test_pilots_plan_for_four_of_five_audits(examples):
     pilot = normal_scores(np.random.default_rng(3), examples, shift=1.5)
     plan = plan_audit(epsilon=0.6, attack=pilot, guess="members")
     assert ("without repeats" in plan.assumptions[-1]) == (examples == 6_000)
-    again = {"attack": pilot, "guess": "members", "simulations": 600, "seed": 1}
-    seldom, often = (plan_audit(plan.total, power=power, **again).reached for power in (0.88, 0.72))
-    assert seldom < 0.6 <= often
+    again = {"attack": pilot, "guess": "members", "simulations": 400, "seed": 1}
+    fresh = plan_audit(plan.total, power=0.72, **again)
+    assert fresh.low < 0.6 <= fresh.reached  # what nine of ten show, and 72 %
 
 
 def test_more_power_needs_more_examples_and_promises_less():

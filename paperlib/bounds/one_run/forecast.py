@@ -102,6 +102,9 @@ class Forecast:
         """The smallest size, to 2 %, at which a share ``power`` shows ``target``, and audits of that size."""
         # By how much audits show more than `said` changes little with the size. So all that were simulated
         # near the size that is sought help to find it, and each batch is simulated at the last answer.
+        most = np.array([self.most_guesses(MOST_EXAMPLES)])
+        if replace(self, delta=0.0).perfect(most, MOST_EXAMPLES)[0] < target:
+            raise self._unreachable(target)  # nor by a perfect attack at delta 0: nothing to simulate
         rng, last = np.random.default_rng(self.seed), len(_SIZES) - 1
         simulated: list[SimulatedAudit] = []
         first = self._first(target, 0)
@@ -116,14 +119,16 @@ class Forecast:
             missing = target - self._reached_by(self._near(simulated, total))
             first = self._first(self.said(total) + missing, at)
             if first is None and at == last:
-                raise ValueError(
-                    f"epsilon: no audit of up to {MOST_EXAMPLES} examples shows {target:g} with chance "
-                    f"{self.power:g}; ask for less, or plan a better attack, a smaller delta or a lower "
-                    "confidence"
-                )
+                raise self._unreachable(target)
             step = 1 + _STEP * _BATCH / len(simulated)  # steps that shrink settle
             low, high = np.searchsorted(_SIZES, [total / step, total * step])
             at = int(np.clip(last if first is None else first, low, high))
+
+    def _unreachable(self, target: float) -> ValueError:
+        return ValueError(
+            f"epsilon: no audit of up to {MOST_EXAMPLES} examples shows {target:g} with chance "
+            f"{self.power:g}; ask for less, or plan a better attack, a smaller delta or a lower confidence"
+        )
 
     def _near(self, simulated: list[SimulatedAudit], total: int) -> list[SimulatedAudit]:
         """Audits of about this size, moved to it."""

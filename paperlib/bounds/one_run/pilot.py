@@ -95,8 +95,9 @@ class AttackLaw:
 
 
 def _with_blocks(cdf: FloatArray, top: float, bottom: float) -> FloatArray:
-    bulk = bottom + (1 - top - bottom) * cdf
-    return np.concatenate([[0.0, bottom], bulk, [1 - top, 1.0]])
+    whole = np.empty(cdf.size + 4)
+    whole[:2], whole[2:-2], whole[-2:] = (0.0, bottom), bottom + (1 - top - bottom) * cdf, (1 - top, 1.0)
+    return whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +137,9 @@ class _RankedPilot:
         if min(1 - law.top.member - law.bottom.member, 1 - law.top.nonmember - law.bottom.nonmember) < 0.01:
             return -math.inf
         below = law.members_below(self.ranks)
-        member = self.member.sum() * np.maximum(np.diff(below), 1e-15)
-        other = self.nonmember.sum() * np.maximum(np.diff(2 * self.ranks - below), 1e-15)
+        beside = 2 * self.ranks - below
+        member = self.member.sum() * np.maximum(below[1:] - below[:-1], 1e-15)
+        other = self.nonmember.sum() * np.maximum(beside[1:] - beside[:-1], 1e-15)
         both = np.log(member + other)
         return float((self.member * (np.log(member) - both) + self.nonmember * (np.log(other) - both)).sum())
 
