@@ -77,9 +77,7 @@ def audit_labels(
     'With confidence 0.95, the training procedure is not (epsilon, 0)-d'
     """
     chances = _chances("probabilities", probabilities)
-    own, other = (
-        _classes(name, values, chances) for name, values in (("labels", labels), ("proxies", proxies))
-    )
+    own, other = (_classes(*one, chances) for one in (("labels", labels), ("proxies", proxies)))
     ratios = np.log(np.maximum(chances, np.finfo(float).tiny))
     if reference is not None:
         usual = _chances("reference", reference)

@@ -45,8 +45,7 @@ def verify_receipt(report: "str | PathLike[str]", *, plan: str = "", coins: str 
     followed, tossed = SealedPlan.load(sealed["plan"]), Coins.load(sealed["coins"])
     if len(values) != len(tossed.ids):
         raise ValueError(f"{report}: holds {len(values):,} scores for {len(tossed.ids):,} coins")
-    scores = dict(zip(tossed.ids, values, strict=True))
-    again = audit(scores, coins=tossed, plan=followed)
+    again = audit(dict(zip(tossed.ids, values, strict=True)), coins=tossed, plan=followed)
     computed = again.document().to_dict()
     shown = _HEADLINE.search(page)
     pairs = {

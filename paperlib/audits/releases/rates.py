@@ -53,10 +53,8 @@ def disclosure_rates(
         counted["linked"] = linked[0], linked[1]
         inferred = [_inferred(space, tables, rows, secret, order, rng) for rows in attacked]
         counted["inferred"] = inferred[0], inferred[1]
-    rows = [
-        {"rate": name, **_compared(*found, confidence)} for name, found in counted.items() if found[0].size
-    ]
-    return pd.DataFrame(rows)
+    found = {name: both for name, both in counted.items() if both[0].size}
+    return pd.DataFrame([{"rate": name, **_compared(*both, confidence)} for name, both in found.items()])
 
 
 def _compared(members: Flags, others: Flags, confidence: float) -> dict[str, Any]:

@@ -40,9 +40,7 @@ def alike(release: Rows, sides: Sequence[Rows]) -> tuple[Any, Any]:
     for name, rows in given.items():
         if np.shape(rows)[1:] != np.shape(release)[1:]:
             shapes = np.shape(release)[1:], np.shape(rows)[1:]
-            raise ValueError(
-                f"{name}: expected images of shape {shapes[0]} like the release, got {shapes[1]}"
-            )
+            raise ValueError(f"{name}: expected images of shape {shapes[0]} as released, got {shapes[1]}")
     return np.asarray(release), np.concatenate([np.asarray(side) for side in sides])
 
 

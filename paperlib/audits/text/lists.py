@@ -65,9 +65,8 @@ class CorpusLists:
     @property
     def e_values(self) -> dict[str, float]:
         """By kind with lists, the logarithm of the e-value against random order."""
-        return {
-            kind: float(np.logaddexp.reduce(e, axis=None)) - log(e.size) for kind, e in self._logs.items()
-        }
+        logs = self._logs.items()
+        return {kind: float(np.logaddexp.reduce(e, axis=None)) - log(e.size) for kind, e in logs}
 
     @property
     def sorted_values(self) -> set[str]:

@@ -270,9 +270,7 @@ def _check_coins(coins: Coins, names: list[str] | None, member: np.ndarray) -> N
         raise ValueError("coins: name each text with ids, and toss one coin for each text")
     wrong = np.array(names)[coins.included[coins.places(names)] != member]
     if wrong.size:
-        raise ValueError(
-            f"coins: {wrong.size} texts stand on the other side than their coin, such as {wrong[0]}"
-        )
+        raise ValueError(f"coins: {wrong.size} texts stand on the other side than their coin: {wrong[0]}")
 
 
 def _beside(name: str, both: tuple[Sequence[Any], Sequence[Any]], member: np.ndarray) -> list[Any]:
