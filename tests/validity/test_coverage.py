@@ -13,7 +13,7 @@ from paperlib.validity.coverage import ValidityConfig, simulate
 from paperlib.validity.detection import detection_misses
 from tests.validity.coverage import assert_rate_at_most
 
-CONFIG = ValidityConfig(trials=200)
+CONFIG = ValidityConfig(trials=120)
 ONE_RUN = ("one run", "delta in one run", "f-DP in one run")
 FAMILIES = (*ONE_RUN, "several runs", "PANORAMIA", "ranks", "output sets", "Epsilon*", "many runs")
 ABOVE = "above the nominal level"
