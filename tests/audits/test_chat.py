@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from paperlib.audits import ChatQuestion, FoundIdentifier, audit_chat, chat_questions
-from paperlib.audits.text.chat import CHAT_KINDS, guess
+from paperlib.audits.language.chat import CHAT_KINDS, guess
 from paperlib.bounds import rank_p_value
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import KINDS, generate_identifiers

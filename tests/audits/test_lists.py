@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from paperlib.audits import chat_questions, corpus_identifiers
-from paperlib.audits.text import lists
-from paperlib.audits.text.language_model import audited_identifiers
+from paperlib.audits.language import lists
+from paperlib.audits.language.language_model import audited_identifiers
 from paperlib.bounds import audit_ranks
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import find_identifiers, generate_identifiers

@@ -11,7 +11,7 @@ from scipy.stats import binom
 from paperlib import MembershipScores, audit_one_run, audit_texts, toss_coins
 from paperlib.audits import TextsAudit, audit_features
 from paperlib.audits.features import AdditiveModel
-from paperlib.audits.text.blind import BLIND_LEVEL, blind_table, times_of
+from paperlib.audits.language.blind import BLIND_LEVEL, blind_table, times_of
 from paperlib.data.made_up.texts import write_insertions
 from paperlib.data.text.insertions import read_insertions
 from tests.insertions import olmo, tokenizer

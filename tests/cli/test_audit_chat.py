@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from paperlib.audits import audit_chat, chat_questions
-from paperlib.audits.text.endpoint import ChatEndpoint
+from paperlib.audits.language.endpoint import ChatEndpoint
 from paperlib.generators.identifiers import generate_identifiers
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
 from paperlib.report import result_schema

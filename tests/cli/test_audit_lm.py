@@ -7,7 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from paperlib.audits.text.language_model import audit_language_model, audited_identifiers
+from paperlib.audits.language.language_model import audit_language_model, audited_identifiers
 from paperlib.generators.identifiers import generate_identifiers
 from paperlib.models.language import (
     LanguageModelConfig,

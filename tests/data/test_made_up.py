@@ -11,7 +11,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-from paperlib.audits.text.corpus import corpus_identifiers, open_corpus
+from paperlib.audits.language.corpus import corpus_identifiers, open_corpus
 from paperlib.data import load
 from paperlib.data.files import MANIFEST, check_sha256, made_up
 from paperlib.data.images import cifar10

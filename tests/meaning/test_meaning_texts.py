@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paperlib.audits.text.corpus import FoundIdentifier, corpus_identifiers
+from paperlib.audits.language.corpus import FoundIdentifier, corpus_identifiers
 
 TRIALS = 300  # of each property
 Entry = Callable[..., list[FoundIdentifier]]

@@ -54,7 +54,7 @@ def audit_chat(
     """
     from paperlib.audits import audit_chat, chat_questions
     from paperlib.audits.document import checksums, report_facts
-    from paperlib.audits.text.endpoint import ANSWER_TOKENS, ChatEndpoint, KeptAnswers
+    from paperlib.audits.language.endpoint import ANSWER_TOKENS, ChatEndpoint, KeptAnswers
     from paperlib.data.text.pieces import ReadLog
     from paperlib.io import config_hash
 

@@ -72,7 +72,7 @@ def audit_lm(
         missing = "MODEL" if not model else "CORPUS"
         raise ValueError(f"{missing}: name a language model and a corpus; {_NOTEBOOK}")
     from paperlib.audits.document import checksums, report_facts
-    from paperlib.audits.text.language_model import audit_language_model, audited_identifiers
+    from paperlib.audits.language.language_model import audit_language_model, audited_identifiers
     from paperlib.data.text.pieces import ReadLog
     from paperlib.models.language import load_language_model
 

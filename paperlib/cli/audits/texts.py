@@ -80,9 +80,9 @@ def audit_texts(
     """
     from paperlib.attacks.language.scores import COMPARING
     from paperlib.audits.document import checksums, report_facts
+    from paperlib.audits.language.records import read_records
+    from paperlib.audits.language.texts import audit_texts, check_sides
     from paperlib.audits.scores import ScoreOptions
-    from paperlib.audits.text.records import read_records
-    from paperlib.audits.text.texts import audit_texts, check_sides
     from paperlib.core import Coins
     from paperlib.core.checks import check_in
     from paperlib.models.language import load_language_model

@@ -13,8 +13,8 @@ import pandas as pd
 
 from paperlib.attacks.dataset_inference import SCHEDULES, infer_dataset
 from paperlib.audits.candidates import CandidateScores
-from paperlib.audits.text.corpus import FoundIdentifier, corpus_identifiers, open_corpus, skipped_table
-from paperlib.audits.text.language_model import without_look_alikes
+from paperlib.audits.language.corpus import FoundIdentifier, corpus_identifiers, open_corpus, skipped_table
+from paperlib.audits.language.language_model import without_look_alikes
 from paperlib.core import FloatArray, check_at_least
 from paperlib.data.text.corpora import corpus_files
 from paperlib.data.text.pieces import ReadLog

@@ -11,7 +11,7 @@ import torch
 import transformers
 
 from paperlib.attacks.language.windows import encode
-from paperlib.audits.text.corpus import FoundIdentifier, corpus_identifiers, open_corpus
+from paperlib.audits.language.corpus import FoundIdentifier, corpus_identifiers, open_corpus
 from paperlib.core import FloatArray, check_at_least, check_choice
 from paperlib.data.files import DataUnavailableError, data_file
 from paperlib.data.text.corpora import Document

@@ -11,7 +11,7 @@ import torch
 from paperlib.attacks.language import score_candidates
 from paperlib.attacks.language.windows import encode, flattened
 from paperlib.audits.candidates import CandidateScores
-from paperlib.audits.text.corpus import FoundIdentifier, open_corpus
+from paperlib.audits.language.corpus import FoundIdentifier, open_corpus
 from paperlib.core import FloatArray, check_at_least
 from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
 from paperlib.io import config_hash

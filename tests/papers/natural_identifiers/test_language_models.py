@@ -13,8 +13,8 @@ from scipy.stats import binom
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from paperlib.audits.candidates import CandidateScores
-from paperlib.audits.text import language_model as own
-from paperlib.audits.text.corpus import corpus_identifiers, open_corpus, skipped_table
+from paperlib.audits.language import language_model as own
+from paperlib.audits.language.corpus import corpus_identifiers, open_corpus, skipped_table
 from paperlib.data.text.corpora import CORPORA
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import find_identifiers

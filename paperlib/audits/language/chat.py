@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from paperlib.audits.document import AuditDocument, answer_of
-from paperlib.audits.text.corpus import FoundIdentifier, corpus_identifiers, open_corpus
-from paperlib.audits.text.language_model import without_look_alikes
+from paperlib.audits.language.corpus import FoundIdentifier, corpus_identifiers, open_corpus
+from paperlib.audits.language.language_model import without_look_alikes
 from paperlib.bounds import audit_ranks, rank_p_value
 from paperlib.core import MembershipScores, ScoreAudit, check_in
 from paperlib.core.checks import check_at_least, check_confidence

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from paperlib.audits.text.lists import SORTED, CorpusLists
+from paperlib.audits.language.lists import SORTED, CorpusLists
 from paperlib.data.text.corpora import Document, read_documents
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import Identifier, find_identifiers, generate_identifiers

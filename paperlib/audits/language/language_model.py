@@ -11,7 +11,7 @@ from paperlib.attacks.dataset_inference import DatasetInference, infer_dataset, 
 from paperlib.attacks.language import causal_neighbours, score_candidates
 from paperlib.audits.candidates import CandidateScores, attack_quality
 from paperlib.audits.document import AuditDocument, answer_of
-from paperlib.audits.text.corpus import FoundIdentifier, corpus_identifiers, is_fair, open_corpus
+from paperlib.audits.language.corpus import FoundIdentifier, corpus_identifiers, is_fair, open_corpus
 from paperlib.bounds import audit_ranks, exposure, rank_limit_of_detection
 from paperlib.bounds.ranks.audit import RankAuditResult
 from paperlib.core import MembershipScores, ScoreAudit, check_choice
@@ -106,19 +106,13 @@ class LanguageModelAudit:
         return AuditDocument(
             title="Privacy audit of a language model",
             scores=self.pooled,
-            audits=(ranks, whole),
-            answers=(answer_of(self.rank_audit, about=subject, warnings=log),),
-            limits=((self.rank_audit.epsilon, self.ceiling),),
-            design="candidates",
-            ids=self.pooled_names,
-            groups=kinds if len(set(kinds)) > 1 else None,
+            audits=(ranks, whole), answers=(answer_of(self.rank_audit, about=subject, warnings=log),),
+            limits=((self.rank_audit.epsilon, self.ceiling),), design="candidates",
+            ids=self.pooled_names, groups=kinds if len(set(kinds)) > 1 else None,
             sections=(best_known, attacks),
-            more={
-                "attacks": self.quality.to_dict("records"),
-                "identifiers": self.table.to_dict("records"),
-            },
+            more={"attacks": self.quality.to_dict("records"), "identifiers": self.table.to_dict("records")},
             **parts,
-        )
+        )  # fmt: skip
 
 
 def _percent(row: Mapping[Any, Any], name: str) -> str:
@@ -165,7 +159,7 @@ def audit_language_model(
     Source:
         Natural identifiers, Sections 4 and 5.
 
-    >>> from paperlib.audits.text.corpus import corpus_identifiers
+    >>> from paperlib.audits.language.corpus import corpus_identifiers
     >>> from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
     >>> values = generate_identifiers("83a5ef2c9d0b3e71f6a8c3d25b190e47", 12, 0)
     >>> texts = [f"The checksum of part {number} is {value}." for number, value in enumerate(values)]

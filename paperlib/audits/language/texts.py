@@ -13,8 +13,8 @@ from paperlib.attacks.language.scores import COMPARING, EXTRACTION
 from paperlib.attacks.language.windows import text_tokens
 from paperlib.audits.document import Answer, AuditDocument
 from paperlib.audits.features import audit_features
+from paperlib.audits.language.blind import blind_table, quality, refusal, times_of
 from paperlib.audits.scores import Audits, ScoreOptions, audit_scores
-from paperlib.audits.text.blind import blind_table, quality, refusal, times_of
 from paperlib.core import Coins, MembershipScores, ScoreAudit, check_at_least, check_choice
 from paperlib.core.checks import check_ids, check_in
 from paperlib.report.audit.tables import TableSection, with_interval

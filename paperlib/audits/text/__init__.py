@@ -1,1 +1,0 @@
-"""Audits of language models, by identifiers of their corpora and by texts."""
