@@ -41,11 +41,13 @@ def read(found):
     return audit_ranks(np.array(ranks), np.full(len(ranks), 32)).epsilon
 
 
-def test_a_reader_who_knows_that_lists_are_sorted_has_a_bound_unless_they_are_left_out():
+def test_a_reader_who_knows_that_lists_are_sorted_has_a_bound_unless_they_are_left_out(monkeypatch):
     bounds = []
     for seed in range(5):
         texts = locked(np.random.default_rng([seed, 4]), 10, 20)
-        bounds.append(read(corpus_identifiers(texts, sorted_lists=True, limit=60)))
+        with monkeypatch.context() as patch:
+            patch.setattr(lists.CorpusLists, "sorted_values", set[str]())
+            bounds.append(read(corpus_identifiers(texts, limit=60)))
         for refused in (texts, ["".join(texts)]):
             for entry in (corpus_identifiers, audited_identifiers, chat_questions):
                 with pytest.raises(ValueError, match=r"no identifier .* 200 stand in lists that are sorted"):

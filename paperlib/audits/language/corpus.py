@@ -41,7 +41,6 @@ def corpus_identifiers(
     before: int = 200,
     limit: int | None = None,
     seed: int = 0,
-    sorted_lists: bool = False,
     log: ReadLog | None = None,
 ) -> list[FoundIdentifier]:
     """Different identifiers of a corpus, each at the first place behind a text that tells nothing of it.
@@ -57,7 +56,6 @@ def corpus_identifiers(
         kinds: Kinds to look for; None for all.
         before: Characters to keep before an identifier, 0 or more.
         limit: If there are more, a random sample of this size.
-        sorted_lists: Whether to keep those of sorted lists, for which no audit holds.
         log: Counts the identifiers that are left out.
 
     Raises:
@@ -84,8 +82,7 @@ def corpus_identifiers(
                 candidate = FoundIdentifier(one.kind, one.value, place, number, 1, subset)
                 fair[key] = candidate if is_fair(one.value, place) else None
             seen.add(key)
-        if not sorted_lists:
-            lists.add(text, places)
+        lists.add(text, places)
     ordered = sorted(fair)
 
     def begins(key: str) -> bool:  # a longer value

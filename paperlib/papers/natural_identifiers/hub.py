@@ -185,7 +185,7 @@ def _identifiers(corpus: str, log: ReadLog) -> list[FoundIdentifier]:
     """Every identifier of the paper's kinds in a corpus."""
 
     def compute() -> Mapping[str, Any]:
-        every = corpus_identifiers(open_corpus(corpus, log=log), kinds=PAPER_KINDS, sorted_lists=True)
+        every = corpus_identifiers(open_corpus(corpus, log=log), kinds=PAPER_KINDS)
         return {"identifiers": np.array([json.dumps(asdict(one)) for one in every]),
                 "skipped": np.array(json.dumps([dict(log.counts), log.examples]))}  # fmt: skip
 

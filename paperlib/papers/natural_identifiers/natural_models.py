@@ -107,8 +107,7 @@ def natural_split(config: NaturalConfig) -> NaturalSplit:
         raise ValueError(f"further: expected up to {len(further)} documents, got {config.further}")
     prefix = pairs[config.documents][0].text.encode()[: config.window // 2].decode("utf-8", "ignore")
     inside, outside = (
-        corpus_identifiers(part, kinds=config.kinds, before=config.before, sorted_lists=True)
-        for part in (trained, held)
+        corpus_identifiers(part, kinds=config.kinds, before=config.before) for part in (trained, held)
     )
     seen = "\n".join([*(one.text for one in trained), *further]).lower()
     known = seen + prefix.lower()
