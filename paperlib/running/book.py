@@ -167,8 +167,9 @@ def repeated_results(project: Project, profile: str) -> list[RunResult]:
 
 
 def measured_results(project: Project) -> list[RunResult]:
-    """The committed result files: of large runs, and of other seeds."""
-    return [read_result(path) for path in sorted(project.measured.rglob("*.json"))]
+    """The committed result files of large runs and of other seeds, without plans that lack some seeds."""
+    paths = sorted(project.measured.rglob("*.json"))
+    return [read_result(path) for path in paths if path.parent.name != "unfinished"]
 
 
 def judged_notebooks(project: Project) -> list[str]:

@@ -1,5 +1,6 @@
 """Tables measured on another occasion."""
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -8,6 +9,8 @@ import pytest
 from paperlib.io import RunResult, read_result, write_result
 from paperlib.papers.measured import measured_table
 from paperlib.papers.verdict.evidence import from_dict
+from paperlib.running import Project
+from paperlib.running.book import measured_results
 
 TABLES = sorted((Path(__file__).parents[2] / "book" / "measured").glob("*.csv"))
 ORIGIN = {"date": "2026-01-02 03:04:05 UTC", "cpu": "some CPU", "cores": 2, "gpu": None, "seconds": 600.0}
@@ -60,3 +63,25 @@ def test_committed_runs_can_be_repeated_and_judged_and_adult_has_every_target():
     assert ours.groupby("label")["target"].nunique().tolist() == [4, 4]
     assert not ours[["eps_tilde", "rm_rn", "o1"]].isna().any(axis=None)
     assert set(table["source"]) == {"ours", "paper"}
+
+
+def test_runs_of_a_plan_are_not_judged_before_all_its_seeds_are_there(tmp_path):
+    (tmp_path / "book" / "measured" / "unfinished").mkdir(parents=True)
+    for folder in (tmp_path / "book" / "measured", tmp_path / "book" / "measured" / "unfinished"):
+        write_result(folder / "a.json", RunResult(notebook=folder.name, profile="paper", provenance=ORIGIN))
+    assert [one.notebook for one in measured_results(Project(tmp_path))] == ["measured"]
+
+
+def test_unfinished_plans_lack_a_seed_and_their_runs_are_as_planned():
+    book = Path(__file__).parents[2] / "book"
+    runs = [read_result(path) for path in sorted((book / "measured" / "unfinished").glob("*.json"))]
+    for _, plan in pd.read_csv(book / "planned_runs.csv").iterrows():
+        mine = [one for one in runs if one.notebook == plan["notebook"] and one.profile == plan["profile"]]
+        planned = json.loads(plan["parameters"])
+        mine = [one for one in mine if planned.items() <= one.parameters.items()]
+        seeds = {str(one.parameters["seed"]) for one in mine}
+        assert not seeds or seeds < set(str(plan["seeds"]).split()), (
+            f"all of {plan['targets']} are there: move them"
+        )
+        runs = [one for one in runs if one not in mine]
+    assert runs == []
