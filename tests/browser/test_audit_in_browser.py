@@ -1,4 +1,4 @@
-"""The form of the page "Drop a file, get an audit" in Chromium, from a file and without a network."""
+"""The form of the page "Audit a file in the browser" in Chromium, from a file and without a network."""
 
 import json
 import re
