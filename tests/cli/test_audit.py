@@ -61,7 +61,7 @@ def test_the_terminal_shows_answer_condition_and_numbers_in_this_order_on_one_sc
     assert main.epsilon > 0.5
     places = [
         "own.csv", "read as losses (lower values point to members)", f"{member.sum()} members",
-        "right up to", main.headline, main.condition, main.claim, "AUC 0.9", "TPR at 0.1 % FPR",
+        "right in up to", main.headline, main.condition, main.claim, "AUC 0.9", "TPR at 0.1 % FPR",
         "TPR at 1 % FPR", "optimal output set", "Epsilon*", "Next:", "Report: own-audit.html",
     ]  # fmt: skip
     assert main.condition

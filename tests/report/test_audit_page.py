@@ -191,7 +191,7 @@ def test_a_reversed_score_is_named_first_and_nobody_is_called_exposed():
     page = report(MembershipScores(SCORES.nonmember, SCORES.member), [item(result=RESULT)])
     shown = text_of(page)
     assert "Verdict Not an answer yet" in shown
-    assert "right up to" not in shown
+    assert "right in up to" not in shown
     assert "Not shown while the direction of the score" in shown
     assert "reversed" in block(page)["warnings"][0]
     assert "reversed" not in text_of(report(SCORES, REFUSED))

@@ -57,13 +57,16 @@ def test_the_share_is_what_the_best_guesser_reaches_and_is_rounded_down():
 def test_a_bound_is_a_guess_right_so_many_per_cent_of_the_time():
     verdict = plain_verdict(bound(2.0), warnings=())
     first = verdict.sentences[0]
-    assert "for some record, whether it was trained on: right up to 88.0 % of the time" in first
+    assert (
+        "for some record, whether that record was trained on: the guess is right in up to 88.0 % of cases"
+        in first
+    )
     assert "against 50 % by tossing a coin" in first
-    assert "lower limit with 95 % confidence" in said(verdict)
+    assert "lower bound with 95 % confidence" in said(verdict)
     assert verdict.refuted is None
     assert "DP-SGD" in advice(verdict)
     verdict = plain_verdict(bound(1.0, delta=0.01))
-    assert f"right up to {share_text((exp(1) + 0.01) / (1 + exp(1)))} " in verdict.sentences[0]
+    assert f"right in up to {share_text((exp(1) + 0.01) / (1 + exp(1)))} " in verdict.sentences[0]
     assert "includes delta = 0.01" in said(verdict)
     assert "delta" not in said(plain_verdict(bound(1.0)))
 
@@ -90,7 +93,7 @@ def test_a_claim_for_adding_or_removing_is_refuted_below_the_bound_alone(claimed
     assert len(words) == 1
     assert ("is refuted" in words[0]) is refuted
     assert "for adding or removing one record" in words[0]
-    assert ("Not refuted is not confirmed" in said(verdict)) is not refuted
+    assert ("This does not confirm the claim" in said(verdict)) is not refuted
 
 
 @pytest.mark.parametrize(
@@ -103,7 +106,7 @@ def test_a_game_judges_a_claim_under_both_adjacencies(claimed, replacing, removi
     assert ("is refuted" in first, "is refuted" in second) == (replacing, removing)
     assert f"allows {2 * claimed:g} when a record is replaced" in second
     assert verdict.refuted is (replacing and removing)
-    assert "it or another record in its place" in verdict.sentences[0]
+    assert "that record or another one in its place" in verdict.sentences[0]
     verdict = plain_verdict(bound(4.0, claim=REPLACED, delta=1e-5), claimed_epsilon=1)
     assert f"at delta = {1e-5 / (1 + exp(1)):.3g} is refuted" in said(verdict)
     assert "replacing one record, epsilon = 1 at delta = 1e-05 is refuted" in said(verdict)
@@ -153,7 +156,7 @@ def test_a_reversed_direction_is_no_answer_and_comes_first():
     verdict = plain_verdict(bound(2.0), claimed_epsilon=1, warnings=("something else", warning))
     assert verdict.sentences[0].startswith("Not an answer yet")
     assert warning in verdict.sentences[0]
-    assert "right up to" not in said(verdict)
+    assert "right in up to" not in said(verdict)
     assert verdict.refuted is None
     assert "claimed epsilon of 1 is not judged" in said(verdict)
     assert "--kind losses" in verdict.next_steps[0]

@@ -75,8 +75,8 @@ def assumptions(method: str, chosen: str | None) -> tuple[str, ...]:
     ]
     if method == "parametric":
         stated.append(
-            "After the transform each set is normal far into the tail: rates down to delta are read off the "
-            "fitted normals, where the samples hold few losses or none."
+            "After the transform each set is normal far into the tail: rates down to delta are those of the "
+            "fitted normals, where the samples have few losses or none."
         )
     if chosen is not None:
         stated.append(
@@ -100,12 +100,12 @@ def warnings(result: "EpsilonStarResult", *, clipped: bool) -> tuple[str, ...]:
         if fit is not None and fit_rejected(fit):
             texts.append(
                 f"The normal fit of the {name} losses is rejected (Kolmogorov-Smirnov distance "
-                f"{fit.ks_distance:.3f}, p = {fit.ks_p_value:.2g}): the value may be far off, either way."
+                f"{fit.ks_distance:.3f}, p = {fit.ks_p_value:.2g}): the value may be far too high or too low."
             )
     expected = min(result.n_population * min(fpr, 1 - fpr), result.n_train * min(fnr, 1 - fnr))
     if result.epsilon > 0 and not clipped and expected < _FEW:
         texts.append(
-            f"The supremum sits in the tail, at FPR {fpr:.3g} and FNR {fnr:.3g}, where {expected:.2g} losses "
+            f"The supremum lies in the tail, at FPR {fpr:.3g} and FNR {fnr:.3g}, where {expected:.2g} losses "
             "are expected: the value is the normal's extrapolation."
         )
     return tuple(texts)

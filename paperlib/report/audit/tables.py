@@ -65,7 +65,7 @@ def measures_section(measures: ScoreMeasures, result: AuditResult | None) -> Tab
         headings=("Measure", "Value [interval]", "Note"),
         rows=rows,
         one_line=(1,),
-        note="AUC and rates describe this attack on these records. They are no bounds on epsilon.",
+        note="AUC and rates describe this attack on these records. They are not bounds on epsilon.",
         style="short",
     )
 
@@ -112,7 +112,7 @@ def exposed_section(
     """The members whose scores point to membership most; nobody while the direction is in doubt."""
     title = "Most exposed records"
     if doubted:
-        reason = "Not shown while the direction of the score, or who was trained on, is in doubt."
+        reason = "Not shown while the direction of the score, or the membership, is in doubt."
         return TableSection(title=title, text=reason)
     oriented = scores.oriented()
     above = np.sort(oriented.nonmember)
@@ -122,7 +122,7 @@ def exposed_section(
         f"{number:,} of {scores.member.size:,} members stand out: at most 1 % of the non-members reach"
     )
     if not number:
-        return TableSection(title=title, text=f"{stand_out} their score. Nobody is listed.")
+        return TableSection(title=title, text=f"{stand_out} their score. No record is listed.")
     frame = most_exposed(scores, ids, min(count, number))
     what, extreme = ("score", "high") if scores.higher_means_member else ("loss", "low")
     numbered = "" if ids is not None else " Members are numbered from 1 in the order they were given."
@@ -130,9 +130,9 @@ def exposed_section(
     tied = np.count_nonzero(scores.member == last) - np.count_nonzero(frame["score"] == last)
     return TableSection(
         title=title,
-        text=f"{stand_out} their {what}. These are scores of single records and no bounds; nothing is "
-        f"claimed about any of them, so that picking them needs no correction.{numbered}",
-        remark="This table tells who was trained on: share it with care.",
+        text=f"{stand_out} their {what}. These are scores of single records, not bounds. Nothing is "
+        f"claimed about any of them, so choosing them needs no correction.{numbered}",
+        remark="This table shows which records were trained on: share it with care.",
         headings=(
             "Member number" if numbered else "Record",
             what.capitalize(),
@@ -216,8 +216,8 @@ def groups_section(scores: MembershipScores, groups: Names, confidence: float) -
         rows.append((str(row["group"]), f"{row['members']:,}", f"{row['nonmembers']:,}", auc, rate))
     return TableSection(
         title="Groups",
-        text="Measurements within each group, largest group first. They are no bounds on epsilon, and each "
-        "interval holds for itself: among many groups some stand out by chance.",
+        text="Measurements within each group, largest group first. They are not bounds on epsilon, and each "
+        "interval holds only by itself: among many groups some stand out by chance.",
         headings=("Group", "Members", "Non-members", f"AUC [{sure}]", f"TPR at 1 % FPR [{sure}]"),
         rows=rows,
         one_line=(3, 4),

@@ -15,7 +15,7 @@ _MIND = "Read the warnings beside the number first: they name what weakens it."
 _SETTLE = (
     "Check what the values are: low losses point to members, and so do high scores. Say which they are with "
     "--kind losses or --kind scores (in Python: higher_means_member).",
-    "Check the column that says who was trained on: 1, true or train must mark the training records.",
+    "Check the column of membership: 1, true or train must mark the training records.",
     "If both are right, find out why training records look less familiar to the model than others; fix the "
     "direction for a reason, not because the other one gives a larger number.",
     "Then audit again.",
@@ -71,8 +71,8 @@ def plain_verdict(
     >>> scores = MembershipScores(rng.normal(2, 1, 500), rng.normal(0, 1, 500))
     >>> verdict = plain_verdict(audit_one_run(scores), claimed_epsilon=3)
     >>> print(verdict.sentences[0])
-    Someone who sees the model can tell, for some record, whether it was trained on: right up to 96.0 % of the
-    time, against 50 % by tossing a coin.
+    Someone who sees the model can guess, for some record, whether that record was trained on: the guess is
+    right in up to 96.0 % of cases, against 50 % by tossing a coin.
     >>> verdict.refuted
     True
     """
@@ -89,7 +89,7 @@ def plain_verdict(
         return Verdict(sentences=tuple(sentences), next_steps=_SETTLE, refuted=None)
     if result.epsilon is None or kind != "lower bound":
         sentences = [
-            "This audit measured how far an attack gets. Its number is not a lower bound on epsilon and "
+            "This audit measured how well an attack works. Its number is not a lower bound on epsilon and "
             "gives no guarantee, in either direction."
         ]
         if claimed_epsilon is not None:
@@ -99,7 +99,7 @@ def plain_verdict(
             )
         steps = (
             *([_MIND] if result.warnings else []),
-            "Read the claim and the assumptions: they say what the number speaks of.",
+            "Read the claim and the assumptions: they say what the number means.",
             "For a lower bound, audit records whose membership was decided by fair coins, before training or "
             "after.",
         )
@@ -124,7 +124,7 @@ def audit_verdict(
         return plain_verdict(main.result, **own)
     return Verdict(
         sentences=(f"Not an answer yet: the audit was not possible. {_sentence(main.refused)}",),
-        next_steps=("Mend what the message names, then audit again.",),
+        next_steps=("Correct what the message names, then audit again.",),
         refuted=None,
     )
 
@@ -182,18 +182,18 @@ def _sentence(text: str) -> str:
 
 def _leak(result: AuditResult, epsilon: float) -> Iterator[str]:
     delta = float(getattr(result, "delta", 0.0))
-    what = "whether it was trained on"
+    what = "whether that record was trained on"
     if adjacency_of(result) == "replacement":
-        what = "whether it or another record in its place was trained on"
+        what = "whether that record or another one in its place was trained on"
     share = share_text(right_share(epsilon, delta))
     yield (
-        f"Someone who sees the model can tell, for some record, {what}: right up to {share} of the time, "
-        "against 50 % by tossing a coin."
+        f"Someone who sees the model can guess, for some record, {what}: the guess is right in up to {share} "
+        "of cases, against 50 % by tossing a coin."
     )
     confidence = getattr(result, "confidence", None)
     how_sure = "" if confidence is None else f" with {100 * confidence:g} % confidence"
     yield (
-        f"This is a lower limit{how_sure}: the real leak may be larger, and a privacy guarantee that allows "
+        f"This is a lower bound{how_sure}: the real leak may be larger, and a privacy guarantee that allows "
         "fewer right guesses does not hold for this training."
     )
     if delta > 0:
@@ -208,8 +208,8 @@ def _no_leak(result: AuditResult) -> Iterator[str]:
         yield "This audit found no leak that it could prove."
     elif ceiling <= 0:
         yield (
-            f"This audit found no leak that it could prove, and it could not have: with {records} no result "
-            "shows any leak, however large."
+            f"This audit found no leak that it could prove, and it could not have proved one: with {records} "
+            "no result shows a leak, however large."
         )
     elif getattr(detection, "records", None) is not None:
         yield f"This audit found no leak that it could prove. {detection.sentence}"
@@ -217,7 +217,7 @@ def _no_leak(result: AuditResult) -> Iterator[str]:
         share = share_text(right_share(ceiling, float(getattr(result, "delta", 0.0))))
         yield (
             f"This audit found no leak that it could prove; with {records} it could have shown an epsilon of "
-            f"at most {_up(ceiling)} (guesses right up to {share} of the time)."
+            f"at most {_up(ceiling)} (guesses right in up to {share} of cases)."
         )
     yield "That does not show that the training is private: a better attack or more records may find a leak."
 
@@ -266,7 +266,7 @@ def _judge(result: AuditResult, claimed: float) -> tuple[list[str], bool]:
             )
         else:
             why = f"the most this audit could have shown is {_up(ceiling)}, by guessing every record right."
-        sentences.append(f"Not refuted is not confirmed: {why}")
+        sentences.append(f"This does not confirm the claim: {why}")
     return sentences, all(outcomes)
 
 
@@ -282,14 +282,14 @@ def _next_steps(
         )
     if refuted:
         yield (
-            "Do not repeat the claim. Look for what breaks it: the accountant's settings, data used outside "
+            "Do not repeat the claim. Look for the cause: the accountant's settings, data used outside "
             "the private training, or records that occur several times."
         )
     ceiling = ceiling_of(result)
     few = ceiling is not None and (ceiling < _LOW_CEILING or (claimed is not None and ceiling <= claimed))
     if epsilon > _HIGH:
         yield (
-            "Lower the leak: train with differential privacy (DP-SGD), for fewer epochs or with more "
+            "Reduce the leak: train with differential privacy (DP-SGD), for fewer epochs or with more "
             "regularisation, and remove duplicates from the training data."
         )
         yield "Look at the most exposed records before you publish the model or hand it to others."
@@ -303,11 +303,11 @@ def _next_steps(
             "Try a stronger attack, such as scores calibrated with reference models, before you rely on this."
         )
     elif epsilon <= _HIGH and not few:
-        yield "Try a stronger attack to see whether the bound rises: it is a lower limit of the leak."
+        yield "Try a stronger attack to see whether the bound rises: it is a lower bound on the leak."
     if adjacency_of(result) == "replacement" and "coin" in result.condition:
         yield (
-            "Before the next training, toss a fair coin for each audit record (paperlib coins); train on it "
-            "only if it says so. The audit then speaks of adding or removing a record, needs fewer "
+            "Before the next training, toss a fair coin for each audit record (paperlib coins), and train "
+            "only on those with heads. The audit is then about adding or removing a record, needs fewer "
             "assumptions and uses every audit record (the design randomized)."
         )
     yield "Keep this report with the model, and audit again after each new training."
