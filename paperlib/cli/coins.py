@@ -118,16 +118,16 @@ def coins(
         write_text(to_score, "".join(f"{name}\n" for name in tossed.ids))
     tossed.save(sealed)
 
-    for warning in tossed.warnings:
-        print(f"Warning: {warning}")
     if copies:
         print(f"Warning: {same}, but for {column!r}; if they are copies, give them one coin with --unit")
     of = f"units of {unit!r}" if unit else "records"
-    print(
+    _tell(
+        sealed,
+        tossed,
         f"{len(tossed.ids):,} coins for {tossed.records:,} {of}, {int(tossed.included.sum()):,} heads\n"
         f"{out}: {int(keep.sum()):,} of {len(names):,} records, to train on\n"
         f"{to_score}: {int(audited.sum()):,} records with a coin, to be scored after training by their "
-        f"{called!r}\n{_last_lines(sealed, tossed)}"
+        f"{called!r}",
     )
 
 
@@ -154,9 +154,12 @@ def _check_column(data: str, records: "Records", column: str | None) -> None:
         raise ValueError(f"{data}: no column {column!r}; the columns are {known}{near}")
 
 
-def _last_lines(sealed: Path, tossed: "Coins") -> str:
-    return (
-        f"{sealed}: the coins, not to be seen by those who compute the scores\n"
+def _tell(sealed: Path, tossed: "Coins", said: str) -> None:
+    """Print warnings of the coins, what was made of the data, and what comes next."""
+    for warning in tossed.warnings:
+        print(f"Warning: {warning}")
+    print(
+        f"{said}\n{sealed}: the coins, not to be seen by those who compute the scores\n"
         f"Hash of the coins, to be published before training: {tossed.commitment}\n"
         "To fix before training what the audit will do: paperlib seal plan.yaml\n"
         f"After training: paperlib audit scores.csv --coins {sealed}"
@@ -257,14 +260,13 @@ def canaries(
         every.write(to_score, new, None if column or is_folder else [*[""] * size, *names])
     tossed.save(sealed)
 
-    for warning in tossed.warnings:
-        print(f"Warning: {warning}")
-    print(
+    _tell(
+        sealed,
+        tossed,
         f"{count:,} canaries, of which {int(tossed.included.sum()):,} have heads and are planted, "
         f"{repetitions:,} of each\n"
         f"{out}: {kept.size:,} of {size:,} records and {planted.size:,} planted ones, to train on\n"
-        f"{to_score}: all canaries, to be scored after training by their {called!r}\n"
-        f"{_last_lines(sealed, tossed)}"
+        f"{to_score}: all canaries, to be scored after training by their {called!r}",
     )
 
 

@@ -85,14 +85,29 @@ class Wishes:
                 raise ValueError(f"{option}: {path} is the input; name another file")
         return About() if self.about is None else read_about(self.about)
 
+    def parts(
+        self, about: "About", files: dict[str, str], inputs: dict[str, str] | None = None, **facts: object
+    ) -> dict[str, Any]:
+        """Fields of a document that every audit has; ``files`` by heading, ``inputs`` beside them by name."""
+        from paperlib.audits.document import checksums, report_facts
+
+        return {
+            "facts": {**report_facts(files, **facts), "Command": command_line()},
+            "inputs": {**checksums(files.values()), **(inputs or {})},
+            "about": about,
+            "claimed_epsilon": self.claimed_epsilon,
+        }
+
     def deliver(self, document: "AuditDocument", file: str, text: Sequence[str]) -> int:
         """Write the report on ``file``, print paragraphs or JSON, and judge the limit: the exit code."""
+        from paperlib.io import canonical_json
+
         name = report_name(file)
         report = report_path(self.output, name, as_json=self.as_json, inputs=dict(document.inputs))
         if report is not None:
             document.write(report)
         if self.as_json:
-            print(json.dumps(document.to_dict(), indent=1, sort_keys=True, ensure_ascii=False))
+            print(canonical_json(document.to_dict(), indent=1))
         else:
             steps = [f"  - {step}" for step in document.verdict.next_steps]
             print("\n\n".join(filter(None, [*text, "\n".join(["Next:", *steps]) if steps else ""])) + "\n")

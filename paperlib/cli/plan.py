@@ -1,6 +1,5 @@
 """``paperlib plan``: what an audit could show, or how many examples it needs, before anyone trains."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -54,8 +53,8 @@ def plan(
     --power of them reaches, their mean bound, and the range of 80 % of them.
     """
     from paperlib.bounds import plan_audit
-    from paperlib.core import check_in, json_ready
-    from paperlib.io import read_scores
+    from paperlib.core import check_in
+    from paperlib.io import canonical_json, read_scores
 
     kind = kind_of(kind, losses)
     if m is None and epsilon is None:
@@ -83,8 +82,5 @@ def plan(
         simulations=simulations,
         seed=seed,
     )
-    if as_json:
-        content = {"headline": planned.headline, **planned.to_dict()}
-        print(json.dumps(json_ready(content), indent=1, sort_keys=True, ensure_ascii=False))
-    else:
-        print(planned)
+    content = {"headline": planned.headline, **planned.to_dict()}
+    print(canonical_json(content, indent=1) if as_json else planned)

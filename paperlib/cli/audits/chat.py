@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from paperlib.cli.audits.language_model import Before, CorpusFiles, IdentifierKinds, Limit
-from paperlib.cli.gate import Wishes, command_line, report_name, with_wishes
+from paperlib.cli.gate import Wishes, report_name, with_wishes
 from paperlib.cli.options import Confidence, Delta, Seed
 
 EPILOG = (
@@ -53,7 +53,6 @@ def audit_chat(
     The text before each identifier and its first digits are sent to the address, nothing else of the corpus.
     """
     from paperlib.audits import audit_chat, chat_questions
-    from paperlib.audits.document import checksums, report_facts
     from paperlib.audits.language.endpoint import ANSWER_TOKENS, ChatEndpoint, KeptAnswers
     from paperlib.data.text.pieces import ReadLog
     from paperlib.io import config_hash
@@ -85,15 +84,14 @@ def audit_chat(
     audit = audit_chat(
         questions, kept.through(endpoint), tries=tries, model=named, delta=delta, confidence=confidence
     )
-    facts = report_facts(
-        {"Model": named, "Corpus": corpus}, limit=limit, before=before, shown=shown, tries=tries, seed=seed
-    )
+    parts = wishes.parts(
+        owner, {"Model": named, "Corpus": corpus}, {"model": f"{model} at {endpoint.host}"}, limit=limit,
+        before=before, shown=shown, tries=tries, seed=seed,
+    )  # fmt: skip
     document = audit.document(
         subject=f"{named} on {corpus}",
         log=[f"{reason}: {number} (such as {example})" for reason, number, example in skipped.rows],
-        facts={**facts, "Command": command_line()},
-        inputs={**checksums([corpus]), "model": f"{model} at {endpoint.host}"},
-        about=owner, claimed_epsilon=wishes.claimed_epsilon,
-    )  # fmt: skip
+        **parts,
+    )
     text = [" ".join(document.verdict.sentences), *map(str, document.answers), *audit.result.notes]
     raise typer.Exit(wishes.deliver(document, corpus, text))

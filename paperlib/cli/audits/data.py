@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from paperlib.cli.gate import Wishes, command_line, with_wishes
+from paperlib.cli.gate import Wishes, with_wishes
 from paperlib.cli.options import Confidence, Delta, Seed
 
 EPILOG = (
@@ -111,7 +111,6 @@ def audit_data(
     if not members or not target:
         missing = "MEMBERS" if not members else "--target"
         raise ValueError(f"{missing}: name what the model was trained on and the model; {_NOTEBOOK}")
-    from paperlib.audits.document import checksums, report_facts
     from paperlib.audits.panoramia.files import audit_files
 
     files = {
@@ -125,16 +124,10 @@ def audit_data(
         known_c=known_c, search=search, delta=delta, gamma=gamma, confidence=confidence,
         repetitions=repetitions, restarts=restarts, seed=seed,
     )  # fmt: skip
-    facts = report_facts(
-        files, kind=kind, label=label, unit=unit, known_c=known_c, search=search, repetitions=repetitions,
-        restarts=restarts, seed=seed,
+    parts = wishes.parts(
+        owner, files, {"target": target}, kind=kind, label=label, unit=unit, known_c=known_c, search=search,
+        repetitions=repetitions, restarts=restarts, seed=seed,
     )  # fmt: skip
-    document = audit.document(
-        subject=f"{target} on {members}",
-        facts={**facts, "Command": command_line()},
-        inputs={**checksums(files.values()), "target": target},
-        about=owner,
-        claimed_epsilon=wishes.claimed_epsilon,
-    )
+    document = audit.document(subject=f"{target} on {members}", **parts)
     text = [" ".join(document.verdict.sentences), *map(str, document.answers)]
     raise typer.Exit(wishes.deliver(document, members, text))

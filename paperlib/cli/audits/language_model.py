@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from paperlib.cli.gate import Wishes, command_line, with_wishes
+from paperlib.cli.gate import Wishes, with_wishes
 from paperlib.cli.options import Confidence, Delta, Device, Dtype, Seed
 
 EPILOG = (
@@ -71,7 +71,6 @@ def audit_lm(
     if not model or not corpus:
         missing = "MODEL" if not model else "CORPUS"
         raise ValueError(f"{missing}: name a language model and a corpus; {_NOTEBOOK}")
-    from paperlib.audits.document import checksums, report_facts
     from paperlib.audits.language.language_model import audit_language_model, audited_identifiers
     from paperlib.data.text.pieces import ReadLog
     from paperlib.models.language import load_language_model
@@ -89,19 +88,11 @@ def audit_lm(
         loaded, tokenizer, audited, generated=generated, rank_attack=rank_attack, neighbours=neighbours,
         batch_size=batch_size, delta=delta, confidence=confidence, seed=seed,
     )  # fmt: skip
-    facts = report_facts(
-        {"Model": model, "Corpus": corpus}, limit=limit, before=before, seed=seed, generated=generated,
-        rank_attack=rank_attack,
+    parts = wishes.parts(
+        owner, {"Model": model, "Corpus": corpus}, {"model": model}, limit=limit, before=before, seed=seed,
+        generated=generated, rank_attack=rank_attack,
     )  # fmt: skip
-    document = audit.document(
-        subject=f"{model} on {corpus}",
-        log=log,
-        count=shown,
-        facts={**facts, "Command": command_line()},
-        inputs={**checksums([model, corpus]), "model": model},
-        about=owner,
-        claimed_epsilon=wishes.claimed_epsilon,
-    )
+    document = audit.document(subject=f"{model} on {corpus}", log=log, count=shown, **parts)
     best = audit.table.head(5)[["kind", "value", "occurrences", "rank"]]
     text = [
         " ".join(document.verdict.sentences),

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from paperlib.cli.gate import Wishes, command_line, with_wishes
+from paperlib.cli.gate import Wishes, with_wishes
 from paperlib.cli.options import CoinsFile, Confidence, Delta, DesignOption, Seed
 
 EPILOG = (
@@ -52,7 +52,6 @@ def audit_release(
     The bound speaks of all that made the release; rates of what it gives away stand beside it.
     """
     from paperlib.audits import audit_release as audit_rows
-    from paperlib.audits.document import checksums, report_facts
     from paperlib.audits.releases.files import read_rows
     from paperlib.core import Coins
 
@@ -67,12 +66,8 @@ def audit_release(
         design=design, seed=seed,
     )  # fmt: skip
     others = {"Non-members": nonmembers or "", "Coins": str(coins or "")}
-    files = {"Release": release, "Members": members, **others}
-    document = audit.document(
-        title=f"Privacy audit of the release {Path(release).name}",
-        facts={**report_facts(files, seed=seed), "Command": command_line()},
-        inputs=checksums(files.values()), about=about, claimed_epsilon=wishes.claimed_epsilon,
-    )  # fmt: skip
+    parts = wishes.parts(about, {"Release": release, "Members": members, **others}, seed=seed)
+    document = audit.document(title=f"Privacy audit of the release {Path(release).name}", **parts)
     best = audit.exposed.head(5).to_string(index=False)
     exposed = f"Members that stand out most (release_row: the nearest row of the release):\n{best}"
     answer = [" ".join(document.verdict.sentences), str(document.answers[0]).strip()]

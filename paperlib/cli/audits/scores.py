@@ -6,22 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paperlib.cli import options
 from paperlib.cli.gate import Wishes, command_line, with_wishes
-from paperlib.cli.options import (
-    CoinsFile,
-    Confidence,
-    Delta,
-    DesignOption,
-    GuessOption,
-    IdColumn,
-    Kind,
-    Losses,
-    MemberColumn,
-    ScoreColumn,
-    Seed,
-    Unit,
-    kind_of,
-)
 
 if TYPE_CHECKING:
     from paperlib.audits import AuditDocument, Audits
@@ -47,13 +33,13 @@ def audit(
         ),
     ],
     nonmembers: Annotated[str | None, typer.Argument(metavar="[FILE2]", help="Non-members' scores.")] = None,
-    score_column: ScoreColumn = None,
-    member_column: MemberColumn = None,
-    kind: Kind = None,
-    losses: Losses = False,
-    id_column: IdColumn = None,
-    unit: Unit = None,
-    coins: CoinsFile = None,
+    score_column: options.ScoreColumn = None,
+    member_column: options.MemberColumn = None,
+    kind: options.Kind = None,
+    losses: options.Losses = False,
+    id_column: options.IdColumn = None,
+    unit: options.Unit = None,
+    coins: options.CoinsFile = None,
     plan: Annotated[
         Path | None,
         typer.Option(
@@ -65,11 +51,11 @@ def audit(
     group_column: Annotated[
         str | None, typer.Option(help="Column of groups, for the report's table per group.")
     ] = None,
-    delta: Delta = 0.0,
-    confidence: Confidence = 0.95,
-    guess: GuessOption = "adaptive",
-    design: DesignOption = "randomized",
-    seed: Seed = 0,
+    delta: options.Delta = 0.0,
+    confidence: options.Confidence = 0.95,
+    guess: options.GuessOption = "adaptive",
+    design: options.DesignOption = "randomized",
+    seed: options.Seed = 0,
     *,
     wishes: Wishes,
 ) -> None:
@@ -79,7 +65,7 @@ def audit(
     from paperlib.io import file_sha256, read_scores
     from paperlib.report.provenance import report_conditions
 
-    kind = kind_of(kind, losses)
+    kind = options.kind_of(kind, losses)
     check_confidence(confidence)
     check_delta(delta)
     about = wishes.checked(file, nonmembers, coins and str(coins), plan and str(plan))
@@ -136,18 +122,12 @@ def paragraphs(opening: str, audits: "Audits", document: "AuditDocument") -> lis
     """What the terminal shows of audits of scores, after ``opening``."""
     sentences, measures = "\n".join(document.verdict.sentences), document.measures
     low, high = measures.auc_interval
-    measured = [f"AUC {measures.auc:.4f} [{low:.4f}, {high:.4f}] at confidence {measures.confidence:g}"]
-    for rate in measures.rates:
-        said = rate.note and f": {rate.note}"
-        if rate.true_positive_rate is not None and rate.interval is not None:
-            low, high = rate.interval
-            said = f" {rate.true_positive_rate:.4f} [{low:.4f}, {high:.4f}]"
-        measured.append(f"{rate.name}{said}")
+    auc = f"AUC {measures.auc:.4f} [{low:.4f}, {high:.4f}] at confidence {measures.confidence:g}"
     text = [
         opening,
         "\n".join(f"Warning: {text}" for text in document.warnings if text not in sentences),
         sentences,
-        "\n".join(measured),
+        "\n".join([auc, *map(str, measures.rates)]),
     ]
     if not audits.reversed:
         main = audits.headline

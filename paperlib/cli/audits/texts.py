@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from paperlib.cli.audits.scores import paragraphs
-from paperlib.cli.gate import Wishes, command_line, with_wishes
+from paperlib.cli.gate import Wishes, with_wishes
 from paperlib.cli.options import CoinsFile, Confidence, Delta, Device, Dtype, Seed
 
 EPILOG = (
@@ -79,7 +79,6 @@ def audit_texts(
     No bound is given where members and non-members differ without the model (words, length, date, the base).
     """
     from paperlib.attacks.language.scores import COMPARING
-    from paperlib.audits.document import checksums, report_facts
     from paperlib.audits.language.records import read_records
     from paperlib.audits.language.texts import audit_texts, check_sides
     from paperlib.audits.scores import ScoreOptions
@@ -119,14 +118,10 @@ def audit_texts(
         loaded, tokenizer, *texts, reference=reference, attack=attack, copies=copies, ids=names,
         dates=(dates[0], dates[1]) if all(dates) else None, scoring=scoring, **options,
     )  # fmt: skip
-    files = {"Members": members, "Non-members": nonmembers, "Coins": str(coins or "")}
-    facts = report_facts({"Model": model, "Base": base, **files}, attack=attack, seed=seed)
-    document = audit.document(
-        subject=f"{model} on {members}", log=log, tries=tries, chance=chance,
-        facts={**facts, "Command": command_line()},
-        inputs={**checksums([model, base, *files.values()]), "model": model},
-        about=owner, claimed_epsilon=wishes.claimed_epsilon,
-    )  # fmt: skip
+    files = {"Model": model, "Base": base, "Members": members, "Non-members": nonmembers}
+    files["Coins"] = str(coins or "")
+    parts = wishes.parts(owner, files, {"model": model}, attack=attack, seed=seed)
+    document = audit.document(subject=f"{model} on {members}", log=log, tries=tries, chance=chance, **parts)
     opening = f"{model} on {len(texts[0])} members and {len(texts[1])} non-members"
     text = [opening, " ".join(document.verdict.sentences)]
     if audit.audits is not None:
