@@ -6,12 +6,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paperlib.audits.features import AdditiveModel, Classifier, Flags, checked_features
+from paperlib.audits.features import RECALL_SHARE, REFIT, AdditiveModel, Classifier, Flags, checked_features
 from paperlib.bounds import RankAuditResult, audit_ranks
 from paperlib.core import FloatArray, IntArray, check_counts
 
-LOOKED_AT = 0.1  # share of the sets before the first fit
-REFIT = 1.2  # growth of the revealed sets from one fit to the next
 _OTHERS = 8  # candidates of a set, at most, that a fit compares with the true one
 
 
@@ -66,13 +64,8 @@ def audit_candidate_features(
     sets = np.take_along_axis(sets, order[:, :, None], axis=1)
     places = (order == places[:, None]).argmax(axis=1)
     hits = learned_hits(sets, places, AdditiveModel() if model is None else model, rng)
-    result = audit_ranks(
-        np.where(hits, 1, 2),
-        sets.shape[1],
-        delta=delta,
-        confidence=confidence,
-        margins=-np.arange(hits.size, dtype=float),
-    )
+    ranks, sure = np.where(hits, 1, 2), -np.arange(hits.size, dtype=float)
+    result = audit_ranks(ranks, sets.shape[1], delta=delta, confidence=confidence, margins=sure)
     others = [text for text in result.assumptions if "Margins" not in text and "fixed before" not in text]
     return replace(
         result,
@@ -88,7 +81,7 @@ def audit_candidate_features(
 def learned_hits(sets: FloatArray, true: IntArray, model: Classifier, rng: np.random.Generator) -> Flags:
     """Whether each guess was right, in the order of guessing, those looked at left out; sets (m, k, d)."""
     revealed = np.zeros(len(sets), dtype=bool)
-    revealed[rng.permutation(len(sets))[: max(1, math.ceil(LOOKED_AT * len(sets)))]] = True
+    revealed[rng.permutation(len(sets))[: max(1, math.ceil(RECALL_SHARE * len(sets)))]] = True
     rows = sets - sets.mean(axis=1, keepdims=True)
     hits: list[Flags] = []
     while not revealed.all():

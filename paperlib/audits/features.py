@@ -15,7 +15,6 @@ from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, ceiling_note
 from paperlib.bounds.one_run.fair_coins import (
     CONDITIONS,
     coin_warnings,
-    draw_game,
     fair_game,
     score_assumptions,
 )
@@ -246,13 +245,10 @@ def audit_features(
     # Shuffled, since a model may look at neighbouring rows, and members often stand together.
     order = np.random.default_rng([seed, 4]).permutation(members.size)
     rows, members = rows[order], members[order]
-    if design == "game":
-        real, others = np.flatnonzero(members), np.flatnonzero(~members)
-        shown = draw_game("features", real.size, others.size, seed=seed)
-        places = np.sort(np.concatenate([real[shown[0]], others[shown[1]]]))
-        rows, members = rows[places], members[places]
-    else:
-        fair_game(MembershipScores.from_labels(np.arange(members.size), members), design, seed=seed)
+    # The game of audits of scores, on places in their stead.
+    played = fair_game(MembershipScores.from_labels(np.arange(members.size), members), design, seed=seed)
+    places = np.sort(played.pooled()[0]).astype(np.int64)
+    rows, members = rows[places], members[places]
     rng = np.random.default_rng([seed, 1])
     learned = LearnedOrder(rows, members, AdditiveModel() if model is None else model, rng)
     ends = ends_of(rows[:, 0])

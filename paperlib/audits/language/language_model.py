@@ -179,24 +179,16 @@ def audit_language_model(
             f"or a part of them, such as {unfair[0]!r}; leave them out, as corpus_identifiers does"
         )
     candidates = [[one.value, *generate_identifiers(one.value, generated, seed)] for one in identifiers]
+    before = [one.before for one in identifiers]
     if neighbours:
+        texts = [text for some in candidates for text in some]
+        contexts = [text for text in before for _ in range(1 + generated)]
         options["neighbours"] = causal_neighbours(
-            model,
-            tokenizer,
-            [text for some in candidates for text in some],
-            count=neighbours,
-            contexts=[one.before for one in identifiers for _ in range(1 + generated)],
-            batch_size=batch_size,
+            model, tokenizer, texts, count=neighbours, contexts=contexts, batch_size=batch_size
         )
         attacks = [*attacks, "neighbourhood"]
     values, names = score_candidates(
-        model,
-        tokenizer,
-        candidates,
-        contexts=[one.before for one in identifiers],
-        attacks=list(attacks),
-        batch_size=batch_size,
-        **options,
+        model, tokenizer, candidates, contexts=before, attacks=list(attacks), batch_size=batch_size, **options
     )
     scores = CandidateScores(values, names, np.array([one.occurrences for one in identifiers]))
     rows = [

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -148,18 +149,8 @@ def _play(inputs: Inputs, config: AuditConfig, seed: int, twins: bool, learned: 
     """One game: train all attacks, stop and choose on the validation part, judge once."""
     game = _split(inputs, config, seed, twins, learned)
     criterion = _Bound(config.searches[0], config.confidence)
-    fitted = {
-        name: fit_best(
-            config.attacks,
-            game.train(name),
-            game.validation(name),
-            criterion=criterion,
-            restarts=config.restarts,
-            seed=seed,
-        )
-        for name in inputs
-    }
-    return game.judge(fitted)
+    fit = partial(fit_best, config.attacks, criterion=criterion, restarts=config.restarts, seed=seed)
+    return game.judge({name: fit(game.train(name), game.validation(name)) for name in inputs})
 
 
 @dataclass(frozen=True)
