@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.core.reading.columns import INDEX, plain
-from paperlib.core.reading.tables import decoded, delimited, json_lines, named, open_source
-from paperlib.io.files import write_bytes
+from paperlib.core.reading.tables import decoded, delimited, json_row, named, open_source
+from paperlib.io.files import file_sha256, write_bytes
 
 MADE_ID = "record_id"
 """Column of the ids that are made of what records hold."""
@@ -166,9 +166,8 @@ def _delimited(text: str) -> _Text:
 
 
 def _json(text: str) -> _Text:
-    json_lines(text).read([])  # checks that each line is an object
     lines = [line.rstrip("\r") for line in text.split("\n") if line.strip()]
-    return "", lines, [json.loads(line) for line in lines], None
+    return "", lines, [json_row(line, at) for at, line in enumerate(lines, 1)], None
 
 
 def _list(text: str) -> _Text:
@@ -214,11 +213,7 @@ def _folder(folder: Path) -> Records:
             f"{folder}: holds files of several kinds ({', '.join(sorted(kinds))}), each of which would be a "
             "record; move away what is none, or list the records in a CSV"
         )
-
-    contents = []
-    for name in names:
-        with open(folder / name, "rb") as file:
-            contents.append({"sha256": hashlib.file_digest(file, "sha256").hexdigest()})
+    contents = [{"sha256": file_sha256(folder / name)} for name in names]
     return _files(folder, contents, names, names)
 
 

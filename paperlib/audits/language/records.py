@@ -1,12 +1,11 @@
 """Records of text from a file: JSON lines, or plain text with one record a line."""
 
-import json
 from typing import Any
 
 import pandas as pd
 
 from paperlib.core import did_you_mean
-from paperlib.core.reading.tables import decoded, named, open_source
+from paperlib.core.reading.tables import decoded, json_row, named, open_source
 
 _JSON = (".jsonl", ".ndjson", ".json")
 
@@ -50,15 +49,9 @@ def read_records(
 
 
 def _row(line: str, at: int, text_field: str, suffix: str) -> dict[str, Any]:
-    row: Any = {text_field: line}
-    if suffix in _JSON:
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"row {at} is not JSON: {error}; write one object a line") from None
-    fields = list(row) if isinstance(row, dict) else []
-    if not fields or not isinstance(row.get(text_field), str):
-        raise ValueError(f"row {at} has no text {text_field!r}, only {fields}; name one with --text-field")
+    row = json_row(line, at) if suffix in _JSON else {text_field: line}
+    if not isinstance(row.get(text_field), str):
+        raise ValueError(f"row {at} has no text {text_field!r}, only {[*row]}; name one with --text-field")
     if not row[text_field].strip():
         raise ValueError(f"row {at} has an empty text; leave it out")
     return row

@@ -219,15 +219,16 @@ def json_lines(text: str) -> Table:
     def read(wanted: Sequence[str]) -> dict[str, Cells]:
         columns: dict[str, Cells] = {name: [] for name in wanted}
         for at, line in enumerate(lines, 1):
-            row = _json_row(line, at)
+            row = json_row(line, at)
             for name, cells in columns.items():
                 cells.append(row.get(name))
         return {name: single_values(name, cells) for name, cells in columns.items()}
 
-    return Table(names=tuple(_json_row(lines[0], 1)), read=read)
+    return Table(names=tuple(json_row(lines[0], 1)), read=read)
 
 
-def _json_row(line: str, at: int) -> dict[str, Any]:
+def json_row(line: str, at: int) -> dict[str, Any]:
+    """The object in a line, of which messages say the number."""
     try:
         row = _DECODER.decode(line)
     except (ValueError, RecursionError) as error:
