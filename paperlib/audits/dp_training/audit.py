@@ -2,8 +2,9 @@
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from paperlib.audits.dp_training.checks import CHECKS, SEEN, TESTS, DpCheck, Stated
@@ -109,18 +110,17 @@ def audit_dp_training(
     level = (1 - check_confidence(confidence)) / TESTS
     norm = clipping_norm / divisor
     stated = Stated(norm, noise_multiplier * norm, sampling_rate, steps, level)
-    checks: list[DpCheck] = []
-    for check in CHECKS:
-        start = time.perf_counter()
-        found = check(runs, stated)
-        checks.append(dataclasses.replace(found, seconds=time.perf_counter() - start))
+    every: list[Callable[[], DpCheck]] = [partial(check, runs, stated) for check in CHECKS]
     if trainings:
         from paperlib.audits.dp_training.trade_off import told_apart  # its accountant takes seconds to import
 
-        start = time.perf_counter()
         sizes = [changes(run, runs.null).max() for run in runs.canaries if runs.null is not None]
-        found = told_apart(train, data, chosen[sizes.index(max(sizes))], null, trainings, stated)
-        checks.append(dataclasses.replace(found, seconds=time.perf_counter() - start))
+        largest = chosen[sizes.index(max(sizes))]
+        every.append(partial(told_apart, train, data, largest, null, trainings, stated))
+    checks: list[DpCheck] = []
+    for check in every:
+        start = time.perf_counter()
+        checks.append(dataclasses.replace(check(), seconds=time.perf_counter() - start))
     adjacency = "adding or removing" if null is not None else "replacing"
     wrong = sum(not check.passed for check in checks)
     return DpTrainingAudit(

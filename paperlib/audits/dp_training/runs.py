@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -102,10 +103,7 @@ def _held(train: Train, data: Any, seed: int) -> FloatArray:
 
 def held_runs(train: Train, data: Any, canaries: list[Any], null: Any, seeds: int, seen: float) -> Runs:
     """The trainings that most checks look at; a step that changes by less than ``seen`` held no canary."""
-
-    def held(changed: Any, seed: int) -> FloatArray:
-        return _held(train, changed, seed)
-
+    held = partial(_held, train)
     first, widths = _released(train, _with(data, canaries[0]), 0, hold=True)
     again = held(_with(data, canaries[0]), 0)
     if again.shape != first.shape or np.abs(again - first).max() > seen / 10:
