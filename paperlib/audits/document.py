@@ -36,8 +36,7 @@ class Answer:
             shown.append(f"Report: {(where or Path()) / self.report}")
         return "\n".join([self.about, *shown])
 
-    def __str__(self) -> str:
-        return self.words()
+    __str__ = words
 
 
 def answer_of(
@@ -77,9 +76,7 @@ class AuditDocument:
     groups: Names | None = None
     sections: tuple[TableSection, ...] = ()  #: further ones of the page
     more: Mapping[str, Any] = field(default_factory=dict)  #: further or other fields of the JSON
-    receipt: Mapping[str, str] | None = (
-        None  #: sealed texts of plan and coins, and the scores, as for the page
-    )
+    receipt: Mapping[str, str] | None = None  #: sealed texts of plan and coins, and scores, as for the page
 
     @cached_property
     def measures(self) -> ScoreMeasures:

@@ -260,13 +260,7 @@ def _length(loader: Any) -> int | None:
 
 
 def text_losses(
-    model: Any,
-    data: Any,
-    *,
-    tokenizer: Any,
-    batch_size: int | None,
-    device: Any,
-    progress: bool | None,
+    model: Any, data: Any, *, tokenizer: Any, batch_size: int | None, device: Any, progress: bool | None
 ) -> FloatArray:
     """Mean over the tokens of each text of minus log p, nats."""
     config = getattr(model, "config", None)

@@ -19,7 +19,6 @@ from paperlib.core import (
     ScoreMeasures,
     reversed_warning,
     score_measures,
-    table,
 )
 from paperlib.core.sealed import sealed_text
 
@@ -113,17 +112,13 @@ class Audits:
 
     def to_frame(self) -> pd.DataFrame:
         """One row per audit: audit, kind, epsilon (nats), condition, note (purpose, or why not possible)."""
-        return table(
-            {
-                "audit": [one.title for one in self.audits],
-                "kind": [one.kind for one in self.audits],
-                "epsilon": [one.result.epsilon if one.result else None for one in self.audits],
-                "condition": [one.result.condition if one.result else "" for one in self.audits],
-                "note": [
-                    one.purpose if one.result else f"not possible: {one.refused}" for one in self.audits
-                ],
-            }
-        )
+        rows = [
+            (one.title, one.kind, one.result.epsilon, one.result.condition, one.purpose)
+            if one.result
+            else (one.title, one.kind, None, "", f"not possible: {one.refused}")
+            for one in self.audits
+        ]
+        return pd.DataFrame(rows, columns=["audit", "kind", "epsilon", "condition", "note"])
 
     def document(self, **parts: Any) -> "AuditDocument":
         """The audit for readers and programs; ``parts`` are more fields of `AuditDocument`, as ``facts``."""
@@ -139,10 +134,8 @@ class Audits:
             parts = {"claimed_epsilon": self.plan.claimed_epsilon, **parts}
         if self.plan is not None and self.coins is not None:
             values = np.empty(len(self.scores))
-            values[self.coins.included], values[~self.coins.included] = (
-                self.scores.member,
-                self.scores.nonmember,
-            )
+            values[self.coins.included] = self.scores.member
+            values[~self.coins.included] = self.scores.nonmember
             scores = sealed_text(values.tolist())
             parts["receipt"] = {"plan": self.plan.text, "coins": self.coins.text, "scores": scores}
         return AuditDocument(

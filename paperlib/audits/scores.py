@@ -13,13 +13,7 @@ from numpy.typing import ArrayLike
 
 from paperlib.audits.score_results import Audits
 from paperlib.audits.sealed_plan import SealedPlan
-from paperlib.bounds import (
-    audit_one_run,
-    audit_output_set,
-    epsilon_star,
-    game_spread,
-    limit_of_detection,
-)
+from paperlib.bounds import audit_one_run, audit_output_set, epsilon_star, game_spread, limit_of_detection
 from paperlib.core import (
     AuditResult,
     Coins,

@@ -203,9 +203,7 @@ def report_name(file: str) -> str:
     return "stdin" if file == "-" else _SUFFIX.sub("", Path(file).name)
 
 
-def report_path(
-    given: Path | None, name: str, *, as_json: bool, inputs: Mapping[str, str] | None = None
-) -> Path | None:
+def report_path(given: Path | None, name: str, *, as_json: bool, inputs: Mapping[str, str]) -> Path | None:
     """Where the report goes, None for none; one whose JSON has other ``inputs`` is another's, and stays."""
     if given is not None or as_json:
         return given

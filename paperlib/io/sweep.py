@@ -204,10 +204,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _outcomes(
-    run: Callable[[list[C]], list[Arrays]],
-    calls: list[list[C]],
-    where: "Client | Place | None",
-    retries: int,
+    run: Callable[[list[C]], list[Arrays]], calls: list[list[C]], where: "Client | Place | None", retries: int
 ) -> Generator[tuple[list[C], list[Arrays] | Exception]]:
     """Each call with its results or its error, as they end."""
     if where is None:

@@ -148,8 +148,8 @@ class PanoramiaAudit:
             purpose="Known members against generated points.",
             result=result,
         )
-        limit = measured if result.epsilon is None else result.epsilon, max(0.0, most)
-        numbers: list[tuple[ScoreAudit, tuple[float | None, float]]] = [(generated, limit)]
+        audits = [generated]
+        limits = [(measured if result.epsilon is None else result.epsilon, max(0.0, most))]
         if self.real is not None:
             real = ScoreAudit(
                 title="Real non-members (RM;RN)",
@@ -158,16 +158,16 @@ class PanoramiaAudit:
                 result=self.real,
             )
             place = 0 if result.epsilon is None else 1
-            numbers.insert(place, (real, (self.real.epsilon, self.real.ceiling)))
-        audits, limits = zip(*numbers, strict=True)
+            audits.insert(place, real)
+            limits.insert(place, (self.real.epsilon, self.real.ceiling))
         return AuditDocument(
             title="Privacy audit with generated non-members",
             scores=self.scores,
-            audits=audits,
+            audits=tuple(audits),
             answers=tuple(
                 answer_of(one.result, about=f"{subject}: {one.title}") for one in audits if one.result
             ),
-            limits=limits,
+            limits=tuple(limits),
             design="game",
             more={
                 "epsilon_tilde": result.epsilon_tilde,

@@ -21,9 +21,8 @@ class ImageHelper(ImageTraining):
     """A model that the baseline may ask, and how it is trained."""
 
     name: str  # "synthetic" is the paper's: what its baseline sees
-    data: (
-        str  # generated images ("synthetic"), those the generator was trained on ("real"), or other real ones
-    )
+    # Generated images ("synthetic"), those the generator was trained on ("real"), or other real ones.
+    data: str
     architecture: str = "cnn"  # a name of ``paperlib.models.images.ARCHITECTURES``
     width: int = 16  # of "mlp", "cnn" and "cnn4"
     epochs: int = 15

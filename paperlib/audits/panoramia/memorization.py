@@ -21,9 +21,7 @@ class Copies:
     repeated: float  # equal an earlier one
     copied: float  # equal an example of the generator's training data
     copied_others: float  # equal a held-out real example, of as many: what chance alone gives
-    nearer: (
-        float  # nearer to the training data than to as many held-out examples; 1/2 if no example was learned
-    )
+    nearer: float  # nearer to training data than to as many held-out examples; 1/2 if none was learned
     p_value: float  # one-sided, of "nearer" being one half or less
 
     @property

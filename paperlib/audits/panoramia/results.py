@@ -179,11 +179,7 @@ class TargetAudits:
         )
 
     def curves(
-        self,
-        search: RecallSearch | None = None,
-        *,
-        target: str | None = None,
-        seed: int | None = None,
+        self, search: RecallSearch | None = None, *, target: str | None = None, seed: int | None = None
     ) -> pd.DataFrame:
         """Curves of PANORAMIA's two tests, as `PanoramiaResult.curve`, with target, seed and ceiling."""
         parts = []

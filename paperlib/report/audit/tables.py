@@ -151,11 +151,7 @@ def exposed_section(
 
 
 def group_table(
-    scores: MembershipScores,
-    groups: Sequence[Any] | np.ndarray,
-    confidence: float = 0.95,
-    *,
-    most: int = 50,
+    scores: MembershipScores, groups: Sequence[Any] | np.ndarray, confidence: float = 0.95, *, most: int = 50
 ) -> pd.DataFrame:
     """How well the scores tell members from non-members within each group, largest group first.
 
