@@ -62,20 +62,6 @@ class MLPEnsemble:
         """Model ``index`` as a module of its own."""
         return self.mlp.module(self.parameters[range(len(self))[index]])
 
-    def state(self) -> dict[str, Any]:
-        """Tensors and plain values that ``torch.save`` writes and ``weights_only=True`` reads."""
-        return {
-            "configs": [config.to_dict() for config in self.configs],
-            "diverged": dict(self.diverged),
-            "parameters": self.parameters,
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "MLPEnsemble":
-        """The ensemble whose ``state`` this is."""
-        configs = tuple(TrainingConfig.from_dict(values) for values in state["configs"])
-        return cls(configs=configs, diverged=dict(state["diverged"]), parameters=state["parameters"])
-
     def logits(self, x: Any) -> Tensor:
         """Logits of every model on every record (n, inputs), shape (K, n, outputs), on the models' device."""
         return torch.cat([self._forward(block) for block in self._blocks(x)], dim=1)
