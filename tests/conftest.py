@@ -19,6 +19,7 @@ SLOWER = {
 MOST_SECONDS_OF_ALL = 1200.0
 """CPU time of all tests together; it follows the suite down."""
 
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # compiling takes seconds, the code runs once
 gc.set_threshold(100_000, 20, 20)  # imports and tests leave few cycles, and looking for them takes long
 
 

@@ -38,15 +38,15 @@ def test_where_nothing_leaks_a_leak_is_shown_seldom_and_the_conditions_are_what_
         rng = RNG(seed)
         law, labels, proxies = world(300, rng)
         found.append(audit_labels(law, labels, proxies, seed=seed).headline.epsilon)
-        of_no_features = rng.permutation(labels)  # the labels' frequencies, not their law given the features
-        twin.append(audit_labels(law, labels, of_no_features, seed=seed).headline.epsilon)
-        if seed < 15:
+        if seed < 15:  # the labels' frequencies, not their law given the features
+            of_no_features = rng.permutation(labels)
+            twin.append(audit_labels(law, labels, of_no_features, seed=seed).headline.epsilon)
             coins = rng.random(300) < 0.5
             shown = np.where(coins, labels, proxies)
             published.append(largest_upper_end(law[np.arange(300), shown], coins, rng))
     assert_rate_at_most(0.05, np.count_nonzero(found), 150)
     with pytest.raises(AssertionError, match="hits"):
-        assert_rate_at_most(0.05, np.count_nonzero(twin), 150)
+        assert_rate_at_most(0.05, np.count_nonzero(twin), 15)
     assert np.median(twin) > 1
     assert np.median(published) > 1, "the largest upper end of many is no bound: the truth is 0"
 

@@ -33,7 +33,7 @@ def with_copies(release, members, count):
 def interpolated(members, seed):
     """Points between a row and one of its nearest, as SMOTE draws them."""
     rng = np.random.default_rng(seed)
-    numbers = ["age", "income", "gain"]
+    numbers = list(members.columns.intersection(["age", "income", "gain"]))
     ranks = members[numbers].rank(pct=True).to_numpy()
     apart = np.abs(ranks[:, None] - ranks).sum(axis=2)
     first = rng.integers(0, len(members), len(members))
@@ -53,9 +53,10 @@ def test_a_release_of_fresh_rows_shows_no_leak_and_one_of_its_members_does():
     for seed in range(8):
         members, others, release = (people(300, 3 * seed + at) for at in range(3))
         fresh.append(epsilon(release, members, others, seed=seed))
-        leaky.append(epsilon(with_copies(release, members, 60), members, others, seed=seed))
+        if seed < 2:  # the same test on a release that copies
+            leaky.append(epsilon(with_copies(release, members, 60), members, others, seed=seed))
     assert sum(value > 0 for value in fresh) <= 2  # 5 % each: more has a chance of 0.6 %
-    assert min(leaky) > 0.5  # the same test on a release that copies
+    assert min(leaky) > 0.5
 
 
 def test_how_isolated_a_row_is_tells_nothing_of_its_side_however_unequal_they_are():
@@ -86,7 +87,8 @@ def test_copied_and_interpolated_rows_are_found_and_counted_beside_phantoms():
 
 def test_a_private_generator_stays_below_its_epsilon_and_one_that_memorises_does_not():
     pytest.importorskip("mbi")
-    members, others = people(1000, 0), people(1000, 1)
+    few = ["age", "income", "group"]  # the fit compiles code for every pair of columns
+    members, others = people(1000, 0)[few], people(1000, 1)[few]
     made = NoisyTree(epsilon=0.5, iterations=100).fit(members).sample(1000, 0)
     assert epsilon(made, members, others) <= 2 * 0.5  # replacing one row is removing and adding one
     assert epsilon(interpolated(members, 0), members, others) > 2 * 0.5
