@@ -13,7 +13,7 @@ from paperlib.validity.coverage import ValidityConfig, simulate
 from paperlib.validity.detection import detection_misses
 from tests.validity.coverage import assert_rate_at_most
 
-CONFIG = ValidityConfig(trials=120)
+CONFIG = ValidityConfig(trials=80)
 ONE_RUN = ("one run", "delta in one run", "f-DP in one run")
 FAMILIES = (*ONE_RUN, "several runs", "PANORAMIA", "ranks", "output sets", "Epsilon*", "many runs")
 ABOVE = "above the nominal level"
@@ -45,7 +45,7 @@ def test_every_twin_is_caught(cases, number):
 
 
 def test_limits_of_detection_hold_and_one_that_forgets_the_looks_is_caught():
-    rows = detection_misses(replace(CONFIG, trials=100))
+    rows = detection_misses(CONFIG)
     assert rows["valid"].sum() == 5
     for row in rows[rows["valid"]].itertuples():
         assert_rate_at_most(0.2, row.wrong, row.trials, 1e-4)

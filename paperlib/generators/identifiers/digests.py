@@ -30,6 +30,7 @@ _OTHERS = (
     "550e8400e29b41d4a716446655440000", "123e4567e89b42d3a456426614174000",
     "f47ac10b58cc4372a5670e02b2c3d479",
 )  # fmt: skip
+_UNREADABLE = bytes([*range(32), *range(127, 256)])
 _WORDS = ("deadbee", "cafebab", "badcafe", "c0ffee", "feedface", "baadf00d", "facefeed")
 
 
@@ -49,22 +50,23 @@ def no_draw(digits: str) -> str:
         return "hexadecimal word"
     if digits.startswith("00000") or digits.endswith("00000"):
         return "run of zeros"
-    if repeats([int(digit, 16) for digit in digits], 16):
+    if repeats(digits, 16):
         return "counting or repeating"
     if len(digits) >= 32 and len(digits) % 2 == 0:
-        readable = sum(32 <= byte < 127 for byte in bytes.fromhex(digits))
-        if readable > _most(len(digits) // 2, 95 / 256, 1):
+        readable = bytes.fromhex(digits).translate(None, _UNREADABLE)
+        if len(readable) > _most(len(digits) // 2, 95 / 256, 1):
             return "readable text in hexadecimal digits"
     return ""
 
 
-def repeats(digits: list[int], base: int) -> bool:
+def repeats(digits: str, base: int) -> bool:
     """Whether digits repeat a block, or one step between neighbours or next neighbours is too frequent."""
     size = len(digits)
     # A block that fills the value twice: 2 * base ** (-size / 2) of all values at most.
-    if size >= 12 and any(digits[at:] == digits[:-at] for at in range(1, size // 2 + 1)):
+    if size >= 12 and any(digits.startswith(digits[at:]) for at in range(1, size // 2 + 1)):
         return True
-    steps = ([(b - a) % base for a, b in zip(digits, digits[lag:], strict=False)] for lag in (1, 2))
+    numbers = [int(digit, base) for digit in digits]
+    steps = ([(b - a) % base for a, b in zip(numbers, numbers[lag:], strict=False)] for lag in (1, 2))
     return any(max(Counter(some).values()) > _most(len(some), 1 / base, 2 * base) for some in steps)
 
 
@@ -256,7 +258,7 @@ def check_serial(value: str) -> Form:
     negative = head.endswith("-")
     if digits.startswith("0") or int(digits) >= 2**63 + negative:
         return Form("no 64-bit number", False)
-    if repeats([int(digit) for digit in digits], 10):
+    if repeats(digits, 10):
         return Form("counting or repeating", False)
     # Of 15 random digits, 4 or fewer are different once in 6,000.
     if len(set(digits)) <= 4:

@@ -130,12 +130,11 @@ def test_a_model_tells_what_it_was_trained_on(config, tmp_path, monkeypatch):
     assert cells.groupby("subset")["identifiers"].sum().to_dict() == whole
 
 
-def token_aucs(config, tokenizer):
+def token_aucs(split, tokenizer):
     """AUC of the number of tokens, percent, by side."""
-    split = natural_split(config)
     sides = {"trained": split.members, "held out": split.non_members}
     every = [one for side in sides.values() for one in side]
-    candidates = [[one.value, *generate_identifiers(one.value, 15, 0)] for one in every]
+    candidates = [[one.value, *generate_identifiers(one.value, 7, 0)] for one in every]
     counts = token_counts(tokenizer, candidates, [one.before for one in every])[..., None]
     ends = np.arange(len(every)) < len(split.members)
     quality = judged("", counts, {"trained": ends, "held out": ~ends}, attacks=(TOKENS,), draws=2)
@@ -143,13 +142,13 @@ def token_aucs(config, tokenizer):
 
 
 def test_token_counts_tell_nothing_unless_the_tokenizer_saw_the_documents(config, tmp_path):
-    path = write_corpus(tmp_path / "many.jsonl", 1_202, of_subset=lambda _: "sums")
-    many = replace(config, corpora=(path,), documents=600, further=0, identifiers=1_200)
-    clean = token_aucs(many, models.natural_tokenizer(config.tokenizer))
+    path = write_corpus(tmp_path / "many.jsonl", 802, of_subset=lambda _: "sums")
+    many = replace(config, corpora=(path,), documents=400, further=0, identifiers=800)
+    split = natural_split(many)
+    clean = token_aucs(split, models.natural_tokenizer(config.tokenizer))
     assert all(abs(auc - 50) < 2 for auc in clean.values())
-    texts = [one.value for one in natural_split(many).members[:300]]
-    leaking = train_tokenizer(texts, 3_000, context=64)
-    assert abs(token_aucs(many, leaking)["trained"] - 50) > 5
+    leaking = train_tokenizer([one.value for one in split.members[:300]], 3_000, context=64)
+    assert abs(token_aucs(split, leaking)["trained"] - 50) > 5
 
 
 class Stopped(Exception):
