@@ -119,7 +119,10 @@ def test_an_interrupted_call_goes_on_and_nothing_is_overwritten(index, tmp_path,
             "flask/json cannot be read .*; what was read is kept",
         ),
         (["--lock", "index/other/json"], "holds no digest; requirements have them with --hash"),
-        (["--lock", "bad.json"], r"bad.json: no package-lock.json, poetry.lock or requirements"),
+        (
+            ["--lock", "bad.json"],
+            r"bad.json: no package-lock.json, poetry.lock, uv.lock, Cargo.lock or requirements",
+        ),
         (["--lock", "bad.json", "--after", "2020-01-01"], "a lock file has no days of upload"),
     ],
 )

@@ -39,7 +39,7 @@ def disclosure_rates(
 ) -> pd.DataFrame:
     """One row for each rate, with intervals; without ``tables``, release and pool, of disclosures alone."""
     hits = {"reproduced": space.equal, "nearly reproduced": near.away[:, 0] <= near.own[:, 0] / 2}
-    counted = {name: (found[member], found[~member]) for name, found in hits.items()}
+    counted: dict[str, Sequence[Flags]] = {name: (got[member], got[~member]) for name, got in hits.items()}
     if tables is not None and tables[0].shape[1] > 1:
         sides = [rng.permutation(np.flatnonzero(side)) for side in (member, ~member)]
         counted["singled out"] = _singled_out(space, sides, rng)
@@ -47,14 +47,12 @@ def disclosure_rates(
         width = tables[0].shape[1]
         halves = np.array_split(rng.permutation(width), 2)
         order = rng.permutation(space.release.shape[0])  # of equally near rows one at random
-        linked = [
+        counted["linked"] = [
             np.equal(*(_closest(space, rows, half.tolist(), order) for half in halves)) for rows in attacked
         ]
-        counted["linked"] = linked[0], linked[1]
-        inferred = [_inferred(space, tables, rows, secret, order, rng) for rows in attacked]
-        counted["inferred"] = inferred[0], inferred[1]
+        counted["inferred"] = [_inferred(space, tables, rows, secret, order, rng) for rows in attacked]
     found = {name: both for name, both in counted.items() if both[0].size}
-    return pd.DataFrame([{"rate": name, **_compared(*both, confidence)} for name, both in found.items()])
+    return pd.DataFrame([{"rate": name, **_compared(a, b, confidence)} for name, (a, b) in found.items()])
 
 
 def _compared(members: Flags, others: Flags, confidence: float) -> dict[str, Any]:

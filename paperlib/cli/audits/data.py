@@ -20,10 +20,7 @@ _NOTEBOOK = "the notebook panoramia_your_data shows a demonstration without file
 @with_wishes
 def audit_data(
     members: Annotated[
-        str,
-        typer.Argument(
-            help="What the model was trained on: CSV or Parquet, NPZ, or a file or folder of text."
-        ),
+        str, typer.Argument(help="The training data: CSV or Parquet, NPZ, or a file or folder of text.")
     ] = "",
     kind: Annotated[
         Literal["table", "images", "text"], typer.Option(help="Kind of data and of the model.")
@@ -77,8 +74,7 @@ def audit_data(
     known_c: Annotated[
         float | None,
         typer.Option(
-            min=0,
-            help="c of your generator where it is known, nats (0: it draws from the true distribution).",
+            min=0, help="c of your generator, if known, nats (0: draws from the true distribution)."
         ),
     ] = None,
     search: Annotated[

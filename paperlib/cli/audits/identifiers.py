@@ -24,7 +24,7 @@ def identifiers(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="package-lock.json (version 2 or 3), poetry.lock, or requirements with --hash; repeatable.",
+            help="Lock file of npm (2 or 3), Poetry, uv or Cargo, or requirements with --hash; repeatable.",
         ),
     ] = None,
     before: Annotated[

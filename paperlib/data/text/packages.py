@@ -56,7 +56,7 @@ def write_pack(
 
     Args:
         packages: Names at the index.
-        locks: package-lock.json (version 2 or 3), poetry.lock, or requirements with ``--hash``.
+        locks: package-lock.json (2 or 3), poetry.lock, uv.lock, Cargo.lock, or requirements with ``--hash``.
         digests: Keys of `CONTEXTS`, for files of the index.
         before, after: Files uploaded before, or on and after, midnight UTC of these days.
         index: Address of which ADDRESS/NAME/json is the metadata of a package, as PyPI has it.
@@ -90,9 +90,8 @@ def write_pack(
             bar.update()
     if not entries:
         part.unlink(missing_ok=True)
-        raise ValueError(
-            f"{', '.join(empty) or out}: no {' or '.join(digests)} digest of a file in these days"
-        )
+        wanted = " or ".join(digests)
+        raise ValueError(f"{', '.join(empty) or out}: no {wanted} digest of a file in these days")
     with atomic_file(out) as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
         packed.writelines(f"{canonical_json(entry)}\n".encode() for entry in entries)
     part.unlink(missing_ok=True)
@@ -143,12 +142,11 @@ def _of_lock(path: Path) -> list[Entry]:
     """One entry for each digest of a lock file, behind the lines that name its package."""
     try:
         text = path.read_text(encoding="utf-8")
-        parts = (
-            _npm(text) if path.suffix == ".json" else _poetry(text) if path.suffix == ".lock" else _pip(text)
-        )
+        parts = {".json": _npm, ".lock": _toml}.get(path.suffix, _pip)(text)
         entries = [{"text": start + digest, "subset": path.name} for start, digest in parts]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: no package-lock.json, poetry.lock or requirements ({error!r})") from None
+        known = "package-lock.json, poetry.lock, uv.lock, Cargo.lock or requirements"
+        raise ValueError(f"{path}: no {known} ({error!r})") from None
     if not entries:
         raise ValueError(f"{path}: holds no digest; requirements have them with --hash")
     return entries
@@ -162,19 +160,26 @@ def _npm(text: str) -> Iterator[tuple[str, str]]:
             yield f'{start}  "integrity": "', digest
 
 
-def _poetry(text: str) -> Iterator[tuple[str, str]]:
+def _toml(text: str) -> Iterator[tuple[str, str]]:
     content = tomllib.loads(text)
     older = content.get("metadata", {}).get("files", {})
     for about in content.get("package", []):
-        for file in about.get("files") or older.get(about["name"], []):
-            kind, _, digest = file["hash"].partition(":")
-            start = CONTEXTS["sha256"].format(name=about["name"], version=about["version"], file=file["file"])
-            yield start.removesuffix("sha256:") + f"{kind}:", digest
+        start = f'name = "{about["name"]}"\nversion = "{about.get("version", "")}"\n'
+        lists = {
+            "files = [\n    {file": about.get("files") or older.get(about["name"], []),
+            "sdist = { url": [about.get("sdist", {})],
+            "wheels = [\n    { url": about.get("wheels", []),
+        }
+        for opening, files in lists.items():
+            for file in (one for one in files if "hash" in one):
+                place = file.get("file") or file.get("url") or file["path"]
+                yield f'{start}{opening} = "{place}", hash = "', file["hash"]
+        if "checksum" in about:
+            yield f'{start}source = "{about["source"]}"\nchecksum = "', about["checksum"]
 
 
 def _pip(text: str) -> Iterator[tuple[str, str]]:
     for line in re.sub(r"\\\s*\n", " ", text).splitlines():
         requirement = line.split(" --hash", 1)[0].strip()
         for found in _HASH.findall(line):
-            kind, digest = found.split(":")
-            yield f"{requirement} \\\n    --hash={kind}:", digest
+            yield f"{requirement} \\\n    --hash=", found
