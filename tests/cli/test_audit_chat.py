@@ -4,7 +4,9 @@ import json
 import re
 import shlex
 import threading
+import time
 from contextlib import contextmanager
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -119,6 +121,28 @@ def test_faults_are_waited_out_and_a_base_model_is_asked_as_such(audit, monkeypa
     assert "11 of 12 identifiers completed" in out  # the empty answer is none
     assert list(filter(None, pauses)) == [7, 2, 4, 8]
     assert seen[0][2]["prompt"] in TEXTS[0]
+
+
+@pytest.mark.parametrize(("ahead", "least", "most"), [(40, 40, 42), (9999, 300, 300), (-40, 1, 1)])
+def test_an_hour_to_wait_for_is_waited_for(monkeypatch, ahead, least, most):
+    """`Retry-After` as a date: not beyond five minutes, and one gone by is none."""
+    pauses = []
+    monkeypatch.setattr("time.sleep", pauses.append)
+    fault = (429, {"Retry-After": formatdate(time.time() + ahead, usegmt=True)}, "")
+    with serving(knows(TEXTS), [fault]) as (url, _):
+        assert TEXTS[0].endswith(ChatEndpoint(url=url, model="box")(TEXTS[0][:30]))
+    assert least <= pauses[1] <= most
+
+
+def test_the_progress_is_shown_unless_it_is_switched_off(audit, monkeypatch):
+    monkeypatch.delenv("PAPERLIB_PROGRESS", raising=False)
+    with serving(knows(TEXTS)) as (url, _):
+        shown = audit(url, "--yes")[2]
+        monkeypatch.setenv("PAPERLIB_PROGRESS", "0")
+        silent = audit(url, "--yes")[2]
+    assert "questions:" in shown
+    assert "0/12" in shown
+    assert "questions:" not in silent
 
 
 def test_a_killed_run_goes_on_and_answers_of_others_are_refused(audit, monkeypatch):

@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import checked_kinds
 from paperlib.generators.identifiers.digests import hex_digits, uuid_version
 from paperlib.generators.identifiers.kind import casing
+from paperlib.report import progress
 from paperlib.report.audit.tables import TableSection
 
 CHAT_KINDS = ("md5", "sha1", "sha256", "sha512", "ethereum", "uuid", "git_short_hash")
@@ -245,7 +245,7 @@ def audit_chat(
     if len({one.found.value.lower() for one in questions}) < total:
         raise ValueError("questions: expected one for each identifier, got two for one")
     rng, rows = np.random.default_rng(0), list[list[int]]()
-    for one in questions:
+    for one in progress(questions, label="questions"):
         guesses = [guess(one, complete(one.prompt)) for _ in range(tries)]
         drawn = hex_digits(len(one.answer), rng)
         rows.append([max(_right(mine, text) for mine in guesses) for text in (one.answer, drawn)])
@@ -288,4 +288,4 @@ def audit_chat(
 
 def _right(guessed: str, text: str) -> int:
     """Leading digits that are right."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(guessed, text, strict=False)))
+    return max(at for at in range(len(text) + 1) if guessed[:at] == text[:at])

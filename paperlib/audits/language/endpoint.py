@@ -6,7 +6,9 @@ import os
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -84,6 +86,8 @@ class ChatEndpoint:
                     said = "see --key-variable" if error.code in (401, 403) else said[:300]
                     raise ValueError(f"{self.host}: refuses the request ({reason}) {said}") from None
                 asked = error.headers.get("Retry-After") or ""
+                with suppress(ValueError):  # seconds, or no wait named
+                    asked = f"{parsedate_to_datetime(asked).timestamp() - time.time() + 1:.0f}"
                 pause = min(max(pause, float(asked) if asked.isdecimal() else 0.0), _LONGEST_WAIT)
             except (OSError, http.client.HTTPException):
                 reason = "no connection"
