@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from paperlib.papers.settings import settings_beside
 from paperlib.papers.verdict.pages import best_of, chips_html, counts_in_words, legend_html, scales_table
 from paperlib.papers.verdict.status import JudgedTarget
 from paperlib.report.printed import PAPERS
@@ -16,20 +17,8 @@ from paperlib.report.tables import format_cell, pipe_table
 
 FINDINGS_PAGE, FINDINGS = "what_the_papers_do_not_say", "findings"
 """The notebook of findings, and its table of them."""
-CITED = {
-    "panoramia": "kazmi2024panoramia",
-    "epsilon_star": "negoescu2023epsilonstar",
-    "natural_identifiers": "naturalidentifiers2025",
-    "output_sets": "outputsets2025",
-}
-"""The entry of each paper in the bibliography."""
-HEADLINES = {
-    "panoramia": "nulls",
-    "epsilon_star": "tails",
-    "natural_identifiers": "ranks",
-    "output_sets": "orders",
-}
-"""The finding that stands for each paper."""
+_SETTINGS = settings_beside(__file__)
+CITED, HEADLINES, COSTS = (_SETTINGS[name] for name in ("cited", "headlines", "costs"))
 GUIDE_PAGE, GUIDE = "compare_audits", "compare-decision-guide"
 """The notebook that puts one model under every audit, and its table of advice."""
 _FIGURE = re.compile(
@@ -88,25 +77,10 @@ def guide_markdown(guide: pd.DataFrame) -> str:
     return f"{pipe_table(pd.DataFrame(columns))}\n"
 
 
-COSTS = {
-    "paper_profiles": (
-        "The paper profile by notebook, estimated", "paper-cost",
-        ("notebook", "PFLOP", "GPU memory, GB", "download, GB", "hours, H100", "hours, RTX 4090",
-         "hours, this machine"),
-    ),
-    "against_runs": (
-        "Estimates beside whole runs", "cost-checked",
-        ("notebook", "profile", "estimate, s", "whole run, s", "ratio", "date of the run", "measured on"),
-    ),
-}  # fmt: skip
-"""Tables of costs by their file: caption, label, and the columns that a page has room for."""
-
-
 def costs_markdown(name: str, table: pd.DataFrame) -> str:
     """A table of costs as MyST, with a link to all its columns."""
-    caption, label, columns = COSTS[name]
-    shown = pd.DataFrame({one: [format_cell(value) for value in table[one]] for one in columns})
+    about = COSTS[name]
+    shown = pipe_table(table[list(about["columns"])].map(format_cell))
     file = f"{{download}}`{name}.csv </measured/estimates/{name}.csv>`"
-    return (
-        f"````{{table}} {caption}\n:name: tbl-{label}\n\n{pipe_table(shown)}\n````\n\nAll columns: {file}.\n"
-    )
+    start = f"````{{table}} {about['caption']}\n:name: tbl-{about['label']}\n\n"
+    return f"{start}{shown}\n````\n\nAll columns: {file}.\n"

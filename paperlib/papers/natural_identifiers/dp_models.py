@@ -18,40 +18,15 @@ from paperlib.io import code_tag, config_hash, run_sweep, user_cache_folder
 from paperlib.models.devices import default_device
 from paperlib.models.language import load_language_model
 from paperlib.papers.natural_identifiers.planted import PlantedConfig, planted, planted_model, source_words
+from paperlib.papers.settings import settings_beside
 from paperlib.training import TrainingConfig, noise_for
 from paperlib.training.language import fit_language_model
 
 SCORES = ("loss", "min_k", "difference")
 """Scores of the audit: the paper's two, and the loss minus that of the model before fine-tuning, ours."""
 
-
-PUBLIC = PlantedConfig(
-    repetitions=(1,),
-    identifiers=300,
-    held_out=2,
-    kinds=("md5",),
-    context_words=1,
-    document_tokens=40,
-    filler=1.0,
-    width=64,
-    epochs=3,
-)
-"""What the model is trained on, without DP, before it is fine-tuned: text and identifiers of others."""
-
-PUBLIC_OF = {
-    "documentation": PUBLIC,
-    "persona_chat": replace(
-        PUBLIC,
-        text="pile_test_subsets",
-        vocabulary=4096,
-        identifiers=1_000,
-        kinds=("sha256",),
-        document_tokens=64,
-        filler=3.0,
-        epochs=2,
-    ),
-}
-"""The same by the dialogues that come later; 4,096 tokens leave some of 64 to the text behind a SHA-256."""
+PUBLIC_OF = {name: PlantedConfig(**one) for name, one in settings_beside(__file__).items()}
+PUBLIC = PUBLIC_OF["documentation"]
 
 _SOURCES: dict[str, Callable[[], Sequence[str]]] = {
     "documentation": source_words,

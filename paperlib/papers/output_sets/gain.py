@@ -21,6 +21,7 @@ from paperlib.bounds.output_sets.densities import density_pair
 from paperlib.bounds.output_sets.level_sets import OutputSet, count_guesses, line_of, log_ratio
 from paperlib.bounds.output_sets.selection import Selection, selection_of
 from paperlib.core import FloatArray, MembershipScores, check_choice
+from paperlib.papers.settings import settings_beside
 
 MECHANISMS = ("laplace", "gaussian")
 
@@ -111,30 +112,14 @@ def exact_epsilons(scales: Mapping[str, Sequence[float]], delta: float) -> pd.Da
 
 RIVALS = ("top_bottom", "dp_sniper", "whole")
 """The methods that the paper compares its own with."""
-NAMES = {
-    "printed": "Algorithm 1 as printed",
-    "both_small": "Algorithm 1, no guess where both densities are small",
-    "no_threshold": "Algorithm 1, guesses at any density",
-    "optimal": "this package's set",
-    "cautious": "this package's set, error divided by 20",
-    "top_bottom": "top and bottom",
-    "dp_sniper": "DP-Sniper",
-    "whole": "whole line",
-    "adaptive": "adaptive order",
-    "learned": "learned order",
-    "laplace": "Laplace noise",
-    "gaussian": "Gaussian noise",
-}
+_WORDS = settings_beside(__file__)
+NAMES: dict[str, str] = _WORDS["names"]
 """Names of methods and noise in tables and figures: ``frame.replace(NAMES)`` puts them in."""
+READINGS: dict[str, str] = _WORDS["readings"]
+"""What Algorithm 1 does at small densities, by the name of the method."""
 
 _SETTING = ("mechanism", "scale", "m")
 _MIN_DENSITY = 0.01  # Section 4.3: the ratio is used where both estimated densities are larger
-READINGS = {
-    "printed": "no guess where either density is below 0.01",
-    "both_small": "no guess where both densities are below 0.01",
-    "no_threshold": "guesses at any density",
-}
-"""What Algorithm 1 does at small densities, which the paper does not say, by the name of the method."""
 HIGHEST = SelectionRule(error_divisor=1.0)
 """Takes the highest bound, as the paper does."""
 

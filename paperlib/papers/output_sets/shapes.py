@@ -14,6 +14,7 @@ from paperlib.bounds.output_sets.choices import fit_output_set
 from paperlib.bounds.output_sets.level_sets import Line, line_of, objective_of, optimal_set_on
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.papers.output_sets.gain import Mixture
+from paperlib.papers.settings import settings_beside
 from paperlib.report import paper_table
 
 
@@ -32,14 +33,6 @@ class Pair:
 @cache
 def pairs() -> tuple[Pair, ...]:
     """The six pairs, with the parameters of the paper's captions."""
-    places = {
-        "Laplace mixtures": ((-math.inf, math.inf), (-5.0, 5.0)),
-        "Gaussian mixtures": ((-math.inf, math.inf), (-5.0, 4.0)),
-        "Cauchy": ((-math.inf, math.inf), (-8.0, 6.0)),
-        "F": ((0.0, math.inf), (0.0, 10.0)),
-        "logistic": ((-math.inf, math.inf), (-6.0, 6.0)),
-        "non-central chi-squared": ((0.0, math.inf), (0.0, 12.0)),
-    }
     groups = paper_table("output_sets_distributions").groupby(["figure", "panel"], sort=False)
     return tuple(
         Pair(
@@ -47,9 +40,9 @@ def pairs() -> tuple[Pair, ...]:
             name,
             _mixture(rows[rows["role"] == "p"]),
             _mixture(rows[rows["role"] == "q"]),
-            *place,
+            **place,
         )
-        for (_, rows), (name, place) in zip(groups, places.items(), strict=True)
+        for (_, rows), (name, place) in zip(groups, settings_beside(__file__).items(), strict=True)
     )
 
 

@@ -32,6 +32,7 @@ from paperlib.papers.panoramia.null.experiment import World
 from paperlib.papers.panoramia.tables.pools import PartSizes, TabularConfig, tabular_pools, tabular_rows
 from paperlib.papers.panoramia.text.data import TextConfig
 from paperlib.papers.panoramia.text.pools import text_bench, text_pools
+from paperlib.papers.settings import settings_beside
 from paperlib.report import used_data
 
 DATA = ("tables", "images", "text")
@@ -66,26 +67,10 @@ class WorldSizes:
                 "searches": ("anytime",)}  # fmt: skip
 
 
-SIZES: dict[str, dict[str, WorldSizes]] = {
-    "smoke": {
-        "tables": WorldSizes(generator=100, learned=160, judged=40, epochs=2, source="randhie"),
-        "images": WorldSizes(generator=120, learned=160, judged=40, epochs=1, source="mnist5k", steps=20),
-        "text": WorldSizes(generator=200, learned=160, judged=40, epochs=1, public=200),
-    },
-    "small": {
-        "tables": WorldSizes(generator=500, learned=900, judged=90, epochs=50, source="randhie"),
-        "images": WorldSizes(generator=800, learned=1500, judged=150, epochs=20, source="mnist5k", steps=600),
-        "text": WorldSizes(generator=1000, learned=1200, judged=120, epochs=6, public=3000),
-    },
-    "large": {
-        "tables": WorldSizes(generator=2000, learned=3600, judged=360, epochs=50, source="adult"),
-        "images": WorldSizes(
-            generator=2000, learned=2500, judged=250, epochs=20, source="cifar10", steps=2000
-        ),
-        "text": WorldSizes(generator=1500, learned=2500, judged=250, epochs=6, public=5000),
-    },
+SIZES = {
+    size: {data: WorldSizes(**one) for data, one in kinds.items()}
+    for size, kinds in settings_beside(__file__).items()
 }
-"""Sizes of the experiment: "large" has data sets that are not in a package, "small" only those that are."""
 
 
 def world_of(data: str, sizes: WorldSizes, *, games: int, seed: int) -> World:
