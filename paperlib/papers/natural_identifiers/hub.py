@@ -245,12 +245,6 @@ def hub_table(scores: Sequence[HubScores], *, draws: int = 200, confidence: floa
     return pd.concat(tables, ignore_index=True)
 
 
-def inference_sets(suspects: pd.DataFrame) -> pd.DataFrame:
-    """Rows of `HubScores.inference` as `inference_evidence` takes its sets: held-out ones share one name."""
-    names = suspects["model"] + ", " + suspects["set"]
-    return suspects.assign(set=names.where(~suspects["held_out"], "held out"))
-
-
 def hub_scale(scores: Sequence[HubScores], config: HubConfig) -> tuple[Level, str]:
     """Level and facts of a run on these models: the paper's scale is all four of them, with ReCaLL."""
     printed = paper_table("nid_settings").query("component in ['models', 'gids']")

@@ -12,7 +12,7 @@ from scipy.stats import beta
 from paperlib.attacks.dataset_inference import infer_by_schedule, infer_dataset
 from paperlib.audits.candidates import CandidateScores
 from paperlib.core import FloatArray
-from paperlib.papers.natural_identifiers.planted import PlantedConfig, planted_scores
+from paperlib.papers.natural_identifiers.planted import PlantedConfig
 from paperlib.report import progress
 
 FEATURES = ("loss", "min_k", "min_k_pp", "recall")
@@ -46,11 +46,6 @@ class InferenceConfig:
             raise ValueError(
                 f"null_alternatives: expected 1 to {self.generated}, got {self.null_alternatives}"
             )
-
-
-def suspect_scores(config: InferenceConfig) -> CandidateScores:
-    """Scores of all identifiers by the paper's four features."""
-    return planted_scores(config.planted, generated=config.generated, attacks=FEATURES)
 
 
 def suspect_sets(config: InferenceConfig, scores: CandidateScores) -> pd.DataFrame:

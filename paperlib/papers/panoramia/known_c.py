@@ -111,7 +111,7 @@ def bounds_side_by_side(
     seed: int = 0,
 ) -> pd.DataFrame:
     """Six valid lower bounds on epsilon (replacement) from the same identifiers and the same model."""
-    at, found = scores.attacks.index(attack), []
+    at, found = scores.attacks.index(attack), dict[str, dict[str, Any]]()
     trees = BoostedTrees(rounds=30, leaves=4, smallest_leaf=5, learning_rate=0.2)
     how: dict[str, Any] = {"confidence": confidence, "seed": seed}
     for trained in (True, False):
@@ -130,26 +130,15 @@ def bounds_side_by_side(
         shown = np.random.default_rng(seed).random(count) < 0.5
         one_run = MembershipScores(values[shown, 0], values[~shown, 1])
         margins = score_margins(values[:, 0], values[:, 1:])
-        found.append(
-            [
-                np.mean(known),
-                np.mean(sets),
-                audit_one_run(one_run, confidence=confidence, design="played").epsilon,
-                _ranks(values, confidence),
-                _ranks(values, confidence, margins),
-                audit_candidate_features(every, np.zeros(count), **how).epsilon,
-            ]
-        )
-    rows = [
-        ("PANORAMIA with c = 0", "trained attack, 1 alternative each, guesses members"),
-        ("output set", "the same scores, the region chosen on one half"),
-        ("one run", f"{attack}, 1 alternative each, guesses both"),
-        ("ranks", f"{attack}, {scores.values.shape[1] - 1} alternatives each, tight bound"),
-        ("ranks, surest sets", f"{attack}, the same alternatives, guesses where its margin is largest"),
-        ("ranks, learned order", "all scores, the same alternatives, learns from the sets revealed before"),
-    ]
-    bounds = pd.DataFrame(rows, columns=["bound", "uses"])
-    return bounds.assign(epsilon=found[0], null=found[1])
+        found["epsilon" if trained else "null"] = {
+            "PANORAMIA with c = 0": np.mean(known),
+            "output set": np.mean(sets),
+            "one run": audit_one_run(one_run, confidence=confidence, design="played").epsilon,
+            "ranks": _ranks(values, confidence),
+            "ranks, surest sets": _ranks(values, confidence, margins),
+            "ranks, learned order": audit_candidate_features(every, np.zeros(count), **how).epsilon,
+        }
+    return pd.DataFrame(found).rename_axis("bound").reset_index()
 
 
 def _ranks(values: FloatArray, confidence: float, margins: FloatArray | None = None) -> float:

@@ -166,25 +166,6 @@ def model_sizes(results: shared.PanoramiaResults) -> pd.DataFrame:
     return sizes.sort_values(["architecture", "parameters"], ignore_index=True)
 
 
-def quality_table(quality: Mapping[str, float], results: shared.PanoramiaResults) -> pd.DataFrame:
-    """How good the generator is, in a few numbers: what, value."""
-    first = results.one(results.trained[0])
-    rows = {
-        "share of generated images that the filter keeps": quality["kept"],
-        "kernel distance to the members, generated images": quality["kid generated"],
-        "its standard error": quality["kid generated error"],
-        "kernel distance to the members, real non-members": quality["kid nonmembers"],
-        "its standard error (non-members)": quality["kid nonmembers error"],
-        "share of generated images that nearly repeat one of D_G": quality["near generated"],
-        "share of real non-members that do": quality["near nonmembers"],
-        "accuracy of the labeler on real non-members": quality["labeler accuracy"],
-        f"c_lb of the baseline ({results.search})": float(first["c_lb"]),
-        "AUC of the baseline": float(first["baseline_auc"]),
-        "ceiling of a perfect attack": float(first["ceiling"]),
-    }
-    return pd.DataFrame({"what": list(rows), "value": list(rows.values())})
-
-
 def whole_table(results: shared.PanoramiaResults, quality: Mapping[str, float]) -> pd.DataFrame:
     """Everything of a run, one row per target."""
     found = results.summary[results.summary["search"] == results.search]
