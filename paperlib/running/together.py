@@ -7,7 +7,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import IO
+from statistics import fmean
+from typing import IO, Any
 
 from paperlib.core import check_at_least
 from paperlib.data.made_up import made_up_folder
@@ -31,6 +32,17 @@ class _Running:
     process: "subprocess.Popen[bytes]"
     output: IO[bytes]
     started: float
+
+    @classmethod
+    def start(cls, job: Job) -> "_Running":
+        where = ["--book"] if job.seed is None else ["--seed", str(job.seed)]
+        command = [sys.executable, "-m", "paperlib", "run", job.stem, "--profile", job.profile, *where]
+        output = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the run ends)
+        streams: dict[str, Any] = {"stdout": output, "stderr": subprocess.STDOUT}
+        # In a session of its own: a Ctrl-C of the terminal reaches only this process, which then ends the
+        # others in order.
+        process = subprocess.Popen(command, cwd=job.project.root, start_new_session=True, **streams)
+        return cls(job, process, output, time.monotonic())
 
 
 def run_all(
@@ -74,29 +86,7 @@ def _run_many(to_do: list[Job], seconds: dict[str, float | None], jobs: int, say
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
-                job = waiting.pop(0)
-                where = ["--book"] if job.seed is None else ["--seed", str(job.seed)]
-                command = [
-                    sys.executable,
-                    "-m",
-                    "paperlib",
-                    "run",
-                    job.stem,
-                    "--profile",
-                    job.profile,
-                    *where,
-                ]
-                output = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the run ends)
-                # In a session of its own: a Ctrl-C of the terminal reaches only this process, which then
-                # ends the others in order.
-                process = subprocess.Popen(
-                    command,
-                    cwd=job.project.root,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-                running.append(_Running(job, process, output, time.monotonic()))
+                running.append(_Running.start(waiting.pop(0)))
             finished = [run for run in running if run.process.poll() is not None]
             for run in finished:
                 running.remove(run)
@@ -108,8 +98,7 @@ def _run_many(to_do: list[Job], seconds: dict[str, float | None], jobs: int, say
                     run.output.seek(0)
                     say(run.output.read().decode("utf-8", errors="replace").rstrip())
                 run.output.close()
-                known = [value for value in seconds.values() if value]
-                usual, now = sum(known) / len(known) if known else 0.0, time.monotonic()
+                usual, now = fmean(filter(None, seconds.values())), time.monotonic()
                 left = sum(seconds[job.stem] or usual for job in waiting)
                 left += sum(
                     max(0.0, (seconds[one.job.stem] or usual) - (now - one.started)) for one in running
