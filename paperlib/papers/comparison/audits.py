@@ -85,12 +85,7 @@ ADD_REMOVE, REPLACEMENT, MODEL = "add/remove", "replacement", "this model"
 """What a number speaks of: neighbouring training sets, or the trained model alone."""
 ACCESS = ("coins", "retraining", "nonmembers", "generator", "labels")
 """What an audit may need, as columns of the table."""
-_WORDS = {
-    "coins": "fair coins tossed before training",
-    "retraining": "time to train many times, which the seconds leave out",
-    "nonmembers": "real records of the same kind that were not trained on",
-    "generator": "a generator of non-members",
-}
+_SETTINGS = settings_beside(__file__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +97,7 @@ class Audit:
     speaks_of: str = ADD_REMOVE  #: neighbouring training sets, or the trained model
     needs: tuple[str, ...]  #: names of ``ACCESS`` that it needs on every target
     have: str = ""  #: what else an auditor needs, in words; may be empty
+    get: str  #: what its number is, in words
     page: str  #: page of the book that shows how, without its ending
 
 
@@ -142,7 +138,7 @@ _RUNS: dict[str, Callable[..., AuditResult | None]] = {
         None if target.runs is None else audit_clopper_pearson(target.runs, **options)
     ),
 }
-AUDITS = tuple(Audit(name=name, run=run, **settings_beside(__file__)[name]) for name, run in _RUNS.items())
+AUDITS = tuple(Audit(name=name, run=run, **_SETTINGS[name]) for name, run in _RUNS.items())
 """Every audit, fixed before looking: no number is chosen among them."""
 
 
@@ -202,19 +198,13 @@ def decision_guide(frame: pd.DataFrame) -> pd.DataFrame:
         if rows.empty:
             continue
         needed = [one for one in ACCESS if rows[one].any()]
-        have = [_WORDS[one] for one in needed if one != "labels"] + [audit.have] * bool(audit.have)
-        neighbours = {ADD_REMOVE: "adding or removing a record", REPLACEMENT: "replacing a record"}
-        get = f"{LOWER} on ε of training, {neighbours.get(audit.speaks_of)}"
-        if audit.kind == WITHIN:
-            get += ", if its trade-off curve is of the named family"
-        if audit.kind == MEASURED:
-            get = "measurement of this model, no bound on ε"
+        have = [words for one, words in _SETTINGS["access"].items() if one in needed]
         guide.append(
             {
-                "you_have": "; ".join(have),
+                "you_have": "; ".join(filter(None, [*have, audit.have])),
                 "use": audit.name,
                 "page": audit.page,
-                "you_get": get,
+                "you_get": audit.get,
                 "access": ", ".join(needed),
                 "seconds": float(rows["seconds"].median()),
             }
