@@ -1,7 +1,7 @@
 """The landscape by strategy: means, Pareto frontier, what the paper prints, and which number moves when."""
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy.stats import t as student
 
 from paperlib.core import FloatArray
 from paperlib.papers.epsilon_star.landscape_measures import MEASURES
+from paperlib.papers.settings import settings_beside
 from paperlib.report import paper_table
 
 STRATEGY = ("dataset", "kind", "epochs", "batch_size", "clip_norm", "microbatches", "target_epsilon")
@@ -172,15 +173,15 @@ def printed_landscape(dataset: str) -> tuple[pd.DataFrame, float]:
 
 def section_42(dataset: str, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Every number of Section 4.2 on "purchase100" or "adult", with a column for each `landscape`."""
-    tables = {name: (frame, strategies(frame)) for name, frame in frames.items()}
+    tables = {name: _tables(frame) for name, frame in frames.items()}
     rows = []
-    for row in _section_42(dataset).to_dict("records"):
-        ours = {name: _measured(row, *pair) for name, pair in tables.items()}
-        what = next(iter(ours.values()))[0]
+    asked = settings_beside(__file__)[dataset]
+    for row, how in zip(_section_42(dataset).to_dict("records"), asked, strict=True):
         sign = {"eq": "", "lt": "below ", "le": "at most ", "ge": "at least "}[str(row["relation"])]
-        unit = {"percent": " %", "bool": "", "strategies": ""}.get(str(row["unit"]), "")
+        unit = " %" if row["unit"] == "percent" else ""
         printed = "yes" if row["unit"] == "bool" else f"{sign}{float(str(row['value'])):g}{unit}"
-        rows.append({"what": what, "paper": printed} | {name: one[1] for name, one in ours.items()})
+        ours = {name: _measured(one, float(str(row["epochs"])), **how) for name, one in tables.items()}
+        rows.append({"what": how["what"], "paper": printed} | ours)
     return pd.DataFrame(rows)
 
 
@@ -189,60 +190,24 @@ def _section_42(dataset: str) -> pd.DataFrame:
     return text[(text["section"].astype(str) == "4.2") & (text["dataset"] == dataset)]
 
 
-def _measured(row: Mapping[Hashable, Any], frame: pd.DataFrame, table: pd.DataFrame) -> tuple[str, str]:
-    """What a printed number is about, and the same number of our models."""
-    kinds, who = {
-        "baseline": (["baseline"], "no DP"),
-        "dp_sgd": (["dp"], "DP"),
-        "all": (["baseline", "dp"], "all models"),
-    }[str(row["training"])]
-    part = table[table["kind"].isin(kinds)]
-    epochs, epsilon = (float(str(row[name])) for name in ("epochs", "target_dp_eps"))
-    if not math.isnan(epochs):
-        return _by_epochs(str(row["quantity"]), epochs, table, part)
-    if math.isnan(epsilon):
-        largest = frame.loc[frame["kind"].isin(kinds), "epsilon_star"].max()
-        return f"largest Epsilon*, {who}", f"{largest:.2f}"
-    return _on_frontier(str(row["quantity"]), epsilon, pareto(table))
+def _tables(models: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    table = strategies(models)
+    shortest = table["epochs"] == table.loc[table["kind"] == "baseline", "epochs"].min()
+    table = table.assign(percent=100 * table["utility"], shortest=shortest)
+    return {"models": models, "strategies": table, "frontier": pareto(table)}
 
 
-def _by_epochs(quantity: str, epochs: float, table: pd.DataFrame, part: pd.DataFrame) -> tuple[str, str]:
-    if quantity in _NAMES:
-        what, at = f"{_NAMES[quantity]}, no DP, {epochs_in_words(epochs)}", part[part["epochs"] == epochs]
-        if at.empty:
-            return what, "not trained"
-        star, utility = at[["epsilon_star", "utility"]].iloc[0]
-        return what, f"{star:.2f}" if quantity == "epsilon_star" else f"{100 * utility:.1f} %"
-    if quantity == "pareto_elbow":
-        on_it = pareto(table)
-        elbow = (on_it["kind"] == "baseline") & (on_it["epochs"] == part["epochs"].min())
-        return "baseline of 1 epoch at the elbow of the frontier", "yes" if elbow.any() else "no"
-    over = part.loc[part["epochs"] >= epochs, "epsilon_star"].min()
-    private = table.loc[table["kind"] == "dp", "epsilon_star"]
-    below, largest = (private < over).sum(), private.max()
-    return (
-        f"baselines of {epochs:g} or more epochs above DP models",
-        f"{'yes' if below == len(private) else 'no'} ({below} of {len(private)} DP strategies below "
-        f"{over:.2f}; largest {largest:.2f})",
-    )
-
-
-def _on_frontier(quantity: str, epsilon: float, frontier: pd.DataFrame) -> tuple[str, str]:
-    best = frontier[(frontier["kind"] == "dp") & (frontier["target_epsilon"] == epsilon)]
-    what = f"Pareto strategies at DP epsilon {epsilon:g}"
-    if quantity == "n_pareto_strategies":
-        return what, f"{len(best)}"
-    if best.empty:
-        return f"{what}: {_NAMES[quantity]}", "none on the frontier"
-    if quantity == "epsilon_star":
-        return f"{what}: largest Epsilon*", f"{best['epsilon_star'].max():.2f}"
-    value = getattr(best["utility"], quantity.rsplit("_", 1)[1])()
-    return f"{what}: {_NAMES[quantity]}", f"{100 * value:.1f} %"
-
-
-_NAMES = {
-    "test_accuracy_pct": "test accuracy",
-    "epsilon_star": "mean Epsilon*",
-    "test_accuracy_pct_min": "smallest test accuracy",
-    "test_accuracy_pct_max": "largest test accuracy",
-}
+def _measured(tables: Mapping[str, pd.DataFrame], epochs: float, *, of: str, **how: str) -> str:
+    """A printed number, of our models; ``epochs`` are the least of the baselines that a claim is about."""
+    if of == "baselines":
+        over = tables["strategies"].query("kind == 'baseline' and epochs >= @epochs")["epsilon_star"].min()
+        private = tables["strategies"].query("kind == 'dp'")["epsilon_star"]
+        below = (private < over).sum()
+        return (
+            f"{'yes' if below == len(private) else 'no'} ({below} of {len(private)} DP strategies below "
+            f"{over:.2f}; largest {private.max():.2f})"
+        )
+    chosen = tables[of].query(how["rows"])
+    if chosen.empty:
+        return how["missing"]
+    return how["shown"].format(getattr(chosen[how["number"]], how["how"])())
