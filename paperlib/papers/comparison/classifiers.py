@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from paperlib.core import FloatArray, check_at_least, check_in
 from paperlib.generators.table_filter import FilteredGenerator
 from paperlib.papers.comparison.targets import AuditTarget, TrainedConfig
-from paperlib.papers.natural_identifiers.small_gpt import cached_arrays
+from paperlib.papers.kept import cached_arrays
 from paperlib.report import used_data
 from paperlib.training import MLPEnsemble, TrainingConfig, fit_ensemble
 

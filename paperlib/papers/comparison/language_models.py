@@ -10,9 +10,9 @@ import numpy as np
 from paperlib.attacks.language import score_texts
 from paperlib.core import FloatArray, check_at_least
 from paperlib.papers.comparison.targets import AuditTarget, TrainedConfig
+from paperlib.papers.kept import cached_arrays
 from paperlib.papers.natural_identifiers.dp_models import PUBLIC, DpRun, canary_documents
 from paperlib.papers.natural_identifiers.planted import planted_model, source_words
-from paperlib.papers.natural_identifiers.small_gpt import cached_arrays
 from paperlib.report import used_data
 from paperlib.training import TrainingConfig
 from paperlib.training.language import fit_language_model

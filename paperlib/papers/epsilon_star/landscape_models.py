@@ -15,7 +15,8 @@ import torch
 
 from paperlib.core import check_at_least
 from paperlib.data import Dataset, load
-from paperlib.io import SCHEDULER_VARIABLE, code_tag, config_hash, run_sweep
+from paperlib.io import SCHEDULER_VARIABLE
+from paperlib.papers.kept import kept_runs
 from paperlib.training import DivergenceWarning, TrainingConfig, fit_ensemble, noise_for, paper_delta
 
 _LARGE = 100_000  # records from which few models are trained at once, so that a killed run loses minutes
@@ -123,23 +124,16 @@ def trained_models(
     # One process fills a GPU, and starting others takes longer than training few models.
     here = (on_gpu or len(models) <= 8) and SCHEDULER_VARIABLE not in os.environ
     parts = _parts(models, 512 if on_gpu else 16 if len(data.train_y) < _LARGE else 4)
-    about = {
-        "code": code_tag(__name__),
-        "data": dict(data.sha256s),
-        "torch": torch.__version__,
-        "gpu": on_gpu,
-    }
-    losses: Any = run_sweep(
+    return kept_runs(
         _train_batch,
         models,
         folder=folder,
+        data=dict(data.sha256s),
         batch_key=parts.__getitem__,
         max_batch=len(models) or 1,
         workers=(0 if here else 2) if workers is None else workers,
-        version=config_hash(about),
         progress=progress,
     )
-    return dict(losses)
 
 
 def _parts(models: Sequence[LandscapeModel], most: int) -> dict[LandscapeModel, tuple[Any, int]]:

@@ -6,11 +6,10 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from paperlib.core import FloatArray, check_at_least
-from paperlib.io import code_tag, config_hash, run_sweep
 from paperlib.papers.epsilon_star.landscape_models import landscape_data, train
+from paperlib.papers.kept import kept_runs
 from paperlib.training import TrainingConfig, noise_for, paper_delta
 
 
@@ -51,8 +50,7 @@ def resampled_losses(
 ) -> dict[str, list[tuple[FloatArray, FloatArray]]]:
     """Losses of each model on its own training set and on the population, by strategy, in the order drawn."""
     units = [_OwnSet(config, part) for part in range(config.sets)]
-    version = config_hash({"code": code_tag(__name__), "torch": torch.__version__})
-    done = dict(run_sweep(_train_sets, units, folder=folder, workers=0, version=version, progress=progress))
+    done = kept_runs(_train_sets, units, folder=folder, workers=0, progress=progress)
     return {
         name: [(done[unit]["train"][at], done[unit]["population"][at]) for unit in units]
         for at, name in enumerate(_strategies(config))

@@ -8,15 +8,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import torch
 
 from paperlib.attacks.language import score_candidates
 from paperlib.core import FloatArray, check_at_least, check_choice
 from paperlib.data.text.dialogues import persona_chat
 from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
-from paperlib.io import code_tag, config_hash, run_sweep, user_cache_folder
-from paperlib.models.devices import default_device
+from paperlib.io import config_hash, user_cache_folder
 from paperlib.models.language import load_language_model
+from paperlib.papers.kept import kept_runs
 from paperlib.papers.natural_identifiers.planted import PlantedConfig, planted, planted_model, source_words
 from paperlib.papers.settings import settings_beside
 from paperlib.training import TrainingConfig, noise_for
@@ -151,13 +150,5 @@ def trained_runs(runs: Sequence[DpRun], *, workers: int = 0) -> dict[DpRun, dict
     """Scores of all runs, each computed once, in ``workers`` processes, and kept in the user's cache."""
     texts = {config_hash({"dialogues": _SOURCES[name]()}) for name in {run.dialogues for run in runs}}
     texts |= {planted(public).checksum for public in {run.public for run in runs if not run.model}}
-    about = {"texts": sorted(texts), "torch": torch.__version__, "device": default_device().type}
-    return dict(
-        run_sweep(
-            train_and_score,
-            list(dict.fromkeys(runs)),
-            folder=user_cache_folder() / "sweeps" / "language_dp_audit",
-            workers=workers,
-            version=config_hash({"code": code_tag(__name__), **about}),
-        )
-    )
+    folder, units = user_cache_folder() / "sweeps" / "language_dp_audit", list(dict.fromkeys(runs))
+    return kept_runs(train_and_score, units, folder=folder, data=sorted(texts), workers=workers)

@@ -21,10 +21,10 @@ from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import KINDS, PAPER_KINDS, generate_identifiers
 from paperlib.io import config_hash
 from paperlib.models.language import load_language_model, model_stamp, parameter_count
+from paperlib.papers.kept import cached_arrays
 from paperlib.papers.natural_identifiers.benchmark import auc_differences, judged
 from paperlib.papers.natural_identifiers.inference import FEATURES
 from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS, cached_scores
-from paperlib.papers.natural_identifiers.small_gpt import cached_arrays
 from paperlib.papers.verdict.evidence import Level
 from paperlib.report import paper_table, progress
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,12 @@ from paperlib.core import FloatArray, check_at_least, check_choice
 from paperlib.data.files import DataUnavailableError, data_file
 from paperlib.data.text.corpora import Document
 from paperlib.generators.identifiers import checked_kinds, find_identifiers, generate_identifiers
-from paperlib.io import code_tag, config_hash, user_cache_folder
-from paperlib.io.cache import typed
+from paperlib.io import config_hash
 from paperlib.models.devices import default_device
 from paperlib.models.language import new_language_model, wrap_tokenizer
+from paperlib.papers.kept import cached_arrays, resumed_arrays
 from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS, cached_scores
-from paperlib.papers.natural_identifiers.small_gpt import GptSettings, cached_arrays
+from paperlib.papers.natural_identifiers.small_gpt import GptSettings
 from paperlib.report import progress
 from paperlib.training.language import fit_language_model
 
@@ -235,12 +236,8 @@ def natural_model(config: NaturalConfig, split: NaturalSplit, used: np.ndarray) 
     tokenizer = NarrowTokenizer(natural_tokenizer(config.tokenizer), used, context=shape.context)
     model: Any = new_language_model(shape, config.vocabulary)
     stage = {"stage": "natural model", "config": config, "split": _hash(split), "used": _hash(used.tolist())}
-    # An unfinished training, one for each stage and state of the code, from which a run goes on.
-    name = config_hash(typed({**stage, "torch": torch.__version__, "code": code_tag(__name__)}))
-    checkpoint = user_cache_folder() / "language" / f"{name}.pt"
-    checkpoint.parent.mkdir(parents=True, exist_ok=True)
 
-    def train() -> Mapping[str, Any]:
+    def train(checkpoint: Path) -> Mapping[str, Any]:
         rows = tokenizer(split.texts, verbose=False)["input_ids"]
         examples = [row[at : at + config.window] for row in rows for at in range(0, len(row), config.window)]
         with _precision(config):
@@ -253,8 +250,7 @@ def natural_model(config: NaturalConfig, split: NaturalSplit, used: np.ndarray) 
             )
         return {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
 
-    weights = cached_arrays(stage, train, code=__name__)
-    checkpoint.unlink(missing_ok=True)
+    weights = resumed_arrays(stage, train, code=__name__)
     model.load_state_dict({name: torch.from_numpy(values.copy()) for name, values in weights.items()})
     return model.to(default_device()), tokenizer
 

@@ -17,8 +17,9 @@ from paperlib.generators.identifiers import KINDS, checked_kinds, generate_ident
 from paperlib.io import config_hash
 from paperlib.models.devices import default_device
 from paperlib.models.language import new_language_model, train_tokenizer, wrap_tokenizer
+from paperlib.papers.kept import cached_arrays
 from paperlib.papers.natural_identifiers.labels import TOKENS
-from paperlib.papers.natural_identifiers.small_gpt import GptSettings, cached_arrays
+from paperlib.papers.natural_identifiers.small_gpt import GptSettings
 from paperlib.training.language import fit_language_model
 
 PAPER_ATTACKS = ("loss", "min_k", "min_k_pp", "recall", "recall_hinge", "hinge")

@@ -1,14 +1,7 @@
-"""Settings of small GPTs, and a cache of what was computed with them."""
+"""Settings of small GPTs."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-import torch
-
-from paperlib.io import Cache, code_tag, user_cache_folder
-from paperlib.models.devices import default_device
 from paperlib.models.language import LanguageModelConfig, new_language_model
 from paperlib.training import TrainingConfig
 
@@ -39,12 +32,3 @@ class GptSettings:
 
     def parameters(self) -> int:
         return new_language_model(self.shape(), self.vocabulary).num_parameters()
-
-
-def cached_arrays(
-    config: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]], *, code: str
-) -> dict[str, np.ndarray]:
-    """Arrays of a stage, from the user's cache if the same ``config`` and code gave them before."""
-    # A change of what the module ``code`` reaches makes them stale, and so does another device or torch.
-    machine = {"torch": torch.__version__, "device": default_device().type}
-    return Cache(user_cache_folder() / "language").get({**config, **machine, "code": code_tag(code)}, compute)

@@ -16,11 +16,11 @@ from torch import Tensor
 from paperlib.core import FloatArray, IntArray
 from paperlib.data.images.pixels import ImageSet
 from paperlib.data.registry import load_images
-from paperlib.io import code_tag, config_hash, run_sweep
 from paperlib.models import cross_entropy
 from paperlib.models.devices import default_device
 from paperlib.models.images import as_input, classifier_for, image_logits
 from paperlib.models.images.networks import PatchFeatures
+from paperlib.papers.kept import kept_runs
 from paperlib.training import TrainingConfig, epsilon_of, fit_dp, fit_ensemble, noise_for
 
 Kind = Literal["natural", "mislabelled"]
@@ -193,20 +193,13 @@ def train(models: Sequence[Audited]) -> list[Answers]:
 
 def answers_of(models: Sequence[Audited], *, folder: Path, progress: bool = True) -> dict[Audited, Answers]:
     """Answers of every model; what was trained before is read from ``folder``."""
-    about = {
-        "code": code_tag(__name__),
-        "data": {name: dict(images_of(name).sha256s) for name in {model.dataset for model in models}},
-        "torch": torch.__version__,
-        "gpu": torch.cuda.is_available(),
-    }
-    answers: Any = run_sweep(
+    return kept_runs(
         train,
         models,
         folder=folder,
+        data={name: dict(images_of(name).sha256s) for name in {model.dataset for model in models}},
         batch_key=lambda model: model.together,
         max_batch=64 if all(model.network == FEATURES for model in models) else 1,
         workers=0,
-        version=config_hash(about),
         progress=progress,
     )
-    return dict(answers)

@@ -162,7 +162,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_scores(config, tmp_path, monk
     monkeypatch.setattr(models, "_BETWEEN", 0.0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "whole"))
     whole = models.natural_values(config, split, generated=3)
-    assert not list((tmp_path / "whole").rglob("*.pt"))
+    assert not list((tmp_path / "whole").rglob("*.checkpoint"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "killed"))
     save, score, fit = fitting.save_checkpoint, models.cached_scores, models.fit_language_model
     saved, scored, fitted = [], [], []
@@ -182,7 +182,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_scores(config, tmp_path, monk
     monkeypatch.setattr(fitting, "save_checkpoint", save_and_stop)
     with pytest.raises(Stopped):  # in the second of three epochs
         models.natural_values(config, split, generated=3)
-    assert list((tmp_path / "killed").rglob("*.pt"))
+    assert list((tmp_path / "killed").rglob("*.checkpoint"))
     monkeypatch.setattr(models, "cached_scores", score_and_stop)
     with pytest.raises(Stopped):  # trained, and two parts scored
         models.natural_values(config, split, generated=3)

@@ -23,7 +23,7 @@ from paperlib.generators.identifiers import (
     checked_kinds,
     default_engine,
 )
-from paperlib.io import code_tag, run_sweep
+from paperlib.io import run_sweep
 
 _UNIT_BYTES = 32 * 2**20
 _NOT_VALID = "look-alike: "
@@ -105,8 +105,7 @@ def take_census(
         groups[-1].append(FilePart(place, file.subset, about.st_size, about.st_mtime_ns))
         size += about.st_size
     units = [CensusUnit(tuple(group), names, reading or Reading(), chosen) for group in groups]
-    version = code_tag(__name__)
-    done = run_sweep(count_units, units, folder=folder, workers=workers, version=version, progress=progress)
+    done = run_sweep(count_units, units, folder=folder, workers=workers, progress=progress)
     return _added(result for _, result in done)
 
 

@@ -19,6 +19,7 @@ from paperlib.generators.text import TextGenerator, copied_text, token_losses, t
 from paperlib.io import code_tag
 from paperlib.models.devices import default_device
 from paperlib.models.language import LanguageModelConfig, load_language_model, new_language_model
+from paperlib.papers.kept import machine
 from paperlib.papers.panoramia.text.data import Chunks, TextConfig, deal, small_tokenizer
 from paperlib.training.language import fit_language_model
 
@@ -180,8 +181,7 @@ class TextBench:
 
     def key(self, *configs: Any) -> dict[str, Any]:
         """What a stage depends on, for the cache: configurations, text, device and version of torch."""
-        place = {"device": default_device().type, "torch": torch.__version__}
-        return {"configs": configs, "checksum": self.checksum, **place}
+        return {"configs": configs, "checksum": self.checksum, **machine()}
 
     @property
     def _shape(self) -> LanguageModelConfig:
