@@ -16,7 +16,6 @@ from paperlib.audits.panoramia.audit import AuditData
 from paperlib.audits.panoramia.pools import Model, Trainer
 from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
-from paperlib.bounds import audit_one_run
 from paperlib.core import MembershipScores, check_at_least, check_in
 from paperlib.data.tables.labelled import load_table
 from paperlib.generators.tabular import TableGenerator
@@ -86,17 +85,6 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def leak_by_epoch(
-    scored: dict[int, MembershipScores], *, delta: float = 0.0, confidence: float = 0.95
-) -> pd.DataFrame:
-    """AUC and lower bound at each checkpoint; the bounds are not corrected for multiple testing."""
-    rows = [
-        (epochs, scores.auc(), audit_one_run(scores, delta=delta, confidence=confidence).epsilon)
-        for epochs, scores in sorted(scored.items())
-    ]
-    return pd.DataFrame(rows, columns=["epochs", "auc", "epsilon"])
 
 
 _MEMBERS = 0.9

@@ -17,8 +17,8 @@ from sklearn.mixture import GaussianMixture
 
 from paperlib.bounds import epsilon_star
 from paperlib.bounds.loss_rates.rates import ceiling, definition_terms
-from paperlib.core import FloatArray, check_at_least, check_choice
-from paperlib.data import Dataset, load
+from paperlib.core import FloatArray, check_at_least
+from paperlib.data import Dataset
 from paperlib.papers.epsilon_star.landscape_models import LandscapeConfig, landscape_models, train
 from paperlib.report import progress
 from paperlib.training import paper_delta
@@ -26,13 +26,6 @@ from paperlib.training import paper_delta
 TESTS = ("paper", "held out", "same sample")
 """Evaluation scores against as many draws of a mixture that was fitted to other scores (Appendix B), against
 that mixture itself, and against one that was fitted to them."""
-
-_DATA: dict[str, dict[str, Any]] = {
-    "adult": {},
-    "randhie": {"group": "pattern"},
-    "purchase100": {},
-    "purchase100_like": {"n_train": 10_000, "n_test": 10_000},
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,12 +80,6 @@ def paper_scores(train_losses: FloatArray, population_losses: FloatArray) -> tup
         -np.log(np.expm1(1 + (losses - low) / spread)) for losses in (train_losses, population_losses)
     )
     return train, population
-
-
-def fit_data(name: str) -> Dataset:
-    """One of the data sets "adult", "randhie", "purchase100" and "purchase100_like"."""
-    check_choice("dataset", name, _DATA)
-    return load(name, **_DATA[name])
 
 
 def trained_scores(config: LandscapeConfig, data: Dataset, *, seed: int = 0) -> list[Scores]:

@@ -13,7 +13,7 @@ from scipy.stats import binom, norm
 from paperlib.bounds import rank_success_probability
 from paperlib.bounds.one_run.tails import epsilon_from_counts, refuted_log_odds
 from paperlib.papers.errata.rows import Comparison, between, by_data, cells, claim, compare, worst
-from paperlib.papers.natural_identifiers.benchmark import folded_cells, folded_null, paper_averages
+from paperlib.papers.natural_identifiers.benchmark import folded_cells, paper_averages
 from paperlib.papers.output_sets.gain import exact_epsilon, proposition_epsilon
 from paperlib.papers.panoramia.dp import table_eleven_ranges
 from paperlib.report import paper_table
@@ -163,26 +163,6 @@ def auc_cells(split: str = "") -> pd.DataFrame:
     """Printed AUCs of Tables 1, 3, 4 and 5 but the averages, percent; of one split if given."""
     every = pd.concat([paper_table(name) for name in _AUC]).query("subset != 'average'")
     return every.query("split == @split") if split else every
-
-
-def folding(draws: int) -> pd.DataFrame:
-    """What folding gives on each test set if ``draws`` AUCs are noise, and what is printed, percent."""
-    counts = paper_table("nid_table02").set_index("dataset")["total"]
-    sizes = {name: int(counts[f"pile test {name}"]) for name in ("github", "stackexchange")}
-    sizes["pile"] = int(counts["Pile test (all subsets)"])
-    sizes["proof_pile_2_test"] = int(counts["open web math test"] + counts["algebraic stack test"])
-    noise = 100 * folded_null(list(sizes.values()), draws=draws)[["mean_folded", "folded_95"]].round(3)
-    printed = auc_cells("test").groupby("subset")["value_pct"].agg(["min", "max"]).loc[list(sizes)]
-    return pd.DataFrame(
-        {
-            "test_set": [name.replace("_", " ") for name in sizes],
-            "identifiers": list(sizes.values()),
-            "noise_mean": noise["mean_folded"].to_numpy(),
-            "noise_95": noise["folded_95"].to_numpy(),
-            "least_printed": printed["min"].to_numpy(),
-            "largest_printed": printed["max"].to_numpy(),
-        }
-    )
 
 
 def training_subsets(model: str, attack: str, draws: int) -> pd.DataFrame:

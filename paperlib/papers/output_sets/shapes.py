@@ -153,25 +153,6 @@ def format_set(intervals: tuple[tuple[float, float], ...]) -> str:
     return " ∪ ".join(f"({end(a)}, {end(b)})" for a, b in intervals if a < b)
 
 
-def shape_curve(pair: Pair, *, m: int = 100, confidence: float = 0.95) -> pd.DataFrame:
-    """max(p, q)/(p + q) and membership in both sets along the drawn axis."""
-    x = np.linspace(*pair.view, 803)[1:-1]
-    p, q = pair.p.pdf(x), pair.q.pdf(x)
-    low, high, _ = best_top_bottom(pair, m, confidence)
-    return pd.DataFrame(
-        {
-            "figure": pair.figure,
-            "pair": pair.name,
-            "score": x,
-            "p": p,
-            "q": q,
-            "accuracy": np.maximum(p, q) / (p + q),
-            "in_optimal": optimal_set(pair, m, confidence).contains(x),
-            "in_top_bottom": (x < low) | (x > high),
-        }
-    )
-
-
 @cache
 def least_m_with_a_gap(name: str, most: int = 10**6) -> int:
     """Fewest scores at which the optimal set of a pair is not the whole support (``most`` if none is)."""

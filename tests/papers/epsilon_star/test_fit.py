@@ -134,7 +134,6 @@ def test_models_of_both_kinds_are_trained():
 
 def test_bad_input_is_refused_in_words():
     for refused, said in (
-        (lambda: fit.fit_data("iris"), "dataset"),
         (lambda: replace(landscape_config("adult"), seeds=0), "seeds"),
         (lambda: fit.FitConfig(components=()), "components"),
         (lambda: fit.FitConfig(components=(1, 0)), "components"),
