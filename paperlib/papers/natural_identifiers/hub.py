@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from paperlib.attacks.dataset_inference import SCHEDULES, infer_dataset
 from paperlib.audits.candidates import CandidateScores
 from paperlib.audits.language.corpus import FoundIdentifier, corpus_identifiers, open_corpus, skipped_table
 from paperlib.audits.language.language_model import without_look_alikes
@@ -23,7 +22,7 @@ from paperlib.io import config_hash
 from paperlib.models.language import load_language_model, model_stamp, parameter_count
 from paperlib.papers.kept import cached_arrays
 from paperlib.papers.natural_identifiers.benchmark import auc_differences, judged
-from paperlib.papers.natural_identifiers.inference import FEATURES
+from paperlib.papers.natural_identifiers.inference import FEATURES, p_value_rows
 from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS, cached_scores
 from paperlib.papers.verdict.evidence import Level
 from paperlib.report import paper_table, progress
@@ -126,27 +125,14 @@ class HubScores:
     def inference(self, *, set_size: int = 100, trees: int = 30, seed: int = 0) -> pd.DataFrame:
         """The paper's dataset inference: p-values of ``set_size`` identifiers of each large enough set."""
         # Of larger sets as many are drawn; a corpus as a whole is tested with what it has.
-        scores, tests = self.features(), list[tuple[str, np.ndarray, str]]()
-        for name, here in self.sets().items():
+        scores, rows = self.features(), list[dict[str, Any]]()
+        for name, here in progress(list(self.sets().items()), label="sets"):
             at = np.random.default_rng(seed).permutation(np.flatnonzero(here))[:set_size]
             if len(at) >= 5 and (len(at) == set_size or name.endswith(": all")):
-                tests += [(name, at, schedule) for schedule in SCHEDULES]
-        results = [
-            infer_dataset(scores.values[test[1]], schedule=test[2], trees=trees, seed=seed)
-            for test in progress(tests, label="sets")
-        ]
-        return pd.DataFrame(
-            {
-                "model": self.model.name,
-                "set": name,
-                "held_out": bool((self.occurrences[at] == 0).all()),
-                "identifiers": len(at),
-                "schedule": schedule,
-                "p_value": one.p_value,
-                "p_value_two_sided": one.p_value_two_sided,
-            }
-            for (name, at, schedule), one in zip(tests, results, strict=True)
-        )
+                held_out = bool((self.occurrences[at] == 0).all())
+                about = {"model": self.model.name, "set": name, "held_out": held_out}
+                rows += [about | one for one in p_value_rows(scores.values[at], trees=trees, seed=seed)]
+        return pd.DataFrame(rows)
 
 
 def hub_scores(model: HubModel, config: HubConfig) -> HubScores:

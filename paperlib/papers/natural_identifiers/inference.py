@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import beta
 
-from paperlib.attacks.dataset_inference import infer_by_schedule, infer_dataset
+from paperlib.attacks.dataset_inference import SCHEDULES, infer_by_schedule
 from paperlib.audits.candidates import CandidateScores
 from paperlib.core import FloatArray
 from paperlib.papers.natural_identifiers.planted import PlantedConfig
@@ -139,14 +139,14 @@ def _sets(scores: CandidateScores) -> dict[str, np.ndarray]:
 
 def _tested(
     values: FloatArray, schedule: str | None, config: InferenceConfig, *, seed: int
-) -> list[dict[str, str | int | float]]:
-    options: dict[str, Any] = {"folds": min(config.folds, len(values)), "trees": config.trees}
-    options["seed"] = config.planted.seed * _TESTS + seed
-    results = (
-        {schedule: infer_dataset(values, schedule=schedule, **options)}
-        if schedule
-        else infer_by_schedule(values, **options)
-    )
+) -> list[dict[str, Any]]:
+    options = {"folds": min(config.folds, len(values)), "trees": config.trees}
+    return p_value_rows(values, schedule, seed=config.planted.seed * _TESTS + seed, **options)
+
+
+def p_value_rows(values: FloatArray, schedule: str | None = None, **options: int) -> list[dict[str, Any]]:
+    """A row with the p-values of `infer_by_schedule` by this schedule, or by each."""
+    schedules = SCHEDULES if schedule is None else (schedule,)
     return [
         {
             "identifiers": len(values),
@@ -154,5 +154,5 @@ def _tested(
             "p_value": test.p_value,
             "p_value_two_sided": test.p_value_two_sided,
         }
-        for name, test in results.items()
+        for name, test in infer_by_schedule(values, schedules, **options).items()
     ]
