@@ -59,6 +59,9 @@ class TargetRule:
     terms: tuple[Term, ...]  # no claimed one where the paper says nothing that could be false
 
 
+_AS_WRITTEN = ("paper", "item", "claim", "contradicted_at", "contradicted_by", "revised", "outcome_before")
+
+
 @cache
 def rules() -> dict[str, TargetRule]:
     """Every rule by the id of its target, in the papers' order."""
@@ -75,9 +78,6 @@ def rules() -> dict[str, TargetRule]:
     return {
         row["id"]: TargetRule(
             target=row["id"],
-            paper=row["paper"],
-            item=row["item"],
-            claim=row["claim"],
             printed=row["headline"],
             notebooks=tuple(row["notebook"].split("; ")),
             unit=cast(Unit, row["unit"]),
@@ -85,12 +85,9 @@ def rules() -> dict[str, TargetRule]:
             runs=int(row["runs"] or 1),
             own_data=row["own_data"] == "yes",
             widest=float(row["widest"] or "inf"),
-            contradicted_at=row["contradicted_at"],
-            contradicted_by=row["contradicted_by"],
             readings=tuple(filter(None, row["readings"].split("; "))),
-            revised=row["revised"],
-            outcome_before=row["outcome_before"],
             terms=tuple(terms.get(row["id"], ())),
+            **{name: row[name] for name in _AS_WRITTEN},
         )
         for row in targets().to_dict("records")
     }

@@ -1,14 +1,14 @@
 """From evidence to an outcome: the interval of every comparison against the range that the rule gives."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
 
-from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Sample, TargetRule, Term
+from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Sample, TargetRule, Term, Unit
 
 Word = Literal["agrees", "disagrees", "undecided", "does not carry over", "shown", "not yet"]
 ERROR = 0.05
@@ -99,28 +99,26 @@ def decide_alone(evidence: Evidence, level: Level) -> Outcome:
 
 def pool(runs: Sequence[Evidence]) -> Evidence:
     """Evidence of runs that differ in the seed alone, as one."""
-    first = runs[0]
     # As many runs as the rule asks for models count as one model each, with their means; games of fewer
     # runs are put together, and speak of the models of these runs.
+    first = runs[0]
     as_models = first.unit != first.rule.unit == "model" and len(runs) >= first.rule.repetitions
-    samples = [one.samples() for one in runs]
-    values: dict[str, dict[str, Sample]] = {term.name: {} for term in first.rule.terms}
-    for name, label in dict.fromkeys(key for one in samples for key in one):
-        parts = [one[name, label] for one in samples if (name, label) in one]
-        values[name][label] = _means(parts) if as_models else _together(parts)
-    notes = dict.fromkeys(one.note for one in runs if one.note)
-    unit = "model" if as_models else first.unit
-    return Evidence(first.target, unit, values, " ".join(notes), first.reading)
+    return _pooled(runs, _means, "model") if as_models else _pooled(runs, _together, first.unit)
 
 
 def over_models(runs: Sequence[Evidence], level: Level) -> Outcome:
     """The outcome if each run counted as one model with its means, whatever the rule repeats."""
     rule = replace(runs[0].rule, unit="model", repetitions=len(runs), runs=1, notebooks=("these runs",))
+    return decide(rule, {"these runs": _pooled(runs, _means, "model")}, level)
+
+
+def _pooled(runs: Sequence[Evidence], combined: Callable[[Sequence[Sample]], Sample], unit: Unit) -> Evidence:
     samples = [one.samples() for one in runs]
-    values: dict[str, dict[str, Sample]] = {term.name: {} for term in rule.terms}
-    for name, label in samples[0]:
-        values[name][label] = _means([one[name, label] for one in samples if (name, label) in one])
-    return decide(rule, {"these runs": Evidence(rule.target, "model", values)}, level)
+    values: dict[str, dict[str, Sample]] = {term.name: {} for term in runs[0].rule.terms}
+    for name, label in dict.fromkeys(key for one in samples for key in one):
+        values[name][label] = combined([one[name, label] for one in samples if (name, label) in one])
+    notes = dict.fromkeys(one.note for one in runs if one.note)
+    return Evidence(runs[0].target, unit, values, " ".join(notes), runs[0].reading)
 
 
 def _means(samples: Sequence[Sample]) -> Sample:

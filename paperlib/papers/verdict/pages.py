@@ -7,19 +7,12 @@ import pandas as pd
 
 from paperlib.io import RunResult
 from paperlib.papers.verdict.evidence import TargetRule, rules
-from paperlib.papers.verdict.outcome import Word, over_models
-from paperlib.papers.verdict.records import SIGNS, anchor, chip, class_of, compared, escaped
+from paperlib.papers.verdict.outcome import over_models
+from paperlib.papers.verdict.records import SIGNS, WORDS, anchor, chip, class_of, compared, escaped
 from paperlib.papers.verdict.status import CSV_NAME, LEVELS, JudgedTarget, Run, joined, seeds_of
 from paperlib.report.printed import PAPERS
 from paperlib.report.tables import pipe_table
 
-_VERBS: dict[Word, tuple[str, str]] = {
-    "agrees": ("agrees", "agree"), "disagrees": ("disagrees", "disagree"),
-    "undecided": ("is undecided", "are undecided"),
-    "does not carry over": ("does not carry over to a substitute", "do not carry over to a substitute"),
-    "shown": ("is only shown", "are only shown"),
-    "not yet": ("is not yet run", "are not yet run"),
-}  # fmt: skip
 _LONGEST_COMMAND = 80  # characters of a command that the page shows
 _MOST_COMPARED = 4  # comparisons of a target that the page lists
 
@@ -155,8 +148,8 @@ def best_of(judged: Sequence[JudgedTarget]) -> list[JudgedTarget]:
 def counts_in_words(judged: Sequence[JudgedTarget]) -> str:
     """How many of the tables and figures have which outcome, at least one."""
     words = [one.outcome.word for one in best_of(judged)]
-    counts = [(words.count(word), verbs) for word, verbs in _VERBS.items()]
-    counted = [f"{count} {verbs[count > 1]}" for count, verbs in counts if count]
+    counts = [(words.count(word), verbs) for word, verbs in WORDS.items()]
+    counted = [f"{count} {verbs['several' if count > 1 else 'one']}" for count, verbs in counts if count]
     return f"Of {len(words)} tables and figures: {', '.join(counted)}."
 
 

@@ -4,6 +4,7 @@ import html
 from dataclasses import asdict, replace
 
 from paperlib.data.files import made_up
+from paperlib.papers.settings import settings_beside
 from paperlib.papers.verdict.evidence import Evidence, Scale
 from paperlib.papers.verdict.outcome import Outcome, Word, decide_alone
 from paperlib.report.display import (
@@ -16,11 +17,8 @@ from paperlib.report.display import (
 )
 
 _MOST_SHOWN = 5  # comparisons that a page lists
-SIGNS: dict[Word, str] = {
-    "agrees": "●", "disagrees": "✕", "undecided": "◐", "does not carry over": "◇",
-    "shown": "▢", "not yet": "–",
-}  # fmt: skip
-"""A sign for each outcome, which colour alone would not tell everyone."""
+WORDS: dict[Word, dict[str, str]] = settings_beside(__file__)
+SIGNS = {word: words["sign"] for word, words in WORDS.items()}
 
 
 def record(evidence: Evidence, *, scale: Scale) -> None:
