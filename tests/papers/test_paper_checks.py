@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from paperlib.papers.errata import checks, rows
-from paperlib.papers.errata.checks import CODED, check_table, entries, training_subsets
+from paperlib.papers.errata.checks import CODED, check_table, entries
 from paperlib.papers.errata.rows import claim, compare, half_unit, values, worst
+from paperlib.papers.natural_identifiers.benchmark import folded_cells
 from paperlib.report import paper_table
 from paperlib.report.printed import PAPERS
 
@@ -192,7 +193,8 @@ def test_every_entry_has_one_row_with_the_check_that_fits_least():
 
 
 def test_noise_is_folded_the_further_the_fewer_identifiers_there_are():
-    table = training_subsets("Pythia-12b", "loss", 4_000)
+    cells = paper_table("nid_table01").query("model == 'Pythia-12b' and mia == 'loss' and split == 'train'")
+    table = folded_cells(cells, draws=4_000)
     few, many = table.nsmallest(1, "identifiers"), table.nlargest(1, "identifiers")
     assert few["noise_mean"].item() > many["noise_mean"].item() > 50
     assert 0 < (table["printed"] <= table["noise_95"]).sum() < len(table)

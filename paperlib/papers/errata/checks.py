@@ -13,7 +13,7 @@ from scipy.stats import binom, norm
 from paperlib.bounds import rank_success_probability
 from paperlib.bounds.one_run.tails import epsilon_from_counts, refuted_log_odds
 from paperlib.papers.errata.rows import Comparison, between, by_data, cells, claim, compare, worst
-from paperlib.papers.natural_identifiers.benchmark import folded_cells, paper_averages
+from paperlib.papers.natural_identifiers.benchmark import paper_averages
 from paperlib.papers.output_sets.gain import exact_epsilon, proposition_epsilon
 from paperlib.papers.panoramia.dp import table_eleven_ranges
 from paperlib.report import paper_table
@@ -163,12 +163,6 @@ def auc_cells(split: str = "") -> pd.DataFrame:
     """Printed AUCs of Tables 1, 3, 4 and 5 but the averages, percent; of one split if given."""
     every = pd.concat([paper_table(name) for name in _AUC]).query("subset != 'average'")
     return every.query("split == @split") if split else every
-
-
-def training_subsets(model: str, attack: str, draws: int) -> pd.DataFrame:
-    """Printed AUCs of a model and an attack on training subsets, and what folded noise gives, percent."""
-    cells = paper_table(_AUC[0]).query("model == @model and mia == @attack and split == 'train'")
-    return folded_cells(cells, draws=draws).drop(columns="split")
 
 
 def _folded() -> Comparison:

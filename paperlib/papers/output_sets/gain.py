@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -93,21 +93,6 @@ def proposition_epsilon(mechanism: str, scale: float, delta: float = 0.0) -> flo
         return float(stats.norm.cdf(ratio / 2 - epsilon / ratio)) - math.exp(second) - delta
 
     return float(brentq(excess, 0.0, 5000.0, xtol=1e-9)) if excess(0.0) > 0 else 0.0
-
-
-def exact_epsilons(scales: Mapping[str, Sequence[float]], delta: float) -> pd.DataFrame:
-    """Exact epsilon and Proposition C.1's of every pair: Laplace at delta 0, Gaussian at ``delta``."""
-    at = {"laplace": 0.0, "gaussian": delta}
-    return pd.DataFrame(
-        {
-            "mechanism": mechanism,
-            "scale": scale,
-            "exact_epsilon": exact_epsilon(mechanism, scale, at[mechanism]),
-            "proposition_epsilon": proposition_epsilon(mechanism, scale, at[mechanism]),
-        }
-        for mechanism, some in scales.items()
-        for scale in some
-    )
 
 
 RIVALS = ("top_bottom", "dp_sniper", "whole")
@@ -232,13 +217,6 @@ def paired_gain(
     """Mean gain of a method over each rival: the setting, rival, and the columns of `interval`."""
     pairs = paired(frame, method, **options)
     return pd.DataFrame({**about, **interval(one - other, confidence)} for about, one, other in pairs)
-
-
-def deviation_ratios(frame: pd.DataFrame, method: str) -> pd.DataFrame:
-    """As `paired_gain`, of the log ratio of standard deviations: a method's over that of each rival."""
-    return pd.DataFrame(
-        {**about, **interval(jackknifed(*bounds))} for about, *bounds in paired(frame, method)
-    )
 
 
 def jackknifed(one: FloatArray, other: FloatArray) -> FloatArray:

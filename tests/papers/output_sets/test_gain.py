@@ -41,12 +41,8 @@ def test_laplace_epsilons_are_the_settled_ones_and_the_proposition_s_solve_its_e
     assert [gain_study.exact_epsilon("laplace", s) for s in scales] == [8, 4, 2, 1, 0.5, 0.25]
     assert [gain_study.proposition_epsilon("laplace", s) for s in scales] == [24, 12, 6, 3, 1.5, 0.75]
     assert gain_study.exact_epsilon("gaussian", 1.0) == math.inf
-    table = gain_study.exact_epsilons({"laplace": [0.5], "gaussian": [2.0]}, 1e-5)
-    assert table["exact_epsilon"].tolist() == [2.0, gain_study.exact_epsilon("gaussian", 2.0, 1e-5)]
-    assert table["proposition_epsilon"].tolist() == [
-        6.0,
-        gain_study.proposition_epsilon("gaussian", 2.0, 1e-5),
-    ]
+    assert gain_study.exact_epsilon("laplace", 0.5) == 2.0
+    assert gain_study.proposition_epsilon("laplace", 0.5) == 6.0
     scale, delta = 2.0, 1e-5
     ratio = 6 / (math.sqrt(5) / 2 * 4 / math.sqrt(5) * scale)
     e = gain_study.proposition_epsilon("gaussian", scale, delta)
@@ -184,10 +180,11 @@ def test_ratios_of_deviations_have_the_jackknife_interval():
         for method, some in values.items()
         for trial, value in enumerate(some)
     )
-    table = gain_study.deviation_ratios(frame, "printed").set_index("rival")
-    assert table.low["top_bottom"] < math.log(2) < table.high["top_bottom"]
-    assert table.high["top_bottom"] - table.low["top_bottom"] < 0.4
-    assert math.isnan(table.gain["whole"])
+    pairs = gain_study.paired(frame, "printed")
+    ends = {about["rival"]: gain_study.interval(gain_study.jackknifed(*both)) for about, *both in pairs}
+    assert ends["top_bottom"]["low"] < math.log(2) < ends["top_bottom"]["high"]
+    assert ends["top_bottom"]["high"] - ends["top_bottom"]["low"] < 0.4
+    assert math.isnan(ends["whole"]["gain"])
     assert gain_study.interval(np.array([1.0]))["high"] == math.inf
 
 

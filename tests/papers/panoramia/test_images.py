@@ -13,6 +13,7 @@ from paperlib.audits.panoramia.game import AuditConfig, smallest_pool
 from paperlib.audits.panoramia.image_models import ImageHelper
 from paperlib.audits.panoramia.pools import Pool, Pools, Target
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
+from paperlib.audits.panoramia.run import over_training_size
 from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.data.registry import load_images
 from paperlib.generators.image_quality import FakeFilter
@@ -227,8 +228,8 @@ def test_mlps_with_dp_are_trained_by_the_stack_and_keep_their_fixed_layers(name,
 
 
 def test_every_rule_on_images_gets_its_samples(pools, results):
-    sizes = image_tables.training_sizes(pools, AUDIT, [20, 30, 40], target="mlp-8 E30")
-    assert (sizes["form"] == "paper").all()
+    sizes = over_training_size(pools, replace(AUDIT, form="paper"), [20, 30, 40], targets=["mlp-8 E30"])
+    sizes = sizes[sizes["search"] == AUDIT.searches[0]]
     made = generated_images(CONFIG, load_split(CONFIG))
     found = {
         one.target.removeprefix("panoramia-"): one.values

@@ -26,29 +26,16 @@ from paperlib.papers.natural_identifiers.census.corpus import Census
 from paperlib.papers.settings import settings_beside
 from paperlib.report import paper_table
 
-_PAPER_COLUMNS = dict(
-    zip(
-        ("sha1", "md5", "sha256", "java_serialization", "sha512", "ethereum_wallet"), PAPER_KINDS, strict=True
-    )
-)
-# The paper's patterns with our boundaries, written apart from those of the package.
-_PLAIN = {
-    "md5": r"[0-9a-fA-F]{32}",
-    "sha1": r"[0-9a-fA-F]{40}",
-    "sha256": r"[0-9a-fA-F]{64}",
-    "sha512": r"[0-9a-fA-F]{128}",
-    "ethereum": r"0x[0-9a-fA-F]{40}",
-    "serial_version_uid": r"serialVersionUID[ \t]*=[ \t]*-?[0-9]{15,19}L",
-}
 _PAPERS = (("pile_train", "pile", "train"), ("pile_test", "pile", "test"), ("dolma", "dolma", "train"))
-_PILE = settings_beside(__file__)
+_SETTINGS = settings_beside(__file__)
+_PILE, _PLAIN = _SETTINGS["pile"], _SETTINGS["plain"]
 PILE_SUBSETS = {name: printed for *names, printed, _, _ in _PILE for name in names}
 """Subsets of the Pile's test part, by both names, and their names in Table 2; empty where it has none."""
 
 
 def paper_census() -> pd.DataFrame:
     """Table 2 as printed, with our names of the kinds: dataset, corpus, split, total, and the kinds."""
-    table = paper_table("nid_table02").rename(columns=_PAPER_COLUMNS)
+    table = paper_table("nid_table02").rename(columns=_SETTINGS["columns"])
     return table[["dataset", "corpus", "split", "total", *PAPER_KINDS]]
 
 

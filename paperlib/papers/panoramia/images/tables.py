@@ -13,26 +13,18 @@ from PIL import Image
 from paperlib.audits.panoramia.game import AuditConfig, smallest_pool
 from paperlib.audits.panoramia.pools import Pools
 from paperlib.audits.panoramia.results import TargetAudits
-from paperlib.audits.panoramia.run import audit_pools, over_training_size
+from paperlib.audits.panoramia.run import audit_pools
 from paperlib.core import MembershipScores
 from paperlib.io import read_result
 from paperlib.papers.measured import kept_file, measured_table
 from paperlib.papers.panoramia import results as shared
+from paperlib.papers.settings import settings_beside
 from paperlib.papers.verdict import Estimate, Evidence
 from paperlib.papers.verdict.evidence import Level
 from paperlib.report import paper_table
 
 KINDS = {"members": "real members", "generated": "generated", "nonmembers": "real non-members"}
 """Kinds of images, and their names in figures."""
-
-HELPERS = {
-    "none": ("no_helper", ""),
-    "synthetic": ("gen", "wide_resnet_28_2"),
-    "real resnet101": ("real", "resnet101"),
-    "real non-members": ("real", "wide_resnet_28_2"),
-    "imagenet": ("imgnet", ""),
-}
-"""Our names of the helpers of the paper's Table 5: training data and architecture there."""
 
 _OWN, _HELPERS = "panoramia (paper form)", "panoramia (helpers form)"
 
@@ -117,13 +109,7 @@ def printed_helpers() -> dict[str, float]:
     printed = paper_table("panoramia_table05").query("dataset == 'CIFAR10'")
     keys = printed[["helper_training_data", "helper_architecture"]].fillna("").itertuples(index=False)
     values = dict(zip(map(tuple, keys), printed["c_lb"].astype(float), strict=True))
-    return {name: values[key] for name, key in HELPERS.items()}
-
-
-def training_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int], *, target: str) -> pd.DataFrame:
-    """Bounds over the attacks' training part, paper's form, first search: Figures 2 and 11."""
-    found = over_training_size(pools, replace(audit, form="paper"), sizes, targets=[target])
-    return found[found["search"] == audit.searches[0]]
+    return {name: values[key] for name, key in settings_beside(__file__)["helpers"].items()}
 
 
 def figure_six_games(

@@ -67,9 +67,10 @@ class WorldSizes:
                 "searches": ("anytime",)}  # fmt: skip
 
 
+_SETTINGS = settings_beside(__file__)
 SIZES = {
     size: {data: WorldSizes(**one) for data, one in kinds.items()}
-    for size, kinds in settings_beside(__file__).items()
+    for size, kinds in _SETTINGS["sizes"].items()
 }
 
 
@@ -111,31 +112,25 @@ def _table(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
 
 def _image(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
     """As `_table`, of images."""
-    first, digits = 1000 * seed, sizes.source == "mnist5k"
-    levels, network = (5, "mlp") if digits else (8, "unet")
-    flow: dict[str, Any] = (
-        {"width": 192} if digits else {"width": 16, "blocks": 3, "sampler": "euler", "sampler_steps": 15}
-    )
+    first, settings = 1000 * seed, _SETTINGS["images"][sizes.source]
     helper: dict[str, Any] = {"width": 16, "epochs": sizes.epochs, "learning_rate": 0.002}
     names = [f"cnn@16:{sizes.epochs}", f"null cnn@16:{sizes.epochs}"]
     targets = parse_targets(names, batch_size=64, learning_rate=0.002, seed=first)
     config = ImageConfig(
         split=ImageSplit(
             dataset=sizes.source,
-            side=7 if digits else 8,
-            levels=levels,
             generator=sizes.generator,
             members=sizes.members,
             nonmembers=100,
             others=sizes.members,
-            label_noise=0.3 if digits else 0.0,
             seed=first,
+            **settings["split"],
         ),
-        generator=FlowConfig(network=network, levels=levels, steps=sizes.steps, seed=first, **flow),
-        fakes=FakeFilter(threshold=0.8 if digits else 1.0),
+        generator=FlowConfig(steps=sizes.steps, seed=first, **settings["generator"]),
+        fakes=FakeFilter(threshold=settings["threshold"]),
         generated=sizes.members,
         helper_images=sizes.members,
-        labels="class" if digits else "labeler",
+        labels=settings["labels"],
         labeler=ImageHelper(name="labeler", data="real", seed=first + 2, **helper),
         helpers=tuple(
             ImageHelper(name=name, data=name, seed=first + 1, **helper) for name in ("synthetic", "real")
@@ -154,7 +149,7 @@ def _image(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
         [module] = train_target(target, x, y, images.outputs, [sizes.epochs]).values()
         return lambda kind, asked: answers(module, parts[kind].x[asked], parts[kind].y[asked])
 
-    attack = ImageStack(architecture="trees" if digits else "cnn", epochs=8, loss_steps=100)
+    attack = ImageStack(architecture=settings["attack"], epochs=8, loss_steps=100)
     about = {"images": config, "data": images.sha256s}
     return attack, {"pools": image_pools(config), "train": learn, "about": about}
 
