@@ -69,7 +69,7 @@ def test_read_and_parse(benchmark, source, name):
 @pytest.mark.parametrize("name", ["source.txt", "source.jsonl", "source.jsonl.gz"])
 def test_census(benchmark, source, tmp_path, name):
     folders = iter(range(10_000))
-    benchmark(lambda: take_census([source / name], folder=tmp_path / str(next(folders)), progress=False))
+    benchmark(lambda: take_census([source / name], folder=tmp_path / str(next(folders))))
     report(benchmark, source / "source.txt")
 
 

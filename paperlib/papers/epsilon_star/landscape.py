@@ -30,17 +30,13 @@ _SETTINGS = ("epochs", "batch_size", "clip_norm", "microbatches")
 
 
 def landscape(
-    config: LandscapeConfig,
-    *,
-    folder: str | Path | None = None,
-    workers: int | None = None,
-    progress: bool = True,
+    config: LandscapeConfig, *, folder: str | Path | None = None, workers: int | None = None
 ) -> pd.DataFrame:
     """Train and measure every model of a grid; what was trained or measured before is read from disk."""
     place = Path(folder or user_cache_folder() / "sweeps" / "epsilon_star_landscape")
     data = landscape_data(config.dataset, config.options)
     models = landscape_models(config, data)
-    trained = trained_models(models, data, folder=place, workers=workers, progress=progress)
+    trained = trained_models(models, data, folder=place, workers=workers)
     delta = paper_delta(len(data.train_y))
 
     def measures(model: LandscapeModel) -> dict[str, float]:
@@ -89,13 +85,11 @@ def _auroc(losses: FloatArray, data: Dataset) -> float:
     return MembershipScores(log_odds[data.test_y == 1], log_odds[data.test_y == 0]).auc()
 
 
-def theorem_2_resampled(
-    config: ResampledConfig, *, folder: str | Path | None = None, progress: bool = True
-) -> pd.DataFrame:
+def theorem_2_resampled(config: ResampledConfig, *, folder: str | Path | None = None) -> pd.DataFrame:
     """Both sides of Theorem 2 for every strategy and repetition, each over a half of the models."""
     place = Path(folder or user_cache_folder() / "sweeps" / "epsilon_star_resampled")
     delta, size, rows = paper_delta(config.records), config.models, list[dict[str, object]]()
-    for name, losses in resampled_losses(config, folder=place, progress=progress).items():
+    for name, losses in resampled_losses(config, folder=place).items():
         fits = [fits_of(epsilon_star(*pair, delta=delta)) for pair in losses]
         normals = [(one.mean, one.std, other.mean, other.std) for one, other in fits]
         for repetition in range(config.repetitions):

@@ -3,6 +3,7 @@
 import hashlib
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -92,15 +93,12 @@ def fits_of(star: EpsilonStarResult) -> tuple[NormalFit, NormalFit]:
 
 
 def cached_measures(
-    train: FloatArray, other: FloatArray, *, delta: float, confidence: float, seed: int, folder: Path
+    train: FloatArray, other: FloatArray, *, folder: Path, **numbers: Any
 ) -> dict[str, float]:
     """`privacy_of_losses`, read from ``folder`` if the same losses were measured before."""
-    numbers = {"delta": delta, "confidence": confidence, "seed": seed}
     losses = [hashlib.sha256(part.tobytes()).hexdigest() for part in (train, other)]
-    measures = Cache(folder).get(
-        {"losses": losses, "numbers": numbers, "code": code_tag(__name__)},
-        lambda: privacy_of_losses(train, other, **numbers),
-    )
+    key = {"losses": losses, "numbers": numbers, "code": code_tag(__name__)}
+    measures = Cache(folder).get(key, lambda: privacy_of_losses(train, other, **numbers))
     return {name: float(measures[name]) for name in MEASURES}
 
 

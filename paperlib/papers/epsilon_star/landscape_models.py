@@ -117,7 +117,7 @@ def landscape_data(name: str, options: Options) -> Dataset:
 
 
 def trained_models(
-    models: Sequence[LandscapeModel], data: Dataset, *, folder: Path, workers: int | None, progress: bool
+    models: Sequence[LandscapeModel], data: Dataset, *, folder: Path, workers: int | None
 ) -> dict[LandscapeModel, TrainedModel]:
     """Losses and accuracies of every model, from ``folder`` where they were trained before."""
     on_gpu = torch.cuda.is_available()
@@ -132,7 +132,6 @@ def trained_models(
         batch_key=parts.__getitem__,
         max_batch=len(models) or 1,
         workers=(0 if here else 2) if workers is None else workers,
-        progress=progress,
     )
 
 

@@ -46,11 +46,11 @@ class _OwnSet:
 
 
 def resampled_losses(
-    config: ResampledConfig, *, folder: Path, progress: bool = True
+    config: ResampledConfig, *, folder: Path
 ) -> dict[str, list[tuple[FloatArray, FloatArray]]]:
     """Losses of each model on its own training set and on the population, by strategy, in the order drawn."""
     units = [_OwnSet(config, part) for part in range(config.sets)]
-    done = kept_runs(_train_sets, units, folder=folder, workers=0, progress=progress)
+    done = kept_runs(_train_sets, units, folder=folder, workers=0)
     return {
         name: [(done[unit]["train"][at], done[unit]["population"][at]) for unit in units]
         for at, name in enumerate(_strategies(config))

@@ -73,7 +73,7 @@ class DpSgdResults:
     tried: pd.DataFrame  #: one row per model that settings were chosen on; empty where there was no choice
 
 
-def run_dpsgd(config: DpSgdConfig, *, folder: Path | None = None, progress: bool = True) -> DpSgdResults:
+def run_dpsgd(config: DpSgdConfig, *, folder: Path | None = None) -> DpSgdResults:
     """Choose settings, train every model and audit it."""
     place = folder or user_cache_folder() / "sweeps" / "output_set_dpsgd"
     tuning: dict[Audited, Answers] = {}
@@ -86,7 +86,7 @@ def run_dpsgd(config: DpSgdConfig, *, folder: Path | None = None, progress: bool
             for epsilon in config.epsilons
             for choice in config.choices
         ]
-        tuning = answers_of(asked, folder=place, progress=progress)
+        tuning = answers_of(asked, folder=place)
     # By the mean AUC of the loss on models with other seeds, never by what a method gains; ties: the first.
     aucs = {model: _scores(answers).auc() for model, answers in tuning.items()}
 
@@ -105,7 +105,7 @@ def run_dpsgd(config: DpSgdConfig, *, folder: Path | None = None, progress: bool
         for seed in range(config.seeds)
         for epsilon in config.epsilons
     ]
-    answers = answers_of(models, folder=place, progress=progress)
+    answers = answers_of(models, folder=place)
     bounds = [row for model in models for row in _audits(config, model, answers[model])]
     return DpSgdResults(pd.DataFrame(bounds), pd.DataFrame([_about(*pair) for pair in tuning.items()]))
 

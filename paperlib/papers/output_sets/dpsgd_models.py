@@ -21,7 +21,7 @@ from paperlib.models.devices import default_device
 from paperlib.models.images import as_input, classifier_for, image_logits
 from paperlib.models.images.networks import PatchFeatures
 from paperlib.papers.kept import kept_runs
-from paperlib.training import TrainingConfig, epsilon_of, fit_dp, fit_ensemble, noise_for
+from paperlib.training import TrainingConfig, fit_dp, fit_ensemble, noise_for, privacy_of
 
 Kind = Literal["natural", "mislabelled"]
 FEATURES = "features"
@@ -176,7 +176,6 @@ def train(models: Sequence[Audited]) -> list[Answers]:
     for model, config, (asked, tested) in zip(models, configs, logits, strict=True):
         asked = asked.double().cpu()
         runner_up = asked.log_softmax(1).scatter(1, labels[:, None], -torch.inf).amax(1)
-        rate, steps = config.sampling_rate(taken.size), config.steps(taken.size)
         answers.append(
             Answers(
                 member=drawn.member,
@@ -184,14 +183,14 @@ def train(models: Sequence[Audited]) -> list[Answers]:
                 runner_up=runner_up.numpy(),
                 accuracy=float((tested.cpu().argmax(1).numpy() == images.test_y[: len(tested)]).mean()),
                 member_accuracy=float((asked.argmax(1) == labels).numpy()[drawn.member].mean()),
-                guarantee=epsilon_of(config.noise_multiplier, rate, steps, model.delta),
+                guarantee=privacy_of(config, taken.size, delta=model.delta).epsilon,
                 seconds=seconds,
             )
         )
     return answers
 
 
-def answers_of(models: Sequence[Audited], *, folder: Path, progress: bool = True) -> dict[Audited, Answers]:
+def answers_of(models: Sequence[Audited], *, folder: Path) -> dict[Audited, Answers]:
     """Answers of every model; what was trained before is read from ``folder``."""
     return kept_runs(
         train,
@@ -201,5 +200,4 @@ def answers_of(models: Sequence[Audited], *, folder: Path, progress: bool = True
         batch_key=lambda model: model.together,
         max_batch=64 if all(model.network == FEATURES for model in models) else 1,
         workers=0,
-        progress=progress,
     )

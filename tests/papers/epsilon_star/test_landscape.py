@@ -210,22 +210,22 @@ def test_noise_reaches_the_target_and_grids_of_other_seeds_share_no_model(tiny):
 def test_a_small_landscape_from_end_to_end_is_kept_and_does_not_depend_on_who_shares_a_stack(
     tiny, tmp_path, monkeypatch
 ):
-    frame = landscape(tiny, folder=tmp_path / "a", workers=0, progress=False)
+    frame = landscape(tiny, folder=tmp_path / "a", workers=0)
     assert len(frame) == 8
     assert frame["auroc"].between(0.4, 0.8).all()
     assert set(MEASURES) <= set(frame.columns)
     dp = frame[frame["kind"] == "dp"]
     assert (dp["dp_epsilon"] <= 1).all()
     assert (dp["dp_epsilon_pld"] <= dp["dp_epsilon"] + 1e-6).all()
-    half = landscape(replace(tiny, seeds=1), folder=tmp_path / "b", workers=0, progress=False)
+    half = landscape(replace(tiny, seeds=1), folder=tmp_path / "b", workers=0)
     alone = frame[frame["seed"] == 0].reset_index(drop=True)
     for name in ("accuracy", "auroc", "epsilon_star"):
         np.testing.assert_allclose(half[name], alone[name], rtol=0.02, atol=0.01)
     monkeypatch.setattr(landscape_models, "fit_ensemble", None)  # nothing is trained again
     monkeypatch.setattr(landscape_measures, "code_tag", lambda name: "a bound was changed")
-    pd.testing.assert_frame_equal(frame, landscape(tiny, folder=tmp_path / "a", workers=0, progress=False))
+    pd.testing.assert_frame_equal(frame, landscape(tiny, folder=tmp_path / "a", workers=0))
     monkeypatch.setattr(landscape_measures, "privacy_of_losses", None)  # nor measured
-    again = landscape(tiny, folder=tmp_path / "a", workers=0, progress=False)
+    again = landscape(tiny, folder=tmp_path / "a", workers=0)
     pd.testing.assert_frame_equal(frame, again)
 
 
@@ -233,13 +233,13 @@ def test_a_landscape_that_was_stopped_goes_on_to_the_same_numbers(tiny, tmp_path
     """Stopped between parts of several models each: bit for bit the same table."""
     monkeypatch.setattr(landscape_models, "_LARGE", 1)
     tiny = replace(tiny, microbatches=(None,), seeds=3)
-    whole = landscape(tiny, folder=tmp_path / "whole", workers=0, progress=False)
+    whole = landscape(tiny, folder=tmp_path / "whole", workers=0)
     stop, calls = stopping(landscape_models.train, 3)
     monkeypatch.setattr(landscape_models, "train", stop)
     with pytest.raises(KeyboardInterrupt):
-        landscape(tiny, folder=tmp_path / "stopped", workers=0, progress=False)
+        landscape(tiny, folder=tmp_path / "stopped", workers=0)
     assert max(len(trainings) for trainings, _ in calls) > 1
-    resumed = landscape(tiny, folder=tmp_path / "stopped", workers=0, progress=False)
+    resumed = landscape(tiny, folder=tmp_path / "stopped", workers=0)
     pd.testing.assert_frame_equal(
         resumed.drop(columns="seconds"), whole.drop(columns="seconds"), check_exact=True
     )

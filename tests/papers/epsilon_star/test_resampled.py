@@ -27,7 +27,7 @@ def test_every_model_has_records_of_its_own_and_the_common_population_and_is_rea
         return real(trainings, data)
 
     monkeypatch.setattr(resampled_models, "train", watched)
-    losses = resampled_losses(TINY, folder=tmp_path, progress=False)
+    losses = resampled_losses(TINY, folder=tmp_path)
     own, others, seeds = zip(*seen, strict=True)
     assert len(seen) == len(set(own)) == TINY.sets == 8
     assert len(set(others)) == 1
@@ -35,9 +35,9 @@ def test_every_model_has_records_of_its_own_and_the_common_population_and_is_rea
     assert list(losses) == ["no DP, 2 epochs", "no DP, 3 epochs", "DP 10, each record"]
     for pairs in losses.values():
         assert [(len(train), len(population)) for train, population in pairs] == [(120, 80)] * 8
-    other = theorem_2_resampled(replace(TINY, seed=1), folder=tmp_path, progress=False)
+    other = theorem_2_resampled(replace(TINY, seed=1), folder=tmp_path)
     monkeypatch.setattr(resampled_models, "train", None)
-    first = theorem_2_resampled(TINY, folder=tmp_path, progress=False)
+    first = theorem_2_resampled(TINY, folder=tmp_path)
     assert np.isfinite(first[["left", "right", "one_model"]]).all(axis=None)
     assert (first["right"] >= first["one_model"] - 1e-12).all()
     assert not np.isclose(other["left"], first["left"]).any()

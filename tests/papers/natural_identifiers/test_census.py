@@ -36,7 +36,7 @@ def corpus(seed=0, size=40):
 
 
 def count(root, folder, **options):
-    return take_census([root], folder=folder, progress=False, **options)
+    return take_census([root], folder=folder, **options)
 
 
 def same(first, second):
@@ -182,7 +182,7 @@ def test_file_names_need_not_be_text_nor_a_corpus_have_identifiers_as_installed_
     result = count(path, tmp_path / "units")
     assert result.totals.empty
     assert result.by_kind().values.tolist() == [["plain"] + [0] * (1 + len(PAPER_KINDS))]
-    result = take_census(installed_text(("tqdm",)), folder=tmp_path, progress=False)
+    result = take_census(installed_text(("tqdm",)), folder=tmp_path)
     assert result.totals.query("kind == 'wheel_digest' and valid")["matches"].sum() > 20
     assert result.read["subset"].tolist() == ["tqdm"]
 

@@ -25,7 +25,7 @@ def files(tmp_path):
 
 
 def test_subsets_count_different_identifiers(files, tmp_path):
-    census = take_census(files, folder=tmp_path, progress=False)
+    census = take_census(files, folder=tmp_path)
     table = tables.census_by_subset(census).set_index("subset")
     assert table.loc["all", "ethereum"] == len(KNOWN["ethereum"])
     assert table.loc["all", "matches"] == 2 * sum(map(len, KNOWN.values()))
@@ -67,7 +67,7 @@ def test_the_papers_totals_stand_beside_ours_and_shares_are_of_the_same_subsets(
 
 def test_look_alikes_stand_with_the_reasons_and_what_cannot_be_read_with_its(tmp_path):
     (tmp_path / "a.txt").write_text("\n".join([*LOOK_ALIKES["md5"], *random_ones("sha1", 3)]))
-    census = take_census([tmp_path / "a.txt"], folder=tmp_path / "units", progress=False)
+    census = take_census([tmp_path / "a.txt"], folder=tmp_path / "units")
     table = tables.look_alikes(census.totals).set_index("kind")
     assert table.loc["sha1", ["identifiers", "why"]].tolist() == [3, "–"]
     assert table.loc["md5", "look_alikes"] == len(LOOK_ALIKES["md5"])
@@ -75,7 +75,7 @@ def test_look_alikes_stand_with_the_reasons_and_what_cannot_be_read_with_its(tmp
     (empty := tmp_path / "empty").mkdir()
     for name, content in (("a.txt", b""), ("b.bin", b"\0\1")):
         (empty / name).write_bytes(content)
-    census = take_census([empty], folder=tmp_path / "units", progress=False)
+    census = take_census([empty], folder=tmp_path / "units")
     with pytest.raises(ValueError, match=r"binary file: 1, such as b\.bin; empty file: 1, such as a\.txt"):
         tables.census_by_subset(census)
 

@@ -66,8 +66,8 @@ def test_the_noise_keeps_the_guarantee(examples, epsilon):
 def test_a_model_does_not_depend_on_those_trained_with_it_and_is_read_again(tmp_path):
     models = [model(epsilon=epsilon) for epsilon in (8.0, math.inf)]
     alone = dpsgd_models.train(models[1:])[0]
-    first = dpsgd_models.answers_of(models, folder=tmp_path, progress=False)
-    again = dpsgd_models.answers_of(models[::-1], folder=tmp_path, progress=False)
+    first = dpsgd_models.answers_of(models, folder=tmp_path)
+    again = dpsgd_models.answers_of(models[::-1], folder=tmp_path)
     for one in models:
         np.testing.assert_array_equal(first[one]["loss"], again[one]["loss"])
     np.testing.assert_allclose(alone["loss"], first[models[1]]["loss"], rtol=1e-3, atol=1e-4)
@@ -89,7 +89,7 @@ def test_members_alone_are_learned_without_noise_and_convolutions_trained_by_opa
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    return dpsgd.run_dpsgd(SMALL, folder=tmp_path_factory.mktemp("sweep"), progress=False)
+    return dpsgd.run_dpsgd(SMALL, folder=tmp_path_factory.mktemp("sweep"))
 
 
 def test_every_method_is_judged_on_what_it_did_not_see_in_orders_of_the_package(results, tmp_path):
@@ -103,7 +103,7 @@ def test_every_method_is_judged_on_what_it_did_not_see_in_orders_of_the_package(
     whole = bounds[bounds["method"] == "whole"]
     assert (whole["guesses"] == whole["records"] / 2).all()
     one = SMALL.model(("mislabelled", 60), 0.0, SMALL.choices[1], 0)
-    answers = dpsgd_models.answers_of([one], folder=tmp_path, progress=False)[one]
+    answers = dpsgd_models.answers_of([one], folder=tmp_path)[one]
     row = next(row for row in dpsgd._audits(SMALL, one, answers) if row["method"] == "adaptive")
     scores = MembershipScores.from_labels(-answers["loss"], answers["member"])
     assert row["bound"] == audit_one_run(scores, delta=1e-5).epsilon
@@ -137,7 +137,7 @@ def test_no_bound_lies_above_the_guarantee_and_committed_ones_read_back_as_they_
 
 def test_a_resumed_sweep_ends_as_an_uninterrupted_one(tmp_path, monkeypatch):
     small = replace(SMALL, mislabelled=(60,), epsilons=(0.0,), choices=({"epochs": 1}, {"epochs": 2}))
-    whole = dpsgd.run_dpsgd(small, folder=tmp_path / "whole", progress=False).bounds
+    whole = dpsgd.run_dpsgd(small, folder=tmp_path / "whole").bounds
     first, calls, learned = dpsgd.answers_of, [], []
 
     def interrupted(models, **options):
@@ -149,11 +149,11 @@ def test_a_resumed_sweep_ends_as_an_uninterrupted_one(tmp_path, monkeypatch):
 
     monkeypatch.setattr(dpsgd, "answers_of", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        dpsgd.run_dpsgd(small, folder=tmp_path / "stopped", progress=False)
+        dpsgd.run_dpsgd(small, folder=tmp_path / "stopped")
     train = dpsgd_models.train
     counted = wraps(train)(lambda models: learned.extend(models) or train(models))
     monkeypatch.setattr(dpsgd_models, "train", counted)
-    again = dpsgd.run_dpsgd(small, folder=tmp_path / "stopped", progress=False).bounds
+    again = dpsgd.run_dpsgd(small, folder=tmp_path / "stopped").bounds
     assert len(learned) == calls[1] - 3, "what was trained before is read again"
     numbers = again.select_dtypes("number").drop(columns="seconds")
     np.testing.assert_allclose(numbers, whole[numbers.columns], rtol=1e-6, atol=1e-9)

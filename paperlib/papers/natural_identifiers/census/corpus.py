@@ -84,7 +84,6 @@ def take_census(
     reading: Reading | None = None,
     engine: str | None = None,
     workers: int = 0,
-    progress: bool = True,
 ) -> Census:
     """Count identifiers; a run that was stopped goes on, and a changed file is counted again."""
     names = tuple(kind.name for kind in checked_kinds(kinds))
@@ -105,7 +104,7 @@ def take_census(
         groups[-1].append(FilePart(place, file.subset, about.st_size, about.st_mtime_ns))
         size += about.st_size
     units = [CensusUnit(tuple(group), names, reading or Reading(), chosen) for group in groups]
-    done = run_sweep(count_units, units, folder=folder, workers=workers, progress=progress)
+    done = run_sweep(count_units, units, folder=folder, workers=workers)
     return _added(result for _, result in done)
 
 
