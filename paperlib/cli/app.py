@@ -76,7 +76,7 @@ app.command("list", epilog="Example:  paperlib list --profile paper")(notebooks.
 
 @app.command(epilog="Example:  PAPERLIB_DATA=/data paperlib doctor")
 def doctor() -> None:
-    """Show what is installed, the hardware, where data is looked for, and where files can be written."""
+    """Show the installed packages, the hardware, the data folder, and the folders that can be written."""
     from paperlib.cli.doctor import doctor
 
     doctor()

@@ -32,8 +32,8 @@ Out = Annotated[
     Path,
     typer.Option(
         metavar="PATH",
-        help="Where the records to train on go, in the form of DATA. Beside it are written "
-        "NAME.coins.json and NAME.audit, the records that have a coin, to be scored after training.",
+        help="Output for the training records, in the form of DATA. The same folder gets NAME.coins.json and "
+        "NAME.audit, the records with a coin, to be scored after training.",
     ),
 ]
 Id = Annotated[
@@ -41,16 +41,16 @@ Id = Annotated[
     typer.Option(
         "--id",
         metavar="COLUMN",
-        help="Column that names each record. Default: the one called id, record_id or example_id, else a "
-        "hash of what the record holds. A file of a folder is named by its path.",
+        help="Column that names each record. Default: id, record_id or example_id, else a hash of the "
+        "record's contents. A file of a folder is named by its path.",
     ),
 ]
 Seed = Annotated[
     int | None,
     typer.Option(
         min=0,
-        help="Seed of all that is drawn, for tests and tutorials: whoever knows it knows the coins. Default: "
-        "the randomness of the operating system.",
+        help="Seed of all random draws, for tests and tutorials: anyone who knows it knows the coins. "
+        "Default: the randomness of the operating system.",
     ),
 ]
 
@@ -59,31 +59,31 @@ def coins(
     data: Annotated[
         str,
         typer.Argument(
-            help="What you would train on: CSV, TSV, JSON lines, Parquet, a folder of files such as images, "
-            "or a list of ids (.txt, one a line)."
+            help="Your training data: CSV, TSV, JSON lines, Parquet, a folder of files such as images, or a "
+            "list of ids (.txt, one per line)."
         ),
     ],
     out: Out,
     id_column: Id = None,
     unit: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column of what has a coin, such as a user: its rows share it."),
+        typer.Option(metavar="COLUMN", help="Column of units, such as users, whose rows share one coin."),
     ] = None,
     audit_fraction: Annotated[
         float,
         typer.Option(
             metavar="SHARE",
-            help="Share of the records that get a coin, drawn at random, in (0, 1]; all others are trained "
+            help="Share of the records, drawn at random, that get a coin, in (0, 1]; all others are trained "
             "on.",
         ),
     ] = 1.0,
     seed: Seed = None,
 ) -> None:
-    """Toss a fair coin for each record before training: heads is trained on, tails is left out.
+    """Toss a fair coin for each record before training: train on heads, leave out tails.
 
     An audit of the trained model then bounds the epsilon of the training for adding or removing a record. The
-    coins file holds ids and coins: keep it from those who compute the scores. Its hash may be published: it
-    tells nothing of the coins, and shows later that none was changed.
+    coins file has ids and coins: keep it secret from those who compute the scores. Its hash can be published:
+    it does not reveal the coins, and shows later that none was changed.
     """
     import numpy as np
 
@@ -178,7 +178,7 @@ def canaries(
     data: Annotated[
         str,
         typer.Argument(
-            help="What you would train on: texts (JSON lines or a table with a column of texts; .txt, one a "
+            help="Your training data: texts (JSON lines or a table with a column of texts; .txt, one per "
             "line), a table with a column of labels, or a folder of images with a folder for each class."
         ),
     ],
@@ -186,9 +186,9 @@ def canaries(
     kind: Annotated[
         str,
         typer.Option(
-            help="random: texts of random characters of yours. tokens: random words of yours. "
-            "new-vocabulary: such words and a made-up one for each canary. high-temperature: samples of "
-            "--model. labels: records taken out of the data, each with a wrong label."
+            help="random: random characters of your texts. tokens: random words of your texts. "
+            "new-vocabulary: such words and an invented one for each canary. high-temperature: samples of "
+            "--model. labels: records removed from the data, each with a wrong label."
         ),
     ],
     out: Out,
@@ -196,8 +196,8 @@ def canaries(
         int,
         typer.Option(
             min=1,
-            help="Times that a canary with heads is planted: several are learned better, and the bound is "
-            "then on so many records that come and go together.",
+            help="Copies of a canary with heads: more copies are learned better, but the bound is then for "
+            "adding or removing all copies together.",
         ),
     ] = 1,
     text: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the texts.")] = "text",
@@ -206,7 +206,7 @@ def canaries(
         typer.Option(metavar="FOLDER", help="Language model before training, for high-temperature."),
     ] = None,
     temperature: Annotated[
-        float, typer.Option(help="Temperature of its samples, above 0; higher is less probable.")
+        float, typer.Option(help="Temperature of the samples, above 0; higher gives less probable texts.")
     ] = 2.0,
     label: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of the labels, for the kind labels.")
@@ -214,11 +214,11 @@ def canaries(
     id_column: Id = None,
     seed: Seed = None,
 ) -> None:
-    """Make records for an audit, and plant those whose fair coin falls on heads at random places of the data.
+    """Make records for an audit, and insert those whose fair coin shows heads at random places of the data.
 
-    All records of the data are trained on, but for those that get a wrong label. An audit of the trained
+    All records of the data are trained on, except those that get a wrong label. An audit of the trained
     model bounds the epsilon of the training for adding or removing a canary, however the canaries were made.
-    The coins file holds ids and coins: keep it from those who compute the scores.
+    The coins file has ids and coins: keep it secret from those who compute the scores.
     """
     import numpy as np
 

@@ -29,23 +29,23 @@ def combine(
         list[str],
         typer.Argument(
             metavar="FILE",
-            help="One file for each training run, in their order, as `paperlib audit` reads it.",
+            help="One file for each training run, in the order of the runs, as for `paperlib audit`.",
         ),
     ],
     planned: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Most examples of all runs that will ever be given, fixed before the first run: the bounds "
-            "after each run then hold together. Default: this is the only look at the runs.",
+            help="Largest number of examples of all runs ever, fixed before the first run: the bounds after "
+            "each run then hold together. Default: this is the only audit of the runs.",
         ),
     ] = None,
     coins: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="File of `paperlib coins` that tells who is a member; once for each run, in their order. "
-            "Records may then stand in several runs, as each has coins of its own.",
+            help="File of `paperlib coins` with the membership; once for each run, in the order of the runs. "
+            "Records may then be in several runs, since each run has its own coins.",
         ),
     ] = None,
     score_column: options.ScoreColumn = None,
@@ -62,7 +62,7 @@ def combine(
     *,
     wishes: Wishes,
 ) -> None:
-    """Audit a training procedure from several runs of it, each with coins of its own: one lower bound."""
+    """Audit a training procedure from several runs, each with its own coins: one lower bound."""
     import numpy as np
 
     from paperlib.audits import Audits, ScoreAudit

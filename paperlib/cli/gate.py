@@ -43,7 +43,7 @@ class Wishes:
         typer.Option(
             metavar="EPS",
             callback=_epsilon,
-            help="Epsilon that the training is said to have: the verdict says whether it is refuted.",
+            help="Claimed epsilon of training: the verdict says whether it is refuted.",
         ),
     ] = None
     fail_above: Annotated[
@@ -55,7 +55,7 @@ class Wishes:
         ),
     ] = None
     junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the outcome as JUnit XML, for a CI.")
+        Path | None, typer.Option(metavar="FILE", help="Write the outcome as JUnit XML, for CI.")
     ] = None
     about: Annotated[
         Path | None,
@@ -68,8 +68,8 @@ class Wishes:
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Path of the HTML report. Default: NAME-audit.html in this folder, with a number where that "
-            "is the report of other data.",
+            help="Path of the HTML report. Default: NAME-audit.html in this folder, with a number if this "
+            "file is the report of other data.",
         ),
     ] = None
     as_json: Annotated[

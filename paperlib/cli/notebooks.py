@@ -24,15 +24,15 @@ def run(
         bool, typer.Option("--all", help="Run every notebook that changed, for the book.")
     ] = False,
     jobs: Annotated[int, typer.Option(help="Number of notebooks run at one time with --all.")] = 2,
-    book: Annotated[bool, typer.Option("--book", help="Put this one run into the book.")] = False,
+    book: Annotated[bool, typer.Option("--book", help="Add this run to the book.")] = False,
     seed: Annotated[
         int | None,
-        typer.Option(help="Run once more with this seed, for the outcomes; the pages stay as they are."),
+        typer.Option(help="Run again with this seed, for the outcomes; the pages do not change."),
     ] = None,
     measured: Annotated[
         bool,
         typer.Option(
-            "--measured", help="Put the result file with the committed ones, book/measured/PROFILE."
+            "--measured", help="Store the result file with the committed ones, book/measured/PROFILE."
         ),
     ] = False,
 ) -> None:

@@ -38,52 +38,52 @@ Profile = Annotated[
 ]
 
 ScoreColumn = Annotated[
-    str | None, typer.Option(help="Score column. Default: the one with a usual name, such as score or loss.")
+    str | None, typer.Option(help="Score column. Default: a column with a usual name, such as score or loss.")
 ]
 MemberColumn = Annotated[
-    str | None, typer.Option(help="Membership column. Default: the one with a usual name, such as member.")
+    str | None, typer.Option(help="Membership column. Default: a column with a usual name, such as member.")
 ]
 Kind = Annotated[
     Literal["scores", "losses"] | None,
     typer.Option(
-        help="scores: higher values point to members; losses: lower values do. Default: by the column's "
-        "name; needed where the name does not say it."
+        help="scores: higher values indicate members; losses: lower values do. Default: by the column's "
+        "name; required if the name does not show it."
     ),
 ]
 Losses = Annotated[bool, typer.Option("--losses", help="The same as --kind losses.")]
 IdColumn = Annotated[
     str | None,
     typer.Option(
-        help="Column that names each example, for the report's most exposed ones; of several runs none may "
-        "share a name. Default: id, record_id or example_id."
+        help="Column that names each example, for the report's most exposed ones; names must differ between "
+        "runs. Default: id, record_id or example_id."
     ),
 ]
 Unit = Annotated[
     str | None,
     typer.Option(
-        help="Column that says what one record is, such as a customer or an id with several rows: the "
-        "values of its rows are averaged, and the claim is about one unit."
+        help="Column that identifies one record, such as a customer or an id with several rows: the values "
+        "of its rows are averaged, and the claim is about one unit."
     ),
 ]
 CoinsFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="File of `paperlib coins` that tells by id who is a member."),
+    typer.Option(metavar="FILE", help="File of `paperlib coins` with the membership of each id."),
 ]
 Delta = Annotated[float, typer.Option(help="Delta of the DP guarantee that is tested, in [0, 1).")]
 Confidence = Annotated[float, typer.Option(help="Confidence level of each number by itself, in (0, 1).")]
 GuessOption = Annotated[
     Literal["adaptive", "both", "members", "nonmembers", "grid"],
     typer.Option(
-        help="Guess on the end of the scores that is right more often so far, on both ends, on likely "
-        "members or likely non-members only, or over a grid of pairs."
+        help="Where to guess: at the end of the scores with more right guesses so far (adaptive), at both "
+        "ends, on likely members or likely non-members only, or over a grid of pairs."
     ),
 ]
 DesignOption = Annotated[
     Literal["randomized", "game", "played"],
     typer.Option(
         help="randomized: fair coins chose the members before training; game: no coins were tossed, so this "
-        "audit tosses them and shows a part of the examples; played: fair coins chose after training who is "
-        "shown."
+        "audit tosses them and uses a part of the examples; played: fair coins chose the shown examples "
+        "after training."
     ),
 ]
 Dtype = Annotated[

@@ -15,24 +15,24 @@ EPILOG = (
 
 def plan(
     m: Annotated[
-        int | None, typer.Option("--m", help="Audit examples at hand, each included by a fair coin.")
+        int | None, typer.Option("--m", help="Number of audit examples, each included by a fair coin.")
     ] = None,
     epsilon: Annotated[
         float | None,
-        typer.Option(help="Epsilon to be shown: prints the fewest examples with which --power of audits do."),
+        typer.Option(help="Epsilon to show: prints the fewest examples for a share --power of audits."),
     ] = None,
     power: Annotated[
-        float, typer.Option(help="Chance that an audit shows what is planned, in [0.5, 0.99].")
+        float, typer.Option(help="Probability that an audit shows the planned epsilon, in [0.5, 0.99].")
     ] = 0.8,
     auc: Annotated[
-        float | None, typer.Option(help="AUC expected of the attack, in [0.5, 1). Default: a perfect attack.")
+        float | None, typer.Option(help="Expected AUC of the attack, in [0.5, 1). Default: a perfect attack.")
     ] = None,
     pilot: Annotated[
         Path | None,
-        typer.Option(help="Scores of a pilot attack, in a file as `paperlib audit` reads; else --auc."),
+        typer.Option(help="Scores of a pilot attack, in a file as for `paperlib audit`; or use --auc."),
     ] = None,
     nonmembers: Annotated[
-        Path | None, typer.Option(help="Non-members' scores of the pilot, if they have a file of their own.")
+        Path | None, typer.Option(help="Non-members' scores of the pilot, if in a separate file.")
     ] = None,
     score_column: ScoreColumn = None,
     member_column: MemberColumn = None,
@@ -42,15 +42,15 @@ def plan(
     confidence: Annotated[float, typer.Option(help="Confidence level of the bound, in (0, 1).")] = 0.95,
     guess: GuessOption = "adaptive",
     simulations: Annotated[
-        int | None, typer.Option(help="Simulated audits; default: 100, five times as many with --epsilon.")
+        int | None, typer.Option(help="Simulated audits. Default: 100, five times as many with --epsilon.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the simulation, 0 or more.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Plan an audit: the epsilon that m examples can show, or the examples that an epsilon needs.
+    """Plan an audit: the epsilon that m examples can show, or the number of examples for an epsilon.
 
-    Audits by the attack are simulated, by a perfect one without --auc or --pilot: the bound that a share
-    --power of them reaches, their mean bound, and the range of 80 % of them.
+    The plan simulates audits by the attack, a perfect one without --auc or --pilot. It prints the bound that
+    a share --power of audits reaches, the mean bound, and the range of 80 % of the bounds.
     """
     from paperlib.bounds import plan_audit
     from paperlib.core import check_in

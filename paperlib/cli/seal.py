@@ -19,17 +19,17 @@ def seal(
     plan: Annotated[
         Path,
         typer.Argument(
-            help="YAML with coins, score and direction; as you need delta, confidence, guess, unit, "
-            "claimed_epsilon, limit and scores (the file to be audited); in your own words model, attack, "
-            "mechanism, accountant, sampling and notes."
+            help="YAML with coins, score and direction; optionally delta, confidence, guess, unit, "
+            "claimed_epsilon, limit and scores (the file to be audited); and in your own words model, "
+            "attack, mechanism, accountant, sampling and notes."
         ),
     ],
 ) -> None:
     """Seal the plan of an audit before training, after the coins are tossed.
 
-    Writes NAME.sealed.json beside NAME.yaml, and prints its hash. `paperlib audit --plan` runs as planned and
-    refuses anything else. A hash that was published before training shows that the plan is as old; by itself
-    it shows neither when it was made nor that no other plan was sealed.
+    Writes NAME.sealed.json next to NAME.yaml and prints its hash. `paperlib audit --plan` runs as planned and
+    refuses anything else. A hash published before training shows that the plan was made before; by itself
+    the hash shows neither its date nor that no other plan was sealed.
     """
     from paperlib.audits import seal_plan
 
@@ -48,16 +48,16 @@ def seal(
 def verify(
     report: Annotated[Path, typer.Argument(help="HTML report of an audit with --plan.")],
     plan: Annotated[
-        str, typer.Option(metavar="HASH", help="Hash of the plan, as it was published before training.")
+        str, typer.Option(metavar="HASH", help="Hash of the plan, as published before training.")
     ] = "",
     coins: Annotated[
-        str, typer.Option(metavar="HASH", help="Hash of the coins, as it was published before training.")
+        str, typer.Option(metavar="HASH", help="Hash of the coins, as published before training.")
     ] = "",
 ) -> None:
-    """Compute the audit of a receipt again, from the plan, the coins and the scores that its report holds.
+    """Compute the audit of a receipt again, from the plan, the coins and the scores in its report.
 
-    Exit code 2 where anything differs, each difference in a line. No receipt shows that the scores come from
-    the model, or that training kept to the coins.
+    Exit code 2 if anything differs, each difference on a line. No receipt shows that the scores come from
+    the model, or that training followed the coins.
     """
     from paperlib.audits import verify_receipt
 

@@ -29,31 +29,31 @@ def sweep_notebook(
     scheduler: Annotated[
         str,
         typer.Option(
-            help="local; tcp://HOST:8786 of a running Dask scheduler; slurm, as dask-jobqueue's own file "
-            "sets it up; slurm:FILE.yaml or jobqueue:FILE.yaml. Default: PAPERLIB_SCHEDULER, or else local."
+            help="local; tcp://HOST:8786 of a running Dask scheduler; slurm, as in dask-jobqueue's own file; "
+            "slurm:FILE.yaml or jobqueue:FILE.yaml. Default: PAPERLIB_SCHEDULER, else local."
         ),
     ] = "",
     workers: Annotated[
         int | None,
         typer.Option(
-            help="Runs at one time: local processes (default: one a GPU, or else one a core; 0: this process "
+            help="Parallel runs: local processes (default: one per GPU, else one per core; 0: this process "
             "alone), or most jobs of a batch system (default: jobs in its file)."
         ),
     ] = None,
     retries: Annotated[int, typer.Option(help="New attempts of a run that lost its worker.")] = 3,
     name: Annotated[str, typer.Option(help="Name of the table; default: profile and values.")] = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan, and the script of batch jobs; start nothing.")
+        bool, typer.Option("--dry-run", help="Print the plan and the script of batch jobs; start nothing.")
     ] = False,
     table: Annotated[
-        bool, typer.Option("--table", help="Write the table and print the outcomes of what is finished.")
+        bool, typer.Option("--table", help="Write the table and print the outcomes of finished runs.")
     ] = False,
 ) -> None:
     """Run one notebook with all combinations of parameter values, here or on a cluster.
 
-    Each combination is a run that is kept in runs/sweep/NOTEBOOK. A finished one is never repeated, so the
-    same command goes on after an interrupt or a lost machine. A failing run stops no other. At the end come a
-    table with a row per run, and for each setting the outcomes of all its seeds together.
+    Each combination is a run, stored in runs/sweep/NOTEBOOK. A finished run is never repeated, so the same
+    command continues after an interrupt or a lost machine. A failing run does not stop the others. The output
+    is a table with a row per run, and for each setting the outcomes of all its seeds together.
     """
     from paperlib.core import check_at_least
     from paperlib.io import SweepError, config_hash, sweep_place

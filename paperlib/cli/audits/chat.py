@@ -34,23 +34,23 @@ def audit_chat(
     before: Before = 200,
     shown: Annotated[int, typer.Option(min=0, max=8, help="Digits of each identifier that are sent.")] = 8,
     tries: Annotated[
-        int, typer.Option(min=1, help="Answers to each question: one at temperature 0, several at 1.")
+        int, typer.Option(min=1, help="Answers per question: temperature 0 if one, 1 if several.")
     ] = 1,
     answers: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keeps the answers. Default: NAME-answers.jsonl in this folder."),
+        typer.Option(metavar="FILE", help="Answers file. Default: NAME-answers.jsonl in this folder."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent, and end.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Send without a question.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be sent, and stop.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Send without asking for confirmation.")] = False,
     delta: Delta = 0.0,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     *,
     wishes: Wishes,
 ) -> None:
-    """Audit a model that only writes text: which identifiers of a corpus (hashes, ...) does it complete?
+    """Audit a model by its answers alone: which identifiers of a corpus (hashes, ...) does it complete?
 
-    The text before each identifier and its first digits are sent to the address, nothing else of the corpus.
+    Only the text before each identifier and its first digits are sent to the address.
     """
     from paperlib.audits import audit_chat, chat_questions
     from paperlib.audits.language.endpoint import ANSWER_TOKENS, ChatEndpoint, KeptAnswers

@@ -23,50 +23,50 @@ def audit_data(
         str, typer.Argument(help="The training data: CSV or Parquet, NPZ, or a file or folder of text.")
     ] = "",
     kind: Annotated[
-        Literal["table", "images", "text"], typer.Option(help="Kind of data and of the model.")
+        Literal["table", "images", "text"], typer.Option(help="Kind of the data and of the model.")
     ] = "table",
     target: Annotated[
         str,
         typer.Option(
             metavar="FILE.py:FUNCTION",
-            help="Function of yours from rows, (images, labels) or texts to one loss each; or a language "
-            "model by name or folder, or a classifier in .safetensors. Its file is run.",
+            help="Your function that returns one loss for each of rows, (images, labels) or texts; its file "
+            "is run. Or a language model by name or folder, or a classifier in .safetensors.",
         ),
     ] = "",
     train_again: Annotated[
         str,
         typer.Option(
             metavar="FILE.py:FUNCTION",
-            help="Function of yours from examples and a seed to a function like the target: trains your "
-            "model anew, to check the number.",
+            help="Your function that trains the model again on examples with a seed, and returns a function "
+            "like the target; it checks the number.",
         ),
     ] = "",
     label: Annotated[str, typer.Option(help="Column of the table that the model predicts.")] = "",
     architecture: Annotated[
         str, typer.Option(help="Architecture of a .safetensors file, such as resnet18.")
     ] = "",
-    classes: Annotated[int, typer.Option(min=2, help="Outputs of a .safetensors file.")] = 10,
+    classes: Annotated[int, typer.Option(min=2, help="Number of classes of a .safetensors file.")] = 10,
     generated: Annotated[
         str,
         typer.Option(
-            metavar="FILE", help="Examples of your own generator, which saw no member. Default: fits one."
+            metavar="FILE", help="Examples of your own generator, trained on no member. Default: fit one."
         ),
     ] = "",
     nonmembers: Annotated[
         str,
         typer.Option(
             metavar="FILE",
-            help="Real examples that the model was not trained on, for a lower bound beside the measurement.",
+            help="Real examples that the model was not trained on, to add a lower bound.",
         ),
     ] = "",
     base: Annotated[
-        str, typer.Option(help="Language model that a generator of text starts from. Default: a small one.")
+        str, typer.Option(help="Language model to fine-tune as text generator. Default: a small one.")
     ] = "",
     unit: Annotated[
         str,
         typer.Option(
             metavar="COLUMN",
-            help="Column of a table that says what one record is, such as a customer with several rows: one "
+            help="Column of a table that identifies one record, such as a customer with several rows: one "
             "row of each is audited.",
         ),
     ] = "",
@@ -82,14 +82,15 @@ def audit_data(
     ] = "anytime",
     delta: Delta = 0.0,
     gamma: Annotated[
-        float, typer.Option(help="The generator may be further off on a set of this probability, in [0, 1).")
+        float, typer.Option(help="The bound c may fail on a set of this probability, in [0, 1).")
     ] = 0.0,
     confidence: Confidence = 0.95,
     repetitions: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Games with other splits; the first makes the claim. Default: 10 with --train-again, or 3.",
+            help="Games with other splits; the first gives the claim. Default: 10 with --train-again, else "
+            "3.",
         ),
     ] = None,
     restarts: Annotated[
@@ -99,10 +100,10 @@ def audit_data(
     *,
     wishes: Wishes,
 ) -> None:
-    """Audit a model with its training data and no non-members: they are generated (PANORAMIA).
+    """Audit a model with its training data and generated non-members (PANORAMIA).
 
-    The number is a measurement. With --train-again it is checked by a null model, with --known-c or
-    --nonmembers there is a lower bound.
+    The number is a measurement. With --train-again, a null model checks it. With --known-c or
+    --nonmembers, there is a lower bound.
     """
     if not members or not target:
         missing = "MEMBERS" if not members else "--target"

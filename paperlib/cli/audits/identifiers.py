@@ -41,14 +41,14 @@ def identifiers(
         str,
         typer.Option(
             envvar="PAPERLIB_PYPI",
-            help="ADDRESS of which ADDRESS/NAME/json is the metadata of a package. Default: PyPI's.",
+            help="ADDRESS such that ADDRESS/NAME/json is the metadata of a package. Default: PyPI's.",
         ),
     ] = "",
 ) -> None:
-    """Write digests of public packages as a corpus, for a model whose training text is not at hand.
+    """Write digests of public packages as a corpus, for a model whose training text is not available.
 
-    A digest uploaded before the training text was collected may be in it. One uploaded later cannot be: an
-    audit of such a pack has to find nothing, but for its error rate. It checks the cut-off and the audit.
+    The training text may contain digests uploaded before it was collected, but no later ones. An audit of a
+    pack of later digests should find nothing, except at its error rate. It checks the cut-off and the audit.
     """
     from paperlib.data.text.packages import PYPI, write_pack
 

@@ -23,7 +23,7 @@ IdentifierKinds = Annotated[
     list[str] | None,
     typer.Option(metavar="KIND", help="Kind of identifiers to look for; repeatable. Default: all."),
 ]
-Limit = Annotated[int, typer.Option(min=10, help="Most identifiers audited, a random sample of those found.")]
+Limit = Annotated[int, typer.Option(min=10, help="Maximum number of identifiers; a random sample is drawn.")]
 Before = Annotated[int, typer.Option(min=0, help="Characters before each identifier that the model sees.")]
 _NOTEBOOK = "the notebook audit_your_language_model shows a demonstration without files of yours"
 
@@ -39,7 +39,7 @@ def audit_lm(
         bool,
         typer.Option(
             "--blind-filter/--no-blind-filter",
-            help="Leave out identifiers that classifiers on letters alone tell from generated ones.",
+            help="Leave out identifiers that classifiers on letters alone recognise.",
         ),
     ] = True,
     limit: Limit = 200,
@@ -47,16 +47,16 @@ def audit_lm(
     generated: Annotated[int, typer.Option(min=1, help="Alternatives per identifier.")] = 31,
     rank_attack: Annotated[
         Literal["loss", "min_k", "min_k_pp", "zlib", "hinge"],
-        typer.Option(help="Score whose ranks give the lower bound; choose it before you look."),
+        typer.Option(help="Score whose ranks give the lower bound; choose it before you see results."),
     ] = "min_k",
     neighbours: Annotated[
-        int, typer.Option(min=0, help="Neighbours per text for the neighbourhood attack; 0: without it.")
+        int, typer.Option(min=0, help="Neighbours per text for the neighbourhood attack; 0: no such attack.")
     ] = 0,
     dtype: Dtype = "auto",
     device: Device = "",
     batch_size: Annotated[int, typer.Option(min=1, help="Texts per batch.")] = 64,
     shown: Annotated[
-        int, typer.Option(min=1, help="Identifiers in the table of the best known, in the report.")
+        int, typer.Option(min=1, help="Identifiers in the report's table of those with the best ranks.")
     ] = 20,
     delta: Delta = 0.0,
     confidence: Confidence = 0.95,
@@ -64,9 +64,9 @@ def audit_lm(
     *,
     wishes: Wishes,
 ) -> None:
-    """Audit a language model: which identifiers of a corpus (hashes, keys, addresses, ...) does it know?
+    """Audit a language model: which identifiers of a corpus (hashes, keys, addresses, ...) has it learned?
 
-    Alternatives are generated for each identifier. Nothing is trained, and no held-out data is needed.
+    The audit generates alternatives for each identifier. It trains no model and needs no held-out data.
     """
     if not model or not corpus:
         missing = "MODEL" if not model else "CORPUS"

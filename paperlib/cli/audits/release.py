@@ -21,23 +21,23 @@ def audit_release(
     release: Annotated[
         str,
         typer.Argument(
-            help="What was released: CSV, JSON lines or Parquet, .txt with one text a line, a folder of "
-            "images, or NPZ or NPY with an array of them."
+            help="The release: CSV, JSON lines or Parquet, .txt with one text per line, a folder of images, "
+            "or NPZ or NPY with an array of them."
         ),
     ],
-    members: Annotated[str, typer.Argument(help="Rows that it was made of; with --coins all with a coin.")],
+    members: Annotated[str, typer.Argument(help="Rows it was made from; with --coins all with a coin.")],
     nonmembers: Annotated[
-        str | None, typer.Argument(help="Rows like them that it never saw; none with --coins.")
+        str | None, typer.Argument(help="Held-out rows of the same kind; omit with --coins.")
     ] = None,
     text_column: Annotated[
-        str, typer.Option(help="Column that is audited as text. Default: the only one, if it holds text.")
+        str, typer.Option(help="Column to audit as text. Default: the only column, if it is text.")
     ] = "",
     id_column: Annotated[
         str,
-        typer.Option(help="Column that names each row, for the list of exposed ones; it is not compared."),
+        typer.Option(help="Column that names each row in the list of exposed rows; it is not compared."),
     ] = "",
     secret: Annotated[
-        str, typer.Option(help="Column to be inferred from the others. Default: one is drawn for each row.")
+        str, typer.Option(help="Column to infer from the others. Default: a random one for each row.")
     ] = "",
     coins: CoinsFile = None,
     delta: Delta = 0.0,
@@ -47,9 +47,9 @@ def audit_release(
     *,
     wishes: Wishes,
 ) -> None:
-    """Audit a synthetic release whose generator is unknown, with rows it was made of and rows it was not.
+    """Audit a synthetic release of an unknown generator, with rows from which it was made and held-out rows.
 
-    The bound speaks of all that made the release; rates of what it gives away stand beside it.
+    The bound is about the whole process that made the release. The report also has rates of disclosure.
     """
     from paperlib.audits import audit_release as audit_rows
     from paperlib.audits.releases.files import read_rows

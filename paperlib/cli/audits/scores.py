@@ -44,8 +44,8 @@ def audit(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File of `paperlib seal`, beside --coins: the audit runs as planned and refuses options "
-            "that differ. The limit of the plan is that of --fail-above.",
+            help="File of `paperlib seal`, used with --coins: the audit runs as planned and refuses "
+            "different options. The limit of the plan is that of --fail-above.",
         ),
     ] = None,
     group_column: Annotated[

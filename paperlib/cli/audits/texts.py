@@ -22,41 +22,41 @@ def audit_texts(
     members: Annotated[
         str,
         typer.Argument(
-            help="Texts that the model was trained on: JSON lines, or a .txt file with one text a line. With "
-            "--coins all texts that have a coin."
+            help="Texts that the model was trained on: JSON lines, or a .txt file with one text per line. "
+            "With --coins, all texts that have a coin."
         ),
     ],
     nonmembers: Annotated[
-        str, typer.Argument(help="Texts of the same source that it was not trained on; none with --coins.")
+        str, typer.Argument(help="Held-out texts of the same source; omit with --coins.")
     ] = "",
     base: Annotated[
         str,
-        typer.Option(help="Model that MODEL was tuned from, for scores that compare: trained on neither."),
+        typer.Option(help="Base model of MODEL, for scores that compare both; trained on neither file."),
     ] = "",
     coins: CoinsFile = None,
     text_field: Annotated[str, typer.Option(help="Field of JSON lines that holds the text.")] = "text",
     id_field: Annotated[
         str,
-        typer.Option("--id", metavar="FIELD", help="Field that names each text. Default: id, or its row."),
+        typer.Option("--id", metavar="FIELD", help="Field that names each text. Default: id, else its row."),
     ] = "",
     date_field: Annotated[
         str,
-        typer.Option(metavar="FIELD", help="Field of each text's date. Default: date, where there is one."),
+        typer.Option(metavar="FIELD", help="Field of each text's date. Default: date, if there is one."),
     ] = "",
     attack: Annotated[
         Literal["learned", "loss", "min_k", "min_k_pp", "zlib", "hinge", "ratio", "difference", "ez", "wbc"],
-        typer.Option(help="Score that gives the bound, or learned: all; choose before you look."),
+        typer.Option(help="Score for the bound; learned: all combined. Choose it before you see results."),
     ] = "learned",
     prefix_tokens: Annotated[
-        int, typer.Option(min=1, help="Tokens of each text that an extraction starts from.")
+        int, typer.Option(min=1, help="Tokens of each text that serve as the prompt of an extraction.")
     ] = 50,
-    suffix_tokens: Annotated[int, typer.Option(min=1, help="Tokens after them that it must produce.")] = 50,
-    tries: Annotated[int, typer.Option(min=1, help="Tries of an extraction.")] = 100,
+    suffix_tokens: Annotated[int, typer.Option(min=1, help="Tokens that the model must then produce.")] = 50,
+    tries: Annotated[int, typer.Option(min=1, help="Attempts per extraction.")] = 100,
     chance: Annotated[
-        float, typer.Option(help="Least probability of an extraction that is listed, in (0, 1).")
+        float, typer.Option(help="Smallest probability of a listed extraction, in (0, 1).")
     ] = 0.5,
     copies: Annotated[
-        int, typer.Option(min=1, help="Times that each member stands in the training data; claims say so.")
+        int, typer.Option(min=1, help="Copies of each member in the training data, for the claims.")
     ] = 1,
     dtype: Dtype = "auto",
     device: Device = "",
@@ -66,17 +66,17 @@ def audit_texts(
     design: Annotated[
         Literal["randomized", "game", "played"] | None,
         typer.Option(
-            help="As for `paperlib audit`. Default: randomized with --coins, else game, for sides that were "
-            "split at random."
+            help="As in `paperlib audit`. Default: randomized with --coins; else game, for members and "
+            "others split at random."
         ),
     ] = None,
     seed: Seed = 0,
     *,
     wishes: Wishes,
 ) -> None:
-    """Audit a language model on any texts: every membership score, a bound, and what can be extracted.
+    """Audit a language model on any texts: every membership score, a bound, and texts that can be extracted.
 
-    No bound is given where members and non-members differ without the model (words, length, date, the base).
+    There is no bound if members and non-members differ without the model (words, length, date, the base).
     """
     from paperlib.attacks.language.scores import COMPARING
     from paperlib.audits.language.records import read_records
