@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 @dataclass
 class _Running:
     job: Job
-    process: "subprocess.Popen[bytes]"
+    process: "subprocess.Popen[Any]"
     output: IO[bytes]
     started: float
 

@@ -144,7 +144,7 @@ def _tested(
     return p_value_rows(values, schedule, seed=config.planted.seed * _TESTS + seed, **options)
 
 
-def p_value_rows(values: FloatArray, schedule: str | None = None, **options: int) -> list[dict[str, Any]]:
+def p_value_rows(values: FloatArray, schedule: str | None = None, **options: Any) -> list[dict[str, Any]]:
     """A row with the p-values of `infer_by_schedule` by this schedule, or by each."""
     schedules = SCHEDULES if schedule is None else (schedule,)
     return [

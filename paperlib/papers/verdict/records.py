@@ -18,7 +18,7 @@ from paperlib.report.display import (
 
 _MOST_SHOWN = 5  # comparisons that a page lists
 WORDS: dict[Word, dict[str, str]] = settings_beside(__file__)
-SIGNS = {word: words["sign"] for word, words in WORDS.items()}
+SIGNS: dict[Word, str] = {word: words["sign"] for word, words in WORDS.items()}
 
 
 def record(evidence: Evidence, *, scale: Scale) -> None:
