@@ -54,19 +54,23 @@ class Names(Reference):
 class Modules(Reference):
     """``.. modules:: package``, so that a new module cannot be forgotten.
 
-    ``:internal:`` leaves out what the package, or the one it names, offers, and ``:without:`` packages in it
-    that have a page of their own.
+    ``:internal:`` leaves out what the package, or the one it names, offers. ``:without:`` leaves out modules
+    and packages in it that have another page, and ``:only:`` makes that page.
     """
 
     required_arguments = 1
-    option_spec = {"internal": directives.unchanged, "without": directives.unchanged_required}  # noqa: RUF012
+    option_spec = {  # noqa: RUF012
+        "internal": directives.unchanged,
+        "without": directives.unchanged_required,
+        "only": directives.unchanged_required,
+    }
 
     def run(self) -> list[nodes.Node]:
         """Make the table and the directives."""
         package = self.arguments[0]
-        without = self.options.get("without", "").split()
-        names = below(package, without)
-        shown(self.env)[self.env.docname] = (package, without, names)
+        chosen = (self.options.get("without", "").split(), self.options.get("only", "").split())
+        names = below(package, *chosen)
+        shown(self.env)[self.env.docname] = (package, chosen, names)
         modules = [importlib.import_module(name) for name in names]
         rows = [
             self.row(f":py:mod:`{one.__name__.removeprefix(package)[1:]} <{one.__name__}>`", one)
@@ -83,8 +87,10 @@ def in_full(package: str, name: str) -> str:
     >>> print(in_full("paperlib.bounds", "exposure").rstrip())
     .. autofunction:: paperlib.bounds.exposure
     """
-    if inspect.isclass(getattr(importlib.import_module(package), name)):
-        return f".. autoclass:: {package}.{name}\n   :members:\n\n"
+    thing = getattr(importlib.import_module(package), name)
+    if inspect.isclass(thing):
+        kind = "exception" if issubclass(thing, Exception) else "class"
+        return f".. auto{kind}:: {package}.{name}\n   :members:\n\n"
     return f".. autofunction:: {package}.{name}\n\n"
 
 
@@ -94,19 +100,22 @@ def module_in_full(name: str, but: list[str]) -> str:
     return f".. rubric:: {name}\n\n.. automodule:: {name}\n   :members:\n{excluded}\n"
 
 
-def below(package: str, without: Collection[str] = ()) -> list[str]:
+def below(package: str, without: Collection[str] = (), only: Collection[str] = ()) -> list[str]:
     """Names of the modules of a package and of its packages, read from its files: none is imported.
+
+    An empty ``only`` keeps all.
 
     >>> below("paperlib.core")[:2]
     ['paperlib.core.checks', 'paperlib.core.coins']
     >>> below("paperlib.attacks", ["language", "learned"])[:2]
     ['paperlib.attacks.dataset_inference', 'paperlib.attacks.gradients']
+    >>> below("paperlib.attacks", only=["gradients"])
+    ['paperlib.attacks.gradients']
     """
     folder = Path(importlib.import_module(package).__path__[0])
     parts = (path.relative_to(folder).with_suffix("").parts for path in folder.rglob("*.py"))
-    return sorted(
-        ".".join([package, *one]) for one in parts if one[-1] != "__init__" and one[0] not in without
-    )
+    kept = (one for one in parts if one[-1] != "__init__" and one[0] not in without)
+    return sorted(".".join([package, *one]) for one in kept if not only or one[0] in only)
 
 
 def first_sentence(thing: Any) -> str:
@@ -118,16 +127,14 @@ def first_sentence(thing: Any) -> str:
     return (inspect.getdoc(thing) or "").partition("\n\n")[0]
 
 
-def shown(env: BuildEnvironment) -> dict[str, tuple[str, list[str], list[str]]]:
-    """Page to the package it shows, what it leaves out, and the modules that it had; kept between builds."""
+def shown(env: BuildEnvironment) -> dict[str, tuple[str, tuple[list[str], list[str]], list[str]]]:
+    """Page to its package, what it leaves out and keeps, and the modules that it had; kept between builds."""
     return vars(env).setdefault("modules_shown", {})
 
 
 def outdated(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
     """Pages of packages that have gained or lost a module."""
-    return [
-        page for page, (package, without, names) in shown(env).items() if below(package, without) != names
-    ]
+    return [page for page, (package, chosen, names) in shown(env).items() if below(package, *chosen) != names]
 
 
 def hide_long_value(app: Sphinx, domain: str, kind: str, content: addnodes.desc_content) -> None:
@@ -150,4 +157,4 @@ def setup(app: Sphinx) -> dict[str, bool | int]:
     app.connect("config-inited", shorten_signatures)
     app.connect("object-description-transform", hide_long_value)
     app.connect("env-get-outdated", outdated)
-    return {"env_version": 4, "parallel_read_safe": False, "parallel_write_safe": True}
+    return {"env_version": 5, "parallel_read_safe": False, "parallel_write_safe": True}
