@@ -320,9 +320,9 @@ def test_a_page_lists_the_comparisons_nearest_to_deciding_of_which_the_closest_i
         scale=SCALE,
     )
     text = capsys.readouterr().out
-    assert all(f"(n = {n})" in text for n in range(4))
-    assert "(n = 5)" not in text
-    assert "and 16 more comparisons" in text
+    assert all(f"(n = {n})" in text for n in range(2))
+    assert "(n = 2)" not in text
+    assert "and 18 more comparisons" in text
     values = {"optimal highest": {"n = 1": Estimate(1.0)}, "gain largest at small m": []}
     outcome = decide_alone(Evidence("output-sets-figure-02", "draw", values), "substitute")
     assert str(outcome.contrasts[1]) == "gain largest at small m not measured"
@@ -347,7 +347,7 @@ def test_made_up_data_decide_nothing_and_are_on_no_page(tmp_path, monkeypatch):
     assert json.loads((tmp_path / display.RECORDS_FILE).read_text())["level"] == "made-up data"
 
 
-def test_the_first_verdict_of_a_target_on_a_page_has_the_label(tmp_path, monkeypatch):
+def test_the_first_verdict_of_a_target_on_a_page_has_the_label_the_claim_and_the_scale(tmp_path, monkeypatch):
     monkeypatch.setenv(display.RESULTS_VARIABLE, str(tmp_path))
     monkeypatch.setenv(display.NOTEBOOK_VARIABLE, "panoramia_images")
     shown = []
@@ -356,6 +356,10 @@ def test_the_first_verdict_of_a_target_on_a_page_has_the_label(tmp_path, monkeyp
         record(table_one(), scale=SCALE)
     label = ":name: verdict-panoramia-table-01-panoramia-images\n"
     assert [label in one.markdown for one in shown] == [True, False]
+    for once in ("The paper: ", "Scale: paper's data"):
+        assert [once in one.markdown for one in shown] == [True, False]
+    record(table_one(), scale=Scale("substitute", SCALE.facts))
+    assert "Scale: substitute" in shown[-1].markdown
 
 
 CARRIES = RULES["nid-table-03"]  # only models of the paper's size can contradict it

@@ -7,16 +7,9 @@ from paperlib.data.files import made_up
 from paperlib.papers.settings import settings_beside
 from paperlib.papers.verdict.evidence import Evidence, Scale
 from paperlib.papers.verdict.outcome import Outcome, Word, decide_alone
-from paperlib.report.display import (
-    RECORDS_FILE,
-    Bundle,
-    keep_line,
-    kept_lines,
-    notebook_name,
-    show,
-)
+from paperlib.report.display import RECORDS_FILE, Bundle, keep_line, kept_lines, notebook_name, show
 
-_MOST_SHOWN = 5  # comparisons that a page lists
+_ALL, _NEAREST = 5, 3  # up to so many comparisons a box lists all, of more the nearest
 WORDS: dict[Word, dict[str, str]] = settings_beside(__file__)
 SIGNS: dict[Word, str] = {word: words["sign"] for word, words in WORDS.items()}
 
@@ -30,31 +23,33 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
     >>> values = {"p falls": Estimate(1.4), "null uniform": Estimate(0.3)}
     >>> record(Evidence("nid-figure-03", "set", values), scale=Scale("substitute", "made-up numbers"))
     Figure 3, by this run alone: ● agrees
-    The paper's claim: p-values fall with the number of identifiers on training data and stay
+    The paper: p-values fall with the number of identifiers on training data and stay
     uniform on test data. Printed: p-values below 0.01 on training subsets (Section 5).
     p falls 1.4, claimed at least 1
     null uniform 0.3, claimed at least 0.01
     Scale: substitute (made-up numbers).
     """
     scale = replace(scale, level="made-up data") if made_up() else scale
-    # Links lead to the box with a name, the first of its target on a page.
-    named = not any(line.get("target") == evidence.target for line in kept_lines(RECORDS_FILE))
-    keep_line(RECORDS_FILE, {**evidence.to_dict(), **asdict(scale)})
+    kept, facts = kept_lines(RECORDS_FILE), asdict(scale)
+    named = not any(line.get("target") == evidence.target for line in kept)  # links lead to the first box
+    new_scale = not any(facts.items() <= line.items() for line in kept)
+    keep_line(RECORDS_FILE, {**evidence.to_dict(), **facts})
     rule, outcome = evidence.rule, decide_alone(evidence, scale.level)
     title, word = f"{rule.item}, by this run alone:", f"{SIGNS[outcome.word]} {outcome.word}"
-    others = len(outcome.contrasts) - _MOST_SHOWN
-    by_margin = sorted(outcome.contrasts, key=lambda one: one.margin)[:_MOST_SHOWN]
-    nearest = by_margin if others > 0 else outcome.contrasts
-    wide, _, _ = outcome.reason.partition(":")  # the comparisons stand above it
-    reason = wide if wide.startswith("too wide") else outcome.reason
-    lines = [
-        f"The paper's claim: {rule.claim}.{f' Printed: {rule.printed}.' if rule.printed else ''}",
-        *compared(replace(outcome, contrasts=tuple(nearest))),
-        *([f"and {others} more comparisons with a wider margin, all in status.csv"] if others > 0 else []),
-        *([f"Why undecided: {reason}."] if outcome.word == "undecided" else []),
-        *([evidence.note] if evidence.note else []),
-        f"Scale: {scale.level} ({scale.facts}).",
+    others = len(outcome.contrasts) - _NEAREST if len(outcome.contrasts) > _ALL else 0
+    by_margin = tuple(sorted(outcome.contrasts, key=lambda one: one.margin)[:_NEAREST])
+    nearest = replace(outcome, contrasts=by_margin) if others else outcome
+    # The comparisons stand above a reason that lists them.
+    reason, _, _ = outcome.reason.partition(":" if outcome.reason.startswith("too wide") else "\n")
+    parts = [
+        (named, f"The paper: {rule.claim}.{f' Printed: {rule.printed}.' if rule.printed else ''}"),
+        *((True, one) for one in compared(nearest)),
+        (others, f"and {others} more comparisons with a wider margin, all in status.csv"),
+        (outcome.word == "undecided", f"Why undecided: {reason}."),
+        (evidence.note, evidence.note),
+        (new_scale, f"Scale: {scale.level} ({scale.facts})."),
     ]
+    lines = [line for shown, line in parts if shown]
     listed = "\n".join(f"- {escaped(line)}" for line in lines)
     name = f":name: {anchor(evidence.target, notebook_name())}\n" if named else ""
     show(
@@ -65,7 +60,7 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
             f":class: verdict {class_of(outcome.word)}\n"
             f"{name}\n"
             f"{listed}\n"
-            f"- {{ref}}`All evidence on it <{anchor(evidence.target)}>`.\n````\n",
+            f"- {{ref}}`All evidence <{anchor(evidence.target)}>`.\n````\n",
             text="\n".join([f"{title} {word}", *lines]),
         )
     )
