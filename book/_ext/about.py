@@ -5,6 +5,7 @@ Two settings in _config.yml are empty by default: `html.baseurl`, the address of
 """
 
 import re
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,17 @@ def first_sentence(doctree: nodes.document) -> str:
     return ""
 
 
+@cache
+def citation() -> dict[str, Any]:
+    """What CITATION.cff says; read once, as every page needs it."""
+    return yaml.safe_load(CITATION.read_text(encoding="utf-8"))
+
+
 def describe(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     """Add tags and footer to a page that has text; those of search and index have none."""
     if doctree is None:
         return
-    cited = yaml.safe_load(CITATION.read_text(encoding="utf-8"))
+    cited = citation()
     base = app.config.html_baseurl.rstrip("/")
     title, about = app.env.titles[pagename].astext(), first_sentence(doctree)
     address = f"{base}/{app.builder.get_target_uri(pagename)}" if base else ""

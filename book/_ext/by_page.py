@@ -1,7 +1,12 @@
 """Tables and figures numbered by page: Table 12.3 is the third on the twelfth page after the first."""
 
+from typing import cast
+
+from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.domains.std import StandardDomain
 from sphinx.environment import BuildEnvironment
+from sphinx.environment.collectors.toctree import TocTreeCollector
 
 
 def pages_in_order(includes: dict[str, list[str]], page: str) -> list[str]:
@@ -13,25 +18,49 @@ def pages_in_order(includes: dict[str, list[str]], page: str) -> list[str]:
     return [page, *(one for below in includes.get(page, []) for one in pages_in_order(includes, below))]
 
 
-def renumber(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Number anew on each page, after Sphinx has numbered through the book; the pages that changed."""
-    order = pages_in_order(env.toctree_includes, env.config.root_doc)
-    plain, last, anew = env.toc_fignumbers, vars(env).get("page_fignumbers", {}), {}
-    for page, kinds in plain.items():
-        place = (order.index(page),)[: page != env.config.root_doc]
-        anew[page] = {kind: {one: (*place, n) for n, one in enumerate(ids, 1)} for kind, ids in kinds.items()}
-    env.toc_fignumbers = anew
-    vars(env).update(plain_fignumbers=plain, page_fignumbers=anew)
-    return [page for page, numbers in anew.items() if numbers != last.get(page)]
+def enumerated(env: BuildEnvironment, page: str) -> dict[str, list[str]]:
+    """Kind to the identifiers of what Sphinx numbers on a page, in their order."""
+    found = dict[str, list[str]]()
+    for node in env.get_doctree(page).findall(nodes.Element):
+        if node["ids"] and not isinstance(node, nodes.section) and (kind := kind_of(env, node)):
+            found.setdefault(kind, []).append(node["ids"][0])
+    return found
 
 
-def restore(app: Sphinx, env: BuildEnvironment, *_: object) -> None:
-    """Give Sphinx back its own numbers of the last build, with which it compares the new ones."""
-    env.toc_fignumbers = vars(env).get("plain_fignumbers", {})
+def kind_of(env: BuildEnvironment, node: nodes.Element) -> str | None:
+    """What a node counts as, such as ``table``; None where it has no number, as without a caption."""
+    standard = cast(StandardDomain, env.get_domain("std"))
+    domains = [one for one in env.domains.values() if one is not standard or standard.get_numfig_title(node)]
+    return next((kind for one in domains if (kind := one.get_enumerable_node_type(node))), None)
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def kept(env: BuildEnvironment) -> dict[str, dict[str, list[str]]]:
+    """Page to its `enumerated`, kept between builds."""
+    return vars(env).setdefault("enumerated_on_page", {})
+
+
+def forget(app: Sphinx, env: BuildEnvironment, page: str) -> None:
+    """Leave out a page that is read anew, or is gone."""
+    kept(env).pop(page, None)
+
+
+def number(self: TocTreeCollector, env: BuildEnvironment) -> list[str]:
+    """Number each page by itself; the pages whose numbers changed."""
+    before, root = env.toc_fignumbers, env.config.root_doc
+    env.toc_fignumbers = {}
+    for at, page in enumerate(pages_in_order(env.toctree_includes, root)):
+        place = () if page == root else (at,)
+        if page not in kept(env):
+            kept(env)[page] = enumerated(env, page)
+        env.toc_fignumbers[page] = {
+            kind: {one: (*place, n) for n, one in enumerate(ids, 1)} for kind, ids in kept(env)[page].items()
+        }
+    return [page for page, numbers in env.toc_fignumbers.items() if numbers != before.get(page, {})]
+
+
+def setup(app: Sphinx) -> dict[str, bool | int]:
     """Register with Sphinx."""
-    app.connect("env-before-read-docs", restore)
-    app.connect("env-get-updated", renumber, priority=900)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    # Sphinx would number through the book, and for that read all pages from disk in every build.
+    TocTreeCollector.assign_figure_numbers = number
+    app.connect("env-purge-doc", forget)
+    return {"env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}

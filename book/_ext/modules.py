@@ -1,6 +1,6 @@
 """The directives ``names`` and ``modules``: a table of what a page documents, then everything in full."""
 
-import importlib
+import importlib.util
 import inspect
 from collections.abc import Collection
 from pathlib import Path
@@ -112,7 +112,11 @@ def below(package: str, without: Collection[str] = (), only: Collection[str] = (
     >>> below("paperlib.attacks", only=["gradients"])
     ['paperlib.attacks.gradients']
     """
-    folder = Path(importlib.import_module(package).__path__[0])
+    top, *rest = package.split(".")
+    spec = importlib.util.find_spec(top)
+    if spec is None or spec.origin is None:
+        raise ValueError(f"modules: no package {top!r}")
+    folder = Path(spec.origin).parent.joinpath(*rest)
     parts = (path.relative_to(folder).with_suffix("").parts for path in folder.rglob("*.py"))
     kept = (one for one in parts if one[-1] != "__init__" and one[0] not in without)
     return sorted(".".join([package, *one]) for one in kept if not only or one[0] in only)

@@ -11,6 +11,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 MOST = 100_000  # characters of one page
+HEAD, TAIL = "const PAGE_TEXTS = ", ";\n"
 SILENT = {"script", "style", "button", "svg"}
 DISPLAYED = re.compile(r"\\\[.*?\\\]")  # formulas on lines of their own, as LaTeX
 BLOCKS = {"p", "h1", "h2", "h3", "li", "td", "th", "dt", "dd", "pre", "figcaption", "caption", "summary"}
@@ -60,10 +61,28 @@ def write_texts(app: Sphinx, error: Exception | None) -> None:
     if error or app.builder.name != "html":
         return
     out = Path(app.outdir)
+    script = out / "_static" / "page_texts.js"
+    before, since = kept_texts(script)
     pages = {page: out / f"{page}.html" for page in sorted(app.env.found_docs)}
-    texts = {page: article_text(path.read_text("utf-8")) for page, path in pages.items() if path.is_file()}
-    script = f"const PAGE_TEXTS = {json.dumps(texts, ensure_ascii=False, separators=(',', ':'))};\n"
-    (out / "_static" / "page_texts.js").write_text(script, encoding="utf-8")
+    texts = {
+        page: before[page]
+        if page in before and path.stat().st_mtime_ns < since
+        else article_text(path.read_text("utf-8"))
+        for page, path in pages.items()
+        if path.is_file()
+    }
+    written = json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
+    script.write_text(f"{HEAD}{written}{TAIL}", encoding="utf-8")
+
+
+def kept_texts(script: Path) -> tuple[dict[str, str], int]:
+    """The texts of the last build, and the time in ns when they were written; none if this file is newer."""
+    if not script.is_file() or (since := script.stat().st_mtime_ns) <= Path(__file__).stat().st_mtime_ns:
+        return {}, 0
+    try:
+        return json.loads(script.read_text("utf-8").removeprefix(HEAD).removesuffix(TAIL)), since
+    except ValueError:  # of a build that was killed
+        return {}, 0
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from docutils import nodes
-from sphinx.application import Sphinx
+from sphinx.application import ENV_PICKLE_FILENAME, Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.nodes import make_refnode
 
@@ -82,13 +82,28 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         place[:] = [listed]
 
 
-def always(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """The page with the list is written anew whenever any page is."""
-    return [page for page in env.found_docs if page.endswith("used_in")]
+def note_reading(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
+    """Keep for `outdated` whether this build reads any page."""
+    vars(app)["reads_pages"] = bool(pages)
+
+
+def outdated(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """The page with the list, where a page was read now, or in a build that ended before it was written."""
+    listing = [page for page in env.found_docs if page.endswith("used_in")]
+    saved = Path(app.doctreedir) / ENV_PICKLE_FILENAME
+    return [page for page in listing if vars(app)["reads_pages"] or not newer(app, page, saved)]
+
+
+def newer(app: Sphinx, page: str, saved: Path) -> bool:
+    """Whether a page was written after what Sphinx saved of the last reading."""
+    written = Path(app.outdir) / f"{page}.html"
+    named = app.builder.name == "html" and written.is_file()
+    return named and written.stat().st_mtime_ns >= saved.stat().st_mtime_ns
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("doctree-resolved", fill)
-    app.connect("env-get-updated", always)
+    app.connect("env-before-read-docs", note_reading)
+    app.connect("env-get-updated", outdated)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,6 +1,7 @@
 """What Sphinx adds to pages, seen on a small book with the real configuration."""
 
 import copy
+import json
 import re
 import shutil
 import subprocess
@@ -31,8 +32,8 @@ PAGES = {
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """Build the small book with settings, in a copy of what the real one needs; pages by name."""
+def book(tmp_path_factory):
+    """The folder of the small book, in a copy of what the real one needs."""
     pytest.importorskip("sphinx_proof", reason="requirements.lock has it: make installs it")
     root = tmp_path_factory.mktemp("small")
     book = root / "book"
@@ -46,6 +47,12 @@ def built(tmp_path_factory):
     chapters = [{"file": name} for name in PAGES if name != "index"]
     toc = {"format": "jb-book", "root": "index", "chapters": chapters}
     (book / "_toc.yml").write_text(yaml.safe_dump(toc))
+    return book
+
+
+@pytest.fixture(scope="module")
+def built(book):
+    """Build the small book with settings; pages by name."""
 
     def build(base="", answer=""):
         config = copy.deepcopy(CONFIG)
@@ -60,7 +67,7 @@ def built(tmp_path_factory):
             "--keep-going",
             "-q",
         ]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=root)
+        done = subprocess.run(command, capture_output=True, text=True, cwd=book.parent)
         assert done.returncode == 0, done.stderr[-2000:]
         html = book / "_build" / "html"
         return {
@@ -101,6 +108,33 @@ def test_pages_are_numbered_list_their_uses_and_show_no_address_that_is_not_set(
         there = "#" if name == "changelog" else ("../" if "/" in name else "") + "changelog.html"
         assert footer.a["href"] == there
     assert tags(pages["index"])["og:description"] == SENTENCE.replace("'", "’")
+
+
+def test_a_build_writes_what_changed_anew_and_leaves_the_rest(book, built):
+    def written():
+        return {path.stem: path.stat().st_mtime_ns for path in (book / "_build" / "html").rglob("*.html")}
+
+    def texts():
+        script = (book / "_build" / "html" / "_static" / "page_texts.js").read_text(encoding="utf-8")
+        return json.loads(script[script.index("{") : script.rindex("}") + 1])
+
+    guide = book / "guide.md"
+    built()
+    before, first = written(), texts()
+    built()
+    assert (written(), texts()) == (before, first), "nothing changed"
+    more = "```python\nfrom paperlib.bounds import audit_ranks\n```\n\nA *new* sentence.\n"
+    guide.write_text(f"# A guide\n\n{TABLE % 'new'}{PAGES['guide'].partition('# A guide')[2]}{more}")
+    pages = built()
+    numbers = [one.get_text() for one in pages["guide"].select(".caption-number")]
+    assert numbers[:3] == ["Table 1.1 ", "Table 1.2 ", "Table 1.3 "]
+    links = [link.get_text() for link in pages["api/used_in"].select("article li a")]
+    assert links == ["audit_ranks", "A guide", "exposure", "A guide"]
+    after, second = written(), texts()
+    assert "A new sentence." in second["guide"]
+    assert {page for page in PAGES if second[page] != first[page]} == {"index", "guide", "api/used_in"}
+    assert {name for name in ("changelog", "ranks") if after[name] != before[name]} == set()
+    guide.write_text(PAGES["guide"], encoding="utf-8")
 
 
 def test_with_the_two_addresses_each_page_has_its_own(built):
