@@ -10,6 +10,7 @@ from threading import RLock
 
 from paperlib.io.files import file_sha256
 
+Known = dict[str | Path, list[str | Path]]
 _OWN = "paperlib"
 _BESIDE = (".yaml", ".json", ".mplstyle")  # endings of a module's settings, in a file of its name
 _TAGS: dict[tuple[str, ...], tuple[dict[Path, tuple[int, int]], str]] = {}  # with the files they are of
@@ -34,36 +35,41 @@ def _stamp(file: Path) -> tuple[int, int]:
     return about.st_mtime_ns, about.st_size
 
 
-def source_files(names: Iterable[str]) -> list[Path]:
+def source_files(names: Iterable[str], known: Known | None = None) -> list[Path]:
     """Source files that modules, or names that they define, reach by their imports, with their own, sorted.
 
     Imports are followed into the package of each module and into this one, those inside functions included,
     those for type checkers alone left out. A package whose ``__init__`` only passes names on is passed
     through: an imported name leads to the module that defines it, and to no other. A module's settings, in a
-    file of its name, count with it.
+    file of its name, count with it. Calls between which no file changes may share ``known``.
     """
-    files: set[Path] = set()
-    seen: set[str] = set()
-    waiting = list(names)
-    for name in waiting:
+    given, seen, known = list(names), set[str | Path](), {} if known is None else known
+    own = {_OWN, *(name.partition(".")[0] for name in given)}
+    for name in given:
         _top(name.partition(".")[0], name)
+    waiting: list[str | Path] = [*given]
     while waiting:
-        name = waiting.pop()
-        if name in seen:
+        one = waiting.pop()
+        if one in seen:
             continue
-        seen.add(name)
-        reached, more = _reached(name)
-        own = (name.partition(".")[0], _OWN)
-        for file in reached - files:
-            package, folder = "", file.parent
-            while (folder / "__init__.py").is_file():
-                package, folder = f"{folder.name}.{package}".rstrip("."), folder.parent
-            imports = imported_names(file.read_text(encoding="utf-8"), package)
-            waiting += [one for one in imports if one.partition(".")[0] in own]
+        seen.add(one)
+        if one not in known:
+            known[one] = _imports(one) if isinstance(one, Path) else _reached(one)
+        more = known[one]
+        if isinstance(one, Path):
+            more = [name for name in more if isinstance(name, str) and name.partition(".")[0] in own]
         waiting += more
-        files |= reached
+    files = {one for one in seen if isinstance(one, Path)}
     beside = {file.with_suffix(ending) for file in files for ending in _BESIDE}
     return sorted(files | {file for file in beside if file.is_file()})
+
+
+def _imports(file: Path) -> list[str | Path]:
+    """Names that a file imports."""
+    package, folder = "", file.parent
+    while (folder / "__init__.py").is_file():
+        package, folder = f"{folder.name}.{package}".rstrip("."), folder.parent
+    return [*imported_names(file.read_text(encoding="utf-8"), package)]
 
 
 @lru_cache(maxsize=4096)
@@ -75,14 +81,11 @@ def imported_names(source: str, package: str = "") -> tuple[str, ...]:
     >>> imported_names("import numpy as np\\nfrom paperlib.core import FloatArray")
     ('numpy', 'paperlib.core.FloatArray')
     """
-    names: list[str] = []
-    waiting: list[ast.AST] = [_parsed(source)]
-    while waiting:
-        node = waiting.pop(0)
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
-            waiting += node.orelse
-        else:
-            waiting += ast.iter_child_nodes(node)
+    names, waiting = list[str](), list[ast.AST](_parsed(source).body)
+    for node in waiting:  # statements alone: an expression imports nothing
+        checked = isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+        for part in ("orelse",) if checked else ("body", "handlers", "cases", "orelse", "finalbody"):
+            waiting += getattr(node, part, ())
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -91,13 +94,13 @@ def imported_names(source: str, package: str = "") -> tuple[str, ...]:
     return tuple(names)
 
 
-def _reached(name: str) -> tuple[set[Path], list[str]]:
+def _reached(name: str) -> list[str | Path]:
     """Files that using ``name`` runs, and the names that stand for it where a package passes it on."""
     top, *parts = name.split(".")
     place = _top(top, name)
     files: set[Path] = set()
     if place.name != "__init__.py":
-        return {place}, []
+        return [place]
     package = top
     while True:
         stub = place.with_suffix(".pyi")
@@ -105,16 +108,16 @@ def _reached(name: str) -> tuple[set[Path], list[str]]:
         if passed_on is None:
             files.add(place)
         if not parts:
-            return (files, list(passed_on.values())) if passed_on else (files | {place}, [])
+            return [*files, *passed_on.values()] if passed_on else [*files, place]
         folder, part = place.parent, parts[0]
         if (folder / part / "__init__.py").is_file():
             place, package = folder / part / "__init__.py", f"{package}.{part}"
         elif (folder / f"{part}.py").is_file():
-            return files | {folder / f"{part}.py"}, []
+            return [*files, folder / f"{part}.py"]
         elif passed_on and part in passed_on:
-            return files, [passed_on[part]]
+            return [*files, passed_on[part]]
         else:
-            return files | {place}, []
+            return [*files, place]
         parts = parts[1:]
 
 

@@ -207,8 +207,7 @@ def write_status(project: Project, profile: str) -> None:
     _write_if_new(project.generated / "status.md", text)
     guide = _table(project, landing.GUIDE_PAGE, landing.GUIDE)
     missing = f"`make run NB={landing.GUIDE_PAGE}` makes this guide; it was not run for this book.\n"
-    text = missing if guide is None else landing.guide_markdown(guide)
-    _write_if_new(project.generated / "guide.md", text)
+    _write_if_new(project.generated / "guide.md", missing if guide is None else landing.guide_markdown(guide))
     for name in landing.COSTS:  # without the columns that the page on costs has no room for
         path = project.measured / "estimates" / f"{name}.csv"
         if path.is_file():

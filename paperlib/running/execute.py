@@ -19,6 +19,7 @@ import nbformat
 from traitlets.config import Config
 
 from paperlib.io import RunResult, write_result, write_text
+from paperlib.io.sources import Known
 from paperlib.report.display import (
     NOTEBOOK_VARIABLE,
     RECORDS_FILE,
@@ -79,11 +80,13 @@ class Job:
     preset: Mapping[str, Any]
     seed: int | None = None
     where: Path = field(default_factory=Path.cwd)
+    known: Known | None = field(default=None, compare=False, repr=False)  # see `source_files`
 
     @property
     def fingerprint(self) -> str:
         """The hash of everything the run depends on."""
-        return fingerprint(self.project, self.stem, self.profile, self.parameters, where=self.where)
+        about = self.project, self.stem, self.profile, self.parameters
+        return fingerprint(*about, where=self.where, known=self.known)
 
 
 def plan(

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 _BASE, _DATA, _MADE_UP = "base", "data", "made up"
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where it is installed
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Project:
             meant = did_you_mean(name, self.profiles())
             raise ValueError(f"profile: expected one of {', '.join(self.profiles())}; got {name!r}{meant}")
         try:
-            content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+            content = yaml.load(path.read_text(encoding="utf-8"), _Loader) or {}
         except yaml.YAMLError as error:
             raise ValueError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
         if not isinstance(content, dict) or not all(

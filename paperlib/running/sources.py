@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paperlib.io import code_tag, config_hash, file_sha256, imported_names, source_files
+from paperlib.io.sources import Known
 from paperlib.running.parameters import read_notebook
 from paperlib.running.project import Project
 
@@ -26,23 +27,24 @@ def fingerprint(
     code: Mapping[str, Any] | None = None,
     *,
     where: Path | None = None,
+    known: Known | None = None,
 ) -> str:
     """A hash of all that a run's values depend on; ``code``, for many runs, is what `notebook_code` says."""
     about: dict[str, Any] = {"parameters": parameters, "data": parameter_files(parameters, where)}
     # What is in folders that parameters name is not read.
     if folders := [str(path.resolve()) for path in _named(parameters, where).values() if _is(path, "folder")]:
         about["folders"] = sorted(folders)
-    return config_hash({**(code or notebook_code(project, stem, profile)), **about})
+    return config_hash({**(code or notebook_code(project, stem, profile, known)), **about})
 
 
-def notebook_code(project: Project, stem: str, profile: str) -> dict[str, Any]:
-    """What all runs of a notebook in a profile depend on, whatever their parameters."""
+def notebook_code(project: Project, stem: str, profile: str, known: Known | None = None) -> dict[str, Any]:
+    """What all runs of a notebook in a profile depend on, whatever their parameters; see `source_files`."""
     path = project.notebook(stem)
     lock = project.root / "requirements.lock"
     return {
         "notebook": file_sha256(path),
         "profile": profile,
-        "sources": {str(p.relative_to(PACKAGE)): file_sha256(p) for p in notebook_sources(path)},
+        "sources": {str(p.relative_to(PACKAGE)): file_sha256(p) for p in notebook_sources(path, known)},
         "lock": file_sha256(lock) if lock.is_file() else "",
         "python": sys.version_info[:2],
         "made up": code_tag(_MADE_UP) if project.made_up(profile) else "",
@@ -73,7 +75,7 @@ def _is(path: Path, kind: str) -> bool:
         return False
 
 
-def notebook_sources(path: Path) -> list[Path]:
+def notebook_sources(path: Path, known: Known | None = None) -> list[Path]:
     """Files of this package that a notebook's imports can reach, their settings, and the run's own code."""
     cells = [cell.source for cell in read_notebook(path).cells if cell.cell_type == "code"]
     # Line magics are no Python.
@@ -82,7 +84,7 @@ def notebook_sources(path: Path) -> list[Path]:
     )
     names = {name for code in lines for name in imported_names("\n".join(code))}
     ours = sorted(name for name in names if name.partition(".")[0] == PACKAGE.name)
-    files = set(source_files([*ours, "paperlib.running.execute"]))
+    files = set(source_files([*ours, "paperlib.running.execute"], known))
     if any(PACKAGE / "report" in file.parents for file in files):
         files |= set((PACKAGE / "report" / "printed_tables").rglob("*.csv"))
     return sorted(files)

@@ -6,12 +6,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import IO, Any
 
 from paperlib.core import check_at_least
 from paperlib.data.made_up import made_up_folder
+from paperlib.io.sources import Known
 from paperlib.running.book import (
     current_result,
     judged_notebooks,
@@ -63,7 +64,8 @@ def run_all(
     check_at_least(1, jobs=jobs)
     stems = project.stems() if seed is None else judged_notebooks(project)
     every = [plan(project, stem, profile=profile, seed=seed, where=project.root) for stem in stems]
-    to_do = [job for job in every if current_result(job) is None]
+    known: Known = {}  # what the notebooks share is read once
+    to_do = [job for job in every if current_result(replace(job, known=known)) is None]
     seconds = {job.stem: last_seconds(job) for job in to_do}
     prune(project)
     if to_do and project.made_up(profile):
