@@ -41,9 +41,7 @@ def shapes_evidence(table: pd.DataFrame, draws: int) -> list[Evidence]:
         for row in mixtures.to_dict("records")
     )
     covered = "leaves the centre out" if mixtures["centre_missed"].all() else "covers the centre"
-    note = (
-        f"With the densities known the best top/bottom set {covered}: {first_worth} and {second_worth} nats."
-    )
+    note = f"With known densities, the best top/bottom set {covered}: {first_worth} and {second_worth} nats."
     return [
         Evidence("output-sets-figure-01", "exact", first, note),
         Evidence("output-sets-figure-04", "exact", fourth, _whole(table, "figure04")),
@@ -59,7 +57,7 @@ def _whole(table: pd.DataFrame, figure: str) -> str:
     """From how many scores on the pairs of a figure have a gap where they are best guessed everywhere."""
     whole = table[(table["figure"] == figure) & (table["intervals"] == 1)]
     return " ".join(
-        f"At m = {row['m']} the best set of the {row['pair']} pair is the whole support; a gap opens from "
+        f"At m = {row['m']} the best set of the {row['pair']} pair is the whole support; a gap appears from "
         f"about m = {least_m_with_a_gap(row['pair'])} on."
         for row in whole.to_dict("records")
     )

@@ -198,7 +198,7 @@ def test_evidence_on_shapes_is_that_of_the_table(table):
     assert fourth["asymmetric"] == {"Cauchy": Estimate(1.0), "F": Estimate(0.0)}
     assert list(fifth["asymmetric"]) == ["logistic", "non-central chi-squared"]
     assert "covers the centre" in judged[0].note
-    assert "a gap opens from about m = 306 on" in judged[1].note
+    assert "a gap appears from about m = 306 on" in judged[1].note
     assert shapes_evidence(table, 0)[0].values["centre missed"]["Laplace mixtures"] == []
     other = shapes_evidence(table.assign(centre_missed=True, intervals=2), 4)
     assert "leaves the centre out" in other[0].note

@@ -58,7 +58,7 @@ class TabularResults:
         if len(high):
             found[
                 f"c_lb is above half of the ceiling in {len(high)} of {len(games)} audits (up to "
-                f"{high['c_lb'].max():.2f}): eps~ may be positive for targets that never saw the members"
+                f"{high['c_lb'].max():.2f}): eps~ may be positive for targets not trained on the members"
             ] = None
         return tuple(found)
 
