@@ -32,6 +32,23 @@ ById = Mapping[Any, Any] | pd.DataFrame
 
 Kind = Literal["scores", "losses"]
 
+_MAIN = ScoreAudit(
+    title="One training run, every threshold",
+    kind="lower bound",
+    purpose="The main number: a lower bound on epsilon of the training procedure, from one model.",
+)
+_OUTPUT_SET = ScoreAudit(
+    title="One training run, optimal output set",
+    kind="lower bound",
+    purpose="Where to guess is learned on one half of the scores and tested on the other; strong when "
+    "members sit in the middle or in several places.",
+)
+_EPSILON_STAR = ScoreAudit(
+    title="Epsilon*",
+    kind="measurement",
+    purpose="How well one threshold on the loss tells this model's training records from others.",
+)
+
 
 class ScoreOptions(TypedDict, total=False):
     """Options of `audit_scores`."""
@@ -227,50 +244,26 @@ def audit_scores(
     if guess != "grid":
         limit = partial(limit_of_detection, scores, delta=delta, confidence=confidence, guess=guess)
         main = replace(main, _limit=partial(limit, design=design, seed=seed))
-    audits = [
-        ScoreAudit(
-            title="One training run, every threshold",
-            kind="lower bound",
-            purpose="The main number: a lower bound on epsilon of the training procedure, from one model.",
-            result=main,
-        )
-    ]
-    others_tried: list[tuple[str, str, str, Callable[[], AuditResult]]] = [
-        (
-            "One training run, optimal output set",
-            "lower bound",
-            "Where to guess is learned on one half of the scores and tested on the other; strong when "
-            "members sit in the middle or in several places.",
-            lambda: audit_output_set(
-                *scores.split(seed=seed), delta=delta, confidence=confidence, design=design, seed=seed
-            ),
-        ),
-        (
-            "Epsilon*",
-            "measurement",
-            "How well one threshold on the loss tells this model's training records from others.",
-            lambda: _epsilon_star(scores, delta, confidence),
-        ),
-    ]
-    is_reversed = reversed_warning(scores) is not None
-    for title, kind, purpose, audit in others_tried[: 1 if scores.higher_means_member else 2]:
-        # What these scores do not allow is reported with its reason. In the wrong direction it would look at
-        # both ends of the scores, and show what the other direction gives.
-        result, refused = None, "direction or membership is probably reversed; settle that first"
-        if not is_reversed:
-            try:
-                result, refused = audit(), ""
-            except ValueError as error:
-                refused = str(error)
-        audits.append(ScoreAudit(title=title, kind=kind, purpose=purpose, result=result, refused=refused))
-    if coins is not None:
-        audits = [one.with_claim(coins.example, coins.assumption) for one in audits]
-        copies = (*copies, *coins.warnings)
-    elif unit is not None:
-        audits = [one.with_claim(unit_sentence(unit)) for one in audits]
-    if plan is not None:
-        audits = [one.with_claim("", plan.assumption) for one in audits]
-    return Audits(given, tuple(audits), design, reading=copies, plan=plan, coins=coins)
+    tried = partial(_tried, is_reversed=reversed_warning(scores) is not None)
+    sets = partial(audit_output_set, delta=delta, confidence=confidence, design=design, seed=seed)
+    audits = [replace(_MAIN, result=main), tried(_OUTPUT_SET, lambda: sets(*scores.split(seed=seed)))]
+    if not scores.higher_means_member:
+        audits.append(tried(_EPSILON_STAR, lambda: _epsilon_star(scores, delta, confidence)))
+    said = coins.example if coins is not None else "" if unit is None else unit_sentence(unit)
+    assumed = [one.assumption for one in (coins, plan) if one is not None]
+    claimed = tuple(one.with_claim(said, *assumed) for one in audits)
+    reading = copies if coins is None else (*copies, *coins.warnings)
+    return Audits(given, claimed, design, reading=reading, plan=plan, coins=coins)
+
+
+def _tried(audit: ScoreAudit, run: Callable[[], AuditResult], *, is_reversed: bool) -> ScoreAudit:
+    """The audit with its result, or with the reason why these scores do not allow it."""
+    if is_reversed:  # it would look at both ends of the scores, and show what the other direction gives
+        return replace(audit, refused="direction or membership is probably reversed; settle that first")
+    try:
+        return replace(audit, result=run())
+    except ValueError as error:
+        return replace(audit, refused=str(error))
 
 
 def _epsilon_star(losses: MembershipScores, delta: float, confidence: float) -> AuditResult:

@@ -122,7 +122,7 @@ class ScoreAudit:
     title: str
     kind: str
     purpose: str
-    result: AuditResult | None
+    result: AuditResult | None = None
     refused: str = ""
 
     def __str__(self) -> str:

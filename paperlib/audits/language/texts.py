@@ -27,7 +27,6 @@ _ALL = ScoreAudit(
     title="One training run, all scores together",
     kind="lower bound",
     purpose="The main number: each guess is learned from the coins revealed before.",
-    result=None,
 )
 
 
