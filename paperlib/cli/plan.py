@@ -72,15 +72,8 @@ def plan(
     else:
         attack = None if auc is None else check_in("[0.5, 1)", "--auc", auc)
     planned = plan_audit(
-        m,
-        delta,
-        confidence,
-        epsilon=epsilon,
-        power=power,
-        attack=attack,
-        guess=guess,
-        simulations=simulations,
-        seed=seed,
-    )
+        m, delta, confidence, epsilon=epsilon, power=power, attack=attack, guess=guess,
+        simulations=simulations, seed=seed,
+    )  # fmt: skip
     content = {"headline": planned.headline, **planned.to_dict()}
     print(canonical_json(content, indent=1) if as_json else planned)

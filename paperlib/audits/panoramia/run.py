@@ -47,12 +47,12 @@ def audit_pools(
                 for name in names
             )
         games: dict[AuditName, Scores] = {}
-        if pools.nonmembers is not None and "rm_rn" in audits:
-            games["rm_rn"] = _cached_scores(pools, config, names, pools.nonmembers, seed)
-        if pools.nonmembers is not None and "o1" in audits:
-            pair = pools.members, pools.nonmembers
+        others = pools.nonmembers
+        if others is not None and "rm_rn" in audits:
+            games["rm_rn"] = _cached_scores(pools, config, names, others, seed)
+        if others is not None and "o1" in audits:
             losses: Inputs = {
-                name: (pair[0].inputs(target=name), pair[1].inputs(target=name)) for name in names
+                name: (pools.members.inputs(target=name), others.inputs(target=name)) for name in names
             }
             # The game of the same seed has the same coins.
             game = _split(losses, config, seed, learned=pools.learned)
