@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import betaincinv
 
+from paperlib.core.intervals import share_interval
 from paperlib.validity.mechanisms import Mechanism
 
 Trial = Callable[[np.random.Generator], tuple[float, bool]]
@@ -62,7 +63,7 @@ def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
     trials = max(2, round(config.trials * case.share))
     outcomes = [case.trial(rng) for _ in range(trials)]
     wrong = sum(miss for _, miss in outcomes)
-    low, high = rate_interval(wrong, trials, config.interval)
+    low, high = share_interval(wrong, trials, confidence=config.interval)
     nominal, bounds = 1 - config.confidence, np.array([bound for bound, _ in outcomes])
     slack = case.epsilon - float(np.quantile(bounds, config.confidence))
     return {
@@ -85,20 +86,11 @@ def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
 @cache
 def seen_from(trials: int, nominal: float, interval: float) -> float:
     """Smallest true rate that is called above the nominal level with probability 0.9; or infinity."""
-    counts = np.arange(trials + 1)
-    above = np.array([rate_interval(int(k), trials, interval)[0] > nominal for k in counts])
+    above = np.array([share_interval(k, trials, confidence=interval)[0] > nominal for k in range(trials + 1)])
     if not above.any():
         return math.inf
     needed = int(np.argmax(above))  # P[count >= needed] is a beta distribution function of the rate
     return float(betaincinv(needed, trials - needed + 1, 0.9))
-
-
-def rate_interval(wrong: int, trials: int, confidence: float) -> tuple[float, float]:
-    """Two-sided Clopper-Pearson interval for a rate."""
-    tail = (1 - confidence) / 2
-    low = float(betaincinv(wrong, trials - wrong + 1, tail)) if wrong else 0.0
-    high = float(betaincinv(wrong + 1, trials - wrong, 1 - tail)) if wrong < trials else 1.0
-    return low, high
 
 
 def case_of(

@@ -8,10 +8,11 @@ from scipy.special import expit
 from scipy.stats import binom, binomtest
 
 from paperlib.bounds import audit_one_run
+from paperlib.core.intervals import share_interval
 from paperlib.validity import common_rules as rules
 from paperlib.validity import mechanisms as known
 from paperlib.validity.common_rules import rule_cases
-from paperlib.validity.coverage import Case, ValidityConfig, rate_interval, seen_from, simulate
+from paperlib.validity.coverage import Case, ValidityConfig, seen_from, simulate
 from paperlib.validity.mechanisms import Burst
 from paperlib.validity.one_run_cases import peeking_epsilon, searched_epsilon
 
@@ -52,10 +53,11 @@ def test_sparing_response_answers_by_randomized_response_and_close_generators_ar
         assert ratio.max() <= c + 2e-6
 
 
-def test_rate_interval_is_clopper_pearson_and_the_hull_the_least_concave_majorant():
+def test_the_interval_of_a_rate_is_clopper_pearson_and_the_hull_the_least_concave_majorant():
     for wrong, trials in ((0, 40), (3, 40), (40, 40), (17, 900)):
         expected = binomtest(wrong, trials).proportion_ci(0.999, method="exact")
-        assert rate_interval(wrong, trials, 0.999) == pytest.approx((expected.low, expected.high), abs=1e-9)
+        found = share_interval(wrong, trials, confidence=0.999)
+        assert found == pytest.approx((expected.low, expected.high), abs=1e-9)
     rng = np.random.default_rng(2)
     for _ in range(20):
         x, y = np.cumsum(rng.integers(0, 3, (2, 30)), axis=1).astype(float)
@@ -70,7 +72,7 @@ def test_rates_from_seen_from_on_are_flagged(trials):
     """Exact: the chance of a flag at that rate is nine in ten, a little below it less."""
     rate = seen_from(trials, 0.05, 0.999)
     counts = np.arange(trials + 1)
-    flagged = np.array([rate_interval(int(k), trials, 0.999)[0] > 0.05 for k in counts])
+    flagged = np.array([share_interval(k, trials, confidence=0.999)[0] > 0.05 for k in counts])
     assert binom.pmf(counts, trials, rate)[flagged].sum() == pytest.approx(0.9, abs=1e-6)
     assert binom.pmf(counts, trials, 0.98 * rate)[flagged].sum() < 0.9
 
