@@ -23,6 +23,18 @@ os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # compiling takes 
 gc.set_threshold(100_000, 20, 20)  # imports and tests leave few cycles, and looking for them takes long
 
 
+@pytest.fixture
+def few_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits of detection from ten simulated audits each, where how exact they are is not what is tested."""
+    from paperlib.bounds.one_run.detection import often_enough
+
+    for module in ("one_run.detection", "one_run.combine", "ranks.detection"):
+        monkeypatch.setattr(
+            f"paperlib.bounds.{module}.often_enough",
+            lambda share, times, seen: often_enough(share, min(times, 10), seen),
+        )
+
+
 class Spent:
     """CPU time of the tests of all worker processes, seconds."""
 

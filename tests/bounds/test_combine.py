@@ -93,7 +93,7 @@ def test_the_bound_after_each_run_stays_what_it_was_and_never_falls(delta):
     assert combine_runs(runs, planned=60_000, delta=1e-4).epsilon < bounds[-1]
 
 
-def test_the_result_says_what_it_speaks_of():
+def test_the_result_says_what_it_speaks_of(few_simulations):
     runs = drawn()
     at_hand, in_turn = combine_runs(runs, delta=1e-5), combine_runs(runs, planned=500, delta=1e-5)
     for result in (at_hand, in_turn):

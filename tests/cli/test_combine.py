@@ -17,7 +17,7 @@ FILES = [f"run{number}.csv" for number in range(1, 4)]
 
 
 @pytest.fixture
-def combine(tmp_path, monkeypatch, command):
+def combine(tmp_path, monkeypatch, command, few_simulations):
     """The command in a folder with three runs: scores of one, losses of the others."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

@@ -107,7 +107,7 @@ def test_a_cut_leaves_every_identifier_whole():
 
 def test_a_model_tells_what_it_was_trained_on(config, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    table = natural_table(replace(config, epochs=14), widths=(64, 32, 16), generated=7, draws=20, set_size=35)
+    table = natural_table(replace(config, epochs=14), widths=(64, 32, 16), generated=4, draws=20, set_size=35)
     whole_sides = overall(table).set_index(["model", "subset", "attack"])
     large = whole_sides.loc["large"]
     assert large.loc[("trained, occurs once", "min_k"), "auc"] > 0.75
@@ -197,10 +197,10 @@ def test_a_run_that_was_killed_goes_on_to_the_same_scores(config, tmp_path, monk
 def test_bfloat16_products_give_nearly_the_same_scores(config, tmp_path, monkeypatch):
     """Weights rounded once and kept over the steps, as autocast does by itself, would give 0.7."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    config = replace(config, prefixed=0, epochs=5)
+    config = replace(config, prefixed=0, epochs=4)
     split = natural_split(config)
     exact, rounded = (
-        models.natural_values(replace(config, dtype=dtype), split, generated=7)[..., 0]
+        models.natural_values(replace(config, dtype=dtype), split, generated=3)[..., 0]
         for dtype in ("float32", "bfloat16")
     )
     assert not np.array_equal(exact, rounded)
