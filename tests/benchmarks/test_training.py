@@ -6,13 +6,7 @@ The paper's Adult model on 2,000 synthetic rows, batch 64, one epoch; a round tr
 import pytest
 import torch
 
-from paperlib.papers.epsilon_star.training_speed import (
-    PLAIN,
-    PRIVATE,
-    SpeedConfig,
-    arms,
-    measure_throughput,
-)
+from paperlib.papers.epsilon_star.training_speed import PLAIN, PRIVATE, SpeedConfig, arms, measure_throughput
 
 CONFIG = SpeedConfig(models=(1, 4, 16, 32), epochs=1, device="cpu")
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]

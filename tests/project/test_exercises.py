@@ -8,8 +8,7 @@ import pytest
 PAGE = (Path(__file__).parents[2] / "book" / "exercises.md").read_text(encoding="utf-8")
 SETUP, *EXERCISES = re.split(r"^### \d+\. ", PAGE, flags=re.MULTILINE)
 ANSWER = re.compile(
-    r"^:::\{dropdown\} Answer\n.*?^```python\n(.*?)^```\n\n```text\n(.*?)^```\n:::$",
-    re.DOTALL | re.MULTILINE,
+    r"^:::\{dropdown\} Answer\n.*?^```python\n(.*?)^```\n\n```text\n(.*?)^```\n:::$", re.DOTALL | re.MULTILINE
 )
 
 

@@ -58,9 +58,7 @@ def test_a_table_is_labelled_captioned_and_kept_with_every_column_and_digit(run_
     assert pd.read_csv(run_folder / "gain.csv").columns.tolist() == ["m", "epsilon", "note"]
 
 
-def test_whole_numbers_have_decimals_only_beside_others_and_no_lower_bound_is_shown_above_itself(
-    shown,
-):
+def test_whole_numbers_have_decimals_only_beside_others_and_no_lower_bound_is_shown_above_itself(shown):
     for value in (1.63089, 0.00123456, 12.3456789, 0.99999, 123456.7, 1e-9):
         assert (
             value - max(0.01, 0.1 * min(value, 0.1)) <= float(report.format_cell(value, down=True)) <= value

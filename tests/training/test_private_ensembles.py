@@ -202,10 +202,7 @@ def test_as_many_microbatches_as_records_clip_each_record_and_an_empty_batch_add
     # One record drawn at 1 in 60: a third of the steps are empty, and training goes on.
     x, y = task((6, 8, 1))
     given = config(widths=(6, 8, 1), batch_size=1, epochs=1, noise_multiplier=0.1, microbatches=None)
-    for trained in (
-        stacked([given], x, y).logits(x)[0],
-        formed((6, 8, 1), x, y, config=given).logits(x),
-    ):
+    for trained in (stacked([given], x, y).logits(x)[0], formed((6, 8, 1), x, y, config=given).logits(x)):
         assert torch.isfinite(trained).all()
 
 

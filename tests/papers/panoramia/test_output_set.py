@@ -115,11 +115,7 @@ def test_rows_are_the_trained_attacks_own_and_learned_orders_on_a_whole_game():
     made = pools()
     audits = audit_pools(made, CONFIG)
     table = output_sets.learned_orders(made, audits, ["leaky", "null"])
-    assert list(table["audit"]) == 2 * [
-        "trained attack, union",
-        "trained attack, anytime",
-        "learned orders",
-    ]
+    assert list(table["audit"]) == 2 * ["trained attack, union", "trained attack, anytime", "learned orders"]
     assert list(table["m"]) == 2 * [200, 200, game_size(400)]
     summary = audits.summary()
     trained = table[table["audit"] != "learned orders"].reset_index(drop=True)
