@@ -9,6 +9,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 from paperlib import report
+from paperlib.report import tables
 from paperlib.report.figures import points_on_a_phone
 
 FRAME = pd.DataFrame({"m": [100, 400], "epsilon": [0.5, 1.63089], "note": ["a|b", None]})
@@ -31,7 +32,7 @@ def run_folder(tmp_path, monkeypatch):
 @pytest.fixture
 def shown(monkeypatch):
     bundles: list[report.display.Bundle] = []
-    for module in (report.tables, report.figures):
+    for module in (tables, report.figures):
         monkeypatch.setattr(module, "show", bundles.append)
     return bundles
 
