@@ -458,7 +458,7 @@ def test_bad_arguments_are_refused():
         (lambda: rank_p_value(1, 4, 1.0), "set_sizes"),
         (lambda: rank_p_value(1, [4], -1.0), "epsilon"),
         (lambda: rank_epsilon(5, 4, 8), "correct: expected at most the number of sets, got 5 of 4"),
-        (lambda: rank_epsilon(1, 4, 8, top=9), "top: expected at most the set size, got 9 of 8"),
+        (lambda: rank_epsilon(1, 4, 8, top=9), "top: expected at most the set size, got 9 for a set of 8"),
         (lambda: rank_success_probability(8, -1.0), "epsilon"),
         (lambda: rank_success_probability(8, np.nan), "epsilon"),
         (lambda: rank_success_probability([8, 4], 1.0, top=5), "top.*5 for a set of 4"),

@@ -13,6 +13,7 @@ from paperlib.bounds.many_runs.clopper_pearson import (
     could_refute,
     fixed_test,
 )
+from paperlib.bounds.one_run.tails import last_refuted
 from paperlib.core.checks import FloatArray, check_confidence, check_delta, check_nonnegative
 from paperlib.core.results import round_down
 from paperlib.core.scores import MembershipScores
@@ -68,17 +69,16 @@ def posterior_cdf(epsilon: float, counts: ErrorCounts, *, delta: float = 0.0) ->
 
 def posterior_quantile(probability: float, counts: ErrorCounts, *, delta: float = 0.0) -> float:
     """Posterior quantile of epsilon, nats, at least 0, rounded down by less than 1e-9."""
-    if posterior_cdf(0.0, counts, delta=delta) >= probability:
+
+    def below(epsilon: float) -> bool:
+        return posterior_cdf(epsilon, counts, delta=delta) < probability
+
+    if not below(0.0):
         return 0.0
     low, high = 0.0, 1.0
-    while posterior_cdf(high, counts, delta=delta) < probability:
+    while below(high):
         low, high = high, 2 * high
-    while high - low > 1e-9:
-        middle = (low + high) / 2
-        low, high = (
-            (middle, high) if posterior_cdf(middle, counts, delta=delta) < probability else (low, middle)
-        )
-    return low
+    return float(last_refuted(below, low, high, 1e-9))
 
 
 def audit_bayesian(

@@ -117,10 +117,7 @@ class _CountSearch:
             if not self.refutes(high):
                 break
             low = high
-        while high - low > _TOLERANCE:
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.refutes(middle) else (low, middle)
-        return low
+        return float(last_refuted(self.refutes, low, high, _TOLERANCE))
 
     def alone(self, start: float, end: float) -> FloatArray:
         """Largest epsilon between two that each count refutes alone, from below; -1 where there is none."""

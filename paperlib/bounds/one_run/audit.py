@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paperlib.bounds.one_run.detection import DetectionLimit
-from paperlib.bounds.one_run.fair_coins import CONDITIONS, coin_warnings, fair_game, score_assumptions
+from paperlib.bounds.one_run.fair_coins import CONDITIONS, fair_game, score_assumptions, score_warnings
 from paperlib.bounds.one_run.search import Hypothesis, ThresholdBound, guesses_made, search_thresholds
 from paperlib.bounds.one_run.tails import P_VALUES, refuted_log_odds
 from paperlib.core import DeltaTerm, Design, Guess, Search, check_choice
@@ -256,10 +256,7 @@ def audit_one_run(
         claim=lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=ceiling),
         condition=CONDITIONS[design],
         assumptions=_assumptions(best.words, guesses_made(guess, thresholds), design),
-        warnings=(
-            *([doubt] if doubt else []),
-            *coin_warnings(scores.member.size, scores.nonmember.size, design),
-        ),
+        warnings=score_warnings(doubt, scores, design),
         notes=(ceiling_note(best.path.total, ceiling),),
         delta=delta,
         confidence=confidence,
@@ -291,9 +288,9 @@ def search_fields(best: ThresholdBound, scores: MembershipScores) -> dict[str, A
     }
 
 
-def ceiling_note(total: int, ceiling: float) -> str:
+def ceiling_note(total: int, ceiling: float, what: str = "examples") -> str:
     """The most that an audit of ``total`` examples can show, in one sentence."""
-    return f"{total} examples can show at most {round_up(ceiling):.3f}, with every guess right."
+    return f"{total} {what} can show at most {round_up(ceiling):.3f}, with every guess right."
 
 
 def lower_bound_claim(
@@ -331,8 +328,4 @@ def _assumptions(words: str, guess: str, design: str) -> tuple[str, ...]:
         "nonmembers": "only the lowest scores are guessed to be non-members; the rest are abstentions",
         "grid": "the highest scores are guessed to be members and the lowest non-members, in fixed numbers",
     }
-    return (
-        *score_assumptions(design),
-        f"{sides[guess]}; threshold search: {words}",
-        THE_PROCEDURE,
-    )
+    return (*score_assumptions(design), f"{sides[guess]}; threshold search: {words}", THE_PROCEDURE)

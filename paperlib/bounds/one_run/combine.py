@@ -22,7 +22,7 @@ from paperlib.bounds.one_run.audit import (
     lower_bound_claim,
     search_fields,
 )
-from paperlib.bounds.one_run.detection import DetectionLimit, fewest, often_enough
+from paperlib.bounds.one_run.detection import DetectionLimit, fewest_shown
 from paperlib.bounds.one_run.fair_coins import (
     CONDITIONS,
     DOUBTFUL,
@@ -42,6 +42,7 @@ _FEWEST = 20  # different values of which two runs do not have the same by chanc
 _SHARES = tuple(2.0**-halving for halving in range(6))
 _SIDES: dict[Guess, int] = {"both": 2, "members": 1, "nonmembers": 1}
 _SIMULATED = 10_000  # examples up to which the limit of detection takes seconds
+_POWER = 0.8  # of this limit
 ENDS: list[tuple[Guess, float]] = [
     (guess, share) for guess in _SIDES for share in _SHARES if guess == "both" or share < 1
 ]
@@ -183,7 +184,6 @@ def limit_of_runs(
     hypothesis: Hypothesis,
     guess: Guess,
     *,
-    power: float = 0.8,
     simulations: int = 100,
 ) -> DetectionLimit:
     """How few exposed records of all runs `search_runs` would have shown; as `limit_of_detection`."""
@@ -199,9 +199,9 @@ def limit_of_runs(
         return search_runs(audits, planned, hypothesis, guess=guess).epsilon > 0
 
     of = sum((run.nonmember if sign < 0 else run.member).size for run in runs)
-    records = fewest(lambda exposed: often_enough(power, simulations, partial(shown, exposed)), of)
+    records = fewest_shown(shown, of, _POWER, simulations)
     exposed = f"{side} been ranked {place} all other records of their run"
-    return DetectionLimit(records=records, of=of, exposed=exposed, epsilon=0.0, power=power)
+    return DetectionLimit(records=records, of=of, exposed=exposed, epsilon=0.0, power=_POWER)
 
 
 def _exposed(values: FloatArray, count: int, sign: int, rng: np.random.Generator) -> MembershipScores:

@@ -11,7 +11,7 @@ import numpy as np
 from paperlib.bounds.one_run.anytime import AnytimeCounts
 from paperlib.bounds.one_run.fair_coins import fair_game
 from paperlib.bounds.one_run.guesses import path_of
-from paperlib.core import Design, FloatArray, Guess, IntArray, MembershipScores, check_choice, check_in
+from paperlib.core import Design, FloatArray, Guess, MembershipScores, check_choice, check_in
 from paperlib.core.checks import check_confidence, check_counts, check_delta, check_nonnegative
 
 _BEYOND = 20  # records looked at beyond as many as are exposed, at each end
@@ -115,14 +115,25 @@ def _fewest_shown(
     simulations: int,
     seed: int,
 ) -> int | None:
-    """The fewest exposed records, of scores highest first, that are shown with a chance ``power``."""
-    spiked = _SpikedAudits(values, guess, right)
+    """The fewest exposed records on top of scores, highest first, each a member with a chance ``right``."""
+    m, ascending = values.size, values[::-1]
 
-    def shown(records: int, at: int) -> bool:
-        return test.refutes(*spiked.counts(records, [seed, at]), epsilon)
+    def shown(exposed: int, at: int) -> bool:
+        # Records with these scores and new coins, at the stopping points that the exposed ones bear on.
+        rng = np.random.default_rng([seed, at])
+        labels = np.append(rng.random(exposed) < right, rng.random(m) < 0.5)
+        reach = exposed + _BEYOND
+        if m > 4 * reach:  # what lies far inside is guessed after them; tied scores stay together
+            top = m - np.searchsorted(ascending, values[reach : reach + 1])
+            bottom = m - np.searchsorted(ascending, values[m - reach : m - reach + 1], side="right")
+            rest = np.append(values[: top[0]], values[max(top[0], bottom[0]) :])
+        else:
+            rest = np.delete(values, rng.choice(m, exposed, replace=False))
+        spiked = np.append(values[0] + np.arange(exposed, 0, -1.0), rest)
+        path = path_of(spiked, labels[: spiked.size], guess, total=m)
+        return test.refutes(path.correct, path.guesses, epsilon)
 
-    most = values.size if right < 1 else (values.size + 1) // 2
-    return fewest(lambda records: often_enough(power, simulations, lambda at: shown(records, at)), most)
+    return fewest_shown(shown, m if right < 1 else (m + 1) // 2, power, simulations)
 
 
 @lru_cache(maxsize=256)
@@ -130,44 +141,19 @@ def _fewest_untied(total: int, *settings: Any) -> int | None:
     return _fewest_shown(np.arange(total, 0, -1.0), *settings)
 
 
-@dataclass(frozen=True, eq=False)
-class _SpikedAudits:
-    """Simulated audits: records with these scores and new coins, and some records put on top."""
+def fewest_shown(shown: Callable[[int, int], bool], most: int, power: float, simulations: int) -> int | None:
+    """The smallest number up to ``most`` that a share ``power`` of simulated audits shows, or None."""
+    needed = math.ceil(power * simulations)
 
-    values: FloatArray  # highest first, shape (m,)
-    guess: Guess
-    right: float  # chance that an exposed record is a member
+    def often(records: int) -> bool:
+        hits = 0
+        for at in range(simulations):
+            hits += shown(records, at)
+            if hits >= needed or hits + simulations - at - 1 < needed:
+                break  # it is certain already
+        return hits >= needed
 
-    def counts(self, exposed: int, seed: list[int]) -> tuple[IntArray, IntArray]:
-        """Right guesses and guesses at every stopping point that the exposed records bear on."""
-        rng, m = np.random.default_rng(seed), self.values.size
-        labels = np.append(rng.random(exposed) < self.right, rng.random(m) < 0.5)
-        rest, reach = self.values, exposed + _BEYOND
-        if m > 4 * reach:  # what lies far inside is guessed after them; tied scores stay together
-            ascending = rest[::-1]
-            top = m - np.searchsorted(ascending, rest[reach : reach + 1])
-            bottom = m - np.searchsorted(ascending, rest[m - reach : m - reach + 1], side="right")
-            rest = np.append(rest[: top[0]], rest[max(top[0], bottom[0]) :])
-        else:
-            rest = np.delete(rest, rng.choice(m, exposed, replace=False))
-        values = np.append(self.values[0] + np.arange(exposed, 0, -1.0), rest)
-        path = path_of(values, labels[: values.size], self.guess, total=m)
-        return path.correct, path.guesses
-
-
-def often_enough(share: float, times: int, seen: Callable[[int], bool]) -> bool:
-    """Whether at least ``share`` of so many trials succeed; decided as early as it is certain."""
-    needed, hits = math.ceil(share * times), 0
-    for at in range(times):
-        hits += seen(at)
-        if hits >= needed or hits + times - at - 1 < needed:
-            break
-    return hits >= needed
-
-
-def fewest(often: Callable[[int], bool], most: int) -> int | None:
-    """The smallest number up to ``most`` that is often enough, sought by doubling and halving."""
-    low, high = 0, min(8, most)
+    low, high = 0, min(8, most)  # sought by doubling and halving
     while not often(high):
         if high == most:
             return None

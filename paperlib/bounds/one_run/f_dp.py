@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
 from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim
-from paperlib.bounds.one_run.fair_coins import CONDITIONS, coin_warnings, fair_game, score_assumptions
+from paperlib.bounds.one_run.fair_coins import CONDITIONS, fair_game, score_assumptions, score_warnings
 from paperlib.bounds.one_run.guesses import dyadic_path, guess_path
 from paperlib.core import Design, Sides, check_choice
 from paperlib.core.checks import FloatArray, check_confidence, check_counts, check_delta
@@ -183,10 +183,8 @@ def audit_f_dp(
     doubt = reversed_warning(check_scores("scores", scores))
     scores = fair_game(scores, design, seed=seed)
     values, labels = scores.oriented().pooled()
-    untied = np.empty(values.size)  # ranks, those of tied scores in random order
-    untied[np.lexsort((np.random.default_rng([seed, 1]).random(values.size), values))] = np.arange(
-        values.size
-    )
+    coins = np.random.default_rng([seed, 1]).random(values.size)
+    untied = np.argsort(np.lexsort((coins, values)))  # ranks, those of tied scores in random order
     path, tests = dyadic_path(guess_path(MembershipScores.from_labels(untied, labels), guess))
     level = (1 - confidence) / tests
     most = np.array([scores.member.size if guess == "members" else path.total])
@@ -225,10 +223,7 @@ def audit_f_dp(
             curves[family],
             f"error divided by {tests} guess counts fixed in advance",
         ),
-        warnings=(
-            *([doubt] if doubt else []),
-            *coin_warnings(scores.member.size, scores.nonmember.size, design),
-        ),
+        warnings=score_warnings(doubt, scores, design),
         epsilon=epsilon,
         parameter=parameter,
         family=family,

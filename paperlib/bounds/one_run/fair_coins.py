@@ -66,6 +66,12 @@ def coin_warnings(members: int, nonmembers: int, design: Design) -> tuple[str, .
     return ()
 
 
+def score_warnings(doubt: str | None, scores: MembershipScores, design: Design) -> tuple[str, ...]:
+    """A doubt about the direction of scores, where there is one, and doubts about their coins."""
+    coins = coin_warnings(scores.member.size, scores.nonmember.size, design)
+    return coins if doubt is None else (doubt, *coins)
+
+
 def fair_game(
     scores: MembershipScores, design: Design, *, seed: int, what: str = "this audit"
 ) -> MembershipScores:

@@ -1,6 +1,7 @@
 """What perfect and simulated attacks show in audits of a planned size, and the size that an epsilon needs."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -107,7 +108,7 @@ class Forecast:
             raise self._unreachable(target)  # nor by a perfect attack at delta 0: nothing to simulate
         rng, last = np.random.default_rng(self.seed), len(_SIZES) - 1
         simulated: list[SimulatedAudit] = []
-        first = self._first(target, 0)
+        first = self._first(target)
         at = last if first is None else first
         while True:
             total = _SIZES[at]
@@ -117,7 +118,7 @@ class Forecast:
             batch = range(len(simulated), len(simulated) + min(wanted, _BATCH))
             simulated += self._simulated(total, batch, rng)
             missing = target - self._reached_by(self._near(simulated, total))
-            first = self._first(self.said(total) + missing, at)
+            first = self._first(self.said(total) + missing)
             if first is None and at == last:
                 raise self._unreachable(target)
             step = 1 + _STEP * _BATCH / len(simulated)  # steps that shrink settle
@@ -139,20 +140,10 @@ class Forecast:
     def _reached_by(self, audits: list[SimulatedAudit]) -> float:
         return self.reached(audit.epsilon for audit in audits)
 
-    def _first(self, aim: float, start: int) -> int | None:
-        """Position of the smallest size of which the counts say ``aim``, sought from a position on."""
-        step, end = 1, len(_SIZES)
-        low, high = start - 1, start
-        while low >= 0 and self.said(_SIZES[low]) >= aim:
-            low, high, step = max(low - 2 * step, -1), low, 2 * step
-        while self.said(_SIZES[high]) < aim:
-            if high == end - 1:
-                return None
-            low, high, step = high, min(high + step, end - 1), 2 * step
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.said(_SIZES[middle]) >= aim else (middle, high)
-        return high
+    def _first(self, aim: float) -> int | None:
+        """Position of the smallest size of which the counts say ``aim``; None where no size is enough."""
+        at = bisect_left(_SIZES, aim, key=self.said)
+        return at if at < len(_SIZES) else None
 
     def _count(self, total: int, times: int = 1) -> int:
         return self.simulations or times * max(_FEWEST, min(_MOST, _EXAMPLES_SIMULATED // total))

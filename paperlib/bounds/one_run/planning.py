@@ -56,12 +56,9 @@ class AuditPlan(AuditResult):
     @property
     def headline(self) -> str:
         share = f"{100 * self.power:g} % of audits"
-        needed, least = "", f"at least {round_down(self.reached):.3f} in {share}, "
-        if not math.isnan(self.target):
-            needed, least = (
-                f"ε = {self.target:g} needs about {self.total} examples (reached in {share}): ",
-                "",
-            )
+        needed, least = f"ε = {self.target:g} needs about {self.total} examples (reached in {share}): ", ""
+        if math.isnan(self.target):
+            needed, least = "", f"at least {round_down(self.reached):.3f} in {share}, "
         return (
             f"{needed}{self.total} examples can show ε up to {round_down(self.perfect):.3f} "
             f"(δ = {self.delta:g}, confidence {self.confidence:g}); {self.attack} would show {least}"

@@ -140,9 +140,10 @@ P_VALUES: dict[DeltaTerm, PValue] = {"published": published_p_value, "sharp": sh
 
 
 def last_refuted(
-    refutes: Callable[[FloatArray], NDArray[np.bool_]], low: FloatArray, high: FloatArray, tolerance: float
+    refutes: Callable[[Any], Any], low: ArrayLike, high: ArrayLike, tolerance: float
 ) -> FloatArray:
-    """Bisect between refuted and larger, unrefuted values, elementwise, to the refuted ends, shape (n,)."""
+    """Bisect between refuted and larger, unrefuted values, elementwise, to the refuted ends, same shape."""
+    low, high = np.asarray(low, float), np.asarray(high, float)
     while float((high - low).max(initial=0.0)) > tolerance:
         middle = (low + high) / 2
         refuted = refutes(middle)

@@ -5,8 +5,8 @@ from functools import partial
 
 import numpy as np
 
-from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, lower_bound_claim
-from paperlib.bounds.one_run.fair_coins import CONDITIONS, coin_warnings, fair_game, score_assumptions
+from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, ceiling_note, lower_bound_claim
+from paperlib.bounds.one_run.fair_coins import CONDITIONS, fair_game, score_assumptions, score_warnings
 from paperlib.bounds.one_run.tails import random_count_p_value, refuted_log_odds
 from paperlib.bounds.output_sets.choices import Method, fit_output_set
 from paperlib.bounds.output_sets.level_sets import OutputSet, count_guesses
@@ -14,7 +14,7 @@ from paperlib.bounds.output_sets.selection import DEFAULT_RULE, SelectionRule
 from paperlib.core import Design, check_choice
 from paperlib.core.checks import check_confidence, check_delta
 from paperlib.core.direction import check_scores, reversed_warning
-from paperlib.core.results import AuditResult, round_down, round_up
+from paperlib.core.results import AuditResult, round_down
 from paperlib.core.scores import MembershipScores
 
 _SHARED = 0.5
@@ -135,14 +135,9 @@ def audit_output_set(
         selection_epsilon=max(chosen.objective, 0.0),
         claim=lower_bound_claim(epsilon, delta, confidence, ADJACENCY[design], ceiling=ceiling),
         condition=CONDITIONS[design],
-        notes=(
-            f"{total} evaluation examples can show at most {round_up(ceiling):.3f}, with every guess right.",
-        ),
+        notes=(ceiling_note(total, ceiling, "evaluation examples"),),
         assumptions=_assumptions(design, delta, rule.guess),
-        warnings=(
-            *([doubt] if doubt else []),
-            *coin_warnings(evaluation_scores.member.size, evaluation_scores.nonmember.size, design),
-        ),
+        warnings=score_warnings(doubt, evaluation_scores, design),
     )
 
 

@@ -54,13 +54,13 @@ def density_pair(
     """Gaussian kernel density estimates of two samples on one grid, eight points or more per bandwidth."""
     # Samples are shared out linearly to the two nearest points, then convolved with the kernel by FFT; the
     # variance which the sharing adds is taken off the kernel's. A very wide grid covers the centre alone.
-    first, second = check_vector("member", member), check_vector("nonmember", nonmember)
-    pooled = np.concatenate([first, second])
+    samples = check_vector("member", member), check_vector("nonmember", nonmember)
+    pooled = np.concatenate(samples)
     if bandwidths is None:
         # Constant samples are kept apart from each other without a kernel of width zero.
         span, scale = float(np.ptp(pooled)), max(float(np.abs(pooled).max()), 1e-300)
         least = max(1e-4 * span, 1e-9 * scale) if span > 0 else 1e-3 * max(scale, 1.0)
-        bandwidths = max(rule_of_thumb(first), least), max(rule_of_thumb(second), least)
+        bandwidths = max(rule_of_thumb(samples[0]), least), max(rule_of_thumb(samples[1]), least)
     if not all(np.isfinite(width) and width > 0 for width in bandwidths):
         raise ValueError(f"bandwidths: expected two positive numbers, got {bandwidths}")
     step = min(bandwidths) / _STEP
@@ -69,7 +69,6 @@ def density_pair(
     if size == _MAX_GRID:
         low = max(low, float(np.median(pooled)) - size * step / 2)
     grid: FloatArray = low + step * np.arange(size, dtype=np.float64)
-    samples = (first, second)
     member, nonmember = (_estimate(x, grid, width) for x, width in zip(samples, bandwidths, strict=True))
     heights = [1 / (x.size * w * math.sqrt(2 * math.pi)) for x, w in zip(samples, bandwidths, strict=True)]
     return DensityPair(grid, member, nonmember, (heights[0], heights[1]))

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from paperlib.bounds.one_run.anytime import failure_budget
+from paperlib.bounds.one_run.tails import last_refuted
 from paperlib.bounds.ranks.candidates import check_ranks
 from paperlib.bounds.ranks.p_values import (
     CandidateSets,
@@ -178,7 +180,8 @@ def _search(
             break
         bound = end
         if not search.refutes(end, level, failures):
-            bound = search.bisect(start, end, level, failures)
+            refutes = partial(search.refutes, level=level, failures=failures)
+            bound = float(last_refuted(refutes, start, end, _TOLERANCE))
             break
     return bound, *search.best
 
@@ -221,13 +224,6 @@ class _MarginSearch:
                 self._at = int(tried[np.argmax(evidence)])
                 return True
         return False
-
-    def bisect(self, low: float, high: float, level: float, failures: int) -> float:
-        """Largest refuted epsilon between a refuted and an unrefuted one, from below."""
-        while high - low > _TOLERANCE:
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.refutes(middle, level, failures) else (low, middle)
-        return low
 
 
 def _largest_refuted(p_value: Callable[[float], float], level: float, start: float = 0.0) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paperlib.bounds.one_run.detection import DetectionLimit, fewest, often_enough
+from paperlib.bounds.one_run.detection import DetectionLimit, fewest_shown
 from paperlib.bounds.ranks.audit import audit_ranks
 from paperlib.core import check_counts, check_in, check_nonnegative
 from paperlib.core.checks import check_vector
@@ -56,9 +56,7 @@ def rank_limit_of_detection(
         result = audit_ranks(places, sizes, delta=delta, confidence=confidence, margins=sure)
         return result.epsilon > epsilon
 
-    records = fewest(
-        lambda exposed: often_enough(power, simulations, lambda at: shown(exposed, at)), sizes.size
-    )
+    records = fewest_shown(shown, sizes.size, power, simulations)
     exposed = "identifiers been ranked first among all their candidates"
     if surest is not None:
         exposed += ", with the largest margins"

@@ -114,8 +114,7 @@ def rank_epsilon(
     )
     if (v > m).any():
         raise ValueError(f"correct: expected at most the number of sets, got {v[v > m][0]} of {m[v > m][0]}")
-    if (r > n).any():
-        raise ValueError(f"top: expected at most the set size, got {r[r > n][0]} of {n[r > n][0]}")
+    _check_tops(n, r)
     rate = betaincinv(np.maximum(v, 1), m - v + 1.0, 1.0 - check_confidence(confidence))
     with np.errstate(divide="ignore"):
         if bound == "tight":
