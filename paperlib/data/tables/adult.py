@@ -24,7 +24,7 @@ DESCRIPTION = (
 )
 
 NUMERIC = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
-COLUMNS = (
+COLUMNS: tuple[str, ...] = (
     "age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation",
     "relationship", "race", "sex", "capital_gain", "capital_loss", "hours_per_week", "native_country",
     "income",
@@ -65,10 +65,7 @@ Row = tuple[str, ...]
 def load_adult() -> Dataset:
     """The official parts of Adult, from the data folder or fetched from UCI or OpenML, and checked."""
     parts = read_parts()
-    tables = [
-        {name: np.array(values) for name, values in zip(COLUMNS, zip(*rows, strict=True), strict=True)}
-        for rows in parts
-    ]
+    tables = [dict(zip(COLUMNS, np.array(rows).T, strict=True)) for rows in parts]
     encoder = TableEncoder.fit(tables[0], numeric=NUMERIC, words=WORDS)
     (train_x, train_y), (test_x, test_y) = (
         (encoder.transform(table), (table["income"] == LABELS[1]).astype(np.int64)) for table in tables

@@ -7,6 +7,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, BinaryIO
 
 from paperlib.core.packages import optional_package
 
+corpus_package = partial(optional_package, extra="corpora", purpose="reading this corpus")
 BLOCK = 2**20  # bytes read at one time
 _FORMATS = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".warc": "warc", ".wet": "warc",
@@ -69,11 +71,6 @@ def open_packed(path: Path, packed: str) -> BinaryIO:
         return unpack.stream_reader(path.open("rb"), read_across_frames=True, closefd=True)
     openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     return openers.get(packed, open)(path, "rb")
-
-
-def corpus_package(name: str) -> Any:
-    """A package that only some formats need."""
-    return optional_package(name, "corpora", "reading this corpus")
 
 
 def damages() -> tuple[type[BaseException], ...]:
