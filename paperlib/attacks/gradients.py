@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
-from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from paperlib.core import FloatArray, check_at_least
+from paperlib.training.fitting import training_loss
 
 
 def gradient_norms(module: nn.Module, x: Any, y: Any, *, batch_size: int = 256) -> FloatArray:
@@ -33,10 +33,7 @@ def gradient_norms(module: nn.Module, x: Any, y: Any, *, batch_size: int = 256) 
     buffers = dict(module.named_buffers())
 
     def loss(values: dict[str, Tensor], example: Tensor, label: Tensor) -> Tensor:
-        logits = functional_call(module, (values, buffers), (example[None],))
-        if logits.shape[-1] == 1:
-            return binary_cross_entropy_with_logits(logits.reshape(1), label[None].to(logits.dtype))
-        return cross_entropy(logits, label[None])
+        return training_loss(functional_call(module, (values, buffers), (example[None],)), label[None])
 
     each = vmap(grad(loss), in_dims=(None, 0, 0))
     parts = []

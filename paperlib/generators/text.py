@@ -2,7 +2,7 @@
 
 import copy
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy
 
 from paperlib.core import FloatArray, IntArray, check_at_least, check_choice, check_in
 from paperlib.io import config_hash
-from paperlib.training.fitting import Saved, finite_loss, seeded, train_epochs
+from paperlib.training.fitting import Saved, seeded, train_epochs
 from paperlib.training.language.fitting import scheduled_steps
 
 Weights = Mapping[str, Tensor]
@@ -112,7 +112,6 @@ def train_on_chunks(
     training: ChunkTraining,
     validation: ArrayLike | None = None,
     keep: tuple[int, ...] = (),
-    after_epoch: Callable[[], object] | None = None,
     checkpoint: Path | None = None,
     between: float = 600.0,
 ) -> TrainedOnChunks:
@@ -142,16 +141,13 @@ def train_on_chunks(
                 learn(loss, epoch)
                 total += loss.detach() * len(rows)
         model.eval()
-        mean = finite_loss(float(total) / len(tokens), epoch)
         if validation is not None:
             state.losses.append(float(token_losses(model, validation, precision=training.precision).mean()))
             if state.losses[-1] == min(state.losses) and not keep:
                 state.best = _weights(model)
         if epoch + 1 in keep:
             state.kept[epoch + 1] = _weights(model)
-        if after_epoch is not None:
-            after_epoch()
-        return mean
+        return float(total) / len(tokens)
 
     run = {
         "settings": config_hash(asdict(training)),

@@ -1,10 +1,11 @@
 """Train many MLPs of one shape at once, as one matrix of parameters, with or without DP-SGD."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -31,6 +32,10 @@ from paperlib.training.private import ghost
 
 # Numbers in one block of a forward pass over many records: 64 MiB in float32.
 _BLOCK = 2**24
+_ADAM: Mapping[str, Any] = {  # the defaults of torch.optim.Adam, and its fused kernel
+    "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0, "amsgrad": False, "maximize": False,
+    "foreach": False, "fused": True,
+}  # fmt: skip
 
 
 class DivergenceWarning(RuntimeWarning):
@@ -297,17 +302,9 @@ def _epoch_batches(
         for records in torch.from_numpy(orders).to(data.y.device).split(config.batch_size, dim=1):
             yield records, None
         return
-    drawn = [
-        poisson_batches(
-            model.seed,
-            epoch,
-            examples,
-            rate=config.sampling_rate(examples),
-            steps=config.steps_per_epoch(examples),
-            shuffle=config.groups is not None,
-        )
-        for model in active
-    ]
+    rate, steps = config.sampling_rate(examples), config.steps_per_epoch(examples)
+    draw = partial(poisson_batches, rate=rate, steps=steps, shuffle=config.groups is not None)
+    drawn = [draw(model.seed, epoch, examples) for model in active]
     # No record drawn is ever left out: the width of a step is the longest batch of its models.
     widths = np.max([np.diff(batches.starts) for batches in drawn], axis=0)
     table = np.stack([batches.padded(max(1, int(widths.max()))) for batches in drawn])
@@ -345,21 +342,6 @@ class StackedOptimizer:
             rows = slice(start, start + len(list(run)))
             start = rows.stop
             # The fused kernel takes one rate and counts the step itself, hence a copy of the count.
-            adam(
-                [self._parameters[rows]],
-                [gradients[rows]],
-                [self._first[rows]],
-                [self._second[rows]],
-                [],
-                [self._steps.clone()],
-                foreach=False,
-                fused=True,
-                amsgrad=False,
-                beta1=0.9,
-                beta2=0.999,
-                lr=rate,
-                weight_decay=0.0,
-                eps=1e-8,
-                maximize=False,
-            )
+            state = [self._first[rows]], [self._second[rows]], [], [self._steps.clone()]
+            adam([self._parameters[rows]], [gradients[rows]], *state, lr=rate, **_ADAM)
         self._steps += 1

@@ -66,11 +66,8 @@ class Saved:
         except (RuntimeError, EOFError, OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise CheckpointError(f"{source} is not a whole checkpoint ({reason}); {advice}") from error
-        if (
-            not isinstance(checkpoint, dict)
-            or checkpoint.get("format") != _FORMAT
-            or "state" not in checkpoint
-        ):
+        of_here = isinstance(checkpoint, dict) and checkpoint.get("format") == _FORMAT
+        if not of_here or "state" not in checkpoint:
             raise CheckpointError(f"{source} is not a checkpoint of this library; {advice}")
         run, own = checkpoint["run"], self._run
         if names := sorted(name for name in {*run, *own} if run.get(name) != own.get(name)):
@@ -295,7 +292,11 @@ def train_epochs(
         bar.update(len(losses))
         for epoch in range(len(losses), config.epochs):
             with seeded(config.seed, epoch, device):
-                losses.append(finite_loss(one_epoch(epoch), epoch))
+                losses.append(loss := one_epoch(epoch))
+            if not math.isfinite(loss):
+                raise TrainingDiverged(
+                    f"the training loss is {loss} in epoch {epoch + 1}; lower learning_rate"
+                )
             bar.update()
             if is_last(epoch):
                 break
@@ -304,13 +305,6 @@ def train_epochs(
                 now=every is not None and ((epoch + 1) % every == 0 or epoch + 1 == config.epochs),
             )
     return tuple(losses)
-
-
-def finite_loss(loss: float, epoch: int) -> float:
-    """The training loss of an epoch, counted from 0; `TrainingDiverged` if it is not finite."""
-    if not math.isfinite(loss):
-        raise TrainingDiverged(f"the training loss is {loss} in epoch {epoch + 1}; lower learning_rate")
-    return loss
 
 
 def epoch_loss(

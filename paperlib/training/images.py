@@ -175,15 +175,10 @@ def _checked(images: Any, labels: Any, device: torch.device) -> tuple[Tensor, Te
 
 
 def images_per_second(
-    module: nn.Module,
-    images: Any,
-    labels: Any,
-    *,
-    config: ImageTraining,
-    device: torch.device | str | None = None,
+    module: nn.Module, images: Any, labels: Any, *, config: ImageTraining
 ) -> dict[str, float]:
     """Images per second of this loop, "here", and of a plain "dataloader" loop in float32, both warm."""
-    place = default_device(device)
+    place = default_device()
     x, y = _checked(images, labels, place)
     own = copy.deepcopy(module).to(place)
     own = own.to(memory_format=_layout(config))  # pyright: ignore[reportCallIssue]

@@ -141,7 +141,7 @@ def test_bad_input_is_named():
         train_on_chunks(small_model(), counting(8, 4), training=settings)
 
 
-def test_a_run_that_was_stopped_goes_on_to_the_same_weights(tmp_path):
+def test_a_run_that_was_stopped_goes_on_to_the_same_weights(tmp_path, monkeypatch):
     chunks, path = counting(40, 6), tmp_path / "run.pt"
     options = {"training": FAST, "validation": counting(8, 6, seed=1), "keep": (2, 6)}
 
@@ -154,11 +154,12 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights(tmp_path):
 
     whole = dropping()
     expected = train_on_chunks(whole, chunks, **options)
-    stop, epochs = stopping(lambda: None, 4)
+    stop, epochs = stopping(text.token_losses, 4)
+    monkeypatch.setattr(text, "token_losses", stop)
     with pytest.raises(KeyboardInterrupt):
-        train_on_chunks(dropping(), chunks, **options, checkpoint=path, between=0.0, after_epoch=stop)
+        train_on_chunks(dropping(), chunks, **options, checkpoint=path, between=0.0)
     again = dropping()
-    found = train_on_chunks(again, chunks, **options, checkpoint=path, after_epoch=stop)
+    found = train_on_chunks(again, chunks, **options, checkpoint=path)
     assert len(epochs) == 4 + 3
     assert (found.train, found.validation) == (expected.train, expected.validation)
     for one, other in zip(again.parameters(), whole.parameters(), strict=True):

@@ -1,6 +1,6 @@
 """From texts to windows of tokens that fit the model, and one forward pass for numbers on each token."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -63,17 +63,13 @@ def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None)
     """Tokens of each text, after its context if there are contexts, each text in one window of any length."""
     # Text and context are one string, as in training; a token with letters of both is scored.
     if contexts is None:
-        encoded = [Window(at, tuple(tokens), 1, 0) for at, tokens in enumerate(text_tokens(tokenizer, texts))]
+        encoded = _numbered([(tokens, 1) for tokens in text_tokens(tokenizer, texts)], [""] * len(texts))
     else:
         if isinstance(contexts, str) or len(contexts) != len(texts):
             given = "one string" if isinstance(contexts, str) else str(len(contexts))
             raise ValueError(f"contexts: expected {len(texts)}, one per text, got {given}")
-        groups = {context: number for number, context in enumerate(dict.fromkeys(contexts))}
         divided = _by_offsets if getattr(tokenizer, "is_fast", False) else _apart
-        encoded = [
-            Window(at, tuple(tokens), max(1, first), groups[contexts[at]])
-            for at, (tokens, first) in enumerate(divided(tokenizer, texts, contexts))
-        ]
+        encoded = _numbered(divided(tokenizer, texts, contexts), contexts)
     for index, one in enumerate(encoded):
         if len(one.tokens) <= one.first:
             raise ValueError(
@@ -88,11 +84,8 @@ def token_windows(texts: Sequence[Sequence[int]], contexts: Sequence[Sequence[in
     before = [()] * len(texts) if contexts is None else [tuple(map(int, context)) for context in contexts]
     if len(before) != len(texts):
         raise ValueError(f"contexts: expected {len(texts)}, one per text, got {len(before)}")
-    groups = {context: number for number, context in enumerate(dict.fromkeys(before))}
-    encoded = [
-        Window(at, (*context, *map(int, text)), max(1, len(context)), groups[context])
-        for at, (context, text) in enumerate(zip(before, texts, strict=True))
-    ]
+    both = [((*around, *map(int, text)), len(around)) for around, text in zip(before, texts, strict=True)]
+    encoded = _numbered(both, before)
     for index, one in enumerate(encoded):
         if len(one.tokens) <= one.first or min(one.tokens) < 0:
             raise ValueError(
@@ -100,6 +93,13 @@ def token_windows(texts: Sequence[Sequence[int]], contexts: Sequence[Sequence[in
                 f"{list(texts[index])[:8]} at index {index}"
             )
     return encoded
+
+
+def _numbered(parts: Iterable[tuple[Sequence[int], int]], contexts: Sequence[Hashable]) -> list[Window]:
+    """Windows of the tokens of each text with its context, and of the place of its first scored token."""
+    groups = {context: number for number, context in enumerate(dict.fromkeys(contexts))}
+    numbered = enumerate(zip(parts, contexts, strict=True))
+    return [Window(at, tuple(row), max(1, first), groups[around]) for at, ((row, first), around) in numbered]
 
 
 def _by_offsets(

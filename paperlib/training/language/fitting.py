@@ -63,7 +63,6 @@ def fit_language_model(
     documents: Sequence[Sequence[int]],
     *,
     config: TrainingConfig,
-    warmup: float = 0.1,
     progress: bool = True,
     checkpoint: Path | None = None,
     between: float = 600.0,
@@ -71,7 +70,7 @@ def fit_language_model(
     """Train on documents, with DP-SGD if ``config`` has a clipping norm.
 
     The loss of a document is the mean over its tokens, the first left out. Without DP the learning rate rises
-    over the first steps, then falls as a cosine to a tenth, and gradients are cut at norm 1. With DP it is
+    over a tenth of the steps, then falls as a cosine to a tenth; gradients are cut at norm 1. With DP it is
     constant, every document is in every batch by its own coin, its own gradient is clipped, and Opacus adds
     noise to the sum. By ghost clipping memory is near that of training without DP. A weight used twice
     (GPT-2's embedding, tied to its output layer) stays one weight.
@@ -85,7 +84,6 @@ def fit_language_model(
             Linear, Conv1D, Embedding and LayerNorm, such as GPT-2 and GPT-NeoX.
         documents: Token numbers of each document, at least 2; documents of one length train fastest.
         config: Settings of the training; ``widths`` and ``microbatches`` are left at their defaults.
-        warmup: Share of the steps over which the learning rate rises, without DP.
         checkpoint: File of a checkpoint; with the same arguments training goes on from it to the same result.
         between: Least time between two checkpoints, seconds.
 
@@ -115,7 +113,7 @@ def fit_language_model(
     if config.is_private:
         one_epoch = _private(model, optimizer, tokens, config)
     else:
-        one_epoch = _plain(model, optimizer, tokens, config, warmup)
+        one_epoch = _plain(model, optimizer, tokens, config)
     model.train()
     losses = train_epochs(
         one_epoch,
@@ -140,10 +138,10 @@ def document_losses(model: Any, tokens: Tensor) -> Tensor:
 
 
 def _plain(
-    model: Any, optimizer: torch.optim.Optimizer, tokens: Tensor, config: TrainingConfig, warmup: float
+    model: Any, optimizer: torch.optim.Optimizer, tokens: Tensor, config: TrainingConfig
 ) -> Callable[[int], float]:
     steps, each = config.steps(len(tokens)), config.steps_per_epoch(len(tokens))
-    learn = scheduled_steps(model, optimizer, steps=steps, rising=round(warmup * steps), each=each)
+    learn = scheduled_steps(model, optimizer, steps=steps, rising=round(0.1 * steps), each=each)
 
     def one_epoch(epoch: int) -> float:
         total = 0.0
