@@ -82,7 +82,7 @@ def test_copied_and_interpolated_rows_are_found_and_counted_beside_phantoms():
     assert between.result.epsilon > 2
     assert (between.rates.set_index("rate").loc[["linked", "inferred"], "excess_low"] > 0).all()
     assert "The training procedure is all that made the release" in between.result.claim
-    assert between.document().verdict.sentences[0].startswith("Someone who sees the release can tell")
+    assert between.document().verdict.sentences[0].startswith("Someone who sees the release can guess")
 
 
 def test_a_private_generator_stays_below_its_epsilon_and_one_that_memorises_does_not():
