@@ -26,12 +26,12 @@ gc.set_threshold(100_000, 20, 20)  # imports and tests leave few cycles, and loo
 @pytest.fixture
 def few_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits of detection from ten simulated audits each, where how exact they are is not what is tested."""
-    from paperlib.bounds.one_run.detection import often_enough
+    from paperlib.bounds.one_run.detection import fewest_shown
 
     for module in ("one_run.detection", "one_run.combine", "ranks.detection"):
         monkeypatch.setattr(
-            f"paperlib.bounds.{module}.often_enough",
-            lambda share, times, seen: often_enough(share, min(times, 10), seen),
+            f"paperlib.bounds.{module}.fewest_shown",
+            lambda shown, most, power, simulations: fewest_shown(shown, most, power, min(simulations, 10)),
         )
 
 
