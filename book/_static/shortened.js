@@ -25,6 +25,7 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 
   for (const code of document.querySelectorAll(".bd-article div.highlight > pre")) {
+    if (code.closest(".cell_output, .highlight-text")) continue; // a result is read whole
     const lines = code.textContent.trim().split("\n").length;
     if (lines > MOST) shorten(code, lines, "lines");
   }
