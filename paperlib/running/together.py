@@ -75,8 +75,9 @@ def run_all(
     for job in every:
         if job not in to_do and job.seed is None:
             show_run(job)
-    # Longest first keeps both processes busy to the end; an unknown time counts as long.
-    to_do.sort(key=lambda job: -(seconds[job.stem] or 1e9))
+    # Longest first keeps both processes busy to the end; unknown times count as long, in the profile's order.
+    order = {stem: place for place, stem in enumerate(project.profile(profile))}
+    to_do.sort(key=lambda job: (-(seconds[job.stem] or 1e9), order.get(job.stem, 0)))
     failed = _run_many(to_do, seconds, jobs, say)
     write_status(project, profile)
     return failed

@@ -327,6 +327,16 @@ def test_a_profile_of_made_up_data_finds_them_and_stays_outside_the_book(tmp_pat
     assert outcome.startswith("undecided (made-up data decide nothing)")
 
 
+def test_a_first_run_starts_the_notebooks_in_the_order_of_the_profile(tmp_path, monkeypatch):
+    project, started = make_project(tmp_path, a="1", b="1", c="1"), []
+    (project.notebooks / "profiles" / "smoke.yaml").write_text("b: {}\nc: {}\na: {}\n")
+    monkeypatch.setattr(
+        "paperlib.running.together._run_many", lambda jobs, *_: started.extend(job.stem for job in jobs)
+    )
+    running.run_all(project, profile="smoke", say=str)
+    assert started == ["b", "c", "a"]
+
+
 def test_a_bad_profile_is_refused_before_anything_runs(tmp_path):
     project = make_project(tmp_path, good=GOOD)
     (project.notebooks / "profiles" / "smoke.yaml").write_text("good:\n  n: 3\n")
