@@ -1,6 +1,7 @@
 """From evidence to an outcome: the interval of every comparison against the range that the rule gives."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -10,9 +11,12 @@ from scipy.special import betaincinv, ndtri, stdtrit
 
 from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Sample, TargetRule, Term, Unit
 
+_Compared = tuple[Term, str, Sample]
 Word = Literal["agrees", "disagrees", "undecided", "does not carry over", "shown", "not yet"]
 ERROR = 0.05
 """Error probability of a verdict, divided by the number of its deciding comparisons (Bonferroni)."""
+MOST_REPETITIONS = 10_000
+"""An undecided target that would need more of them needs other settings."""
 FEWEST_GAMES = 5
 """Games that decide about the models of one run, where the rule asks for several models."""
 
@@ -56,6 +60,7 @@ class Outcome:
     word: Word
     reason: str = ""  # why a target is undecided, or what a verdict is limited to
     contrasts: tuple[Contrast, ...] = ()  # the comparisons that the paper claims
+    more: float = math.nan  # how many times the repetitions would decide; infinite for none, nan if unknown
 
     @property
     def closest(self) -> Contrast | None:
@@ -74,8 +79,9 @@ def decide(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, *, 
         return Outcome("shown")
     claimed = list(_samples(rule, evidence, claimed=True))
     contrasts = tuple(_contrast(*one, ERROR / len(claimed)) for one in claimed)
+    times = _more(claimed, list(_samples(rule, evidence, claimed=False)))
     if reason := next(_reasons(rule, evidence, level, seeds), ""):
-        return Outcome("undecided", reason, contrasts)
+        return Outcome("undecided", reason, contrasts, times)
     if min(one.high - one.low for one in contrasts) > 2 * rule.widest:
         reason = f"every interval is wider than {rule.widest:g} to each side"
         return Outcome("undecided", reason, contrasts)
@@ -87,7 +93,7 @@ def decide(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, *, 
         return Outcome("disagrees", _limits(rule, evidence), contrasts)
     if across := [str(one) for one in contrasts if not one.inside]:
         more = f"; and {len(across) - 3} more" if len(across) > 3 else ""
-        return Outcome("undecided", f"too wide an interval: {'; '.join(across[:3])}{more}", contrasts)
+        return Outcome("undecided", f"too wide an interval: {'; '.join(across[:3])}{more}", contrasts, times)
     return Outcome("agrees", _limits(rule, evidence), contrasts)
 
 
@@ -167,6 +173,36 @@ def _contrast(term: Term, label: str, sample: Sample, error: float) -> Contrast:
         return Contrast(term, label, mean, -math.inf, math.inf)
     half = float(stdtrit(values.size - 1, 1 - error / 2) * values.std(ddof=1) / math.sqrt(values.size))
     return Contrast(term, label, mean, mean - half, mean + half)
+
+
+def _more(claimed: Sequence[_Compared], conditions: Sequence[_Compared]) -> float:
+    """How many times the repetitions, of this mean and spread, would show all claims or contradict one."""
+    claims = [_times(*one, ERROR / len(claimed)) for one in claimed]
+    needed = [_times(*one, ERROR) for one in conditions]
+    if not all(inside for inside, _ in needed):
+        return math.inf
+    against = [times for inside, times in claims if not inside]
+    decisive = np.min(against) if against else np.max([times for _, times in claims])
+    return float(np.max([decisive, *(times for _, times in needed)]))  # nan if any is
+
+
+def _times(term: Term, label: str, sample: Sample, error: float) -> tuple[bool, float]:
+    """Whether the mean lies in the range, and how many times the repetitions put the interval on its side."""
+    one = _contrast(term, label, sample, error)
+    inside = term.at_least <= one.mean <= term.at_most
+    if one.inside or one.outside:
+        return inside, 1.0
+    if isinstance(sample, Estimate) or len(sample) < 2 or set(sample) <= {0.0, 1.0}:
+        return inside, math.nan
+    spread = float(np.std(sample, ddof=1))
+    distance = min(abs(one.mean - term.at_least), abs(one.mean - term.at_most))
+
+    def near(count: int) -> bool:
+        return float(stdtrit(count - 1, 1 - error / 2)) * spread <= distance * math.sqrt(count)
+
+    counts = range(len(sample), MOST_REPETITIONS + 1)
+    place = bisect_left(counts, True, key=near)
+    return inside, counts[place] / len(sample) if place < len(counts) else math.inf
 
 
 def _reasons(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, seeds: int) -> Iterator[str]:

@@ -96,6 +96,8 @@ def _evidence(one: JudgedTarget, pages: Collection[str]) -> Iterator[str]:
     others = [line for line in compared(one.outcome) if not line.startswith(str(closest))]
     if 0 < len(others) <= _MOST_COMPARED:
         yield f"Also compared: {escaped('; '.join(others))}."
+    if one.to_decide:
+        yield f"To decide it: {one.to_decide}."
     yield from _scale(one)
     if one.rule.unit == "identifiers" and len(one.runs) > 1 and one.level:
         models = over_models([run.evidence for run in one.runs], one.level)

@@ -1,13 +1,15 @@
 """All tables and figures of the papers with their outcomes, a row for each."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
+import numpy as np
 import pandas as pd
 
 from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Scale, TargetRule, from_dict, rules
-from paperlib.papers.verdict.outcome import Outcome, Word, decide, pool
+from paperlib.papers.verdict.outcome import MOST_REPETITIONS, Outcome, Word, decide, pool
 from paperlib.papers.verdict.records import compared
 
 CSV_NAME = "status.csv"
@@ -25,6 +27,7 @@ class Run:
     scale: Scale
     origin: str  # when and on what it was measured; empty for a run of this book
     command: str  # what repeats it
+    seconds: float = 0.0  # how long it took
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,19 @@ class JudgedTarget:
         """The lowest scale of the runs."""
         levels: list[Level] = [one.scale.level for one in self.runs]
         return max(levels, key=LEVELS.index, default=None)
+
+    @property
+    def to_decide(self) -> str:
+        """What would decide an undecided target, and its cost; empty where that is not a matter of size."""
+        more, hours = self.outcome.more, sum(run.seconds for run in self.runs) / 3600
+        elsewhere = any("measured" in run.scale.facts for run in self.runs)  # they say how long that took
+        if self.outcome.word != "undecided" or math.isnan(more) or more == 1:
+            return ""
+        if math.isinf(more):
+            return f"other settings: {MOST_REPETITIONS:,} repetitions of this mean and spread would not"
+        spent = f": {more * hours:.1f} hours in place of {hours:.1f}" if hours and not elsewhere else ""
+        size = f"{more:.1f}" if more < 10 else f"{more:,.0f}"
+        return f"about {size} times the repetitions, if mean and spread stay as they are{spent}"
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -87,9 +103,10 @@ def _evidence(run: Mapping[str, Any], origin: str) -> Iterator[Run]:
     parameters = {name: value for name, value in run["parameters"].items() if value not in ("", [], {})}
     setting = repr(sorted((name, value) for name, value in parameters.items() if name != "seed"))
     seed, command = repr(run["parameters"].get("seed")), run["provenance"].get("command", "")
+    seconds = float(run["provenance"].get("seconds", 0.0))
     for evidence, scale in map(from_dict, run["records"]):
         if scale.level != "made-up data":
-            yield Run(run["notebook"], setting, seed, evidence, scale, origin, command)
+            yield Run(run["notebook"], setting, seed, evidence, scale, origin, command, seconds)
 
 
 def _judged(rule: TargetRule, runs: Sequence[Run]) -> list[JudgedTarget]:
@@ -134,7 +151,8 @@ def _over_readings(rule: TargetRule, judged: Sequence[JudgedTarget]) -> JudgedTa
     every = set(words.values())
     if len(every) == 1:
         reasons = [f"{one.reading}: {one.outcome.reason}" for one in own if one.outcome.reason]
-        outcome = Outcome(every.pop(), "; ".join(["in each reading", *reasons]), contrasts)
+        most = float(np.max([one.outcome.more for one in own]))
+        outcome = Outcome(every.pop(), "; ".join(["in each reading", *reasons]), contrasts, most)
     else:
         each = "; ".join(f"{reading}: {word}" for reading, word in words.items())
         outcome = Outcome(
@@ -152,6 +170,7 @@ def status_table(judged: Sequence[JudgedTarget]) -> pd.DataFrame:
             "item": one.rule.item,
             "outcome": one.outcome.word,
             "reason": one.outcome.reason,
+            "to_decide": one.to_decide,
             "reading": one.reading,
             "scale": one.level or "",
             "facts": joined(run.scale.facts for run in one.runs),
