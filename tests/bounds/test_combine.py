@@ -12,7 +12,6 @@ from paperlib.bounds.one_run.combine import ENDS
 from paperlib.bounds.one_run.guesses import GuessPath
 from paperlib.bounds.one_run.search import Hypothesis, every_count
 from paperlib.core import MembershipScores
-from paperlib.validity.mechanisms import randomized_response
 
 
 def drawn(runs=4, m=100, gap=1.5, seed=0):
@@ -71,17 +70,6 @@ def test_no_scale_is_shared(planned):
     scaled = [MembershipScores(np.exp(9 * one.member), np.exp(9 * one.nonmember)) for one in runs[:1]]
     losses = [MembershipScores(-one.member, -one.nonmember, higher_means_member=False) for one in runs[1:]]
     assert combine_runs([*scaled, *losses], planned=planned).epsilon == bound
-
-
-def test_twelve_runs_show_more_than_the_best_of_them():
-    rng = np.random.default_rng(0)
-    mechanism, found = randomized_response(1.0), []
-    for _ in range(5):
-        runs = [mechanism.draw(rng, 200) for _ in range(12)]
-        best = max(audit_one_run(run, confidence=1 - 0.05 / 12).epsilon for run in runs)
-        found.append([combine_runs(runs).epsilon, combine_runs(runs, planned=2400).epsilon, best])
-    merged, in_turn, best = np.mean(found, axis=0)
-    assert merged > in_turn > best + 0.05
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-4])

@@ -114,7 +114,7 @@ def test_the_ceiling_of_a_curve_is_what_perfect_scores_show(guess, family):
     assert result.epsilon == pytest.approx(result.ceiling)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("thresholds", ["anytime", "dyadic", "bonferroni", "split", 0.5])
 def test_no_bound_exceeds_its_ceiling(thresholds, seed):
     rng = np.random.default_rng(seed)
@@ -177,19 +177,11 @@ def test_panoramia_that_shows_nothing_says_what_it_could_have_shown():
     assert "at most" not in bounds.audit_panoramia(silent, flags, flags).claim
 
 
-def test_lists_in_place_of_scores_get_a_hint():
-    for audit in (
-        bounds.audit_one_run,
-        bounds.audit_f_dp,
-        bounds.audit_clopper_pearson,
-        bounds.audit_bayesian,
-        MANY_RUNS["Gaussian DP"],
-        lambda scores: bounds.audit_output_set(scores, drawn(1.0)),
-        lambda scores: bounds.audit_output_set(drawn(1.0), scores),
-        bounds.fit_output_set,
-    ):
-        for given in ([1.0, 2.0], np.zeros(3)):
-            with pytest.raises(
-                ValueError, match=r"expected MembershipScores.*MembershipScores\(member, nonmember\)"
-            ):
-                audit(given)
+@pytest.mark.parametrize("given", [[1.0, 2.0], np.zeros(3)], ids=["list", "array"])
+def test_lists_in_place_of_scores_get_a_hint(given):
+    alone = (bounds.audit_one_run, bounds.audit_f_dp, *MANY_RUNS.values(), bounds.fit_output_set)
+    calls = [(audit, (given,)) for audit in alone]
+    calls += [(bounds.audit_output_set, pair) for pair in ((given, drawn(1.0)), (drawn(1.0), given))]
+    for audit, arguments in calls:
+        with pytest.raises(ValueError, match=r"expected MembershipScores.*MembershipScores\(member, nonm"):
+            audit(*arguments)

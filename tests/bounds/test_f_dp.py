@@ -49,11 +49,7 @@ def test_parameter_is_the_turning_point_of_the_recursion(v, r, total):
     assert not recursion(v, r, total, 0.05, mu + 1e-5)
 
 
-def test_parameter_grows_with_correct_and_is_close_to_the_binomial_bound():
-    for family in ("gaussian", "laplace", "approximate"):
-        found = f_dp_parameter(np.arange(61), np.full(61, 60), total=60, family=family)
-        assert (np.diff(found) >= -1e-6).all()
-        assert found[0] == 0.0
+def test_parameter_is_close_to_the_binomial_bound():
     found = float(f_dp_parameter([900], [1000], total=1000, family="approximate")[0])
     assert one_run_epsilon(900, 1000) - 0.1 < found <= one_run_epsilon(900, 1000) + 0.02
 

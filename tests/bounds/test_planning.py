@@ -50,22 +50,6 @@ def test_a_small_pilot_plans_what_audits_show_and_resampling_does_not():
     assert inside == reached == 0
 
 
-SHAPES = {
-    "two far normals": {"shift": 2.0},
-    "memorised members": {"shift": 0.0, "memorised": 0.1},
-    "wider members": {"shift": 1.0, "spread": 2.0},
-    "no signal": {"shift": 0.0},
-}
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_plans_of_other_shapes_are_not_absurd(shape, short_walk):
-    """Far too much is never planned; where a pilot shows little of a tail, the plan stays below."""
-    draw = partial(normal_scores, **SHAPES[shape])
-    miss, *_ = plan_misses(partial(planned, simulations=5), 300, 5_000, pairs=1, draw=draw)
-    assert -3 < miss < 0.8
-
-
 def test_laws_recover_what_a_large_pilot_shows():
     rng = np.random.default_rng(0)
     laws = laws_of_pilot(normal_scores(rng, 5_000, spread=2.0), 50, seed=0)
@@ -201,10 +185,6 @@ def test_more_power_needs_more_examples_and_promises_less():
     half, most, nearly = (plan.reached for plan in plans)
     assert half > most > nearly == plans[0].low
     assert "this attack would show at least" in plans[1].headline
-    real = np.random.default_rng(0)
-    shift = math.sqrt(2) * ndtri(0.8)
-    audits = [audit_one_run(normal_scores(real, 500, shift=shift), guess="members") for _ in range(200)]
-    assert 0.7 < np.mean([audit.epsilon >= most for audit in audits]) < 0.9
 
 
 def test_large_audits_are_planned_from_smaller_ones(monkeypatch):

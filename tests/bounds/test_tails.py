@@ -77,27 +77,17 @@ def test_p_values_rise_with_epsilon_and_the_sharp_one_never_reaches_the_publishe
     grid = np.linspace(0, 12, 601)
     for _ in range(300):
         r = int(rng.integers(1, 3_000))
-        v, m_delta = int(rng.integers(1, r + 1)), rng.choice([1e-6, 1e-3, 0.1, 1.0, 20.0])
+        v, m_delta = int(rng.integers(1, r + 1)), rng.choice([0.0, 1e-6, 1e-3, 0.1, 1.0, 20.0])
         p = tails.sharp_p_value(v, r, grid, m_delta)
         assert (np.diff(p) >= -1e-12).all()
         published = np.array([naive_p_value(v, r, e, m_delta) for e in grid[::60]])
         low = published < 0.5
         assert (p[::60][low] <= published[low] + 1e-12).all()
-    # Along epsilon the p-value never falls back below a level at most one half.
-    rng = np.random.default_rng(1)
-    grid = np.linspace(0, 12, 601)
-    for _ in range(300):
-        r = int(rng.integers(1, 2_000))
-        v = int(rng.integers(r // 2, r + 1))
-        p = tails.published_p_value(v, r, grid, rng.choice([1e-6, 1e-3, 0.1, 1.0, 20.0]) / 2)
+        # Along epsilon the published one never falls back below a level at most one half.
+        p = tails.published_p_value(v, r, grid, m_delta / 2)
         low = p < 0.5
         assert (np.diff(p)[low[:-1] & low[1:]] >= -1e-12).all()
         assert (np.diff(low.astype(int)) <= 0).all()
-    rng = np.random.default_rng(4)
-    grid = np.linspace(0, 12, 401)
-    for _ in range(200):
-        r = int(rng.integers(1, 3_000))
-        v, m_delta = int(rng.integers(0, r + 1)), rng.choice([0.0, 1e-6, 1e-3, 0.1, 1.0, 20.0])
         p = tails.random_count_p_value(v, r, grid, m_delta, 0.05)
         assert (np.diff(p) >= -1e-12).all()
         assert (p >= binom.sf(v - 1, r, 1 / (1 + np.exp(-grid))) - 1e-12).all()
