@@ -1,7 +1,6 @@
 """No result claims in its first sentence what one of its own warnings takes back."""
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 
 from paperlib import bounds
 from paperlib.bounds import ErrorCounts
-from paperlib.core import AuditResult, MembershipScores
+from paperlib.core import MembershipScores
 
 TAKEN_BACK = re.compile(r"answers nothing|is refuted|no lower bound|shows? nothing|cannot refute")
 FLAGS = np.repeat([1, 0], 1000)
@@ -19,7 +18,7 @@ BOTH_ENDS = np.r_[np.where(RNG.random(1000) < 0.2, 8, -2) + RNG.normal(0, 0.1, 1
 REVERSED = MembershipScores.from_labels(BOTH_ENDS, FLAGS)
 LOW, NOISE = RNG.normal(size=500), RNG.normal(size=2000)
 
-RESULTS: dict[str, Callable[[], AuditResult]] = {
+RESULTS = {
     "one run": lambda: bounds.audit_one_run(REVERSED),
     "one run, game": lambda: bounds.audit_one_run(REVERSED, design="game"),
     "f-DP": lambda: bounds.audit_f_dp(REVERSED),
@@ -38,14 +37,14 @@ RESULTS: dict[str, Callable[[], AuditResult]] = {
 }
 
 
-def claims_what_is_taken_back(result: AuditResult) -> bool:
+def claims_what_is_taken_back(result):
     first = result.headline + result.claim.partition(". ")[0]
     bound = re.search(r"^ε ≥ (?!0\.000)|any epsilon below (?!0\.000)", first)
     return bool(bound) and any(TAKEN_BACK.search(text) for text in result.warnings)
 
 
 @pytest.mark.parametrize("make", RESULTS.values(), ids=list(RESULTS))
-def test_no_first_sentence_claims_what_a_warning_takes_back(make: Callable[[], AuditResult]):
+def test_no_first_sentence_claims_what_a_warning_takes_back(make):
     result = make()
     assert result.warnings or "nothing is learned" in result.claim
     assert not claims_what_is_taken_back(result)

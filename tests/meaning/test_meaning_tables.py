@@ -2,9 +2,6 @@
 
 import datetime
 import decimal
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,15 +13,13 @@ from paperlib.generators.tabular import ChowLiuTree, IndependentColumns
 TRIALS = 200  # of each property
 ROWS = 40
 WORDS = ["low", "mid", "high", "top", "never"]
-Draw = Callable[[pd.DataFrame, int], pd.DataFrame]
-Read = Callable[[str], pd.DataFrame]
 
 
-def column(rng: np.random.Generator) -> Any:
+def column(rng):
     """A column of some type that pandas knows."""
     numbers, places = rng.normal(size=ROWS).round(3), rng.integers(0, 4, ROWS)
     days = pd.Timestamp("2024-02-28") + pd.to_timedelta(rng.integers(0, 90, ROWS), unit="D")
-    makers: list[Callable[[], Any]] = [
+    makers = [
         lambda: numbers,
         lambda: numbers.astype(np.float32),
         lambda: places.astype(np.int8),
@@ -49,33 +44,33 @@ def column(rng: np.random.Generator) -> Any:
     return makers[rng.integers(len(makers))]()
 
 
-def table(rng: np.random.Generator) -> pd.DataFrame:
+def table(rng):
     width = int(rng.integers(2, 6))
-    names: list[Any] = list(range(width)) if rng.random() < 0.5 else [f"c{at}" for at in range(width)]
+    names = list(range(width)) if rng.random() < 0.5 else [f"c{at}" for at in range(width)]
     return pd.DataFrame({name: column(rng) for name in names})
 
 
-def elements(frame: pd.DataFrame) -> list[set[tuple[str, Any]]]:
+def elements(frame):
     """The values of each column, each with its type."""
     return [{(type(value).__name__, value) for value in frame[name]} for name in frame]
 
 
-def tree(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
+def tree(frame, seed):
     return ChowLiuTree(bins=5).fit(frame).sample(30, seed)
 
 
-def independent(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
+def independent(frame, seed):
     return IndependentColumns().fit(frame).sample(30, seed)
 
 
-def as_text(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
+def as_text(frame, seed):
     """Writes the columns that hold no numbers as text, and all names."""
     drawn = independent(frame, seed)
     words = [name for name in drawn if drawn[name].dtype == object]
     return drawn.astype(dict.fromkeys(words, str)).rename(columns=str)
 
 
-def wrong_rows(draw: Draw, trials: int) -> int:
+def wrong_rows(draw, trials):
     """Tables whose generated rows have another name, type or value than the members."""
     wrong = 0
     for seed in range(trials):
@@ -88,7 +83,7 @@ def wrong_rows(draw: Draw, trials: int) -> int:
 
 
 @pytest.mark.parametrize("draw", [tree, independent])
-def test_generated_rows_have_the_members_names_types_and_values(draw: Draw):
+def test_generated_rows_have_the_members_names_types_and_values(draw):
     assert wrong_rows(draw, TRIALS) == 0
     assert wrong_rows(as_text, 20) > 5
 
@@ -98,7 +93,7 @@ def test_generated_rows_have_the_members_names_types_and_values(draw: Draw):
 TEXTS = ["red", "blue", "NA-1", "0012", "+33 1", "é"]
 
 
-def written(rng: np.random.Generator) -> pd.DataFrame:
+def written(rng):
     """A table of numbers and words, as a file may hold it."""
     words = [TEXTS, ["true", "false", "maybe"], ["000123", "000007"], ["1e5x", "2024-01-31"], ["NA", "DE"]]
     return pd.DataFrame(
@@ -111,7 +106,7 @@ def written(rng: np.random.Generator) -> pd.DataFrame:
     )
 
 
-def stored(frame: pd.DataFrame, folder: Path, form: int) -> str:
+def stored(frame, folder, form):
     """The same table in one of six forms."""
     path = folder / ["a.csv", "a.CSV", "a.tsv", "a.parquet", "a.PQ", "a.csv.gz"][form]
     if form in (3, 4):
@@ -123,7 +118,7 @@ def stored(frame: pd.DataFrame, folder: Path, form: int) -> str:
     return str(path)
 
 
-def changed_tables(read: Read, trials: int, folder: Path) -> int:
+def changed_tables(read, trials, folder):
     """Tables that come back with another type or value."""
     wrong = 0
     for seed in range(trials):
@@ -138,12 +133,12 @@ def changed_tables(read: Read, trials: int, folder: Path) -> int:
     return wrong
 
 
-def by_pandas(path: str) -> pd.DataFrame:
+def by_pandas(path):
     """Guesses types file by file."""
     return pd.read_parquet(path) if path.lower().endswith(("parquet", "pq")) else pd.read_csv(path)
 
 
-def by_us(path: str) -> pd.DataFrame:
+def by_us(path):
     return read_frames([path])[0]
 
 
