@@ -3,50 +3,29 @@
 import copy
 import itertools
 import zlib
+from functools import partial
 
 import accelerate
 import numpy as np
 import pytest
 import torch
 from tokenizers.processors import TemplateProcessing
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+from transformers import GPT2Config, GPT2LMHeadModel
 
 from paperlib.attacks.language import ATTACKS, score_candidates, score_texts
 from paperlib.models import language
 from paperlib.models.language import load_language_model, train_tokenizer
+from tests.attacks.tiny import placed
+from tests.attacks.tiny import tiny as any_tiny
 
 CONTEXT = 128
 PREFIX = "nothing here was ever trained on"
 TEXTS = ["b7a1f3c2", "the cat sat on the mat", "deadbeef" * 5, "ab", "one two three four five six seven"]
 CONTEXTS = ["the hash is ", "yesterday ", "", "md5: ", "count with me: "]
-NEIGHBOURS = [
-    ["c8b2e4d3", "a6c1f1c1"],
-    ["the dog sat on the mat"],
-    ["feedbeef" * 5],
-    ["ac2", "xd"],
-    ["1 2 3 4"],
-]
+NEIGHBOURS = [["c8b2e4d3", "a6c1f1c1"], ["the dog sat on it"], ["feedbeef" * 5], ["ac2", "xd"], ["1 2 3 4"]]
 
 
-def tiny(kind: str, *, seed: int = 0):
-    torch.manual_seed(seed)
-    if kind == "gpt2":
-        shape = GPT2Config(vocab_size=400, n_embd=32, n_layer=2, n_head=4, n_positions=CONTEXT)
-        model = GPT2LMHeadModel(shape)  # left in training mode, with dropout
-    else:
-        shape = LlamaConfig(
-            vocab_size=400,
-            hidden_size=32,
-            intermediate_size=48,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-            max_position_embeddings=CONTEXT,
-        )
-        model = LlamaForCausalLM(shape)
-    for parameter in model.parameters():  # larger weights, so that predictions differ from uniform
-        parameter.data.mul_(4.0)
-    return model
+tiny = partial(any_tiny, context=CONTEXT)
 
 
 @pytest.fixture(scope="module")
@@ -63,15 +42,13 @@ def model(request):
 
 def token_table(model, tokenizer, text, context="", prefix=""):
     """Rows (log p, mean, deviation, margin) of the scored tokens, one text at a time, in float64."""
-    joint = tokenizer(context + text, return_offsets_mapping=True)
-    ids, offsets = joint["input_ids"], joint["offset_mapping"]
-    first = next(i for i, (_, end) in enumerate(offsets) if end > len(context)) if context else 1
+    ids, first = placed(tokenizer, text, context)
     before = tokenizer(prefix)["input_ids"] if prefix else []
     model.eval()
     with torch.no_grad():
         logits = model(torch.tensor([before + ids])).logits[0].double().numpy()
     rows = []
-    for place in range(max(1, first), len(ids)):
+    for place in range(first, len(ids)):
         scores = logits[len(before) + place - 1]
         chosen = ids[place]
         logp = scores - scores.max() - np.log(np.exp(scores - scores.max()).sum())
@@ -129,12 +106,12 @@ def test_every_attack_equals_the_slow_reference(model, tokenizer, contexts, k, b
 
 
 def test_extraction_probabilities_are_those_of_every_suffix_enumerated(tokenizer):
-    """Over all suffixes of three of six tokens, sampled one by one, behind a prefix of two; one pass each."""
+    """Over all suffixes of three of four tokens, sampled one by one behind a prefix of two; one pass each."""
     torch.manual_seed(0)
-    shape = GPT2Config(vocab_size=6, n_embd=16, n_layer=1, n_head=2, n_positions=8, initializer_range=0.5)
+    shape = GPT2Config(vocab_size=4, n_embd=16, n_layer=1, n_head=2, n_positions=8, initializer_range=0.5)
     model = GPT2LMHeadModel(shape).eval()
-    prefix, suffixes = [3, 1], list(itertools.product(range(6), repeat=3))
-    rest = [0, 5]  # what follows the suffix changes nothing
+    prefix, suffixes = [3, 1], list(itertools.product(range(4), repeat=3))
+    rest = [0, 2]  # what follows the suffix changes nothing
     texts = [[*prefix, *suffix, *rest] for suffix in suffixes]
     chances = np.exp(score_texts(model, tokenizer, texts, attacks=["loss"], split=(2, 3))["extraction"])
     assert chances.sum() == pytest.approx(1, abs=1e-5)
@@ -186,11 +163,10 @@ def test_a_text_longer_than_the_context_scores_each_token_once(tokenizer):
 def test_a_context_that_does_not_fit_loses_its_beginning(tokenizer):
     model = tiny("llama")
     context, text = "the cat sat on the mat " * 30, "deadbeef"
-    tokens = tokenizer(context + text, return_offsets_mapping=True, verbose=False)
-    ids, kept = tokens["input_ids"], sum(end > len(context) for _, end in tokens["offset_mapping"])
+    ids, first = placed(tokenizer, text, context)
     with torch.no_grad():
         logp = model(torch.tensor([ids[-CONTEXT:]])).logits[0].double().log_softmax(-1)
-    expected = np.mean([float(logp[CONTEXT - kept + i - 1, ids[len(ids) - kept + i]]) for i in range(kept)])
+    expected = np.mean([float(logp[at - len(ids) - 1, ids[at]]) for at in range(first, len(ids))])
     found = score_texts(model, tokenizer, [text], contexts=[context], attacks=["loss"])["loss"][0]
     assert found == pytest.approx(expected, abs=1e-4)
 
@@ -229,11 +205,7 @@ def test_bad_input_is_named(tokenizer):
         (TEXTS, {"attacks": ["ratio"]}, "reference: needed"),
         (TEXTS, {"attacks": ["neighbourhood"]}, "neighbours: needed"),
         (TEXTS, {"attacks": ["ez"]}, "reference of the same tokenizer: needed for ez"),
-        (
-            TEXTS,
-            {"split": (100, 29)},
-            "split: a prefix of 100 and a suffix of 29 tokens do not fit the model",
-        ),
+        (TEXTS, {"split": (100, 29)}, "split: a prefix of 100 and a suffix of 29 tokens do not fit"),
         (TEXTS, {"split": (0, 5)}, "prefix_tokens: expected 1 or more"),
         (TEXTS, {"split": (5, 5), "contexts": CONTEXTS}, "split: takes the prefix from the text itself"),
         (TEXTS, {"attacks": []}, "attacks"),
@@ -268,23 +240,19 @@ def test_a_model_that_returns_nan_is_refused_with_the_text(tokenizer):
         score_texts(model, tokenizer, ["aabb"], neighbours=[["aa", "zz"]])
 
 
-def test_an_unknown_model_and_missing_packages_are_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    for name in (tmp_path / "nothing here", tmp_path, "someone/no-such-model", "not a/valid/name"):
-        with pytest.raises(ValueError, match="name: expected a folder with "):
-            load_language_model(name)
+def test_an_unknown_device_or_number_format_and_missing_packages_are_named(monkeypatch):
     with pytest.raises(ValueError, match="dtype"):
         load_language_model("x", dtype="float8")
     for device in ("gpu", "cuda:97"):
         with pytest.raises(ValueError, match=rf"device: expected 'cpu'.*'{device}'"):
             load_language_model("x", device=device)
-    absent = {"bitsandbytes"}
-    monkeypatch.setattr(language, "find_spec", lambda name: None if name in absent else name)
-    with pytest.raises(ModuleNotFoundError, match="'int8' needs bitsandbytes: pip install bitsandbytes"):
-        load_language_model("x", dtype="int8")
-    absent.add("accelerate")
-    with pytest.raises(ModuleNotFoundError, match="device 'auto' needs accelerate: pip install accelerate"):
-        load_language_model("x", device="auto")
+    for options, absent, words in (
+        ({"dtype": "int8"}, "bitsandbytes", "'int8' needs bitsandbytes: pip install bitsandbytes"),
+        ({"device": "auto"}, "accelerate", "device 'auto' needs accelerate: pip install accelerate"),
+    ):
+        monkeypatch.setattr(language, "find_spec", lambda name, absent=absent: name != absent or None)
+        with pytest.raises(ModuleNotFoundError, match=words):
+            load_language_model("x", **options)
 
 
 @pytest.fixture

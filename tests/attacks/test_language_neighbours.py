@@ -7,13 +7,7 @@ import pytest
 import torch
 from scipy.stats import chisquare
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-from transformers import (
-    GPT2Config,
-    GPT2LMHeadModel,
-    PreTrainedTokenizerFast,
-    RobertaConfig,
-    RobertaForMaskedLM,
-)
+from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast, RobertaForMaskedLM
 
 from paperlib.attacks.language import (
     causal_neighbours,
@@ -23,6 +17,7 @@ from paperlib.attacks.language import (
     score_texts,
 )
 from paperlib.models.language import train_tokenizer
+from tests.attacks.tiny import placed, tiny
 
 CONTEXT = 48
 TEXTS = ["b7a1f3c2", "the cat sat on the mat", "größe 5"]
@@ -36,40 +31,22 @@ def tokenizer():
     return found
 
 
-def strengthened(model):
-    for parameter in model.parameters():
-        parameter.data.mul_(4.0)
-    return model.eval()
-
-
 @pytest.fixture(scope="module")
 def causal():
-    torch.manual_seed(0)
-    shape = GPT2Config(vocab_size=300, n_embd=32, n_layer=1, n_head=2, n_positions=CONTEXT)
-    return strengthened(GPT2LMHeadModel(shape))  # its vocabulary is larger than the tokenizer's
+    """Its vocabulary is larger than the tokenizer's."""
+    return tiny("gpt2", context=CONTEXT, vocabulary=300, layers=1, heads=2).eval()
 
 
 @pytest.fixture(scope="module")
 def masked():
-    torch.manual_seed(1)
-    shape = RobertaConfig(
-        vocab_size=300,
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=CONTEXT + 2,
-    )
-    return strengthened(RobertaForMaskedLM(shape))
+    return tiny("roberta", context=CONTEXT + 2, vocabulary=300, layers=1, heads=2, seed=1).eval()
 
 
 def slow_neighbours(predict, tokenizer, text, context, count):
     """Every place, every token of the vocabulary; ``predict`` gives the logits at one place."""
-    output = tokenizer(context + text, return_offsets_mapping=True)
-    ids, offsets = output["input_ids"], output["offset_mapping"]
-    first = next(i for i, (_, end) in enumerate(offsets) if end > len(context)) if context else 1
+    ids, first = placed(tokenizer, text, context)
     found = []
-    for place in range(max(1, first), len(ids)):
+    for place in range(first, len(ids)):
         p = predict(ids, place)[: len(tokenizer)].double().softmax(-1).numpy()
         for token in range(len(tokenizer)):
             if token != ids[place] and token not in tokenizer.all_special_ids:

@@ -33,17 +33,11 @@ def test_a_snapshot_folder_is_loaded_by_its_path_and_its_stamp_changes_with_the_
     assert language.model_stamp(tmp_path) != before
 
 
-@pytest.mark.parametrize(
-    ("missing", "words"),
-    [
-        ("config.json", "lacks config.json"),
-        ("model.safetensors", "lacks weights"),
-        ("tokenizer*", "lacks tokenizer"),
-    ],
-)
-def test_a_folder_that_lacks_a_part_is_told_which_in_one_line(snapshot, tmp_path, missing, words):
+@pytest.mark.parametrize("missing", ["config.json", "model.safetensors", "tokenizer*"])
+def test_a_folder_that_lacks_a_part_is_told_which_in_one_line(snapshot, tmp_path, missing):
     shutil.copytree(snapshot, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(missing))
-    with pytest.raises(ValueError, match=words) as raised:
+    words = {"model.safetensors": "weights", "tokenizer*": "tokenizer"}.get(missing, missing)
+    with pytest.raises(ValueError, match=rf"name: expected a folder with .* lacks {words}") as raised:
         language.load_language_model(tmp_path)
     assert len(str(raised.value).splitlines()) == 1
 
@@ -60,6 +54,9 @@ def test_offline_a_name_is_found_in_the_cache_or_the_error_says_what_to_fetch_an
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
     model, _ = language.load_language_model("ORG/here")
     assert model.num_parameters() == language.parameter_count("ORG/here")
+    for name in (tmp_path / "nothing here", "not a/valid/name"):
+        with pytest.raises(ValueError, match="name: expected a folder with "):
+            language.load_language_model(name)
     with pytest.raises(ValueError, match="hf download ORG/missing") as raised:
         language.load_language_model("ORG/missing")
     assert f"models--ORG--missing of its cache into {tmp_path}" in str(raised.value)
