@@ -25,14 +25,8 @@ from paperlib.bounds.many_runs.clopper_pearson import epsilon_from_rates
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_mu
 from paperlib.core import MembershipScores
 
-SHAPES = [
-    ErrorCounts(5, 100, 50, 100),
-    ErrorCounts(0, 100, 50, 1_000),
-    ErrorCounts(0, 40, 0, 40),
-    ErrorCounts(20, 40, 20, 40),
-    ErrorCounts(3, 5_000, 4_000, 5_000),
-    ErrorCounts(1, 1, 0, 1),
-]
+NUMBERS = (5, 100, 50, 100), (0, 100, 50, 1_000), (0, 40, 0, 40), (20, 40, 20, 40), (3, 5_000, 4_000, 5_000)
+SHAPES = [ErrorCounts(*numbers) for numbers in (*NUMBERS, (1, 1, 0, 1))]
 AUDITS = [audit_clopper_pearson, partial(audit_gaussian_dp, delta=1e-5), audit_bayesian]
 
 

@@ -23,6 +23,7 @@ from paperlib.generators.identifiers import (
 from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES, RANDOM, random_ones
 
 MIXED = " ".join(value for values in [*KNOWN.values(), *LOOK_ALIKES.values()] for value in values)
+PARTS = [*MIXED.split(" "), "commit", "a", "é", "-", "=", "\n", "bc1", "0x"]
 MD5 = KINDS["md5"].example
 every_kind = pytest.mark.parametrize("kind", list(KINDS))
 
@@ -132,23 +133,11 @@ def test_bad_requests_say_what_is_wrong():
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)
-@given(
-    st.lists(
-        st.sampled_from([*MIXED.split(" "), "commit", "a", "é", "-", "=", "\n", "bc1", "0x"]), max_size=30
-    )
-)
+@given(st.lists(st.sampled_from(PARTS), max_size=30))
 def test_both_engines_find_the_same(words):
     for glue in (" ", "", "/"):
         scanners = [Scanner(checked_kinds(None), engine) for engine in ("re2", "re")]
         assert scanners[0].scan(glue.join(words).encode()) == scanners[1].scan(glue.join(words).encode())
-
-
-def test_engines_agree_with_plain_expressions_of_the_papers_kinds():
-    data = (MIXED + "\n").encode() * 3
-    for name, digits in {"md5": rb"[0-9a-fA-F]{32}", "ethereum": rb"0x[0-9a-fA-F]{40}"}.items():
-        plain = re.finditer(rb"(?<![0-9A-Za-z_])" + digits + rb"(?![0-9A-Za-z_])", data)
-        ours = [one for one in Scanner(checked_kinds(None)).scan(data) if one.kind.name == name]
-        assert [(one.start, one.end) for one in ours] == [match.span() for match in plain]
 
 
 @settings(derandomize=True, deadline=None, max_examples=30)
@@ -180,18 +169,9 @@ def test_fresh_values_stay(kind):
     """At most one in a hundred goes; digits alone and letters alone may be a number or a word, and go too."""
     rng, drawn = np.random.default_rng(5), 300 if kind.startswith(("ssh", "bitcoin")) else 3_000
     example = (KNOWN[kind] or random_ones(kind, 1))[0]
-    forms = Counter(KINDS[kind].check(KINDS[kind].draw(example, rng)).name for _ in range(drawn))
-    reasons = (
-        "known constant",
-        "hexadecimal word",
-        "run of zeros",
-        "counting or repeating",
-        "time-ordered UUID",
-        "few different digits",
-        "few different bytes",
-        "readable text in hexadecimal digits",
-    )
-    assert sum(forms[name] for name in reasons) <= binom.isf(1e-6, drawn, 0.01)
+    forms = Counter(KINDS[kind].check(KINDS[kind].draw(example, rng)) for _ in range(drawn))
+    gone = sum(times for form, times in forms.items() if not form.valid and "number" not in form.name)
+    assert gone <= binom.isf(1e-6, drawn, 0.01)
 
 
 @pytest.mark.parametrize("version", [1, 3, 4, 5])

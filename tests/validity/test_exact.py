@@ -19,16 +19,8 @@ M = 9
 HITS = np.array(list(product([0, 1], repeat=M)))
 LABELS = HITS[1:-1]  # both classes
 SEARCHES = [
-    ("adaptive", "anytime"),
-    ("both", "anytime"),
-    ("members", "anytime"),
-    ("both", "dyadic"),
-    ("members", "dyadic"),
-    ("both", "bonferroni"),
-    ("members", "bonferroni"),
-    ("both", "split"),
-    ("both", 5.5),
-    ("grid", None),
+    *product(("both", "members"), ("anytime", "dyadic", "bonferroni")),
+    *(("adaptive", "anytime"), ("both", "split"), ("both", 5.5), ("grid", None)),
 ]
 
 
