@@ -7,7 +7,6 @@ import pytest
 
 from paperlib import MembershipScores
 from paperlib.bounds import (
-    audit_one_run,
     audit_ranks,
     combine_runs,
     limit_of_detection,
@@ -15,8 +14,11 @@ from paperlib.bounds import (
     rank_limit_of_detection,
     rank_scores,
 )
+from paperlib.bounds.one_run.combine import search_runs
+from paperlib.bounds.one_run.search import Hypothesis
+from paperlib.validity.one_run_cases import searched_epsilon
 
-FRESH = 150  # a share near .8 has a standard error of .03
+FRESH = 100  # a share near .8 has a standard error of .04
 
 
 def scores_of(m, *, ties=False, seed=0):
@@ -35,33 +37,28 @@ def share_shown(scores, exposed, *, epsilon=0.0, strength=np.inf, **options):
         values[chosen] = 100 + rng.random(exposed)
         if options.get("guess") == "nonmembers":
             values, labels = -values, ~labels
-        shown += audit_one_run(MembershipScores.from_labels(values, labels), **options).epsilon > epsilon
+        shown += searched_epsilon(MembershipScores.from_labels(values, labels), **options) > epsilon
     return shown / FRESH
 
 
 @pytest.mark.parametrize(
-    ("m", "options"),
+    "options",
     [
-        (300, {}),
-        (300, {"ties": True}),
-        (300, {"ties": True, "guess": "both"}),
-        (300, {"guess": "members"}),
-        (300, {"guess": "nonmembers"}),
-        (300, {"guess": "both"}),
-        (300, {"delta": 3e-4, "epsilon": 0.5, "guess": "members"}),
-        (300, {"strength": 2.0}),
+        *({}, {"ties": True}, {"ties": True, "guess": "both"}, {"strength": 2.0}),
+        *({"guess": guess} for guess in ("members", "nonmembers", "both")),
+        {"delta": 6e-4, "epsilon": 0.5, "guess": "members"},
     ],
 )
-def test_fresh_audits_show_so_many_exposed_records_as_often_as_stated(m, options):
-    scores = scores_of(m, ties=options.pop("ties", False))
+def test_fresh_audits_show_so_many_exposed_records_as_often_as_stated(options):
+    scores = scores_of(150, ties=options.pop("ties", False))
     k = limit_of_detection(scores, **options).records
     assert share_shown(scores, k, **options) > 0.7  # .8 less two standard errors of both simulations
     assert share_shown(scores, k - 1, **options) < 0.9
 
 
 def test_a_limit_that_forgets_the_looks_is_caught():
-    k = limit_of_detection(scores_of(300), guess="members").records
-    assert share_shown(scores_of(300), k) < 0.6
+    k = limit_of_detection(scores_of(150), guess="members").records
+    assert share_shown(scores_of(150), k) < 0.6
 
 
 def test_it_falls_with_what_is_asked_and_says_what_it_is():
@@ -109,17 +106,17 @@ def share_of_ranks_shown(sizes, exposed, epsilon=0.0, **options):
         ([64], {}),
         ([64], {"delta": 1e-4}),
         ([64], {"epsilon": 1.0}),
-        ([2, 3], {"margins": np.zeros(200)}),
-        ([2, 3], {"margins": np.zeros(200), "delta": 1e-3}),
-        ([64], {"margins": np.zeros(200), "delta": 1e-3, "epsilon": 1.0}),
+        ([2, 3], {"margins": np.zeros(100)}),
+        ([2, 3], {"margins": np.zeros(100), "delta": 1e-3}),
+        ([64], {"margins": np.zeros(100), "delta": 1e-3, "epsilon": 1.0}),
     ],
 )
 def test_fresh_ranks_show_so_many_first_places_as_often_as_stated(sizes, options):
-    sizes = np.resize(sizes, 200)
+    sizes = np.resize(sizes, 100)
     limit = rank_limit_of_detection(sizes, **options)
     assert share_of_ranks_shown(sizes, limit.records, **options) > 0.7
     assert share_of_ranks_shown(sizes, limit.records - 1, **options) < 0.9
-    assert "of 200 identifiers been ranked first" in limit.sentence
+    assert "of 100 identifiers been ranked first" in limit.sentence
     assert ("with the largest margins" in limit.sentence) == ("margins" in options)
 
 
@@ -133,17 +130,17 @@ def test_a_limit_of_ranks_that_forgets_the_looks_is_caught_and_bad_margins_are_r
             rank_limit_of_detection(sizes, margins=margins)
 
 
-def share_of_runs_shown(runs, exposed, planned=None, **options):
+def share_of_runs_shown(runs, exposed, planned=None, delta=0.0, **options):
     """Share of fresh audits of such runs, together, whose bound is above 0, some members on top of theirs."""
     rng, shown = np.random.default_rng(6), 0
     ends = np.cumsum([0, *map(len, runs)])
-    for _ in range(FRESH):
+    for _ in range(150):
         labels, values = rng.random(ends[-1]) < 0.5, rng.normal(size=ends[-1])
         chosen = rng.choice(ends[-1], exposed, replace=False)
         labels[chosen], values[chosen] = True, 100 + rng.random(exposed)
         fresh = [MembershipScores.from_labels(values[a:b], labels[a:b]) for a, b in pairwise(ends)]
-        shown += combine_runs(fresh, planned=planned, **options).epsilon > 0
-    return shown / FRESH
+        shown += search_runs(fresh, planned, Hypothesis(delta, 0.05), **options).epsilon > 0
+    return shown / 150
 
 
 RUNS = [scores_of(m, seed=seed) for seed, m in enumerate((60, 60, 120))]
