@@ -12,6 +12,7 @@ from paperlib.bounds.one_run.combine import ENDS
 from paperlib.bounds.one_run.guesses import GuessPath
 from paperlib.bounds.one_run.search import Hypothesis, every_count
 from paperlib.core import MembershipScores
+from paperlib.validity.mechanisms import randomized_response
 
 
 def drawn(runs=4, m=100, gap=1.5, seed=0):
@@ -46,9 +47,11 @@ def plain_in_turn(runs, planned):
     return max(found)
 
 
-@pytest.mark.parametrize("gap", [0.5, 1.5, 4.0])
+@pytest.mark.parametrize("gap", [0.5, 1.5, 4.0, None])
 def test_runs_in_turn_are_one_sequence_of_coins(gap):
-    runs = drawn(3, gap=gap)
+    """Normal scores, and those of randomized response, which shows all examples alike."""
+    rng = np.random.default_rng(0)
+    runs = drawn(3, gap=gap) if gap else [randomized_response(1.5).draw(rng, 100) for _ in range(3)]
     assert combine_runs(runs, planned=300).epsilon == pytest.approx(plain_in_turn(runs, 300), abs=1e-7)
 
 

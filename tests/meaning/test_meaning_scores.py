@@ -73,9 +73,6 @@ def swapped(rng, frame, folder, entry):
     return answer(entry, *files), None
 
 
-# ---------------------------------------------------------------- entries with one fault each
-
-
 def by_position(*paths):
     """Takes the first half of the rows for the members."""
     losses = pd.read_csv(paths[0])["loss"].to_numpy()

@@ -88,8 +88,6 @@ def test_generated_rows_have_the_members_names_types_and_values(draw):
     assert wrong_rows(as_text, 20) > 5
 
 
-# ---------------------------------------------------------------- files
-
 TEXTS = ["red", "blue", "NA-1", "0012", "+33 1", "é"]
 
 

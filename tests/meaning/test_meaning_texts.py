@@ -84,9 +84,6 @@ def answer_before(rng, entry):
     return records(entry, documents) == set(values)
 
 
-# ---------------------------------------------------------------- entries with one fault each
-
-
 def first_half(documents):
     """Reads the first documents alone."""
     return corpus_identifiers(documents[: len(documents) // 2])
