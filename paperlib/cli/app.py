@@ -12,6 +12,7 @@ import paperlib
 from paperlib.cli import coins, combine, notebooks, plan, seal, sweep
 from paperlib.cli.audits import chat, data, identifiers, language_model, release, scores, texts
 from paperlib.cli.guard import DEBUG_VARIABLE
+from paperlib.cli.options import add_commands
 
 app = typer.Typer(
     help="Audit the privacy of machine-learning models without retraining them.",
@@ -46,37 +47,32 @@ def common(
         context.call_on_close(lambda: os.environ.pop(DEBUG_VARIABLE, None))
 
 
-app.command("audit", epilog=scores.EPILOG)(scores.audit)
-app.command("audit-data", epilog=data.EPILOG)(data.audit_data)
-app.command("audit-lm", epilog=language_model.EPILOG)(language_model.audit_lm)
-app.command("audit-chat", epilog=chat.EPILOG)(chat.audit_chat)
-app.command("identifiers", epilog=identifiers.EPILOG)(identifiers.identifiers)
-app.command("audit-texts", epilog=texts.EPILOG)(texts.audit_texts)
-app.command("audit-release", epilog=release.EPILOG)(release.audit_release)
-app.command("combine", epilog=combine.EPILOG)(combine.combine)
-app.command("coins", epilog=coins.EPILOG)(coins.coins)
-app.command("canaries", epilog=coins.CANARIES_EPILOG)(coins.canaries)
-app.command("seal", epilog=seal.EPILOG)(seal.seal)
-app.command("verify", epilog=seal.VERIFY_EPILOG)(seal.verify)
-app.command("plan", epilog=plan.EPILOG)(plan.plan)
-app.command(
-    epilog="Examples:  paperlib run output_set_gain -p trials=20 -p seed=1 --profile smoke   |   "
-    "paperlib run --all --profile default --jobs 2   |   paperlib run --all --seed 1"
-)(notebooks.run)
-app.command(
-    "sweep",
-    epilog="Values:  seed=0..4 (both ends)   epochs=20,50,100   sizes='[1,2];[3]' (of a parameter that is a "
-    'list)   data=\'["a,b","c"]\' (texts that hold commas).   '
-    "Examples:  paperlib sweep panoramia_images -p seed=0..4 --profile paper --dry-run   |   "
-    "paperlib sweep output_set_gain -p trials=20,50 -p seed=0..9 --workers 4   |   "
-    "paperlib sweep panoramia_dp -p seed=0..99 --profile paper --scheduler slurm:queue.yaml --workers 50",
-)(sweep.sweep_notebook)
-app.command("list", epilog="Example:  paperlib list --profile paper")(notebooks.list_notebooks)
-
-
-@app.command(epilog="Example:  PAPERLIB_DATA=/data paperlib doctor")
 def doctor() -> None:
     """Show the installed packages, the hardware, the data folder, and the folders that can be written."""
     from paperlib.cli.doctor import doctor
 
     doctor()
+
+
+add_commands(
+    app,
+    {
+        "audit": scores.audit,
+        "audit-data": data.audit_data,
+        "audit-lm": language_model.audit_lm,
+        "audit-chat": chat.audit_chat,
+        "identifiers": identifiers.identifiers,
+        "audit-texts": texts.audit_texts,
+        "audit-release": release.audit_release,
+        "combine": combine.combine,
+        "coins": coins.coins,
+        "canaries": coins.canaries,
+        "seal": seal.seal,
+        "verify": seal.verify,
+        "plan": plan.plan,
+        "run": notebooks.run,
+        "sweep": sweep.sweep_notebook,
+        "list": notebooks.list_notebooks,
+        "doctor": doctor,
+    },
+)

@@ -7,77 +7,20 @@ from functools import partial
 from itertools import count as count_from
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from paperlib.core import Coins, IntArray
     from paperlib.io import Records
 
-EPILOG = (
-    "Examples:  paperlib coins data.csv --out train.csv   |   paperlib coins data.parquet --out "
-    "train.parquet --id customer --audit-fraction 0.1   |   paperlib coins visits.csv --out train.csv --unit "
-    "patient   |   paperlib coins images --out train_images   |   After training:  paperlib audit scores.csv "
-    "--coins train.coins.json"
-)
-CANARIES_EPILOG = (
-    "Examples:  paperlib canaries corpus.jsonl --count 500 --kind new-vocabulary --out train.jsonl   |   "
-    "paperlib canaries data.csv --count 500 --kind labels --label diagnosis --out train.csv   |   "
-    "paperlib canaries images --count 200 --kind labels --out train_images   |   After training:  paperlib "
-    "audit scores.csv --coins train.coins.json"
-)
-
-Out = Annotated[
-    Path,
-    typer.Option(
-        metavar="PATH",
-        help="Output for the training records, in the form of DATA. The same folder gets NAME.coins.json and "
-        "NAME.audit, the records with a coin, to be scored after training.",
-    ),
-]
-Id = Annotated[
-    str | None,
-    typer.Option(
-        "--id",
-        metavar="COLUMN",
-        help="Column that names each record. Default: id, record_id or example_id, else a hash of the "
-        "record's contents. A file of a folder is named by its path.",
-    ),
-]
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        help="Seed of all random draws, for tests and tutorials: anyone who knows it knows the coins. "
-        "Default: the randomness of the operating system.",
-    ),
-]
-
 
 def coins(
-    data: Annotated[
-        str,
-        typer.Argument(
-            help="Your training data: CSV, TSV, JSON lines, Parquet, a folder of files such as images, or a "
-            "list of ids (.txt, one per line)."
-        ),
-    ],
-    out: Out,
-    id_column: Id = None,
-    unit: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of units, such as users, whose rows share one coin."),
-    ] = None,
-    audit_fraction: Annotated[
-        float,
-        typer.Option(
-            metavar="SHARE",
-            help="Share of the records, drawn at random, that get a coin, in (0, 1]; all others are trained "
-            "on.",
-        ),
-    ] = 1.0,
-    seed: Seed = None,
+    data: str,
+    out: Path,
+    id_column: str | None = None,
+    unit: str | None = None,
+    audit_fraction: float = 1.0,
+    seed: int | None = None,
 ) -> None:
     """Toss a fair coin for each record before training: train on heads, leave out tails.
 
@@ -175,44 +118,17 @@ def _copies(digests: Sequence[str], names: Iterable[str | int]) -> int:
 
 
 def canaries(
-    data: Annotated[
-        str,
-        typer.Argument(
-            help="Your training data: texts (JSON lines or a table with a column of texts; .txt, one per "
-            "line), a table with a column of labels, or a folder of images with a folder for each class."
-        ),
-    ],
-    count: Annotated[int, typer.Option(min=1, help="Number of canaries; about half of them are planted.")],
-    kind: Annotated[
-        str,
-        typer.Option(
-            help="random: random characters of your texts. tokens: random words of your texts. "
-            "new-vocabulary: such words and an invented one for each canary. high-temperature: samples of "
-            "--model. labels: records removed from the data, each with a wrong label."
-        ),
-    ],
-    out: Out,
-    repetitions: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            help="Copies of a canary with heads: more copies are learned better, but the bound is then for "
-            "adding or removing all copies together.",
-        ),
-    ] = 1,
-    text: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the texts.")] = "text",
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="FOLDER", help="Language model before training, for high-temperature."),
-    ] = None,
-    temperature: Annotated[
-        float, typer.Option(help="Temperature of the samples, above 0; higher gives less probable texts.")
-    ] = 2.0,
-    label: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the labels, for the kind labels.")
-    ] = None,
-    id_column: Id = None,
-    seed: Seed = None,
+    data: str,
+    count: int,
+    kind: str,
+    out: Path,
+    repetitions: int = 1,
+    text: str = "text",
+    model: str | None = None,
+    temperature: float = 2.0,
+    label: str | None = None,
+    id_column: str | None = None,
+    seed: int | None = None,
 ) -> None:
     """Make records for an audit, and insert those whose fair coin shows heads at random places of the data.
 

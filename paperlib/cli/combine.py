@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from paperlib.cli import options
 from paperlib.cli.audits.scores import paragraphs
@@ -14,54 +12,29 @@ from paperlib.cli.gate import Wishes, command_line, with_wishes
 if TYPE_CHECKING:
     from paperlib.core import Coins
 
-EPILOG = (
-    "Examples:  paperlib combine run1.csv run2.csv run3.csv   |   paperlib combine runs/*.csv --delta 1e-5 "
-    "--fail-above 3   |   after each month's run:  paperlib combine 2026-*.csv --planned 2400   "
-    "|   paperlib combine run1.csv run2.csv --coins run1.coins.json --coins run2.coins.json"
-)
 
 _ALIKE = 20  # common records whose coins fall alike by chance in one pair of files in a million
 
 
 @with_wishes
 def combine(
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE",
-            help="One file for each training run, in the order of the runs, as for `paperlib audit`.",
-        ),
-    ],
-    planned: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Largest number of examples of all runs ever, fixed before the first run: the bounds after "
-            "each run then hold together. Default: this is the only audit of the runs.",
-        ),
-    ] = None,
-    coins: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="File of `paperlib coins` with the membership; once for each run, in the order of the runs. "
-            "Records may then be in several runs, since each run has its own coins.",
-        ),
-    ] = None,
-    score_column: options.ScoreColumn = None,
-    member_column: options.MemberColumn = None,
-    kind: options.Kind = None,
-    losses: options.Losses = False,
-    id_column: options.IdColumn = None,
-    unit: options.Unit = None,
-    delta: options.Delta = 0.0,
-    confidence: options.Confidence = 0.95,
-    guess: options.GuessOption = "adaptive",
-    design: options.DesignOption = "randomized",
-    seed: options.Seed = 0,
+    files: list[str],
+    planned: int | None = None,
+    coins: list[Path] | None = None,
+    score_column: str | None = None,
+    member_column: str | None = None,
+    kind: options.Kind | None = None,
+    losses: bool = False,
+    id_column: str | None = None,
+    unit: str | None = None,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    guess: options.Guess = "adaptive",
+    design: options.Design = "randomized",
+    seed: int = 0,
     *,
     wishes: Wishes,
-) -> None:
+) -> int:
     """Audit a training procedure from several runs, each with its own coins: one lower bound."""
     import numpy as np
 
@@ -127,7 +100,7 @@ def combine(
         f"{one.scores.nonmember.size} non-members"
         for number, one in enumerate(loaded, 1)
     )
-    raise typer.Exit(wishes.deliver(document, "combined", paragraphs(opening, audits, document)))
+    return wishes.deliver(document, "combined", paragraphs(opening, audits, document))
 
 
 def _check_own(tossed: "Sequence[Coins]", runs: int) -> None:

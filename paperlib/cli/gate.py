@@ -34,47 +34,19 @@ def _epsilon(value: float | None) -> float | None:
     return value
 
 
+Epsilon = Annotated[float | None, typer.Option(callback=_epsilon)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Wishes:
     """What to do with the results of an audit; the options that all commands of audits share."""
 
-    claimed_epsilon: Annotated[
-        float | None,
-        typer.Option(
-            metavar="EPS",
-            callback=_epsilon,
-            help="Claimed epsilon of training: the verdict says whether it is refuted.",
-        ),
-    ] = None
-    fail_above: Annotated[
-        float | None,
-        typer.Option(
-            metavar="EPS",
-            callback=_epsilon,
-            help="Exit code 3 if the main epsilon is above EPS, or if the audit cannot answer.",
-        ),
-    ] = None
-    junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the outcome as JUnit XML, for CI.")
-    ] = None
-    about: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="YAML with model, version, owner, trained, data, contact and notes, for the report.",
-        ),
-    ] = None
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Path of the HTML report. Default: NAME-audit.html in this folder, with a number if this "
-            "file is the report of other data.",
-        ),
-    ] = None
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document, and write a report only with --output.")
-    ] = False
+    claimed_epsilon: Epsilon = None
+    fail_above: Epsilon = None
+    junit: Path | None = None
+    about: Path | None = None
+    output: Path | None = None
+    as_json: bool = False
 
     def checked(self, *inputs: str | None) -> "About":
         """What the file of --about says, before the audit; a ValueError where an output is an input."""
@@ -128,12 +100,13 @@ class Wishes:
         return code
 
 
-def with_wishes(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options of `Wishes` after its own; it gets them as ``wishes``."""
+def with_wishes(command: Callable[..., int]) -> Callable[..., None]:
+    """A command that returns its exit code, with the options of `Wishes` after its own, as ``wishes``."""
 
     @wraps(command)
     def run(**given: Any) -> None:
-        command(wishes=Wishes(**{one.name: given.pop(one.name) for one in fields(Wishes)}), **given)
+        wishes = Wishes(**{one.name: given.pop(one.name) for one in fields(Wishes)})
+        raise typer.Exit(command(wishes=wishes, **given))
 
     own = signature(command)
     parameters = [one for one in own.parameters.values() if one.name != "wishes"]

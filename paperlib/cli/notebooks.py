@@ -4,12 +4,9 @@ import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from paperlib import running
-from paperlib.cli.options import Assignments, Notebook, Parameters, Profile
+from paperlib.cli.options import Notebook, Profile
 
 _P, _FROM = "PAPERLIB_P", "PAPERLIB_FROM"
 """What ``make run`` leaves in the environment: its P as it was typed, and the folder it was called from."""
@@ -17,24 +14,14 @@ _P, _FROM = "PAPERLIB_P", "PAPERLIB_FROM"
 
 def run(
     notebook: Notebook = "",
-    assignments: Assignments = None,
-    parameter: Parameters = None,
+    assignments: list[str] | None = None,
+    parameter: list[str] | None = None,
     profile: Profile = "default",
-    every: Annotated[
-        bool, typer.Option("--all", help="Run every notebook that changed, for the book.")
-    ] = False,
-    jobs: Annotated[int, typer.Option(help="Number of notebooks run at one time with --all.")] = 2,
-    book: Annotated[bool, typer.Option("--book", help="Add this run to the book.")] = False,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Run again with this seed, for the outcomes; the pages do not change."),
-    ] = None,
-    measured: Annotated[
-        bool,
-        typer.Option(
-            "--measured", help="Store the result file with the committed ones, book/measured/PROFILE."
-        ),
-    ] = False,
+    every: bool = False,
+    jobs: int = 2,
+    book: bool = False,
+    seed: int | None = None,
+    measured: bool = False,
 ) -> None:
     """Run one notebook with checked parameters into a new folder below runs/, or all into the book."""
     from paperlib.io import read_result, write_bytes

@@ -1,9 +1,18 @@
-"""Options that several commands share, and what the shell completes for them."""
+"""What the commands take: types of options that several share, and the table of what help says of each."""
 
+import tomllib
+from collections.abc import Callable
+from copy import copy
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
+
+Kind = Literal["scores", "losses"]
+Guess = Literal["adaptive", "both", "members", "nonmembers", "grid"]
+Design = Literal["randomized", "game", "played"]
+Dtype = Literal["auto", "float32", "bfloat16", "float16", "int8"]
 
 
 def names_of(pattern: str) -> list[str]:
@@ -17,86 +26,41 @@ def names_of(pattern: str) -> list[str]:
     return sorted(path.stem for path in folder.glob(pattern))
 
 
-Notebook = Annotated[
-    str,
-    typer.Argument(
-        help="Name of a notebook; see `paperlib list`.", autocompletion=lambda: names_of("*.ipynb")
-    ),
-]
-Assignments = Annotated[
-    list[str] | None, typer.Argument(help="Parameters as name=value, the same as with -p.")
-]
-Parameters = Annotated[
-    list[str] | None, typer.Option("-p", "--parameter", help="One parameter, name=value; repeatable.")
-]
-Profile = Annotated[
-    str,
-    typer.Option(
-        help="Profile of parameters: smoke, default, rehearsal, paper, ...",
-        autocompletion=lambda: names_of("profiles/*.yaml"),
-    ),
-]
-
-ScoreColumn = Annotated[
-    str | None, typer.Option(help="Score column. Default: a column with a usual name, such as score or loss.")
-]
-MemberColumn = Annotated[
-    str | None, typer.Option(help="Membership column. Default: a column with a usual name, such as member.")
-]
-Kind = Annotated[
-    Literal["scores", "losses"] | None,
-    typer.Option(
-        help="scores: higher values indicate members; losses: lower values do. Default: by the column's "
-        "name; required if the name does not show it."
-    ),
-]
-Losses = Annotated[bool, typer.Option("--losses", help="The same as --kind losses.")]
-IdColumn = Annotated[
-    str | None,
-    typer.Option(
-        help="Column that names each example, for the report's most exposed ones; names must differ between "
-        "runs. Default: id, record_id or example_id."
-    ),
-]
-Unit = Annotated[
-    str | None,
-    typer.Option(
-        help="Column that identifies one record, such as a customer or an id with several rows: the values "
-        "of its rows are averaged, and the claim is about one unit."
-    ),
-]
-CoinsFile = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="File of `paperlib coins` with the membership of each id."),
-]
-Delta = Annotated[float, typer.Option(help="Delta of the DP guarantee that is tested, in [0, 1).")]
-Confidence = Annotated[float, typer.Option(help="Confidence level of each number by itself, in (0, 1).")]
-GuessOption = Annotated[
-    Literal["adaptive", "both", "members", "nonmembers", "grid"],
-    typer.Option(
-        help="Where to guess: at the end of the scores with more right guesses so far (adaptive), at both "
-        "ends, on likely members or likely non-members only, or over a grid of pairs."
-    ),
-]
-DesignOption = Annotated[
-    Literal["randomized", "game", "played"],
-    typer.Option(
-        help="randomized: fair coins chose the members before training; game: no coins were tossed, so this "
-        "audit tosses them and uses a part of the examples; played: fair coins chose the shown examples "
-        "after training."
-    ),
-]
-Dtype = Annotated[
-    Literal["auto", "float32", "bfloat16", "float16", "int8"], typer.Option(help="Number format.")
-]
-Device = Annotated[
-    str, typer.Option(help="cpu, cuda:0, ..., or auto for all GPUs. Default: a GPU if there is one.")
-]
-Seed = Annotated[int, typer.Option(help="Seed of all random splits, 0 or more.")]
+Notebook = Annotated[str, typer.Argument(autocompletion=lambda: names_of("*.ipynb"))]
+Profile = Annotated[str, typer.Option(autocompletion=lambda: names_of("profiles/*.yaml"))]
 
 
-def kind_of(kind: Kind, losses: bool) -> Literal["scores", "losses"] | None:
+def kind_of(kind: Kind | None, losses: bool) -> Kind | None:
     """One answer of the options --kind and --losses; a ValueError where they contradict each other."""
     if losses and kind == "scores":
         raise ValueError("--losses: contradicts --kind scores")
     return "losses" if losses else kind
+
+
+def add_commands(app: typer.Typer, commands: dict[str, Callable[..., None]]) -> None:
+    """Give ``app`` commands by name; help, flags and ranges of their options are those of ``help.toml``."""
+    table = tomllib.loads(Path(__file__).with_name("help.toml").read_text(encoding="utf-8"))
+    for name, command in commands.items():
+        said: dict[str, tuple[Callable[..., Any], Any]] = {}
+        for title, group in table.items():  # from those of several commands to those of one, which counts
+            if title == "shared" or name in title.split():
+                for kind, make in (("arguments", typer.Argument), ("options", typer.Option)):
+                    said |= {one: (make, words) for one, words in group.get(kind, {}).items()}
+        own = signature(command)
+        described = [
+            one if one.annotation is typer.Context else _described(one, *said[one.name])
+            for one in own.parameters.values()
+        ]
+        vars(command)["__signature__"] = own.replace(parameters=described)
+        app.command(name, epilog="   |   ".join(table[name]["epilog"]))(command)
+
+
+def _described(parameter: Parameter, make: Callable[..., Any], said: str | dict[str, Any]) -> Parameter:
+    """The parameter as Typer takes it, with what the table says of it; only True has a flag for False."""
+    words = {"help": said} if isinstance(said, str) else dict(said)
+    usual = [f"--{parameter.name.replace('_', '-')}"] if parameter.default is False else []
+    flags, annotation = words.pop("flags", usual), parameter.annotation
+    base, *given = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    info = copy(given[0]) if given else make(*flags)
+    vars(info).update(words)
+    return parameter.replace(annotation=Annotated[base, info])

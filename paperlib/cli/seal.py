@@ -1,30 +1,9 @@
 """``paperlib seal`` and ``verify``: the plan of an audit, fixed before training, and the receipt after it."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
-
-EPILOG = (
-    "A plan:  coins: 5f0c...  (the hash that `paperlib coins` printed)   score: loss   direction: lower   "
-    "delta: 1e-5   limit: 3   mechanism: DP-SGD, clipping 1, noise 0.8   "
-    "Examples:  paperlib seal plan.yaml   |   After training:  paperlib audit scores.csv --coins "
-    "train.coins.json --plan plan.sealed.json"
-)
-
-VERIFY_EPILOG = "Example:  paperlib verify scores-audit.html --plan 1f02... --coins 5f0c..."
 
 
-def seal(
-    plan: Annotated[
-        Path,
-        typer.Argument(
-            help="YAML with coins, score and direction; optionally delta, confidence, guess, unit, "
-            "claimed_epsilon, limit and scores (the file to be audited); and in your own words model, "
-            "attack, mechanism, accountant, sampling and notes."
-        ),
-    ],
-) -> None:
+def seal(plan: Path) -> None:
     """Seal the plan of an audit before training, after the coins are tossed.
 
     Writes NAME.sealed.json next to NAME.yaml and prints its hash. `paperlib audit --plan` runs as planned and
@@ -45,15 +24,7 @@ def seal(
     )
 
 
-def verify(
-    report: Annotated[Path, typer.Argument(help="HTML report of an audit with --plan.")],
-    plan: Annotated[
-        str, typer.Option(metavar="HASH", help="Hash of the plan, as published before training.")
-    ] = "",
-    coins: Annotated[
-        str, typer.Option(metavar="HASH", help="Hash of the coins, as published before training.")
-    ] = "",
-) -> None:
+def verify(report: Path, plan: str = "", coins: str = "") -> None:
     """Compute the audit of a receipt again, from the plan, the coins and the scores in its report.
 
     Exit code 2 if anything differs, each difference on a line. No receipt shows that the scores come from

@@ -4,9 +4,7 @@ import re
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from paperlib import running
 from paperlib.cli.options import Notebook, Profile
@@ -21,33 +19,14 @@ _LONGEST_NAME = 100
 
 def sweep_notebook(
     notebook: Notebook,
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option("-p", "--parameter", help="Values of one parameter, name=values; repeatable."),
-    ] = None,
+    parameter: list[str] | None = None,
     profile: Profile = "default",
-    scheduler: Annotated[
-        str,
-        typer.Option(
-            help="local; tcp://HOST:8786 of a running Dask scheduler; slurm, as in dask-jobqueue's own file; "
-            "slurm:FILE.yaml or jobqueue:FILE.yaml. Default: PAPERLIB_SCHEDULER, else local."
-        ),
-    ] = "",
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            help="Parallel runs: local processes (default: one per GPU, else one per core; 0: this process "
-            "alone), or most jobs of a batch system (default: jobs in its file)."
-        ),
-    ] = None,
-    retries: Annotated[int, typer.Option(help="New attempts of a run that lost its worker.")] = 3,
-    name: Annotated[str, typer.Option(help="Name of the table; default: profile and values.")] = "",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan and the script of batch jobs; start nothing.")
-    ] = False,
-    table: Annotated[
-        bool, typer.Option("--table", help="Write the table and print the outcomes of finished runs.")
-    ] = False,
+    scheduler: str = "",
+    workers: int | None = None,
+    retries: int = 3,
+    name: str = "",
+    dry_run: bool = False,
+    table: bool = False,
 ) -> None:
     """Run one notebook with all combinations of parameter values, here or on a cluster.
 

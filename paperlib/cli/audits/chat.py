@@ -4,50 +4,32 @@ import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from paperlib.cli.audits.language_model import Before, CorpusFiles, IdentifierKinds, Limit
 from paperlib.cli.gate import Wishes, report_name, with_wishes
-from paperlib.cli.options import Confidence, Delta, Seed
-
-EPILOG = (
-    "Examples:  paperlib audit-chat https://api.example.com/v1 my_documents --model NAME --key-variable "
-    "API_KEY --dry-run   |   paperlib audit-chat http://localhost:8000/v1/completions my_documents "
-    "--model NAME --yes --fail-above 3"
-)
 
 
 @with_wishes
 def audit_chat(
-    url: Annotated[
-        str, typer.Argument(help="Address; /chat/completions is added if it does not end in /completions.")
-    ],
-    corpus: CorpusFiles,
-    model: Annotated[str, typer.Option(help="Name of the model at this address.")],
-    key_variable: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Environment variable that holds the key.")
-    ] = None,
-    identifiers: IdentifierKinds = None,
-    limit: Limit = 200,
-    before: Before = 200,
-    shown: Annotated[int, typer.Option(min=0, max=8, help="Digits of each identifier that are sent.")] = 8,
-    tries: Annotated[
-        int, typer.Option(min=1, help="Answers per question: temperature 0 if one, 1 if several.")
-    ] = 1,
-    answers: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Answers file. Default: NAME-answers.jsonl in this folder."),
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be sent, and stop.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Send without asking for confirmation.")] = False,
-    delta: Delta = 0.0,
-    confidence: Confidence = 0.95,
-    seed: Seed = 0,
+    url: str,
+    corpus: str,
+    model: str,
+    key_variable: str | None = None,
+    identifiers: list[str] | None = None,
+    limit: int = 200,
+    before: int = 200,
+    shown: int = 8,
+    tries: int = 1,
+    answers: Path | None = None,
+    dry_run: bool = False,
+    yes: bool = False,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    seed: int = 0,
     *,
     wishes: Wishes,
-) -> None:
+) -> int:
     """Audit a model by its answers alone: which identifiers of a corpus (hashes, ...) does it complete?
 
     Only the text before each identifier and its first digits are sent to the address.
@@ -75,7 +57,7 @@ def audit_chat(
     cost = f"about {tokens:,} tokens sent, {left * ANSWER_TOKENS:,} received at most"
     print(f"{left} requests to {endpoint.host} ({len(kept.answers)} answers kept): {cost}", file=sys.stderr)
     if dry_run:
-        raise typer.Exit
+        return 0
     if left and not yes:
         if not sys.stdin.isatty():
             raise ValueError("--yes: needed to send these requests where nobody can be asked")
@@ -94,4 +76,4 @@ def audit_chat(
         **parts,
     )
     text = [" ".join(document.verdict.sentences), *map(str, document.answers), *audit.result.notes]
-    raise typer.Exit(wishes.deliver(document, corpus, text))
+    return wishes.deliver(document, corpus, text)

@@ -1,105 +1,37 @@
 """``paperlib audit-data``: PANORAMIA on the data that a model was trained on, from files."""
 
-from typing import Annotated, Literal
-
-import typer
+from typing import Literal
 
 from paperlib.cli.gate import Wishes, with_wishes
-from paperlib.cli.options import Confidence, Delta, Seed
 
-EPILOG = (
-    "Examples:  paperlib audit-data rows.csv --target my_model.py:losses --label income --train-again "
-    "my_model.py:train_again   |   paperlib audit-data images.npz --kind images --target w.safetensors "
-    "--architecture resnet18   |   paperlib audit-data my_documents --kind text --target folder/of/a/model "
-    "--base gpt2   |   paperlib audit-data rows.csv --target my_model.py:losses --generated made.csv "
-    "--known-c 0 --fail-above 3"
-)
 _NOTEBOOK = "the notebook panoramia_your_data shows a demonstration without files of yours"
 
 
 @with_wishes
 def audit_data(
-    members: Annotated[
-        str, typer.Argument(help="The training data: CSV or Parquet, NPZ, or a file or folder of text.")
-    ] = "",
-    kind: Annotated[
-        Literal["table", "images", "text"], typer.Option(help="Kind of the data and of the model.")
-    ] = "table",
-    target: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE.py:FUNCTION",
-            help="Your function that returns one loss for each of rows, (images, labels) or texts; its file "
-            "is run. Or a language model by name or folder, or a classifier in .safetensors.",
-        ),
-    ] = "",
-    train_again: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE.py:FUNCTION",
-            help="Your function that trains the model again on examples with a seed, and returns a function "
-            "like the target; it checks the number.",
-        ),
-    ] = "",
-    label: Annotated[str, typer.Option(help="Column of the table that the model predicts.")] = "",
-    architecture: Annotated[
-        str, typer.Option(help="Architecture of a .safetensors file, such as resnet18.")
-    ] = "",
-    classes: Annotated[int, typer.Option(min=2, help="Number of classes of a .safetensors file.")] = 10,
-    generated: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE", help="Examples of your own generator, trained on no member. Default: fit one."
-        ),
-    ] = "",
-    nonmembers: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE",
-            help="Real examples that the model was not trained on, to add a lower bound.",
-        ),
-    ] = "",
-    base: Annotated[
-        str, typer.Option(help="Language model to fine-tune as text generator. Default: a small one.")
-    ] = "",
-    unit: Annotated[
-        str,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of a table that identifies one record, such as a customer with several rows: one "
-            "row of each is audited.",
-        ),
-    ] = "",
-    tokens: Annotated[int, typer.Option(min=1, help="Length of a chunk of text.")] = 32,
-    known_c: Annotated[
-        float | None,
-        typer.Option(
-            min=0, help="c of your generator, if known, nats (0: draws from the true distribution)."
-        ),
-    ] = None,
-    search: Annotated[
-        Literal["anytime", "union"], typer.Option(help="Correction for testing many recall levels.")
-    ] = "anytime",
-    delta: Delta = 0.0,
-    gamma: Annotated[
-        float, typer.Option(help="The bound c may fail on a set of this probability, in [0, 1).")
-    ] = 0.0,
-    confidence: Confidence = 0.95,
-    repetitions: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Games with other splits; the first gives the claim. Default: 10 with --train-again, else "
-            "3.",
-        ),
-    ] = None,
-    restarts: Annotated[
-        int, typer.Option(min=1, help="Trainings of the best attack, of which validation chooses one.")
-    ] = 5,
-    seed: Seed = 0,
+    members: str = "",
+    kind: Literal["table", "images", "text"] = "table",
+    target: str = "",
+    train_again: str = "",
+    label: str = "",
+    architecture: str = "",
+    classes: int = 10,
+    generated: str = "",
+    nonmembers: str = "",
+    base: str = "",
+    unit: str = "",
+    tokens: int = 32,
+    known_c: float | None = None,
+    search: Literal["anytime", "union"] = "anytime",
+    delta: float = 0.0,
+    gamma: float = 0.0,
+    confidence: float = 0.95,
+    repetitions: int | None = None,
+    restarts: int = 5,
+    seed: int = 0,
     *,
     wishes: Wishes,
-) -> None:
+) -> int:
     """Audit a model with its training data and generated non-members (PANORAMIA).
 
     The number is a measurement. With --train-again, a null model checks it. With --known-c or
@@ -127,4 +59,4 @@ def audit_data(
     )  # fmt: skip
     document = audit.document(subject=f"{target} on {members}", **parts)
     text = [" ".join(document.verdict.sentences), *map(str, document.answers)]
-    raise typer.Exit(wishes.deliver(document, members, text))
+    return wishes.deliver(document, members, text)

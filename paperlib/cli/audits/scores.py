@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -12,53 +12,29 @@ from paperlib.cli.gate import Wishes, command_line, with_wishes
 if TYPE_CHECKING:
     from paperlib.audits import AuditDocument, Audits
 
-EPILOG = (
-    "Examples:  paperlib audit my_scores.csv   |   paperlib audit losses.parquet --score-column value "
-    "--member-column in_train --losses --delta 1e-5   |   paperlib audit members.npy others.npy --kind "
-    "losses   |   paperlib audit my_scores.csv --claimed-epsilon 3 --fail-above 3 --junit audit.xml --about "
-    "audit.yaml   |   zcat losses.csv.gz | paperlib audit - --json   |   paperlib audit "
-    "losses.csv --coins train.coins.json   |   paperlib audit losses.csv --coins train.coins.json --plan "
-    "plan.sealed.json"
-)
-
 
 @with_wishes
 def audit(
     context: typer.Context,
-    file: Annotated[
-        str,
-        typer.Argument(
-            help="CSV, Parquet, JSON lines, NPZ, NPY or tensors with a score or loss column and a membership "
-            "column (1/0, true/false, in/out); with a second file, the members' scores; - for standard input."
-        ),
-    ],
-    nonmembers: Annotated[str | None, typer.Argument(metavar="[FILE2]", help="Non-members' scores.")] = None,
-    score_column: options.ScoreColumn = None,
-    member_column: options.MemberColumn = None,
-    kind: options.Kind = None,
-    losses: options.Losses = False,
-    id_column: options.IdColumn = None,
-    unit: options.Unit = None,
-    coins: options.CoinsFile = None,
-    plan: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="File of `paperlib seal`, used with --coins: the audit runs as planned and refuses "
-            "different options. The limit of the plan is that of --fail-above.",
-        ),
-    ] = None,
-    group_column: Annotated[
-        str | None, typer.Option(help="Column of groups, for the report's table per group.")
-    ] = None,
-    delta: options.Delta = 0.0,
-    confidence: options.Confidence = 0.95,
-    guess: options.GuessOption = "adaptive",
-    design: options.DesignOption = "randomized",
-    seed: options.Seed = 0,
+    file: str,
+    nonmembers: str | None = None,
+    score_column: str | None = None,
+    member_column: str | None = None,
+    kind: options.Kind | None = None,
+    losses: bool = False,
+    id_column: str | None = None,
+    unit: str | None = None,
+    coins: Path | None = None,
+    plan: Path | None = None,
+    group_column: str | None = None,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    guess: options.Guess = "adaptive",
+    design: options.Design = "randomized",
+    seed: int = 0,
     *,
     wishes: Wishes,
-) -> None:
+) -> int:
     """Audit the scores of a trained model: the answer in words, the numbers behind it, and an HTML report."""
     from paperlib.audits import SealedPlan, audit_scores
     from paperlib.core import Coins, check_confidence, check_delta
@@ -115,7 +91,7 @@ def audit(
     )
     if to_follow is not None:
         opening += f"\nAs planned: {to_follow.seal}; the report opens ids, coins and scores to its readers"
-    raise typer.Exit(wishes.deliver(document, file, paragraphs(opening, audits, document)))
+    return wishes.deliver(document, file, paragraphs(opening, audits, document))
 
 
 def paragraphs(opening: str, audits: "Audits", document: "AuditDocument") -> list[str]:

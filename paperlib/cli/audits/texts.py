@@ -1,79 +1,41 @@
 """``paperlib audit-texts``: any texts, and which of them a language model was trained on, from files."""
 
-from typing import Annotated, Literal
-
-import typer
+from pathlib import Path
+from typing import Literal
 
 from paperlib.cli.audits.scores import paragraphs
 from paperlib.cli.gate import Wishes, with_wishes
-from paperlib.cli.options import CoinsFile, Confidence, Delta, Device, Dtype, Seed
-
-EPILOG = (
-    "Examples:  paperlib audit-texts my_model members.jsonl nonmembers.jsonl --base gpt2   |   paperlib "
-    "audit-texts my_model texts.jsonl --coins train.coins.json --prefix-tokens 20 --fail-above 3"
-)
+from paperlib.cli.options import Design, Dtype
 
 
 @with_wishes
 def audit_texts(
-    model: Annotated[
-        str, typer.Argument(help="Causal language model: a folder, or a name on the Hugging Face hub.")
-    ],
-    members: Annotated[
-        str,
-        typer.Argument(
-            help="Texts that the model was trained on: JSON lines, or a .txt file with one text per line. "
-            "With --coins, all texts that have a coin."
-        ),
-    ],
-    nonmembers: Annotated[
-        str, typer.Argument(help="Held-out texts of the same source; omit with --coins.")
-    ] = "",
-    base: Annotated[
-        str,
-        typer.Option(help="Base model of MODEL, for scores that compare both; trained on neither file."),
-    ] = "",
-    coins: CoinsFile = None,
-    text_field: Annotated[str, typer.Option(help="Field of JSON lines that holds the text.")] = "text",
-    id_field: Annotated[
-        str,
-        typer.Option("--id", metavar="FIELD", help="Field that names each text. Default: id, else its row."),
-    ] = "",
-    date_field: Annotated[
-        str,
-        typer.Option(metavar="FIELD", help="Field of each text's date. Default: date, if there is one."),
-    ] = "",
-    attack: Annotated[
-        Literal["learned", "loss", "min_k", "min_k_pp", "zlib", "hinge", "ratio", "difference", "ez", "wbc"],
-        typer.Option(help="Score for the bound; learned: all combined. Choose it before you see results."),
+    model: str,
+    members: str,
+    nonmembers: str = "",
+    base: str = "",
+    coins: Path | None = None,
+    text_field: str = "text",
+    id_field: str = "",
+    date_field: str = "",
+    attack: Literal[
+        "learned", "loss", "min_k", "min_k_pp", "zlib", "hinge", "ratio", "difference", "ez", "wbc"
     ] = "learned",
-    prefix_tokens: Annotated[
-        int, typer.Option(min=1, help="Tokens of each text that serve as the prompt of an extraction.")
-    ] = 50,
-    suffix_tokens: Annotated[int, typer.Option(min=1, help="Tokens that the model must then produce.")] = 50,
-    tries: Annotated[int, typer.Option(min=1, help="Attempts per extraction.")] = 100,
-    chance: Annotated[
-        float, typer.Option(help="Smallest probability of a listed extraction, in (0, 1).")
-    ] = 0.5,
-    copies: Annotated[
-        int, typer.Option(min=1, help="Copies of each member in the training data, for the claims.")
-    ] = 1,
+    prefix_tokens: int = 50,
+    suffix_tokens: int = 50,
+    tries: int = 100,
+    chance: float = 0.5,
+    copies: int = 1,
     dtype: Dtype = "auto",
-    device: Device = "",
-    batch_size: Annotated[int, typer.Option(min=1, help="Texts per batch.")] = 32,
-    delta: Delta = 0.0,
-    confidence: Confidence = 0.95,
-    design: Annotated[
-        Literal["randomized", "game", "played"] | None,
-        typer.Option(
-            help="As in `paperlib audit`. Default: randomized with --coins; else game, for members and "
-            "others split at random."
-        ),
-    ] = None,
-    seed: Seed = 0,
+    device: str = "",
+    batch_size: int = 32,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    design: Design | None = None,
+    seed: int = 0,
     *,
     wishes: Wishes,
-) -> None:
+) -> int:
     """Audit a language model on any texts: every membership score, a bound, and texts that can be extracted.
 
     There is no bound if members and non-members differ without the model (words, length, date, the base).
@@ -127,4 +89,4 @@ def audit_texts(
     if audit.audits is not None:
         text = paragraphs(opening, audit.audits, document)
     text += [audit.shown, document.more["extraction"]["said"]]
-    raise typer.Exit(wishes.deliver(document, members, text))
+    return wishes.deliver(document, members, text)
