@@ -1,43 +1,5 @@
 """Scores, results and argument checks, shared by every other room."""
 
-from paperlib.core.checks import FloatArray as FloatArray
-from paperlib.core.checks import IntArray as IntArray
-from paperlib.core.checks import check_at_least as check_at_least
-from paperlib.core.checks import check_choice as check_choice
-from paperlib.core.checks import check_confidence as check_confidence
-from paperlib.core.checks import check_counts as check_counts
-from paperlib.core.checks import check_delta as check_delta
-from paperlib.core.checks import check_finite as check_finite
-from paperlib.core.checks import check_ids as check_ids
-from paperlib.core.checks import check_in as check_in
-from paperlib.core.checks import check_nonnegative as check_nonnegative
-from paperlib.core.checks import check_ties as check_ties
-from paperlib.core.checks import check_vector as check_vector
-from paperlib.core.checks import did_you_mean as did_you_mean
-from paperlib.core.checks import one_of_each as one_of_each
-from paperlib.core.checks import unit_means as unit_means
-from paperlib.core.checks import unit_sentence as unit_sentence
-from paperlib.core.coins import Coins as Coins
-from paperlib.core.coins import toss_coins as toss_coins
-from paperlib.core.direction import check_scores as check_scores
-from paperlib.core.direction import reversed_warning as reversed_warning
-from paperlib.core.intervals import RateAtFpr as RateAtFpr
-from paperlib.core.intervals import ScoreMeasures as ScoreMeasures
-from paperlib.core.intervals import auc_interval as auc_interval
-from paperlib.core.intervals import score_measures as score_measures
-from paperlib.core.intervals import share_interval as share_interval
-from paperlib.core.options import DeltaTerm as DeltaTerm
-from paperlib.core.options import Design as Design
-from paperlib.core.options import Guess as Guess
-from paperlib.core.options import RankBound as RankBound
-from paperlib.core.options import RecallSearch as RecallSearch
-from paperlib.core.options import Search as Search
-from paperlib.core.options import Sides as Sides
-from paperlib.core.options import from_parameters as from_parameters
-from paperlib.core.results import RESULT_SCHEMA_VERSION as RESULT_SCHEMA_VERSION
-from paperlib.core.results import AuditResult as AuditResult
-from paperlib.core.results import ScoreAudit as ScoreAudit
-from paperlib.core.results import json_ready as json_ready
-from paperlib.core.results import round_down as round_down
-from paperlib.core.results import table as table
-from paperlib.core.scores import MembershipScores as MembershipScores
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
