@@ -1,36 +1,5 @@
-"""Files: atomic writes, the cache, result files, and reading scores."""
+"""Files: atomic writes, the cache, result files, and reading scores; a name loads on first use."""
 
-from paperlib.core.reading import LoadedScores as LoadedScores
-from paperlib.core.reading import read_scores as read_scores
-from paperlib.io.cache import Cache as Cache
-from paperlib.io.cache import lease as lease
-from paperlib.io.cache import typed as typed
-from paperlib.io.files import DownloadError as DownloadError
-from paperlib.io.files import OutputError as OutputError
-from paperlib.io.files import RunResult as RunResult
-from paperlib.io.files import atomic_file as atomic_file
-from paperlib.io.files import canonical_json as canonical_json
-from paperlib.io.files import config_hash as config_hash
-from paperlib.io.files import data_folder as data_folder
-from paperlib.io.files import fetch as fetch
-from paperlib.io.files import file_sha256 as file_sha256
-from paperlib.io.files import read_result as read_result
-from paperlib.io.files import user_cache_folder as user_cache_folder
-from paperlib.io.files import write_bytes as write_bytes
-from paperlib.io.files import write_json as write_json
-from paperlib.io.files import write_result as write_result
-from paperlib.io.files import write_text as write_text
-from paperlib.io.records import MADE_ID as MADE_ID
-from paperlib.io.records import Records as Records
-from paperlib.io.records import open_records as open_records
-from paperlib.io.schedulers import SCHEDULER_VARIABLE as SCHEDULER_VARIABLE
-from paperlib.io.schedulers import Place as Place
-from paperlib.io.schedulers import job_script as job_script
-from paperlib.io.schedulers import sweep_place as sweep_place
-from paperlib.io.schedulers import visible_devices as visible_devices
-from paperlib.io.sources import code_tag as code_tag
-from paperlib.io.sources import imported_names as imported_names
-from paperlib.io.sources import source_files as source_files
-from paperlib.io.sweep import SweepError as SweepError
-from paperlib.io.sweep import run_sweep as run_sweep
-from paperlib.io.sweep import run_units as run_units
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
