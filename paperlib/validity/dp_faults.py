@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import torch
+import yaml
 from torch import Tensor
 from torch.func import grad, vmap
 from torch.nn.functional import cross_entropy, linear
@@ -11,30 +13,8 @@ from torch.nn.functional import cross_entropy, linear
 SOUND = ("", "tied weights", "averaged augmentations")
 """Names of trainings without a fault: the plain one, and the twins of two faults."""
 
-FAULTS = {
-    "noise over batch": ("noise", "Tramer et al. (2022), arXiv:2202.12219; google-deepmind/jax_privacy#395"),
-    "layer not clipped": ("clipping",
-        "meta-pytorch/opacus#578; dayu11/Differentially-Private-Deep-Learning#7"),
-    "clipped after averaging": ("clipping", "APPFL/APPFL#349; ooples/AiDotNet#1318"),
-    "accumulated before clipping": ("clipping",
-        "as microbatches: tensorflow/privacy#81, tensorflow/privacy#620"),
-    "augmentations summed": ("clipping", "meta-pytorch/opacus#461"),
-    "tied weights clipped twice": ("clipping", "meta-pytorch/opacus#413"),
-    "batch statistics": ("clipping", "meta-pytorch/opacus#319"),
-    "actual batch size": ("clipping",
-        "meta-pytorch/opacus#420; of a divisor that leaks: meta-pytorch/opacus#571, meta-pytorch/opacus#819"),
-    "same noise in each step": ("noise of different steps", "reused keys: jax-ml/jax#3646"),
-    "same noise in two layers": ("noise of different parameters", "jax-ml/jax#3646"),
-    "fixed noise seed": ("noise of different seeds",
-        "seeds of mechanisms: IBM/differential-privacy-library#31"),
-    "shuffled": ("Poisson sampling", "meta-pytorch/opacus#80; Chua et al. (2024), arXiv:2403.17673"),
-    "higher sampling rate": ("sampling rate",
-        "several batches in a step, a factor kept in mind in meta-pytorch/opacus#226"),
-    "more steps": ("number of steps",
-        "meta-pytorch/opacus#19; tensorflow/privacy#103; google-deepmind/jax_privacy#288"),
-    "early stopping": ("number of steps",
-        "a choice by the data: Papernot and Steinke (2022), arXiv:2110.03620"),
-}  # fmt: skip
+_FAULTS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
+FAULTS: dict[str, tuple[str, str]] = {name: (one["check"], one["met"]) for name, one in _FAULTS.items()}
 """Faults by name, each with the check that finds it, and with where it was met or is discussed."""
 
 _WIDTHS, _VIEWS, _GROUP, _PATIENCE = (8, 8, 8, 8, 2), 4, 2, 2
