@@ -55,24 +55,8 @@ def doctor() -> None:
 
 
 add_commands(
-    app,
-    {
-        "audit": scores.audit,
-        "audit-data": data.audit_data,
-        "audit-lm": language_model.audit_lm,
-        "audit-chat": chat.audit_chat,
-        "identifiers": identifiers.identifiers,
-        "audit-texts": texts.audit_texts,
-        "audit-release": release.audit_release,
-        "combine": combine.combine,
-        "coins": coins.coins,
-        "canaries": coins.canaries,
-        "seal": seal.seal,
-        "verify": seal.verify,
-        "plan": plan.plan,
-        "run": notebooks.run,
-        "sweep": sweep.sweep_notebook,
-        "list": notebooks.list_notebooks,
-        "doctor": doctor,
-    },
-)
+    app, scores.audit, data.audit_data, language_model.audit_lm, chat.audit_chat, identifiers.identifiers,
+    texts.audit_texts, release.audit_release, combine.combine, coins.coins, coins.canaries, seal.seal,
+    seal.verify, plan.plan, notebooks.run, sweep=sweep.sweep_notebook, list=notebooks.list_notebooks,
+    doctor=doctor,
+)  # fmt: skip

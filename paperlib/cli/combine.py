@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from paperlib.cli import options
 from paperlib.cli.audits.scores import paragraphs
-from paperlib.cli.gate import Wishes, command_line, with_wishes
+from paperlib.cli.gate import Wishes, with_wishes
 
 if TYPE_CHECKING:
     from paperlib.core import Coins
@@ -42,7 +42,6 @@ def combine(
     from paperlib.bounds import combine_runs, rank_scores
     from paperlib.core import Coins, unit_sentence
     from paperlib.io import file_sha256, read_scores
-    from paperlib.report.provenance import report_conditions
 
     kind = options.kind_of(kind, losses)
     about = wishes.checked(*files, *map(str, coins or ()))
@@ -80,19 +79,12 @@ def combine(
     )
     reading += tuple(f"run {number}: {said}" for number, own in enumerate(tossed, 1) for said in own.warnings)
     inputs |= {str(one): file_sha256(one) for one in coins or ()}
+    source = {"Input": "; ".join(f"{one.source}, read as {one.kind}" for one in loaded)}
+    source["Scores"] = "share of the run's examples that rank below"
     audits = Audits(rank_scores(runs), (main,), design, reading=reading)
     document = audits.document(
         title=f"Privacy audit of {len(files)} training runs",
-        facts={
-            "Input": "; ".join(f"{one.source}, read as {one.kind}" for one in loaded),
-            "Scores": "share of the run's examples that rank below",
-            **{f"SHA-256 of {name}": digest for name, digest in inputs.items()},
-            "Command": command_line(),
-            **report_conditions("paperlib", "numpy", "scipy"),
-        },
-        inputs=inputs,
-        about=about,
-        claimed_epsilon=wishes.claimed_epsilon,
+        **wishes.parts_of_scores(about, source, inputs),
         ids=None if any(one.ids is None for one in loaded) else members_first,
     )
     opening = "\n".join(

@@ -70,6 +70,17 @@ class Wishes:
             "claimed_epsilon": self.claimed_epsilon,
         }
 
+    def parts_of_scores(
+        self, about: "About", source: dict[str, str], inputs: dict[str, str]
+    ) -> dict[str, Any]:
+        """As `parts`, of an audit of scores: where they come from by heading, and checksums by name."""
+        from paperlib.report.provenance import report_conditions
+
+        sums = {f"SHA-256 of {name}": digest for name, digest in inputs.items()}
+        made = {"Command": command_line(), **report_conditions("paperlib", "numpy", "scipy")}
+        own = {"about": about, "claimed_epsilon": self.claimed_epsilon}
+        return {"facts": {**source, **sums, **made}, "inputs": inputs, **own}
+
     def deliver(self, document: "AuditDocument", file: str, text: Sequence[str]) -> int:
         """Write the report on ``file``, print paragraphs or JSON, and judge the limit: the exit code."""
         from paperlib.io import canonical_json

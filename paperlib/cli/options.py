@@ -37,10 +37,10 @@ def kind_of(kind: Kind | None, losses: bool) -> Kind | None:
     return "losses" if losses else kind
 
 
-def add_commands(app: typer.Typer, commands: dict[str, Callable[..., None]]) -> None:
-    """Give ``app`` commands by name; help, flags and ranges of their options are those of ``help.toml``."""
+def add_commands(app: typer.Typer, *called: Callable[..., None], **named: Callable[..., None]) -> None:
+    """Give ``app`` commands, called as their functions or by name, with what ``help.toml`` says of each."""
     table = tomllib.loads(Path(__file__).with_name("help.toml").read_text(encoding="utf-8"))
-    for name, command in commands.items():
+    for name, command in {**{one.__name__.replace("_", "-"): one for one in called}, **named}.items():
         said: dict[str, tuple[Callable[..., Any], Any]] = {}
         for title, group in table.items():  # from those of several commands to those of one, which counts
             if title == "shared" or name in title.split():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from paperlib.cli import options
-from paperlib.cli.gate import Wishes, command_line, with_wishes
+from paperlib.cli.gate import Wishes, with_wishes
 
 if TYPE_CHECKING:
     from paperlib.audits import AuditDocument, Audits
@@ -39,7 +39,6 @@ def audit(
     from paperlib.audits import SealedPlan, audit_scores
     from paperlib.core import Coins, check_confidence, check_delta
     from paperlib.io import file_sha256, read_scores
-    from paperlib.report.provenance import report_conditions
 
     kind = options.kind_of(kind, losses)
     check_confidence(confidence)
@@ -69,20 +68,13 @@ def audit(
     )  # fmt: skip
     audits = replace(audits, reading=(*loaded.warnings, *audits.reading))
     inputs = {**loaded.checksums, **{one.name: file_sha256(one) for one in (coins, plan) if one}}
+    source = {"Input": f"{loaded.source}, read as {loaded.kind}"}
+    source |= {} if to_follow is None else {"Plan": to_follow.seal}
     document = audits.document(
         title=f"Privacy audit of {'standard input' if file == '-' else Path(file).name}",
-        facts={
-            "Input": f"{loaded.source}, read as {loaded.kind}",
-            **({} if to_follow is None else {"Plan": to_follow.seal}),
-            **{f"SHA-256 of {name}": digest for name, digest in inputs.items()},
-            "Command": command_line(),
-            **report_conditions("paperlib", "numpy", "scipy"),
-        },
-        inputs=inputs,
-        about=about,
-        claimed_epsilon=wishes.claimed_epsilon,
         ids=loaded.ids,
         groups=loaded.groups,
+        **wishes.parts_of_scores(about, source, inputs),
     )
     scores, points = loaded.scores, "higher" if loaded.scores.higher_means_member else "lower"
     opening = (
