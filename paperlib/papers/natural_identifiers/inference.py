@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import beta
 
 from paperlib.attacks.dataset_inference import SCHEDULES, infer_by_schedule
 from paperlib.audits.candidates import CandidateScores
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, share_interval
 from paperlib.papers.natural_identifiers.planted import PlantedConfig
 from paperlib.report import progress
 
@@ -118,14 +117,12 @@ def rejection_rates(
     confidence: float = 0.95,
 ) -> pd.DataFrame:
     """How often each test rejects, with two-sided Clopper-Pearson intervals that take sets as independent."""
-    spread = (1 - confidence) / 2
     rows = []
     for values, tested in p_values.groupby(list(by), sort=False):
         for test, column in (("one-sided", "p_value"), ("two-sided", "p_value_two_sided")):
             for level in levels:
                 sets, hits = len(tested), int((tested[column] <= level).sum())
-                low = float(beta.ppf(spread, hits, sets - hits + 1)) if hits else 0.0
-                high = float(beta.ppf(1 - spread, hits + 1, sets - hits)) if hits < sets else 1.0
+                low, high = share_interval(hits, sets, confidence=confidence)
                 about = {**dict(zip(by, values, strict=True)), "test": test, "level": level}
                 rates = {"sets": sets, "rejected": hits, "rate": hits / sets, "low": low, "high": high}
                 rows.append(about | rates)

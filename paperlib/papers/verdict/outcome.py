@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.special import betaincinv, ndtri, stdtrit
+from scipy.special import ndtri, stdtrit
 
+from paperlib.core import share_interval
 from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Sample, TargetRule, Term, Unit
 
 _Compared = tuple[Term, str, Sample]
@@ -165,10 +166,8 @@ def _contrast(term: Term, label: str, sample: Sample, error: float) -> Contrast:
     values = np.asarray(sample, dtype=float)
     mean = float(values.mean()) if values.size else math.nan
     if term.measure == "share" and values.size and np.isin(values, (0.0, 1.0)).all():
-        count, size = int(values.sum()), values.size  # the exact interval of a share (Clopper and Pearson)
-        low = float(betaincinv(count, size - count + 1, error / 2)) if count else 0.0
-        high = float(betaincinv(count + 1, size - count, 1 - error / 2)) if count < size else 1.0
-        return Contrast(term, label, mean, low, high)
+        ends = share_interval(int(values.sum()), values.size, confidence=1 - error)
+        return Contrast(term, label, mean, *ends)
     if values.size < 2:
         return Contrast(term, label, mean, -math.inf, math.inf)
     half = float(stdtrit(values.size - 1, 1 - error / 2) * values.std(ddof=1) / math.sqrt(values.size))

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
-from scipy.stats import binomtest
 
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.panoramia.folds import Answer, out_of_fold
@@ -26,7 +25,7 @@ from paperlib.audits.panoramia.pools import (
 )
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning
-from paperlib.core import FloatArray, IntArray, check_at_least, check_confidence, check_in
+from paperlib.core import FloatArray, IntArray, check_at_least, check_confidence, check_in, share_interval
 from paperlib.io import code_tag
 from paperlib.papers.panoramia.tables.pools import PartSizes, TabularConfig, build_pools
 from paperlib.report import progress
@@ -127,11 +126,9 @@ def run_null_control(
 
 def _shares(hits: pd.Series, counts: pd.Series) -> pd.DataFrame:
     """Shares with their Clopper-Pearson intervals."""
-    tests = [
-        binomtest(int(k), int(n)).proportion_ci(method="exact") for k, n in zip(hits, counts, strict=True)
-    ]
-    ends = {"low": [one.low for one in tests], "high": [one.high for one in tests]}
-    return pd.DataFrame({"share": hits / counts, **ends})
+    ends = [share_interval(int(k), int(n)) for k, n in zip(hits, counts, strict=True)]
+    low, high = np.reshape(ends, (-1, 2)).T
+    return pd.DataFrame({"share": hits / counts, "low": low, "high": high})
 
 
 def false_positives(rows: pd.DataFrame) -> pd.DataFrame:
