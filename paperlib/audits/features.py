@@ -12,12 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from paperlib.audits.sealed_plan import SealedPlan
 from paperlib.bounds.one_run.adaptive import Bets, Bettor, Proposal, ends_of, reveal
 from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, ceiling_note, lower_bound_claim
-from paperlib.bounds.one_run.fair_coins import (
-    CONDITIONS,
-    coin_warnings,
-    fair_game,
-    score_assumptions,
-)
+from paperlib.bounds.one_run.fair_coins import CONDITIONS, coin_warnings, fair_game, score_assumptions
 from paperlib.bounds.one_run.guesses import GuessPath, bets_path, no_guess
 from paperlib.bounds.one_run.search import Hypothesis, RecallTest, every_count, recall_test
 from paperlib.bounds.panoramia import PanoramiaResult, panoramia_result

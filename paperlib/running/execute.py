@@ -20,12 +20,7 @@ from traitlets.config import Config
 
 from paperlib.io import RunResult, write_result, write_text
 from paperlib.io.sources import Known
-from paperlib.report.display import (
-    NOTEBOOK_VARIABLE,
-    RECORDS_FILE,
-    RESULTS_VARIABLE,
-    USED_DATA_FILE,
-)
+from paperlib.report.display import NOTEBOOK_VARIABLE, RECORDS_FILE, RESULTS_VARIABLE, USED_DATA_FILE
 from paperlib.report.provenance import describe, provenance
 from paperlib.running.parameters import (
     assignment,

@@ -12,15 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from paperlib.io import (
-    SCHEDULER_VARIABLE,
-    Place,
-    RunResult,
-    lease,
-    read_result,
-    run_units,
-    write_text,
-)
+from paperlib.io import SCHEDULER_VARIABLE, Place, RunResult, lease, read_result, run_units, write_text
 from paperlib.running.book import (
     finished_result,
     judged_notebooks,
