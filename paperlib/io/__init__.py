@@ -1,4 +1,4 @@
-"""Files: atomic writes, the cache, result files, and reading scores; a name loads on first use."""
+"""Files: atomic writes, the cache, result files, and reading scores."""
 
 import lazy_loader
 
