@@ -116,8 +116,5 @@ def against(
     family: str, bound: str, mechanism: Mechanism, audit: Callable[..., Any], m: int, **more: Any
 ) -> Case:
     """A case whose audit takes scores of ``m`` examples of a mechanism."""
-
-    def drawn(rng: np.random.Generator) -> Any:
-        return audit(mechanism.draw(rng, m))
-
-    return case_of(family, bound, mechanism.name, mechanism.epsilon, drawn, mechanism.delta, **more)
+    name, epsilon, delta = mechanism.name, mechanism.epsilon, mechanism.delta
+    return case_of(family, bound, name, epsilon, lambda rng: audit(mechanism.draw(rng, m)), delta, **more)

@@ -76,33 +76,26 @@ ORACLE = "best fixed rule in hindsight"
 SET_SIZE = 8  # candidates of a set in the design with ranks
 
 
-def _members_spread(mean: float, spread: float = 1.0) -> Leak:
-    def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
-        noise = rng.normal(size=bits.shape)
-        return np.where(bits == 1, mean + spread * noise, noise)
-
-    return scores
+def _normal(rng: np.random.Generator, bits: IntArray, *, mean: float, spread: float = 1.0) -> FloatArray:
+    noise = rng.normal(size=bits.shape)
+    return np.where(bits == 1, mean + spread * noise, noise)
 
 
-def _known(members: float, others: float) -> Leak:
+def _known(rng: np.random.Generator, bits: IntArray, *, members: float, others: float) -> FloatArray:
     """Shares of the members that stand 5 higher, and of the others that stand 5 lower."""
-
-    def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
-        sure = rng.random(bits.shape) < np.where(bits == 1, members, others)
-        return rng.normal(size=bits.shape) + 5.0 * sure * (2 * bits - 1)
-
-    return scores
+    sure = rng.random(bits.shape) < np.where(bits == 1, members, others)
+    return rng.normal(size=bits.shape) + 5.0 * sure * (2 * bits - 1)
 
 
 SHAPES: dict[str, Leak] = {  # non-members are N(0, 1) where nothing else is said
-    "members N(1, 1)": _members_spread(1),
-    "members N(2, 1)": _members_spread(2),
-    "10 % of members memorised": _known(0.1, 0.0),
-    "3 % of members memorised": _known(0.03, 0.0),
-    "members N(1, 2)": _members_spread(1, 2),
-    "10 % of non-members sure": _known(0.0, 0.1),
-    "members N(0.3, 0.6)": _members_spread(0.3, 0.6),
-    "5 % sure on both sides": _known(0.05, 0.05),
+    "members N(1, 1)": partial(_normal, mean=1),
+    "members N(2, 1)": partial(_normal, mean=2),
+    "10 % of members memorised": partial(_known, members=0.1, others=0.0),
+    "3 % of members memorised": partial(_known, members=0.03, others=0.0),
+    "members N(1, 2)": partial(_normal, mean=1, spread=2),
+    "10 % of non-members sure": partial(_known, members=0.0, others=0.1),
+    "members N(0.3, 0.6)": partial(_normal, mean=0.3, spread=0.6),
+    "5 % sure on both sides": partial(_known, members=0.05, others=0.05),
 }
 
 LEAKS: dict[str, Leak] = {

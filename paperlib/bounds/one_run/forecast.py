@@ -4,7 +4,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 
 import numpy as np
 from scipy.special import bdtrik, ndtri
@@ -187,20 +187,15 @@ class Forecast:
     @cached_property
     def said(self) -> Callable[[int], float]:
         """About what a share ``power`` of audits of a size shows, by the counts expected and some luck."""
+        return cache(self._said)
 
-        @cache
-        def said(total: int) -> float:
-            return self.reached(self._from_counts(total))
-
-        return said
-
-    def _from_counts(self, total: int) -> Iterator[float]:
-        """Bounds if right guesses came in the numbers expected of a law and the same luck at every count."""
+    def _said(self, total: int) -> float:
+        # Bounds if right guesses came in the numbers expected of a law and the same luck at every count.
         counts = np.unique(np.geomspace(1, total // 2, 300).astype(np.int64))
-        lucks = ndtri((np.arange(_LUCKS) + 0.5) / _LUCKS)
-        for number, luck in enumerate(lucks):
-            # A search picks lucky counts; so simulated bounds are, about, those of this luck (in deviations).
-            yield self._of_law(_spread(self.laws, number), 0.5 + 0.6 * float(luck), counts, total)
+        # A search picks lucky counts; so simulated bounds are, about, those of this luck (in deviations).
+        lucks = (0.5 + 0.6 * ndtri((np.arange(_LUCKS) + 0.5) / _LUCKS)).tolist()
+        laws = (_spread(self.laws, number) for number in range(_LUCKS))
+        return self.reached(map(partial(self._of_law, counts=counts, total=total), laws, lucks))
 
     def _of_law(self, law: AttackLaw, luck: float, counts: IntArray, total: int) -> float:
         shares = counts / total
