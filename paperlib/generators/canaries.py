@@ -70,9 +70,6 @@ def make_canaries(
         made[[0, -1]] = rng.choice(letters, 2)  # a space at an end is lost in some formats
         return "".join(made)
 
-    def tokens(like: list[str]) -> str:
-        return " ".join(rng.choice(vocabulary, len(like)))
-
     def new_vocabulary(like: list[str]) -> str:
         size = min(max(4, len(rng.choice(vocabulary))), 12)
         own = vocabulary[0]
@@ -86,7 +83,7 @@ def make_canaries(
     sampled = iter(()) if model is None else _sampled(model, texts, temperature, rng)
     make = {
         "random": random,
-        "tokens": tokens,
+        "tokens": lambda like: " ".join(rng.choice(vocabulary, len(like))),
         "new-vocabulary": new_vocabulary,
         "high-temperature": lambda like: next(sampled),
     }[kind]

@@ -13,7 +13,7 @@ from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAu
 from paperlib.audits.panoramia.image_models import ImageHelper, train_helper
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.pools import SYNTHETIC, Model
-from paperlib.core import FloatArray, check_in, check_ties, one_of_each
+from paperlib.core import check_in, check_ties, one_of_each
 from paperlib.generators.images import FlowConfig
 from paperlib.models.images import image_logits, image_losses
 
@@ -145,8 +145,4 @@ def _helper(
     settings: ImageDefaults, outputs: int, images: NDArray[np.uint8], labels: NDArray[np.int64], seed: int
 ) -> Model:
     module = train_helper(replace(settings.helper, seed=seed), images, labels, outputs)
-
-    def losses(x: NDArray[np.uint8], y: NDArray[np.int64]) -> FloatArray:
-        return image_losses(image_logits(module, x), y).numpy().astype(np.float64)
-
-    return losses
+    return lambda x, y: image_losses(image_logits(module, x), y).numpy().astype(np.float64)

@@ -133,11 +133,7 @@ def bring_text(
 
 def of_text(target: Callable[[list[str]], ArrayLike]) -> Model:
     """A target that takes texts alone, as `audit_model` calls it."""
-
-    def losses(texts: list[str], tokens: IntArray) -> ArrayLike:
-        return target(texts)
-
-    return losses
+    return lambda texts, tokens: target(texts)
 
 
 def _trained_again(train_again: Callable[..., Any], texts: list[str], tokens: IntArray, seed: int) -> Model:
@@ -168,11 +164,7 @@ def _helper(base: Any, settings: TextDefaults, texts: list[str], tokens: IntArra
     last = max(1, len(chunks) // 10)
     model = copy.deepcopy(base)
     train_on_chunks(model, chunks[:-last], training=_training(settings, seed), validation=chunks[-last:])
-
-    def losses(texts: list[str], tokens: IntArray) -> FloatArray:
-        return token_losses(model, tokens).mean(axis=1)
-
-    return losses
+    return lambda texts, tokens: token_losses(model, tokens).mean(axis=1)
 
 
 def _letters(texts: list[str], tokens: IntArray) -> FloatArray:

@@ -90,7 +90,8 @@ def _inferred(
 ) -> Flags:
     """Whether the nearest row of the release, in all columns but one, has the value of that one."""
     release, pool = tables
-    names = _encoded(release)
+    # Columns in the order of their numbers in a `Space`.
+    names = sorted(release, key=lambda name: release[name].dtype.kind not in "iufmM")
     drawn = rng.integers(len(names), size=rows.size)
     if secret is not None:
         drawn[:] = names.index(secret)
@@ -107,11 +108,6 @@ def _inferred(
             truth = pool[name].iloc[rows[here]].to_numpy(float, na_value=np.nan)
             right[here] |= np.abs(guess - truth) <= _TOLERANCE * np.abs(truth)
     return right
-
-
-def _encoded(table: pd.DataFrame) -> list[Any]:
-    """Names of the columns in the order of their numbers in a `Space`."""
-    return sorted(table, key=lambda name: table[name].dtype.kind not in "iufmM")
 
 
 def _singled_out(space: Space, sides: Sequence[IntArray], rng: np.random.Generator) -> tuple[Flags, Flags]:

@@ -22,6 +22,7 @@ from paperlib.training import replacement_epsilon
 
 STANDS_FOR = ("ResNet18", "WRN-16-4")
 """The paper's two families, Tables 7 and 8, in the order of ours."""
+_PAPER_ONLY = "the paper, eps {:g}".format  # the name of a row that only the paper has
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,11 +190,6 @@ def dp_guarantees(targets: Sequence[ImageTarget], examples: int) -> pd.DataFrame
     return pd.DataFrame(rows, columns=["target", "noise", "delta", "epsilon", "epsilon_replacement"])
 
 
-def _paper_only(epsilon: float) -> str:
-    """The name of a row that only the paper has."""
-    return f"the paper, eps {epsilon:g}"
-
-
 def table_by_epsilon(results: DpResults, at: int) -> pd.DataFrame:
     """Tables 7 (``at`` 0) and 8 (1): the null, ours by epsilon beside the paper's, the paper's others."""
     table = paper_table(f"panoramia_table0{7 + at}").query(f"target_model == '{STANDS_FOR[at]}'")
@@ -203,7 +199,7 @@ def table_by_epsilon(results: DpResults, at: int) -> pd.DataFrame:
     null, *ours = (_row(results, name) for name in (results.plan.null(at), *results.plan.family(at)))
     ours = pd.DataFrame(ours).join(printed, on="epsilon")
     left = printed[~printed.index.isin(ours["epsilon"])].reset_index()
-    left = left.assign(target=[_paper_only(epsilon) for epsilon in left["epsilon"]])
+    left = left.assign(target=[_PAPER_ONLY(epsilon) for epsilon in left["epsilon"]])
     return pd.concat([pd.DataFrame([null]), ours, left], ignore_index=True)
 
 
@@ -245,7 +241,7 @@ def table_ten(results: DpResults) -> pd.DataFrame:
     both = ours.merge(theirs, on=["epsilon", "place"], how="outer", sort=False)
     order = {name: at for at, name in enumerate(names)}
     both = both.sort_values("target", key=lambda one: one.map(order), kind="stable")
-    alone = both["epsilon"].map(_paper_only)
+    alone = both["epsilon"].map(_PAPER_ONLY)
     return both.assign(target=both["target"].fillna(alone)).drop(columns="place").reset_index(drop=True)
 
 

@@ -122,10 +122,8 @@ def bounds_side_by_side(
         audit = AuditConfig(**sizes, attacks=(trees,), restarts=5, repetitions=repetitions, **how)
         games = audit_pools(identifier_pools(scores, trained=trained), audit).select("panoramia")
         known = [one.panoramia("anytime", confidence, known_c=0.0).c_plus_epsilon_lb for one in games]
-        sets = []
-        for one in games:
-            halves = MembershipScores.from_labels(one.attack, one.membership).split(seed=0)
-            sets.append(audit_output_set(*halves, confidence=confidence, design="played").epsilon)
+        halves = (MembershipScores.from_labels(one.attack, one.membership).split(seed=0) for one in games)
+        sets = [audit_output_set(*pair, confidence=confidence, design="played").epsilon for pair in halves]
         # A fair coin for each identifier shows it or its alternative: the two would tell on each other.
         shown = np.random.default_rng(seed).random(count) < 0.5
         one_run = MembershipScores(values[shown, 0], values[~shown, 1])
