@@ -25,13 +25,12 @@ def test_the_papers_value_is_its_mean_over_subsets():
     assert row.loc[("large", "1 time")][["paper_auc", "paper_tpr"]].isna().all(axis=None)
 
 
-def test_what_lies_beyond_folding_is_counted():
+def test_what_lies_beyond_folding_is_counted_and_noise_is_folded_further_of_fewer_identifiers():
     folded = bench.folded_cells(paper_table("nid_table01").query("mia == 'loss'"))
     beyond = (folded["printed"] > folded["noise_95"]).groupby(folded["split"]).agg(["sum", "size"])
     assert beyond.loc["train"].tolist() == [4, 9]
     assert beyond.loc["test", "size"] == 3
-    cells = folded.set_index(["subset", "split"])
-    assert cells["identifiers"]["github", "test"] == 197
-    assert cells["identifiers"]["pile", "test"] == 293
-    assert cells["printed"]["github", "train"] > cells["noise_95"]["github", "train"]
-    assert cells["printed"]["stackexchange", "train"] < cells["noise_95"]["stackexchange", "train"]
+    cells = folded[folded["split"] == "test"].set_index("subset").loc[["github", "pile"]]
+    assert cells["identifiers"].tolist() == [197, 293]
+    few, many = cells["noise_mean"]
+    assert few > many > 50
