@@ -1,6 +1,7 @@
 """Theorem 2 over resampled training sets: who sees which records, and that the comparison can fail."""
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -16,22 +17,15 @@ TINY = ResampledConfig(
 )
 
 
-def test_every_model_has_records_of_its_own_and_the_common_population_and_is_read_again(
-    tmp_path, monkeypatch
-):
-    seen = []
-    real = resampled_models.train
-
-    def watched(trainings, data):
-        seen.append((data.train_x.tobytes(), data.test_x.tobytes(), {one.seed for one in trainings}))
-        return real(trainings, data)
-
-    monkeypatch.setattr(resampled_models, "train", watched)
+def test_every_model_has_its_own_records_and_the_common_population_and_is_read_again(tmp_path, monkeypatch):
+    train = Mock(wraps=resampled_models.train)
+    monkeypatch.setattr(resampled_models, "train", train)
     losses = resampled_losses(TINY, folder=tmp_path)
-    own, others, seeds = zip(*seen, strict=True)
-    assert len(seen) == len(set(own)) == TINY.sets == 8
-    assert len(set(others)) == 1
-    assert sorted(seed for some in seeds for seed in some) == list(range(8))
+    trainings, data = zip(*(one.args for one in train.mock_calls), strict=True)
+    assert len(data) == len({one.train_x.tobytes() for one in data}) == TINY.sets == 8
+    assert len({one.test_x.tobytes() for one in data}) == 1
+    seeds = [{one.seed for one in some} for some in trainings]
+    assert sorted(seeds, key=min) == [{seed} for seed in range(8)]
     assert list(losses) == ["no DP, 2 epochs", "no DP, 3 epochs", "DP 10, each record"]
     for pairs in losses.values():
         assert [(len(train), len(population)) for train, population in pairs] == [(120, 80)] * 8

@@ -16,13 +16,11 @@ def test_true_values_from_the_series_at_zero(shift):
     delta, k = 1e-9, 2 + shift
     edge = (math.factorial(k) * delta) ** (1 / k)
     at_edge = math.log((edge**2 / 2 - delta) / delta)
-    assert simulated.true_gamma_value(
-        simulated.GammaConfig(), shift, delta=delta, low=delta
-    ) == pytest.approx(at_edge, abs=0.06)
     best = math.sqrt(2 * delta * k / (k - 2))
     everywhere = math.log((best**2 / 2 - delta) * math.factorial(k) / best**k)
-    value = simulated.true_gamma_value(simulated.GammaConfig(), shift, delta=delta, low=simulated.ALL_RATES)
-    assert value == pytest.approx(everywhere, abs=1e-3)
+    for low, expected, close in ((delta, at_edge, 0.06), (simulated.ALL_RATES, everywhere, 1e-3)):
+        value = simulated.true_gamma_value(simulated.GammaConfig(), shift, delta=delta, low=low)
+        assert value == pytest.approx(expected, abs=close)
 
 
 def test_true_value_matches_a_plain_grid_and_does_not_depend_on_the_scale():
@@ -58,14 +56,13 @@ def test_gamma_table_has_every_cell():
     assert (summary["true"] >= summary["true_delta_range"]).all()
     assert (summary["true_delta_range"] >= summary["true_own_range"] - 1e-9).all()
     pd.testing.assert_frame_equal(runs, pd.DataFrame(simulated.gamma_runs(config)))
-    short = simulated.undershoot(runs, summary).set_index(["truth", "size"])
+    short = simulated.undershoot(runs, summary)
     assert len(short) == 4
     wide = summary.query("d == 2 and method == 'empirical'").set_index("size")
-    for truth, size in short.index:
-        below = wide[truth][size] - wide["epsilon_star"][size]
-        assert short["undershoot"][truth, size] == pytest.approx(below)
-        half_width = 1.96 * wide["epsilon_star_sd"][size] / math.sqrt(3)
-        assert short["half_width"][truth, size] == pytest.approx(half_width)
+    for _, row in short.iterrows():
+        own = wide.loc[row["size"]]
+        assert row["undershoot"] == pytest.approx(own[row["truth"]] - own["epsilon_star"])
+        assert row["half_width"] == pytest.approx(1.96 * own["epsilon_star_sd"] / math.sqrt(3))
 
 
 def test_settings_without_a_figure_are_refused():

@@ -1,6 +1,5 @@
 """Evidence on the tables and figures of natural identifiers: values, errors and labels on made-up results."""
 
-import itertools
 import math
 
 import numpy as np
@@ -16,27 +15,29 @@ from paperlib.papers.verdict import Estimate
 Z99 = 2.5758293035489004
 
 
-def row(auc, tpr, identifiers, attack="loss"):
-    """Intervals of 99 % that are 2 standard errors of one point (AUC) and of half a point (TPR) wide."""
-    ends = {"auc_low": auc - 0.01 * Z99, "auc_high": auc + 0.01 * Z99}
-    ends |= {"tpr_low": tpr - 0.005 * Z99, "tpr_high": tpr + 0.005 * Z99}
-    return {"auc": auc, "tpr": tpr, "identifiers": identifiers, "attack": attack, **ends}
-
-
 def scored(groups):
-    """Models with an AUC each, above 0.5 where trained; token counts give 0.505; large less small 0.25."""
+    """Models with an AUC each, above 0.5 where trained; token counts give 0.505; large less small 0.25.
+
+    Intervals of 99 % have a standard error of one point (AUC) or of half a point (TPR).
+    """
     trained = {"large": 0.8, "medium": 0.7, "small": 0.55, "one pass": 0.52}
     rows = []
-    for (model, auc), (group, identifiers) in itertools.product(trained.items(), groups.items()):
+    for group, identifiers in groups.items():
         member = group != "held out"
-        for attack, gain in (("loss", 0.0), ("min_k", 0.1)):
-            one = row((auc if member else 0.51) + gain, 0.03 if member else 0.01, identifiers, attack)
-            rows.append({"model": model, "group": group, "parameters": len(model), **one})
-        tokens = row(0.505, 0.01, identifiers, "tokens")
-        rows.append({"model": model, "group": group, "parameters": len(model), **tokens})
-    less = row(0.25, math.nan, 1)
-    rows += [{"model": "large less small", "group": group, **less} for group in groups if group != "held out"]
-    return pd.DataFrame(rows)
+        tpr = 0.03 if member else 0.01
+        for model, own in trained.items():
+            auc, size = own if member else 0.51, len(model)
+            rows += [(model, group, "loss", auc, tpr, identifiers, size)]
+            rows += [(model, group, "min_k", auc + 0.1, tpr, identifiers, size)]
+            rows += [(model, group, "tokens", 0.505, 0.01, identifiers, size)]
+        rows += [("large less small", group, "loss", 0.25, math.nan, 1, math.nan)] * member
+    table = pd.DataFrame(
+        rows, columns=["model", "group", "attack", "auc", "tpr", "identifiers", "parameters"]
+    )
+    for metric, error in (("auc", 0.01), ("tpr", 0.005)):
+        table[f"{metric}_low"] = table[metric] - error * Z99
+        table[f"{metric}_high"] = table[metric] + error * Z99
+    return table
 
 
 def close(estimate, value, error):
@@ -70,8 +71,7 @@ def test_natural_identifiers_are_judged_in_all_and_after_one_pass_those_that_occ
     groups = {"held out": 30, "trained": 25, "trained, occurs once": 20, "trained, occurs oftener": 5}
     table = scored(groups)
     once = (table["model"] == "one pass") & (table["group"] == "trained, occurs once")
-    shares = ["auc", "auc_low", "auc_high"]
-    table.loc[once, shares] += 0.03
+    table.loc[once, ["auc", "auc_low", "auc_high"]] += 0.03
     table.loc[table["model"] == "large", "parameters"] = 40
     metrics = [name for name in table if name.startswith(("auc", "tpr"))]
     whole = table.assign(**100 * table[metrics]).rename(columns={"group": "subset"})
@@ -90,13 +90,12 @@ def test_natural_identifiers_are_judged_in_all_and_after_one_pass_those_that_occ
 def counts(per_document=1, **subsets):
     """Places of so many different identifiers of each kind, ``per_document`` of a kind in one document."""
     rows = [
-        {"subset": name, "kind": kind, "value": f"{kind}{at}", "document": f"{kind}{at // per_document}"}
+        (name, kind, f"{kind}{at}", f"{kind}{at // per_document}", True, True)
         for name, some in subsets.items()
         for kind, count in zip(PAPER_KINDS, some, strict=True)
         for at in range(count)
     ]
-    frame = pd.DataFrame(rows, columns=["subset", "kind", "value", "document"])
-    return frame.assign(erc55=True, kept=True)
+    return pd.DataFrame(rows, columns=["subset", "kind", "value", "document", "erc55", "kept"])
 
 
 def test_census_compares_the_same_subsets_alone():
@@ -106,25 +105,23 @@ def test_census_compares_the_same_subsets_alone():
     assert 0 < github.values["kinds ranked alike"].error < 0.5
     together = ev.census_evidence(["github"], counts(per_document=20, github=(80, 36, 52, 13, 12, 4)))
     assert together.values["kinds ranked alike"].error > 2 * github.values["kinds ranked alike"].error
-    assert github.values["subsets at hand"] == Estimate(1)
-    assert github.values["filtered"] == Estimate(1)
+    assert github.values["subsets at hand"] == github.values["filtered"] == Estimate(1)
     turned = ev.census_evidence(["github"], counts(github=(4, 12, 13, 52, 36, 80)))
     assert turned.values["kinds ranked alike"].value < 0
     # Stack Exchange is at hand and none was found there: the paper's counts for it are compared too.
     assert ev.census_evidence(["github", "stackexchange"], alike).values["kinds ranked alike"].value < 1
-    for none in (None, counts(github=(0,) * 6)[:0]):
-        assert ev.census_evidence(["code"], none).values["kinds ranked alike"] == []
-        assert ev.census_evidence(["code"], none).values["filtered"] == []
+    for none in (None, counts(github=(0,) * 6)):
+        values = ev.census_evidence(["code"], none).values
+        assert values["kinds ranked alike"] == values["filtered"] == []
     one = ev.census_evidence(["europarl"], counts(europarl=(1, 0, 0, 0, 0, 0)))
     assert one.values["kinds ranked alike"] == []
 
 
-def p_values(schedules=("forward", "kfold"), sets=("held out", "trained, 1x", "trained, 4x")):
-    return pd.DataFrame(
-        {"set": name, "schedule": schedule, "p_value": 0.5, "p_value_two_sided": value}
-        for schedule, factor in zip(schedules, (10, 1), strict=True)
-        for name, value in zip(sets, (0.04 * factor, 0.002 * factor, 0.001 * factor), strict=True)
-    )
+def p_values():
+    sets = {"held out": 0.04, "trained, 1x": 0.002, "trained, 4x": 0.001}
+    kfold = pd.DataFrame({"set": [*sets], "p_value_two_sided": [*sets.values()], "schedule": "kfold"})
+    forward = kfold.assign(schedule="forward", p_value_two_sided=10 * kfold["p_value_two_sided"])
+    return pd.concat([forward, kfold]).assign(p_value=0.5)
 
 
 def null_sets(count):
@@ -158,13 +155,13 @@ def test_dataset_inference_is_judged_by_the_papers_test_but_not_of_few_sets_or_o
 
 def audits(key, bounds, model=0):
     rows = [
-        {key: at, "cardinality": c, "top": top, "score": score, "paper": bound * scale, "tight": 9.0}
+        (at, c, top, score, bound * scale if top == 1 else 7.0)
         for (at, c), bound in bounds.items()
         for score, scale in (("loss", 0.5), ("min_k", 1.0), ("difference", 5.0))
         for top in (1, 4)
     ]
-    table = pd.DataFrame(rows).assign(model=model)
-    return table.assign(paper=table["paper"].where(table["top"] == 1, 7.0))
+    table = pd.DataFrame(rows, columns=[key, "cardinality", "top", "score", "paper"])
+    return table.assign(model=model, tight=9.0)
 
 
 def test_dp_audits_are_judged_by_the_papers_bound_with_one_value_for_each_model_that_has_both():
@@ -180,29 +177,27 @@ def test_dp_audits_are_judged_by_the_papers_bound_with_one_value_for_each_model_
     assert fifth["middle best"] == {"fewest": pytest.approx([0.3]), "most": pytest.approx([0.5])}
     by_number = audits("canaries", {(25, 2): 0.3, (50, 2): 0.5})
     second, fifth = ev.dp_evidence(audits("target", {(5.0, 2): 0.5, (5.0, 32): 0.8}), by_number)
-    assert second.values["larger sets win without noise"] == []
-    assert second.values["smaller sets win at target 5"] == []
+    for claim in ("larger sets win without noise", "smaller sets win at target 5"):
+        assert second.values[claim] == []
     assert fifth.values["middle best"] == {"fewest": [], "most": []}
     first = audits("canaries", {(25, 2): 0.3, (50, 2): 0.5, (100, 2): 0.6, (200, 2): 0.1, (400, 2): 0.0})
     second = audits("canaries", {(25, 2): 0.2, (100, 2): 0.1, (400, 2): 0.4}, model=1)
     third = audits("canaries", {(25, 2): 0.2}, model=2)
-    by_target = pd.concat(
-        [audits("target", {(math.inf, 2): v, (math.inf, 64): 1.0}, m) for m, v in ((0, 0.5), (1, 0.2))]
-    )
-    evidence = ev.dp_evidence(by_target, pd.concat([first, second, third]))
+    both = [audits("target", {(math.inf, 2): v, (math.inf, 64): 1.0}, m) for m, v in ((0, 0.5), (1, 0.2))]
+    evidence = ev.dp_evidence(pd.concat(both), pd.concat([first, second, third]))
     figure, fifth = (one.values for one in evidence)
     assert fifth["middle best"] == {"fewest": pytest.approx([0.3, -0.1]), "most": pytest.approx([0.6, -0.3])}
     assert figure["larger sets win without noise"] == pytest.approx([0.5, 0.8])
 
 
 def test_figure_4_compares_the_paper_s_curves_at_one_place_with_the_truth():
-    small = nid.RandomizedResponseConfig(
-        epsilons=(2.0,), curves=((4, 1), (4, 2)), largest_sets=100_000, points=3
+    many, few = (
+        nid.RandomizedResponseConfig(epsilons=(2.0,), curves=((4, 1), (4, 2)), largest_sets=sets, points=2)
+        for sets in (100_000, 20)
     )
-    values = ev.randomized_response_evidence(nid.bounds_by_sets(small), confidence=0.99).values
-    assert list(values["bound close"]) == ["epsilon 2, c = 4"]
-    assert 0 < values["bound close"]["epsilon 2, c = 4"].value < 5
-    assert values["bound valid"].value <= 0
-    few = nid.RandomizedResponseConfig(epsilons=(2.0,), curves=((4, 1),), largest_sets=20, points=2)
-    far = ev.randomized_response_evidence(nid.bounds_by_sets(few), confidence=0.99).values
-    assert far["bound close"]["epsilon 2, c = 4"].value > 5
+    bounds = (nid.bounds_by_sets(one) for one in (many, few))
+    near, far = (ev.randomized_response_evidence(one, confidence=0.99).values for one in bounds)
+    assert list(near["bound close"]) == ["epsilon 2, c = 4"]
+    (close,), (not_close,) = (one["bound close"].values() for one in (near, far))
+    assert 0 < close.value < 5 < not_close.value
+    assert near["bound valid"].value <= 0
