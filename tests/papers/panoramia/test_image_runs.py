@@ -1,4 +1,4 @@
-"""Runs on images: those that are kept with the book, and the profiles at the paper's size."""
+"""Runs on images: means over models, and the profiles at the paper's size."""
 
 from pathlib import Path
 
@@ -27,19 +27,15 @@ AUDITS = {
 
 def run(*gains):
     """Two targets and a null in runs whose last target's attack beats the baseline by these nats."""
-    table = pd.DataFrame(
-        {"target": ["E10", "E40", "null"], "epochs": [10, 40, 40], "null": [False, False, True]}
-    )
-    table = table.assign(train_metric=0.5, test_metric=0.25)
-    for audit, columns in AUDITS.items():
-        table = table.assign(**{f"{audit} {column}": 0.5 for column in columns})
-    table["rm_rn (paper form) value"] = 0.75
-    tables = [table.assign(seed=at) for at in range(len(gains))]
-    for one, gain in zip(tables, gains, strict=True):
-        one.loc[1, "panoramia (paper form) c+eps_lb"] += gain
-        one.loc[2, "panoramia (paper form) c+eps_lb"] -= 0.1
-    table = pd.concat(tables, ignore_index=True)
-    return MeasuredRun(table, "measured then", {}, np.zeros((11, 8, 3), dtype=np.uint8))
+    rows = [
+        {f"{audit} {column}": 0.5 for audit, columns in AUDITS.items() for column in columns}
+        | {"target": target, "epochs": epochs, "null": target == "null", "seed": seed}
+        | {"train_metric": 0.5, "test_metric": 0.25, "rm_rn (paper form) value": 0.75}
+        | {"panoramia (paper form) c+eps_lb": 0.5 + more}
+        for seed, gain in enumerate(gains)
+        for target, epochs, more in (("E10", 10, 0), ("E40", 40, gain), ("null", 40, -0.1))
+    ]
+    return MeasuredRun(pd.DataFrame(rows), "measured then", {}, np.zeros((11, 8, 3), dtype=np.uint8))
 
 
 def test_rows_are_means_over_models_in_per_cent_and_clipped_last():
@@ -51,36 +47,21 @@ def test_rows_are_means_over_models_in_per_cent_and_clipped_last():
     np.testing.assert_allclose(rows["eps_tilde_sd"], [0, np.std([-0.2, 0.6, 0.8], ddof=1), 0], atol=1e-12)
 
 
-@pytest.fixture(scope="module")
-def kept():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT / "book")
-        run = measured_run(KEPT)
-    assert run is not None
-    return run
-
-
-def test_the_kept_run_is_whole_and_the_page_shows_all_runs_of_the_file(kept):
+def test_the_kept_run_is_whole_and_the_page_shows_all_runs_of_the_file(monkeypatch):
+    monkeypatch.chdir(ROOT / "book")
+    kept = measured_run(KEPT)
+    assert kept is not None
     result = read_result((ROOT / KEPT).with_suffix(".json"))
-    given, origin = result.parameters, result.provenance
-
-    for name in ("date", "cpu", "cores", "seconds", "packages", "command"):
-        assert origin[name], name
-    assert len(origin["data"]["cifar10"]) == 64
+    given = result.parameters
     wanted = parse_targets([*given["targets"], *given["compared"]], **given["target_settings"])
     assert list(kept.means["target"]) == [target.name for target in wanted]
     assert list(kept.means["null"]) == [target.null for target in wanted]
-    assert kept.means["null"].any()
     assert not kept.means.isna().any(axis=None)
     assert (kept.table["games"] == given["repetitions"]).all()
-    assert (ROOT / KEPT).with_suffix(".png").stat().st_size <= 60_000
-    assert result.data == ["panoramia_cifar10.csv", "panoramia_cifar10.png"]
     others = [one for one in result.records if one["target"] != "panoramia-figure-13"]
     assert {one["level"] for one in others} == {"paper's data"}
-    assert "panoramia-table-03" in {one["target"] for one in result.records}
     seeds = sorted(kept.table["seed"].unique())
     assert seeds == [0, *(int(path.stem[5:]) for path in sorted((ROOT / FURTHER).glob("seed_*.json")))]
-    assert f'measured = \\"{KEPT}\\"' in (ROOT / "notebooks/panoramia_images.ipynb").read_text()
 
 
 HERE = find_project(Path(__file__).parent)
@@ -125,7 +106,5 @@ def test_targets_are_those_of_table_one_and_figure_fifteen_and_keep_their_epsilo
     families = {name: tuple(given[name]) for name in ("architectures", "widths", "epsilons")}
     tried = DpPlan(**families, delta=given["delta"], choices=tuple(given["dp_choices"])).tried()
     assert len(tried) == 2 * 7
-    for one in tried["wrn-16-4 eps 1"]:
-        found = dp_training(one, 50_000)
-        assert found is not None
-        assert found.noise_multiplier > 1
+    noise = [dp_training(one, 50_000).noise_multiplier for one in tried["wrn-16-4 eps 1"]]
+    assert min(noise) > 1

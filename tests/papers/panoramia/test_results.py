@@ -1,7 +1,7 @@
 """What all modalities read from audits: rows, Table 3, and samples for the rules, paired and not clipped."""
 
 from dataclasses import replace
-from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -26,20 +26,17 @@ OWN = {"1 epoch": 0.2, "6 epochs": 1.0, "null": 0.05, "DP": 0.0}
 
 def known():
     """Results whose summaries have two searches, of which the second one's numbers are off by ten."""
-    played = {
-        "helpers": {"panoramia": 0.0, "rm_rn": 0.5, "o1": 1.0},
-        "paper": {"panoramia": 0.0, "rm_rn": 0.5},
+    rows = pd.DataFrame(
+        {"target": target, "audit": audit, "c_plus_eps_lb": value, "value": value + shift + off}
+        | {"search": search, "c_lb": 0.5, "value_sd": 0.1}
+        for target, value in OWN.items()
+        for audit, shift in (("panoramia", 0.0), ("rm_rn", 0.5), ("o1", 1.0))
+        for search, off in (("union", 0.0), ("anytime", 10.0))
+    )
+    forms = {
+        form: Mock(search="union", summary=Mock(return_value=some.assign(form=form)))
+        for form, some in (("helpers", rows), ("paper", rows[rows["audit"] != "o1"]))
     }
-    forms = {}
-    for form, shifts in played.items():
-        rows = pd.DataFrame(
-            {"target": target, "audit": audit, "form": form, "search": search, "c_lb": 0.5, "value_sd": 0.1,
-             "c_plus_eps_lb": value, "value": value + shift + off}
-            for target, value in OWN.items()
-            for audit, shift in shifts.items()
-            for search, off in (("union", 0.0), ("anytime", 10.0))
-        )  # fmt: skip
-        forms[form] = SimpleNamespace(search="union", summary=lambda rows=rows: rows)
     pool = Pool(np.zeros((2, 1)), {}, {name: np.zeros((2, 1)) for name in OWN})
     return PanoramiaResults(Pools(pool, pool, None, TARGETS), forms)
 
@@ -58,21 +55,19 @@ def test_rows_are_of_the_first_search_and_table_three_has_the_papers_own_numbers
     table = shared.table_three(known(), {"1 epoch": printed})
     names = ["c_lb", "eps_tilde", "helpers_eps_tilde", "rm_rn", "o1"]
     assert table.set_index("target").loc["6 epochs", names].tolist() == [0.5, 1.0, 1.0, 1.5, 2.0]
-    theirs = table.set_index("target").loc["1 epoch"]
-    shown = ["paper_c_lb", "paper_c_plus_eps_lb", "paper_eps_tilde", "paper_eps_tilde_sd"]
-    wanted = printed.iloc[0][["c_lb", "c_plus_eps_lb", "eps_tilde", "eps_tilde_pm"]]
-    np.testing.assert_array_equal(theirs[shown].astype(float), wanted.astype(float))
-    np.testing.assert_array_equal(
-        theirs[["paper_rm_rn", "paper_o1"]].astype(float), printed["eps"].iloc[1:].astype(float)
-    )
+    names = ["c_lb", "c_plus_eps_lb", "eps_tilde", "eps_tilde_sd", "rm_rn", "o1"]
+    shown = [f"paper_{name}" for name in names]
+    own = printed.iloc[0][["c_lb", "c_plus_eps_lb", "eps_tilde", "eps_tilde_pm"]]
+    wanted = [*own, *printed["eps"].iloc[1:]]
+    np.testing.assert_array_equal(table.loc[0, shown].astype(float), np.array(wanted, dtype=float))
     assert table.loc[1:, shown].isna().all(axis=None)
 
 
 def test_differences_are_of_their_own_game_averaged_first_and_clipped_last(results):
     about = {"target": "a", "null": True, "epochs": 1, "dp_epsilon": None, "form": "paper", "search": "union"}
-    auc = {"ceiling": 3.0, "baseline_auc": 0.5, "mia_auc": 0.5}
+    about |= {"ceiling": 3.0, "baseline_auc": 0.5, "mia_auc": 0.5, "audit": "panoramia", "eps": np.nan}
     bounds = pd.DataFrame({"c_lb": [0.5, 0.4, 0.6], "c_plus_eps_lb": [0.2, 0.6, 0.4]})
-    table = bounds.assign(**about, **auc, audit="panoramia", eps=np.nan, eps_tilde=[0.0, 0.2, 0.0])
+    table = bounds.assign(**about, eps_tilde=[0.0, 0.2, 0.0])
     (row,) = means_over_games(table).to_dict("records")
     assert row["value"] == 0.0  # the mean of -0.3, 0.2 and -0.2, not of 0, 0.2 and 0
     assert row["value_sd"] == pytest.approx(np.std([-0.3, 0.2, -0.2], ddof=1))
@@ -100,10 +95,8 @@ def audits(played, *, shifts, config=None):
         members = rng.random(M) < 0.5
         for target, shift in shifts.items():
             for audit in played:
-                attack = rng.normal(size=M) + members * (shift + 0.5 * seed)
-                judged.append(
-                    TargetScores(target, audit, seed, rng.normal(size=M) + members, attack, members)
-                )
+                baseline, attack = rng.normal(size=(2, M)) + np.outer([1, shift + 0.5 * seed], members)
+                judged.append(TargetScores(target, audit, seed, baseline, attack, members))
     return TargetAudits(tuple(judged), config)
 
 
@@ -113,12 +106,9 @@ SHIFTS = {E1: 0.0, E6: 3.0, NULL: 0.0}
 @pytest.fixture(scope="module")
 def results():
     pool = Pool(np.zeros((2, 1)), {}, {target.name: np.zeros((2, 1)) for target in SHIFTS})
-    forms = {
-        "helpers": audits(["panoramia", "rm_rn", "o1"], shifts=SHIFTS),
-        "paper": audits(
-            ["panoramia", "rm_rn"], shifts={target: 2 + shift for target, shift in SHIFTS.items()}
-        ),
-    }
+    larger = {target: 2 + shift for target, shift in SHIFTS.items()}
+    forms = {"helpers": audits(["panoramia", "rm_rn", "o1"], shifts=SHIFTS)}
+    forms["paper"] = audits(["panoramia", "rm_rn"], shifts=larger)
     return PanoramiaResults(Pools(pool, pool, None, tuple(SHIFTS)), forms)
 
 
@@ -130,15 +120,13 @@ def test_pairs_and_helpers_are_compared_within_a_game_and_a_missing_one_is_left_
     c_lb = {"none": (1.0, 2.0), "synthetic": (1.5, 2.25), "real": (1.25, 3.0)}
     rows = [(name, seed, value) for name, values in c_lb.items() for seed, value in enumerate(values)]
     games = pd.DataFrame(rows, columns=["helper", "seed", "c_lb"])
-    found = shared.helper_table("panoramia-table-02", games, "real").values
-    assert found == {
-        "generated over none": [0.5, 0.25],
-        "real over none": [0.25, 1.0],
-        "generated over real": [0.25, -0.75],
-    }
-    found = shared.helper_table("panoramia-table-05", games, "non-members").values
-    assert found["generated over none"] == [0.5, 0.25]
-    assert found["real over none"] == found["generated over real"] == []
+    claims = ("generated over none", "real over none", "generated over real")
+    for table, real, expected in (
+        ("panoramia-table-02", "real", ([0.5, 0.25], [0.25, 1.0], [0.25, -0.75])),
+        ("panoramia-table-05", "non-members", ([0.5, 0.25], [], [])),
+    ):
+        found = shared.helper_table(table, games, real).values
+        assert found == dict(zip(claims, expected, strict=True))
 
 
 def test_table_three_compares_levels_and_audits_in_the_papers_form_and_nothing_not_played(results):
@@ -178,18 +166,17 @@ def test_figure_six_sets_the_test_part_against_a_quarter_and_ten_counts_the_firs
     assert shared.figure_ten(replace(form, judged=(surer,)), "E1").values["members first"] == [0.5]
 
 
-def testfigure_fifteen_takes_the_largest_family_at_equal_epochs_without_dp():
+def test_figure_fifteen_takes_the_largest_family_at_equal_epochs_without_dp():
     about = {
         "resnet18 E9": ("trained", "resnet18", 9, 10), "wrn E1": ("trained", "wrn-16-4", 1, 10),
         "resnet101 E9": ("trained", "resnet101", 9, 80), "null": ("null", "resnet101", 9, 80),
         "resnet50 DP": ("private", "resnet50", 9, 90), "other null": ("null", "wrn-16-4", 9, 10),
     }  # fmt: skip
     targets = [Target(name, kind, epochs) for name, (kind, _, epochs, _) in about.items()]
-    details = pd.DataFrame(
-        [(row[1], row[3]) for row in about.values()], columns=["architecture", "parameters"]
-    )
+    details = pd.DataFrame({"architecture": [row[1] for row in about.values()], "train_metric": 1.0})
+    details = details.assign(parameters=[row[3] for row in about.values()], test_metric=0.5)
     pool = Pool(np.zeros((2, 1)), {}, {name: np.zeros((2, 1)) for name in about})
-    pools = Pools(pool, pool, None, tuple(targets), details=details.assign(train_metric=1.0, test_metric=0.5))
+    pools = Pools(pool, pool, None, tuple(targets), details=details)
     config = AuditConfig(train=2, validation=2, test=M, repetitions=2, form="paper")
     shifts = {target: at for at, target in enumerate(targets)}
     form = audits(["panoramia", "rm_rn", "o1"], shifts=shifts, config=config)
