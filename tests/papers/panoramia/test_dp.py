@@ -1,19 +1,15 @@
 """Targets with DP-SGD: which ones, their DP guarantees, and samples for the rules."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.attacks.learned.images import ImageStack
 from paperlib.audits.panoramia.game import AuditConfig
-from paperlib.audits.panoramia.image_models import ImageHelper
 from paperlib.audits.panoramia.pools import Pool, Pools
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.bounds.one_run.tails import refuted_log_odds
-from paperlib.generators.image_quality import FakeFilter
-from paperlib.generators.images import FlowConfig
 from paperlib.papers.panoramia import dp
 from paperlib.papers.panoramia.dp import DpPlan, DpResults, dp_guarantees, run_dp
 from paperlib.papers.panoramia.images.data import ImageSplit
@@ -26,12 +22,10 @@ M = 600
 
 
 def test_targets_go_up_in_epsilon_after_the_null_and_pairs_differ_in_training_alone():
-    targets = PLAN.targets()
-    assert [target.name for target in targets[:4]] == ["mlp null", "mlp eps 2", "mlp eps 10", "mlp no DP"]
-    assert [target.null for target in targets].count(True) == 2
-    assert [target.dp_epsilon for target in targets[:4]] == [None, 2.0, 10.0, None]
-    assert {target.architecture for target in targets} == {"mlp", "cnn"}
-    by = {target.name: target for target in targets}
+    by = {target.name: target for target in PLAN.targets()}
+    assert list(by)[:4] == ["mlp null", "mlp eps 2", "mlp eps 10", "mlp no DP"]
+    assert [name for name in by if by[name].null] == ["mlp null", "cnn null"]
+    assert [target.dp_epsilon for target in by.values()][:4] == [None, 2.0, 10.0, None]
     for first, again in PLAN.pairs():
         assert by[first].dp_epsilon == by[again].dp_epsilon
         assert by[first].run != by[again].run or by[first].epochs != by[again].epochs
@@ -41,7 +35,6 @@ def test_targets_go_up_in_epsilon_after_the_null_and_pairs_differ_in_training_al
 def test_plans_that_make_no_sense_are_refused():
     for wrong, named in (
         ({"architectures": ("mlp", "mlp")}, "architectures: expected two different names"),
-        ({"architectures": ("mlp",)}, "architectures"),
         ({"choices": ({"epochs": 3},)}, "choices: expected none, or two and more"),
         ({"widths": (8,)}, "widths: expected two"),
         ({"epsilons": ()}, "epsilons: expected one or more"),
@@ -64,15 +57,13 @@ def test_guarantees_keep_what_was_asked_for_and_replacement_costs_more():
     assert np.isinf(found.loc[["mlp null", "mlp no DP"], ["epsilon", "epsilon_replacement"]]).all(axis=None)
 
 
-def made(leaks=None, gaps=None, null=0.0, plan=PLAN):
+def made(leaks=None, gaps=None, plan=PLAN):
     """Results whose attacks beat the baseline by what ``leaks`` says of a target, in standard deviations."""
     leaks = {"mlp no DP": 3.0, "cnn no DP": 3.0, "mlp no DP again": 1.5, **(leaks or {})}
-    leaks |= {"mlp null": null, "cnn null": null}
     gaps = {"mlp no DP": 0.2, **(gaps or {})}
     targets = plan.targets()
-    details = pd.DataFrame(
-        {"train_metric": [0.6 + gaps.get(target.name, 0.01) for target in targets], "test_metric": 0.6}
-    )
+    trained = [0.6 + gaps.get(target.name, 0.01) for target in targets]
+    details = pd.DataFrame({"train_metric": trained, "test_metric": 0.6})
     blank = Pool(np.zeros((2, 1)), {}, {target.name: np.zeros((2, 1)) for target in targets})
     pools = Pools(blank, blank, None, tuple(target.audited for target in targets), details=details)
     config = AuditConfig(train=2, validation=2, test=M, repetitions=2)
@@ -81,22 +72,16 @@ def made(leaks=None, gaps=None, null=0.0, plan=PLAN):
         rng = np.random.default_rng(seed)
         membership, noise = rng.random(M) < 0.5, rng.normal(size=M)
         for target in pools.targets:
-            attack = noise + membership * (1.0 + leaks.get(target.name, 0.0))
-            judged.append(TargetScores(target, "panoramia", seed, noise + membership, attack, membership))
             real = noise + membership * leaks.get(target.name, 0.0)
-            judged += [
-                TargetScores(target, audit, seed, np.empty(0), real, membership) for audit in ("rm_rn", "o1")
-            ]
-    epsilons = [target.dp_epsilon or np.inf for target in targets]
+            baseline, attack = noise + membership, real + membership
+            judged.append(TargetScores(target, "panoramia", seed, baseline, attack, membership))
+            for audit in ("rm_rn", "o1"):
+                judged.append(TargetScores(target, audit, seed, np.empty(0), real, membership))
+    epsilons = np.array([target.dp_epsilon or np.inf for target in targets])
     guarantees = pd.DataFrame({"target": list(pools.target_names), "epsilon": epsilons})
-    guarantees["epsilon_replacement"] = 2.5 * guarantees["epsilon"]
-    return DpResults(
-        pools,
-        {"helpers": TargetAudits(tuple(judged), config)},
-        plan=plan,
-        guarantees=guarantees,
-        counts=(1000, 500),
-    )
+    guarantees["epsilon_replacement"] = 2.5 * epsilons
+    audits = {"helpers": TargetAudits(tuple(judged), config)}
+    return DpResults(pools, audits, plan=plan, guarantees=guarantees, counts=(1000, 500))
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +111,6 @@ def test_epsilons_are_compared_within_games_and_families_as_far_as_the_plan_has_
     both = [by_game(leaky.decisive, name, column="c_plus_eps_lb") for name in ("mlp eps 15", "mlp eps 1")]
     assert found["figure-05"]["c+eps grows with epsilon"] == (both[0] - both[1]).tolist()
     assert found["figure-06"]["null"] == seven["null"]
-    assert values_of(made())["table-07"]["grows with epsilon"] == []
     alone = values_of(made(plan=replace(PLAN, epsilons=(20.0,))))
     assert alone["table-07"]["0 at small epsilon"] == {}
     assert alone["table-07"]["grows with epsilon"] == alone["figure-05"]["c+eps grows with epsilon"] == []
@@ -188,24 +172,20 @@ def test_tables_stand_beside_the_papers_numbers_the_wider_gap_first(results):
     assert eight["target"].tolist()[-3:] == ["the paper, eps 1", "the paper, eps 15", "the paper, eps 20"]
     plan = replace(PLAN, epsilons=(20.0,))
     ten = dp.table_ten(made({"mlp eps 20 again": 0.5}, plan=plan)).set_index("target")
-    assert list(ten.index) == [
-        "mlp eps 20",
-        "mlp eps 20 again",
-        "mlp no DP",
-        "mlp no DP again",
-        *["the paper, eps 15"] * 2,
-    ]
-    private = ten.loc[["mlp eps 20", "mlp eps 20 again"]]
-    assert private["paper_target"].tolist() == ["ResNet18, variant 1", "ResNet18, variant 2"]
-    assert private["paper_gap"].tolist() == [4.7, 3.7]
-    assert private["paper_eps_tilde"].tolist() == [1.06, 0.0]
+    own = ["mlp eps 20", "mlp eps 20 again", "mlp no DP", "mlp no DP again"]
+    assert list(ten.index) == [*own, *["the paper, eps 15"] * 2]
+    printed = ten.loc[own[:2], ["paper_target", "paper_gap", "paper_eps_tilde"]].to_numpy().tolist()
+    assert printed == [["ResNet18, variant 1", 4.7, 1.06], ["ResNet18, variant 2", 3.7, 0.0]]
     assert ten.loc["mlp no DP", "paper_target"] is np.nan
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_of_the_settings_tried_that_of_the_highest_training_accuracy_is_kept(monkeypatch, at):
-    choices = ({"learning_rate": 0.5, "optimizer": "sgd"}, {"batch_size": 99, "epochs": 3, "clip_norm": 0.5})
-    choices = (*choices, {"epochs": 2, "batch_size": 50, "learning_rate": 0.1, "optimizer": "adam"})
+    choices = (
+        {"learning_rate": 0.5, "optimizer": "sgd"},
+        {"batch_size": 99, "epochs": 3, "clip_norm": 0.5},
+        {"epochs": 2, "batch_size": 50, "learning_rate": 0.1, "optimizer": "adam"},
+    )
     plan, asked = replace(PLAN, choices=choices), []
 
     def accuracies(config):
@@ -213,40 +193,27 @@ def test_of_the_settings_tried_that_of_the_highest_training_accuracy_is_kept(mon
         return [0.4 + 0.1 * ((number - at - 1) % 3) for number, _ in enumerate(config.targets)]
 
     monkeypatch.setattr(dp, "training_accuracies", accuracies)
-    targets = {one.name: one for one in dp._tuned(ImageConfig(targets=plan.targets()), plan)}
-    assert list(targets) == [one.name for one in plan.targets()]
+    tuned = dp._tuned(ImageConfig(targets=plan.targets()), plan)
+    targets = {one.name: one for one in tuned}
     assert [len(tried) for tried in asked] == [3] * 4  # both families at both epsilons
-    own = targets["cnn eps 2"]
-    assert {name: getattr(own, name) for name in choices[at]} == choices[at]
+    own, again = targets["cnn eps 2"], targets["mlp eps 10 again"]
+    assert asdict(own).items() >= choices[at].items()
     assert own.run == asked[2][at].run, "what was trained while tuning is not trained again"
-    again = targets["mlp eps 10 again"]
-    lowest = choices[(at + 1) % 3]
-    assert {name: getattr(again, name) for name in lowest} == lowest
+    assert asdict(again).items() >= choices[(at + 1) % 3].items()  # of the lowest accuracy
     assert again.dp_epsilon == 10
-    plain = {one.name: one for one in plan.targets() if one.dp_epsilon is None}
-    assert {name: targets[name] for name in plain} == plain
+    for one, planned in zip(tuned, plan.targets(), strict=True):
+        assert one.name == planned.name
+        assert one == planned or planned.dp_epsilon is not None
 
 
-def test_few_images_go_all_the_way():
-    small = {"epochs": 1, "width": 4}
-    plan = replace(PLAN, epsilons=(2.0,), dp_epochs=1, dp_batch=120, epochs=2, epochs_again=1)
-    config = ImageConfig(
-        split=ImageSplit(generator=60, members=60, nonmembers=60, others=60),
-        generator=FlowConfig(width=16, blocks=1, steps=10, sampler_steps=3, levels=5),
-        fakes=FakeFilter(threshold=1.0),
-        generated=60,
-        helper_images=40,
-        labeler=ImageHelper(name="labeler", data="real", **small),
-        helpers=(ImageHelper(name="synthetic", data="synthetic", **small),),
-        targets=plan.targets(),
-    )
-    audit = AuditConfig(
-        train=20, validation=20, test=20, attacks=(ImageStack(loss_steps=10),), repetitions=1, restarts=1
-    )
-    results = run_dp(config, plan, audit)
-    assert results.counts == (120, 60)
-    assert results.plan.family(0) == ["mlp eps 2", "mlp no DP"]
-    assert results.pools.table["train_metric"].between(0, 1).all()
-    assert set(results.decisive.table["target"]) == {target.name for target in plan.targets()}
+def test_the_accountant_is_asked_about_as_many_examples_as_the_targets_learn(monkeypatch):
+    """The smoke profile of the notebook trains and audits; here both are left out."""
+    monkeypatch.setattr(dp, "image_pools", lambda config: None)
+    monkeypatch.setattr(dp, "audit_pools", lambda pools, audit: None)
+    plan = replace(PLAN, epsilons=(2.0,), dp_batch=120)
+    split = ImageSplit(generator=60, members=60, nonmembers=50, others=70)
+    config = ImageConfig(split=split, targets=plan.targets())
+    results = run_dp(config, plan, AuditConfig(train=2, validation=2, test=M))
+    assert results.counts == (120, 50)
+    pd.testing.assert_frame_equal(results.guarantees, dp_guarantees(plan.targets(), 120))
     assert results.settings["target"].tolist() == ["mlp eps 2", "cnn eps 2", "mlp eps 2 again"]
-    assert {"rm_rn", "o1"} <= set(dp.table_by_epsilon(results, 0))
