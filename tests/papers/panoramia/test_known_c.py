@@ -19,10 +19,8 @@ def test_what_the_models_answer_adds_is_epsilon_and_a_weak_baseline_turns_c_into
     """The best attack's highest score: marked points with a yes. Counted odds are c + epsilon."""
     world = ToyWorld(m=400_000)
     _, more, _, member = world.play(0.3, np.random.default_rng(2))
-    top = more == more.max()
-    assert np.log(member[top].sum() / (~member[top]).sum()) == pytest.approx(
-        world.c + world.epsilon, abs=0.03
-    )
+    top = member[more == more.max()]
+    assert np.log(top.sum() / (~top).sum()) == pytest.approx(world.c + world.epsilon, abs=0.03)
     found = weaken_baseline(ToyWorld(), (0.0, 0.5), repetitions=10)
     means = found.groupby(["attack", "weakness"]).mean()
     assert means.loc[("sees more", 0.5), "eps_tilde"] > 1.0 > means.loc[("sees more", 0.0), "eps_tilde"] - 0.1

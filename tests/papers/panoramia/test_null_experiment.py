@@ -14,15 +14,9 @@ from paperlib.papers.panoramia.null import experiment
 from paperlib.papers.panoramia.null.worlds import DATA, SIZES, WorldSizes, world_of
 
 LEARNED, JUDGED = 800, 300
-AUDIT = AuditConfig(
-    train=600,
-    validation=200,
-    test=480,
-    attacks=(BoostedTrees(rounds=40, leaves=4, smallest_leaf=20),),
-    searches=("anytime",),
-    restarts=1,
-    repetitions=3,
-)
+TREES = BoostedTrees(rounds=40, leaves=4, smallest_leaf=20)
+GAMES = {"searches": ("anytime",), "restarts": 1, "repetitions": 3}
+AUDIT = AuditConfig(train=600, validation=200, test=480, attacks=(TREES,), **GAMES)
 
 
 @pytest.fixture(autouse=True)
@@ -39,45 +33,29 @@ def toy(seed, *, calls=None, fail_at=None):
     """Generated points a little off; targets know the density ratio as well as their real data allow."""
     rng = np.random.default_rng(seed)
     size = LEARNED + JUDGED
-    truth = {kind: shift * rng.normal(shift / 2, 1, (size, 1)) for kind, shift in
-             (("members", 1.5), ("generated", -1.5))}  # fmt: skip
-    truth["generated"] = -truth["generated"]
+    truth = {kind: 1.5 * rng.normal(mean, 1, (size, 1)) for kind, mean in
+             (("members", 0.75), ("generated", -0.75))}  # fmt: skip
 
-    def said(count):
-        return {kind: taught(values, count, rng) for kind, values in truth.items()}
+    def pool(kind):
+        helpers = {name: taught(truth[kind], count, rng) for name, count in (("synthetic", 4), ("real", 100))}
+        null, leaky = (taught(truth[kind], size, rng) for _ in range(2))
+        return Pool(np.zeros((size, 1)), helpers, {"leaky": leaky + 3 * (kind == "members"), "null": null})
 
-    outputs = {"synthetic": said(4), "real": said(100)}
-    null = said(size)
-    leaky = {kind: values + 3 * (kind == "members") for kind, values in said(size).items()}
-    members, generated = (
-        Pool(
-            np.zeros((size, 1)),
-            {name: one[kind] for name, one in outputs.items()},
-            {"leaky": leaky[kind], "null": null[kind]},
-        )
-        for kind in truth
-    )
-    targets = Target("leaky"), Target("null", "null")
-    pools = Pools(members, generated, None, targets, (SYNTHETIC, REAL), key=f"toy {seed}")
+    targets, name = (Target("leaky"), Target("null", "null")), f"toy {seed}"
+    pools = Pools(pool("members"), pool("generated"), None, targets, (SYNTHETIC, REAL), key=name)
 
     def train(members, salt):
         if calls is not None:
             calls.append(members.size)
-            if fail_at is not None and len(calls) == fail_at:
+            if len(calls) == fail_at:
                 raise KeyboardInterrupt
         own = np.random.default_rng([seed, salt])
         noisy = {kind: taught(values, members.size, own) for kind, values in truth.items()}
         return lambda kind, asked: noisy[kind][asked]
 
-    return experiment.World(
-        pools=pools,
-        train=train,
-        judged=JUDGED,
-        audit=AUDIT,
-        about=f"toy {seed}",
-        code="paperlib.papers.panoramia.null.experiment",
-        seed=1000 * seed,
-    )
+    code = "paperlib.papers.panoramia.null.experiment"
+    about = {"judged": JUDGED, "audit": AUDIT, "about": name, "code": code, "seed": 1000 * seed}
+    return experiment.World(pools=pools, train=train, **about)
 
 
 def test_a_null_falls_to_0_as_helpers_learn_more_and_a_leak_stays():
@@ -106,11 +84,10 @@ def test_a_run_that_was_stopped_goes_on_where_a_helper_was_finished():
     calls: list[int] = []
     with pytest.raises(KeyboardInterrupt):
         experiment.matched_pools(toy(0, calls=calls, fail_at=6), 2.0, folds=4)
-    calls.clear()
     found = experiment.matched_pools(toy(0, calls=calls), 2.0, folds=4)
-    assert len(calls) == 4  # the placebo's models; those of the first helper were kept
+    assert len(calls) == 6 + 4  # the placebo's models; those of the first helper were kept
     again = experiment.matched_pools(toy(0, calls=calls), 2.0, folds=4)
-    assert len(calls) == 4
+    assert len(calls) == 10
     assert (found.members.helpers["placebo"] == again.members.helpers["placebo"]).all()
 
 
@@ -119,9 +96,8 @@ def test_a_world_counts_with_the_mean_of_its_games_and_an_alarm_is_an_interval_a
     found = experiment.over_worlds(games.assign(data="x", helpers="h", ratio=1.0, target="t", null=True))
     numbers = found[["eps_tilde", "low", "high", "worlds", "games"]].to_numpy()
     np.testing.assert_allclose(numbers, [[0.25, -0.385, 0.885, 2, 4]], atol=1e-3)
-    quiet = pd.DataFrame(
-        {"world": np.repeat(np.arange(20), 5), "difference": np.tile([-1, 0, 0.1, 0.2, 1], 20)}
-    )
+    difference = np.tile([-1, 0, 0.1, 0.2, 1], 20)
+    quiet = pd.DataFrame({"world": np.repeat(np.arange(20), 5), "difference": difference})
     loud = quiet.assign(difference=quiet["difference"] / 10 + 0.5)
     frame = pd.concat([quiet.assign(helpers=experiment.TODAY), loud.assign(helpers="out of fold")])
     table = experiment.false_alarms(frame.assign(data="x", ratio=np.nan, null=True)).set_index("helpers")
@@ -133,8 +109,7 @@ def test_a_world_counts_with_the_mean_of_its_games_and_an_alarm_is_an_interval_a
 @pytest.mark.parametrize("data", DATA)
 def test_each_kind_of_data_makes_worlds_with_a_target_and_a_null(data):
     small = SIZES["smoke"][data]
-    small = replace(small, source=small.source or "help_topics")
-    world = world_of(data, small, games=1, seed=0)
+    world = world_of(data, replace(small, source=small.source or "help_topics"), games=1, seed=0)
     assert experiment.plain_pools(world).helper_names == ("synthetic", "real")
     games = experiment.run_matched(data, lambda _: world, [1.5], worlds=[0], folds=2)
     assert games.groupby("helpers").size().to_dict() == {experiment.TODAY: 2, "out of fold": 2}

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from paperlib.attacks.learned import BoostedTrees
@@ -13,16 +12,14 @@ from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.papers.panoramia import output_sets
-from paperlib.papers.panoramia import output_sets as output_set
 from tests.validity.coverage import assert_rate_at_most
 
 
 def judged(seed, attack, m=800):
     rng = np.random.default_rng(seed)
     membership = rng.random(m) < 0.5
-    return TargetScores(
-        Target("one"), "panoramia", seed, rng.normal(size=m), attack(rng, membership), membership
-    )
+    scores = rng.normal(size=m), attack(rng, membership)
+    return TargetScores(Target("one"), "panoramia", seed, *scores, membership)
 
 
 def audits_of(*games):
@@ -35,13 +32,11 @@ def in_the_middle(rng, membership):
 
 
 def test_a_set_guesses_in_the_middle_where_a_threshold_cannot_and_the_ratio_does_not_follow():
-    found = output_sets.output_set_bounds(audits_of(judged(0, in_the_middle))).set_index("way")
-    assert found.loc["output set", "eps_tilde"] > 2
-    assert found.loc[output_sets.EVERY_LEVEL, "eps_tilde"] > 2
-    assert found.loc["anytime, all", "eps_tilde"] < 1
-    assert list(found.index[:3]) == [*output_sets.CHOSEN_FOR, output_sets.EVERY_LEVEL]
-    assert list(found["examples"]) == [400, 400, 600, 400, 800, 400, 800]
     inner, plain = (audits_of(judged(0, attack)) for attack in (in_the_middle, shifted))
+    found = output_sets.output_set_bounds(inner).set_index("way")
+    assert found["eps_tilde"][["output set", output_sets.EVERY_LEVEL]].min() > 2
+    assert found.loc["anytime, all", "eps_tilde"] < 1
+    assert list(found["examples"]) == [400, 400, 600, 400, 800, 400, 800]
     assert output_sets.ratio_correlation(plain, "one") > 0.8 > output_sets.ratio_correlation(inner, "one")
 
 
@@ -50,9 +45,9 @@ def test_simulated_sets_win_inside_cost_little_and_one_for_both_sides_can_leave_
     for way in ("output set", output_sets.EVERY_LEVEL):
         assert found["inner region", way] > found["inner region", "anytime, all"] + 2
         assert found["higher scores", way] > found["higher scores", "anytime, all"] - 0.6
-    # Generated examples that show themselves surely: the level for both sides leaves only them.
 
     def surely_generated(rng, membership):
+        """Some generated examples show themselves surely: the level for both sides leaves only them."""
         shown = ~membership & (rng.random(membership.size) < 0.5)
         return np.where(shown, -6.0, 0.9 * membership) + rng.normal(size=membership.size)
 
@@ -68,11 +63,11 @@ def shifted(rng, membership):
 def test_the_judged_examples_change_neither_set_nor_order():
     """Flipping who of them is a member leaves the guesses as they are: only their counts change."""
     one = judged(3, in_the_middle)
-    first, second = output_set._cut(one, 0.25)
+    first, second = output_sets._cut(one, 0.25)
     flipped = replace(second, membership=~second.membership)
+    orders = [output_sets.by_ratio(first, part) for part in (second, flipped)]
     for name in ("baseline", "attack"):
-        orders = [getattr(output_set.by_ratio(first, part), name) for part in (second, flipped)]
-        np.testing.assert_array_equal(*orders)
+        np.testing.assert_array_equal(*(getattr(order, name) for order in orders))
 
 
 def null_bound(seed, honest=True):
@@ -87,9 +82,9 @@ def null_bound(seed, honest=True):
 def test_a_bound_on_nothing_is_seldom_above_zero_and_judging_the_scores_of_the_choice_is_caught():
     hits = sum(null_bound(seed) > 0 for seed in range(300))
     assert_rate_at_most(0.025, hits, 300)
-    hits = sum(null_bound(seed, honest=False) > 0 for seed in range(100))
+    hits = sum(null_bound(seed, honest=False) > 0 for seed in range(60))
     with pytest.raises(AssertionError, match="allows"):
-        assert_rate_at_most(0.025, hits, 100)
+        assert_rate_at_most(0.025, hits, 60)
     flags = np.arange(40) < 20
     assert output_sets.set_bound(np.where(flags, 1.0, 0.0), flags, np.zeros(40), flags, 0.025) == 0
 
@@ -117,9 +112,8 @@ def test_rows_are_the_trained_attacks_own_and_learned_orders_on_a_whole_game():
     table = output_sets.learned_orders(made, audits, ["leaky", "null"])
     assert list(table["audit"]) == 2 * ["trained attack, union", "trained attack, anytime", "learned orders"]
     assert list(table["m"]) == 2 * [200, 200, game_size(400)]
-    summary = audits.summary()
-    trained = table[table["audit"] != "learned orders"].reset_index(drop=True)
-    pd.testing.assert_series_equal(trained["c_plus_eps_lb"], summary["c_plus_eps_lb"])
+    trained = table[table["audit"] != "learned orders"]
+    assert trained["c_plus_eps_lb"].tolist() == audits.summary()["c_plus_eps_lb"].tolist()
     union, _, leaky = table["c_plus_eps_lb"][:3]
     assert leaky > union
     assert table["eps_tilde"].iloc[2] > 1 > table["eps_tilde"].iloc[5]
