@@ -14,18 +14,16 @@ from paperlib.papers.epsilon_star import fit
 from paperlib.papers.epsilon_star.grids import landscape_config
 
 
+def mixture(weights, means, stds):
+    return fit.NormalMixture(weights=np.array(weights), means=np.array(means), stds=np.array(stds))
+
+
+TRAIN = mixture([0.7, 0.3], [0.0, 2.0], [1.0, 0.5])
+OTHER = mixture([0.9, 0.1], [-0.2, 1.0], [1.1, 0.2])
+
+
 def normal(mean, std):
-    return fit.NormalMixture(weights=np.ones(1), means=np.array([mean]), stds=np.array([std]))
-
-
-def pair():
-    train = fit.NormalMixture(
-        weights=np.array([0.7, 0.3]), means=np.array([0.0, 2.0]), stds=np.array([1.0, 0.5])
-    )
-    other = fit.NormalMixture(
-        weights=np.array([0.9, 0.1]), means=np.array([-0.2, 1.0]), stds=np.array([1.1, 0.2])
-    )
-    return train, other
+    return mixture([1.0], [mean], [std])
 
 
 def scores(train, population):
@@ -42,38 +40,30 @@ def test_one_component_is_the_epsilon_of_normals(delta):
 @pytest.mark.parametrize("delta", [1e-2, 1e-5])
 def test_mixture_epsilon_matches_a_dense_grid(delta):
     """Rates from the plain distribution functions, thresholds half a millionth apart or so."""
-    train, other = pair()
     tau = np.linspace(-7, 7, 400_001)
-    fnr, tnr = (
-        sum(w * ndtr((tau - m) / s) for w, m, s in zip(law.weights, law.means, law.stds, strict=True))
-        for law in (train, other)
-    )
+    fnr, tnr = (ndtr((tau[:, None] - one.means) / one.stds) @ one.weights for one in (TRAIN, OTHER))
     fpr = 1 - tnr
     usable = (np.minimum(fpr, fnr) >= delta) & (np.maximum(fpr, fnr) <= 1 - delta)
     expected = epsilon_star_from_rates(fpr[usable], fnr[usable], delta=delta).max()
-    epsilon, threshold = fit.mixture_epsilon(train, other, delta=delta)
-    assert epsilon == pytest.approx(expected, abs=2e-4)
-    assert epsilon >= expected - 1e-9
-    rates = np.exp(fit.log_rates(train, other, np.array(threshold)))
+    epsilon, threshold = fit.mixture_epsilon(TRAIN, OTHER, delta=delta)
+    assert expected - 1e-9 <= epsilon <= expected + 2e-4
+    rates = np.exp(fit.log_rates(TRAIN, OTHER, np.array(threshold)))
     assert epsilon_star_from_rates(rates[2], rates[1], delta=delta) == pytest.approx(epsilon, abs=1e-6)
-    halves = {"weights": train.weights / 2, "means": train.means, "stds": train.stds}
-    twice = fit.NormalMixture(**{name: np.tile(values, 2) for name, values in halves.items()})
-    assert fit.mixture_epsilon(twice, other, delta=delta)[0] == pytest.approx(epsilon, abs=1e-9)
+    twice = mixture(*(np.tile(one, 2) for one in (TRAIN.weights / 2, TRAIN.means, TRAIN.stds)))
+    assert fit.mixture_epsilon(twice, OTHER, delta=delta)[0] == pytest.approx(epsilon, abs=1e-9)
 
 
 def test_draws_follow_the_distribution_function_and_the_fit_finds_it_whatever_the_unit():
-    train = pair()[0]
-    drawn = train.sample(40_000, np.random.default_rng(0))
+    drawn = TRAIN.sample(40_000, np.random.default_rng(0))
     points = np.linspace(-2, 3, 11)
     shares = (drawn[:, None] <= points).mean(axis=0)
-    assert np.abs(shares - train.cdf(points)).max() < 0.015
-    assert np.exp(train.log_cdf(points)) + np.exp(train.log_sf(points)) == pytest.approx(1)
-    drawn = train.sample(20_000, np.random.default_rng(1))
+    assert np.abs(shares - TRAIN.cdf(points)).max() < 0.015
+    assert np.exp(TRAIN.log_cdf(points)) + np.exp(TRAIN.log_sf(points)) == pytest.approx(1)
     for scale in (1.0, 1e-6):
-        fitted = fit.fit_mixture(scale * drawn, 2)
+        fitted = fit.fit_mixture(scale * drawn[:20_000], 2)
         order = fitted.means.argsort()
-        assert fitted.means[order] / scale == pytest.approx(train.means, abs=0.15)
-        assert fitted.weights[order] == pytest.approx(train.weights, abs=0.05)
+        assert fitted.means[order] / scale == pytest.approx(TRAIN.means, abs=0.15)
+        assert fitted.weights[order] == pytest.approx(TRAIN.weights, abs=0.05)
 
 
 def test_one_component_on_losses_is_epsilon_star():
@@ -110,18 +100,11 @@ def test_models_of_both_kinds_are_trained():
     rng = np.random.default_rng(4)
     x = rng.normal(size=(400, 3)).astype(np.float32)
     y = (x[:, 0] > 0).astype(np.int64)
-    about = {"name": "made up", "source": "a generator", "licence": "none", "description": "Two classes."}
+    about = dict.fromkeys(("name", "source", "licence", "description"), "made up")
     parts = {"train_x": x[:200], "train_y": y[:200], "test_x": x[200:], "test_y": y[200:]}
-    data = Dataset(**parts, **about, sha256s={})
-    config = replace(
-        landscape_config("randhie", size="smoke"),
-        widths=(4,),
-        baseline_epochs=(30,),
-        private_epochs=1,
-        batch_sizes=(128,),
-        epsilons=(1.0,),
-    )
-    models = fit.trained_scores(config, data, seed=5)
+    grid = {"baseline_epochs": (30,), "private_epochs": 1, "batch_sizes": (128,), "epsilons": (1.0,)}
+    config = replace(landscape_config("randhie", size="smoke"), widths=(4,), **grid)
+    models = fit.trained_scores(config, Dataset(**parts, **about, sha256s={}), seed=5)
     kinds = [(epsilon, seed) for epsilon in (math.inf, 1.0) for seed in (5000, 5001)]
     assert [(model.target_epsilon, model.seed) for model in models] == kinds
     assert [model.private for model in models] == [False, False, True, True]
@@ -133,6 +116,7 @@ def test_models_of_both_kinds_are_trained():
 
 
 def test_bad_input_is_refused_in_words():
+    few = fit.FitConfig(sample_sizes=(100,))
     for refused, said in (
         (lambda: replace(landscape_config("adult"), seeds=0), "seeds"),
         (lambda: fit.FitConfig(components=()), "components"),
@@ -146,10 +130,7 @@ def test_bad_input_is_refused_in_words():
         (lambda: fit.paper_scores(np.array([0.0, np.nan]), np.ones(3)), "losses"),
         (lambda: fit.mixture_epsilon(normal(0, 1), normal(1, 1), delta=0.0), "delta"),
         (lambda: fit.mixture_epsilon(normal(0, 1), normal(1, 1), delta=0.5), "delta"),
-        (
-            lambda: fit.p_values([scores(*np.ones((2, 9)))], fit.FitConfig(sample_sizes=(100,))),
-            "sample_sizes",
-        ),
+        (lambda: fit.p_values([scores(*np.ones((2, 9)))], few), "sample_sizes"),
     ):
         with pytest.raises(ValueError, match=said):
             refused()

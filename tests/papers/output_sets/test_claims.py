@@ -80,15 +80,13 @@ def test_audits_share_the_scores_of_the_gain():
 
 def frames(laplace, gaussian, spread):
     """Bounds of 30 trials: methods at given means with given deviations, printed first."""
-    rng = np.random.default_rng(3)
-    methods = ("printed", *RIVALS)
-    rows = [
-        {"mechanism": name, "scale": 1.0, "m": 100, "trial": trial, "method": method, "epsilon": value}
-        for name, means in (("laplace", laplace), ("gaussian", gaussian))
-        for method, mean, deviation in zip(methods, means, spread, strict=True)
-        for trial, value in enumerate(mean + deviation * rng.normal(size=30))
+    noise = np.random.default_rng(3).normal(size=(2, 30, 4)) * spread
+    both = [
+        pd.DataFrame(means + some, columns=["printed", *RIVALS]).melt(var_name="method", value_name="epsilon")
+        for means, some in zip((laplace, gaussian), noise, strict=True)
     ]
-    return pd.DataFrame(rows)
+    frame = pd.concat(both, keys=["laplace", "gaussian"], names=["mechanism", None]).reset_index("mechanism")
+    return frame.assign(scale=1.0, m=100, trial=frame.index % 30)
 
 
 def test_claims_of_section_52_hold_fail_or_stay_open():

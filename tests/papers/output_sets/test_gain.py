@@ -41,8 +41,6 @@ def test_laplace_epsilons_are_the_settled_ones_and_the_proposition_s_solve_its_e
     assert [gain_study.exact_epsilon("laplace", s) for s in scales] == [8, 4, 2, 1, 0.5, 0.25]
     assert [gain_study.proposition_epsilon("laplace", s) for s in scales] == [24, 12, 6, 3, 1.5, 0.75]
     assert gain_study.exact_epsilon("gaussian", 1.0) == math.inf
-    assert gain_study.exact_epsilon("laplace", 0.5) == 2.0
-    assert gain_study.proposition_epsilon("laplace", 0.5) == 6.0
     scale, delta = 2.0, 1e-5
     ratio = 6 / (math.sqrt(5) / 2 * 4 / math.sqrt(5) * scale)
     e = gain_study.proposition_epsilon("gaussian", scale, delta)
@@ -51,16 +49,15 @@ def test_laplace_epsilons_are_the_settled_ones_and_the_proposition_s_solve_its_e
 
 
 def test_best_top_bottom_equals_a_search_with_distribution_functions():
-    low, high, objective = shapes.best_top_bottom(PAIRS["Gaussian mixtures"], 400)
+    pair = PAIRS["Gaussian mixtures"]
+    low, high, objective = shapes.best_top_bottom(pair, 400)
+    x = np.linspace(-14, 14, 56_001)
+    likelier = np.maximum(pair.p.pdf(x), pair.q.pdf(x)) * (x[1] - x[0])
 
     def value(a, b):
-        mass = norm.cdf(a, [-2, 1, -1, 0]).reshape(2, 2).mean(1) + norm.sf(b, [-2, 1, -1, 0]).reshape(
-            2, 2
-        ).mean(1)
-        x = np.linspace(-14, 14, 56_001)
-        p, q = PAIRS["Gaussian mixtures"].p.pdf(x), PAIRS["Gaussian mixtures"].q.pdf(x)
-        right = np.maximum(p, q)[(x < a) | (x > b)].sum() * (x[1] - x[0])
-        y = right / mass.sum() - math.sqrt(2 * math.log(20) / (400 * mass.sum()))
+        mass = sum(norm.cdf(a, mean) + norm.sf(b, mean) for mean in (-2, 1, -1, 0)) / 2
+        right = likelier[(x < a) | (x > b)].sum()
+        y = right / mass - math.sqrt(2 * math.log(20) / (400 * mass))
         return math.log(y / (1 - y))
 
     assert value(low, high) == pytest.approx(objective, abs=2e-3)
@@ -81,16 +78,15 @@ def test_shapes_say_what_is_seen(table):
 
 
 def test_pairs_have_the_printed_parameters_and_membership_is_decided_by_fair_coins():
-    counts = [
-        gain_study.draw_scores(np.random.default_rng(s), "laplace", 1.0, 400).member.size for s in range(40)
-    ]
+    drawn = [gain_study.draw_scores(np.random.default_rng(s), "laplace", 1.0, 400) for s in range(40)]
+    counts = [one.member.size for one in drawn]
     assert len(set(counts)) > 10
     assert np.mean(counts) == pytest.approx(200, abs=10)
-    assert [(p.figure, p.name) for p in shapes.pairs()][1] == ("figure01", "Gaussian mixtures")
-    x = np.array([0.3])
+    pair = PAIRS["Gaussian mixtures"]
+    assert pair.figure == "figure01"
     expected = 0.5 * norm.pdf(0.3 + 2) + 0.5 * norm.pdf(0.3 - 1)
-    assert PAIRS["Gaussian mixtures"].p.pdf(x)[0] == pytest.approx(expected)
-    draws = PAIRS["Gaussian mixtures"].p.draw(np.random.default_rng(0), 20_000)
+    assert pair.p.pdf(np.array([0.3]))[0] == pytest.approx(expected)
+    draws = pair.p.draw(np.random.default_rng(0), 20_000)
     assert draws.size == 20_000
     assert draws.mean() == pytest.approx(-0.5, abs=0.1)
 
@@ -101,18 +97,12 @@ def best_of_every_level(scores):
     parts = (scores.member, scores.nonmember)
     p, q = ([np.interp(part, pair.grid, one) for part in parts] for one in (pair.member, pair.nonmember))
     sound = (pair.member > 0.01) & (pair.nonmember > 0.01)
-    ratio = np.where(
-        sound, np.abs(np.log(np.maximum(pair.member, 1e-9) / np.maximum(pair.nonmember, 1e-9))), 0
-    )
-    levels = [np.interp(part, pair.grid, ratio) for part in parts]
-    right = [p[0] >= q[0], p[1] < q[1]]
-    return max(
-        one_run_epsilon(
-            sum((said & (one >= level)).sum() for said, one in zip(right, levels, strict=True)),
-            sum((one >= level).sum() for one in levels),
-        )
-        for level in np.concatenate(levels)
-    )
+    ratio = np.maximum(pair.member, 1e-9) / np.maximum(pair.nonmember, 1e-9)
+    ratio = np.where(sound, np.abs(np.log(ratio)), 0)
+    right = np.concatenate([p[0] >= q[0], p[1] < q[1]])
+    levels = np.interp(np.concatenate(parts), pair.grid, ratio)
+    chosen = levels >= levels[:, None]
+    return one_run_epsilon((right & chosen).sum(axis=1), chosen.sum(axis=1)).max()
 
 
 @pytest.mark.parametrize(("mechanism", "scale"), [("laplace", 0.25), ("gaussian", 0.5)])
@@ -174,12 +164,8 @@ def test_a_bound_of_the_table_is_that_of_the_audit():
 def test_ratios_of_deviations_have_the_jackknife_interval():
     rng = np.random.default_rng(0)
     values = {"printed": rng.normal(0, 2, 400)} | dict.fromkeys(gain_study.RIVALS, rng.normal(0, 1, 400))
-    values["whole"] = np.zeros(400)
-    frame = pd.DataFrame(
-        {"mechanism": "laplace", "scale": 1.0, "m": 100, "trial": trial, "method": method, "epsilon": value}
-        for method, some in values.items()
-        for trial, value in enumerate(some)
-    )
+    frame = pd.DataFrame(values | {"whole": 0.0}).melt(var_name="method", value_name="epsilon")
+    frame = frame.assign(mechanism="laplace", scale=1.0, m=100, trial=frame.index % 400)
     pairs = gain_study.paired(frame, "printed")
     ends = {about["rival"]: gain_study.interval(gain_study.jackknifed(*both)) for about, *both in pairs}
     assert ends["top_bottom"]["low"] < math.log(2) < ends["top_bottom"]["high"]
@@ -206,14 +192,10 @@ def test_evidence_on_shapes_is_that_of_the_table(table):
 
 
 def test_bounds_over_delta_are_paired_by_trial():
-    bounds = {1e-6: [2.0, 1.8], 1e-4: [1.5, 1.9], 0.0: [3.0, 3.0]}
-    frame = pd.DataFrame(
-        {"mechanism": "gaussian", "method": method, "trial": trial, "delta": delta, "epsilon": value}
-        | {"exact_epsilon": 2.5 if delta else math.inf}
-        for method in ("printed", "optimal", "whole")
-        for delta, values in bounds.items()
-        for trial, value in enumerate(values)
-    )
+    rows = [(1e-6, 0, 2.0), (1e-6, 1, 1.8), (1e-4, 0, 1.5), (1e-4, 1, 1.9), (0.0, 0, 3.0), (0.0, 1, 3.0)]
+    one = pd.DataFrame(rows, columns=["delta", "trial", "epsilon"]).assign(mechanism="gaussian")
+    one["exact_epsilon"] = np.where(one["delta"] > 0, 2.5, math.inf)
+    frame = pd.concat([one.assign(method=method) for method in ("printed", "optimal", "whole")])
     values = delta_evidence(frame).values
     assert len(values["no step rises"]) == 4
     steps = values["no step rises"]["gaussian, Algorithm 1 as printed, delta 1e-06 to 0.0001"]
