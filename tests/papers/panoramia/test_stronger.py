@@ -20,14 +20,9 @@ from paperlib.papers.panoramia.tables.shadows import STRONGER, Shadows, numbers,
 from paperlib.papers.panoramia.tables.sizes import tabular_audit, tabular_config
 from paperlib.papers.panoramia.tables.tables import only_columns, strong_attacks
 
-CONFIG = tabular_config(
-    "smoke",
-    dp_epsilons=(),
-    epochs=(60,),
-    stronger=tuple(STRONGER),
-    shadows=4,
-    learning=Learning(hidden=(64,), batch_size=100, learning_rate=1e-2),
-)
+LEARNING = Learning(hidden=(64,), batch_size=100, learning_rate=1e-2)
+MODELS = {"dp_epsilons": (), "epochs": (60,), "learning": LEARNING}
+CONFIG = tabular_config("smoke", stronger=tuple(STRONGER), shadows=4, **MODELS)
 AUDIT = tabular_audit("smoke")
 TRAINED = "MLP, 60 epochs"
 
@@ -59,16 +54,15 @@ def world():
 def test_the_loss_comes_first_and_then_the_attacks_in_the_asked_order(world):
     names = ("gradient_norm", "lira_online", "rmia", "lira_offline")
     found = numbers(names, world.encoder, (world.target, 0), world.rows, world.shadows)
-    (p,), out = (world.chances(world.rows, *models) for models in ((world.target,), world.shadows.models))
-    population = [
-        world.chances(world.population, *models) for models in ((world.target,), world.shadows.models)
-    ]
+    every = world.target, *world.shadows.models
+    p, *out = world.chances(world.rows, *every)
+    population, *out_population = world.chances(world.population, *every)
     x, y = world.encoder(world.rows)
     wanted = [
         -np.log(p),
         gradient_norms(world.target.model(0), x, y),
         -logit(p),  # until a game has its own shadow models
-        -rmia(p, out, population[0][0], population[1]),
+        -rmia(p, np.array(out), population, np.array(out_population)),
         -lira_offline(logit(p), logit(out), fixed_variance=True),  # three shadow models are few
     ]
     np.testing.assert_allclose(found, np.stack(wanted, axis=1), rtol=1e-3, atol=1e-4)
@@ -91,8 +85,8 @@ def test_a_gradient_norm_needs_no_shadow_model_and_columns_are_kept_by_name(monk
     monkeypatch.setattr(tabular, "shadow_models", None)
     config = replace(CONFIG, stronger=("gradient_norm",), epochs=(1,))
     assert not len(tabular.draw_rows(config).spare)
-    assert tabular.build_pools(config).members.targets["null"].shape == (300, 2)
-    pools = tabular.build_pools(replace(CONFIG, stronger=("gradient_norm",), epochs=(1,)))
+    pools = tabular.build_pools(config)
+    assert pools.members.targets["null"].shape == (300, 2)
     narrowed = only_columns(pools, ("loss", "gradient_norm"), ("gradient_norm", "loss"))
     np.testing.assert_array_equal(narrowed.members.targets["null"], pools.members.targets["null"][:, [1, 0]])
     with pytest.raises(ValueError, match="names: expected some of loss, gradient_norm, got rmia"):
@@ -157,8 +151,7 @@ def test_online_numbers_do_not_tell_the_kind_of_a_row():
     def numbers_if(members):
         others = np.setdiff1d(np.arange(12), members)
         pair = [Pool(np.zeros((6, 1)), {}, {"t": -confidence[rows, None]}) for rows in (members, others)]
-        every = np.concatenate([members, others])
-        shown = (np.arange(6), np.arange(6))
+        every, shown = np.concatenate([members, others]), (np.arange(6), np.arange(6))
         found = tabular_online._with_online(pair, 0, shown, shadows[:, every], included[:, every])
         values = np.empty(12)
         values[every] = np.concatenate([pool.targets["t"][:, 0] for pool in found])
@@ -198,15 +191,12 @@ def test_every_attack_has_a_row_for_the_target_and_for_the_null():
     assert table["target"].tolist() == [TRAINED] * 6 + ["null"] * 6
     assert table["attack"].tolist() == ["loss", *STRONGER.values(), "all"] * 2
     pools, shown = game_pools(CONFIG, AUDIT, AUDIT.seed)
-    place = CONFIG.columns.index("lira_online")
-    for attack, column, others, rows in (
-        ("loss", "auc_real", pools.nonmembers, (slice(None), slice(None))),
-        ("LiRA (online)", "auc_generated", pools.generated, shown),
+    every, place = slice(None), CONFIG.columns.index("lira_online")
+    for attack, column, others, rows, at in (
+        ("loss", "auc_real", pools.nonmembers, (every, every), 0),
+        ("LiRA (online)", "auc_generated", pools.generated, shown, place),
     ):
-        at = place if attack != "loss" else 0
-        member = pools.members.targets["null"][rows[0], at]
-        assert others is not None
-        other = others.targets["null"][rows[1], at]
+        member, other = pools.members.targets["null"][rows[0], at], others.targets["null"][rows[1], at]
         wins = (member[:, None] < other).mean() + (member[:, None] == other).mean() / 2
         found = table[(table["attack"] == attack) & (table["target"] == "null")].iloc[0]
         assert found[column] == pytest.approx(wins)
