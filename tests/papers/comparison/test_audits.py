@@ -1,6 +1,7 @@
 """Every lower bound of the comparison keeps its level; every row says what it supports, needs and costs."""
 
 import io
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +25,8 @@ SIZES = {"records": 150, "sets": 1500}
 @pytest.fixture(scope="module")
 def repeated():
     """Every audit of fresh draws of every known mechanism, over and over."""
-    draws = []
-    for seed in range(15):
-        targets = audits.known_mechanisms(audits.MechanismConfig(seed=seed, **SIZES))
-        draws.append(audits.compare_audits(targets, seed=seed))
+    targets = [audits.known_mechanisms(audits.MechanismConfig(seed=seed, **SIZES)) for seed in range(15)]
+    draws = [audits.compare_audits(one, seed=seed) for seed, one in enumerate(targets)]
     return pd.concat(draws, ignore_index=True)
 
 
@@ -62,13 +61,11 @@ def test_most_audits_see_the_leak_and_every_row_says_what_it_supports_and_needs(
     assert np.isfinite(repeated[["low", "high"]][~lower]).all(axis=None)
     assert (repeated["low"][~lower] <= repeated["epsilon"][~lower]).all()
     assert repeated["guarantee"][~lower].isna().all()
-    for speaks_of, words, column in (
-        (audits.ADD_REMOVE, "adding or removing", "add_remove"),
-        (audits.REPLACEMENT, "replac", "replacement"),
-    ):
+    words = {audits.ADD_REMOVE: "adding or removing", audits.REPLACEMENT: "replac"}
+    for speaks_of, column in ((audits.ADD_REMOVE, "add_remove"), (audits.REPLACEMENT, "replacement")):
         rows = repeated[repeated["speaks_of"] == speaks_of]
         assert (rows["guarantee"] == rows[column]).all()
-        assert rows["claim"][rows["audit"] != "many runs"].str.contains(words).all()
+        assert rows["claim"][rows["audit"] != "many runs"].str.contains(words[speaks_of]).all()
 
 
 def test_gaussian_noise_guarantees_for_replacement_what_two_changed_bits_need():
@@ -144,13 +141,14 @@ def test_over_training_shows_coins_are_those_of_the_seed_and_sets_of_members_alo
 
 
 def test_settings_and_options_out_of_range_are_refused():
-    for config, options, name in (
-        (DigitsConfig, {"records": 50}, "records"),
-        (DigitsConfig, {"noisy_labels": 0.0}, "noisy_labels"),
-        (GptConfig, {"identifiers": 10}, "identifiers"),
+    compare = partial(audits.compare_audits, [])
+    for call, name, value in (
+        (DigitsConfig, "records", 50),
+        (DigitsConfig, "noisy_labels", 0.0),
+        (GptConfig, "identifiers", 10),
+        (compare, "delta", 0.0),
+        (compare, "delta", 0.5),
+        (compare, "confidence", 1.0),
     ):
         with pytest.raises(ValueError, match=name):
-            config(**options)
-    for name, value in (("delta", 0.0), ("delta", 0.5), ("confidence", 1.0)):
-        with pytest.raises(ValueError, match=name):
-            audits.compare_audits([], **{name: value})
+            call(**{name: value})

@@ -21,7 +21,6 @@ from paperlib.papers.epsilon_star.landscape_measures import (
     shuffled_epsilon,
     two_interval_epsilon,
 )
-from paperlib.papers.epsilon_star.training_speed import SpeedConfig, measure_throughput
 from paperlib.papers.measured import measured_table
 from paperlib.report import paper_table
 from paperlib.training import epsilon_of, paper_delta
@@ -37,7 +36,7 @@ def brute_force_two_intervals(normals, delta):
     train, other = norm(m, s).cdf(grid), norm(mu, sigma).cdf(grid)
     tpr = np.maximum(train[None, :] - train[:, None], 0)
     fpr = np.maximum(other[None, :] - other[:, None], 0)
-    usable = np.all([(r >= delta) & (r <= 1 - delta) for r in (tpr, fpr)], axis=0)
+    usable = (np.minimum(tpr, fpr) >= delta) & (np.maximum(tpr, fpr) <= 1 - delta)
     tpr, fpr = tpr[usable], fpr[usable]
     pairs = [(tpr, fpr), (1 - fpr, 1 - tpr), (1 - tpr, 1 - fpr), (fpr, tpr)]
     return math.log(max(1.0, *(((top - delta) / bottom).max() for top, bottom in pairs)))
@@ -67,10 +66,8 @@ def test_two_intervals_are_never_below_one_know_no_unit_and_reach_the_closed_for
 
 
 def random_models(rng, count):
-    return [
-        (*rng.normal(1, 0.7, 1), *rng.uniform(0.8, 1.3, 1), 0.0, *rng.uniform(0.8, 1.3, 1))
-        for _ in range(count)
-    ]
+    gaps, stds = rng.normal(1, 0.7, count), rng.uniform(0.8, 1.3, (count, 2))
+    return [(gap, one, 0.0, other) for gap, (one, other) in zip(gaps, stds, strict=True)]
 
 
 def both_sides(models):
@@ -120,8 +117,7 @@ def measure(train, other, **options):
 
 
 def test_a_model_that_knows_its_records_shows_in_every_number_and_one_that_does_not_in_none():
-    rng = np.random.default_rng(0)
-    other, known, unknown = rng.normal(0, 1, 3_000), rng.normal(-2, 1, 3_000), rng.normal(0, 1, 3_000)
+    other, known, unknown = np.random.default_rng(0).normal([[0], [-2], [0]], 1, (3, 3_000))
     measures, nothing = measure(known, other), measure(unknown, other)
     assert tuple(measures) == tuple(nothing) == MEASURES
     for name in ("epsilon_star", "interval_low", "epsilon_star_empirical", "one_run", "output_set"):
@@ -158,40 +154,26 @@ def test_the_papers_grids_have_the_papers_numbers():
     assert (adult.instances // 5, purchase.instances // 5) == (52, 51)
     settings = paper_table("epsilon_star_settings")
     for config in (adult, purchase):
-        mine = settings[settings["dataset"] == config.dataset]
-        for component, setting, ours in [
-            ("baseline", "epochs", config.baseline_epochs), ("dp_sgd", "target_eps", config.epsilons),
-            ("dp_sgd", "clipping_norm", config.clip_norms), ("dp_sgd", "batch_size", config.batch_sizes),
-            ("dp_sgd", "micro_batches", config.microbatches),
-        ]:  # fmt: skip
-            printed = mine[(mine["component"] == component) & (mine["setting"] == setting)]["value"]
-            assert tuple(map(float, printed)) == tuple(map(float, ours))
+        mine = settings[settings["dataset"] == config.dataset].groupby(["component", "setting"])["value"]
+        for place, ours in {
+            ("baseline", "epochs"): config.baseline_epochs, ("dp_sgd", "target_eps"): config.epsilons,
+            ("dp_sgd", "clipping_norm"): config.clip_norms, ("dp_sgd", "batch_size"): config.batch_sizes,
+            ("dp_sgd", "micro_batches"): config.microbatches,
+        }.items():  # fmt: skip
+            assert mine.get_group(place).astype(float).tolist() == list(map(float, ours))
+    for name, size in (("adults", "paper"), ("adult", "huge")):
+        with pytest.raises(ValueError, match="expected one of"):
+            landscape_config(name, size=size)
 
 
-@pytest.mark.parametrize(("name", "size"), [("adults", "paper"), ("adult", "huge")])
-def test_unknown_grid_is_refused(name, size):
-    with pytest.raises(ValueError, match="expected one of"):
-        landscape_config(name, size=size)
+GRID = {"baseline_epochs": (1, 4), "private_epochs": 1, "microbatches": (2, None), "epsilons": (1.0,)}
+TINY = replace(landscape_config("randhie", size="smoke"), batch_sizes=(256,), widths=(8,), seeds=2, **GRID)
 
 
-@pytest.fixture
-def tiny():
-    return replace(
-        landscape_config("randhie", size="smoke"),
-        batch_sizes=(256,),
-        widths=(8,),
-        baseline_epochs=(1, 4),
-        private_epochs=1,
-        microbatches=(2, None),
-        epsilons=(1.0,),
-        seeds=2,
-    )
-
-
-def test_noise_reaches_the_target_and_grids_of_other_seeds_share_no_model(tiny):
-    data = landscape_models.landscape_data(tiny.dataset, tiny.options)
-    instances = landscape_models.landscape_models(tiny, data)
-    assert len(instances) == tiny.instances == 8
+def test_noise_reaches_the_target_and_grids_of_other_seeds_share_no_model():
+    data = landscape_models.landscape_data(TINY.dataset, TINY.options)
+    instances = landscape_models.landscape_models(TINY, data)
+    assert len(instances) == TINY.instances == 8
     for instance in instances:
         training = instance.training
         if instance.target_epsilon is None:
@@ -201,38 +183,34 @@ def test_noise_reaches_the_target_and_grids_of_other_seeds_share_no_model(tiny):
         assert epsilon_of(training.noise_multiplier, *args) <= 1.0
         assert epsilon_of(0.95 * training.noise_multiplier, *args) > 1.0
         assert training.record_level == (training.microbatches is None)
-    others = landscape_models.landscape_models(replace(tiny, seed=1), data)
+    others = landscape_models.landscape_models(replace(TINY, seed=1), data)
     assert [{one.training.seed for one in models} for models in (instances, others)] == [{0, 1}, {1000, 1001}]
     with pytest.raises(ValueError, match="seed"):
-        replace(tiny, seed=-1)
+        replace(TINY, seed=-1)
 
 
-def test_a_small_landscape_from_end_to_end_is_kept_and_does_not_depend_on_who_shares_a_stack(
-    tiny, tmp_path, monkeypatch
-):
-    frame = landscape(tiny, folder=tmp_path / "a", workers=0)
+def test_a_small_landscape_is_kept_and_does_not_depend_on_who_shares_a_stack(tmp_path, monkeypatch):
+    frame = landscape(TINY, folder=tmp_path / "a", workers=0)
     assert len(frame) == 8
     assert frame["auroc"].between(0.4, 0.8).all()
     assert set(MEASURES) <= set(frame.columns)
     dp = frame[frame["kind"] == "dp"]
     assert (dp["dp_epsilon"] <= 1).all()
     assert (dp["dp_epsilon_pld"] <= dp["dp_epsilon"] + 1e-6).all()
-    half = landscape(replace(tiny, seeds=1), folder=tmp_path / "b", workers=0)
-    alone = frame[frame["seed"] == 0].reset_index(drop=True)
-    for name in ("accuracy", "auroc", "epsilon_star"):
-        np.testing.assert_allclose(half[name], alone[name], rtol=0.02, atol=0.01)
+    half = landscape(replace(TINY, seeds=1), folder=tmp_path / "b", workers=0)
+    alone, names = frame[frame["seed"] == 0], ["accuracy", "auroc", "epsilon_star"]
+    np.testing.assert_allclose(half[names], alone[names], rtol=0.02, atol=0.01)
     monkeypatch.setattr(landscape_models, "fit_ensemble", None)  # nothing is trained again
     monkeypatch.setattr(landscape_measures, "code_tag", lambda name: "a bound was changed")
-    pd.testing.assert_frame_equal(frame, landscape(tiny, folder=tmp_path / "a", workers=0))
+    pd.testing.assert_frame_equal(frame, landscape(TINY, folder=tmp_path / "a", workers=0))
     monkeypatch.setattr(landscape_measures, "privacy_of_losses", None)  # nor measured
-    again = landscape(tiny, folder=tmp_path / "a", workers=0)
-    pd.testing.assert_frame_equal(frame, again)
+    pd.testing.assert_frame_equal(frame, landscape(TINY, folder=tmp_path / "a", workers=0))
 
 
-def test_a_landscape_that_was_stopped_goes_on_to_the_same_numbers(tiny, tmp_path, monkeypatch):
+def test_a_landscape_that_was_stopped_goes_on_to_the_same_numbers(tmp_path, monkeypatch):
     """Stopped between parts of several models each: bit for bit the same table."""
     monkeypatch.setattr(landscape_models, "_LARGE", 1)
-    tiny = replace(tiny, microbatches=(None,), seeds=3)
+    tiny = replace(TINY, microbatches=(None,), seeds=3)
     whole = landscape(tiny, folder=tmp_path / "whole", workers=0)
     stop, calls = stopping(landscape_models.train, 3)
     monkeypatch.setattr(landscape_models, "train", stop)
@@ -240,30 +218,27 @@ def test_a_landscape_that_was_stopped_goes_on_to_the_same_numbers(tiny, tmp_path
         landscape(tiny, folder=tmp_path / "stopped", workers=0)
     assert max(len(trainings) for trainings, _ in calls) > 1
     resumed = landscape(tiny, folder=tmp_path / "stopped", workers=0)
-    pd.testing.assert_frame_equal(
-        resumed.drop(columns="seconds"), whole.drop(columns="seconds"), check_exact=True
-    )
+    frames = (one.drop(columns="seconds") for one in (resumed, whole))
+    pd.testing.assert_frame_equal(*frames, check_exact=True)
 
 
 def made_up(baseline, private, *, dataset="adult", diverged=False):
     """Models of baselines (epochs to Epsilon*, utility) and of DP (target to Epsilon*, utility), two each."""
-    rows = []
-    for kind, values in (("baseline", baseline), ("dp", private)):
-        for key, (star, gain) in values.items():
-            for seed in (0, 1):
-                lost = diverged and kind == "dp" and seed == 1
-                rows.append(
-                    {
-                        **dict.fromkeys(MEASURES, 0.5), "dataset": dataset, "kind": kind, "seed": seed,
-                        "epochs": key if kind == "baseline" else 10, "batch_size": 64, "delta": DELTA,
-                        "clip_norm": 1.0 if kind == "dp" else None, "record_level": kind == "dp",
-                        "microbatches": None, "target_epsilon": key if kind == "dp" else None,
-                        "dp_epsilon": key if kind == "dp" else None, "accuracy": gain,
-                        "auroc": gain if dataset == "adult" else math.nan,
-                        "epsilon_star": math.nan if lost else star + 0.02 * seed - 0.01, "seconds": 1.0,
-                    }
-                )  # fmt: skip
-    return pd.DataFrame(rows)
+    always = {**dict.fromkeys(MEASURES, 0.5), "dataset": dataset, "batch_size": 64, "delta": DELTA}
+    plain = {"kind": "baseline", "clip_norm": None, "record_level": False, "target_epsilon": None}
+    noisy = {"kind": "dp", "clip_norm": 1.0, "record_level": True, "epochs": 10}
+    models = [(plain | {"epochs": epochs}, *one) for epochs, one in baseline.items()]
+    models += [(noisy | {"target_epsilon": epsilon}, *one) for epsilon, one in private.items()]
+    rows = [
+        {**always, **about, "seed": seed, "accuracy": gain, "epsilon_star": star + 0.02 * seed - 0.01}
+        for about, star, gain in models
+        for seed in (0, 1)
+    ]
+    table = pd.DataFrame(rows).assign(microbatches=None, seconds=1.0)
+    if diverged:
+        table.loc[(table["kind"] == "dp") & (table["seed"] == 1), "epsilon_star"] = math.nan
+    auroc = table["accuracy"] if dataset == "adult" else math.nan
+    return table.assign(dp_epsilon=table["target_epsilon"], auroc=auroc)
 
 
 SOUND = (
@@ -297,7 +272,6 @@ def test_every_number_of_section_42_is_compared():
     )
     printed = paper_table("epsilon_star_text").query("section == '4.2'")
     assert len(table) == len(printed)
-    assert table.columns.tolist() == ["what", "paper", "ours", "again"]
     assert table["again"].equals(table["ours"])
     ours = dict(zip(table["what"], table["ours"], strict=True))
     assert ours["mean Epsilon*, no DP, 50 epochs"] == "7.00"
@@ -325,22 +299,17 @@ def test_tables_work_on_models_of_every_kind_beside_what_is_printed():
 
 
 def test_readings_pair_the_baseline_with_the_largest_dp_model_of_its_seed():
-    rows = [("baseline", 0, 0.2, 0.1), ("baseline", 1, 0.4, 0.2), ("dp", 0, 0.5, 0.3), ("dp", 0, 0.1, 0.4),
-            ("dp", 1, 0.3, 0.1), ("dp", 1, math.nan, 0.0)]  # fmt: skip
-    frame = pd.DataFrame(rows, columns=["kind", "seed", "epsilon_star", "epsilon_star_clipped"]).assign(
-        epochs=5
-    )
+    exact, clipped = [0.2, 0.4, 0.5, 0.1, 0.3, math.nan], [0.1, 0.2, 0.3, 0.4, 0.1, 0.0]
+    frame = pd.DataFrame({"kind": ["baseline"] * 2 + ["dp"] * 4, "seed": [0, 1, 0, 0, 1, 1], "epochs": 5})
+    frame = frame.assign(epsilon_star=exact, epsilon_star_clipped=clipped)
     table = tables.readings({"8 relu": frame, "9 tanh": frame.assign(epsilon_star=1.0)})
-    assert table[["network", "losses"]].to_numpy().tolist() == [
-        ["8 relu", "exact"], ["8 relu", "clipped"], ["9 tanh", "exact"], ["9 tanh", "clipped"]
-    ]  # fmt: skip
+    assert table["network"].tolist() == ["8 relu"] * 2 + ["9 tanh"] * 2
+    assert table["losses"].tolist() == ["exact", "clipped"] * 2
     exact, clipped, flat, _ = table.to_dict("records")
     assert (exact["largest"], exact["largest_dp"], exact["baseline"]) == pytest.approx((0.5, 0.4, 0.3))
-    assert exact["difference"] == pytest.approx(-0.1)  # -0.3 and 0.1
-    assert (exact["low"], exact["high"]) == pytest.approx(
-        (-0.1 - 12.7062 * 0.2, -0.1 + 12.7062 * 0.2), abs=1e-4
-    )
-    assert clipped["difference"] == pytest.approx(-0.1)  # -0.3 and 0.1
+    assert [exact["difference"], clipped["difference"]] == pytest.approx([-0.1, -0.1])  # -0.3 and 0.1
+    ends = -0.1 - 12.7062 * 0.2, -0.1 + 12.7062 * 0.2
+    assert (exact["low"], exact["high"]) == pytest.approx(ends, abs=1e-4)
     assert (flat["difference"], flat["seeds"]) == (0, 2)
 
 
@@ -350,15 +319,11 @@ def test_clipped_losses_hide_what_lies_beyond_one_run_finds_non_members_and_shuf
     same = measure(train, other)
     assert same["epsilon_star_clipped"] == same["epsilon_star"]
     other[:20] += 1e6
-    assert measure(train, other)["epsilon_star_clipped"] != measure(train, other)["epsilon_star"]
     beyond = measure(train - 100, other - 100 - 2e6)
-    assert beyond["epsilon_star"] > 0
-    assert beyond["epsilon_star_clipped"] == 0
-    rng = np.random.default_rng(0)
+    assert beyond["epsilon_star"] > 0 == beyond["epsilon_star_clipped"]
     missed = np.where(rng.random(2_000) < 0.1, 8.0, 0.0)
     measures = measure(rng.normal(size=2_000), rng.normal(size=2_000) + missed)
     assert measures["one_run"] > measures["one_run_both"] + 1 > 1
-    rng = np.random.default_rng(0)
     small, large = (shuffled_epsilon(rng.normal(size=2 * n), n, delta=DELTA, seed=0) for n in (100, 10_000))
     assert 0 < large < 0.3 * small
 
@@ -372,12 +337,3 @@ def test_the_committed_measurement_is_the_whole_adult_grid(monkeypatch):
     assert tables.both_ends_named(frame)["one_run_both"].equals(frame["one_run"])
     assert tables.both_ends_named(frame)["one_run"].isna().all()
     assert "2 cores" in origin
-
-
-def test_throughput_has_a_row_for_each_way_to_train():
-    tiny = SpeedConfig(widths=(3, 4, 1), examples=32, batch_size=16, models=(2,), repeats=1, device="cpu")
-    table = measure_throughput(tiny)
-    assert list(zip(table["task"], table["method"], table["models"], strict=True)) == [
-        ("plain", "one at a time", 1), ("plain", "ensemble", 2),
-        ("DP-SGD", "Opacus loop", 1), ("DP-SGD", "Opacus, bare", 1), ("DP-SGD", "ensemble", 2),
-    ]  # fmt: skip

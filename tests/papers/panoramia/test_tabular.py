@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -29,12 +30,8 @@ from paperlib.papers.panoramia.tables.pools import (
 from paperlib.papers.panoramia.tables.sizes import tabular_audit, tabular_config
 from paperlib.papers.verdict import Estimate
 
-SMALL = tabular_config(
-    "smoke",
-    dp_epsilons=(),
-    epochs=(1, 80),
-    learning=Learning(hidden=(64,), batch_size=100, learning_rate=1e-2),
-)
+LEARNING = Learning(hidden=(64,), batch_size=100, learning_rate=1e-2)
+SMALL = tabular_config("smoke", dp_epsilons=(), epochs=(1, 80), learning=LEARNING)
 AUDIT = tabular_audit("smoke")
 SIZES = ("generator", "members", "null", "nonmembers")
 
@@ -49,7 +46,6 @@ def test_parts_of_randhie_share_no_row_and_the_null_target_learns_none_of_the_me
     assert len(table.rows) == 2760
     assert not table.rows.drop(columns="visits").duplicated().any()
     assert table.classes == tuple(map(str, range(12)))
-    assert len(table.sha256) == 64
     rows = draw_rows(SMALL)
     keys = [tuple(row) for part in rows.parts.values() for row in part.to_numpy()]
     assert len(set(keys)) == len(keys)
@@ -75,31 +71,21 @@ def test_pools_name_every_model_and_losses_are_low_on_members_of_the_target_alon
         assert pool.examples.shape == (300, 10)
         assert {values.shape for values in pool.targets.values()} == {(300, 1)}
     assert pools.table["train_accuracy"].iloc[1] > pools.table["test_accuracy"].iloc[1]
-    gap = {
-        name: pools.nonmembers.targets[name][:, 0].mean() - pools.members.targets[name][:, 0].mean()
-        for name in pools.target_names
-    }
-    assert gap["MLP, 80 epochs"] > 0.05
-    assert abs(gap["null"]) < gap["MLP, 80 epochs"]
+    members, others = (pool.targets for pool in (pools.members, pools.nonmembers))
+    leak, null = (others[name].mean() - members[name].mean() for name in ("MLP, 80 epochs", "null"))
+    assert leak > max(0.05, abs(null))
 
 
 def test_targets_learn_the_generators_rows_too_and_have_their_epsilon_in_the_table(monkeypatch):
-    learned = []
-
-    def noted(encoder, part, plans):
-        learned.append((len(part), len(plans)))
-        return train(encoder, part, plans)
-
-    train = tabular.train
-    monkeypatch.setattr(tabular, "train", noted)
+    train = Mock(wraps=tabular.train)
+    monkeypatch.setattr(tabular, "train", train)
     sizes = PartSizes(generator=70, members=60, null=50, nonmembers=40)
     learning = Learning(hidden=(4,), dp_epochs=2)
-    config = TabularConfig(
-        sizes=sizes, epochs=(1,), learning=learning, dp_epsilons=(2.0, 8.0), helper_rows=20
-    )
-    table = build_pools(config).table.set_index("target")
-    # The null target, those with and without DP, and both helpers.
-    assert sorted(learned) == sorted([(120, 1), (130, 3), (20, 1), (70, 1)])
+    models = {"epochs": (1,), "dp_epsilons": (2.0, 8.0), "helper_rows": 20}
+    table = build_pools(TabularConfig(sizes=sizes, learning=learning, **models)).table.set_index("target")
+    # A helper, the generator's helper, the null target, and those with and without DP.
+    learned = sorted((len(one.args[1]), len(one.args[2])) for one in train.mock_calls)
+    assert learned == [(20, 1), (70, 1), (120, 1), (130, 3)]
     assert table.loc["MLP, DP epsilon 8", "dp_epsilon"] == 8
     assert table.loc["MLP, DP epsilon 2", "epochs"] == 2
     assert np.isnan(table.loc["null", "dp_epsilon"])
@@ -126,10 +112,11 @@ def test_the_papers_values_stand_beside_the_targets_trained_shortest_and_longest
     both = tables.beside_the_paper(shown)
     assert both.loc[0, ["paper_eps_tilde", "paper_o1", "paper_o1_sd"]].tolist() == [0, 0.655, 0.014]
     names = ["MLP, 5 epochs", "MLP, 50 epochs", "MLP, 150 epochs", "null"]
-    about = {"train_accuracy": 0.5, "test_accuracy": 0.25, "rm_rn": 0.5, "rm_rn_sd": 0.1, "o1": 1.236}
-    ours = pd.DataFrame({"label": ["a"] * 4 + ["b"] * 4, "target": names * 2, "eps_tilde": 0.1, **about})
-    kept = pd.concat([ours.assign(source="ours"), pd.DataFrame({"source": ["paper"], "target": "MLP_E10"})])
-    shown = tables.beside_the_paper(kept)
+    ours = pd.DataFrame({"label": ["a"] * 4 + ["b"] * 4, "target": names * 2, "source": "ours"})
+    ours[["eps_tilde", "train_accuracy", "test_accuracy", "rm_rn", "rm_rn_sd", "o1"]] = 0.1
+    shown = tables.beside_the_paper(
+        pd.concat([ours, pd.DataFrame({"source": ["paper"], "target": "MLP_E10"})])
+    )
     assert list(shown["paper_eps_tilde"].fillna(-1)) == [0, -1, 0.062, *[-1] * 5], "of one label"
     assert list(shown["paper_target"].dropna()) == ["MLP_E10", "MLP_E100"]
 
@@ -142,16 +129,13 @@ def test_evidence_is_about_the_first_label_with_a_number_for_each_of_several_poo
     games = results.table.query("form == 'paper' and search == 'union'").set_index(["target", "seed"])
     own = games["c_plus_eps_lb"] - games["c_lb"]
     names = ["MLP, 1 epochs", "MLP, 80 epochs"]
-    assert found[0].unit == "game"
     assert found[0].values["eps~ near 0"] == {name: own[name].tolist() for name in names}
     assert found[0].values["null"] == {"null": own["null"].tolist()}
     assert len(found[1].values["members first"]) == len(found[2].values["extremes first"]) == 2
-    assert found[2].unit == "game"
     splits = tables.evidence(tables.TabularResults({SMALL: run, replace(SMALL, seed=1): run}))
-    per_split = splits["panoramia-figure-12"]
-    assert (per_split.unit, len(per_split.values["extremes first"])) == ("model", 2)
-    two = tables._table_six({SMALL: run, replace(SMALL, seed=1): run})
-    assert two.unit == "model"
+    two, twelve = (splits[f"panoramia-{item}"] for item in ("table-06", "figure-12"))
+    assert [one.unit for one in (found[0], found[2], two, twelve)] == ["game", "game", "model", "model"]
+    assert len(twelve.values["extremes first"]) == 2
     assert two.values["null"] == {"null": [own["null"].mean()] * 2}
     eps = results.table.query("audit == 'o1' and search == 'union'").groupby("target")["eps"].mean()
     assert two.values["O(1) positive"] == {name: [eps[name]] * 2 for name in names}
@@ -159,10 +143,12 @@ def test_evidence_is_about_the_first_label_with_a_number_for_each_of_several_poo
     config, run = replace(SMALL, dataset="adult", label="income"), results.first
     above = 100 * run.pools.table["train_accuracy"][1] - 82
     assert tables._above_printed({config: run}, "MLP, 80 epochs") == Estimate(above)
-    several = {config: run, replace(config, seed=1): run}
-    assert tables._above_printed(several, "MLP, 80 epochs") == [above, above]
-    for other in (SMALL, replace(config, label="occupation")):
-        assert tables._above_printed({other: run}, "MLP, 80 epochs") == []
+    for several, expected in (
+        ((config, replace(config, seed=1)), [above, above]),
+        ((SMALL,), []),
+        ((replace(config, label="occupation"),), []),
+    ):
+        assert tables._above_printed(dict.fromkeys(several, run), "MLP, 80 epochs") == expected
 
 
 @pytest.mark.parametrize(("sign", "first"), [(1, 1.0), (-1, 0.0)])
@@ -185,7 +171,6 @@ def test_extreme_values_are_found_where_they_tell(monkeypatch):
     gain = np.where(rng.random(400) < 0.1, 99_999, rng.integers(0, 50, 400))
     members = pd.DataFrame({"gain": gain, "word": rng.choice(["x", "y"], 400)})
     made = members.assign(gain=rng.integers(0, 50, 400))
-
     rows = SimpleNamespace(parts={"members": members}, generated=made)
     monkeypatch.setattr(tables, "tabular_rows", lambda config: rows)
     table = tables.extreme_values(SMALL).set_index("column")
@@ -221,6 +206,7 @@ def test_adult_is_read_from_its_checked_files(tmp_path, monkeypatch):
 
 
 def test_bad_settings_are_refused():
+    few, sizes = pd.DataFrame({"a": range(50)}), PartSizes(**dict.fromkeys(SIZES, 15))
     for make, message in (
         (lambda: load_table("iris", "visits"), "dataset: expected one of 'randhie', 'adult'"),
         (lambda: load_table("randhie", "income"), "label: expected one of 'visits'"),
@@ -236,10 +222,7 @@ def test_bad_settings_are_refused():
         (lambda: PartSizes(generator=9, members=10, null=10, nonmembers=10), "generator: expected 10"),
         (lambda: null.toy_pools(100, 2.0), "helper_knows"),
         (lambda: null.NullControl(members=50), "members"),
-        (
-            lambda: split_table(pd.DataFrame({"a": range(50)}), PartSizes(**dict.fromkeys(SIZES, 15)), 0),
-            "15 members .* are 60 rows, and the table has 50",
-        ),
+        (lambda: split_table(few, sizes, 0), "15 members .* are 60 rows, and the table has 50"),
     ):
         with pytest.raises(ValueError, match=message):
             make()
@@ -253,9 +236,8 @@ def test_null_control_counts_what_a_weak_helper_lets_through_and_holds_no_inform
         "weak": lambda seed: null.toy_pools(400, 0.0, shift=1.5, seed=seed),
         f"half {null.CONTRAST}": lambda seed: null.toy_pools(400, 0.5, shift=1.5, seed=seed),
     }
-    table = null.false_positives(null.run_null_control(control, worlds)).set_index(
-        ["world", "form", "search"]
-    )
+    table = null.false_positives(null.run_null_control(control, worlds))
+    table = table.set_index(["world", "form", "search"])
     for form in ("helpers", "paper"):
         assert table.loc[("fair", form, "union"), "above 0.1"] <= 0.25
         assert table.loc[("weak", form, "union"), "above 0.1"] >= 0.75
