@@ -121,9 +121,11 @@ def test_passages_stay_in_their_document_and_the_tokenizer_reads_public_ones_alo
     assert chunks.passages(1).tolist() == chunks.tokens.tolist()
     # The first tenth of the documents, which trains it, is dealt to no other role.
     tokenizer = small_tokenizer("help_topics", 300, 0, context=16)
-    dealt = deal(replace(TINY, public=8, generator=0, members=40, nonmembers=0, others=0), tokenizer)
-    assert dealt["members"].document.min() >= 46
-    assert dealt["public"].document.max() < 46
+    few = replace(TINY, public=8, generator=0, members=40, nonmembers=0, others=0, chunks_per_document=5)
+    for config in (few, replace(few, by_chunk=True)):
+        dealt = deal(config, tokenizer)
+        assert dealt["members"].document.min() >= 46
+        assert dealt["public"].document.max() < 46
 
 
 def test_targets_know_the_members_the_null_does_not_and_helpers_what_they_learned(pools):
