@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from paperlib.audits import audit_labels
+from tests.audits.samples import refused
 from tests.validity.coverage import assert_rate_at_most
 
 RNG = np.random.default_rng
@@ -34,7 +35,7 @@ def largest_upper_end(scores, shown_true, rng, resamples=10):
 
 def test_where_nothing_leaks_a_leak_is_shown_seldom_and_the_conditions_are_what_ensures_it():
     found, twin, published = [], [], []
-    for seed in range(150):
+    for seed in range(75):
         rng = RNG(seed)
         law, labels, proxies = world(300, rng)
         found.append(audit_labels(law, labels, proxies, seed=seed).headline.epsilon)
@@ -44,7 +45,7 @@ def test_where_nothing_leaks_a_leak_is_shown_seldom_and_the_conditions_are_what_
             coins = rng.random(300) < 0.5
             shown = np.where(coins, labels, proxies)
             published.append(largest_upper_end(law[np.arange(300), shown], coins, rng))
-    assert_rate_at_most(0.05, np.count_nonzero(found), 150)
+    assert_rate_at_most(0.05, np.count_nonzero(found), 75)
     with pytest.raises(AssertionError, match="hits"):
         assert_rate_at_most(0.05, np.count_nonzero(twin), 15)
     assert np.median(twin) > 1
@@ -55,7 +56,7 @@ def test_where_nothing_leaks_a_leak_is_shown_seldom_and_the_conditions_are_what_
 def test_randomized_response_is_bounded_by_its_epsilon(tossed):
     """The model repeats labels that were kept with the odds of epsilon = 1.5, so that this is the truth."""
     found, epsilon = [], 1.5
-    for seed in range(120):
+    for seed in range(60):
         rng = RNG(seed)
         labels, proxies = world(400, rng, classes=2)[1:]
         if tossed:  # two fixed labels, of which a coin chose one
@@ -65,7 +66,7 @@ def test_randomized_response_is_bounded_by_its_epsilon(tossed):
         noisy = np.where(kept, labels, 1 - labels)
         audit = audit_labels(0.8 * np.eye(2)[noisy] + 0.1, labels, proxies, tossed=tossed, seed=seed)
         found.append(audit.headline.epsilon)
-    assert_rate_at_most(0.05, (np.array(found) > epsilon).sum(), 120)
+    assert_rate_at_most(0.05, (np.array(found) > epsilon).sum(), 60)
     assert np.median(found) > 0.7
 
 
@@ -94,7 +95,7 @@ def test_a_reference_shows_a_weak_leak():
 
 def test_proxies_of_other_frequencies_are_doubted_or_refused_and_the_audit_s_own_coins_are_not():
     law, labels, proxies = world(60, RNG(2))
-    audits = (audit_labels(law, labels, proxies, seed=seed) for seed in range(200))
+    audits = (audit_labels(law, labels, proxies, seed=seed) for seed in range(60))
     assert not any("fair coins" in text for one in audits for text in one.warnings)
     law, labels, _ = world(200, RNG(3), classes=2)
     mixed = np.where(RNG(4).random(200) < 0.85, world(200, RNG(5), classes=2)[1], 1)
@@ -116,5 +117,5 @@ def test_proxies_of_other_frequencies_are_doubted_or_refused_and_the_audit_s_own
 )
 def test_a_mistake_is_named(changed, message):
     given = {"probabilities": np.full((9, 2), 0.5), "labels": np.zeros(9), "proxies": np.ones(9)}
-    with pytest.raises(ValueError, match=message):
+    with refused(message):
         audit_labels(**{**given, **changed})
