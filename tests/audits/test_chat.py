@@ -12,6 +12,7 @@ from paperlib.audits.language.chat import CHAT_KINDS, guess
 from paperlib.bounds import rank_p_value
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import KINDS, generate_identifiers
+from tests.audits.samples import refused
 from tests.bounds.worst_case import largest_gain
 
 MD5 = "83a5ef2c9d0b3e71f6a8c3d25b190e47"
@@ -138,7 +139,7 @@ def test_what_is_not_fair_is_left_out_and_named():
         ({"shown": 9}, "shown: expected a number in"),
         ({"before": 3000}, "before: expected a number in"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with refused(message):
             chat_questions(texts, **options)
 
 
@@ -174,5 +175,5 @@ def test_several_tries_cost_their_chance_and_bad_options_are_refused():
         ({"tries": 0}, "tries"),
         ({"delta": 0.01}, "delta: expected a number in"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with refused(message):
             audit_chat(**{"questions": questions, "complete": answers, **change})
