@@ -1,10 +1,7 @@
 """`paperlib audit-lm`: a language model from a folder, a corpus of files, the answer, and a report."""
 
-import json
-import re
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from paperlib.audits.language.language_model import audit_language_model, audited_identifiers
@@ -15,9 +12,6 @@ from paperlib.models.language import (
     new_language_model,
     train_tokenizer,
 )
-from paperlib.report import result_schema
-
-QUICK = ("--generated", "7")
 
 
 @pytest.fixture(scope="module")
@@ -40,24 +34,16 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture
-def audit(place, tmp_path, monkeypatch, command):
+def audit(place, here, command):
     """The command on that model and corpus, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    return lambda *words: command("audit-lm", str(place / "model"), str(place / "my docs"), *words)
+    return command.of("audit-lm", str(place / "model"), str(place / "my docs"), "--generated", "7")
 
 
 def test_it_prints_the_answer_and_writes_a_report_with_the_best_known(audit):
-    code, out, _ = audit(*QUICK, "--fail-above", "2", "--junit", "lm.xml")
+    code, out, _ = audit.line("--fail-above 2 --junit lm.xml")
     assert code == 0
-    for text in (
-        "ε ≥ ",
-        "replacement",
-        "assumes that each true value was drawn uniformly",
-        "Best known",
-        "p = ",
-        "30 identifiers, 7 alternatives each",
-        "Report: my docs-audit.html",
-    ):
+    for text in ("ε ≥ ", "replacement", "assumes that each true value was drawn uniformly", "Best known",
+                 "p = ", "30 identifiers, 7 alternatives each", "Report: my docs-audit.html"):  # fmt: skip
         assert text in out
     page = Path("my docs-audit.html").read_text()
     assert page.index("Best-known identifiers") < page.index("<h2>Figures</h2>")
@@ -67,16 +53,10 @@ def test_it_prints_the_answer_and_writes_a_report_with_the_best_known(audit):
 
 
 def test_json_is_one_document_with_every_identifier(audit):
-    code, out, _ = audit(
-        *QUICK, "--identifiers", "md5", "--json", "--claimed-epsilon", "1", "--delta", "1e-5"
-    )
-    assert code == 0
-    content = json.loads(out)
-    assert content["delta"] == 1e-5
+    content = audit.document("--identifiers md5 --claimed-epsilon 1 --delta 1e-5")
+    assert (content["delta"], content["verdict"]["refuted"]) == (1e-5, False)
     assert [one["kind"] for one in content["identifiers"]] == 24 * ["md5"]
-    assert content["verdict"]["refuted"] is False
     assert set(content["inputs"]) == {"model", "my docs"}
-    jsonschema.validate(content, result_schema())
     assert not list(Path().iterdir())
 
 
@@ -98,18 +78,16 @@ def test_the_ceiling_is_the_bound_of_a_model_that_knows_all(place):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "MODEL: name a language model .* the notebook audit_your_language_model shows a demonstration"),
-        (["model"], "CORPUS: name"),
-        (["model", "none"], "corpus: expected a file, a folder"),
-        (["model", "plain"], "found no identifier"),
-        (["model", "my docs", "--identifiers", "uid"], "kinds: expected some of"),
-        (["model", "my docs", "--limit", "3"], "'--limit'"),
-        (["model", "my docs", "--rank-attack", "los"], "'--rank-attack'"),
-        (["model", "my docs", "--about", "none.yaml"], "none.yaml"),
+        ("", "MODEL: name a language model .* the notebook audit_your_language_model shows a demonstration"),
+        ("model", "CORPUS: name"),
+        ("model none", "corpus: expected a file, a folder"),
+        ("model plain", "found no identifier"),
+        ("model 'my docs' --identifiers uid", "kinds: expected some of"),
+        ("model 'my docs' --limit 3", "'--limit'"),
+        ("model 'my docs' --rank-attack los", "'--rank-attack'"),
+        ("model 'my docs' --about none.yaml", "none.yaml"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(place, monkeypatch, command, words, message):
     monkeypatch.chdir(place)
-    code, out, err = command("audit-lm", *words)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert re.search(message, err), err
+    command.of("audit-lm").refuses(words, message)

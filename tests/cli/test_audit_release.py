@@ -1,27 +1,18 @@
 """`paperlib audit-release`: files of every kind, the page's commands, the gate, and mistakes in one line."""
 
-import json
 import re
-import shlex
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 
 from paperlib.core import Coins
-from paperlib.report.audit.about import result_schema
 from tests.audits.test_releases import people
+from tests.cli.conftest import BOOK, blocks
 
-PAGE = (Path(__file__).parents[2] / "book" / "audit_a_release.md").read_text(encoding="utf-8")
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+PAGE = (BOOK / "audit_a_release.md").read_text(encoding="utf-8")
 
 
 def write(**tables):
@@ -30,32 +21,30 @@ def write(**tables):
 
 
 def test_the_page_s_commands_find_a_release_of_the_training_rows(here, command):
-    toss, with_coins, held_out = re.findall(r"```sh\npaperlib (.*)\n```", PAGE)
+    toss, with_coins, held_out = blocks("audit_a_release.md", "sh")
     data = people(600, 0)
     data.insert(0, "zip", [f"{at % 50:05d}" for at in range(600)])
     write(data=data, members=data[:300], holdout=data[300:])
-    assert command(*shlex.split(toss))[0] == 0
+    assert command.line(toss)[0] == 0
     train = pd.read_csv("train.csv", dtype={"zip": str})
     write(synthetic=train.assign(income=train["income"] + 1))
-    code, printed, _ = command(*shlex.split(with_coins))
+    code, printed, _ = command.line(with_coins)
     assert (code, "adding or removing one example" in printed) == (0, True)
     assert float(re.search(r"^ε ≥ (\S+)", printed, re.MULTILINE)[1]) > 2
     assert Coins.load("train.coins.json").commitment in Path("synthetic-audit.html").read_text()
     write(synthetic=data[:300].assign(income=data["income"] + 1))
-    code, printed, error = command(*shlex.split(held_out))
+    code, printed, error = command.line(held_out)
     assert (code, "replacing one example" in printed, "gate failed" in error) == (3, True, True)
     page = Path("synthetic-audit-2.html").read_text()
-    for name in re.findall(
-        r"^\| (reproduced|nearly reproduced|singled out|linked|inferred) \|", PAGE, re.MULTILINE
-    ):
+    for name in ("reproduced", "nearly reproduced", "singled out", "linked", "inferred"):
+        assert f"\n| {name} | " in PAGE
         assert f"\n{name}: " in printed
         assert name in page
     assert "phantom" in page
 
 
 def test_the_page_s_example_prints_its_table(capsys):
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    exec(code, {})
+    exec(blocks("audit_a_release.md", "python")[0], {})
     printed = capsys.readouterr().out.splitlines()
     assert len(printed) == 2
     for row in printed:
@@ -75,13 +64,9 @@ def test_json_has_rates_and_exposed_records_by_name_and_codes_keep_their_zeros(h
         frame.insert(0, "name", [f"{side}{at}" for at in range(300)])
     write(release=release, members=members)
     others.to_parquet("others.parquet", index=False)
-    words = ("release.csv", "members.csv", "others.parquet", "--id-column", "name", "--design", "game")
-    code, printed, _ = command(
-        "audit-release", *words, "--json", "--secret", "code", "--claimed-epsilon", "0"
-    )
-    content = json.loads(printed)
-    jsonschema.validate(content, result_schema())
-    assert (code, content["verdict"]["refuted"], content["design"]) == (0, True, "game")
+    words = "audit-release release.csv members.csv others.parquet --id-column name --secret code"
+    content = command.document(f"{words} --design game --claimed-epsilon 0")
+    assert (content["verdict"]["refuted"], content["design"]) == (True, "game")
     assert content["rates"][0]["member_hits"] == 40
     assert {one["record"] for one in content["exposed"]} <= {f"m{at}" for at in range(300)}
     assert set(content["inputs"]) == {"release.csv", "members.csv", "others.parquet"}
@@ -106,22 +91,21 @@ def test_texts_lines_arrays_and_folders_are_read(here, command):
         assert (code, error, "nearly reproduced" in printed) == (0, "", True)
 
 
-def test_mistakes_are_told_in_one_line(here, command):
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("a.csv b.csv other.csv", "nonmembers: expected the columns"),
+        ("a.csv b.csv gone.csv", "gone.csv: there is no such file"),
+        ("a.csv b.csv none.csv", "none.csv: no rows"),
+        ("a.csv b.csv c.csv --id-column nam", "--id-column: b.csv has no column 'nam'"),
+        ("a.csv b.csv c.csv --text-column age", "a.csv: column 'age' holds other cells"),
+        ("a.csv b.csv c.csv --secret ages", "secret: expected one of the columns"),
+        ("d b.csv c.csv", "d: there are no images"),
+        ("a.csv b.csv c.csv --output b.csv", "--output: b.csv is the input"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(here, command, words, message):
     write(**{name: people(40, seed) for seed, name in enumerate(("a", "b", "c"))})
     write(other=people(40, 3).drop(columns="job"), none=people(0, 0))
     Path("d").mkdir()
-    cases = {
-        ("a.csv", "b.csv"): "nonmembers: rows like the members are needed",
-        ("a.csv", "b.csv", "other.csv"): "nonmembers: expected the columns",
-        ("b.csv", "b.csv", "c.csv"): "release: it holds just the members",
-        ("a.csv", "b.csv", "gone.csv"): "gone.csv: there is no such file",
-        ("a.csv", "b.csv", "none.csv"): "none.csv: no rows",
-        ("a.csv", "b.csv", "c.csv", "--id-column", "nam"): "--id-column: b.csv has no column 'nam'",
-        ("a.csv", "b.csv", "c.csv", "--text-column", "age"): "a.csv: column 'age' holds other cells",
-        ("a.csv", "b.csv", "c.csv", "--secret", "ages"): "secret: expected one of the columns",
-        ("d", "b.csv", "c.csv"): "d: there are no images",
-        ("a.csv", "b.csv", "c.csv", "--output", "b.csv"): "--output: b.csv is the input",
-    }
-    for words, message in cases.items():
-        code, _, error = command("audit-release", *words)
-        assert (code, message in error, error.count("\n")) == (2, True, 1), error
+    command.of("audit-release").refuses(words, message)

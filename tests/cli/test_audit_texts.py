@@ -2,20 +2,18 @@
 
 import json
 import re
-import shlex
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pytest
 import torch
 
 from paperlib import toss_coins
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
-from paperlib.report import result_schema
+from tests.cli.conftest import blocks, in_order
 from tests.insertions import WORDS
 
-SHORT = ("--prefix-tokens", "4", "--suffix-tokens", "4")
+SHORT = "--prefix-tokens 4 --suffix-tokens 4"
 
 
 def write(path, records):
@@ -53,7 +51,6 @@ def place(tmp_path_factory):
     write(folder / "old.jsonl", [{**one, "date": f"1999-01-{at % 28 + 1}"} for at, one in enumerate(others)])
     write(folder / "new.jsonl", [{**one, "date": f"2026-01-{at % 28 + 1}"} for at, one in enumerate(heads)])
     (folder / "members.txt").write_text("\n".join(one["text"] for one in heads))
-    (folder / "few.txt").write_text("one\ntwo\n")
     (folder / "blank.txt").write_text("one\n\ntwo\n")
     (folder / "members.csv").write_text("text\na\n")
     (folder / "bad.jsonl").write_text('{"text": "a"}\n{"body": "b"}\n')
@@ -64,99 +61,84 @@ def place(tmp_path_factory):
 def audit(place, monkeypatch, command):
     """The command, where the files are."""
     monkeypatch.chdir(place)
-    yield lambda *words: command("audit-texts", *words)
+    yield command.of("audit-texts")
     for report in place.glob("*-audit.html"):
         report.unlink()
 
 
 def test_planted_texts_are_bounded_extracted_by_name_and_fail_the_gate(audit):
-    words = ("my_model", "members.jsonl", "nonmembers.jsonl", "--base", "base", *SHORT, "--tries", "1000")
-    code, out, err = audit(*words, "--fail-above", "1")
+    words = f"my_model members.jsonl nonmembers.jsonl --base base {SHORT} --tries 1000 --fail-above 1"
+    code, out, err = audit.line(words)
     assert (code, "gate failed" in err) == (3, True)
     assert re.search(r"ε ≥ [2-9].* in the learned order", out)
     assert "coins tossed by this audit chose who is shown" in out
-    found, asked, others, other = map(
-        int, re.search(r"continue (\d+) of (\d+) members, and (\d+) of (\d+) non-members", out).groups()
-    )
+    counts = re.search(r"continue (\d+) of (\d+) members, and (\d+) of (\d+) non-members", out)
+    found, asked, others, other = map(int, counts.groups())
     assert asked + other == 120
     assert found > 0.5 * asked
     assert others < 0.2 * other
     page = Path("members-audit.html").read_text()
     section = page.partition("<h2>Extraction</h2>")[2].partition("</section>")[0]
     assert section.count("mail ") == 20
-    for text in ("Without the model", "loss of the reference", "wbc", "Most exposed records", "mail "):
+    for text in ("Without the model", "loss of the reference", "wbc", "Most exposed records"):
         assert text in page
 
 
 def test_coins_say_who_is_a_member_and_json_has_everything(audit):
-    words = ("texts.jsonl", "--coins", "train.coins.json", "--json", *SHORT)
-    content = json.loads(audit("my_model", *words, "--base", "base")[1])
-    jsonschema.validate(content, result_schema())
-    assert content["epsilon"] > 2
-    assert content["design"] == "randomized"
+    words = f"texts.jsonl --coins train.coins.json {SHORT}"
+    content = audit.document(f"my_model {words} --base base")
+    assert (content["epsilon"] > 2, content["design"]) == (True, "randomized")
     assert "under adding or removing one example" in content["claim"]
     assert any("sealed on" in text for text in content["assumptions"])
     assert {one["signal"] for one in content["blind"]} > {"which tokens stand there", "loss of the reference"}
     assert {"ez", "wbc"} < {one["attack"] for one in content["attacks"]}
-    code, out, _ = audit("base", *words, "--fail-above", "2")
-    content = json.loads(out)
-    assert (code, content["epsilon"], content["extraction"]["texts"]) == (0, 0, [])
+    content = audit.document(f"base {words} --fail-above 2")
+    assert (content["epsilon"], content["extraction"]["texts"]) == (0, [])
 
 
 def test_a_base_with_another_tokenizer_gives_what_needs_no_common_tokens(audit):
-    words = ("members.jsonl", "nonmembers.jsonl", "--base", "other", "--json", *SHORT)
-    content = json.loads(audit("my_model", *words)[1])
+    content = audit.document(f"my_model members.jsonl nonmembers.jsonl --base other {SHORT}")
     assert {"difference", "ez", "wbc"} & {one["attack"] for one in content["attacks"]} == {"difference"}
     assert "the base has another tokenizer" in content["warnings"][0]
 
 
 def test_sides_that_differ_by_themselves_get_no_bound_and_pass_no_gate(audit):
-    words = ("my_model", "new.jsonl", "old.jsonl", *SHORT)
-    code, out, _ = audit(*words)
-    assert (code, "ε ≥" in out) == (0, False)
-    assert (
-        "Not an answer yet: the audit was not possible. The date alone tells members from non-members" in out
-    )
-    code, out, err = audit(*words, "--json", "--fail-above", "5")
-    assert (code, "gives no answer" in err) == (3, True)
-    content = json.loads(out)
-    jsonschema.validate(content, result_schema())
+    words = f"my_model new.jsonl old.jsonl {SHORT} --fail-above 5"
+    code, out, err = audit.line(words)
+    assert (code, "ε ≥" in out, "gives no answer" in err) == (3, False, True)
+    in_order(out, "Not an answer yet: the audit was not possible. The date alone tells members from non-")
+    content = audit.document(words, code=3)
     assert content["epsilon"] is None
     assert content["audits"][0]["refused"].startswith("the date alone")
+
+
+SIDES = "members.jsonl nonmembers.jsonl"
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["texts.jsonl"], "NONMEMBERS: give a second file of texts, or --coins"),
-        (["members.jsonl", "texts.jsonl"], "texts stand there more than once"),
-        (["few.txt", "nonmembers.jsonl"], "expected 20 or more, got 2, "),
-        (["blank.txt", "nonmembers.jsonl"], "blank.txt: row 2 has an empty text; leave it out"),
-        (["members.csv", "nonmembers.jsonl"], "members.csv: expected a file ending in .jsonl"),
-        (
-            ["bad.jsonl", "nonmembers.jsonl"],
-            "row 2 has no text 'text', only ['body']; name one with --text-field",
-        ),
-        (["members.jsonl", "none.txt"], "none.txt: there is no such file"),
-        (["members.jsonl", "nonmembers.jsonl", "--id", "ids"], "row 1 has no 'ids'; did you mean 'id'"),
-        (["members.jsonl", "nonmembers.jsonl", "--attack", "ez"], "--base: needed for ez"),
-        (["members.jsonl", "nonmembers.jsonl", "--chance", "1"], "--chance"),
-        (["members.jsonl", "--coins", "train.coins.json"], "records with a coin are missing"),
-        (["members.jsonl", "nonmembers.jsonl"], "a suffix of 50 tokens do not fit the model"),
+        ("texts.jsonl", "NONMEMBERS: give a second file of texts, or --coins"),
+        ("blank.txt nonmembers.jsonl", "blank.txt: row 2 has an empty text; leave it out"),
+        ("members.csv nonmembers.jsonl", "members.csv: expected a file ending in .jsonl"),
+        ("bad.jsonl nonmembers.jsonl", "row 2 has no text 'text', only ['body']; name one with --text-field"),
+        ("members.jsonl none.txt", "none.txt: there is no such file"),
+        (f"{SIDES} --id ids", "row 1 has no 'ids'; did you mean 'id'"),
+        (f"{SIDES} --attack ez", "--base: needed for ez"),
+        (f"{SIDES} --chance 1", "--chance"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(audit, words, message):
-    code, out, err = audit("my_model", *words)
+    code, out, err = audit.line(f"my_model {words}")
     said = [line for line in err.splitlines() if line.startswith("paperlib: ")]
     assert (code, out, len(said)) == (2, "", 1)
     assert message in said[0]
 
 
 def test_plain_text_takes_a_line_as_a_record_and_the_page_s_commands_run(audit):
-    page = (Path(__file__).parents[2] / "book" / "audit_texts.md").read_text(encoding="utf-8")
-    commands = re.findall(r"```sh\npaperlib audit-texts (.*)\n```", page)
+    commands = [one for one in blocks("audit_texts.md", "sh") if one.startswith("audit-texts ")]
     assert len(commands) == 2
     for words in commands:
-        assert audit(*shlex.split(words), *SHORT)[0] in (0, 3)
-    code, out, _ = audit("my_model", "members.txt", "nonmembers.jsonl", "--attack", "loss", *SHORT, "--json")
-    assert (code, json.loads(out)["epsilon"] > 1) == (0, True)
+        assert audit.line(f"{words.removeprefix('audit-texts ')} {SHORT}")[0] in (0, 3)
+    content = audit.document(f"my_model members.txt nonmembers.jsonl --attack loss {SHORT}")
+    assert content["epsilon"] > 1

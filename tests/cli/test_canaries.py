@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import re
 
 import numpy as np
 import pandas as pd
@@ -14,26 +13,26 @@ from paperlib.core import Coins
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(here):
     """A table of 600 rows with labels, texts in several forms, and images in folders of classes."""
-    monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"id": np.arange(600), "x": rng.normal(size=600), "z": rng.normal(size=600)})
     frame["label"] = np.where(frame["x"] > 0, "yes", "no")
     frame.to_csv("data.csv", index=False)
     words = ["".join(rng.choice(list("abcdefgh"), 5)) for _ in range(60)]
     texts = [" ".join(rng.choice(words, rng.integers(5, 15))) for _ in range(80)]
-    (tmp_path / "texts.txt").write_text("\n".join(texts) + "\n")
+    (here / "texts.txt").write_text("\n".join(texts) + "\n")
     rows = [{"text": text, "source": f"s{at % 3}"} for at, text in enumerate(texts)]
     lines = "".join(f"{json.dumps(row)}\n" for row in rows)
-    (tmp_path / "texts.jsonl").write_text(lines)
-    (tmp_path / "texts.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
-    (tmp_path / "chats.jsonl").write_text('{"text": ["hello", "how are you"]}\n')
+    (here / "texts.jsonl").write_text(lines)
+    (here / "texts.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    (here / "chats.jsonl").write_text('{"text": ["hello", "how are you"]}\n')
     pd.DataFrame(rows).rename(columns={"text": "says"}).assign(id=np.arange(80)).to_parquet("texts.parquet")
     for at in range(30):
-        (tmp_path / "images" / f"class{at % 3}").mkdir(parents=True, exist_ok=True)
-        (tmp_path / "images" / f"class{at % 3}" / f"{at // 3}.png").write_text(str(at))
-    return tmp_path
+        part = here / "images" / f"class{at % 3}"
+        part.mkdir(parents=True, exist_ok=True)
+        (part / f"{at // 3}.png").write_text(str(at))
+    return here
 
 
 def fit_and_score(path):
@@ -44,27 +43,10 @@ def fit_and_score(path):
     canaries[["id", "loss"]].sample(frac=1, random_state=0).to_csv(path, index=False)
 
 
-def audit(command, scores, *options):
-    code, out, error = command("audit", scores, "--coins", "train.coins.json", "--json", *options)
-    assert (code, error) == (0, "")
-    return json.loads(out)
-
-
 @pytest.mark.parametrize("repetitions", [1, 3])
 def test_from_a_table_to_a_claim_about_canaries(folder, command, repetitions):
-    words = (
-        "canaries",
-        "data.csv",
-        "--count",
-        "200",
-        "--kind",
-        "labels",
-        "--label",
-        "label",
-        "--out",
-        "train.csv",
-    )
-    code, out, error = command(*words, "--seed", "4", "--repetitions", str(repetitions))
+    words = "canaries data.csv --count 200 --kind labels --label label --out train.csv --seed 4"
+    code, out, error = command.line(f"{words} --repetitions {repetitions}")
     assert (code, error) == (0, "")
     data, train, canaries = (pd.read_csv(f"{name}.csv") for name in ("data", "train", "train.audit"))
     coins = Coins.load("train.coins.json")
@@ -83,14 +65,12 @@ def test_from_a_table_to_a_claim_about_canaries(folder, command, repetitions):
             == train[planted].merge(canaries, on="id")[["x_y", "label_y"]].to_numpy()).all()  # fmt: skip
     assert train[~planted].merge(data).shape == (400, 4)
     fit_and_score("scores.csv")
-    content = audit(command, "scores.csv", "--claimed-epsilon", "1")
+    content = command.document("audit scores.csv --coins train.coins.json --claimed-epsilon 1")
     result = content["audits"][0]["result"]
     assert result["epsilon"] > 1
     said = "One example is one canary, a record that was made for the audit"
-    if repetitions == 1:
-        assert f"{said}." in result["claim"]
-    else:
-        assert f"{said}, with all its 3 copies: 3 records that come and go together." in result["claim"]
+    copies = ", with all its 3 copies: 3 records that come and go together" if repetitions == 3 else ""
+    assert f"{said}{copies}." in result["claim"]
     assert any("200 coins for 200 canaries" in text for text in result["assumptions"])
     judged = next(one for one in content["verdict"]["sentences"] if "claimed epsilon" in one)
     more = ", and such a claim allows 3 when 3 copies of a record are added or removed together"
@@ -100,7 +80,7 @@ def test_from_a_table_to_a_claim_about_canaries(folder, command, repetitions):
     shuffled = pd.read_csv("scores.csv").sample(frac=1, random_state=1)
     shuffled["id"] = np.random.default_rng(1).permutation(shuffled["id"])
     shuffled.to_csv("shuffled.csv", index=False)
-    assert audit(command, "shuffled.csv")["audits"][0]["result"]["epsilon"] == 0
+    assert command.document("audit shuffled.csv --coins train.coins.json")["epsilon"] == 0
 
 
 def read(path):
@@ -113,12 +93,14 @@ def read(path):
     return pd.read_json(path, lines=True)
 
 
-@pytest.mark.parametrize("kind", ["random", "tokens", "new-vocabulary"])
-@pytest.mark.parametrize("ending", ["txt", "jsonl", "jsonl.gz", "parquet"])
+@pytest.mark.parametrize(
+    ("kind", "ending"),
+    [("random", "txt"), ("tokens", "jsonl"), ("new-vocabulary", "jsonl.gz"), ("tokens", "parquet")],
+)
 def test_texts_of_every_form(folder, command, kind, ending):
-    options = ("--text", "says") if ending == "parquet" else ()
-    words = ("canaries", f"texts.{ending}", "--count", "30", "--kind", kind, "--out", f"t.{ending}")
-    assert command(*words, "--repetitions", "2", *options)[0] == 0
+    options = "--repetitions 2 --text says" if ending == "parquet" else "--repetitions 2"
+    words = f"canaries texts.{ending} --count 30 --kind {kind} --out t.{ending} {options}"
+    assert command.line(words)[0] == 0
     data, train = read(f"texts.{ending}"), read(f"t.{ending}")
     canaries = read("t.audit.jsonl" if ending == "txt" else f"t.audit.{ending}")
     coins, column = Coins.load("t.coins.json"), "id" if ending == "parquet" else "record_id"
@@ -137,15 +119,12 @@ def test_texts_of_every_form(folder, command, kind, ending):
 
 
 def test_images_get_a_wrong_class_and_leave_their_own(folder, command):
-    words = ("canaries", "images", "--count", "12", "--kind", "labels", "--out", "some", "--repetitions", "2")
-    assert command(*words)[0] == 0
+    assert command.line("canaries images --count 12 --kind labels --out some --repetitions 2")[0] == 0
     coins = Coins.load("some.coins.json")
 
     def files(name):
-        return {
-            one.relative_to(folder / name).as_posix(): one.read_text()
-            for one in (folder / name).rglob("*.png")
-        }
+        found = (folder / name).rglob("*.png")
+        return {one.relative_to(folder / name).as_posix(): one.read_text() for one in found}
 
     data, train, canaries = files("images"), files("some"), files("some.audit")
     own = {content: name.split("/")[0] for name, content in data.items()}
@@ -162,17 +141,15 @@ def test_images_get_a_wrong_class_and_leave_their_own(folder, command):
 def test_coins_of_canaries_are_fair_and_their_places_random(folder, command):
     (folder / "few.txt").write_text("\n".join(f"a{at} b{at} c{at} d{at} e{at}" for at in range(6)) + "\n")
     heads, first = np.zeros(4), []
-    for seed in range(100):
-        words = ("few.txt", "--count", "4", "--kind", "tokens", "--out", f"{seed}.txt", "--seed", str(seed))
-        assert command("canaries", *words)[0] == 0
+    for seed in range(60):
+        words = f"canaries few.txt --count 4 --kind tokens --out {seed}.txt --seed {seed}"
+        assert command.line(words)[0] == 0
         heads += Coins.load(f"{seed}.coins.json").included
         lines = (folder / f"{seed}.txt").read_text().splitlines()
-        made = {
-            json.loads(line)["text"] for line in (folder / f"{seed}.audit.jsonl").read_text().splitlines()
-        }
+        made = set(pd.read_json(f"{seed}.audit.jsonl", lines=True)["text"])
         first += [at / (len(lines) - 1) for at, line in enumerate(lines) if line in made]
-    assert (abs(heads - 50) < 4 * np.sqrt(100 / 4)).all()
-    assert abs(heads.sum() - 200) < 4 * np.sqrt(400 / 4)
+    assert (abs(heads - 30) < 4 * np.sqrt(60 / 4)).all()
+    assert abs(heads.sum() - 120) < 4 * np.sqrt(240 / 4)
     assert abs(np.mean(first) - 0.5) < 4 * np.std(first) / np.sqrt(len(first))
     assert {0.0, 1.0} <= set(first)
 
@@ -181,68 +158,55 @@ def test_ids_of_text_stay_new_when_canaries_are_planted_twice(folder, command):
     rows = [{"id": f"doc{at}", "text": f"word{at} and word{at + 1} or none"} for at in range(40)]
     (folder / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     for data, out in (("a.jsonl", "b.jsonl"), ("b.jsonl", "c.jsonl")):
-        words = ("canaries", data, "--count", "20", "--kind", "tokens", "--out", out, "--seed", "0")
-        assert command(*words)[0] == 0
+        assert command.line(f"canaries {data} --count 20 --kind tokens --out {out} --seed 0")[0] == 0
     assert pd.read_json("c.jsonl", lines=True)["id"].is_unique
-    assert (
-        set(pd.read_json("c.audit.jsonl", lines=True)["id"]) - {f"canary-{at}" for at in range(1, 41)}
-        == set()
-    )
+    made = set(pd.read_json("c.audit.jsonl", lines=True)["id"])
+    assert made <= {f"canary-{at}" for at in range(1, 41)}
 
 
 def test_rows_with_a_copy_are_no_canaries(folder, command):
     frame = pd.read_csv("data.csv")[:40]
     pd.concat([frame, frame[:30].assign(id=range(1000, 1030), label="no")]).to_csv("twice.csv", index=False)
-    words = ("canaries", "twice.csv", "--kind", "labels", "--label", "label", "--out", "t.csv", "--count")
-    code, _, error = command(*words, "11")
-    assert (code, error.strip()) == (
-        2, "paperlib: --count: 10 of 70 records have a label and no copy; ask for no more"
-    )  # fmt: skip
-    assert command(*words, "10")[0] == 0
+    words = "canaries twice.csv --kind labels --label label --out t.csv --count"
+    command.refuses(f"{words} 11", "--count: 10 of 70 records have a label and no copy; ask for no more")
+    assert command.line(f"{words} 10")[0] == 0
     assert pd.read_csv("t.audit.csv")["id"].tolist() == list(range(30, 40))
 
 
-TEXTS = ("texts.jsonl", "--count", "9", "--out", "t.jsonl", "--kind")
-IMAGES = ("--count", "9", "--kind", "labels", "--out", "t")
-TABLE = ("data.csv", "--count", "9", "--out", "t.csv", "--kind", "labels")
+TEXTS = "texts.jsonl --count 9 --out t.jsonl --kind"
+TABLE = "data.csv --count 9 --out t.csv --kind"
+LABELS = "--count 9 --kind labels --out"
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((*TEXTS, "tokns"), "'new-vocabulary', 'high-temperature', 'labels', got 'tokns'"),
-        ((*TEXTS, "high-temperature"), "model: name one for the kind high-temperature"),
-        ((*TEXTS, "labels"), "--label: name the column of labels; the columns are text, source"),
-        ((*TEXTS, "random", "--text", "txt"), "the columns are 'text', 'source'; did you mean 'text'?"),
-        ((*TEXTS, "random", "--label", "source"), "--label: is for the kind labels"),
-        (("chats.jsonl", *TEXTS[1:], "random"), "column 'text' holds other values than text"),
-        ((*TEXTS, "random", "--id", "name"), "no column 'name'"),
-        ((*TABLE, "--label", "label", "--model", "m"), "--model: is for the kind high-temperature"),
-        ((*TABLE, "--label", "lable"), "no column 'lable'; the columns are 'id', 'x', 'z', 'label'; did"),
-        ((*TABLE[:-1], "tokens"), "no column 'text'; the columns are"),
-        ((*TABLE, "--label", "label", "--count", "601"), "--count: 600 of 600 records have a label and"),
-        (("texts.txt", *IMAGES[:-1], "t.txt"), "the texts of texts.txt have no labels"),
-        (("images", *IMAGES, "--kind", "random"), "--kind: images holds no texts"),
-        (("images/class0", *IMAGES), "expected a folder for each class"),
-        (("images", *IMAGES[:-1], "images/t"), "images/t is a part of images"),
-        ((*TEXTS, "random", "--out", "t.csv"), "--out: t.csv gets the form of texts.jsonl; let it end"),
-        (("none.csv", *IMAGES), "none.csv: there is no such file"),
-        ((*TEXTS, "random", "--count", "0"), "'--count': Input should be greater than or equal to 1"),
+        (f"{TEXTS} tokns", "'new-vocabulary', 'high-temperature', 'labels', got 'tokns'"),
+        (f"{TEXTS} high-temperature", "model: name one for the kind high-temperature"),
+        (f"{TEXTS} labels", "--label: name the column of labels; the columns are text, source"),
+        (f"{TEXTS} random --text txt", "the columns are 'text', 'source'; did you mean 'text'?"),
+        (f"{TEXTS} random --label source", "--label: is for the kind labels"),
+        (TEXTS.replace("texts", "chats") + " random", "column 'text' holds other values than text"),
+        (f"{TEXTS} random --id name", "no column 'name'"),
+        (f"{TABLE} labels --label label --model m", "--model: is for the kind high-temperature"),
+        (f"{TABLE} labels --label lable", "no column 'lable'; the columns are 'id', 'x', 'z', 'label'; did"),
+        (f"{TABLE} tokens", "no column 'text'; the columns are"),
+        (f"{TABLE} labels --label label --count 601", "--count: 600 of 600 records have a label and"),
+        (f"texts.txt {LABELS} t.txt", "the texts of texts.txt have no labels"),
+        (f"images {LABELS} t --kind random", "--kind: images holds no texts"),
+        (f"images/class0 {LABELS} t", "expected a folder for each class"),
+        (f"images {LABELS} images/t", "images/t is a part of images"),
+        (f"{TEXTS} random --out t.csv", "--out: t.csv gets the form of texts.jsonl; let it end"),
+        (f"none.csv {LABELS} t", "none.csv: there is no such file"),
+        (f"{TEXTS} random --count 0", "'--count': Input should be greater than or equal to 1"),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_is_one_line_and_writes_nothing(folder, command, words, message):
-    before = sorted(folder.iterdir())
-    code, out, error = command("canaries", *words)
-    assert (code, out) == (2, "")
-    assert re.search(re.escape(message), error), error
-    assert error.count("\n") == 1
-    assert sorted(folder.iterdir()) == before
+    command.of("canaries").refuses(words, message)
 
 
 @pytest.mark.parametrize("taken", ["t.jsonl", "t.audit.jsonl", "t.coins.json"])
 def test_nothing_is_overwritten(folder, command, taken):
     (folder / taken).write_text("mine")
-    before = sorted(folder.iterdir())
-    code, _, error = command("canaries", *TEXTS, "random")
-    assert (code, f"{taken}: exists already, and nothing is overwritten" in error) == (2, True)
-    assert (sorted(folder.iterdir()), (folder / taken).read_text()) == (before, "mine")
+    command.refuses(f"canaries {TEXTS} random", f"{taken}: exists already, and nothing is overwritten")
+    assert (folder / taken).read_text() == "mine"

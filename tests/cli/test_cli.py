@@ -9,79 +9,71 @@ from paperlib.cli.app import app
 from paperlib.cli.install import install_command
 from paperlib.cli.options import names_of
 from paperlib.running import measured_results
+from tests.cli.conftest import in_order
 from tests.running.toys import GOOD, make_project
 
 
-def test_run_refuses_what_it_does_not_know(tmp_path, monkeypatch, command):
-    project = make_project(tmp_path, good=GOOD)
+def project_of(here, **notebooks):
+    project = make_project(here, **notebooks)
     (project.notebooks / "profiles" / "toy.yaml").write_text("data: made up\n")
-    monkeypatch.chdir(tmp_path)
-    for words, message in (
-        (["god"], "the notebooks are: good"),
-        ([], "expected one of good, or --all"),
-        (["good", "-p", "n=3"], "unknown parameter 'n'; the known ones are:\n  m = 3  # how many"),
-        (["good", "n=3"], "unknown parameter 'n'"),
-        (["good", "-p", "m=x"], "parameter 'm' should be a whole number like 3, got 'x' (how many)"),
-        (["good", "-p", "m"], "expected name=value, got 'm'"),
-        (["good", "--profile", "fast"], "profile: expected one of default, smoke, toy; got 'fast'"),
-        (["--all", "-p", "m=3"], "--all: expected no notebook and no parameters"),
-        (["good", "--seed", "1", "-p", "m=4"], "--seed: expected neither parameters"),
-        (["--all", "--jobs", "0"], "jobs: expected 1 or more"),
-        (["--all", "--measured"], "--measured: expected one run"),
-        (["good", "--measured", "--profile", "toy"], "--measured: expected one run on true data"),
-    ):
-        code, _, err = command("run", *words)
-        assert code == 2
-        assert message in err
-    assert {path.name for path in tmp_path.iterdir()} == {"notebooks"}
+    return project
 
 
-def test_a_measured_run_stands_with_the_committed_ones(tmp_path, monkeypatch, command):
-    project = make_project(tmp_path, good=GOOD)
-    monkeypatch.chdir(tmp_path)
-    code, out, _ = command("run", "good", "--profile", "smoke", "-p", "m=6", "--measured")
-    assert code == 0
-    assert str(project.measured / "smoke" / "good.json") in out
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("god", "the notebooks are: good"),
+        ("", "expected one of good, or --all"),
+        ("good -p n=3", "unknown parameter 'n'; the known ones are:\n  m = 3  # how many"),
+        ("good n=3", "unknown parameter 'n'"),
+        ("good -p m=x", "parameter 'm' should be a whole number like 3, got 'x' (how many)"),
+        ("good -p m", "expected name=value, got 'm'"),
+        ("good --profile fast", "profile: expected one of default, smoke, toy; got 'fast'"),
+        ("--all -p m=3", "--all: expected no notebook and no parameters"),
+        ("good --seed 1 -p m=4", "--seed: expected neither parameters"),
+        ("--all --jobs 0", "jobs: expected 1 or more"),
+        ("--all --measured", "--measured: expected one run"),
+        ("good --measured --profile toy", "--measured: expected one run on true data"),
+    ],
+)
+def test_run_refuses_what_it_does_not_know(here, command, words, message):
+    project_of(here, good=GOOD)
+    code, _, err = command.line(f"run {words}")
+    assert (code, message in err) == (2, True), err
+    assert {path.name for path in here.iterdir()} == {"notebooks"}
+
+
+def test_a_measured_run_stands_with_the_committed_ones(here, command):
+    project = project_of(here, good=GOOD)
+    code, out, _ = command.line("run good --profile smoke -p m=6 --measured")
+    assert (code, str(project.measured / "smoke" / "good.json") in out) == (0, True)
     assert [result.parameters["m"] for result in measured_results(project)] == [6]
 
 
-def test_outside_a_checkout_only_run_is_refused(tmp_path, monkeypatch, command):
-    monkeypatch.chdir(tmp_path)
-    code, _, err = command("run", "good")
-    assert code == 2
-    assert "inside a checkout" in err
+def test_outside_a_checkout_only_run_is_refused(here, command):
+    command.refuses("run good", "inside a checkout")
     code, out, _ = command("doctor")
-    assert code == 0
-    assert "`paperlib audit` works" in out
+    assert (code, "`paperlib audit` works" in out) == (0, True)
     assert names_of("*.ipynb") == []
 
 
-def test_list_shows_parameters_targets_and_status(tmp_path, monkeypatch, command):
-    make_project(tmp_path, output_set_shapes=GOOD)
-    monkeypatch.chdir(tmp_path)
-    code, out, _ = command("list", "--profile", "smoke")
+def test_list_shows_parameters_targets_and_status(here, command):
+    make_project(here, output_set_shapes=GOOD)
+    code, out, _ = command.line("list --profile smoke")
     assert code == 0
-    for words in ("output_set_shapes: A toy", "m = 3  # how many", "output-sets-figure-05: not yet"):
-        assert words in out
+    in_order(out, "output_set_shapes: A toy", "m = 3  # how many", "output-sets-figure-05: not yet")
 
 
-def test_doctor_names_versions_and_folders_and_how_to_get_what_is_missing(tmp_path, monkeypatch, command):
-    make_project(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path / "data"))
+def test_doctor_names_versions_and_folders_and_how_to_get_what_is_missing(here, monkeypatch, command):
+    make_project(here)
+    monkeypatch.setenv("PAPERLIB_DATA", str(here / "data"))
     code, out, _ = command("doctor")
+    data = f"{here / 'data'} (PAPERLIB_DATA): can be made"
     assert code == 0
-    for words in (
-        np.__version__,
-        f"{tmp_path / 'data'} (PAPERLIB_DATA): can be made",
-        "GPU: ",
-        "runs/: can be made",
-    ):
-        assert words in out
+    assert all(words in out for words in (np.__version__, data, "GPU: ", "runs/: can be made"))
     monkeypatch.setattr("paperlib.cli.doctor.package_version", lambda name: None)
     out = command("doctor")[1]
-    for extra in ("train", "book", "dev"):
-        assert f"not installed ({install_command(extra)})" in out
+    assert all(f"not installed ({install_command(extra)})" in out for extra in ("train", "book", "dev"))
     assert "pip install paperlib" not in out
     assert "'paperlib[" not in out
 
@@ -101,24 +93,21 @@ def test_the_version_is_printed_and_every_audit_ends_with_the_options_of_all(com
     options = ("--claimed-epsilon", "--fail-above", "--junit", "--about", "--output", "--json", "--help")
     for name in ("audit", "audit-data", "audit-lm", "audit-texts", "combine"):
         shown = command(name, "--help")[1].partition("Options")[2]
-        at = [shown.find(f" {option} ") for option in options]
-        assert -1 not in at
-        assert at == sorted(at)
+        in_order(shown, *(f" {option} " for option in options))
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["run", "out"], "output_set_shapes"),
-        (["run", "--profile", ""], "default smoke"),
-        (["list", "--profile", "s"], "smoke"),
-        (["do"], "doctor"),
+        ("run out", "output_set_shapes"),
+        ("run --profile ", "default smoke"),
+        ("list --profile s", "smoke"),
+        ("do", "doctor"),
     ],
 )
-def test_the_shell_completes_commands_notebooks_and_profiles(tmp_path, monkeypatch, command, words, expected):
-    make_project(tmp_path, output_set_shapes=GOOD)
-    monkeypatch.chdir(tmp_path)
+def test_the_shell_completes_commands_notebooks_and_profiles(here, monkeypatch, command, words, expected):
+    make_project(here, output_set_shapes=GOOD)
     monkeypatch.setenv("_PAPERLIB_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", " ".join(["paperlib", *words]))
-    monkeypatch.setenv("COMP_CWORD", str(len(words)))
+    monkeypatch.setenv("COMP_WORDS", f"paperlib {words}")
+    monkeypatch.setenv("COMP_CWORD", str(words.count(" ") + 1))
     assert command()[1].split() == expected.split()

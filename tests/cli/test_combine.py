@@ -1,9 +1,8 @@
 """``paperlib combine``: what it says and writes, its gate, and the runs that it refuses."""
 
-import json
+import re
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,15 +10,15 @@ import pytest
 from paperlib.bounds import combine_runs
 from paperlib.core import MembershipScores, toss_coins
 from paperlib.io import file_sha256
-from paperlib.report import result_schema
+from tests.cli.conftest import in_order
 
 FILES = [f"run{number}.csv" for number in range(1, 4)]
+RUNS = " ".join(FILES)
 
 
 @pytest.fixture
-def combine(tmp_path, monkeypatch, command, few_simulations):
+def combine(here, command):
     """The command in a folder with three runs: scores of one, losses of the others."""
-    monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     for number, file in enumerate(FILES):
         member = rng.integers(0, 2, 200)
@@ -27,7 +26,7 @@ def combine(tmp_path, monkeypatch, command, few_simulations):
         column = {"score": 10 * value} if number == 0 else {"loss": -value}
         names = [f"{number}-{at}" for at in range(200)]
         pd.DataFrame({"id": names, **column, "member": member}).to_csv(file, index=False)
-    return lambda *words: command("combine", *words)
+    return command.of("combine")
 
 
 def library(**options):
@@ -37,23 +36,11 @@ def library(**options):
 def test_the_terminal_shows_the_runs_and_the_answer_and_a_report_is_written(combine):
     code, out, err = combine(*FILES, "--claimed-epsilon", "1")
     expected = library()
-    assert (code, err) == (0, "")
-    assert expected.epsilon > 1
+    assert (code, err, expected.epsilon > 1) == (0, "", True)
     answer = [expected.headline, expected.condition, expected.claim]
-    places = [
-        "Run 1: run1.csv",
-        "read as scores",
-        "Run 3: run3.csv",
-        "claimed epsilon",
-        *answer,
-        "AUC 0.8",
-        "Next:",
-    ]
-    positions = [out.find(words) for words in places]
-    assert -1 not in positions, places[positions.index(-1)]
-    assert positions == sorted(positions)
+    places = "Run 1: run1.csv", "read as scores", "Run 3: run3.csv", "claimed epsilon", *answer, "AUC 0.8"
+    in_order(out, *places, "Next:", "Report: combined-audit.html\n")
     assert "Other audits" not in out
-    assert out.endswith("Report: combined-audit.html\n")
     page = Path("combined-audit.html").read_text(encoding="utf-8")
     for words in (*map(file_sha256, FILES), expected.claim, "no run was left out"):
         assert words in page
@@ -63,12 +50,8 @@ def test_the_terminal_shows_the_runs_and_the_answer_and_a_report_is_written(comb
 
 @pytest.mark.parametrize("planned", [None, 1000])
 def test_json_and_gate_are_those_of_an_audit(combine, planned):
-    words = [] if planned is None else ["--planned", str(planned)]
-    code, out, err = combine(*FILES, *words, "--delta", "1e-5", "--fail-above", "0.5", "--json")
-    content, expected = json.loads(out), library(planned=planned, delta=1e-5)
-    jsonschema.validate(content, result_schema())
-    assert code == 3
-    assert "is above 0.5" in err
+    words = f"{RUNS} --delta 1e-5 --fail-above 0.5" + (f" --planned {planned}" if planned else "")
+    content, expected = combine.document(words, code=3), library(planned=planned, delta=1e-5)
     assert content["epsilon"] == expected.epsilon > 0.5
     assert content["inputs"] == {file: file_sha256(file) for file in FILES}
     assert content["audits"][0]["result"]["runs"] == [200, 200, 200]
@@ -80,33 +63,31 @@ def test_files_of_one_name_are_told_apart_and_a_unit_is_named(combine):
     for number, file in enumerate(FILES[1:]):
         Path(f"month{number}").mkdir()
         pd.concat([pd.read_csv(file)] * 2).to_csv(f"month{number}/scores.csv", index=False)
-    words = ["month0/scores.csv", "month1/scores.csv", "--unit", "id", "--json"]
-    content = json.loads(combine(*words)[1])
-    assert sorted(content["inputs"]) == words[:2]
+    content = combine.document("month0/scores.csv month1/scores.csv --unit id")
+    assert sorted(content["inputs"]) == ["month0/scores.csv", "month1/scores.csv"]
     assert "one unit of id" in content["claim"]
 
 
-def test_runs_that_are_not_runs_of_their_own_are_refused_in_one_line(combine):
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (f"{RUNS} copy.csv", "two of the files have the same content"),
+        (f"{RUNS} again.csv", "records in several runs: 200, such as '0-0'"),
+        (f"{RUNS} --output run2.csv", "--output: run2.csv is the input"),
+        (f"{RUNS} missing.csv", "missing.csv"),
+        ("", "Missing argument"),
+    ],
+)
+def test_runs_that_are_not_runs_of_their_own_are_refused_in_one_line(combine, words, message):
     table = pd.read_csv(FILES[0])
     Path("copy.csv").write_bytes(Path(FILES[0]).read_bytes())
-    table.assign(id=[f"x{at}" for at in range(200)]).to_csv("renamed.csv", index=False)
-    table.assign(score=np.random.default_rng(1).normal(size=200)).to_csv("again.csv", index=False)
-    for words, message in (
-        ([*FILES, "copy.csv"], "two of the files have the same content"),
-        ([*FILES, "renamed.csv"], "runs 1 and 4 have the same scores"),
-        ([*FILES, "again.csv"], "records in several runs: 200, such as '0-0'"),
-        ([*FILES, "--planned", "599"], "the runs hold 600 examples, more than the 599"),
-        ([*FILES, "--output", "run2.csv"], "--output: run2.csv is the input"),
-        ([*FILES, "missing.csv"], "missing.csv"),
-        ([], "Missing argument"),
-    ):
-        code, out, err = combine(*words)
-        assert (code, out, err.count("\n")) == (2, "", 1), words
-        assert message in err
-    assert not list(Path().glob("*.html"))
-    for file in ("again.csv", FILES[0]):
-        pd.read_csv(file).drop(columns="id").to_csv(file, index=False)
-    assert combine(FILES[0], "again.csv", "--json")[0] == 0, "new coins for the same records, without names"
+    again = table.assign(score=np.random.default_rng(1).normal(size=200))
+    again.to_csv("again.csv", index=False)
+    combine.refuses(words, message)
+    if "again" in words:
+        again.drop(columns="id").to_csv("again.csv", index=False)
+        table.drop(columns="id").to_csv(FILES[0], index=False)
+        assert combine.line("run1.csv again.csv --json")[0] == 0, "new coins for records without names"
 
 
 def tossed_runs(**options):
@@ -122,38 +103,35 @@ def tossed_runs(**options):
     return runs
 
 
-WITH_COINS = ["1.csv", "2.csv", "--coins", "1.coins.json", "--coins", "2.coins.json"]
+WITH_COINS = "1.csv 2.csv --coins 1.coins.json --coins"
 
 
 def test_coins_files_tell_who_is_a_member_and_records_may_stand_in_both_runs(combine):
     runs = tossed_runs(copies=2)
-    code, out, err = combine(*WITH_COINS, "--json", "--output", "page.html")
-    assert (code, err) == (0, "")
-    content = json.loads(out)
+    content = combine.document(f"{WITH_COINS} 2.coins.json --output page.html")
     assert content["epsilon"] == combine_runs(runs).epsilon > 1
     assert "with all its 2 copies" in content["claim"]
     assert sum("300 coins for 300 canaries" in text for text in content["assumptions"]) == 2
-    assert content["inputs"].keys() == {one for one in WITH_COINS if one != "--coins"}
+    assert content["inputs"].keys() == set(re.findall(r"\S+\.\w+", f"{WITH_COINS} 2.coins.json"))
     assert sum("tossed with the seed" in text for text in content["warnings"]) == 2
-    order = [*WITH_COINS[:2], "--coins", "2.coins.json", "--coins", "1.coins.json", "--json"]
-    assert json.loads(combine(*order)[1])["epsilon"] < 0.5, "other coins tell nothing of these losses"
+    content = combine.document("1.csv 2.csv --coins 2.coins.json --coins 1.coins.json")
+    assert content["epsilon"] < 0.5, "other coins tell nothing of these losses"
 
 
-def test_coins_that_are_no_coins_of_each_run_are_refused(combine):
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (f"{WITH_COINS} again.json", "runs 1 and 2 share their coins"),
+        (f"{WITH_COINS} part.json", "runs 1 and 2 share their coins"),
+        (f"{WITH_COINS} unit.json", "what has a coin differs between the runs"),
+        ("1.csv 2.csv --coins 1.coins.json", "--coins: 1 files for 2 runs"),
+        (f"{WITH_COINS} 2.coins.json --design game", "they say that the design is randomized"),
+    ],
+)
+def test_coins_that_are_no_coins_of_each_run_are_refused(combine, words, message):
     tossed_runs()
     ids = [f"r{at}" for at in range(300)]
     toss_coins(ids, seed=1).save("again.json")
     toss_coins(ids, seed=1, fraction=0.2).save("part.json")
     toss_coins(ids, seed=3, unit="user").save("unit.json")
-    for words, message in (
-        ([*WITH_COINS[:-1], "1.coins.json"], "runs 1 and 2 share their coins"),
-        ([*WITH_COINS[:-1], "again.json"], "runs 1 and 2 share their coins"),
-        ([*WITH_COINS[:-1], "part.json"], "runs 1 and 2 share their coins"),
-        ([*WITH_COINS[:-1], "unit.json"], "what has a coin differs between the runs"),
-        ([*WITH_COINS[:-1], "none.json"], "none.json: no such file"),
-        (WITH_COINS[:-2], "--coins: 1 files for 2 runs"),
-        ([*WITH_COINS, "--design", "game"], "they say that the design is randomized"),
-        ([*WITH_COINS, "--unit", "id"], "coins: they tell who is a member and what a unit is"),
-    ):
-        code, out, err = combine(*words)
-        assert (code, out, err.count("\n"), message in err) == (2, "", 1, True), err
+    combine.refuses(words, message)

@@ -65,38 +65,24 @@ def test_a_junit_file_has_one_case_with_number_claim_and_warnings(tmp_path, chan
 
 
 def test_a_report_is_named_by_all_of_the_files_name_but_its_ending():
-    for file, name in (
-        ("my.model.v2.csv", "my.model.v2"),
-        ("../runs/my.model.v3.csv", "my.model.v3"),
-        ("losses.csv.gz", "losses"),
-        ("own", "own"),
-        (".hidden", ".hidden"),
-        ("-", "stdin"),
-    ):
-        assert report_name(file) == name
+    files = "../runs/my.model.v2.csv", "losses.csv.gz", "own", ".hidden", "-"
+    assert [report_name(file) for file in files] == ["my.model.v2", "losses", "own", ".hidden", "stdin"]
 
 
-def page(inputs):
-    content = json.dumps({"inputs": inputs})
-    return f"<html><script type='application/json' id=\"audit-result\">{content}</script>"
-
-
-def test_a_report_of_other_data_stays_and_one_of_the_same_data_is_replaced(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_report_of_other_data_stays_and_one_of_the_same_data_is_replaced(here):
     first, second = {"own.csv": "aa"}, {"own.csv": "bb"}
 
     def path_of(inputs):
         return str(report_path(None, "own", as_json=False, inputs=inputs))
 
+    for name, inputs in (("own-audit.html", first), ("own-audit-2.html", second)):
+        assert path_of(inputs) == name
+        content = json.dumps({"inputs": inputs})
+        page = f"<html><script type='application/json' id=\"audit-result\">{content}</script>"
+        Path(name).write_text(page)
+        assert path_of(inputs) == name
     assert path_of(first) == "own-audit.html"
-    Path("own-audit.html").write_text(page(first))
-    assert path_of(first) == "own-audit.html"
-    assert path_of(second) == "own-audit-2.html"
-    Path("own-audit-2.html").write_text(page(second))
-    assert path_of(second) == "own-audit-2.html"
-    assert path_of(first) == "own-audit.html"
-    assert path_of({"own.csv": "cc"}) == "own-audit-3.html"
-    assert path_of(None) == "own-audit-3.html"
+    assert path_of({"own.csv": "cc"}) == path_of(None) == "own-audit-3.html"
     for text in ("", "<script id='audit-result'>{</script>", "<script id='audit-result'>[1]</script>"):
         Path("own-audit.html").write_text(text)  # which does not say its data
         assert path_of(first) == "own-audit-3.html"

@@ -12,8 +12,7 @@ from threading import Thread
 import pytest
 
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
-
-PAGE = Path(__file__).parents[2] / "book" / "from_a_model.md"
+from tests.cli.conftest import blocks
 
 
 def digest(text, kind="sha256"):
@@ -27,26 +26,25 @@ def file_of(name, day):
 
 
 @pytest.fixture
-def index(tmp_path, monkeypatch):
+def index(here, monkeypatch):
     """An index of two packages, two files on each of 18 days, and what it was asked for."""
     days = [f"{year}-{month:02}-28" for year in (2019, 2022) for month in range(1, 9)]
     days, asked = [*days, "2020-08-31", "2020-09-01"], []
     for name in ("requests", "flask"):
-        ends = "-py3-none-any.whl", ".tar.gz"
-        files = {
-            f"1.{at}": [file_of(f"{name}-1.{at}{end}", day) for end in ends] for at, day in enumerate(days)
-        }
-        (tmp_path / "index" / name).mkdir(parents=True)
-        (tmp_path / "index" / name / "json").write_text(json.dumps({"releases": {**files, "2.0": []}}))
+        files = {}
+        for at, day in enumerate(days):
+            names = (f"{name}-1.{at}{end}" for end in ("-py3-none-any.whl", ".tar.gz"))
+            files[f"1.{at}"] = [file_of(one, day) for one in names]
+        (here / "index" / name).mkdir(parents=True)
+        (here / "index" / name / "json").write_text(json.dumps({"releases": {**files, "2.0": []}}))
 
     class Index(SimpleHTTPRequestHandler):
         def log_message(self, *words):
             asked.append(self.path)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Index, directory=str(tmp_path / "index")))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Index, directory=str(here / "index")))
     Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     monkeypatch.setenv("PAPERLIB_PYPI", f"http://127.0.0.1:{server.server_port}")
-    monkeypatch.chdir(tmp_path)
     yield asked
     server.shutdown()
     server.server_close()
@@ -57,16 +55,17 @@ def read(path):
 
 
 def test_the_commands_of_the_page_make_packs_by_day_and_audit_them(index, command):
-    (block,) = re.findall(r"```sh\n(paperlib identifiers.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    lines = [line.split()[1:] for line in block.splitlines()]
-    packs = [command(*words) for words in lines[:2]]
+    (block,) = (one for one in blocks("from_a_model.md", "sh") if one.startswith("identifiers "))
+    lines = [line.removeprefix("paperlib ") for line in block.splitlines()]
+    packs = [command.line(words) for words in lines[:2]]
     tokenizer = train_tokenizer([entry["text"] for entry in read("after.jsonl.gz")], 300, context=128)
-    new_language_model(LanguageModelConfig(width=16, layers=1, seed=0), len(tokenizer)).save_pretrained(
-        "model"
-    )
-    tokenizer.save_pretrained("model")
-    small = "--generated", "3", "--limit", "12"
-    audits = [command(name, "model", pack, *small) for name, _, pack in lines[2:]]
+    model = new_language_model(LanguageModelConfig(width=16, layers=1, seed=0), len(tokenizer))
+    for part in (model, tokenizer):
+        part.save_pretrained("model")
+    audits = [
+        command(name, "model", pack, "--generated", "3", "--limit", "12")
+        for name, _, pack in map(str.split, lines[2:])
+    ]
     assert [code for code, *_ in packs + audits] == 4 * [0]
     assert "before.jsonl.gz: 36 digests, uploaded from 2019-01-28 to 2020-08-31" in packs[0][1]
     assert "after.jsonl.gz: 32 digests, uploaded from 2022-01-28" in packs[1][1]
@@ -75,8 +74,8 @@ def test_the_commands_of_the_page_make_packs_by_day_and_audit_them(index, comman
 
 
 def test_each_digest_stands_alone_behind_its_file(index, command):
-    kinds = [word for kind in ("sha256", "md5", "blake2b_256") for word in ("--digest", kind)]
-    assert command("identifiers", "Flask", *kinds, "--out", "p.jsonl.gz")[0] == 0
+    kinds = "--digest sha256 --digest md5 --digest blake2b_256"
+    assert command.line(f"identifiers Flask {kinds} --out p.jsonl.gz")[0] == 0
     texts = [entry["text"] for entry in read("p.jsonl.gz")]
     assert len(texts) == 18 * 2 * 3
     assert {len(re.findall("[0-9a-f]{32,}", text)) for text in texts} == {1}
@@ -86,51 +85,43 @@ def test_each_digest_stands_alone_behind_its_file(index, command):
         assert file in text
 
 
-def test_an_interrupted_call_goes_on_and_nothing_is_overwritten(index, tmp_path, command):
-    held = (tmp_path / "index" / "flask" / "json").rename(tmp_path / "held")
-    words = "identifiers", "requests", "flask", "--out", "p.jsonl.gz"
-    code, _, err = command(*words)
-    assert code == 2
-    assert "the next call goes on from there" in err.splitlines()[-1]
+def test_an_interrupted_call_goes_on_and_nothing_is_overwritten(index, here, command):
+    held = (here / "index" / "flask" / "json").rename(here / "held")
+    words = "identifiers requests flask --out p.jsonl.gz"
+    code, _, err = command.line(words)
+    assert (code, "the next call goes on from there" in err.splitlines()[-1]) == (2, True)
     with Path("p.jsonl.gz.part").open("a") as part:
         part.write('\n[["cut sho')
-    held.rename(tmp_path / "index" / "flask" / "json")
-    assert command(*words)[0] == 0
+    held.rename(here / "index" / "flask" / "json")
+    assert command.line(words)[0] == 0
     assert index.count("/requests/json") == 1
     assert len(read("p.jsonl.gz")) == 72
     assert not Path("p.jsonl.gz.part").exists()
     before = Path("p.jsonl.gz").read_bytes()
-    code, _, err = command(*words)
-    assert (code, err.count("\n"), "nothing is overwritten" in err) == (2, 1, True)
+    command.refuses(words, "nothing is overwritten")
     assert Path("p.jsonl.gz").read_bytes() == before
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "PACKAGES: name packages on PyPI"),
-        (["nosuch"], "nosuch: http.* has no package of this name"),
-        (["../x"], "/x: no name of a package"),
-        (["flask", "--before", "2010-01-01"], "flask: no sha256 digest of a file in these days"),
-        (["other"], "other: http.* gives no metadata in PyPI's form"),
-        (["flask", "--digest", "sha1"], "digests: expected one of 'sha256', 'md5'"),
+        ("", "PACKAGES: name packages on PyPI"),
+        ("nosuch", "nosuch: http.* has no package of this name"),
+        ("../x", "/x: no name of a package"),
+        ("flask --before 2010-01-01", "flask: no sha256 digest of a file in these days"),
+        ("other", "other: http.* gives no metadata in PyPI's form"),
+        ("flask --digest sha1", "digests: expected one of 'sha256', 'md5'"),
+        ("flask --index http://127.0.0.1:9", "flask/json cannot be read .*; what was read is kept"),
+        ("--lock index/other/json", "holds no digest; requirements have them with --hash"),
         (
-            ["flask", "--index", "http://127.0.0.1:9"],
-            "flask/json cannot be read .*; what was read is kept",
+            "--lock bad.json",
+            "bad.json: no package-lock.json, poetry.lock, uv.lock, Cargo.lock or requirements",
         ),
-        (["--lock", "index/other/json"], "holds no digest; requirements have them with --hash"),
-        (
-            ["--lock", "bad.json"],
-            r"bad.json: no package-lock.json, poetry.lock, uv.lock, Cargo.lock or requirements",
-        ),
-        (["--lock", "bad.json", "--after", "2020-01-01"], "a lock file has no days of upload"),
+        ("--lock bad.json --after 2020-01-01", "a lock file has no days of upload"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(index, command, words, message):
     Path("bad.json").write_text("[1]")
     Path("index/other").mkdir()
     Path("index/other/json").write_text("[1]")
-    code, out, err = command("identifiers", *words, "--out", "p.jsonl.gz")
-    assert (code, out) == (2, "")
-    assert re.search(message, err.splitlines()[-1]), err
-    assert not list(Path().glob("p.jsonl.gz*"))
+    command.of("identifiers").refuses(f"{words} --out p.jsonl.gz", message)

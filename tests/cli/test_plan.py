@@ -11,9 +11,8 @@ from paperlib.core import MembershipScores
 
 
 @pytest.fixture
-def pilot(tmp_path, monkeypatch):
+def pilot(here, monkeypatch):
     """A pilot in three files: a table of losses, and one file per class."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("paperlib.bounds.one_run.pilot._BURN_IN", 100)  # the same short walk on both sides
     monkeypatch.setattr("paperlib.bounds.one_run.pilot._STEPS", 600)
     rng = np.random.default_rng(0)
@@ -27,44 +26,39 @@ def pilot(tmp_path, monkeypatch):
 
 def test_the_ceiling_and_the_examples_for_an_epsilon_are_printed(command):
     plan = plan_audit(1000, 1e-5)
-    assert command("plan", "--m", "1000", "--delta", "1e-5") == (0, f"{plan}\n", "")
-    words = ("--epsilon", "1", "--auc", "0.9", "--power", "0.6", "--simulations", "3", "--json")
-    printed = json.loads(command("plan", *words)[1])
-    plan = plan_audit(epsilon=1.0, power=0.6, attack=0.9, simulations=3)
-    assert (printed["total"], printed["headline"]) == (plan.total, plan.headline)
-    assert printed["power"] == 0.6
+    assert command.line("plan --m 1000 --delta 1e-5") == (0, f"{plan}\n", "")
+    words = "plan --epsilon 1 --auc 0.99 --power 0.6 --simulations 3 --json"
+    printed = json.loads(command.line(words)[1])
+    plan = plan_audit(epsilon=1.0, power=0.6, attack=0.99, simulations=3)
+    assert (printed["total"], printed["headline"], printed["power"]) == (plan.total, plan.headline, 0.6)
     assert printed["reached"] >= 1
 
 
 def test_a_pilot_is_read_as_the_audit_reads_it(pilot, command):
     plan = plan_audit(60, attack=pilot, simulations=5)
-    words = ("plan", "--m", "60", "--simulations", "5")
-    table = ("--pilot", "pilot.csv", "--score-column", "nll", "--losses")
-    pair = ("--pilot", "members.npy", "--nonmembers", "others.npy", "--kind", "losses")
-    for files in (table, pair):
-        assert command(*words, *files) == (0, f"{plan}\n", "")
-    assert command(*words, *table[:-1], "--kind", "scores")[1] != f"{plan}\n"
+    table = "plan --m 60 --simulations 5 --pilot pilot.csv --score-column nll"
+    pair = "plan --m 60 --simulations 5 --pilot members.npy --nonmembers others.npy --kind losses"
+    for words in (f"{table} --losses", pair):
+        assert command.line(words) == (0, f"{plan}\n", "")
+    assert command.line(f"{table} --kind scores")[1] != f"{plan}\n"
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "give --m"),
-        (("--m", "10", "--epsilon", "1"), "--epsilon: contradicts --m"),
-        (("--m", "10", "--auc", "0.7", "--pilot", "pilot.csv"), "--auc: contradicts --pilot"),
-        (("--m", "10", "--auc", "1.5"), "--auc: expected a number in [0.5, 1)"),
-        (("--m", "10", "--losses"), "--pilot: is missing"),
-        (("--m", "10", "--pilot", "none.csv"), "none.csv"),
-        (("--m", "10", "--pilot", "pilot.csv", "--score-column", "xyz"), "no column 'xyz'"),
-        (("--m", "10", "--pilot", "pilot.csv", "--kind", "scores", "--losses"), "contradicts --kind scores"),
-        (("--m", "1"), "m: "),
-        (("--epsilon", "1", "--power", "80"), "power: expected a number in [0.5, 0.99]"),
-        (("--epsilon", "40"), "no audit of up to 10000000 examples shows 40"),
-        (("--m", "ten"), "--m"),
+        ("", "give --m"),
+        ("--m 10 --epsilon 1", "--epsilon: contradicts --m"),
+        ("--m 10 --auc 0.7 --pilot pilot.csv", "--auc: contradicts --pilot"),
+        ("--m 10 --auc 1.5", "--auc: expected a number in [0.5, 1)"),
+        ("--m 10 --losses", "--pilot: is missing"),
+        ("--m 10 --pilot none.csv", "none.csv"),
+        ("--m 10 --pilot pilot.csv --score-column xyz", "no column 'xyz'"),
+        ("--m 10 --pilot pilot.csv --kind scores --losses", "contradicts --kind scores"),
+        ("--m 1", "m: "),
+        ("--epsilon 1 --power 80", "power: expected a number in [0.5, 0.99]"),
+        ("--epsilon 40", "no audit of up to 10000000 examples shows 40"),
+        ("--m ten", "--m"),
     ],
 )
 def test_a_mistake_is_one_line(words, message, pilot, command):
-    code, out, err = command("plan", *words)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("paperlib: ")
-    assert message in err
+    command.of("plan").refuses(words, message)

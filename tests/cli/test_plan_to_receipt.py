@@ -10,16 +10,17 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "book" / "plan_to_receipt.md").read_text(encoding="utf-8")
+from tests.cli.conftest import BOOK
+
+PAGE = (BOOK / "plan_to_receipt.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```\{code-block\} python\n:caption: (\S+)\n(.*?)```", PAGE, re.DOTALL))
 COMMANDS = re.findall(r"```sh\n(.*)\n```", PAGE)
 
 
 @pytest.fixture
-def shell(tmp_path, monkeypatch, command) -> Iterator:
+def shell(here, monkeypatch, command) -> Iterator:
     """Run a line of the page, in this process and in a folder with its files: exit code and output."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(str(here))
     for name, text in FILES.items():
         Path(name).write_text(text, encoding="utf-8")
 

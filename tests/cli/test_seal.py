@@ -17,7 +17,7 @@ PLAN = {
     "coins": COINS.commitment, "score": "loss", "direction": "lower", "delta": "1e-5", "confidence": "0.9",
     "limit": "1", "claimed_epsilon": "2", "mechanism": "DP-SGD, clipping 1: noise 0.8",
 }  # fmt: skip
-AUDIT = ("audit", "scores.csv", "--coins", "train.coins.json", "--plan", "plan.sealed.json")
+AUDIT = "audit scores.csv --coins train.coins.json --plan plan.sealed.json"
 
 
 def write_plan(path: str = "plan.yaml", **changes: str) -> None:
@@ -25,9 +25,8 @@ def write_plan(path: str = "plan.yaml", **changes: str) -> None:
 
 
 @pytest.fixture
-def planned(tmp_path, monkeypatch, command):
+def planned(here, command):
     """Coins, losses that show the membership, and a sealed plan."""
-    monkeypatch.chdir(tmp_path)
     COINS.save("train.coins.json")
     write_plan()
     assert command("seal", "plan.yaml")[0] == 0
@@ -39,9 +38,7 @@ def planned(tmp_path, monkeypatch, command):
 
 def test_an_audit_runs_as_planned_and_names_the_plan(planned, command):
     plan = SealedPlan.load("plan.sealed.json")
-    code, out, error = command(*AUDIT, "--delta", "1e-5", "--losses", "--json", "--output", "page.html")
-    assert (code, "is above 1" in error) == (3, True)
-    content = json.loads(out)
+    content = command.document(f"{AUDIT} --delta 1e-5 --losses --output page.html", code=3)
     scores = COINS.scores(planned[["id", "loss"]], kind="losses")
     result = audit_scores(scores, delta=1e-5, confidence=0.9, coins=COINS, plan=plan).headline
     assert (content["delta"], content["confidence"], content["claimed_epsilon"]) == (1e-5, 0.9, 2)
@@ -50,7 +47,8 @@ def test_an_audit_runs_as_planned_and_names_the_plan(planned, command):
     assert set(content["inputs"]) == {"scores.csv", "train.coins.json", "plan.sealed.json"}
     for place in (content["provenance"]["Plan"], str(content["assumptions"]), Path("page.html").read_text()):
         assert f"the plan sealed on {plan.sealed}, SHA-256 {plan.hash}" in place
-    assert plan.hash in command(*AUDIT)[1]
+    _, out, error = command.line(AUDIT)
+    assert (plan.hash in out, "is above 1" in error) == (True, True)
 
 
 def test_python_follows_a_plan_as_the_command_does(planned):
@@ -73,18 +71,18 @@ def test_python_follows_a_plan_as_the_command_does(planned):
 @pytest.mark.parametrize(
     ("options", "lines"),
     [
-        (("--delta", "0"), ["--delta: planned 1e-05, given 0"]),
-        (("--confidence", "0.95"), ["--confidence: planned 0.9, given 0.95"]),
-        (("--guess", "members", "--design", "game"), ["--guess: planned adaptive, given members",
+        ("--delta 0", ["--delta: planned 1e-05, given 0"]),
+        ("--confidence 0.95", ["--confidence: planned 0.9, given 0.95"]),
+        ("--guess members --design game", ["--guess: planned adaptive, given members",
             "--design: planned randomized, given game"]),
-        (("--kind", "scores"), ["--kind: planned losses, given scores"]),
-        (("--score-column", "other"), ["--score-column: planned loss, given other"]),
-        (("--fail-above", "3", "--claimed-epsilon", "9"), ["--claimed-epsilon: planned 2, given 9",
+        ("--kind scores", ["--kind: planned losses, given scores"]),
+        ("--score-column other", ["--score-column: planned loss, given other"]),
+        ("--fail-above 3 --claimed-epsilon 9", ["--claimed-epsilon: planned 2, given 9",
             "--fail-above: planned 1, given 3"]),
     ],
 )  # fmt: skip
 def test_each_difference_from_the_plan_is_a_line(planned, command, options, lines):
-    code, out, error = command(*AUDIT, *options)
+    code, out, error = command.line(f"{AUDIT} {options}")
     assert (code, out) == (2, "")
     assert sorted(error.splitlines()[1:]) == sorted(f"  {line}" for line in lines)
     assert not list(Path().glob("*.html"))
@@ -97,24 +95,20 @@ def test_other_coins_files_and_units_are_refused(planned, command):
         assert command("seal", f"{name}.yaml")[0] == 0
     text = Path("plan.sealed.json").read_text()
     Path("edited.json").write_text(text.replace('"limit": 1.0', '"limit": 9.0'))
-    start = ("audit", "scores.csv", "--coins")
-    for words, message in {
-        (*start, "other.json", "--plan", "plan.sealed.json"): f"it names the coins {COINS.commitment}, and",
-        (*start, "train.coins.json", "--plan", "edited.json"): "edited.json: was changed after it was sealed",
-        (*start, "train.coins.json", "--plan", "plan.yaml"): "plan.yaml: is no sealed plan file",
-        (*start, "train.coins.json", "--plan", "unit.sealed.json"): "its unit is 'user', and what has a coin",
-        (
-            *start,
-            "train.coins.json",
-            "--plan",
-            "file.sealed.json",
-        ): "FILE: planned late.csv, given scores.csv",
-        (*start, "train.coins.json", "--plan", "none.json"): "none.json: no such file",
-        ("audit", "scores.csv", "--plan", "plan.sealed.json"): "plan: it names coins; give their file",
-    }.items():
-        code, out, error = command(*words)
+    for coins, plan, message in (
+        ("other", "plan.sealed.json", f"it names the coins {COINS.commitment}, and"),
+        ("train.coins", "edited.json", "edited.json: was changed after it was sealed"),
+        ("train.coins", "plan.yaml", "plan.yaml: is no sealed plan file"),
+        ("train.coins", "unit.sealed.json", "its unit is 'user', and what has a coin"),
+        ("train.coins", "file.sealed.json", "FILE: planned late.csv, given scores.csv"),
+        ("train.coins", "none.json", "none.json: no such file"),
+        ("", "plan.sealed.json", "plan: it names coins; give their file"),
+    ):
+        words = f"audit scores.csv --plan {plan}" + (f" --coins {coins}.json" if coins else "")
+        code, out, error = command.line(words)
         assert (code, out, message in error) == (2, "", True), error
-    assert command("audit", "scores.csv", "--coins", "train.coins.json", "--score-column", "loss")[0] == 0
+    words = "audit scores.csv --coins train.coins.json --score-column loss"
+    assert command.line(words)[0] == 0, "without a plan the same audit is one"
 
 
 def test_a_plan_is_sealed_once_and_before_there_are_scores(planned, command):
@@ -132,8 +126,7 @@ def test_a_plan_is_sealed_once_and_before_there_are_scores(planned, command):
     assert not Path("late.sealed.json").exists()
 
 
-def test_each_mistake_of_a_plan_is_a_line(tmp_path, monkeypatch, command):
-    monkeypatch.chdir(tmp_path)
+def test_each_mistake_of_a_plan_is_a_line(here, command):
     wrong = {
         "coins": "ab", "guess": "grid", "design": "game", "adjacency": "replacement", "confidence": "95",
         "limit": "-1", "delta": "small", "scores": "a/b.csv", "notes": "x" * 3000,
@@ -171,29 +164,21 @@ def test_an_audit_of_features_follows_a_plan():
     coins = toss_coins(300, seed=3)
     early = np.random.default_rng(0).normal(coins.included)
     frame = pd.DataFrame({"id": coins.ids, "late": early + 3 * coins.included, "early": early})
-    plan = seal_plan({"coins": coins.commitment, "score": "late, early", "direction": "higher"})
+    higher = {"coins": coins.commitment, "score": "late, early", "direction": "higher"}
+    plan = seal_plan(higher)
     result = audit_features(frame, coins, plan=plan)
     assert result.epsilon == audit_features(frame, coins).epsilon > 1
     assert result.assumptions[-1] == plan.assumption
+    lower, members = seal_plan(higher | {"direction": "lower"}), seal_plan(higher | {"guess": "members"})
+    given = {"delta": 1e-5, "confidence": 0.9}
     for features, options, message in (
-        (
-            frame,
-            {"delta": 1e-5, "confidence": 0.9},
-            "delta: planned 0, given 1e-05\n  confidence: planned 0.95",
-        ),
+        (frame, given, "delta: planned 0, given 1e-05\n  confidence: planned 0.95"),
         (frame[["id", "early"]], {}, "score_column: planned late, early, given early"),
         (frame, {"seed": 1}, "plan: it settles neither a seed nor a model"),
+        (frame, {"plan": lower}, "kind: planned losses"),
+        (frame, {"plan": members}, "guess: "),
     ):
         with pytest.raises(ValueError, match=message):
-            audit_features(features, coins, plan=plan, **options)
+            audit_features(features, coins, **{"plan": plan, **options})
     with pytest.raises(ValueError, match="plan: it names coins; give their file"):
         audit_features(frame[["late", "early"]], coins.included, plan=plan)
-    for changed, message in (
-        ({"direction": "lower"}, "kind: planned losses"),
-        ({"guess": "members"}, "guess: "),
-    ):
-        other = seal_plan(
-            {"coins": coins.commitment, "score": "late, early", "direction": "higher", **changed}
-        )
-        with pytest.raises(ValueError, match=message):
-            audit_features(frame, coins, plan=other)
