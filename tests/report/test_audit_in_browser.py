@@ -131,12 +131,12 @@ def made(at: int) -> list[Any]:
     )  # fmt: skip
 
 
-def test_200_files_give_what_the_library_gives(tmp_path):
-    results = compare([made(at) for at in range(200)], tmp_path)
+def test_100_files_give_what_the_library_gives(tmp_path):
+    results = compare([made(at) for at in range(100)], tmp_path)
     audited = [one for one in results if isinstance(one, dict)]
-    assert len(audited) > 195  # in the others random numbers tell chance from a wrong direction
-    assert sum(one["epsilon"] is None for one in audited) > 5
-    assert sum((one["epsilon"] or 0) > 0 for one in audited) > 100
+    assert len(audited) > 96  # in the others random numbers tell chance from a wrong direction
+    assert sum(one["epsilon"] is None for one in audited) > 2
+    assert sum((one["epsilon"] or 0) > 0 for one in audited) > 50
     warned = " ".join(text for one in audited for text in one["warnings"])
     assert all(
         words in warned for words in ("this uneven", "exactly as many", "check for copies", "as chosen")
@@ -183,7 +183,7 @@ def copied(at: int) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("make", "most", "least"), [(damaged, 300, 80), (named, 3000, 100), (copied, 200, 50)]
+    ("make", "most", "least"), [(damaged, 150, 40), (named, 1500, 50), (copied, 100, 25)]
 )
 def test_a_doubtful_file_is_refused_or_gives_what_the_library_gives(tmp_path, make, most, least):
     results = compare([make(at) for at in range(most)], tmp_path)

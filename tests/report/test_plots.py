@@ -3,21 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 
 from paperlib import report
 from paperlib.report.figures import WIDTH, points_on_a_phone
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
-
-
-def titles(fig):
-    return [axes.get_title(loc="left") for axes in fig.axes]
-
 
 ROWS = pd.DataFrame(
     {"target": ["a", "b"] * 2, "audit": ["panoramia"] * 2 + ["rm_rn"] * 2, "eps": [0.5, -0.25, 1.0, np.nan],
@@ -29,7 +17,9 @@ def test_dots_have_their_intervals_and_the_papers_values_as_crosses_and_series_s
     fig, words = report.dots_plot(
         ROWS, rows="target", value="eps", spread="half", panel="audit", printed="paper", mark=0, xlabel="nats"
     )
-    assert titles(fig) == ["PANORAMIA", "RM;RN"], "names of columns.csv are shown by their headings"
+    assert [axes.get_title(loc="left") for axes in fig.axes] == ["PANORAMIA", "RM;RN"], (
+        "names of columns.csv are shown by their headings"
+    )
     (bars,) = fig.axes[0].containers
     ends = [part[:, 0].tolist() for part in bars.lines[2][0].get_segments()]
     assert ends == [[0.375, 0.625], [-0.375, -0.125]]
@@ -93,7 +83,7 @@ def curves(target="late", rows=500):
 def test_curves_over_recall_have_a_readable_panel_for_each_target_with_chance_and_ceiling():
     both = pd.concat([curves("early"), curves()])
     fig, words = report.precision_figure(both)
-    assert titles(fig) == ["early", "late"]
+    assert [axes.get_title(loc="left") for axes in fig.axes] == ["early", "late"]
     assert words.endswith("late: precision at recall 0.1 baseline 0.55, attack 0.90.")
     assert any(np.allclose(line.get_ydata(), 0.5) for line in fig.axes[0].lines)
     fig, words = report.bounds_figure(both)
@@ -101,6 +91,6 @@ def test_curves_over_recall_have_a_readable_panel_for_each_target_with_chance_an
     assert words.endswith("attack 1.80. The ceiling of a perfect attack lies at 5.00.")
     assert report.guesses_figure(both)[0].axes[-1].get_xlabel() == "positive guesses"
     fig, _ = report.bounds_figure(pd.concat([curves(f"target {at}", 20) for at in range(6)]))
-    assert len(titles(fig)) == 6
+    assert len(fig.axes) == 6
     assert fig.get_figwidth() == WIDTH
     assert points_on_a_phone(fig) >= 8
