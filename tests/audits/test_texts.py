@@ -14,6 +14,7 @@ from paperlib.audits.features import AdditiveModel
 from paperlib.audits.language.blind import BLIND_LEVEL, blind_table, times_of
 from paperlib.data.made_up.texts import write_insertions
 from paperlib.data.text.insertions import read_insertions
+from tests.audits.samples import refused
 from tests.insertions import olmo, tokenizer
 
 
@@ -90,7 +91,7 @@ def test_all_scores_together_bound_what_was_trained_on_and_nothing_else():
 
 def test_an_order_learned_from_all_coins_would_break_the_level_that_the_audit_holds():
     """Scores that tell nothing, as correlated as those of one model are."""
-    rng, trials, above, broken = np.random.default_rng(0), 20, 0, 0
+    rng, trials, above, broken = np.random.default_rng(0), 12, 0, 0
     for seed in range(trials):
         member = rng.random(150) < 0.5
         scores = rng.normal(size=(150, 1)) + 0.5 * rng.normal(size=(150, 9))
@@ -104,23 +105,21 @@ def test_an_order_learned_from_all_coins_would_break_the_level_that_the_audit_ho
 
 
 def test_the_blind_test_keeps_its_level_and_finds_words_and_dates():
-    rng, trials, refused, broken = np.random.default_rng(1), 60, 0, 0
+    rng, trials, found, broken = np.random.default_rng(1), 40, 0, 0
     for seed in range(trials):
         tokens, member = rng.integers(0, 200, (60, 15)).tolist(), rng.permutation(60) < 30
         counts = np.array([np.bincount(row, minlength=200) for row in tokens])
         seen = counts @ (counts[member].mean(0) - counts[~member].mean(0))  # learned from all: no test
-        refused += blind_table(tokens, member, {"the date": rng.random(60)}, seed=seed)["apart"].any()
+        found += blind_table(tokens, member, {"the date": rng.random(60)}, seed=seed)["apart"].any()
         broken += blind_table(tokens, member, {"seen": seen}, seed=seed)["apart"].any()
     allowed = binom.isf(1e-6, trials, BLIND_LEVEL)
-    assert refused <= allowed < broken
+    assert found <= allowed < broken
     member = np.arange(60) < 30
     words = [[*row, 7] if side else row for row, side in zip(tokens, member, strict=True)]
     days = times_of([f"2026-0{1 + side}-{1 + n % 28:02}" for n, side in enumerate(member)])
     table = blind_table(words, member, {"the date": days})
     assert table.set_index("signal")["apart"][["which tokens stand there", "the date"]].all()
-    with pytest.raises(
-        ValueError, match="dates: expected dates such as 2026-01-31, or only numbers, got 'x'"
-    ):
+    with refused("dates: expected dates such as 2026-01-31, or only numbers, got 'x'"):
         times_of(["2026-01-01", "x"])
 
 
@@ -145,6 +144,7 @@ def test_extraction_in_n_tries_is_that_of_every_outcome_enumerated():
 def test_bad_input_is_refused_in_one_line(folder):
     model = olmo([])
     rows, others = ([[1, second, n] for n in range(20)] for second in (2, 3))
+    ids = (["a"] * 20, list("bcdefghijklmnopqrstu"))
     for members, options, words in (
         (rows[:3], {}, "expected 20 or more, got 3, 20"),
         (rows, {"contexts": (rows[:2], rows)}, "expected 20 of members, got 2"),
@@ -155,13 +155,9 @@ def test_bad_input_is_refused_in_one_line(folder):
         (rows, {"copies": 0}, "copies"),
         (rows, {"attack": "ez"}, "reference: needed for ez"),
         (rows, {"coins": toss_coins(40, seed=0)}, "coins: name each text with ids"),
-        (rows, {"ids": (["a"] * 20, list("bcdefghijklmnopqrstu"))}, "40 rows hold 21 records"),
-        (
-            rows,
-            {"dates": ([1], [2])},
-            "dates: expected as many as members and non-members, \\(20, 20\\), got \\(1, 1\\)",
-        ),
+        (rows, {"ids": ids}, "40 rows hold 21 records"),
+        (rows, {"dates": ([1], [2])}, r"dates: expected as many as members .* \(20, 20\), got \(1, 1\)"),
         (rows, {"attack": "learned", "guess": "both"}, "guess, plan: they are about one score"),
     ):
-        with pytest.raises(ValueError, match=words):
+        with refused(words):
             audit_texts(model, tokenizer(), members, others, **options)

@@ -25,8 +25,8 @@ def pilot(here, monkeypatch):
 
 
 def test_the_ceiling_and_the_examples_for_an_epsilon_are_printed(command):
-    plan = plan_audit(1000, 1e-5)
-    assert command.line("plan --m 1000 --delta 1e-5") == (0, f"{plan}\n", "")
+    plan = plan_audit(100, 1e-5)
+    assert command.line("plan --m 100 --delta 1e-5") == (0, f"{plan}\n", "")
     words = "plan --epsilon 1 --auc 0.99 --power 0.6 --simulations 3 --json"
     printed = json.loads(command.line(words)[1])
     plan = plan_audit(epsilon=1.0, power=0.6, attack=0.99, simulations=3)
