@@ -8,22 +8,19 @@ from paperlib.audits import audit_features, audit_release
 from paperlib.audits.releases.distances import nearness, table_space
 from paperlib.core import toss_coins
 from paperlib.generators import NoisyTree
+from tests.audits.samples import refused
 
 
 def people(rows, seed):
     """Independent rows of mixed types, some with few values."""
     rng = np.random.default_rng(seed)
     group = rng.integers(0, 4, rows)
-    return pd.DataFrame(
-        {
-            "age": np.round(20 + 10 * rng.gamma(3, 0.6, rows) + 3 * group),
-            "income": np.round(np.exp(rng.normal(9 + 0.3 * group, 0.6))),
-            "gain": np.where(rng.random(rows) < 0.9, 0, np.round(rng.gamma(2, 1000, rows))),
-            "job": np.array(list("abcdefgh"))[rng.integers(0, 8, rows)],
-            "group": np.array(list("wxyz"))[group],
-            "owner": rng.random(rows) < 0.5,
-        }
-    )
+    frame = pd.DataFrame({"age": np.round(20 + 10 * rng.gamma(3, 0.6, rows) + 3 * group)})
+    frame["income"] = np.round(np.exp(rng.normal(9 + 0.3 * group, 0.6)))
+    frame["gain"] = np.where(rng.random(rows) < 0.9, 0, np.round(rng.gamma(2, 1000, rows)))
+    frame["job"] = rng.choice(list("abcdefgh"), rows)
+    frame["group"] = np.array(list("wxyz"))[group]
+    return frame.assign(owner=rng.random(rows) < 0.5)
 
 
 def with_copies(release, members, count):
@@ -173,8 +170,8 @@ def test_coins_tell_membership_by_id_in_any_order():
         (lambda a, b, c: (a, pd.concat([b, b]), c), "rows:"),
         (lambda a, b, c: (a, b["job"].tolist(), c), "members: expected a table like the release, got texts"),
         (
-            lambda a, b, c: (a, b, c.assign(income=2 * c["income"])),
-            "nonmembers: their rows alone tell them from members",
+            lambda a, b, c: (a, b, c.assign(income=-c["income"])),
+            "nonmembers: their rows alone tell them from",
         ),
         (lambda a, b, c: (a, b, None), "nonmembers: rows like the members are needed"),
         (
@@ -185,6 +182,5 @@ def test_coins_tell_membership_by_id_in_any_order():
     ],
 )
 def test_what_cannot_be_audited_is_refused_in_one_line(change, message):
-    with pytest.raises(ValueError, match=f"^{message}") as caught:
+    with refused(f"^{message}"):
         audit_release(*change(*(people(400, seed) for seed in range(3))))
-    assert "\n" not in str(caught.value)
