@@ -24,10 +24,9 @@ def test_an_upper_rate_is_rounded_up_and_shares_out_of_range_are_refused():
     rate = upper_rate(3, 50, 0.05)
     assert binom.cdf(3, 50, rate) <= 0.05 < binom.cdf(3, 50, rate * (1 - 1e-9))
     assert upper_rate([0, 5], 5, 0.05).shape == (2,)
-    with pytest.raises(ValueError, match="count: expected at most total = 3, got 4"):
-        share_interval(4, 3)
-    with pytest.raises(ValueError, match="total: expected at least 1"):
-        share_interval(0, 0)
+    for share, message in (((4, 3), "count: expected at most total = 3, got 4"), ((0, 0), "at least 1")):
+        with pytest.raises(ValueError, match=message):
+            share_interval(*share)
 
 
 def slow_interval(member, nonmember, confidence):

@@ -1,4 +1,4 @@
-"""Ten thousand files as people write them: each is read exactly, or refused in one line."""
+"""Thousands of files as people write them: each is read exactly, or refused in one line."""
 
 import csv
 import gzip
@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from paperlib.core.reading import LoadedScores, read_scores
@@ -20,11 +19,9 @@ from paperlib.core.reading.columns import kind_of
 from tests.core.test_reading import WORDS
 from tests.core.test_reading_names import DOUBTFUL, LOSSES, SCORES
 
-FILES = 10_000
+FILES = 4_000
 UNKNOWN = (*(name for name in DOUBTFUL if len(name) > 1 and "/" not in name), "maß")
-MEMBERS = (
-    "member", "membership", "is_member", "is_train", "in_train", "train", "split", "in_training", "trained",
-)  # fmt: skip
+MEMBERS = ("member", "membership", "is_member", "is_train", "in_train", "train", "split", "trained")
 OTHER_MEMBERS = ("label", "which", "y")
 RELATIVE = {"1", "+1", "1.0", "true", "t", "yes", "y"}  # what they mean is up to the name of the column
 BAD_CELLS = ["", "NaN", "inf", "-Infinity", "1e999", "abc", "1_0", "−1", "0x1", "٣", "null", "1 2", "1;2x"]
@@ -134,9 +131,8 @@ def delimited(rng: random.Random) -> Case:
     scores, words = rows_of(rng, case, marks, member_name)
     columns = {score_name: scores, member_name: words}
     unknown = case.kind is None or "kind" in case.options
-    extras = (
-        ["notes", "id", "feature 1", "", "größe"] if not unknown or "score_column" in case.options else ["id"]
-    )
+    free = not unknown or "score_column" in case.options
+    extras = ["notes", "id", "feature 1", "", "größe"] if free else ["id"]
     unquoted = separator == "," and marks in ("comma", "thousands-us") and rng.random() < 0.5
     for extra in rng.sample(extras, rng.randint(0, min(2, len(extras)))):
         texts = ["a", "b c", "é"] if unquoted else ["a", "b c", 'say "x", y', "two\nlines", "", "é"]
@@ -179,18 +175,15 @@ def json_lines(rng: random.Random) -> Case:
     as_text = rng.random() < 0.2
     lines = []
     for score, word in zip(scores, words, strict=True):
-        row: dict[str, Any] = {
-            score_name: score if as_text else plain_json(score),
-            member_name: plain_json(word),
-        }
+        row: dict[str, Any] = {score_name: score if as_text else plain_json(score)}
+        row[member_name] = plain_json(word)
         if "kind" not in case.options and rng.random() < 0.2:
             row["more"] = {"deep": [1, {"x": None}]}
         lines.append(json.dumps(row, ensure_ascii=rng.random() < 0.5))
     if rng.random() < 0.1:
         at = rng.randrange(len(lines))
-        lines[at] = rng.choice(
-            ["[1]", "3", "{", lines[at] + ",", lines[at][:-1], f"{lines[at]} {lines[at]}", "nil"]
-        )
+        line = lines[at]
+        lines[at] = rng.choice(["[1]", "3", "{", f"{line},", line[:-1], f"{line} {line}", "nil"])
         case.must_refuse = True
     case.data = rng.choice(["\n", "\r\n"]).join(lines).encode(rng.choice(READABLE))
     case.stdin = rng.random() < 0.3 and not lines[0].startswith(("[", "3", "nil"))
@@ -210,64 +203,15 @@ def plain_json(text: str) -> Any:
         return text
 
 
-def arrays(rng: random.Random) -> Case:
-    case = Case(name="a.npz", data=b"")
-    score_name, member_name = chosen_names(rng, case)
-    rows_of(rng, case, "point", "member")
-    case.must_refuse = not case.member or not case.nonmember
-    values = np.array([*case.member, *case.nonmember])
-    flags = np.array([1] * len(case.member) + [0] * len(case.nonmember))
-    if rng.random() < 0.5:
-        ends = rng.choice(
-            [("member", "nonmember"), ("members", "non_members"), ("train", "test"), ("in", "out")]
-        )
-        rest, case.kind = rng.choice([("", None), ("_losses", "losses"), ("_score", "scores"), ("_x", None)])
-        case.options = {key: case.options[key] for key in case.options if key == "kind"}
-        case.kind = case.options.get("kind", case.kind)
-        content = {ends[0] + rest: np.array(case.member), ends[1] + rest: np.array(case.nonmember)}
-    else:
-        kind = rng.choice([np.int64, np.bool_, np.float32, np.int8, np.str_, object])
-        content = {score_name: values, member_name: flags.astype(kind)}
-        if "split" in member_name.lower() and "member_column" not in case.options:
-            case.must_refuse = True
-        case.must_refuse = case.must_refuse or kind is object
-    first = next(iter(content))
-    change = rng.random()
-    if change < 0.1:
-        content[first] = content[first].reshape(-1, 1)
-    elif change < 0.15:
-        content[first], case.must_refuse = np.stack([content[first]] * 2, axis=1), True
-    elif change < 0.2:
-        content[first] = np.where(np.arange(len(content[first])) == 0, np.nan, content[first])
-        case.must_refuse = True
-    case.must_refuse = case.must_refuse or case.kind is None
-    file = io.BytesIO()
-    np.savez(file, allow_pickle=True, **content)
-    case.data = file.getvalue()
-    if rng.random() < 0.1:
-        case.data, case.must_refuse = case.data[: rng.randrange(1, len(case.data) - 30)], True
-    return case
-
-
-def one_array(rng: random.Random) -> Case:
-    file = io.BytesIO()
-    np.save(file, np.array([number(rng, "point")[1] for _ in range(4)]))
-    options = {"kind": "losses"} if rng.random() < 0.5 else {}
-    return Case(name="a.npy", data=file.getvalue(), options=options, must_refuse=True)
-
-
 def noise(rng: random.Random) -> Case:
     """Bytes that are no table at all, or a table with some bytes changed that are not digits."""
-    name = rng.choice(
-        ["a.csv", "a.jsonl", "a.npz", "a.npy", "a.parquet", "a.safetensors", "a.csv.gz", "a.xyz"]
-    )
-    start = rng.choice(
-        [b"", b"PK\x03\x04", b"\x93NUMPY\x01\x00", b"\x1f\x8b", b"PAR1", b'{"loss": ', b"loss,member\n"]
-    )
+    ends = ("csv", "jsonl", "npz", "npy", "parquet", "safetensors", "csv.gz", "xyz")
+    starts = b"", b"PK\3\4", b"\x93NUMPY\1\0", b"\x1f\x8b", b"PAR1", b'{"loss": ', b"loss,member\n"
+    name, start = f"a.{rng.choice(ends)}", rng.choice(starts)
     return Case(name=name, data=start + rng.randbytes(rng.randrange(60)), must_refuse=True)
 
 
-WRITERS = [delimited] * 33 + [json_lines] * 3 + [arrays] * 2 + [one_array, noise]
+WRITERS = [delimited] * 34 + [json_lines] * 5 + [noise]
 
 
 def cases(count: int, seed: int = 1) -> Iterator[Case]:
@@ -307,7 +251,7 @@ def complaint(case: Case, folder: Path, reader: Reader, monkeypatch: pytest.Monk
     return "read", "" if values == (case.member, case.nonmember) else f"wrong values: {values}"
 
 
-def test_ten_thousand_files_are_read_exactly_or_refused_in_one_line(tmp_path, monkeypatch):
+def test_thousands_of_files_are_read_exactly_or_refused_in_one_line(tmp_path, monkeypatch):
     counts: Counter[str] = Counter()
     for case in cases(FILES):
         outcome, bad = complaint(case, tmp_path, read_scores, monkeypatch)
@@ -351,6 +295,6 @@ def takes_any_loss(name: str) -> str | None:
 def test_a_reader_with_a_fault_is_caught(reader, fault, words, tmp_path, monkeypatch):
     if fault:
         monkeypatch.setattr(*fault)
-    files = (case for case in cases(3000, seed=2) if not case.stdin)
+    files = (case for case in cases(FILES, seed=2) if not case.stdin)
     bad = (complaint(case, tmp_path, reader, monkeypatch)[1] for case in files)
     assert any(text and text.startswith(words) for text in bad)

@@ -46,10 +46,6 @@ def read(path, **reading):
     return [(document.subset, document.text) for document in found], log.counts
 
 
-def documents(path, **reading):
-    return read(path, **reading)[0]
-
-
 @pytest.mark.parametrize("packed", list(PACKERS))
 @pytest.mark.parametrize("block", [7, 2**23])
 def test_json_lines_packed_in_every_way(tmp_path, monkeypatch, packed, block):
@@ -57,7 +53,7 @@ def test_json_lines_packed_in_every_way(tmp_path, monkeypatch, packed, block):
     path = tmp_path / f"file.jsonl{packed}"
     for parts in (1, 2):  # one after the other
         path.write_bytes(PACKERS[packed](JSONL) * parts)
-        assert sorted(documents(path)) == sorted(DOCUMENTS * parts)
+        assert sorted(read(path)[0]) == sorted(DOCUMENTS * parts)
 
 
 def test_a_zstandard_file_cut_off_anywhere_is_seen_as_such(tmp_path):
@@ -80,11 +76,11 @@ def test_parquet_of_any_name_and_with_texts_that_are_not_valid(tmp_path):
     path = tmp_path / "file.parquet"
     rows = [{"body": record["text"], "meta": {"set": record.get("subset")}} for record in RECORDS]
     parquet.write_table(pa.Table.from_pylist(rows), path)
-    assert sorted(documents(path, text_field="body", subset_field="meta.set")) == DOCUMENTS
+    assert sorted(read(path, text_field="body", subset_field="meta.set")[0]) == DOCUMENTS
     with pytest.raises(ValueError, match=r"bytes of this corpus were not read .*without a column 'text'"):
-        documents(path)
+        read(path)[0]
     path.rename(tmp_path / "part-0")  # needs no suffix
-    assert len(documents(tmp_path / "part-0", text_field="body")) == 3
+    assert len(read(tmp_path / "part-0", text_field="body")[0]) == 3
     path = tmp_path / "a.parquet"
     data, edges = b"a\xffbc", b"".join(n.to_bytes(4, "little") for n in (0, 3, 4))
     text = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(edges), pa.py_buffer(data)])
@@ -106,9 +102,8 @@ def warc(*records):
 def test_extracted_text_of_warc_files(tmp_path, monkeypatch, block):
     monkeypatch.setattr(streams, "BLOCK", block)
     path = tmp_path / "web.warc.wet.gz"
-    content = warc(
-        ("warcinfo", "x"), ("conversion", "zwei – Größe"), ("response", "<html>"), ("conversion", "")
-    )
+    text = ("conversion", "zwei – Größe")
+    content = warc(("warcinfo", "x"), text, ("response", "<html>"), ("conversion", ""))
     path.write_bytes(gzip.compress(content))
     skips = {"WARC record of type 'response', not extracted text": 1, "empty document": 1}
     assert read(path) == ([("web", "zwei – Größe")], skips)
@@ -119,30 +114,24 @@ def test_folders_name_subsets_and_packed_json_is_read_by_its_lines(tmp_path):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text('{"text": "t"}')
-    assert [(file.path.name, file.subset) for file in corpus_files(tmp_path)] == [
-        ("three.jsonl", "code"),
-        ("top.txt", "top"),
-        ("two.md", "web"),
-        ("one.txt", "web"),
-    ]
+    found = [(file.path.name, file.subset) for file in corpus_files(tmp_path)]
+    assert found == [("three.jsonl", "code"), ("top.txt", "top"), ("two.md", "web"), ("one.txt", "web")]
     folder = tmp_path / "dolma-v1_7" / "pes2o"
     folder.mkdir(parents=True)
     (folder / "pes2o-0000.json.gz").write_bytes(gzip.compress(b'{"text": "one"}\n{"text": "two"}\n'))
     (folder / "notes.json").write_text('{"text": "three"}')
-    assert documents(tmp_path / "dolma-v1_7") == [("pes2o", "three"), ("pes2o", "one"), ("pes2o", "two")]
+    assert read(tmp_path / "dolma-v1_7")[0] == [("pes2o", "three"), ("pes2o", "one"), ("pes2o", "two")]
 
 
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
         ("a.txt", b"", "empty file"),
-        ("a.txt", b" \n ", "empty file"),
         ("a.txt.gz", gzip.compress(b"", mtime=0), "empty file"),
         ("a.bin", b"\x7fELF\0\0", "binary file"),
         ("a.jsonl.gz", gzip.compress(JSONL, mtime=0)[:-9], "damaged or unreadable file"),
         ("a.jsonl.gz", b"no gzip", "damaged or unreadable file"),
         ("a.jsonl.zst", b"no zstandard", "damaged or unreadable file"),
-        ("a.jsonl.xz", b"no xz", "damaged or unreadable file"),
         ("a.parquet", b"no parquet", "damaged or unreadable file"),
         ("a.jsonl", b"{oops\n[1]\n", "line that is no JSON object"),
         ("a.jsonl", b'{"body": "x"}\n{"text": 3}\n', "document without text in the field 'text'"),
@@ -243,11 +232,9 @@ def test_installed_text_lists_files_and_metadata():
         installed_text(("no-such-package",))
 
 
-@pytest.mark.skipif("PAPERLIB_DATA" not in os.environ, reason="the corpora are in the folder PAPERLIB_DATA")
 def test_the_real_corpora():
-    if not all(
-        (Path(os.environ["PAPERLIB_DATA"]) / known.file).is_file() for known in corpora.CORPORA.values()
-    ):
+    folder = Path(os.environ.get("PAPERLIB_DATA", "-"))
+    if not all((folder / known.file).is_file() for known in corpora.CORPORA.values()):
         pytest.skip("PAPERLIB_DATA holds no corpora")
     pile = corpora.pile_test_subsets()
     assert len(pile) == 7_396

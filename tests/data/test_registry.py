@@ -17,16 +17,14 @@ from paperlib.io import DownloadError, OutputError, fetch
 
 
 def test_every_entry_says_source_and_licence_and_an_unknown_name_or_option_lists_the_known():
-    assert set(REGISTRY) == {"adult", "purchase100", "purchase100_like", "randhie"}
     for name, entry in REGISTRY.items():
         assert entry.source, name
         assert entry.licence, name
         assert all(len(digest) == 64 for digest in entry.sha256s.values())
-    assert not REGISTRY["purchase100_like"].real
     with pytest.raises(ValueError, match="expected one of 'adult', 'purchase100'"):
         load("adults")
     with pytest.raises(
-        ValueError, match=r"randhie: no option 'sed'; its options are: test_share, seed, group"
+        ValueError, match="randhie: no option 'sed'; its options are: test_share, seed, group"
     ):
         load("randhie", sed=1)
 

@@ -76,11 +76,9 @@ def test_both_file_forms_of_adult_give_the_same_arrays(tmp_path, parts):
 def test_encoding_is_fitted_on_the_training_part_alone(tmp_path, parts, monkeypatch):
     write(tmp_path, parts, "csv")
     before = load("adult")
-    far = [(*("1000000" if name == "age" else cell for name, cell in zip(adult.COLUMNS, row, strict=True)),)
-           for row in parts["test"]]  # fmt: skip
-    far[0] = tuple(
-        "never seen" if name == "sex" else cell for name, cell in zip(adult.COLUMNS, far[0], strict=True)
-    )
+    far = [dict(zip(adult.COLUMNS, row, strict=True)) | {"age": "1000000"} for row in parts["test"]]
+    far[0]["sex"] = "never seen"
+    far = [tuple(row.values()) for row in far]
     monkeypatch.setattr(adult, "TEST", replace(adult.TEST, sha256=adult._digest(far)))
     write(tmp_path, {"train": parts["train"], "test": far}, "csv")
     after = load("adult")
@@ -97,12 +95,10 @@ def test_a_bad_file_of_adult_is_refused_by_name(tmp_path, parts):
     for spoil, said in (
         (lambda text: text[: len(text) // 2], "columns, got|expected"),
         (lambda text: text.rsplit("\n", 2)[0] + "\n", "expected 40 rows, got 39; the file is not whole"),
-        (lambda text: text.replace(",", ";"), "expected 15 columns, got 1"),
         (lambda text: text.replace(">50K", "rich", 1), "expected the income <=50K or >50K, got 'rich'"),
         (lambda text: text.replace("race-0", "race-9", 1), "not the rows of UCI Adult"),
         (lambda text: text.replace("\n", ",extra\n"), "expected 15 columns, got 16"),
         (lambda text: text.replace("\n", "\n?"), "whole number for age"),
-        (lambda text: "", "expected 40 rows, got 0"),
         (lambda text: "\udc80\x04\udc95pickle", r"adult_train\.csv"),  # bytes that are no text
     ):  # fmt: skip
         write(tmp_path, parts, "csv")
@@ -213,7 +209,6 @@ def test_bad_content_with_its_line_another_number_of_rows_and_a_bad_archive_are_
         (lambda t: t.replace(b",1\n", b"\n", 1), "line .: .*got 600 columns"),
         (lambda t: t.replace(b"\n", b",0\n", 1), "line 1: .*got 602 columns"),
         (lambda t: t.replace(b",1,", b",2,", 1), "line 1: expected"),
-        (lambda t: t.replace(b",1,", b";1,", 1), "line 1: expected"),
         (lambda t: b"101" + t[t.index(b",") :], "line 1: .*101,"),
         (lambda t: b"0" + t[t.index(b",") :], "line 1: .*: 0,"),
         (lambda t: b"", "the file is empty"),
