@@ -1,7 +1,6 @@
 """Records of files and folders: what they hold, and parts that are written as they stood."""
 
 import gzip
-import json
 
 import numpy as np
 import pandas as pd
@@ -20,38 +19,34 @@ def part(path, keep, ids=None):
     return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
-def test_rows_of_text_are_written_as_they_stood(tmp_path, name):
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(CSV.encode()) if name.endswith(".gz") else CSV.encode())
-    records = open_records(str(path))
-    assert (records.ending, records.id_column()) == (name[1:], "id")
-    assert records.cells("age") == ["1", "2", "3"]
-    assert part(path, [True, False, True]) == 'id,age, text\n7,1," a, ""b""\nc"\n9,3,é\n'
-    assert part(path, [False, True, False], ["x", "y", "z"]) == f"{MADE_ID},id,age, text\ny,8,  2,d\n"
+LINES = ['{"tokens": [1, 2], "x": 1.50}', '{"x": {"y": null}}']
 
 
-def test_separators_line_ends_and_encodings_of_others_are_read(tmp_path):
-    path = tmp_path / "a.tsv"
-    path.write_bytes("a\tb\r\n1\t2,5\r\n3\t4\r\n".encode("utf-16"))
-    assert part(path, [True, True], ["x", "y"]) == f"{MADE_ID}\ta\tb\nx\t1\t2,5\ny\t3\t4\n"
+@pytest.mark.parametrize(
+    ("name", "content", "columns", "keep", "ids", "expected"),
+    [
+        ("a.csv", CSV, "id age text", "101", None, 'id,age, text\n7,1," a, ""b""\nc"\n9,3,é\n'),
+        ("a.csv.gz", CSV, "id age text", "010", "xyz", f"{MADE_ID},id,age, text\ny,8,  2,d\n"),
+        ("a.tsv", "a\tb\r\n1\t2,5\r\n3\t4\r\n", "a b", "11", "xy", f"{MADE_ID}\ta\tb\nx\t1\t2,5\ny\t3\t4\n"),
+        ("a.csv", '\ntext\n"a\nb"\n\nc\n', "text", "011", None, "text\n\nc\n"),
+        ("a.jsonl", "\n\n".join(LINES), "tokens x", "10", None, f"{LINES[0]}\n"),
+        ("a.jsonl", "\n\n".join(LINES), "tokens x", "01", "pq", f'{{"{MADE_ID}": "q", {LINES[1][1:]}\n'),
+    ],
+)
+def test_rows_of_text_are_written_as_they_stood(tmp_path, name, content, columns, keep, ids, expected):
+    data = content.encode("utf-16" if name == "a.tsv" else "utf-8")
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    records = open_records(str(tmp_path / name))
+    assert (records.ending, records.columns) == (name[1:], tuple(columns.split()))
+    assert part(tmp_path / name, [one == "1" for one in keep], ids and [*ids]) == expected
 
 
-def test_one_column_may_hold_blank_lines(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text('\ntext\n"a\nb"\n\nc\n')
-    assert open_records(str(path)).cells("text") == ["a\nb", "", "c"]
-    assert part(path, [False, True, True]) == "text\n\nc\n"
-
-
-def test_lines_of_json_keep_what_is_nested(tmp_path):
-    path = tmp_path / "a.jsonl"
-    lines = ['{"tokens": [1, 2], "x": 1.50}', '{"x": {"y": null}}']
-    path.write_text("\n\n".join(lines) + "\n")
-    records = open_records(str(path))
-    assert records.columns == ("tokens", "x")
-    assert part(path, [True, False]) == f"{lines[0]}\n"
-    assert json.loads(part(path, [False, True], ["p", "q"])) == {MADE_ID: "q", "x": {"y": None}}
+def test_cells_are_read_by_their_column(tmp_path):
+    (tmp_path / "a.csv").write_text(CSV)
+    records = open_records(str(tmp_path / "a.csv"))
+    assert (records.id_column(), records.cells("age")) == ("id", ["1", "2", "3"])
+    (tmp_path / "a.csv").write_text('\ntext\n"a\nb"\n\nc\n')
+    assert open_records(str(tmp_path / "a.csv")).cells("text") == ["a\nb", "", "c"]
 
 
 def test_parquet_keeps_its_types(tmp_path):

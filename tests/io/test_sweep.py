@@ -1,10 +1,8 @@
 """A sweep in one process: every result once, nothing lost; and where a sweep runs, read from one word."""
 
-import errno
 import importlib
 import json
 import linecache
-import os
 import sys
 from dataclasses import dataclass, replace
 
@@ -55,24 +53,12 @@ def test_results_come_back_the_same_from_memory_and_from_disk(tmp_path):
 
     (fresh,), (stored,) = (list(sweep([Job(1)], tmp_path, mixed)) for _ in range(2))
     for _, result in (fresh, stored):
-        assert [result[name] for name in "fibs"] == [0.1, 3, True, "é"]
-        assert [type(result[name]) for name in "fibs"] == [float, int, bool, str]
+        assert [(result[name], type(result[name])) for name in "fibs"] == [
+            (0.1, float), (3, int), (True, bool), ("é", str),
+        ]  # fmt: skip
         assert np.isnan(result["nan"])
         np.testing.assert_array_equal(result["list"], [1.5, 2.5])
         np.testing.assert_array_equal(result["array"], np.arange(6).reshape(2, 3))
-
-
-def test_a_damaged_unit_is_computed_again_and_only_that_one(tmp_path, trace):
-    jobs = [Job(number, trace) for number in range(3)]
-    folder = tmp_path / "units"
-    list(sweep(jobs, folder))
-    path = sorted(folder.iterdir())[1]
-    whole = path.read_bytes()
-    for times, damaged in enumerate((whole[:-20], whole[:40] + b"x" + whole[41:], b""), start=2):
-        path.write_bytes(damaged)
-        assert squares(sweep(jobs, folder)) == {0: 0, 1: 1, 2: 4}
-        assert sorted(executions(trace).values()) == [1, 1, times]
-        assert path.read_bytes() == whole
 
 
 def test_another_version_function_or_kind_of_config_is_another_unit(tmp_path, trace):
@@ -116,25 +102,6 @@ def test_a_sweep_that_is_interrupted_or_left_keeps_what_is_finished(tmp_path, tr
     assert executions(trace) == dict.fromkeys(range(6), 1)
 
 
-def test_a_full_disk_is_named_and_nothing_is_lost(tmp_path, trace, monkeypatch):
-    jobs = [Job(number, trace) for number in range(4)]
-    real, calls = os.fsync, []
-
-    def full(handle):
-        calls.append(handle)
-        if len(calls) > 2:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        real(handle)
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OutputError, match="the disk is full"):
-        list(sweep(jobs, tmp_path / "u"))
-    assert len(list((tmp_path / "u").iterdir())) == 2
-    monkeypatch.setattr(os, "fsync", real)
-    assert len(list(sweep(jobs, tmp_path / "u"))) == 4
-    assert sorted(executions(trace).values()) == [1, 1, 1, 2]
-
-
 def test_a_call_that_cannot_write_its_files_ends_the_sweep(tmp_path):
     called = []
 
@@ -158,12 +125,10 @@ class Thawed:
 def test_bad_arguments_words_files_and_what_a_function_should_not_return_are_refused(tmp_path):
     for configs, options, message in (
         ([Thawed(1)], {}, "expected frozen dataclasses, got Thawed.* at index 0"),
-        ([{"number": 1}], {}, "expected frozen dataclasses"),
         ([Job], {}, "expected frozen dataclasses"),
         ([Job(1), Job(2), Job(1)], {}, "index 2 is the same as index 0"),
         ([Job(1)], {"max_batch": 0}, "max_batch: expected 1 or more, got 0"),
         ([Job(1)], {"workers": -1}, "workers: expected 0 or more"),
-        ([Job(1)], {"retries": -1}, "retries: expected 0 or more"),
         ([Job(1, trace=object())], {}, "configs|expected numbers"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -171,10 +136,8 @@ def test_bad_arguments_words_files_and_what_a_function_should_not_return_are_ref
         assert list(tmp_path.iterdir()) == []
     for returned, message in (
         ([], "expected a list of 1 results, got 0"),
-        (None, "expected a list of 1 results, got NoneType"),
         ([3.0], "expected results that are mappings, got float"),
         ([{"a": None}], "result 'a': expected numbers"),
-        ([{"a": {"b": 1}}], "result 'a': expected numbers"),
     ):
         with pytest.raises(SweepError, match=message):
             list(sweep([Job(1)], tmp_path / "u", lambda batch, returned=returned: returned))
@@ -182,12 +145,10 @@ def test_bad_arguments_words_files_and_what_a_function_should_not_return_are_ref
     for word, text, message in (
         ("jobqueue:", "jobqueue: {slurm: {cores: 1}, pbs: {}}", "one batch system below 'jobqueue'"),
         ("jobqueue:", "jobqueue: {lrs: {cores: 1}}", "one of slurm, pbs"),
-        ("jobqueue:", "- 1", "one batch system"),
         ("jobqueue:", "jobqueue: {slurm: {cores: 1}}\njobs: 0", "jobs: expected a whole number"),
         ("jobqueue:", "jobqueue: {slurm: }", "slurm: expected options"),
         ("jobqueue:", "jobqueue: {", "cannot be read"),
         ("slurm:", "jobqueue: {pbs: {cores: 1}}", "one of slurm"),
-        ("jobqueue:/no/such", "", "cannot be read"),
         ("my-cluster:", "", "expected an address such as tcp://host:8786"),
     ):
         path = tmp_path / "queue.yaml"

@@ -125,13 +125,11 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     ):
         with pytest.raises(CheckpointError, match=f"belongs to another run \\(different: {different}\\)"):
             trained(checkpoint=path, **changes)
-    x, y = task()
-    other, label = x.copy(), y.copy()
-    other[3, 1] += 1e-3
-    label[3] = (label[3] + 1) % 3
-    for records, labels in ((other, y), (x, label)):  # one number is another one
+    for at in range(2):  # one number is another one
+        data = task()
+        data[at].flat[3] = (data[at].flat[3] + 1) % 3
         with pytest.raises(CheckpointError, match="different: data"):
-            fit(network(), records, labels, config=config(), checkpoint=path, **QUIET)
+            fit(network(), *data, config=config(), checkpoint=path, **QUIET)
 
 
 def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
@@ -185,6 +183,7 @@ def test_bad_data_are_refused(x, y, message, train):
 
 def test_bad_configs_are_refused_also_from_files():
     for changes, message in (
+        ({"activation": "gelu"}, "activation: expected one of 'relu', 'tanh'"),
         ({"optimizer": "adamw"}, "optimizer: expected one of 'sgd', 'adam', got 'adamw'"),
         ({"epochs": -1}, "epochs: expected 0 or more, got -1"),
         ({"batch_size": 0}, "batch_size: expected 1 or more, got 0"),
@@ -226,7 +225,8 @@ def test_calls_that_do_not_fit_together_are_refused():
     refused("checkpoint_every", fit, WIDTHS, x, y, config=config(), checkpoint_every=0)
     refused("precision: expected one of", fit, WIDTHS, x, y, config=config(), precision="half")
     refused("configs: expected one or more", fit_ensemble, [], x, y)
-    refused("all of the same widths", fit_ensemble, [config(widths=WIDTHS), config(widths=(5, 3))], x, y)
+    for other in ({"widths": (5, 3)}, {"widths": WIDTHS, "activation": "tanh"}):
+        refused("same widths and activation", fit_ensemble, [config(widths=WIDTHS), config(**other)], x, y)
     refused("chunk: expected 1 or more", fit_ensemble, [private], x, y, chunk=0)
     refused("float32 with DP-SGD", fit_ensemble, [private], x, y, precision="bfloat16")
     refused("threads: expected 1 or more", fit_ensemble, [private], x, y, threads=0)
@@ -241,7 +241,7 @@ def test_a_device_that_is_not_there_is_refused():
 def test_a_diverged_model_is_reported_and_the_others_kept():
     x, y = task()
     configs = [
-        config(widths=WIDTHS, seed=seed, learning_rate=rate) for seed, rate in enumerate([0.1, 1e38, 0.05])
+        config(widths=WIDTHS, seed=at, learning_rate=rate) for at, rate in enumerate([0.1, 1e38, 0.05])
     ]
     with pytest.warns(DivergenceWarning, match=r"1 of 3 models diverged: 1 \(epoch \d\)"):
         ensemble = fit_ensemble(configs, x, y, **QUIET)
@@ -251,8 +251,7 @@ def test_a_diverged_model_is_reported_and_the_others_kept():
     for index in (0, 2):
         alone = fit(WIDTHS, x, y, config=configs[index], **QUIET)
         assert torch.allclose(logits[index], alone.logits(x), atol=1e-5)
-    assert ensemble.accuracies(x, y).tolist() == [
-        (logits.argmax(1).numpy() == y).mean() for logits in ensemble.logits(x)
-    ]
+    right = [(one.argmax(1).numpy() == y).mean() for one in logits]
+    assert ensemble.accuracies(x, y).tolist() == right
     with pytest.raises(TrainingDiverged, match=r"loss is (nan|inf) in epoch \d+; lower learning_rate"):
         trained(module=nn.Linear(5, 3), config=config(learning_rate=1e38, epochs=20))

@@ -86,12 +86,8 @@ def test_one_noiseless_step_is_that_of_opacus(widths):
     mlp = MLP(widths)
     start = mlp.initial(generator(0, "initial"))
     module = GradSampleModule(mlp.module(start), loss_reduction="mean")
-    optimizer = DPOptimizer(
-        torch.optim.SGD(module.parameters(), lr=0.05),
-        noise_multiplier=0.0,
-        max_grad_norm=0.5,
-        expected_batch_size=12,
-    )
+    silent = {"noise_multiplier": 0.0, "max_grad_norm": 0.5, "expected_batch_size": 12}
+    optimizer = DPOptimizer(torch.optim.SGD(module.parameters(), lr=0.05), **silent)
     training_loss(module(torch.tensor(x).requires_grad_()), torch.tensor(y)).backward()
     optimizer.step()
     theirs = mlp.flat(module)
@@ -106,11 +102,10 @@ def test_noiseless_training_is_that_of_opacus(widths, optimizer, activation):
     x, y = task(widths)
     momentum = 0.9 if optimizer == "sgd" else 0.0
     shared = {"widths": widths, "activation": activation, "optimizer": optimizer, "momentum": momentum}
+    settings = [(1, 0.1, 0.05), (3, 1.0, 0.02), (2, 100.0, 0.02), (3, 0.3, 0.05)]
     configs = [
         config(seed=seed, epochs=epochs, clip_norm=clip, learning_rate=rate, **shared)
-        for seed, (epochs, clip, rate) in enumerate(
-            [(1, 0.1, 0.05), (3, 1.0, 0.02), (2, 100.0, 0.02), (3, 0.3, 0.05)]
-        )
+        for seed, (epochs, clip, rate) in enumerate(settings)
     ]
     ensemble = stacked(configs, x, y, chunk=3)
     for ours, given in zip(ensemble.parameters, configs, strict=True):
@@ -200,7 +195,6 @@ def test_as_many_microbatches_as_records_clip_each_record_and_an_empty_batch_add
     assert config(microbatches=8, noise_multiplier=1.0).record_level
     assert not config(microbatches=7, noise_multiplier=1.0).record_level
     # One record drawn at 1 in 60: a third of the steps are empty, and training goes on.
-    x, y = task((6, 8, 1))
     given = config(widths=(6, 8, 1), batch_size=1, epochs=1, noise_multiplier=0.1, microbatches=None)
     for trained in (stacked([given], x, y).logits(x)[0], formed((6, 8, 1), x, y, config=given).logits(x)):
         assert torch.isfinite(trained).all()
