@@ -8,6 +8,7 @@ import pytest
 
 from paperlib.core import Coins, MembershipScores, toss_coins
 from paperlib.core.reading import read_scores
+from tests.refusals import refused
 
 
 def odd_shares(included, chosen, fraction):
@@ -83,8 +84,7 @@ def test_a_unit_has_one_coin_and_what_has_none_is_trained_on():
     by_id = dict(zip(coins.ids, coins.included, strict=True))
     assert training.tolist() == [by_id.get(user, True) for user in users]
     assert 0 < training.sum() < len(users)
-    with pytest.raises(ValueError, match="of 3 records with a coin are missing, such as"):
-        coins.training(["x", "y"])
+    refused("of 3 records with a coin are missing, such as", coins.training, ["x", "y"])
 
 
 def test_scores_are_joined_by_id_and_never_by_position():
@@ -127,8 +127,7 @@ COINS = toss_coins(["a", "b", "c", "d"], seed=0)
     ],
 )
 def test_scores_that_do_not_fit_the_coins_are_refused(by_id, message):
-    with pytest.raises(ValueError, match=message):
-        COINS.scores(by_id, kind="scores")
+    refused(message, COINS.scores, by_id, kind="scores")
 
 
 @pytest.mark.parametrize(
@@ -143,8 +142,7 @@ def test_scores_that_do_not_fit_the_coins_are_refused(by_id, message):
     ],
 )
 def test_what_has_no_coin_of_its_own_is_refused(ids, options, message):
-    with pytest.raises(ValueError, match=message):
-        toss_coins(ids, **options)
+    refused(message, toss_coins, ids, **options)
 
 
 def test_coins_of_canaries_say_how_many_records_one_example_is(tmp_path):
@@ -157,8 +155,7 @@ def test_coins_of_canaries_say_how_many_records_one_example_is(tmp_path):
     assert Coins.load(tmp_path / "a.json").example == coins.example
     text = (tmp_path / "a.json").read_text()
     (tmp_path / "b.json").write_text(text.replace('"copies": 4', '"copies": 1'))
-    with pytest.raises(ValueError, match="was changed after it was sealed"):
-        Coins.load(tmp_path / "b.json")
+    refused("was changed after it was sealed", Coins.load, tmp_path / "b.json")
 
 
 def test_a_sealed_file_is_read_back_and_never_overwritten(tmp_path):
@@ -170,8 +167,7 @@ def test_a_sealed_file_is_read_back_and_never_overwritten(tmp_path):
         assert again.commitment == coins.commitment == json.loads(path.read_text())["hash"]
         assert (again.ids, again.included.tolist()) == (coins.ids, coins.included.tolist())
         assert (again.unit, again.records, again.seed) == ("user", 3, 4)
-    with pytest.raises(ValueError, match=r"train\.coins\.json: exists already"):
-        coins.save(path)
+    refused(r"train\.coins\.json: exists already", coins.save, path)
 
 
 @pytest.mark.parametrize(
@@ -196,8 +192,7 @@ def test_a_coins_file_that_was_edited_is_refused(tmp_path, change, message):
         Coins.load(path)
     assert "\n" not in str(error.value)
     path.write_text("id,score\n1,2\n")
-    with pytest.raises(ValueError, match="is no coins file"):
-        Coins.load(path)
+    refused("is no coins file", Coins.load, path)
 
 
 def test_the_commitment_binds_ids_and_coins_and_without_the_salt_tells_nothing():

@@ -142,9 +142,6 @@ def test_two_arrays_of_one_file_are_the_two_classes(tmp_path):
         assert "hold no identifiers and no groups" in refusal(path, kind="losses", unit_column="x")
 
 
-# ---------------------------------------------------------------- what comes with the scores
-
-
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
 def test_identifiers_and_groups_follow_their_scores_members_first(file, name):
     frame = {"id": [7, 8, 9, 10], "score": SCORE, "kind of record": ["x", "y", "y", "x"], "member": MEMBER}
@@ -202,8 +199,6 @@ def test_standard_input_is_a_table_or_json_lines(monkeypatch, text, pack):
     assert found.checksums == {"standard input": hashlib.sha256(data).hexdigest()}
 
 
-# ---------------------------------------------------------------- text as people save it
-
 WIDE = ",".join(map(str, range(200)))
 HABITS = {
     "spaces": " score , member \n 0.9 , 1 \n 0.1 , 0 \n",
@@ -240,8 +235,6 @@ def test_utf_8_utf_16_with_a_mark_and_decimal_commas_of_pandas_are_read(file, tm
     frame.to_csv(tmp_path / "a.csv", sep=";", decimal=",", index=False)
     np.testing.assert_array_equal(read_scores(tmp_path / "a.csv").scores.member, frame["loss"][::2])
 
-
-# ---------------------------------------------------------------- refusals
 
 BAD = {
     PLAIN.encode("cp1252"): "is not UTF-8 text (byte 0xf6 in line 1); save it as UTF-8",

@@ -48,9 +48,6 @@ class Case:
     stdin: bool = False
 
 
-# ---------------------------------------------------------------- writing
-
-
 def styled(rng: random.Random, name: str) -> str:
     changes = [str.upper, str.title, lambda text: text.replace("_", " "), lambda text: text.replace("_", "-")]
     return rng.choice([str, str, *changes])(name)
@@ -218,9 +215,6 @@ def cases(count: int, seed: int = 1) -> Iterator[Case]:
     rng = random.Random(seed)
     for _ in range(count):
         yield rng.choice(WRITERS)(rng)
-
-
-# ---------------------------------------------------------------- checking
 
 
 def complaint(case: Case, folder: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:

@@ -4,6 +4,7 @@ import pytest
 
 from paperlib.core.reading import read_scores
 from paperlib.core.reading.columns import kind_of, tells_membership
+from tests.refusals import refused
 
 LOSSES = (
     "loss", "losses", "LOSS", "nll", "NLLs", "cross_entropy", "crossEntropy", "crossentropy", "ce",
@@ -71,11 +72,9 @@ def test_a_lone_column_is_taken_only_with_a_kind_and_files_of_one_class_may_name
     assert read_scores(path, kind="losses").source == "a.csv, columns 'what' and 'member'"
     path.write_text("first,second,member\n1,0.5,1\n2,0.25,0\n")
     message = r"no score column .* 'first', 'second', 'member' .* with --score-column"
-    with pytest.raises(ValueError, match=message):
-        read_scores(path, kind="losses")
+    refused(message, read_scores, path, kind="losses")
     path.write_text("loss,member,split\n1,1,test\n2,0,train\n")
-    with pytest.raises(ValueError, match="'member' and 'split' could each hold the membership; choose"):
-        read_scores(path)
+    refused("'member' and 'split' could each hold the membership; choose", read_scores, path)
     (tmp_path / "a.csv").write_text("losses_in\n1\n")
     (tmp_path / "b.csv").write_text("losses_out\n2\n")
     found = read_scores(tmp_path / "a.csv", tmp_path / "b.csv")
@@ -93,6 +92,5 @@ def test_a_1_may_mean_something_else(table, flags):
         words = table(member=name, flags=("member", "nonmember"))
         assert read_scores(words, member_column=name).scores.member.tolist() == [0.5]
     path = table(member="split", flags=flags)
-    with pytest.raises(ValueError, match="any part of the data; write the words train and test"):
-        read_scores(path)
+    refused("any part of the data; write the words train and test", read_scores, path)
     assert len(read_scores(path, member_column="split").scores) == 2

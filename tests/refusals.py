@@ -1,0 +1,14 @@
+"""Calls that are refused."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+def refused(
+    message: str, call: Callable[..., Any], *given: Any, error: type = ValueError, **options: Any
+) -> None:
+    """The call ends in an error that has this message, a regular expression."""
+    with pytest.raises(error, match=message):
+        call(*given, **options)
