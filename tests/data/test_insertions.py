@@ -6,6 +6,7 @@ import pytest
 from paperlib.data.files import DataUnavailableError
 from paperlib.data.made_up.texts import write_insertions
 from paperlib.data.text.insertions import TOAA, read_insertions
+from tests.refusals import refused
 
 
 def test_each_condition_is_cut_into_what_is_scored_and_what_stands_before(tmp_path, monkeypatch):
@@ -40,20 +41,16 @@ def test_bad_files_are_refused_in_one_line(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"condition: expected .*plain_1x.*random_8tok_16x.*, got 'random'"):
         read_insertions("random", source=folder)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match="expected Parquet files"):
-        read_insertions("plain_1x", source=tmp_path / "empty")
+    refused("expected Parquet files", read_insertions, "plain_1x", source=tmp_path / "empty")
     path = folder / "data" / "train-00000-of-00002.parquet"
     table = pd.read_parquet(path)
     table.assign(suffix_start=99).to_parquet(path)
-    with pytest.raises(ValueError, match=r"suffix_start: expected 1 to .*, the length, got 99"):
-        read_insertions("plain_1x", source=folder)
+    refused(r"suffix_start: expected 1 to .*, the length, got 99", read_insertions, "plain_1x", source=folder)
     (folder / "data" / "train-00001-of-00002.parquet").unlink()
     table[table["membership"] == 1].to_parquet(path)
-    with pytest.raises(ValueError, match=r"membership: expected 0 and 1, both, got \[1\]"):
-        read_insertions("plain_1x", source=folder)
+    refused(r"membership: expected 0 and 1, both, got \[1\]", read_insertions, "plain_1x", source=folder)
     table.drop(columns="suffix_start").to_parquet(path)
-    with pytest.raises(ValueError, match="lacks suffix_start"):
-        read_insertions("plain_1x", source=folder)
+    refused("lacks suffix_start", read_insertions, "plain_1x", source=folder)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
     with pytest.raises(DataUnavailableError, match="nobody/nothing is not at hand"):

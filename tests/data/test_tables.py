@@ -12,6 +12,7 @@ import pytest
 from paperlib.data import DataUnavailableError, load
 from paperlib.data.tables import adult, purchase
 from paperlib.io import DownloadError
+from tests.refusals import refused
 
 WORKCLASSES = ("Private", "State-gov", "?", "Self-emp-inc")
 
@@ -143,8 +144,7 @@ def test_openml_is_the_second_choice_and_split_by_checksum(tmp_path, parts, monk
     joined.reverse()
     for path in tmp_path.iterdir():
         path.unlink()
-    with pytest.raises(DataUnavailableError, match="not the two official parts"):
-        load("adult")
+    refused("not the two official parts", load, "adult", error=DataUnavailableError)
 
 
 def real_adult():
@@ -220,8 +220,7 @@ def test_bad_content_with_its_line_another_number_of_rows_and_a_bad_archive_are_
         assert "dataset_purchase.tgz" in str(caught.value)
     (tmp_path / "dataset_purchase.tgz").unlink()
     (tmp_path / "dataset_purchase").write_bytes(as_text(shoppers[3:]))
-    with pytest.raises(ValueError, match="expected 197324 rows, got 197; pass rows=197"):
-        load("purchase100")
+    refused("expected 197324 rows, got 197; pass rows=197", load, "purchase100")
     assert len(load("purchase100", rows=None).test_y) == 66  # 33 % are 65.01, rounded up
     assert np.ceil(purchase.TEST_SHARE * 311_540) == 102_809, "the paper's split of all customers"
     path = tmp_path / "dataset_purchase.tgz"
@@ -229,11 +228,9 @@ def test_bad_content_with_its_line_another_number_of_rows_and_a_bad_archive_are_
     whole = path.read_bytes()
     for content in (whole[: len(whole) // 2], b"not an archive", b""):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match="damaged or cut short"):
-            load("purchase100", rows=200)
+        refused("damaged or cut short", load, "purchase100", rows=200)
     pack(path, as_text(shoppers), name="dataset_texas")
-    with pytest.raises(ValueError, match="missing: dataset_purchase; found: dataset_texas"):
-        load("purchase100", rows=200)
+    refused("missing: dataset_purchase; found: dataset_texas", load, "purchase100", rows=200)
 
 
 def test_generated_shoppers_have_their_documented_chances_and_say_what_they_are():
@@ -255,5 +252,4 @@ def test_generated_shoppers_have_their_documented_chances_and_say_what_they_are(
     assert first.name == "purchase100_like"
     assert "not Purchase-100" in first.description
     for options in ({"n_train": 0}, {"n_test": 0}, {"mixing": 0}, {"mixing": 1.1}):
-        with pytest.raises(ValueError, match=next(iter(options))):
-            load("purchase100_like", **options)
+        refused(next(iter(options)), load, "purchase100_like", **options)
