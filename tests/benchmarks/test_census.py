@@ -39,18 +39,10 @@ def source(tmp_path_factory):
     return folder
 
 
-def report(benchmark, path, seconds=None):
+def report(benchmark, path):
     """Megabytes of text per second, in the table of the benchmark."""
     if benchmark.enabled:
-        took = seconds or benchmark.stats.stats.min
-        benchmark.extra_info["MB/s"] = round(path.stat().st_size / took / 1e6)
-
-
-def scanned(path, scanner):
-    stream, found = StreamScanner(scanner), 0
-    for piece in read_pieces(path, "python", Reading(), ReadLog()):
-        found += len(stream.feed(piece.data, more=piece.more))
-    return found
+        benchmark.extra_info["MB/s"] = round(path.stat().st_size / benchmark.stats.stats.min / 1e6)
 
 
 @pytest.mark.parametrize("kinds", [PAPER_KINDS, None], ids=["paper's kinds", "all kinds"])
@@ -61,16 +53,23 @@ def test_scan(benchmark, source, kinds):
 
 
 @pytest.mark.parametrize("name", ["source.txt", "source.jsonl", "source.jsonl.gz"])
-def test_read_and_parse(benchmark, source, name):
-    benchmark(lambda: sum(len(p.data) for p in read_pieces(source / name, "s", Reading(), ReadLog())))
-    report(benchmark, source / "source.txt")
-
-
-@pytest.mark.parametrize("name", ["source.txt", "source.jsonl", "source.jsonl.gz"])
-def test_census(benchmark, source, tmp_path, name):
+@pytest.mark.parametrize("whole", [False, True], ids=["read and parse", "census"])
+def test_a_file(benchmark, source, tmp_path, whole, name):
     folders = iter(range(10_000))
-    benchmark(lambda: take_census([source / name], folder=tmp_path / str(next(folders))))
+    benchmark(
+        (lambda: take_census([source / name], folder=tmp_path / str(next(folders))))
+        if whole
+        else lambda: sum(len(p.data) for p in read_pieces(source / name, "s", Reading(), ReadLog()))
+    )
     report(benchmark, source / "source.txt")
+
+
+def cpu(who, work):
+    """CPU seconds of some work, and what it returns."""
+    before = resource.getrusage(who)
+    found = work()
+    after = resource.getrusage(who)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, found
 
 
 @pytest.mark.parametrize("kinds", [PAPER_KINDS, None], ids=["paper's kinds", "all kinds"])
@@ -80,36 +79,24 @@ def test_scan_keeps_up_with_ripgrep(benchmark, source, kinds):
         pytest.skip("ripgrep is not installed")
     path, scanner = source / "source.txt", Scanner(checked_kinds(kinds))
     # rg prints what the scanner returns; both take the file from the disk's cache.
-    command = [
-        ripgrep,
-        "--no-unicode",
-        "-j1",
-        "--text",
-        "--only-matching",
-        "--byte-offset",
-        "-e",
-        scanner.pattern,
-        str(path),
-    ]
+    options = ["--no-unicode", "-j1", "--text", "--only-matching", "--byte-offset", "-e"]
+    command = [ripgrep, *options, scanner.pattern, str(path)]
 
-    def seconds_of_ripgrep():
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        lines = subprocess.run(command, capture_output=True, check=True).stdout.count(b"\n")
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, lines
+    def printed():
+        return subprocess.run(command, capture_output=True, check=True).stdout.count(b"\n")
 
-    def seconds_of_ours():
-        before = resource.getrusage(resource.RUSAGE_SELF)
-        found = scanned(path, scanner)
-        after = resource.getrusage(resource.RUSAGE_SELF)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, found
+    def scanned():
+        stream = StreamScanner(scanner)
+        pieces = read_pieces(path, "python", Reading(), ReadLog())
+        return sum(len(stream.feed(piece.data, more=piece.more)) for piece in pieces)
 
     rounds = 5 if benchmark.enabled else 1
-    theirs, ours = [seconds_of_ripgrep() for _ in range(rounds)], [seconds_of_ours() for _ in range(rounds)]
+    theirs = [cpu(resource.RUSAGE_CHILDREN, printed) for _ in range(rounds)]
+    ours = [cpu(resource.RUSAGE_SELF, scanned) for _ in range(rounds)]
     benchmark(lambda: None)
     # rg does not check what stands on the right, nor which matches overlap.
     assert 0 < ours[0][1] <= 1.2 * theirs[0][1]
     if benchmark.enabled:
-        speeds = [path.stat().st_size / min(seconds for seconds, _ in both) / 1e6 for both in (ours, theirs)]
+        speeds = [path.stat().st_size / min(both)[0] / 1e6 for both in (ours, theirs)]
         benchmark.extra_info.update({"MB/s": round(speeds[0]), "rg MB/s": round(speeds[1])})
         assert speeds[0] >= 0.8 * speeds[1], speeds
