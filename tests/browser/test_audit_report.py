@@ -61,19 +61,14 @@ def shown(visit, pages):
 
 
 @pytest.mark.parametrize("name", ["plain", "reversed"])
-def test_the_report_loads_alone_without_errors(shown, name):
-    tab = shown(name)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_the_report_loads_alone_is_legible_and_nothing_sticks_out(shown, name, scheme, width):
+    tab = shown(name, scheme=scheme, width=width)
     assert (tab.outside, tab.errors) == ([], [])
     broken = tab.evaluate("[...document.images].filter(i => !i.complete || !i.naturalWidth).map(i => i.alt)")
     assert broken == []
     assert tab.evaluate("JSON.parse(document.getElementById('audit-result').textContent).schema_version") == 1
-
-
-@pytest.mark.parametrize("name", ["plain", "reversed"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 768, 1280])
-def test_the_report_is_legible_and_nothing_sticks_out(shown, name, scheme, width):
-    tab = shown(name, scheme=scheme, width=width)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     assert tab.evaluate(CUT) == []
     assert faint(tab, TEXTS) == []
