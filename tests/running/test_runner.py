@@ -20,6 +20,7 @@ from paperlib.running.parameters import check_parameters, parse_assignments, par
 from paperlib.running.sources import PACKAGE, notebook_sources, parameter_files
 from tests.running.toys import GOOD, make_project, paperlib_process, write_notebook
 
+pytestmark = pytest.mark.usefixtures("forked_kernels")  # but not those of `ran`
 PAGES = ("status.md", "guide.md", *(f"executions_{paper}.md" for paper in PAPERS))
 OUTCOMES = [f"outcomes/{name}.md" for name in {"results", *map(page_of, rules().values())}]
 STATUS = {f"book/_generated/{name}" for name in ("data/status.csv", *PAGES, *OUTCOMES)}
@@ -105,11 +106,10 @@ def test_a_finished_run_is_shown_again_but_not_run_until_something_changes(ran):
     assert running.current_result(job) is None
     result.write_bytes(content)
     assert running.current_result(job) is not None
-    project = ran[0]
     for path in (project.pages / "good.ipynb", project.generated / "data" / "good" / "sizes.csv"):
         before = path.read_bytes()
         path.unlink()
-        running.show_run(running.plan(project, "good", profile="smoke"))
+        running.show_run(job)
         assert path.read_bytes() == before
 
 
