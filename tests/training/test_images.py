@@ -12,6 +12,7 @@ from paperlib.training import TrainingConfig, TrainingDiverged, fit_dp
 from paperlib.training.fitting import CheckpointError, Saved
 from paperlib.training.images import ImageTraining, augmented, fit_images, images_per_second
 from tests.interrupts import stopping
+from tests.refusals import refused
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 120, (60, 1, 4, 4)).astype(np.uint8)
@@ -98,12 +99,9 @@ def test_augmenting_moves_images_and_adds_nothing():
 
 def test_bad_input_is_named():
     train = partial(fit_images, network(), X, config=ImageTraining(epochs=2), progress=False)
-    with pytest.raises(ValueError, match="snapshots: expected epochs from 1 to 2"):
-        train(Y, snapshots=[3])
-    with pytest.raises(ValueError, match="labels: expected shape"):
-        train(Y[:5])
-    with pytest.raises(ValueError, match="epochs: expected 1 or more"):
-        ImageTraining(epochs=0)
+    refused("snapshots: expected epochs from 1 to 2", train, Y, snapshots=[3])
+    refused("labels: expected shape", train, Y[:5])
+    refused("epochs: expected 1 or more", ImageTraining, epochs=0)
     with pytest.raises(TrainingDiverged, match="lower learning_rate"):
         train(Y, config=ImageTraining(epochs=30, optimizer="sgd", learning_rate=1e30))
 
