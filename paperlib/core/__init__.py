@@ -1,5 +1,6 @@
 """Scores, results and argument checks, shared by every other room."""
 
-import lazy_loader
+# pyright: basic
+import lazy_loader  # without types
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
