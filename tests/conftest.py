@@ -5,9 +5,7 @@ CPU time, of the process and of those it started, does not depend on what else t
 
 import gc
 import os
-import sys
 from collections.abc import Iterator
-from functools import partial
 
 import pytest
 
@@ -38,28 +36,15 @@ def few_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Spent:
-    """CPU time of the tests of all worker processes, and that of kernels which others started, seconds."""
+    """CPU time of the tests of all worker processes, seconds."""
 
-    seconds = forked = 0.0
-
-
-@pytest.fixture
-def forked_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Notebooks run in the kernels of `tests.kernels`."""
-    from tests.kernels import launch
-
-    def count(seconds: float) -> None:
-        Spent.forked += seconds
-
-    if sys.platform == "linux":
-        place = "jupyter_client.provisioning.local_provisioner.launch_kernel"
-        monkeypatch.setattr(place, partial(launch, count=count))
+    seconds = 0.0
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process and of those that it started and waited for, or that are counted for it."""
+    """CPU time of this process and of those that it started and waited for."""
     times = os.times()
-    return times.user + times.system + times.children_user + times.children_system + Spent.forked
+    return times.user + times.system + times.children_user + times.children_system
 
 
 @pytest.hookimpl(wrapper=True)

@@ -150,6 +150,12 @@ def test_split_counts_errors_on_unseen_scores(audit):
     assert audit(scores(), seed=4).epsilon == result.epsilon > 0
 
 
+@pytest.mark.parametrize("audit", AUDITS)
+def test_no_signal_gives_zero(audit):
+    for counts in (ErrorCounts(50, 100, 50, 100), ErrorCounts(1, 1, 1, 1), ErrorCounts(90, 100, 90, 100)):
+        assert audit(counts).epsilon == 0.0
+
+
 def test_bad_counts_options_and_calls_are_refused():
     for counts, message in (
         ((-1, 10, 0, 10), "false_positives"),

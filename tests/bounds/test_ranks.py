@@ -6,6 +6,8 @@ from math import comb
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.special import expit, ive
 from scipy.stats import binom
 
@@ -314,6 +316,27 @@ def test_few_leaking_sets_are_seen_at_a_delta_above_zero_whose_sharp_term_does_n
     assert np.all(np.subtract(pure, sharp) < 0.03)
     assert theorem[-1] == 0.0
     assert "shows nothing" in audit_ranks(perfect, 128, delta=1e-3).warnings[0]
+
+
+@given(
+    sets=st.integers(1, 60),
+    size=st.integers(2, 40),
+    share=st.floats(0, 1),
+    place=st.floats(0, 1),
+    confidence=st.floats(0.5, 0.999),
+)
+@settings(derandomize=True, deadline=None, max_examples=100)
+def test_tight_bound_is_never_below_the_papers(sets, size, share, place, confidence):
+    hits, top = round(share * sets), 1 + int(place * (size - 2))
+    tight, paper = (
+        rank_epsilon(hits, sets, size, top=top, confidence=confidence, bound=b) for b in ("tight", "paper")
+    )
+    assert tight >= paper - 1e-9
+    if top == 1:
+        assert tight == pytest.approx(float(paper), abs=1e-9)
+    if tight > 0:
+        p_value = rank_p_value(hits, [size] * sets, float(tight), top=top)
+        assert p_value == pytest.approx(1 - confidence, rel=1e-6)
 
 
 def test_one_guess_is_bounded_and_a_top_equal_to_the_set_size_shows_nothing_and_says_so():

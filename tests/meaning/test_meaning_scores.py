@@ -40,7 +40,9 @@ def csv(frame, path):
 
 def permuted(rng, frame, folder, entry):
     mixed = frame.iloc[rng.permutation(len(frame))][list(rng.permutation(frame.columns))]
-    return answer(entry, csv(mixed, folder / "a.csv")), answer(played, csv(frame, folder / "b.csv"))
+    right = answer(played, csv(frame, folder / "b.csv"))
+    assert right != REFUSED  # or refusing everything would be right
+    return answer(entry, csv(mixed, folder / "a.csv")), right
 
 
 def duplicated(rng, frame, folder, entry):

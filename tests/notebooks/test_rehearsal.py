@@ -14,7 +14,7 @@ QUICK = ("epsilon_star_fit", "nid_dataset_inference")  # Adult's files; a Pythia
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stem", QUICK)
-def test_the_rehearsal_reaches_its_last_cell_and_decides_nothing(stem: str, forked_kernels: None) -> None:
+def test_the_rehearsal_reaches_its_last_cell_and_decides_nothing(stem: str) -> None:
     result = read_result(keep_run(plan(HERE, stem, profile="rehearsal")) / RESULT)
     assert {record["level"] for record in result.records} == {"made-up data"}
     assert all("made-up data decide nothing" in said for said in outcomes(result).values())

@@ -28,7 +28,7 @@ def targets_of(stem: str) -> set[str]:
 
 
 @pytest.mark.parametrize("stem", HERE.stems())
-def test_notebook_runs_in_the_smoke_profile(stem: str, forked_kernels: None) -> None:
+def test_notebook_runs_in_the_smoke_profile(stem: str) -> None:
     """The run is kept, so that `make book PROFILE=smoke` need not repeat it; the book's pages stay."""
     folder = keep_run(plan(HERE, stem, profile="smoke"))
     result = read_result(folder / RESULT)

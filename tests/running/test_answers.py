@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from paperlib import running
 from paperlib.bounds import audit_one_run
@@ -16,7 +15,6 @@ from paperlib.report.display import RECORDS_FILE, RESULTS_VARIABLE
 from paperlib.running.book import copy_whole, kept_folder
 from tests.running.toys import GOOD, make_project
 
-pytestmark = pytest.mark.usefixtures("forked_kernels")
 BODY = """import numpy as np
 from paperlib.bounds import audit_one_run
 from paperlib.core import MembershipScores

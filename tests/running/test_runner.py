@@ -20,7 +20,6 @@ from paperlib.running.parameters import check_parameters, parse_assignments, par
 from paperlib.running.sources import PACKAGE, notebook_sources, parameter_files
 from tests.running.toys import GOOD, make_project, paperlib_process, write_notebook
 
-pytestmark = pytest.mark.usefixtures("forked_kernels")  # but not those of `ran`
 PAGES = ("status.md", "guide.md", *(f"executions_{paper}.md" for paper in PAPERS))
 OUTCOMES = [f"outcomes/{name}.md" for name in {"results", *map(page_of, rules().values())}]
 STATUS = {f"book/_generated/{name}" for name in ("data/status.csv", *PAGES, *OUTCOMES)}

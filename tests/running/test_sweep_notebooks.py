@@ -20,7 +20,6 @@ from paperlib.running.sweep import run_batch
 from tests.io.sweep_jobs import assert_all_end
 from tests.running.toys import GOOD, make_project, paperlib_process, write_notebook
 
-pytestmark = pytest.mark.usefixtures("forked_kernels")
 TRACED = """import os, time, uuid
 from pathlib import Path
 place = Path({trace!r})

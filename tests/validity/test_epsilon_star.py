@@ -53,6 +53,20 @@ def test_customary_intervals_undercover_at_the_kink(interval_method, n, draws):
         assert_rate_at_most(0.05, wrong, draws, false_failure=1e-2)
 
 
+@pytest.mark.parametrize("gap_ratio", [(0.5, 1.2), (1.0, 0.8), (3.0, 1.0)])
+def test_estimates_converge_to_the_true_value(gap_ratio):
+    errors = []
+    true = epsilon_star_normals(0, 1, *gap_ratio, delta=1e-4)
+    for n, draws in ((300, 10), (30_000, 10), (1_000_000, 1)):
+        rng, options = np.random.default_rng(6), {"delta": 1e-4, "transform": "none"}
+        losses = (normal_losses(rng, n, *gap_ratio) for _ in range(draws))
+        found = [epsilon_star(*both, **options).epsilon for both in losses]
+        errors.append(np.sqrt(np.mean((np.array(found) - true) ** 2)))
+    assert errors[2] < 0.03
+    assert errors[2] < errors[0]
+    assert errors[1] < 0.25 * errors[0]
+
+
 @pytest.mark.parametrize("method", ["parametric", "empirical"])
 def test_identical_distributions_tend_to_zero(method):
     """The null case: the estimate is above 0 at every size, and the interval reaches 0."""
