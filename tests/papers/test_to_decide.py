@@ -44,6 +44,8 @@ def test_a_condition_is_waited_for_and_one_that_fails_in_the_mean_is_no_matter_o
     assert times(**wide, overfitted=of_mean(98.9, 5)) == math.inf
     assert times(**{"test falls": of_mean(0.5 + 1e-9, 5)}) == math.inf
     assert math.isnan(times(**{"test falls": Estimate(0.9, 1.0)}))
+    assert math.isnan(times(**{"test falls": [], "gap grows": []}))
+    assert math.isnan(times(**{"test falls": {}, "gap grows": {}}))
 
 
 def test_the_table_names_the_cost_by_the_runs_that_were_made():

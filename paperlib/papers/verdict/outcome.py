@@ -178,6 +178,8 @@ def _more(claimed: Sequence[_Compared], conditions: Sequence[_Compared]) -> floa
     """How many times the repetitions, of this mean and spread, would show all claims or contradict one."""
     claims = [_times(*one, ERROR / len(claimed)) for one in claimed]
     needed = [_times(*one, ERROR) for one in conditions]
+    if not claims:
+        return math.nan  # nothing was measured
     if not all(inside for inside, _ in needed):
         return math.inf
     against = [times for inside, times in claims if not inside]
