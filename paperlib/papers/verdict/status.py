@@ -58,7 +58,7 @@ class JudgedTarget:
         if self.outcome.word != "undecided" or math.isnan(more) or more == 1:
             return ""
         if math.isinf(more):
-            return f"other settings: {MOST_REPETITIONS:,} repetitions of this mean and spread would not"
+            return f"other settings, since {MOST_REPETITIONS:,} repetitions of this mean and spread would not"
         spent = f": {more * hours:.1f} hours in place of {hours:.1f}" if hours and not elsewhere else ""
         size = f"{more:.1f}" if more < 10 else f"{more:,.0f}"
         return f"about {size} times the repetitions, if mean and spread stay as they are{spent}"
