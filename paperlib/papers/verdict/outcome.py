@@ -178,12 +178,10 @@ def _more(claimed: Sequence[_Compared], conditions: Sequence[_Compared]) -> floa
     """How many times the repetitions, of this mean and spread, would show all claims or contradict one."""
     claims = [_times(*one, ERROR / len(claimed)) for one in claimed]
     needed = [_times(*one, ERROR) for one in conditions]
-    if not claims:
-        return math.nan  # nothing was measured
     if not all(inside for inside, _ in needed):
         return math.inf
     against = [times for inside, times in claims if not inside]
-    decisive = np.min(against) if against else np.max([times for _, times in claims])
+    decisive = np.min(against) if against else np.max([times for _, times in claims] or [math.nan])
     return float(np.max([decisive, *(times for _, times in needed)]))  # nan if any is
 
 
@@ -197,12 +195,9 @@ def _times(term: Term, label: str, sample: Sample, error: float) -> tuple[bool, 
         return inside, math.nan
     spread = float(np.std(sample, ddof=1))
     distance = min(abs(one.mean - term.at_least), abs(one.mean - term.at_most))
-
-    def near(count: int) -> bool:
-        return float(stdtrit(count - 1, 1 - error / 2)) * spread <= distance * math.sqrt(count)
-
     counts = range(len(sample), MOST_REPETITIONS + 1)
-    place = bisect_left(counts, True, key=near)
+    scale, level = distance / spread if spread else math.inf, 1 - error / 2
+    place = bisect_left(counts, True, key=lambda n: float(stdtrit(n - 1, level)) <= scale * math.sqrt(n))
     return inside, counts[place] / len(sample) if place < len(counts) else math.inf
 
 

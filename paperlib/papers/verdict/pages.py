@@ -64,32 +64,38 @@ def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
     revised = (
         f"The rule was changed on {rule.revised}. Before: {rule.outcome_before}." if rule.revised else ""
     )
-    printed = f" Printed: {escaped(rule.printed)}." if rule.printed else ""
+    number = rule.printed.removeprefix("No number printed").removeprefix("; ")
+    printed = f" Printed: {escaped(number)}." if number else ""
     lines = [
         f"({anchor(rule.target)})=",
         f"## {rule.item}",
         "",
-        _outcome(best),
+        _outcome(best, best=True),
         "",
         f"- The paper's claim: {escaped(rule.claim)}.{printed}",
-        *(f"- {line}" for line in _evidence(best, pages)),
+        *(f"- {line}" for line in _evidence(best)),
+        *(f"- {line}" for line in _shown(evidence, pages)),
         *([f"- {escaped(revised)}"] if revised else []),
     ]
     if others:
         lines += ["", f"````{{dropdown}} Further evidence: {', '.join(one.outcome.word for one in others)}"]
     for one in others:
         reading = f"{escaped(one.reading)}: " if one.reading else ""
-        lines += ["", f"- {reading}{' '.join([_outcome(one), *_scale(one), *_shown(one, pages)])}"]
+        lines += ["", f"- {reading}{' '.join([_outcome(one), *_scale(one)])}"]
     return "\n".join([*lines, *(["````"] if others else [])])
 
 
-def _outcome(one: JudgedTarget) -> str:
-    reason = f"{escaped(one.outcome.reason)}." if one.outcome.reason else ""
-    return f"{chip(one.outcome.word)} {reason}"
+def _outcome(one: JudgedTarget, *, best: bool = False) -> str:
+    """The outcome and its reason; of further evidence the first of several reasons, all stand in the CSV."""
+    first, *others = [one.outcome.reason] if best else one.outcome.reason.split("; ")
+    if best and first.startswith("too wide"):
+        first = first.partition(":")[0]  # the comparisons are listed below
+    reason = f"{first}; and {len(others)} more" if others else first
+    return f"{chip(one.outcome.word)} {f'{escaped(reason)}.' if reason else ''}"
 
 
-def _evidence(one: JudgedTarget, pages: Collection[str]) -> Iterator[str]:
-    """What was compared, on what, where it is shown, and how it is repeated."""
+def _evidence(one: JudgedTarget) -> Iterator[str]:
+    """What was compared, on what, and how it is repeated."""
     closest = one.outcome.closest
     if closest:
         yield f"Closest: {escaped(f'{closest}, claimed {closest.term.limits}')}."
@@ -104,7 +110,6 @@ def _evidence(one: JudgedTarget, pages: Collection[str]) -> Iterator[str]:
         yield f"If each run counted as one model: {escaped(str(models))}."
     if notes := joined(run.evidence.note.rstrip(".") for run in one.runs):
         yield f"{escaped(notes)}."
-    yield from _shown(one, pages)
     commands = {run.notebook: run.command for run in reversed(one.runs) if run.command}
     again = [f"`{text}`" for text in commands.values() if len(text) <= _LONGEST_COMMAND]
     if again:  # a longer one stands in the CSV alone
@@ -119,12 +124,13 @@ def _scale(one: JudgedTarget) -> Iterator[str]:
         yield f"Scale: {one.level} ({facts}). {seeds[:1].upper() + seeds[1:]}.".replace(" .", "")
 
 
-def _shown(one: JudgedTarget, pages: Collection[str]) -> Iterator[str]:
-    """The pages that show it."""
-    here = {run.notebook for run in one.runs if not run.origin}
-    shown = [name for name in dict.fromkeys(run.notebook for run in one.runs) if name in pages]
+def _shown(evidence: Sequence[JudgedTarget], pages: Collection[str]) -> Iterator[str]:
+    """The pages that show it, by whatever evidence."""
+    runs = [run for one in evidence for run in one.runs]
+    here = {run.notebook for run in runs if not run.origin}
+    shown = [name for name in dict.fromkeys(run.notebook for run in runs) if name in pages]
     links = [  # to the verdict, or to the page alone where the evidence is of another run
-        f"{{ref}}`{name} <{anchor(one.rule.target, name)}>`"
+        f"{{ref}}`{name} <{anchor(evidence[0].rule.target, name)}>`"
         if name in here
         else f"{{doc}}`{name} </notebooks/{name}>`"
         for name in shown
@@ -137,7 +143,9 @@ def _seeds_by_origin(runs: Sequence[Run]) -> Iterator[str]:
     """Which seeds were run here, and which on another occasion."""
     for origin in dict.fromkeys(run.origin for run in runs):
         seeds = seeds_of([run for run in runs if run.origin == origin])
-        named = f"seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)}" if seeds else ""
+        in_turn = len(seeds) > 2 and int(seeds[-1]) - int(seeds[0]) == len(seeds) - 1
+        listed = f"{seeds[0]} to {seeds[-1]}" if in_turn else ", ".join(seeds)
+        named = f"seed{'s' if len(seeds) > 1 else ''} {listed}" if seeds else ""
         if words := " ".join(filter(None, [named, origin or (named and "run here")])):
             yield words
 

@@ -52,16 +52,16 @@ class JudgedTarget:
 
     @property
     def to_decide(self) -> str:
-        """What would decide an undecided target, and its cost; empty where that is not a matter of size."""
+        """What would decide an undecided target if mean and spread stay as they are, and its cost."""
         more, hours = self.outcome.more, sum(run.seconds for run in self.runs) / 3600
         elsewhere = any("measured" in run.scale.facts for run in self.runs)  # they say how long that took
         if self.outcome.word != "undecided" or math.isnan(more) or more == 1:
             return ""
         if math.isinf(more):
-            return f"other settings, since {MOST_REPETITIONS:,} repetitions of this mean and spread would not"
+            return f"other settings, not {MOST_REPETITIONS:,} repetitions"
         spent = f": {more * hours:.1f} hours in place of {hours:.1f}" if hours and not elsewhere else ""
         size = f"{more:.1f}" if more < 10 else f"{more:,.0f}"
-        return f"about {size} times the repetitions, if mean and spread stay as they are{spent}"
+        return f"about {size} times the repetitions{spent}"
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -196,4 +196,4 @@ def joined(texts: Iterable[str]) -> str:
 
 
 def seeds_of(runs: Sequence[Run]) -> list[str]:
-    return sorted({run.seed for run in runs} - {"None"})
+    return sorted({run.seed for run in runs} - {"None"}, key=int)
