@@ -72,13 +72,13 @@ def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
         "",
         _outcome(best, best=True),
         "",
-        f"- The paper's claim: {escaped(rule.claim)}.{printed}",
+        f"- The paper: {escaped(rule.claim)}.{printed}",
         *(f"- {line}" for line in _evidence(best)),
         *(f"- {line}" for line in _shown(evidence, pages)),
         *([f"- {escaped(revised)}"] if revised else []),
     ]
     if others:
-        lines += ["", f"````{{dropdown}} Further evidence: {', '.join(one.outcome.word for one in others)}"]
+        lines += ["", f"````{{dropdown}} Further evidence: {joined(one.outcome.word for one in others)}"]
     for one in others:
         reading = f"{escaped(one.reading)}: " if one.reading else ""
         lines += ["", f"- {reading}{' '.join([_outcome(one), *_scale(one)])}"]
@@ -103,7 +103,7 @@ def _evidence(one: JudgedTarget) -> Iterator[str]:
     if 0 < len(others) <= _MOST_COMPARED:
         yield f"Also compared: {escaped('; '.join(others))}."
     if one.to_decide:
-        yield f"To decide it: {one.to_decide}."
+        yield f"To decide: {one.to_decide}."
     yield from _scale(one)
     if one.rule.unit == "identifiers" and len(one.runs) > 1 and one.level:
         models = over_models([run.evidence for run in one.runs], one.level)
