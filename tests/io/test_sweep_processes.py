@@ -53,7 +53,7 @@ def local_cluster():
 
 def test_a_worker_killed_midway_loses_nothing_and_its_successor_has_its_gpu(tmp_path, trace, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7,9")
-    jobs = [Job(number, trace, seconds=0.25) for number in range(400)]
+    jobs = [Job(number, trace, seconds=0.25) for number in range(4_000)]  # ends once the successor works
     pairs, devices = [], {}
     for config, result in run_sweep(square, jobs, folder=tmp_path / "u", version="1"):
         pairs.append((config, result))
