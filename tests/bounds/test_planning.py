@@ -184,6 +184,10 @@ def test_more_power_needs_more_examples_and_promises_less():
     half, most, nearly = (plan.reached for plan in plans)
     assert half > most > nearly == plans[0].low
     assert "this attack would show at least" in plans[1].headline
+    real = np.random.default_rng(0)
+    shift = math.sqrt(2) * ndtri(0.8)
+    audits = [audit_one_run(normal_scores(real, 500, shift=shift), guess="members") for _ in range(200)]
+    assert 0.7 < np.mean([audit.epsilon >= most for audit in audits]) < 0.9
 
 
 def test_large_audits_are_planned_from_smaller_ones(monkeypatch):

@@ -388,6 +388,19 @@ def test_search_equals_brute_force(delta, failures):
     assert any("Margins" in text for text in result.assumptions)
 
 
+def test_abstention_helps_when_the_attack_knows_what_it_knows():
+    rng = np.random.default_rng(3)
+    exposed = rng.random(300) < 0.3
+    candidates = rng.normal(size=(300, 31))
+    true = rng.normal(size=300) + 5 * exposed
+    ranks, sizes = ranks_from_scores(true, candidates)
+    searched = audit_ranks(ranks, sizes, margins=score_margins(true, candidates))
+    assert searched.epsilon > audit_ranks(ranks, sizes).epsilon + 1
+    assert searched.guesses < 200
+    assert searched.search == "anytime"
+    assert any("Margins" in text for text in searched.assumptions)
+
+
 def test_candidate_sets_may_differ_in_length_ties_are_random_and_margins_blind_to_the_truth():
     ranks, sizes = ranks_from_scores([1.0, 5.0], [[0.0, 2.0, 3.0], [4.0]])
     assert ranks.tolist() == [3, 1]

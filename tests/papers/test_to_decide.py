@@ -48,6 +48,18 @@ def test_a_condition_is_waited_for_and_one_that_fails_in_the_mean_is_no_matter_o
     assert math.isnan(times(**{"test falls": {}, "gap grows": {}}))
 
 
+def test_where_more_than_repetitions_is_lacking_no_number_of_them_is_named():
+    wide, rule = GOOD | {"test falls": of_mean(0.9, 5)}, replace(RULE, repetitions=2)
+    given = {RULE.notebooks[0]: Evidence(RULE.target, "model", wide)}
+    assert decide(rule, given, "substitute", seeds=9).more > 1
+    assert math.isnan(decide(replace(rule, own_data=True), given, "substitute", seeds=9).more)
+    assert math.isnan(decide(replace(rule, repetitions=8), given, "paper's data", seeds=9).more)
+    unmet = {**wide, "overfitted": of_mean(99.1, 5)}
+    given = {RULE.notebooks[0]: Evidence(RULE.target, "model", unmet)}
+    assert decide(rule, given, "paper's data", seeds=9).more > 1
+    assert math.isnan(decide(replace(rule, repetitions=8), given, "paper's data", seeds=9).more)
+
+
 def test_the_table_names_the_cost_by_the_runs_that_were_made():
     values = GOOD | {"test falls": of_mean(0.9, 6)}
     line = {**Evidence(RULE.target, "model", values).to_dict(), "level": "paper's data", "facts": "made up"}

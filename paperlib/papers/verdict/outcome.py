@@ -81,8 +81,9 @@ def decide(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, *, 
     claimed = list(_samples(rule, evidence, claimed=True))
     contrasts = tuple(_contrast(*one, ERROR / len(claimed)) for one in claimed)
     times = _more(claimed, list(_samples(rule, evidence, claimed=False)))
-    if reason := next(_reasons(rule, evidence, level, seeds), ""):
-        return Outcome("undecided", reason, contrasts, times)
+    if reasons := list(_reasons(rule, evidence, level, seeds)):
+        of_size = len(reasons) == 1 and reasons[0].startswith("a condition")  # no other lack remains
+        return Outcome("undecided", reasons[0], contrasts, times if of_size else math.nan)
     if min(one.high - one.low for one in contrasts) > 2 * rule.widest:
         reason = f"every interval is wider than {rule.widest:g} to each side"
         return Outcome("undecided", reason, contrasts)

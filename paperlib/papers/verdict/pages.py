@@ -88,9 +88,8 @@ def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
 def _outcome(one: JudgedTarget, *, best: bool = False) -> str:
     """The outcome and its reason; of further evidence the first of several reasons, all stand in the CSV."""
     first, *others = [one.outcome.reason] if best else one.outcome.reason.split("; ")
-    if best and first.startswith("too wide"):
-        first = first.partition(":")[0]  # the comparisons are listed below
-    reason = f"{first}; and {len(others)} more" if others else first
+    first = first.partition(":")[0] if best and first.startswith("too wide") else first  # listed below
+    reason = f"{first}; and more" if others else first
     return f"{chip(one.outcome.word)} {f'{escaped(reason)}.' if reason else ''}"
 
 
