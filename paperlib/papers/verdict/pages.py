@@ -18,7 +18,7 @@ _MOST_COMPARED = 4  # comparisons of a target that the page lists
 
 
 def results_pages(judged: Sequence[JudgedTarget], *, pages: Collection[str]) -> dict[str, str]:
-    """The results as MyST: an overview, and a page for the tables and one for the figures of each paper."""
+    """The results as MyST: an overview, and pages for the tables and the figures of each paper."""
     overview, by_page = [], dict[str, str]()
     for paper in PAPERS:
         own = [one for one in judged if one.rule.paper == paper]
@@ -33,8 +33,10 @@ def results_pages(judged: Sequence[JudgedTarget], *, pages: Collection[str]) -> 
 
 
 def page_of(rule: TargetRule) -> str:
-    """The page of the book, without its folder, that has a target's outcome."""
-    return f"{rule.paper}_{rule.item.partition(' ')[0].lower()}s"
+    """The page of the book, without its folder, that has a target's outcome; PANORAMIA's figures fill two."""
+    kind, number = rule.item.split()[:2]
+    second = (rule.paper, kind) == ("panoramia", "Figure") and int(number) >= 9
+    return f"{rule.paper}_{'more_' if second else ''}{kind.lower()}s"
 
 
 def executions_markdown(paper: str, results: Sequence[RunResult]) -> str:
