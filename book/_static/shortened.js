@@ -1,36 +1,79 @@
-/* On a narrow screen long code and tables show their beginning, and a button that shows the rest. */
+/* On a narrow screen long code and tables show their beginning, and a long page its headings; a touch shows all. */
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
-  if (!window.matchMedia("(max-width: 600px)").matches) return;
+  const article = document.querySelector(".bd-article");
+  if (!article || !window.matchMedia("(max-width: 600px)").matches) return;
   const MOST = 9; // lines or rows that are shown whole; of more only the first few
+  const LONG = 10; // screens, before figures are loaded and formulas set; a longer page shows its headings first
 
-  function shorten(box, count, things) {
-    const button = document.createElement("button");
-    const open = () => {
-      box.classList.remove("shortened");
-      button.remove();
-    };
-    button.type = "button";
-    button.className = "show-all";
-    button.textContent = `Show all ${count} ${things}`;
-    button.addEventListener("click", () => {
+  function button(label, open, box) {
+    const made = document.createElement("button");
+    made.type = "button";
+    made.className = "show-all";
+    made.textContent = label;
+    const show = () => {
       open();
+      made.remove();
+    };
+    made.addEventListener("click", () => {
+      show();
       box.tabIndex = -1; // where the keyboard goes on, now that the button is gone
       box.focus({ preventScroll: true });
     });
-    window.addEventListener("beforeprint", open);
+    window.addEventListener("beforeprint", show);
+    return made;
+  }
+  function shorten(box, label) {
     box.classList.add("shortened");
-    box.after(button);
+    box.after(button(label, () => box.classList.remove("shortened"), box));
   }
 
-  for (const code of document.querySelectorAll(".bd-article div.highlight > pre")) {
+  for (const code of article.querySelectorAll("div.highlight > pre")) {
     if (code.closest(".cell_output, .highlight-text")) continue; // a result is read whole
     const lines = code.textContent.trim().split("\n").length;
-    if (lines > MOST) shorten(code, lines, "lines");
+    if (lines > MOST) shorten(code, `Show all ${lines} lines`);
   }
-  for (const table of document.querySelectorAll(".bd-article .pst-scrollable-table-container > table")) {
+  for (const table of article.querySelectorAll(".pst-scrollable-table-container > table")) {
     const rows = table.tBodies[0]?.rows.length ?? 0;
-    if (rows > MOST) shorten(table.parentElement, rows, "rows");
+    if (rows > MOST) shorten(table.parentElement, `Show all ${rows} rows`);
   }
+  if (article.offsetHeight <= LONG * window.innerHeight) return;
+
+  let parts = [...article.querySelectorAll(":scope > section > :is(section, dl.py)")];
+  if (parts.length < 2) parts = [...article.querySelectorAll(":scope > section > section > section")];
+  if (parts.length < 2) return;
+  const short = parts[0].offsetHeight <= (LONG / 2) * window.innerHeight;
+  const folds = parts.map((part) => {
+    const fold = document.createElement("details");
+    const line = document.createElement("summary");
+    fold.className = "part";
+    fold.append(line);
+    if (part.matches("dl")) {
+      const name = document.createElement("code"); // of a class or function of the reference
+      name.textContent = part.querySelector(".descname").textContent;
+      line.append(name);
+      part.before(fold);
+      fold.append(part);
+    } else {
+      const heading = part.querySelector(":scope > :is(h2, h3)");
+      fold.append(...[...part.childNodes].filter((node) => node !== heading));
+      line.append(heading);
+      part.append(fold);
+      fold.open = short && part === parts[0];
+    }
+    return fold;
+  });
+  const openAll = () => folds.forEach((fold) => (fold.open = true));
+  const first = parts[0].matches("dl") ? folds[0] : parts[0];
+  first.before(button(`Open all ${folds.length} parts`, openAll, first));
+
+  function follow() {
+    const target = document.getElementById(decodeURIComponent(window.location.hash.slice(1)));
+    for (let box = target; box; box = box.parentElement) if (box.matches("details")) box.open = true;
+    target?.querySelector(":scope > details.part")?.setAttribute("open", "");
+    target?.scrollIntoView();
+  }
+  window.addEventListener("hashchange", follow);
+  follow();
 });

@@ -1,4 +1,4 @@
-"""On a phone long code and tables show their beginning, and the rest on demand; elsewhere all of them."""
+"""On a phone long code and tables show their beginning, long pages their headings; elsewhere all of it."""
 
 import pytest
 
@@ -13,6 +13,8 @@ HIDDEN = """() => [...document.querySelectorAll(".bd-article pre, .bd-article tb
 def test_a_phone_shows_the_beginning_and_the_rest_on_demand(visit, book):
     tab = visit(book / "notebooks" / "paper_checks.html", screen="phone")
     buttons, short = tab.locator("button.show-all:visible"), tab.evaluate(HEIGHT)
+    assert buttons.first.inner_text().startswith("Open all ")
+    buttons.first.press("Enter")
     assert {text.split()[-1] for text in buttons.all_inner_texts()} == {"lines", "rows"}
     assert tab.evaluate(HIDDEN) > 0
     while buttons.count():
@@ -24,7 +26,27 @@ def test_a_phone_shows_the_beginning_and_the_rest_on_demand(visit, book):
 
 def test_a_wide_screen_and_paper_show_all(visit, book):
     page = book / "notebooks" / "paper_checks.html"
-    assert visit(page).locator("button.show-all").count() == 0
+    assert visit(page).locator("button.show-all, details.part").count() == 0
     tab = visit(page, screen="phone")
+    assert tab.locator("details.part:not([open])").count() > 3
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert tab.locator("button.show-all").count() == 0
+    assert tab.locator("button.show-all:visible, details.part:not([open])").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("long_page", "place"),
+    [
+        ("results/panoramia_figures", "result-panoramia-figure-06"),
+        ("api/report", "paperlib.report.dots_plot"),
+    ],
+)
+def test_a_link_to_a_place_of_a_long_page_opens_its_part(visit, book, long_page, place):
+    tab = visit(book / f"{long_page}.html", screen="phone", query=f"#{place}")
+    part = f"document.getElementById('{place}').closest('details.part, section')"
+    shown = f"{part}.matches('[open], :has(> [open])')"
+    assert tab.evaluate(shown)
+    assert -5 < tab.evaluate(f"document.getElementById('{place}').getBoundingClientRect().top") < 400
+    tab.evaluate("document.querySelectorAll('details.part').forEach(part => (part.open = false))")
+    tab.evaluate("location.hash = ''")
+    tab.evaluate(f"location.hash = '{place}'")
+    tab.wait_for_function(shown)
