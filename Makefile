@@ -20,7 +20,7 @@ setup: $(READY)  ## Create .venv with the locked versions and this package (done
 
 help:  ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
-	@echo "  PROFILE=smoke|default|rehearsal|paper (now $(PROFILE)), ROOM=bounds, SEEDS=\"1 2 3\","
+	@echo "  PROFILE=smoke|default|full|rehearsal|paper (now $(PROFILE)), ROOM=bounds, SEEDS=\"1 2 3\","
 	@echo "  PYTHON=python3.12, JOBS=2, PORT=8000"
 
 $(READY): requirements.lock pyproject.toml

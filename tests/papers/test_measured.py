@@ -1,11 +1,13 @@
 """Tables measured on another occasion."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from paperlib import running
 from paperlib.io import RunResult, read_result, write_result
 from paperlib.papers.measured import measured_table
 from paperlib.papers.verdict.evidence import from_dict
@@ -63,6 +65,23 @@ def test_committed_runs_can_be_repeated_and_judged_and_adult_has_every_target():
     assert ours.groupby("label")["target"].nunique().tolist() == [4, 4]
     assert not ours[["eps_tilde", "rm_rn", "o1"]].isna().any(axis=None)
     assert set(table["source"]) == {"ours", "paper"}
+
+
+def test_the_command_of_a_committed_run_still_gives_its_parameters():
+    here, checked = running.find_project(Path(__file__).parent), 0
+    for path in sorted((here.root / "book" / "measured").rglob("*.json")):
+        run = read_result(path)
+        words = shlex.split(run.provenance["command"])
+        if words[:2] != ["make", "run"]:
+            continue  # of the command line, with every parameter in it
+        made = dict(word.split("=", 1) for word in words[2:])
+        given = running.parse_assignments(running.split_assignments(made.get("P", "")))
+        planned = running.plan(here, run.notebook, profile=made["PROFILE"], given=given, where=here.root)
+        # What a page shows of other runs has changed since, and so have names of parameters.
+        same = {key: value for key, value in run.parameters.items() if not key.startswith("measured")}
+        assert {key: planned.parameters.get(key, value) for key, value in same.items()} == same, path
+        checked += 1
+    assert checked > 60
 
 
 def test_runs_of_a_plan_are_not_judged_before_all_its_seeds_are_there(tmp_path):
