@@ -253,6 +253,13 @@ def test_a_seed_and_shared_evidence_count_once_and_a_later_empty_parameter_is_no
     elsewhere = run("panoramia_images", table_two(), seed=None)
     shown = status_table(judge([run("panoramia_images", table_two())], [elsewhere]))
     assert (shown["id"] == TWO.target).sum() == 1
+    page, kept = (
+        run("panoramia_images", table_two()),
+        [run("panoramia_images", table_two(seed=s), seed=s) for s in (0, 1)],
+    )
+    page["parameters"] = {"measured": "a.csv"}  # a page that shows the table of seed 0
+    rows = status_table(judge([page], kept)).query("id == @TWO.target")
+    assert rows[["seeds", "origin"]].values.tolist() == [["0, 1", "measured  on None"]]
     both = run("panoramia_images", table_two())
     both["records"].append({**both["records"][0], "facts": "a larger table"})
     rows = status_table(judge([both]))

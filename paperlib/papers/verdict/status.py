@@ -75,19 +75,9 @@ def judge(
     runs: Iterable[Mapping[str, Any]], measured: Iterable[Mapping[str, Any]] = ()
 ) -> list[JudgedTarget]:
     """Every target by the evidence at hand, at least one entry each, its best evidence first."""
-    every = [one for run in runs for one in _evidence(run, "")]
-    # With a value for each repetition; exact numbers are equal in any two runs.
-    here = [
-        one.evidence
-        for one in every
-        if any(not isinstance(sample, Estimate) and len(sample) for sample in one.evidence.samples().values())
-    ]
-    for run in measured:
-        about = run["provenance"]
-        place = about.get("gpu") or about.get("cpu")
-        origin = f"measured {str(about.get('date', ''))[:10]} on {place}"
-        # A page that shows a committed table has recorded its evidence already.
-        every += [one for one in _evidence(run, origin) if one.evidence not in here]
+    kept = [one for run in measured for one in _evidence(run, committed=True)]
+    # A page that shows the table of a committed run records its evidence again: that run alone counts.
+    every = [one for run in runs for one in _evidence(run) if not _repeats(one, kept)] + kept
     judged: list[JudgedTarget] = []
     for target, rule in rules().items():
         own = _judged(rule, [one for one in every if one.evidence.target == target])
@@ -97,15 +87,23 @@ def judge(
     return judged
 
 
-def _evidence(run: Mapping[str, Any], origin: str) -> Iterator[Run]:
+def _repeats(one: Run, kept: Iterable[Run]) -> bool:
+    """Whether a run of another setting has the same value of each repetition; exact ones are equal anyhow."""
+    exact = all(isinstance(sample, Estimate) or not len(sample) for sample in one.evidence.samples().values())
+    return not exact and any(one.setting != run.setting and one.evidence == run.evidence for run in kept)
+
+
+def _evidence(run: Mapping[str, Any], *, committed: bool = False) -> Iterator[Run]:
     """Evidence of a result file but that on made-up data."""
     # Empty parameters count as absent: earlier runs lack parameters that came later.
     parameters = {name: value for name, value in run["parameters"].items() if value not in ("", [], {})}
     setting = repr(sorted((name, value) for name, value in parameters.items() if name != "seed"))
-    seed, command = repr(run["parameters"].get("seed")), run["provenance"].get("command", "")
-    seconds = float(run["provenance"].get("seconds", 0.0))
+    seed, by = repr(run["parameters"].get("seed")), run["provenance"]
+    measured = f"measured {str(by.get('date', ''))[:10]} on {by.get('gpu') or by.get('cpu')}"
+    origin, command = measured if committed else "", by.get("command", "")
     for evidence, scale in map(from_dict, run["records"]):
         if scale.level != "made-up data":
+            seconds = float(by.get("seconds", 0.0))
             yield Run(run["notebook"], setting, seed, evidence, scale, origin, command, seconds)
 
 
