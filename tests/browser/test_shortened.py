@@ -36,7 +36,7 @@ def test_a_wide_screen_and_paper_show_all(visit, book):
 @pytest.mark.parametrize(
     ("long_page", "place"),
     [
-        ("results/panoramia_figures", "result-panoramia-figure-06"),
+        ("notebooks/panoramia_images", "verdict-panoramia-figure-15-panoramia-images"),
         ("api/report", "paperlib.report.dots_plot"),
     ],
 )
