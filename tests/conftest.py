@@ -6,7 +6,6 @@ CPU time, of the process and of those it started, does not depend on what else t
 import gc
 import os
 from collections.abc import Iterator
-from functools import lru_cache
 
 import pytest
 
@@ -27,11 +26,8 @@ gc.set_threshold(100_000, 20, 20)  # imports and tests leave few cycles, and loo
 @pytest.fixture
 def few_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits of detection from ten simulated audits each, where how exact they are is not what is tested."""
-    from paperlib.bounds.one_run.detection import _fewest_untied, fewest_shown
+    from paperlib.bounds.one_run.detection import fewest_shown
 
-    # In a cache of its own: no later test gets a limit from few audits.
-    own_cache = lru_cache(_fewest_untied.__wrapped__)
-    monkeypatch.setattr("paperlib.bounds.one_run.detection._fewest_untied", own_cache)
     for module in ("one_run.detection", "one_run.combine", "ranks.detection"):
         monkeypatch.setattr(
             f"paperlib.bounds.{module}.fewest_shown",

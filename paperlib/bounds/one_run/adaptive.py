@@ -9,7 +9,7 @@ then.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ class Bettor(Protocol):
         ...
 
     def propose(self, count: int, revealed: Flags) -> "Proposal":
-        """Whole tied blocks of at most ``count`` unrevealed examples together."""
+        """Whole tied blocks of at most ``count`` unrevealed examples together; they are revealed next."""
         ...
 
 
@@ -69,7 +69,8 @@ class EndOfScores:
     """Guesses one membership from one end of a score: positions and values, most confident first."""
 
     def __init__(self, order: IntArray, values: FloatArray, *, member: bool) -> None:
-        self._order, self._member, self._at = order, member, 0
+        self._order, self._at = order, 0
+        self._as_member, self._count = np.full(order.size, member), np.arange(1, order.size + 1)
         ends = np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1)
         self._block = np.repeat(np.arange(ends.size), np.diff(ends, prepend=-1))
         self._end = ends + 1
@@ -77,28 +78,28 @@ class EndOfScores:
 
     def next_size(self, revealed: Flags) -> int:
         self._skip(revealed)
-        if self._at == self._order.size:
-            return 0
-        if not self._tied:
-            return 1
+        if not self._tied or self._at == self._order.size:
+            return int(self._at < self._order.size)
         block = self._order[self._at : self._end[self._block[self._at]]]
         return int(block.size - revealed[block].sum())
 
     def propose(self, count: int, revealed: Flags) -> Proposal:
         self._skip(revealed)
-        reach = min(self._at + count, self._order.size)
-        stop = int(self._end[self._block[reach - 1]]) if reach > self._at else self._at
-        examples = self._order[self._at : stop]
+        start, reach = self._at, min(self._at + count, self._order.size)
+        if self._tied and reach > start:
+            reach = int(self._end[self._block[reach - 1]])
+        examples = self._order[start:reach]
         hidden = ~revealed[examples]
         examples = examples[hidden]
+        last = self._count[: examples.size]
         if self._tied:
-            block = self._block[self._at : stop][hidden]
+            block = self._block[start:reach][hidden]
             last = np.searchsorted(block, block, side="right")
             kept = last <= count
             examples, last = examples[kept], last[kept]
         else:
-            last = np.arange(1, examples.size + 1)
-        return Proposal(examples, np.full(examples.size, self._member), last)
+            self._at = reach
+        return Proposal(examples, self._as_member[: examples.size], last)
 
     def _skip(self, revealed: Flags) -> None:
         """Move to the first example that is not revealed yet."""
@@ -114,29 +115,29 @@ class EndOfScores:
 class _Record:
     """What is known of one bettor: its guesses so far, right or wrong, and the coins it may take."""
 
-    def __init__(self, total: int, size: int) -> None:
+    def __init__(self, total: int) -> None:
         # Coins looked at before anyone bets, 3 of 1,000 examples, 4 of 10,000. A look costs a sure bet where
         # the leak is strong; too few of them take a useless end for a good one.
         self.credit = float(int(math.log10(total) + 1e-9))
         self.guesses = 0
-        self._right = np.zeros(size + 1)  # right among the first 0, 1, 2, ... guesses
+        self._right = [0.0]  # right among the first 0, 1, 2, ... guesses
 
     def add(self, right: Flags, block_end: IntArray) -> None:
         """Guesses of a tied block count as equally right, since they have no order."""
-        n, shares = self.guesses, right
+        shares: NDArray[Any] = right
         cut = block_end[1:] != block_end[:-1]
         if not cut.all():
             first = np.append(0, np.flatnonzero(cut) + 1)
             sizes = np.diff(np.append(first, right.size))
             shares = np.repeat(np.add.reduceat(right, first, dtype=np.int64) / sizes, sizes)
-        self._right[n + 1 : n + 1 + right.size] = self._right[n] + np.cumsum(shares, dtype=np.float64)
-        self.guesses = n + right.size
+        self._right += (self._right[-1] + shares.cumsum(dtype=np.float64)).tolist()
+        self.guesses += right.size
         self.credit -= right.size
 
     def accuracy(self) -> tuple[float, float]:
         """Share of right guesses among the recent ones, half a guess of each kind added, and its variance."""
         recent = min(self.guesses, max(WINDOW, self.guesses // 4))
-        right = float(self._right[self.guesses] - self._right[self.guesses - recent])
+        right = self._right[-1] - self._right[-1 - recent]
         share = (right + 0.5) / (recent + 1)
         return share, share * (1 - share) / (recent + 1)
 
@@ -159,9 +160,9 @@ def reveal(
 class _Game:
     def __init__(self, bettors: Sequence[Bettor], members: Flags, leader: int | None, total: int) -> None:
         self._bettors, self._members, self._leader = bettors, members, leader
-        self._records = [_Record(total, members.size) for _ in bettors]
+        self._records = [_Record(total) for _ in bettors]
         self._revealed = np.zeros(members.size, dtype=bool)
-        self._bets: list[IntArray] = []  # rows: examples, as_member, right, stop, bettor
+        self._bets: list[tuple[Proposal, int, int]] = []  # with the bettor, and the coins seen before
         self._seen = 0
         self._order: list[IntArray] = []
 
@@ -175,9 +176,18 @@ class _Game:
                 betting = frozenset({self._leader})
             self._give_credit(betting)
             self._turn(betting)
-        bets = np.concatenate([np.zeros((5, 0), dtype=np.int64), *self._bets], axis=1)
-        as_member, right, stop = bets[1:4] == 1
-        return Bets(bets[0], as_member, right, stop, bets[4], np.concatenate(self._order))
+        # One order: by turn, then by the size of each bettor's guesses so far, tied blocks whole.
+        none = np.zeros(0, dtype=np.int64)
+        bets = [(Proposal(none, none == 0, none), 0, 0), *self._bets]
+        whose = np.repeat([bet[1:] for bet in bets], [bet[0].examples.size for bet in bets], axis=0).T
+        names = ("block_end", "examples", "as_member")
+        offered = [np.concatenate([getattr(bet[0], name) for bet in bets]) for name in names]
+        rows = np.vstack([whose, *offered])
+        rows = rows[:, np.lexsort((rows[0], rows[2], rows[1]))]
+        bettor, _, _, examples, as_member = rows
+        stop = np.asarray(np.diff(rows[:3], append=-1).any(axis=0))
+        right = self._members[examples] == as_member
+        return Bets(examples, as_member == 1, right, stop, bettor, np.concatenate(self._order))
 
     def _reveal(self, examples: IntArray) -> None:
         self._revealed[examples] = True
@@ -186,38 +196,26 @@ class _Game:
 
     def _give_credit(self, betting: frozenset[int]) -> None:
         """As many coins for every bettor that bets, a share of it for a look; nobody may be all too poor."""
-        size = 1 + self._seen // GROWTH
         share = [1.0 if i in betting or not betting else 1 / LOOK_EVERY for i in range(len(self._records))]
         needed = [
             (bettor.next_size(self._revealed) - record.credit) / rate
             for bettor, record, rate in zip(self._bettors, self._records, share, strict=True)
         ]
-        steps = max(float(size), min(needed))
+        steps = max(1.0 + self._seen // GROWTH, min(needed))
         for record, rate in zip(self._records, share, strict=True):
             record.credit += steps * rate
 
     def _turn(self, betting: frozenset[int]) -> None:
-        """Every bettor takes what its credit allows; the guesses of those that bet are merged in step."""
-        bets: list[IntArray] = []
+        """Every bettor takes what its credit allows; those that bet, bet on it."""
+        turn = self._seen
         for i, (bettor, record) in enumerate(zip(self._bettors, self._records, strict=True)):
-            offer = bettor.propose(math.floor(record.credit + 1e-9), self._revealed)
-            if not offer.examples.size:
+            count = math.floor(record.credit + 1e-9)
+            if count < 1 or not (offer := bettor.propose(count, self._revealed)).examples.size:
                 continue
             self._reveal(offer.examples)
-            right = self._members[offer.examples] == offer.as_member
-            record.add(right, offer.block_end)
+            record.add(self._members[offer.examples] == offer.as_member, offer.block_end)
             if i in betting:
-                whose = np.full(right.size, i)
-                rows = [offer.examples, offer.as_member, right, offer.block_end, whose]
-                bets.append(np.array(rows, dtype=np.int64))
-        if bets:
-            # One order: by the size of each bettor's guesses so far, tied blocks whole.
-            merged = bets[0]
-            if len(bets) > 1:
-                merged = np.concatenate(bets, axis=1)
-                merged = merged[:, np.lexsort((merged[4], merged[3]))]
-            merged[3] = np.append((merged[3:, 1:] != merged[3:, :-1]).any(axis=0), True)
-            self._bets.append(merged)
+                self._bets.append((offer, i, turn))
 
 
 def favoured(accuracies: Sequence[tuple[float, float] | None]) -> frozenset[int]:

@@ -92,10 +92,12 @@ def limit_of_detection(
         values, guess, side, place = -values[::-1], "members", "non-members", "below"
     right = 1 / (1 + math.exp(-strength))
     test = AnytimeCounts(error, total * m_delta_of, sides, total)
-    settings = guess, test, right, epsilon, power, simulations, seed
     # Without ties ranks alone count, and they are those of every audit of this size.
     untied = bool((np.diff(values) < 0).all())
-    records = _fewest_untied(total, *settings) if untied else _fewest_shown(values, *settings)
+    settings = guess, test, right, epsilon, seed
+    simulated = _simulated_ranks(total, *settings) if untied else _simulated(values, *settings)
+    most = total if right < 1 else (total + 1) // 2
+    records = fewest_shown(simulated, most, power, simulations)
     of = {"members": played.member.size, "non-members": played.nonmember.size}[side]
     exposed = f"{side} been ranked {place} all other records"
     if strength < math.inf:
@@ -105,17 +107,15 @@ def limit_of_detection(
     return DetectionLimit(records=records, of=of, exposed=exposed, epsilon=epsilon, power=power)
 
 
-def _fewest_shown(
-    values: FloatArray,
-    guess: Guess,
-    test: AnytimeCounts,
-    right: float,
-    epsilon: float,
-    power: float,
-    simulations: int,
-    seed: int,
-) -> int | None:
-    """The fewest exposed records on top of scores, highest first, each a member with a chance ``right``."""
+@lru_cache(maxsize=256)
+def _simulated_ranks(total: int, *settings: Any) -> Callable[[int, int], bool]:
+    return lru_cache(maxsize=None)(_simulated(np.arange(total, 0, -1.0), *settings))
+
+
+def _simulated(
+    values: FloatArray, guess: Guess, test: AnytimeCounts, right: float, epsilon: float, seed: int
+) -> Callable[[int, int], bool]:
+    """Whether a simulated audit shows a number of exposed records, each a member with a chance ``right``."""
     m, ascending = values.size, values[::-1]
 
     def shown(exposed: int, at: int) -> bool:
@@ -133,12 +133,7 @@ def _fewest_shown(
         path = path_of(spiked, labels[: spiked.size], guess, total=m)
         return test.refutes(path.correct, path.guesses, epsilon)
 
-    return fewest_shown(shown, m if right < 1 else (m + 1) // 2, power, simulations)
-
-
-@lru_cache(maxsize=256)
-def _fewest_untied(total: int, *settings: Any) -> int | None:
-    return _fewest_shown(np.arange(total, 0, -1.0), *settings)
+    return shown
 
 
 def fewest_shown(shown: Callable[[int, int], bool], most: int, power: float, simulations: int) -> int | None:
