@@ -68,9 +68,12 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         offered = {
             name: one for name, one in app.env.domains["py"].data["objects"].items() if one[2] in KINDS
         }
+        ending = dict[str, list[str]]()
+        for name in offered:
+            ending.setdefault(name.rpartition(".")[2], []).append(name)
         for page in sorted(app.env.found_docs):
             used = names_used(trees_of(Path(app.env.doc2path(page))))
-            for name in {documented(offered, *one) for one in used} - {None}:
+            for name in {documented(ending.get(one[1], ()), *one) for one in used} - {None}:
                 pages.setdefault(str(name), []).append(page)
         for name in sorted(pages, key=lambda one: one.rpartition(".")[2].casefold()):
             links = [(offered[name][0], offered[name][1], nodes.literal(text=name.split(".")[-1]))]

@@ -6,7 +6,6 @@ import shutil
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -241,7 +240,7 @@ def outcomes(result: RunResult) -> dict[str, str]:
 
 def _evidence(result: RunResult) -> dict[str, Any]:
     """A result file for `judge`, without the answers about one's own data."""
-    return {**asdict(result), "records": evidence_records(result.records)}
+    return {**vars(result), "records": evidence_records(result.records)}
 
 
 def _write_if_new(path: Path, text: str) -> None:

@@ -3,16 +3,13 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from paperlib.data.files import MANIFEST
-from paperlib.data.made_up import images, models, tables, texts
 from paperlib.io import code_tag, file_sha256, write_text
 from paperlib.io.files import DATA_VARIABLE, user_cache_folder
 
 HUB = "hub"
-WRITERS: tuple[Callable[..., None], ...] = (images.write, tables.write, texts.write, models.write)
 
 
 def made_up_folder() -> Path:
@@ -20,13 +17,15 @@ def made_up_folder() -> Path:
 
     It is written when it is first asked for, and again when the code that writes it has changed.
     """
+    from paperlib.data.made_up import images, models, tables, texts
+
     folder = user_cache_folder() / "made-up" / f"small-{code_tag(__name__)}"
     if not (folder / MANIFEST).is_file():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as name:
             written = Path(name)
-            for write in WRITERS:
-                write(written)
+            for kind in (images, tables, texts, models):
+                kind.write(written)
             # Weights are large, and no loader of ours compares their checksums.
             files = (path for path in sorted(written.rglob("*")) if path.is_file() and HUB not in path.parts)
             sums = {path.relative_to(written).as_posix(): file_sha256(path) for path in files}
