@@ -6,6 +6,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
 from sphinx.util.fileutil import copy_asset, copy_asset_file
 
 
@@ -67,10 +68,16 @@ def set_theme(app: Sphinx, config: Config) -> None:
     config.html_context = {**(config.html_context or {}), "default_mode": "auto"}
 
 
+def write_in_parallel(app: Sphinx, env: BuildEnvironment) -> None:
+    """Two processes write the pages. One reads them: not every extension lets several do so."""
+    app.parallel = 3  # with the one that hands the pages out
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.config.mathjax_path = "mathjax/tex-chtml-full.js"
     app.connect("config-inited", set_theme)
+    app.connect("env-updated", write_in_parallel)
     app.connect("build-finished", copy_mathjax)
     app.connect("build-finished", copy_styles)
     app.connect("html-page-context", choose_scripts, priority=900)
