@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,10 +45,28 @@ def browser():
         chromium.close()
 
 
+def new_tab(browser: Any, size: tuple[int, int], scheme: str) -> Any:
+    """An empty tab, which keeps what its pages ask of the network, and their errors."""
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=scheme)
+    tab = context.new_page()
+    tab.outside, tab.errors = [], []
+    tab.on("request", lambda r: r.url.startswith(("file:", "data:", "blob:")) or tab.outside.append(r.url))
+    tab.on("console", lambda message: message.type == "error" and tab.errors.append(message.text))
+    tab.on("pageerror", lambda error: tab.errors.append(str(error)))
+    return tab
+
+
+def turn_to(tab: Any, address: str) -> None:
+    """Show a page, and wait for its formulas."""
+    tab.goto(address, wait_until="load")
+    tab.wait_for_function("!window.MathJax?.startup || window.MathJax.startup.promise")
+    tab.evaluate("() => window.MathJax?.startup?.promise")
+
+
 @pytest.fixture
 def visit(browser) -> Iterator[Callable]:
-    """Open a page on a screen and in a colour scheme; what it asks of the network and its errors are kept."""
-    contexts = []
+    """Open a page on a screen and in a colour scheme, in a new tab without anything stored."""
+    tabs = []
 
     def opened(
         page: Path,
@@ -58,21 +77,11 @@ def visit(browser) -> Iterator[Callable]:
         media: str = "screen",
         query: str = "",
     ):
-        size = {"width": width or WIDTHS[screen][0], "height": WIDTHS[screen][1]}
-        contexts.append(browser.new_context(viewport=size, color_scheme=scheme))
-        tab = contexts[-1].new_page()
-        tab.emulate_media(media=media)
-        tab.outside, tab.errors = [], []
-        tab.on(
-            "request", lambda r: r.url.startswith(("file:", "data:", "blob:")) or tab.outside.append(r.url)
-        )
-        tab.on("console", lambda message: message.type == "error" and tab.errors.append(message.text))
-        tab.on("pageerror", lambda error: tab.errors.append(str(error)))
-        tab.goto(page.as_uri() + query, wait_until="load")
-        tab.wait_for_function("!window.MathJax?.startup || window.MathJax.startup.promise")
-        tab.evaluate("() => window.MathJax?.startup?.promise")
-        return tab
+        tabs.append(new_tab(browser, (width or WIDTHS[screen][0], WIDTHS[screen][1]), scheme))
+        tabs[-1].emulate_media(media=media)
+        turn_to(tabs[-1], page.as_uri() + query)
+        return tabs[-1]
 
     yield opened
-    for context in contexts:
-        context.close()
+    for tab in tabs:
+        tab.context.close()

@@ -11,11 +11,10 @@ import pytest
 from paperlib.audits import audit_scores
 from paperlib.core import MembershipScores
 from paperlib.report import About, audit_report, plain_verdict
-from tests.browser.looks import TEXT, faint
+from tests.browser.looks import faint
 
 PDF_TEXT, PDF_IMAGES = shutil.which("pdftotext"), shutil.which("pdftoppm")
 PAPER = {"A4": (794, 1123), "Letter": (816, 1056)}  # CSS pixels
-TEXTS = f"{TEXT}, a, .kind"
 SMALLEST = """() => Math.min(...[...document.querySelectorAll("p, li, th, td, dt, dd, figcaption")]
   .map(node => parseFloat(getComputedStyle(node).fontSize)))"""
 # What sticks out of the page and cannot be scrolled to.
@@ -71,7 +70,7 @@ def test_the_report_loads_alone_is_legible_and_nothing_sticks_out(shown, name, s
     assert tab.evaluate("JSON.parse(document.getElementById('audit-result').textContent).schema_version") == 1
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     assert tab.evaluate(CUT) == []
-    assert faint(tab, TEXTS) == []
+    assert faint(tab) == []
     assert tab.evaluate(SMALLEST) >= 12
     (red, green, blue) = map(
         int, re.findall(r"\d+", tab.evaluate("getComputedStyle(document.body).backgroundColor"))
@@ -82,7 +81,7 @@ def test_the_report_loads_alone_is_legible_and_nothing_sticks_out(shown, name, s
 def test_faint_and_small_text_is_seen(shown):
     tab = shown()
     tab.add_style_tag(content=".soft { color: #bbbbbb !important; } dd { font-size: 9px !important; }")
-    assert faint(tab, TEXTS)
+    assert faint(tab)
     assert tab.evaluate(SMALLEST) == 9
 
 
@@ -100,7 +99,7 @@ def test_on_paper_nothing_is_dark_cut_or_too_tall(shown, paper, scheme):
     tab = shown(width=int(wide - margin), scheme=scheme, media="print")
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert tab.evaluate("getComputedStyle(document.images[0]).filter") == "none"
-    assert faint(tab, TEXTS) == []
+    assert faint(tab) == []
     assert tab.evaluate("document.documentElement.scrollWidth") <= wide - margin
     assert tab.evaluate(
         "[...document.querySelectorAll('.scroll')].every(n => n.scrollWidth <= n.clientWidth + 1)"
