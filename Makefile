@@ -50,7 +50,7 @@ rehearsal: $(READY)  ## Run the paper profile on made-up data with small counts:
 gpu: rehearsal  ## After the rehearsal, the experiments of the profile gpu, in order; results go to book/measured/gpu
 	@for nb in $(GPU_NB); do $(BIN)/paperlib run $$nb --profile gpu --measured || exit 1; done
 
-test: $(if $(ROOM),$(READY),lint)  ## Lint and all tests; with ROOM=bounds the tests of one room, without lint
+test: $(if $(ROOM),$(READY),lint)  ## Lint and the tests of the library; with ROOM=bounds those of one room, without lint
 	@test -z "$(ROOM)" || test -n "$(TESTED)" \
 	  || { echo 'there is no room "$(ROOM)": the rooms are the folders of paperlib/'; exit 2; }
 	$(BIN)/pytest -n $(JOBS) --dist worksteal --ignore=tests/benchmarks -m "not browser" $(TESTED)
@@ -79,9 +79,9 @@ run: $(READY)  ## Run one notebook: NB=output_set_gain P="trials=20 file='two wo
 serve: $(HTML)/index.html  ## Serve the built book on http://localhost:8000 (PORT=)
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory $(HTML) $(PORT)
 
-check: $(HTML)/index.html  ## Check the built book: offline, links, alt text, Chromium
+check: $(HTML)/index.html  ## Check the built book: notebooks (PROFILE=smoke), offline, links, alt text, Chromium
 	$(BIN)/python .ci/check_book.py $(HTML)
-	$(BIN)/pytest -n $(JOBS) tests/browser
+	$(BIN)/pytest -n $(JOBS) tests/browser tests/notebooks/test_smoke.py
 
 pdf: $(HTML)/index.html  ## Print the book, without the reference, with Chromium; its first page then links the PDF
 	$(BIN)/jupyter-book build book --builder singlehtml -q >/dev/null

@@ -9,7 +9,7 @@ from scipy.stats import t
 
 from paperlib.papers.verdict import Estimate, Evidence
 from paperlib.papers.verdict.evidence import rules
-from paperlib.papers.verdict.outcome import ERROR, decide
+from paperlib.papers.verdict.outcome import decide
 from paperlib.papers.verdict.status import judge, status_table
 
 RULE = rules()["panoramia-table-01"]  # two claims over models, at least 2 and 0.5 points; two conditions
@@ -31,11 +31,22 @@ def of_mean(mean: float, size: int) -> list[float]:
 def test_the_stated_repetitions_decide_and_one_fewer_does_not(mean):
     size = round(5 * times(**{"test falls": of_mean(mean, 5)}))
     for count, decided in ((size, True), (size - 1, False)):
-        low, high = t.interval(1 - ERROR / 2, count - 1, mean, 1 / math.sqrt(count))
+        low, high = t.interval(1 - RULE.error / 2, count - 1, mean, 1 / math.sqrt(count))
         assert (low >= 0.5 or high < 0.5) == decided
         given = Evidence(RULE.target, "model", GOOD | {"test falls": of_mean(mean, count)})
         word = decide(RULE, {RULE.notebooks[0]: given}, "paper's data", seeds=9).word
         assert word == ("undecided" if not decided else "agrees" if mean > 0.5 else "disagrees")
+
+
+def test_of_two_looks_each_has_half_of_the_error():
+    assert {rule.error for rule in rules().values()} == {0.05, 0.025}
+    wide = of_mean(0.9, 5)
+    given = {RULE.notebooks[0]: Evidence(RULE.target, "model", GOOD | {"test falls": wide})}
+    contrasts = decide(replace(RULE, error=0.025), given, "paper's data", seeds=9).contrasts
+    low, high = t.interval(1 - 0.025 / 2, 4, 0.9, 1 / math.sqrt(5))
+    assert [(one.low, one.high) for one in contrasts if one.mean == pytest.approx(0.9)] == [
+        (pytest.approx(low), pytest.approx(high))
+    ]
 
 
 def test_a_condition_is_waited_for_and_one_that_fails_in_the_mean_is_no_matter_of_repetitions():

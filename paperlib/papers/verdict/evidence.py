@@ -50,6 +50,7 @@ class TargetRule:
     repetitions: int  # least number of repetitions
     runs: int  # least number of runs that differ in the seed alone
     own_data: bool  # whether only the paper's own data can decide
+    error: float  # of a verdict, divided by the number of its deciding comparisons (Bonferroni)
     widest: float  # undecided if every claimed interval is wider than this to each side
     contradicted_at: str  # the scale from which evidence can contradict the claim; empty for any
     contradicted_by: str  # what can, in words
@@ -84,6 +85,7 @@ def rules() -> dict[str, TargetRule]:
             repetitions=int(row["repetitions"] or 1),
             runs=int(row["runs"] or 1),
             own_data=row["own_data"] == "yes",
+            error=0.05 / int(row["looks"] or 1),
             widest=float(row["widest"] or "inf"),
             readings=tuple(filter(None, row["readings"].split("; "))),
             terms=tuple(terms.get(row["id"], ())),

@@ -14,8 +14,6 @@ from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Sample, 
 
 _Compared = tuple[Term, str, Sample]
 Word = Literal["agrees", "disagrees", "undecided", "does not carry over", "shown", "not yet"]
-ERROR = 0.05
-"""Error probability of a verdict, divided by the number of its deciding comparisons (Bonferroni)."""
 MOST_REPETITIONS = 10_000
 """An undecided target that would need more of them needs other settings."""
 FEWEST_GAMES = 5
@@ -79,8 +77,8 @@ def decide(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, *, 
     if not any(term.claimed for term in rule.terms):
         return Outcome("shown")
     claimed = list(_samples(rule, evidence, claimed=True))
-    contrasts = tuple(_contrast(*one, ERROR / len(claimed)) for one in claimed)
-    times = _more(claimed, list(_samples(rule, evidence, claimed=False)))
+    contrasts = tuple(_contrast(*one, rule.error / len(claimed)) for one in claimed)
+    times = _more(claimed, list(_samples(rule, evidence, claimed=False)), rule.error)
     if reasons := list(_reasons(rule, evidence, level, seeds)):
         of_size = len(reasons) == 1 and reasons[0].startswith("a condition")  # no other lack remains
         return Outcome("undecided", reasons[0], contrasts, times if of_size else math.nan)
@@ -175,10 +173,10 @@ def _contrast(term: Term, label: str, sample: Sample, error: float) -> Contrast:
     return Contrast(term, label, mean, mean - half, mean + half)
 
 
-def _more(claimed: Sequence[_Compared], conditions: Sequence[_Compared]) -> float:
+def _more(claimed: Sequence[_Compared], conditions: Sequence[_Compared], error: float) -> float:
     """How many times the repetitions, of this mean and spread, would show all claims or contradict one."""
-    claims = [_times(*one, ERROR / len(claimed)) for one in claimed]
-    needed = [_times(*one, ERROR) for one in conditions]
+    claims = [_times(*one, error / len(claimed)) for one in claimed]
+    needed = [_times(*one, error) for one in conditions]
     if not all(inside for inside, _ in needed):
         return math.inf
     against = [times for inside, times in claims if not inside]
@@ -224,7 +222,7 @@ def _reasons(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, s
         yield f"{seeds} seed{'s' if seeds > 1 else ''}, {rule.runs} needed"
     unmet = [  # with their whole interval
         f"{one}{'' if math.isfinite(one.low) else ', one repetition,'} needed {one.term.limits}"
-        for one in (_contrast(*condition, ERROR) for condition in conditions)
+        for one in (_contrast(*condition, rule.error) for condition in conditions)
         if not one.inside
     ]
     if unmet:

@@ -78,6 +78,7 @@ def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
         *(f"- {line}" for line in _evidence(best)),
         *(f"- {line}" for line in _shown(evidence, pages)),
         *([f"- {escaped(revised)}"] if revised else []),
+        *(["- Runs were added: each of two looks has half of the error."] if rule.error < 0.05 else []),
     ]
     if others:
         lines += ["", f"````{{dropdown}} Further evidence: {joined(one.outcome.word for one in others)}"]
