@@ -10,6 +10,8 @@ READY   := .venv/.ready
 HTML    := book/_build/html
 # One room's tests: tests/ROOM and the examples of paperlib/ROOM. Several: ROOM="bounds validity".
 TESTED  = $(foreach room,$(ROOM),$(wildcard tests/$(room) paperlib/$(room)))
+LINT   := $(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/pyright && $(BIN)/lint-imports --no-logo \
+	&& $(BIN)/nbstripout --keep-id --verify notebooks/*.ipynb
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
@@ -50,17 +52,16 @@ rehearsal: $(READY)  ## Run the paper profile on made-up data with small counts:
 gpu: rehearsal  ## After the rehearsal, the experiments of the profile gpu, in order; results go to book/measured/gpu
 	@for nb in $(GPU_NB); do $(BIN)/paperlib run $$nb --profile gpu --measured || exit 1; done
 
-test: $(if $(ROOM),$(READY),lint)  ## Lint and the tests of the library; with ROOM=bounds those of one room, without lint
+test: $(READY)  ## Lint and the tests of the library; with ROOM=bounds those of one room, without lint
 	@test -z "$(ROOM)" || test -n "$(TESTED)" \
 	  || { echo 'there is no room "$(ROOM)": the rooms are the folders of paperlib/'; exit 2; }
-	$(BIN)/pytest -n $(JOBS) --dist worksteal --ignore=tests/benchmarks -m "not browser" $(TESTED)
+	@# Beside the tests, as lint keeps one processor core busy for a minute.
+	@$(if $(ROOM),true,{ $(LINT); }) & lint=$$!; \
+	  $(BIN)/pytest -n $(JOBS) --dist worksteal --ignore=tests/benchmarks -m "not browser" $(TESTED); passed=$$?; \
+	  wait $$lint || { echo "lint found faults: see above, between the dots, or type make lint"; exit 1; }; exit $$passed
 
 lint: $(READY)  ## Format, style, types, import directions, notebooks stored without outputs
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/pyright
-	$(BIN)/lint-imports --no-logo
-	$(BIN)/nbstripout --keep-id --verify notebooks/*.ipynb
+	@$(LINT)
 
 format: $(READY)  ## Format the code and strip the notebooks
 	$(BIN)/ruff format .

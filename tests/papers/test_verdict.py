@@ -79,7 +79,7 @@ def table_two(generated=0.4, real=0.4, over=0.0, **options) -> Evidence:
 def test_intervals_are_those_of_the_t_distribution_or_exact_with_the_error_shared_by_the_claims():
     one = decide_alone(table_two(), "substitute").contrasts[0]
     values = np.array(games(0.4))
-    low, high = t.interval(1 - 0.05 / 3, 7, values.mean(), values.std(ddof=1) / math.sqrt(8))
+    low, high = t.interval(1 - TWO.error / 3, 7, values.mean(), values.std(ddof=1) / math.sqrt(8))
     assert (one.low, one.high) == pytest.approx((low, high), rel=1e-12)
     shares = {"Laplace intervals": Estimate(4), "Gaussian intervals": Estimate(3)}
     for count in (0, 3, 20):
@@ -92,14 +92,15 @@ def test_intervals_are_those_of_the_t_distribution_or_exact_with_the_error_share
     runs = {"maximum at low recall": [0.5, 1.0, 0.75], "falls to recall 0.5": [1.0, 1.1, 0.9]}
     given = Evidence("panoramia-figure-04", "model", {**runs, "null": [0.0] * 3})
     one = decide_alone(given, "substitute").contrasts[0]
-    low, high = t.interval(1 - 0.05 / 2, 2, 0.75, 0.25 / math.sqrt(3))
+    low, high = t.interval(1 - RULES[given.target].error / 2, 2, 0.75, 0.25 / math.sqrt(3))
     assert (one.low, one.high) == pytest.approx((low, high), rel=1e-12)
 
 
 def wrong_outcomes(share_error: bool) -> float:
     """How often one of three claims that lie at the ends of their ranges is called wrong."""
     rng, wrong, trials = np.random.default_rng(0), 0, 2000
-    narrow = 1.0 if share_error else t.isf(0.025, 4) / t.isf(0.025 / 3, 4)  # the broken twin: the whole error
+    whole = t.isf(TWO.error / 2, 4) / t.isf(TWO.error / 6, 4)  # the broken twin
+    narrow = 1.0 if share_error else whole
     for _ in range(trials):
         values = {term.name: list(term.at_least + rng.normal(0, 1, 5)) for term in TWO.terms}
         contrasts = decide_alone(Evidence(TWO.target, "game", values), "substitute").contrasts
@@ -108,9 +109,10 @@ def wrong_outcomes(share_error: bool) -> float:
 
 
 def test_a_claim_that_is_true_at_its_margin_is_seldom_called_wrong():
-    """One-sided, each of three claims may fail with 0.025 / 3: together at most 0.025."""
-    assert wrong_outcomes(share_error=True) <= 0.025 + 3 * math.sqrt(0.025 / 2000)
-    assert wrong_outcomes(share_error=False) > 0.025 + 3 * math.sqrt(0.025 / 2000)
+    """One-sided, each of three claims may fail with a third of half the error."""
+    half = TWO.error / 2
+    assert wrong_outcomes(share_error=True) <= half + 3 * math.sqrt(half / 2000)
+    assert wrong_outcomes(share_error=False) > half + 3 * math.sqrt(half / 2000)
 
 
 def test_too_few_repetitions_are_undecided_and_games_speak_for_these_models_only():

@@ -70,7 +70,7 @@ def paths_of_test(*arguments: str) -> list[str]:
     """Paths that `make test` gives to pytest."""
     shown = make("--dry-run", "test", *arguments).stdout
     (line,) = [line for line in shown.splitlines() if "pytest -n" in line]
-    return line.partition('"not browser"')[2].split()
+    return line.partition('"not browser"')[2].partition(";")[0].split()
 
 
 def test_one_room_is_tested_by_its_folders_and_every_room_has_tests():
