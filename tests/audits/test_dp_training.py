@@ -9,7 +9,7 @@ import torch
 
 from paperlib import assert_private, audit_dp_training
 from paperlib.audits.dp_training.runs import outliers
-from paperlib.validity.dp_faults import FAULTS, SOUND, made_up_records, train_with_fault
+from paperlib.validity.dp_faults import FAULTS, SOUND, _losses, made_up_records, train_with_fault
 from tests.audits.samples import refused
 from tests.validity.coverage import assert_rate_at_most
 
@@ -21,6 +21,16 @@ NULL = (torch.zeros(8), torch.tensor(-100))
 def audit(fault, **options):
     train = partial(train_with_fault, fault=fault)
     return audit_dp_training(train, made_up_records(), **STATED, seeds=2, **options)
+
+
+def test_gradients_of_each_record_are_those_of_torch():
+    weights = [torch.randn(size, requires_grad=True) for size in ((8, 8), (8, 8), (2, 8))]
+    x, y = torch.randn(5, 8), torch.tensor([0, 1, -100, 1, 0])
+    losses, rows = _losses(weights, x, y)
+    for record, loss in enumerate(losses):
+        expected = torch.autograd.grad(loss, weights, retain_graph=True)
+        for row, gradient in zip(rows, expected, strict=True):
+            torch.testing.assert_close(row[record], gradient.flatten())
 
 
 @pytest.mark.parametrize("fault", FAULTS)

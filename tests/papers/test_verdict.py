@@ -228,6 +228,16 @@ def all_pages(judged, *notebooks: str) -> str:
     return "\n".join(pages.results_pages(judged, pages=notebooks).values())
 
 
+def test_what_lacks_a_measurement_stands_last_however_often_the_rest_was_measured():
+    lacking = Evidence(TWO.target, "game", {**table_two(size=99).values, "real over none": []})
+    runs = [
+        run("panoramia_images", lacking),
+        run("panoramia_images", table_two(size=6), parameters={"side": 8}),
+    ]
+    rows = status_table(judge(runs)).query("id == @TWO.target")
+    assert list(rows["reason"].str.startswith("not measured")) == [False, True]
+
+
 def test_a_nearer_scale_decides_and_the_page_of_results_has_all_the_evidence_on_every_target():
     how = {"level": "paper's data", "provenance": {"date": "2026-01-02", "gpu": "Some GPU", "cpu": "x"}}
     nearer = [run("panoramia_images", table_two(-1.0, seed=s), seed=s, **how) for s in (0, 1)]

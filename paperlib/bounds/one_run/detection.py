@@ -107,7 +107,7 @@ def limit_of_detection(
     return DetectionLimit(records=records, of=of, exposed=exposed, epsilon=epsilon, power=power)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=16)  # each holds its ranks
 def _simulated_ranks(total: int, *settings: Any) -> Callable[[int, int], bool]:
     return lru_cache(maxsize=None)(_simulated(np.arange(total, 0, -1.0), *settings))
 

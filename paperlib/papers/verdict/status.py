@@ -64,11 +64,12 @@ class JudgedTarget:
         return f"about {size} times the repetitions{spent}"
 
     @property
-    def rank(self) -> tuple[int, int]:
-        """Smaller is better: the nearer scale, then the more repetitions."""
+    def rank(self) -> tuple[int, bool, int]:
+        """Smaller is better: the nearer scale, then what lacks no measurement, then the more repetitions."""
         samples = [one for run in self.runs for one in run.evidence.samples().values()]
         values = sum(1 if isinstance(one, Estimate) else len(one) for one in samples)
-        return LEVELS.index(self.level) if self.level else len(LEVELS), -values
+        lacks = self.outcome.reason.startswith("not measured")
+        return LEVELS.index(self.level) if self.level else len(LEVELS), lacks, -values
 
 
 def judge(
