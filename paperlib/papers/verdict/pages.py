@@ -62,7 +62,7 @@ def executions_markdown(paper: str, results: Sequence[RunResult]) -> str:
 def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
     """A table or figure: claim, outcome by the best evidence, and further evidence below, folded."""
     best, *others = evidence
-    rule = best.rule
+    rule, looks = best.rule, round(0.05 / best.rule.error)
     revised = (
         f"The rule was changed on {rule.revised}. Before: {rule.outcome_before}." if rule.revised else ""
     )
@@ -78,7 +78,7 @@ def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
         *(f"- {line}" for line in _evidence(best)),
         *(f"- {line}" for line in _shown(evidence, pages)),
         *([f"- {escaped(revised)}"] if revised else []),
-        *(["- Runs were added: each of two looks has half of the error."] if rule.error < 0.05 else []),
+        *([f"- Runs were added: each of {looks} looks has 1/{looks} of the error."] if looks > 1 else []),
     ]
     if others:
         lines += ["", f"````{{dropdown}} Further evidence: {joined(one.outcome.word for one in others)}"]
