@@ -177,10 +177,11 @@ def _output_sets(config: ValidityConfig) -> list[Case]:
 
     answered = known.sparing_response(1.0, 0.5)
     others: list[Method] = [method for method in METHODS if method != "optimal"]
+    of_twin = {"share": DEFAULT_SHARE, "valid": False}
     return [
         *(case(mechanism, "optimal", DEFAULT_SHARE) for mechanism in (*pure(), answered)),
         *(case(mechanism, method, 1.0) for mechanism in pure()[:2] for method in others),
-        against(family, "chosen on the tested scores (twin)", known.no_leakage(), twin, m, valid=False),
+        against(family, "chosen on the tested scores (twin)", known.no_leakage(), twin, m, **of_twin),
     ]
 
 

@@ -21,7 +21,7 @@ class ValidityConfig:
     """Size of the simulation."""
 
     examples: int = 120  # audit examples m of each audit
-    trials: int = 1_000  # audits of each bound; default options get twice as many
+    trials: int = 1_000  # audits of each bound; default options and twins get twice as many
     confidence: float = 0.95  # confidence level of every bound, in (0, 1)
     m_delta: float = 1.0  # delta times m in the cases with delta above 0, above 0 and below m
     interval: float = 0.999  # confidence of the interval around each simulated rate
@@ -47,7 +47,7 @@ class Case:
     valid: bool = True  # whether the library claims the nominal level for it
 
 
-DEFAULT_SHARE = 2.0  # audits of default options, as a share of the configured number
+DEFAULT_SHARE = 2.0  # audits of default options and twins, as a share of the configured number
 BOUNDARY = 0.5  # nats of slack up to which a row is a boundary case
 
 

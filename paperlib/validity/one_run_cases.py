@@ -91,7 +91,7 @@ def _bursts(config: ValidityConfig) -> Iterator[Case]:
     )
     yield against(family, "default", against_blind, aware, m)
     yield against(family, "default", against_aware, aware, m, share=DEFAULT_SHARE)
-    yield against(family, f"default, {BLIND}", against_blind, blind, m, share=DEFAULT_SHARE, valid=False)
+    yield against(family, f"default, {BLIND}", against_blind, blind, m, share=4.0, valid=False)  # not far off
 
 
 def _count_case(family: str, bound: str, m: int, m_delta: float, bounds: FloatArray, **more: Any) -> Case:
@@ -172,7 +172,7 @@ def _several_runs(config: ValidityConfig) -> Iterator[Case]:
     burst = Burst(0.0, 2 * config.m_delta, m // 6, m // 6).mechanism(m)
     yield against(family, "default", burst, partial(audit, delta=burst.delta), m)
     yield against(family, "run after run", burst, partial(in_turn, delta=burst.delta), m, share=0.5)
-    yield against(family, f"default, {BLIND}", burst, audit, m, valid=False)
+    yield against(family, f"default, {BLIND}", burst, audit, m, share=DEFAULT_SHARE, valid=False)
     answers = known.randomized_response(1.0)
     alone = partial(searched_epsilon, confidence=confidence, guess="both")
 
@@ -180,7 +180,7 @@ def _several_runs(config: ValidityConfig) -> Iterator[Case]:
         return max(alone(answers.draw(rng, m)) for _ in range(8))
 
     name = "best of eight runs, each at the whole error (twin)"
-    yield case_of(family, name, answers.name, answers.epsilon, best_of_eight, valid=False)
+    yield case_of(family, name, answers.name, answers.epsilon, best_of_eight, share=DEFAULT_SHARE, valid=False)
 
 
 def _peeking_case(config: ValidityConfig, mechanism: Mechanism) -> Case:
@@ -191,7 +191,7 @@ def _peeking_case(config: ValidityConfig, mechanism: Mechanism) -> Case:
         return peeking_epsilon(scores, confidence=config.confidence, share=0.5, rng=rng)
 
     name = "default, 50% of the coins looked at first (twin)"
-    return case_of("one run", name, mechanism.name, mechanism.epsilon, peeked, valid=False)
+    return case_of("one run", name, mechanism.name, mechanism.epsilon, peeked, share=DEFAULT_SHARE, valid=False)
 
 
 @dataclass(frozen=True, eq=False)
