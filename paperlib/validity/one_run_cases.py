@@ -180,7 +180,9 @@ def _several_runs(config: ValidityConfig) -> Iterator[Case]:
         return max(alone(answers.draw(rng, m)) for _ in range(8))
 
     name = "best of eight runs, each at the whole error (twin)"
-    yield case_of(family, name, answers.name, answers.epsilon, best_of_eight, share=DEFAULT_SHARE, valid=False)
+    yield case_of(
+        family, name, answers.name, answers.epsilon, best_of_eight, share=DEFAULT_SHARE, valid=False
+    )
 
 
 def _peeking_case(config: ValidityConfig, mechanism: Mechanism) -> Case:
@@ -191,7 +193,9 @@ def _peeking_case(config: ValidityConfig, mechanism: Mechanism) -> Case:
         return peeking_epsilon(scores, confidence=config.confidence, share=0.5, rng=rng)
 
     name = "default, 50% of the coins looked at first (twin)"
-    return case_of("one run", name, mechanism.name, mechanism.epsilon, peeked, share=DEFAULT_SHARE, valid=False)
+    return case_of(
+        "one run", name, mechanism.name, mechanism.epsilon, peeked, share=DEFAULT_SHARE, valid=False
+    )
 
 
 @dataclass(frozen=True, eq=False)
