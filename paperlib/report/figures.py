@@ -75,6 +75,7 @@ def svg_text(fig: Figure) -> str:
     # Letters become outlines: inside an <img> no font of the page can be used.
     with mpl.rc_context({"svg.hashsalt": "paperlib", "svg.fonttype": "path"}):
         about = {"Date": None, "Description": f"{SMALLEST} {points_on_a_phone(fig):.2f}"}
+        fig.set_layout_engine("none")  # the layout of the drawing above stays, in place of a second one
         fig.savefig(buffer, format="svg", transparent=True, bbox_inches="tight", metadata=about)
     text = buffer.getvalue()
     return text[text.index("<svg") :]
