@@ -77,8 +77,7 @@ def svg_text(fig: Figure) -> str:
         about = {"Date": None, "Description": f"{SMALLEST} {points_on_a_phone(fig):.2f}"}
         fig.set_layout_engine("none")  # the layout of the drawing above stays, in place of a second one
         fig.savefig(buffer, format="svg", transparent=True, bbox_inches="tight", metadata=about)
-    text = buffer.getvalue()
-    return text[text.index("<svg") :]
+    return "<svg" + buffer.getvalue().partition("<svg")[2]
 
 
 def svg_uri(fig: Figure) -> str:

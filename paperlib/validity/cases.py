@@ -30,7 +30,7 @@ from paperlib.bounds.output_sets.choices import METHODS, Method
 from paperlib.bounds.output_sets.level_sets import count_guesses
 from paperlib.core import MembershipScores
 from paperlib.validity import mechanisms as known
-from paperlib.validity.coverage import DEFAULT_SHARE, Case, ValidityConfig, against, case_of, simulate
+from paperlib.validity.coverage import DEFAULT_SHARE, TWIN, Case, ValidityConfig, against, case_of, simulate
 from paperlib.validity.mechanisms import (
     Burst,
     Mechanism,
@@ -91,8 +91,7 @@ def _known_c(config: ValidityConfig) -> Iterator[Case]:
 
     aware, blind = (partial(audit, delta=delta) for delta in (mechanism.delta, 0.0))
     yield against("PANORAMIA", "known c, anytime", mechanism, aware, m)
-    twin = {"valid": False, "share": DEFAULT_SHARE}
-    yield against("PANORAMIA", f"known c, anytime, {BLIND}", mechanism, blind, m, **twin)
+    yield against("PANORAMIA", f"known c, anytime, {BLIND}", mechanism, blind, m, **TWIN)
 
 
 def _ranks(config: ValidityConfig) -> list[Case]:
@@ -177,11 +176,10 @@ def _output_sets(config: ValidityConfig) -> list[Case]:
 
     answered = known.sparing_response(1.0, 0.5)
     others: list[Method] = [method for method in METHODS if method != "optimal"]
-    of_twin = {"share": DEFAULT_SHARE, "valid": False}
     return [
         *(case(mechanism, "optimal", DEFAULT_SHARE) for mechanism in (*pure(), answered)),
         *(case(mechanism, method, 1.0) for mechanism in pure()[:2] for method in others),
-        against(family, "chosen on the tested scores (twin)", known.no_leakage(), twin, m, **of_twin),
+        against(family, "chosen on the tested scores (twin)", known.no_leakage(), twin, m, **TWIN),
     ]
 
 

@@ -48,6 +48,7 @@ class Case:
 
 
 DEFAULT_SHARE = 2.0  # audits of default options and twins, as a share of the configured number
+TWIN: dict[str, Any] = {"share": DEFAULT_SHARE, "valid": False}  # options of a case that must be found wrong
 BOUNDARY = 0.5  # nats of slack up to which a row is a boundary case
 
 

@@ -16,7 +16,7 @@ from paperlib.bounds.one_run.combine import search_runs
 from paperlib.bounds.one_run.search import Hypothesis, search_thresholds
 from paperlib.core import FloatArray, Guess, MembershipScores, Search
 from paperlib.validity import mechanisms as known
-from paperlib.validity.coverage import DEFAULT_SHARE, Case, ValidityConfig, against, case_of
+from paperlib.validity.coverage import DEFAULT_SHARE, TWIN, Case, ValidityConfig, against, case_of
 from paperlib.validity.mechanisms import (
     Burst,
     Mechanism,
@@ -172,7 +172,7 @@ def _several_runs(config: ValidityConfig) -> Iterator[Case]:
     burst = Burst(0.0, 2 * config.m_delta, m // 6, m // 6).mechanism(m)
     yield against(family, "default", burst, partial(audit, delta=burst.delta), m)
     yield against(family, "run after run", burst, partial(in_turn, delta=burst.delta), m, share=0.5)
-    yield against(family, f"default, {BLIND}", burst, audit, m, share=DEFAULT_SHARE, valid=False)
+    yield against(family, f"default, {BLIND}", burst, audit, m, **TWIN)
     answers = known.randomized_response(1.0)
     alone = partial(searched_epsilon, confidence=confidence, guess="both")
 
@@ -180,9 +180,7 @@ def _several_runs(config: ValidityConfig) -> Iterator[Case]:
         return max(alone(answers.draw(rng, m)) for _ in range(8))
 
     name = "best of eight runs, each at the whole error (twin)"
-    yield case_of(
-        family, name, answers.name, answers.epsilon, best_of_eight, share=DEFAULT_SHARE, valid=False
-    )
+    yield case_of(family, name, answers.name, answers.epsilon, best_of_eight, **TWIN)
 
 
 def _peeking_case(config: ValidityConfig, mechanism: Mechanism) -> Case:
@@ -193,9 +191,7 @@ def _peeking_case(config: ValidityConfig, mechanism: Mechanism) -> Case:
         return peeking_epsilon(scores, confidence=config.confidence, share=0.5, rng=rng)
 
     name = "default, 50% of the coins looked at first (twin)"
-    return case_of(
-        "one run", name, mechanism.name, mechanism.epsilon, peeked, share=DEFAULT_SHARE, valid=False
-    )
+    return case_of("one run", name, mechanism.name, mechanism.epsilon, peeked, **TWIN)
 
 
 @dataclass(frozen=True, eq=False)
