@@ -38,8 +38,8 @@ def test_the_stated_repetitions_decide_and_one_fewer_does_not(mean):
         assert word == ("undecided" if not decided else "agrees" if mean > 0.5 else "disagrees")
 
 
-def test_of_two_looks_each_has_half_of_the_error():
-    assert {rule.error for rule in rules().values()} == {0.05, 0.025}
+def test_each_look_has_the_same_share_of_the_error():
+    assert {rule.error for rule in rules().values()} == {0.05, 0.05 / 2, 0.05 / 3}
     wide = of_mean(0.9, 5)
     given = {RULE.notebooks[0]: Evidence(RULE.target, "model", GOOD | {"test falls": wide})}
     contrasts = decide(replace(RULE, error=0.025), given, "paper's data", seeds=9).contrasts
