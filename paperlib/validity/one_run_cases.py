@@ -91,7 +91,7 @@ def _bursts(config: ValidityConfig) -> Iterator[Case]:
     )
     yield against(family, "default", against_blind, aware, m)
     yield against(family, "default", against_aware, aware, m, share=DEFAULT_SHARE)
-    yield against(family, f"default, {BLIND}", against_blind, blind, m, share=4.0, valid=False)  # not far off
+    yield against(family, f"default, {BLIND}", against_blind, blind, m, share=4.0, valid=False)  # just above
 
 
 def _count_case(family: str, bound: str, m: int, m_delta: float, bounds: FloatArray, **more: Any) -> Case:
