@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize.elementwise import find_root
 from scipy.special import betainc, betaincinv, betaln, expit, xlog1py, xlogy
 
 from paperlib.core import DeltaTerm, FloatArray, IntArray
 
-# Bounds are lowered by this much (nats), above the error of the special functions they call.
-NUMERICAL_MARGIN = 1e-11
+NUMERICAL_MARGIN = 1e-11  # nats by which bounds are lowered, above the error of the special functions
 _FRACTION_STEPS = 2_000
 _WEIGHT_RATE = 0.1  # any value is valid; this one spends little of the error on small m delta
 _BATCH, _CLOSED_FORM_BATCH = 16, 256  # counts inverted per round of a search, and at delta = 0
@@ -36,8 +36,7 @@ def log_sf(count: ArrayLike, trials: ArrayLike, probability: ArrayLike) -> Any:
 def _log_far_tail(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
     """The tail as its first term times a hypergeometric sum whose terms shrink (p < k/n)."""
     log_first = k * np.log(p) + (n - k) * np.log1p(-p) - betaln(k, n - k + 1) - np.log(k)
-    total, term = np.ones_like(p), np.ones_like(p)
-    odds = p / (1 - p)
+    total, term, odds = np.ones_like(p), np.ones_like(p), p / (1 - p)
     for j in range(_FRACTION_STEPS):
         term = term * odds * np.maximum(n - k - j, 0) / (k + 1 + j)
         total = total + term
@@ -167,27 +166,28 @@ def refuted_log_odds(
     lower = np.zeros_like(upper)
     some = (upper > 1e-9) & (p_value(k, n, 0.0, s) <= a)
     k, n, a, s = k[some], n[some], a[some], s[some]
-    lower[some] = last_refuted(lambda e: p_value(k, n, e, s) <= a, lower[some], upper[some], 1e-10)
+
+    def excess(e: FloatArray, k: FloatArray, n: FloatArray, a: FloatArray, s: FloatArray) -> FloatArray:
+        return np.log(np.maximum(p_value(k, n, e, s), 1e-300) / a)
+
+    # Logs are nearly straight: a third of the p-values that bisection needs.
+    root = find_root(excess, (lower[some], upper[some]), args=(k, n, a, s), tolerances={"xatol": 1e-10})
+    lower[some] = np.where(root.f_bracket[0] <= 0, *root.bracket)
     return lower
 
 
 def best_count(
-    correct: IntArray,
-    guesses: IntArray,
-    level: float,
-    m_delta: float,
-    p_value: PValue = published_p_value,
+    correct: IntArray, guesses: IntArray, level: float, m_delta: float, p_value: PValue = published_p_value
 ) -> tuple[float, int]:
     """Largest of `refuted_log_odds` over guess counts, shape (n,), and where; (0.0, 0) if none refutes."""
     # Inverts a few counts spread over the rest, drops every count that does not refute the best so far, and
-    # repeats on what is left: most are never inverted. At m_delta > 0 each inversion is a bisection.
+    # repeats on what is left: most are never inverted.
     k, r = np.asarray(correct, float), np.asarray(guesses, float)
     best, at = 0.0, 0
     # Both p-values are at least m_delta / k (1 - level): few right guesses refute nothing.
     left = np.flatnonzero((k > 0) & (k * level >= m_delta * (1 - level)))
     while left.size:
-        # Delta can only add to the plain tail. Its median is at least floor(r q): a tail of at most one half
-        # needs this much.
+        # Delta can only add to the plain tail; at most one half of it lies above its median, floor(r q).
         q = np.asarray(expit(best))
         if level <= 0.5:
             left = left[k[left] > r[left] * q - 1]
