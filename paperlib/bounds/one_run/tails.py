@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize.elementwise import find_root
 from scipy.special import betainc, betaincinv, betaln, expit, xlog1py, xlogy
 
 from paperlib.core import DeltaTerm, FloatArray, IntArray
@@ -166,6 +165,7 @@ def refuted_log_odds(
     lower = np.zeros_like(upper)
     some = (upper > 1e-9) & (p_value(k, n, 0.0, s) <= a)
     k, n, a, s = k[some], n[some], a[some], s[some]
+    from scipy.optimize.elementwise import find_root  # here, since it is slow to load
 
     def excess(e: FloatArray, k: FloatArray, n: FloatArray, a: FloatArray, s: FloatArray) -> FloatArray:
         return np.log(np.maximum(p_value(k, n, e, s), 1e-300) / a)
