@@ -367,6 +367,19 @@ def test_unbalanced_evaluation_is_refused_or_played_and_the_same_scores_twice_re
         audit_output_set(first, MembershipScores([1.0], [2.0], higher_means_member=False))
 
 
+def test_equal_counts_are_doubted_in_both_parts_and_not_in_one_by_chance():
+    members, others = np.random.default_rng(0).normal(size=(2, 151))
+    whole = MembershipScores(members + 1, others[:149])
+    parts = next(
+        both for both in map(lambda seed: whole.split(seed=seed), range(99)) if both[1].member.size == 75
+    )
+    assert len(parts[1]) == 150
+    assert audit_output_set(*parts).warnings == ()
+    fixed = MembershipScores(parts[0].member[:75], np.append(parts[0].nonmember, 0.0)[:75])
+    (warning,) = audit_output_set(fixed, parts[1]).warnings
+    assert "exactly as many members as non-members" in warning
+
+
 def test_bad_arguments_are_refused():
     for change, message in (
         ({"m": 0}, "m: expected at least 1"),

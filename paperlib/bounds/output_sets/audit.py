@@ -103,8 +103,7 @@ def audit_output_set(
     both = selection_scores, evaluation_scores
     # A set can be learned from a reversed score, which still is a mistake.
     together = MembershipScores(
-        np.concatenate([scores.member for scores in both]),
-        np.concatenate([scores.nonmember for scores in both]),
+        *map(np.concatenate, zip(*((scores.member, scores.nonmember) for scores in both), strict=True)),
         higher_means_member=evaluation_scores.higher_means_member,
     )
     doubt = reversed_warning(together)
@@ -121,6 +120,8 @@ def audit_output_set(
         float(refuted_log_odds(right, made, level, m_delta, p_value))
         for right, made in ((correct, guesses), (most, most))
     )
+    # A part that was drawn from scores with other counts may have equal ones by chance.
+    even = evaluation_scores.member.size == evaluation_scores.nonmember.size
     return OutputSetResult(
         epsilon=epsilon,
         correct=correct,
@@ -137,7 +138,7 @@ def audit_output_set(
         condition=CONDITIONS[design],
         notes=(ceiling_note(total, ceiling, "evaluation examples"),),
         assumptions=_assumptions(design, delta, rule.guess),
-        warnings=score_warnings(doubt, evaluation_scores, design),
+        warnings=score_warnings(doubt, together if even else evaluation_scores, design),
     )
 
 
@@ -162,10 +163,9 @@ def _refuse_overlap(selection: MembershipScores, evaluation: MembershipScores) -
     advice = "selecting and evaluating on the same scores breaks the bound; use scores.split()"
     if selection is evaluation:
         raise ValueError(f"evaluation_scores: the same object as selection_scores; {advice}")
-    first, second = selection.pooled()[0], evaluation.pooled()[0]
-    distinct = np.unique(second)
+    first, distinct = selection.pooled()[0], np.unique(evaluation.pooled()[0])
     # Scores on few values coincide by chance; only near-continuous ones tell that sets overlap.
-    if distinct.size > max(0.9 * second.size, 20):
+    if distinct.size > max(0.9 * len(evaluation), 20):
         shared = float(np.isin(distinct, first).mean())
         if shared > _SHARED:
             raise ValueError(f"evaluation_scores: {shared:.0%} of the values are selection scores; {advice}")
