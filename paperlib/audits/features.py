@@ -19,6 +19,7 @@ from paperlib.bounds.panoramia import PanoramiaResult, panoramia_result
 from paperlib.bounds.panoramia_terms import Terms
 from paperlib.core import Coins, Design, FloatArray, IntArray, MembershipScores, check_choice
 from paperlib.core.checks import (
+    as_floats,
     check_confidence,
     check_delta,
     check_ids,
@@ -363,11 +364,9 @@ def learned_test(
 def checked_features(name: str, features: ArrayLike) -> FloatArray:
     """Finite features, shape (m, d); messages call them ``name``."""
     try:
-        rows = np.asarray(features, float)
+        rows = np.ma.filled(np.ma.asarray(features, float), np.nan)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"{name}: expected numbers, one row per example; encode text and categories first"
-        ) from None
+        raise ValueError(f"{name}: expected numbers, a row per example; encode text and categories") from None
     rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or 0 in rows.shape:
         raise ValueError(
@@ -384,7 +383,7 @@ def checked_features(name: str, features: ArrayLike) -> FloatArray:
 
 def checked_membership(rows: FloatArray, membership: ArrayLike) -> Flags:
     """True for members, shape (m,), of examples with features ``rows``."""
-    flags = np.asarray(membership)
+    flags = as_floats("membership", membership)
     if flags.shape != rows.shape[:1]:
         raise ValueError(f"membership: expected {len(rows)} values like features, got shape {flags.shape}")
     MembershipScores.from_labels(rows[:, 0], flags)

@@ -18,7 +18,7 @@ _WAYS = "keep one row of each, or say what a record is with --unit COLUMN (in Py
 
 def check_vector(name: str, values: ArrayLike, *, minimum_size: int = 1) -> FloatArray:
     """Return ``values`` as a new, read-only, finite 1-D float array; a ValueError otherwise."""
-    vector = _as_floats(name, values)
+    vector = as_floats(name, values)
     if vector.ndim != 1:
         raise ValueError(f"{name}: expected a 1-D array, got shape {vector.shape}")
     if vector.size < minimum_size:
@@ -30,8 +30,7 @@ def check_vector(name: str, values: ArrayLike, *, minimum_size: int = 1) -> Floa
 
 def check_finite(name: str, vector: FloatArray) -> None:
     """Refuse NaN and infinite values by a ValueError with their number and the place of the first."""
-    finite = np.isfinite(vector)
-    if finite.all():
+    if (finite := np.isfinite(vector)).all():
         return
     kind = "NaN" if np.isnan(vector).any() else "infinite"
     bad = np.isnan(vector) if kind == "NaN" else ~finite
@@ -41,8 +40,11 @@ def check_finite(name: str, vector: FloatArray) -> None:
     )
 
 
-def _as_floats(name: str, values: ArrayLike) -> FloatArray:
-    raw = np.asarray(values)
+def as_floats(name: str, values: Any) -> FloatArray:
+    """Return numbers, of a tensor on a GPU or with gradients too, as a new array; a ValueError otherwise."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name}: some values are masked; drop or fill them before auditing")
+    raw = np.asarray(values.detach().cpu().double() if hasattr(values, "detach") else values)
     if raw.dtype.kind not in "biuf":
         raise ValueError(f"{name}: expected real numbers, got values of type {raw.dtype}")
     return np.array(raw, dtype=np.float64)
@@ -50,7 +52,7 @@ def _as_floats(name: str, values: ArrayLike) -> FloatArray:
 
 def check_counts(name: str, values: ArrayLike, *, minimum: int = 0) -> IntArray:
     """Return ``values`` as int64 (any shape); a ValueError for fractions and values below ``minimum``."""
-    numbers = _as_floats(name, values)
+    numbers = as_floats(name, values)
     check_finite(name, numbers.ravel())
     fractions, small = numbers != np.floor(numbers), numbers < minimum
     if fractions.any():
@@ -97,8 +99,7 @@ def check_at_least(least: int, **values: float) -> None:
 
 def check_choice(name: str, value: object, allowed: Any) -> None:
     """Refuse a value outside ``allowed``, a collection or a ``Literal``, by a ValueError that lists it."""
-    choices = get_args(allowed) or allowed
-    if value not in choices:
+    if value not in (choices := get_args(allowed) or allowed):
         raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
@@ -121,8 +122,7 @@ def check_ids(members: Sequence[Any], nonmembers: Sequence[Any], *, unit: bool =
     ValueError: records among both the members and the non-members: 1, such as 'b'; a record is one or the
     other, so leave them out of one side
     """
-    both = set(members) & set(nonmembers)
-    if both:
+    if both := set(members) & set(nonmembers):
         raise ValueError(
             f"records among both the members and the non-members: {len(both):,}, such as "
             f"{min(map(str, both))!r}; a record is one or the other, so leave them out of one side"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.core.checks import FloatArray, check_in, check_vector
+from paperlib.core.checks import FloatArray, as_floats, check_in, check_vector
 from paperlib.core.results import table
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class MembershipScores:
     ) -> "MembershipScores":
         """Build from one score per example and a membership flag (0/1 or bool, both present), shape (n,)."""
         values = check_vector("scores", scores)
-        flags = np.asarray(membership)
+        flags = as_floats("membership", membership)
         if flags.shape != values.shape:
             raise ValueError(
                 f"membership: expected {values.size} values like scores, got shape {flags.shape}"

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from scipy.special import ndtri
 from scipy.stats import binom, hypergeom, mannwhitneyu
 
@@ -49,6 +50,13 @@ def test_split_is_disjoint_complete_seeded_and_blind_to_membership():
     refused("fraction", scores.split, 1.0)
 
 
+def test_tensors_are_read_wherever_they_come_from():
+    tensor = torch.tensor([1.0, 2.5], requires_grad=True)
+    scores = MembershipScores(tensor, tensor.detach().bfloat16())
+    assert scores.member.tolist() == scores.nonmember.tolist() == [1.0, 2.5]
+    assert MembershipScores.from_labels(tensor, torch.tensor([True, False])).member.tolist() == [1.0]
+
+
 def test_bad_scores_and_labels_are_refused():
     for build, first, second, message in (
         (MembershipScores, [1, np.nan, np.nan], [1], r"member scores: 2 of 3 .* NaN \(first at index 1\)"),
@@ -57,6 +65,8 @@ def test_bad_scores_and_labels_are_refused():
         (MembershipScores, [[1]], [1], "1-D"),
         (MembershipScores, ["a"], [1], "real numbers"),
         (MembershipScores, [1], [None], "real numbers"),
+        (MembershipScores, np.ma.masked_greater([1.0, 2.0], 1), [1], "member scores: some values are masked"),
+        (MembershipScores.from_labels, [1, 2], np.ma.masked_equal([0, 1], 1), "membership: some values are"),
         (MembershipScores.from_labels, [1, 2], [1], "expected 2 values"),
         (MembershipScores.from_labels, [1, 2], [1, 2], "only 0 and 1"),
         (MembershipScores.from_labels, [1, 2], [1, 1], "both classes"),
