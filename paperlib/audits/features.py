@@ -372,11 +372,11 @@ def checked_features(name: str, features: ArrayLike) -> FloatArray:
         raise ValueError(
             f"{name}: expected one row per example and 1 or more columns, got shape {rows.shape}"
         )
-    if bad := int((~np.isfinite(rows)).any(axis=1).sum()):
-        first = int(np.flatnonzero((~np.isfinite(rows)).any(axis=1))[0])
+    bad = ~np.isfinite(rows).all(axis=1)
+    if bad.any():
         raise ValueError(
-            f"{name}: {bad} of {len(rows)} rows hold NaN or infinity (first at row {first}); fix or drop "
-            "them, whatever their membership"
+            f"{name}: {bad.sum()} of {len(rows)} rows hold NaN or infinity (first at row {bad.argmax()}); "
+            "fix or drop them, whatever their membership"
         )
     return rows
 
@@ -384,7 +384,5 @@ def checked_features(name: str, features: ArrayLike) -> FloatArray:
 def checked_membership(rows: FloatArray, membership: ArrayLike) -> Flags:
     """True for members, shape (m,), of examples with features ``rows``."""
     flags = as_floats("membership", membership)
-    if flags.shape != rows.shape[:1]:
-        raise ValueError(f"membership: expected {len(rows)} values like features, got shape {flags.shape}")
     MembershipScores.from_labels(rows[:, 0], flags)
     return flags.astype(bool)

@@ -30,14 +30,13 @@ def check_vector(name: str, values: ArrayLike, *, minimum_size: int = 1) -> Floa
 
 def check_finite(name: str, vector: FloatArray) -> None:
     """Refuse NaN and infinite values by a ValueError with their number and the place of the first."""
-    if (finite := np.isfinite(vector)).all():
-        return
-    kind = "NaN" if np.isnan(vector).any() else "infinite"
-    bad = np.isnan(vector) if kind == "NaN" else ~finite
-    raise ValueError(
-        f"{name}: {int(bad.sum())} of {vector.size} values are {kind} "
-        f"(first at index {int(np.flatnonzero(bad)[0])}); drop or fix them before auditing"
-    )
+    missing = np.isnan(vector)
+    bad = missing if missing.any() else ~np.isfinite(vector)
+    if bad.any():
+        raise ValueError(
+            f"{name}: {bad.sum()} of {vector.size} values are {'NaN' if missing.any() else 'infinite'} "
+            f"(first at index {bad.argmax()}); drop or fix them before auditing"
+        )
 
 
 def as_floats(name: str, values: Any) -> FloatArray:

@@ -142,9 +142,7 @@ class MembershipScores:
         values = check_vector("scores", scores)
         flags = as_floats("membership", membership)
         if flags.shape != values.shape:
-            raise ValueError(
-                f"membership: expected {values.size} values like scores, got shape {flags.shape}"
-            )
+            raise ValueError(f"membership: expected {values.size} values, got shape {flags.shape}")
         if not np.isin(flags, [0, 1]).all():
             raise ValueError("membership: expected only 0 and 1 (or False and True)")
         flags = flags.astype(bool)

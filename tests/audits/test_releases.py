@@ -6,6 +6,7 @@ import pytest
 
 from paperlib.audits import audit_features, audit_release
 from paperlib.audits.releases.distances import nearness, table_space
+from paperlib.audits.releases.rows import alike
 from paperlib.core import toss_coins
 from paperlib.generators import NoisyTree
 from tests.audits.samples import refused
@@ -21,6 +22,9 @@ def people(rows, seed):
     frame["job"] = rng.choice(list("abcdefgh"), rows)
     frame["group"] = np.array(list("wxyz"))[group]
     return frame.assign(owner=rng.random(rows) < 0.5)
+
+
+DAY = pd.Timestamp("2026-01-01")
 
 
 def with_copies(release, members, count):
@@ -131,6 +135,20 @@ def test_missing_cells_dates_and_one_column_are_audited():
     assert list(audit_release(*income, design="game").rates["rate"]) == ["reproduced", "nearly reproduced"]
 
 
+def test_released_values_in_another_unit_or_spelling_are_doubted():
+    members, others, release = (people(300, seed) for seed in range(3))
+    for part, rows in enumerate((members, others, release)):
+        rows["name"] = [f"{part}-{at}" for at in range(300)]  # a name that is released is nobody's here
+    changed = release.assign(income=100 * release["income"], job=release["job"].str.upper())
+    assert alike(release, [members, others])[2] == ()
+    income, job = alike(changed, [members, others])[2]
+    assert income.startswith("column 'income': ")
+    assert job.startswith("column 'job': 100% of released values lie outside those of the records, such as ")
+    found = audit_release(changed, members, others, design="game")
+    assert f"Warning: {job}" in str(found)
+    assert job in found.document().warnings
+
+
 def test_texts_and_images_are_audited_by_what_they_hold():
     rng = np.random.default_rng(0)
     words = np.array([f"word{at}" for at in range(300)])
@@ -163,6 +181,12 @@ def test_coins_tell_membership_by_id_in_any_order():
     [
         (lambda a, b, c: (a.drop(columns="job"), b, c), "members: expected the columns"),
         (lambda a, b, c: (a.assign(age="old"), b, c), "members: column 'age' holds numbers, and text"),
+        (
+            lambda a, b, c: [
+                one.assign(day=DAY.tz_localize(zone)) for one, zone in ((a, "UTC"), (b, None), (c, None))
+            ],
+            "members: column 'day' holds times, and times with a time zone in the release",
+        ),
         (lambda a, b, c: (a, b[:5], c), "members: expected 20 rows or more, got 5"),
         (lambda a, b, c: (a, b, c[:0]), "nonmembers: expected 20 rows or more, got 0"),
         (lambda a, b, c: (b.sample(frac=1, random_state=0), b, c), "release: it holds just the members"),

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from paperlib.audits.document import AuditDocument, answer_of
-from paperlib.audits.features import AdditiveModel, FeaturesResult, Flags, audit_features
+from paperlib.audits.features import AdditiveModel, FeaturesResult, audit_features
 from paperlib.audits.releases.distances import nearness
 from paperlib.audits.releases.rates import MEANING, disclosure_rates
 from paperlib.audits.releases.rows import Rows, alike, check_copies, check_one_draw, space_of, taken
@@ -34,18 +34,12 @@ _AWAY = (
 )
 
 
-class NearFirst:
+class NearFirst(AdditiveModel):
     """An additive model that from the start takes rows much nearer to the release for members."""
 
     # A few copies among thousands of rows are seldom among the first coins that a model learns from.
-    def __init__(self) -> None:
-        self._learned = AdditiveModel()
-
-    def fit(self, X: FloatArray, y: Flags) -> None:
-        self._learned.fit(X, y)
-
     def predict_proba(self, X: FloatArray) -> FloatArray:
-        chance = np.clip(self._learned.predict_proba(X), 1e-12, 1.0)
+        chance = np.clip(super().predict_proba(X), 1e-12, 1.0)
         odds = chance[:, 1] / chance[:, 0] * np.exp(np.maximum(X[:, 0] - _CLEAR, 0))
         return np.column_stack([1 / (1 + odds), odds / (1 + odds)])
 
@@ -64,8 +58,8 @@ class ReleaseAudit:
     ids: Sequence[Any] | None = None  #: names of the records, members first
 
     def __str__(self) -> str:
-        blocks = [str(self.result), *(f"Warning: {text}" for text in self.warnings), self.rates_text()]
-        return "\n\n".join(blocks)
+        doubts = (f"Warning: {text}" for text in self.warnings)
+        return "\n\n".join([str(self.result), *doubts, self.rates_text()])
 
     def rates_text(self) -> str:
         """The rates as lines of text, with what each counts."""
@@ -172,7 +166,7 @@ def audit_release(
         raise ValueError("nonmembers: rows like the members are needed that the release was not made of")
     if coins is not None and (nonmembers is not None or ids is None or coins.unit):
         raise ValueError("coins: give all records with a coin as members, with ids, and coins of single rows")
-    released, pool = alike(release, [members] if nonmembers is None else [members, nonmembers])
+    released, pool, doubts = alike(release, [members] if nonmembers is None else [members, nonmembers])
     total, count = len(pool), len(members)
     if ids is not None and len(ids) != total:
         raise ValueError(f"ids: expected one for each of {total} rows, got {len(ids)}")
@@ -188,7 +182,7 @@ def audit_release(
     order = np.random.default_rng([seed, 6]).permutation(total)
     shuffled = taken(pool, order)
     space = space_of(released, shuffled)
-    warnings = check_copies(space, member[order])
+    warnings = doubts + check_copies(space, member[order])
     check_one_draw(space, member[order], seed)
     near = nearness(space)
     tables = (released, shuffled) if isinstance(released, pd.DataFrame) else None

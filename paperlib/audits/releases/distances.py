@@ -131,11 +131,10 @@ def nearness(space: Space) -> Nearness:
     nearest, count = np.empty((2, total), dtype=np.int64)
     step = max(1, space.block // max(total, others))
     for start in range(0, total, step):
-        rows = slice(start, min(total, start + step))
-        places = np.arange(rows.start, rows.stop)
+        rows = slice(start, start + step)
         left = space.pool[rows]
         inside = space.between(left, space.pool)
-        inside[places - start, places] = np.inf  # a row is no neighbour of itself
+        np.fill_diagonal(inside[:, start:], np.inf)  # a row is no neighbour of itself
         own[rows] = _smallest(inside)
         outside = space.between(left, space.release)
         nearest[rows], away[rows] = outside.argmin(axis=1), _smallest(outside)

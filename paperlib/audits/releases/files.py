@@ -58,8 +58,7 @@ def _frames(paths: Sequence[str], text: str = "", ids: str = "") -> tuple[list[R
 
 
 def _lines(path: str) -> list[str]:
-    source = open_source(path)
-    with named(source):
+    with named(source := open_source(path)):
         return [line.strip() for line in decoded(source.data).splitlines() if line.strip()]
 
 

@@ -10,6 +10,8 @@ from paperlib.audits.releases.distances import Flags, Nearness, Space
 from paperlib.core import FloatArray, IntArray
 from paperlib.core.intervals import share_interval
 
+Tables = tuple[pd.DataFrame, pd.DataFrame]
+
 MEANING = {
     "reproduced": "the release holds the very row",
     "nearly reproduced": "the nearest row of the release is at most half as far as the nearest other row of "
@@ -31,7 +33,7 @@ def disclosure_rates(
     space: Space,
     near: Nearness,
     member: Flags,
-    tables: tuple[pd.DataFrame, pd.DataFrame] | None,
+    tables: Tables | None,
     *,
     secret: str | None,
     confidence: float,
@@ -44,8 +46,7 @@ def disclosure_rates(
         sides = [rng.permutation(np.flatnonzero(side)) for side in (member, ~member)]
         counted["singled out"] = _singled_out(space, sides, rng)
         attacked = [side[:_ATTACKS] for side in sides]
-        width = tables[0].shape[1]
-        halves = np.array_split(rng.permutation(width), 2)
+        halves = np.array_split(rng.permutation(tables[0].shape[1]), 2)
         order = rng.permutation(space.release.shape[0])  # of equally near rows one at random
         counted["linked"] = [
             np.equal(*(_closest(space, rows, half.tolist(), order) for half in halves)) for rows in attacked
@@ -82,7 +83,7 @@ def _closest(space: Space, rows: IntArray, columns: Sequence[int], order: IntArr
 
 def _inferred(
     space: Space,
-    tables: tuple[pd.DataFrame, pd.DataFrame],
+    tables: Tables,
     rows: IntArray,
     secret: str | None,
     order: IntArray,
@@ -96,10 +97,8 @@ def _inferred(
     if secret is not None:
         drawn[:] = names.index(secret)
     right = np.zeros(rows.size, dtype=bool)
-    for at, name in enumerate(names):
-        here = np.flatnonzero(drawn == at)
-        if not here.size:
-            continue
+    for at in np.unique(drawn).tolist():
+        here, name = np.flatnonzero(drawn == at), names[at]
         others = [column for column in range(len(names)) if column != at]
         nearest = _closest(space, rows[here], others, order)
         right[here] = space.release[nearest, at] == space.pool[rows[here], at]

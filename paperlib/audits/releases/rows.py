@@ -1,7 +1,7 @@
 """Rows of a release, of members and of non-members: of one kind, alike, and none twice."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,9 @@ _WIDE = 100  # columns, above which trees are slow
 _KINDS = {"b": "true or false", "i": "numbers", "u": "numbers", "f": "numbers", "m": "times", "M": "times"}
 
 
-def alike(release: Rows, sides: Sequence[Rows]) -> tuple[Any, Any]:
-    """The release, and the rows of both sides in one, with the columns of the release; else a ValueError."""
-    names = ("release", "members", "nonmembers")
-    given = dict(zip(names, (release, *sides), strict=False))
+def alike(release: Rows, sides: Sequence[Rows]) -> tuple[Any, Any, tuple[str, ...]]:
+    """The release, all rows of the sides, with its columns, and doubts about them; else a ValueError."""
+    given = dict(zip(("release", "members", "nonmembers"), (release, *sides), strict=False))
     kinds = {name: _kind(name, rows) for name, rows in given.items()}
     for name, rows in given.items():
         if kinds[name] != kinds["release"]:
@@ -34,14 +33,15 @@ def alike(release: Rows, sides: Sequence[Rows]) -> tuple[Any, Any]:
             raise ValueError(f"{name}: expected {FEWEST} rows or more, got {len(rows)}")
     if isinstance(release, pd.DataFrame):
         tables: list[pd.DataFrame] = [_like(release, name, table) for name, table in given.items()]
-        return tables[0], pd.concat(tables[1:], ignore_index=True)
+        pool = pd.concat(tables[1:], ignore_index=True)
+        return tables[0], pool, tuple(_strange_columns(tables[0], pool))
     if kinds["release"] == "texts":
-        return list(release), [text for side in sides for text in side]
+        return list(release), [text for side in sides for text in side], ()
     for name, rows in given.items():
-        if np.shape(rows)[1:] != np.shape(release)[1:]:
-            shapes = np.shape(release)[1:], np.shape(rows)[1:]
+        shapes = np.shape(release)[1:], np.shape(rows)[1:]
+        if shapes[0] != shapes[1]:
             raise ValueError(f"{name}: expected images of shape {shapes[0]} as released, got {shapes[1]}")
-    return np.asarray(release), np.concatenate([np.asarray(side) for side in sides])
+    return np.asarray(release), np.concatenate([np.asarray(side) for side in sides]), ()
 
 
 def _kind(name: str, rows: Any) -> str:
@@ -62,13 +62,27 @@ def _like(release: pd.DataFrame, name: str, table: Any) -> pd.DataFrame:
     if sorted(map(str, table)) != sorted(map(str, release)) or release.columns.empty:
         raise ValueError(f"{name}: expected the columns {list(release)} of the release, got {list(table)}")
     for column in release:
-        kinds = [_KINDS.get(part[column].dtype.kind, "text") for part in (release, table)]
+        types = [part[column].dtype for part in (release, table)]
+        kinds = [_KINDS.get(one.kind, "text") + " with a time zone" * hasattr(one, "tz") for one in types]
         if kinds[0] != kinds[1]:
             raise ValueError(f"{name}: column {column!r} holds {kinds[1]}, and {kinds[0]} in the release")
         cells = [] if kinds[0] != "text" else table[column].dropna().tolist()
         if not all(isinstance(cell, str) for cell in cells):
             raise ValueError(f"{name}: column {column!r} holds values of several kinds; store one")
     return table[list(release)].reset_index(drop=True)
+
+
+def _strange_columns(release: pd.DataFrame, pool: pd.DataFrame) -> Iterator[str]:
+    """Doubts about columns of which most released values are unlike those of the records."""
+    for name in release:
+        given, known = release[name].dropna(), pool[name].dropna()
+        numbers = release[name].dtype.kind in _KINDS
+        unlike = ~(given.between(known.min(), known.max()) if numbers else given.isin(known))
+        if unlike.mean() > 0.5 and (numbers or known.duplicated().mean() > 0.5):  # no names, no free text
+            yield (
+                f"column {name!r}: {unlike.mean():.0%} of released values lie outside those of the records, "
+                f"such as {given[unlike].iloc[0]}; if they are written in another way, a leak is missed"
+            )
 
 
 def space_of(release: Any, pool: Any) -> Space:
