@@ -147,6 +147,11 @@ def test_released_values_in_another_unit_or_spelling_are_doubted():
     found = audit_release(changed, members, others, design="game")
     assert f"Warning: {job}" in str(found)
     assert job in found.document().warnings
+    images = np.random.default_rng(0).integers(0, 256, (3, 30, 8, 8)).astype(np.uint8)
+    assert alike(images[0], images[1:])[2] == ()
+    for scaled in (images[0] / 255, images[0] / 127.5 - 1):
+        (mean,) = alike(scaled, images[1:])[2]
+        assert mean.startswith("column 'mean of an image': 100% of released values")
 
 
 def test_texts_and_images_are_audited_by_what_they_hold():

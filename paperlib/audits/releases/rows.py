@@ -41,7 +41,9 @@ def alike(release: Rows, sides: Sequence[Rows]) -> tuple[Any, Any, tuple[str, ..
         shapes = np.shape(release)[1:], np.shape(rows)[1:]
         if shapes[0] != shapes[1]:
             raise ValueError(f"{name}: expected images of shape {shapes[0]} as released, got {shapes[1]}")
-    return np.asarray(release), np.concatenate([np.asarray(side) for side in sides]), ()
+    images = np.asarray(release), np.concatenate([np.asarray(side) for side in sides])
+    means = (pd.DataFrame({"mean of an image": part.reshape(len(part), -1).mean(axis=1)}) for part in images)
+    return *images, tuple(_strange_columns(*means))
 
 
 def _kind(name: str, rows: Any) -> str:
@@ -52,8 +54,7 @@ def _kind(name: str, rows: Any) -> str:
     if not isinstance(rows, str) and all(isinstance(one, str) for one in rows):
         return "texts"
     raise ValueError(
-        f"{name}: expected a DataFrame, a list of texts, or images as an array of shape (n, height, width), "
-        "with channels behind or without"
+        f"{name}: expected a DataFrame, a list of texts, or images (n, height, width[, channels])"
     )
 
 
