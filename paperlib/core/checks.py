@@ -42,9 +42,9 @@ def check_finite(name: str, vector: FloatArray) -> None:
 def as_floats(name: str, values: Any) -> FloatArray:
     """Return numbers, of a tensor on a GPU or with gradients too, as a new array; a ValueError otherwise."""
     if np.ma.is_masked(values):
-        raise ValueError(f"{name}: some values are masked; drop or fill them before auditing")
+        raise ValueError(f"{name}: some values are masked or missing; drop or fill them before auditing")
     raw = np.asarray(values.detach().cpu().double() if hasattr(values, "detach") else values)
-    if raw.dtype.kind not in "biuf":
+    if raw.dtype.kind not in "biuf" and not {*map(type, raw.flat)} <= {bool, np.bool_, int, float}:
         raise ValueError(f"{name}: expected real numbers, got values of type {raw.dtype}")
     return np.array(raw, dtype=np.float64)
 

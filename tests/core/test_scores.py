@@ -1,6 +1,7 @@
 """`MembershipScores`: orientation, splits, files, refusals, and a warning of a reversed direction."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy.special import ndtri
@@ -50,11 +51,16 @@ def test_split_is_disjoint_complete_seeded_and_blind_to_membership():
     refused("fraction", scores.split, 1.0)
 
 
-def test_tensors_are_read_wherever_they_come_from():
+def test_tensors_and_nullable_flags_are_read():
     tensor = torch.tensor([1.0, 2.5], requires_grad=True)
     scores = MembershipScores(tensor, tensor.detach().bfloat16())
     assert scores.member.tolist() == scores.nonmember.tolist() == [1.0, 2.5]
-    assert MembershipScores.from_labels(tensor, torch.tensor([True, False])).member.tolist() == [1.0]
+    nullable = pd.array([True, False], dtype="boolean")  # for numpy an array of objects
+    for flags in (torch.tensor([True, False]), nullable, pd.Series(nullable)):
+        assert MembershipScores.from_labels(tensor, flags).member.tolist() == [1.0]
+    missing = pd.array([True, None], dtype="boolean")
+    for flags in (missing, pd.Series(missing)):
+        refused("membership: ", MembershipScores.from_labels, [1, 2], flags)
 
 
 def test_bad_scores_and_labels_are_refused():
