@@ -7,8 +7,9 @@ import pytest
 
 
 def refused(
-    message: str, call: Callable[..., Any], *given: Any, error: type = ValueError, **options: Any
+    message: str, call: Callable[..., Any], /, *given: Any, error: type = ValueError, **options: Any
 ) -> None:
-    """The call ends in an error that has this message, a regular expression."""
-    with pytest.raises(error, match=message):
+    """The call ends in an error of one line that has this message, a regular expression."""
+    with pytest.raises(error, match=message) as caught:
         call(*given, **options)
+    assert "\n" not in str(caught.value)

@@ -1,7 +1,6 @@
 """Dataset inference finds what was trained on, and its p-values are uniform where nothing was."""
 
 import numpy as np
-import pytest
 from scipy.stats import binom, kstest
 
 from paperlib.attacks import dataset_inference
@@ -12,6 +11,7 @@ from paperlib.attacks.dataset_inference import (
     rank_test,
     ranks_and_positions,
 )
+from tests.refusals import refused
 from tests.validity.coverage import assert_rate_at_most
 
 
@@ -58,8 +58,7 @@ def test_forward_p_values_are_uniform_on_held_out_sets_and_kfold_ones_are_not(mo
             assert_rate_at_most(level, int((column <= level).sum()), runs)
     assert min(kstest(column, "uniform").pvalue for column in forward.T) > 1e-6
     kfold = null_p_values("kfold", runs)[:, 1]
-    with pytest.raises(AssertionError, match="allows"):
-        assert_rate_at_most(0.01, int((kfold <= 0.01).sum()), runs)
+    refused("allows", assert_rate_at_most, 0.01, int((kfold <= 0.01).sum()), runs, error=AssertionError)
 
 
 def test_trees_reject_held_out_sets_at_the_nominal_rate():
@@ -110,5 +109,4 @@ def test_bad_input_is_named():
         (np.zeros((9, 3, 2)), {"schedule": "loo"}, "schedule"),
         (np.zeros((9, 3, 2)), {"trees": 0}, "trees"),
     ):
-        with pytest.raises(ValueError, match=message):
-            infer_dataset(table, **options)
+        refused(message, infer_dataset, table, **options)

@@ -17,6 +17,7 @@ from paperlib.models import language
 from paperlib.models.language import load_language_model, train_tokenizer
 from tests.attacks.tiny import placed
 from tests.attacks.tiny import tiny as any_tiny
+from tests.refusals import refused
 
 CONTEXT = 128
 PREFIX = "nothing here was ever trained on"
@@ -189,8 +190,7 @@ def test_candidates_come_back_as_sets(tokenizer):
     assert names == ("loss", "hinge")
     flat = score_texts(model, tokenizer, ["ee55"], contexts=["y: "], attacks=["hinge"])
     assert values[1, 1, 1] == pytest.approx(flat["hinge"][0], abs=1e-5)
-    with pytest.raises(ValueError, match="sizes"):
-        score_candidates(model, tokenizer, [["a1", "b2"], ["c3"]])
+    refused("sizes", score_candidates, model, tokenizer, [["a1", "b2"], ["c3"]])
 
 
 def test_bad_input_is_named(tokenizer):
@@ -222,11 +222,9 @@ def test_bad_input_is_named(tokenizer):
         (TEXTS, {"max_length": 129}, "max_length: expected 2 to 128"),
         (["a"], {}, "nothing before"),
     ):
-        with pytest.raises(ValueError, match=message):
-            score_texts(model, tokenizer, texts, **options)
+        refused(message, score_texts, model, tokenizer, texts, **options)
     small = GPT2LMHeadModel(GPT2Config(vocab_size=60, n_embd=8, n_layer=1, n_head=1, n_positions=CONTEXT))
-    with pytest.raises(ValueError, match="the model has tokens 0 to 59; take the model's own"):
-        score_texts(small, tokenizer, TEXTS)
+    refused("the model has tokens 0 to 59; take the model's own", score_texts, small, tokenizer, TEXTS)
 
 
 def test_a_model_that_returns_nan_is_refused_with_the_text(tokenizer):
@@ -241,18 +239,15 @@ def test_a_model_that_returns_nan_is_refused_with_the_text(tokenizer):
 
 
 def test_an_unknown_device_or_number_format_and_missing_packages_are_named(monkeypatch):
-    with pytest.raises(ValueError, match="dtype"):
-        load_language_model("x", dtype="float8")
+    refused("dtype", load_language_model, "x", dtype="float8")
     for device in ("gpu", "cuda:97"):
-        with pytest.raises(ValueError, match=rf"device: expected 'cpu'.*'{device}'"):
-            load_language_model("x", device=device)
+        refused(rf"device: expected 'cpu'.*'{device}'", load_language_model, "x", device=device)
     for options, absent, words in (
         ({"dtype": "int8"}, "bitsandbytes", "'int8' needs bitsandbytes: pip install bitsandbytes"),
         ({"device": "auto"}, "accelerate", "device 'auto' needs accelerate: pip install accelerate"),
     ):
         monkeypatch.setattr(language, "find_spec", lambda name, absent=absent: name != absent or None)
-        with pytest.raises(ModuleNotFoundError, match=words):
-            load_language_model("x", **options)
+        refused(words, load_language_model, "x", **options, error=ModuleNotFoundError)
 
 
 @pytest.fixture

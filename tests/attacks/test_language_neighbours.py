@@ -18,6 +18,7 @@ from paperlib.attacks.language import (
 )
 from paperlib.models.language import train_tokenizer
 from tests.attacks.tiny import placed, tiny
+from tests.refusals import refused
 
 CONTEXT = 48
 TEXTS = ["b7a1f3c2", "the cat sat on the mat", "größe 5"]
@@ -118,23 +119,17 @@ def lower_casing():
 
 def test_bad_requests_are_named_and_a_model_that_returns_nan_is_refused(causal, tokenizer, masked):
     plain = train_tokenizer(TEXTS, 260, context=CONTEXT)
-    for call, message in (
-        (lambda: causal_neighbours(causal, tokenizer, TEXTS, count=0), "count: expected 1"),
-        (lambda: causal_neighbours(causal, tokenizer, "text"), "put it in a list"),
-        (lambda: causal_neighbours(causal, lower_casing(), ["The cat"]), "letter case and blanks"),
-        (lambda: masked_neighbours(causal, plain, TEXTS), "no mask token"),
-        (lambda: causal_neighbours(causal, tokenizer, ["ab"], count=2_000), "neighbours, expected 2000"),
-        (lambda: random_neighbours(tokenizer, TEXTS, corpus=["aa"], count=2), "corpus: expected two"),
-        (lambda: random_neighbours(tokenizer, TEXTS, corpus=TEXTS, replaced=0), "replaced: expected 1"),
-        (lambda: random_neighbours(tokenizer, ["b7"], corpus=["a1", "c2"], count=50), "expected 50"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
+    refused("count: expected 1", causal_neighbours, causal, tokenizer, TEXTS, count=0)
+    refused("put it in a list", causal_neighbours, causal, tokenizer, "text")
+    refused("letter case and blanks", causal_neighbours, causal, lower_casing(), ["The cat"])
+    refused("no mask token", masked_neighbours, causal, plain, TEXTS)
+    refused("neighbours, expected 2000", causal_neighbours, causal, tokenizer, ["ab"], count=2_000)
+    refused("corpus: expected two", random_neighbours, tokenizer, TEXTS, corpus=["aa"], count=2)
+    refused("replaced: expected 1", random_neighbours, tokenizer, TEXTS, corpus=TEXTS, replaced=0)
+    refused("expected 50", random_neighbours, tokenizer, ["b7"], corpus=["a1", "c2"], count=50)
     broken = GPT2LMHeadModel(causal.config)
     broken.transformer.wte.weight.data[:] = torch.nan
-    with pytest.raises(ValueError, match="NaN"):
-        causal_neighbours(broken, tokenizer, TEXTS, count=2)
+    refused("NaN", causal_neighbours, broken, tokenizer, TEXTS, count=2)
     hollow = RobertaForMaskedLM(masked.config)
     hollow.lm_head.bias.data[:] = torch.nan
-    with pytest.raises(ValueError, match="NaN"):
-        masked_neighbours(hollow, tokenizer, TEXTS, count=2)
+    refused("NaN", masked_neighbours, hollow, tokenizer, TEXTS, count=2)

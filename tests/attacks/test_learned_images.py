@@ -12,6 +12,7 @@ from paperlib.attacks.learned import images as module
 from paperlib.attacks.learned.images import ImageStack
 from paperlib.attacks.learned.interface import area_under_curve
 from paperlib.attacks.learned.stacked_networks import fit_loss_modules, normal_scores
+from tests.refusals import refused
 
 FAST = {"epochs": 4, "evaluations": 2, "width": 4, "loss_steps": 40, "hidden": 8}
 
@@ -76,10 +77,8 @@ def test_the_image_module_is_trained_once_for_baseline_and_attack(monkeypatch):
 def test_only_images_and_whole_counts_are_taken():
     part = game(0)
     floats = Labelled(AttackInputs(part.inputs.examples / 255, part.inputs.losses), part.membership)
-    with pytest.raises(ValueError, match="examples: expected uint8 images"):
-        ImageStack().fit(floats, floats, seeds=[0])
-    with pytest.raises(ValueError, match="loss_steps: expected 1 or more"):
-        ImageStack(loss_steps=0)
+    refused("examples: expected uint8 images", ImageStack().fit, floats, floats, seeds=[0])
+    refused("loss_steps: expected 1 or more", ImageStack, loss_steps=0)
 
 
 def test_attacks_trained_together_are_those_trained_alone():

@@ -9,6 +9,7 @@ from torch import nn
 
 from paperlib.attacks.gradients import gradient_norms
 from paperlib.attacks.shadow import lira_offline, lira_online, rmia
+from tests.refusals import refused
 
 
 def auc(member, other):
@@ -82,23 +83,19 @@ def test_lira_reaches_the_optimum_of_a_gaussian_world_and_the_raw_confidence_doe
 def test_bad_input_is_refused(world):
     target, shadows, included = world
     x, half, module = np.full(9, 0.5), np.full((3, 9), 0.5), nn.Linear(2, 2)
-    for call, message in (
-        (lambda: lira_offline(target, shadows[:, :5]), r"shadows: expected shape \(K, 9\)"),
-        (lambda: lira_offline(target, np.where(included, np.nan, shadows)), r"shadows: .* NaN"),
-        (lambda: lira_online(target, shadows, 0 * included), "two shadow models or more that are 'in'"),
-        (lambda: lira_offline(target, shadows[:1]), "two shadow models or more that are 'out'"),
-        (lambda: lira_online(target, shadows, included[:4]), "included: expected truth values"),
-        (lambda: rmia(3 * x, half, x, half), r"target: expected probabilities in \[0, 1\]"),
-        (lambda: rmia(x, half, x, half, offline_slope=2), "offline_slope"),
-        (lambda: rmia(x, half, x, half, gamma=0), "gamma"),
-        (lambda: rmia(x, half, x, 0 * half), "probability 0 at index 0"),
-        (lambda: rmia(x, half, x, half, included=0 * half), "with and without each example"),
-        (lambda: rmia(x, half, x, half, included=0 * half + 1), "with and without each example"),
-        (lambda: gradient_norms(module, np.zeros((3, 2)), [0, 1]), "y: expected 3 labels"),
-        (lambda: gradient_norms(module, np.zeros((1, 2)), [0], batch_size=0), "batch_size"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
+    refused(r"shadows: expected shape \(K, 9\)", lira_offline, target, shadows[:, :5])
+    refused(r"shadows: .* NaN", lira_offline, target, np.where(included, np.nan, shadows))
+    refused("two shadow models or more that are 'in'", lira_online, target, shadows, 0 * included)
+    refused("two shadow models or more that are 'out'", lira_offline, target, shadows[:1])
+    refused("included: expected truth values", lira_online, target, shadows, included[:4])
+    refused(r"target: expected probabilities in \[0, 1\]", rmia, 3 * x, half, x, half)
+    refused("offline_slope", rmia, x, half, x, half, offline_slope=2)
+    refused("gamma", rmia, x, half, x, half, gamma=0)
+    refused("probability 0 at index 0", rmia, x, half, x, 0 * half)
+    refused("with and without each example", rmia, x, half, x, half, included=0 * half)
+    refused("with and without each example", rmia, x, half, x, half, included=0 * half + 1)
+    refused("y: expected 3 labels", gradient_norms, module, np.zeros((3, 2)), [0, 1])
+    refused("batch_size", gradient_norms, module, np.zeros((1, 2)), [0], batch_size=0)
 
 
 @pytest.mark.parametrize("outputs", [1, 3])

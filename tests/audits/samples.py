@@ -1,23 +1,12 @@
-"""Small tables, texts and images, quick settings for them, and what a refusal looks like."""
-
-from contextlib import contextmanager
+"""Small tables, texts and images, and quick settings for them."""
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from paperlib.attacks.learned.images import ImageStack
 from paperlib.audits.panoramia.image_models import ImageHelper
 from paperlib.audits.panoramia.images import ImageDefaults
 from paperlib.generators.images import FlowConfig
-
-
-@contextmanager
-def refused(message):
-    """A ValueError of one line with such a message."""
-    with pytest.raises(ValueError, match=message) as caught:
-        yield
-    assert "\n" not in str(caught.value)
 
 
 class Examples:

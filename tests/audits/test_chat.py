@@ -12,8 +12,8 @@ from paperlib.audits.language.chat import CHAT_KINDS, guess
 from paperlib.bounds import rank_p_value
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import KINDS, generate_identifiers
-from tests.audits.samples import refused
 from tests.bounds.worst_case import largest_gain
+from tests.refusals import refused
 
 MD5 = "83a5ef2c9d0b3e71f6a8c3d25b190e47"
 
@@ -139,8 +139,7 @@ def test_what_is_not_fair_is_left_out_and_named():
         ({"shown": 9}, "shown: expected a number in"),
         ({"before": 3000}, "before: expected a number in"),
     ):
-        with refused(message):
-            chat_questions(texts, **options)
+        refused(message, chat_questions, texts, **options)
 
 
 def test_a_guess_is_found_without_a_look_at_the_truth():
@@ -175,5 +174,4 @@ def test_several_tries_cost_their_chance_and_bad_options_are_refused():
         ({"tries": 0}, "tries"),
         ({"delta": 0.01}, "delta: expected a number in"),
     ):
-        with refused(message):
-            audit_chat(**{"questions": questions, "complete": answers, **change})
+        refused(message, audit_chat, **{"questions": questions, "complete": answers, **change})

@@ -10,7 +10,7 @@ import torch
 from paperlib import assert_private, audit_dp_training
 from paperlib.audits.dp_training.runs import outliers
 from paperlib.validity.dp_faults import FAULTS, SOUND, _losses, made_up_records, train_with_fault
-from tests.audits.samples import refused
+from tests.refusals import refused
 from tests.validity.coverage import assert_rate_at_most
 
 STATED = {"clipping_norm": 1.0, "noise_multiplier": 1.0, "sampling_rate": 0.25, "steps": 32}
@@ -125,8 +125,7 @@ def test_bad_input_is_refused_by_a_line_that_says_what_to_do():
         ({"train": lambda data, seed: release(data, None)}, "two trainings of the same data and seed differ"),
         ({"train": lambda data, seed: release(data, seed) * np.inf}, "gradients that are not finite"),
     ):
-        with refused(message):
-            audit_dp_training(**(given | changed))
+        refused(message, audit_dp_training, **given | changed)
 
 
 # Opacus.

@@ -13,7 +13,8 @@ from paperlib.audits.panoramia.results import NullCheck
 from paperlib.core.reading import read_frames
 from paperlib.io import file_sha256
 from paperlib.models.images import ImageArchitecture, build_image_model
-from tests.audits.samples import refused, table
+from tests.audits.samples import table
+from tests.refusals import refused
 
 
 def test_text_from_a_folder(tmp_path):
@@ -23,8 +24,7 @@ def test_text_from_a_folder(tmp_path):
     texts, target = str(tmp_path), f"{tmp_path}/mine.py:losses"
     options = {"generated": texts, "tokens": 8, "repetitions": 1, "restarts": 1}
     assert audit_files("text", texts, target, **options).result.epsilon_tilde < 1
-    with pytest.raises(ValueError, match="nonmembers: not used for text"):
-        audit_files("text", texts, target, nonmembers=texts)
+    refused("nonmembers: not used for text", audit_files, "text", texts, target, nonmembers=texts)
 
 
 def test_weights_of_a_known_architecture_are_a_target(tmp_path):
@@ -42,8 +42,7 @@ def test_rows_images_and_targets_that_are_something_else_are_refused(tmp_path):
     rows, path = tmp_path / "rows.csv", tmp_path / "images.npz"
     for text, words in (("a,b\n", "no rows"), ("", "the file is empty")):
         rows.write_text(text)
-        with refused(words):
-            read_frames([str(rows)])
+        refused(words, read_frames, [str(rows)])
     np.savez(path, images=np.zeros((4, 1, 3, 3), np.uint8), labels=np.zeros(4, int))
     assert [values.shape for values in read_images(str(path))] == [(4, 1, 3, 3), (4,)]
     for arrays, words in (
@@ -51,19 +50,16 @@ def test_rows_images_and_targets_that_are_something_else_are_refused(tmp_path):
         ({"images": np.array([{}], dtype=object), "labels": np.zeros(1)}, "expected an NPZ file"),
     ):
         np.savez(path, **arrays)
-        with refused(words):
-            read_images(str(path))
+        refused(words, read_images, str(path))
     path.write_text("no archive")
-    with refused("expected an NPZ file"):
-        read_images(str(path))
+    refused("expected an NPZ file", read_images, str(path))
     for kind, target, words in (
         ("table", "model.pkl", "target: expected FILE.py:FUNCTION for table, got 'model.pkl'"),
         ("images", "model.pt", "or a .safetensors file for images"),
         ("sound", "a.py:f", "kind"),
         ("table", "nowhere.py:f", "there is no such file"),
     ):
-        with refused(words):
-            load_target(kind, target)
+        refused(words, load_target, kind, target)
 
 
 @pytest.fixture(scope="module")
@@ -160,11 +156,7 @@ def test_functions_come_from_a_file_and_a_typo_says_what_was_meant(folder):
     path = f"{folder}/mine.py"
     assert load_training(f"{path}:again")(rows, 3)(rows[:2]) == [3, 3]
     assert load_training("") is None
-    for call, words in (
-        (lambda: load_training("again"), "train_again: expected FILE.py:FUNCTION, got 'again'"),
-        (lambda: load_training(f"{path}:more"), "train_again: .* has no function 'more'"),
-        (lambda: load_target("table", f"{path}:loses"), "has no function 'loses'; did you mean 'losses'"),
-        (lambda: audited(folder, label="labl"), "got 'labl'; did you mean 'label'"),
-    ):
-        with refused(words):
-            call()
+    refused("train_again: expected FILE.py:FUNCTION, got 'again'", load_training, "again")
+    refused("train_again: .* has no function 'more'", load_training, f"{path}:more")
+    refused("has no function 'loses'; did you mean 'losses'", load_target, "table", f"{path}:loses")
+    refused("got 'labl'; did you mean 'label'", audited, folder, label="labl")

@@ -9,7 +9,8 @@ from paperlib.audits.panoramia.folds import out_of_fold
 from paperlib.audits.panoramia.game import AuditConfig, GameSplit
 from paperlib.audits.panoramia.pools import FOLDS, PLACEBO, SYNTHETIC, Pool, Pools, Target, add_helpers
 from paperlib.audits.panoramia.run import audit_pools
-from tests.audits.samples import Examples, refused
+from tests.audits.samples import Examples
+from tests.refusals import refused
 
 SIZES = {"members": 300, "generated": 300}
 LEARNED = 180
@@ -82,11 +83,10 @@ def test_settings_out_of_range_are_named():
         ({"learned": 301}, r"learned: expected a number in \[2, 300\], got 301"),
         ({"most": -1}, "most: expected 0 or more"),
     ):
-        with refused(words):
-            out_of_fold(knows, SIZES, **{"learned": LEARNED, "folds": 2, "seed": 0, **changes})
+        refused(words, out_of_fold, knows, SIZES, **{"learned": LEARNED, "folds": 2, "seed": 0, **changes})
     pool = Pool(np.zeros((4, 1)), {FOLDS.name: np.zeros((4, 1))}, {"target": np.zeros((4, 1))})
-    with refused("learned: expected 1 or more with the helper 'out of fold'"):
-        Pools(pool, pool, None, (Target("target"),), (FOLDS,))
+    said = "learned: expected 1 or more with the helper 'out of fold'"
+    refused(said, Pools, pool, pool, None, (Target("target"),), (FOLDS,))
 
 
 def test_games_train_on_learned_members_and_judge_the_others():
@@ -101,11 +101,12 @@ def test_games_train_on_learned_members_and_judge_the_others():
         assert (shown["a"][coins] >= LEARNED).all()
         every = np.concatenate([learned, shown["a"]])
         assert len(np.unique(every)) == every.size
-    for learned, words in ((150, "learned: 150 are too few"), (250, "members: 300 are too few")):
-        with refused(words):
-            GameSplit({"a": (members, others)}, **sizes, seed=0, learned=learned)
-    with refused("learned: expected 0 with twins"):
-        GameSplit({"a": (members, others)}, **sizes, seed=0, learned=LEARNED, twins=True)
+    for learned, twins, words in (
+        (150, False, "learned: 150 are too few"),
+        (250, False, "members: 300 are too few"),
+        (LEARNED, True, "learned: expected 0 with twins"),
+    ):
+        refused(words, GameSplit, {"a": (members, others)}, **sizes, seed=0, learned=learned, twins=twins)
 
 
 def c_lb(train, seed):

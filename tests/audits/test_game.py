@@ -11,7 +11,8 @@ from paperlib.audits.panoramia import pools as pools_module
 from paperlib.audits.panoramia.game import AuditConfig, GameSplit, TestPartError, smallest_pool
 from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, Target, cached_pools
 from paperlib.audits.panoramia.run import audit_pools, baseline_by_helper, over_training_size
-from tests.audits.samples import Examples, refused
+from tests.audits.samples import Examples
+from tests.refusals import refused
 
 TREES = (BoostedTrees(rounds=20, smallest_leaf=10),)
 SMALL = AuditConfig(train=200, validation=100, test=400, attacks=TREES, restarts=2, repetitions=2)
@@ -82,8 +83,7 @@ def test_bounds_grow_with_the_test_part_and_curves_reach_the_bound_of_their_game
     assert grown[400] > grown[50]
     whole = audits.table.query("search == 'union'")
     assert audits.over_test_size([400])["eps_tilde"].max() == whole["eps_tilde"].max()
-    with refused(r"size: expected a number in \[2, 400\]"):
-        audits.over_test_size([401])
+    refused(r"size: expected a number in \[2, 400\]", audits.over_test_size, [401])
     frame = over_training_size(gaussian_pools(), replace(SMALL, repetitions=1), [40, 200], targets=["leaky"])
     assert sorted(frame["train"].unique()) == [40, 200]
     curve = audits.curves(target="leaky", seed=1)
@@ -91,8 +91,7 @@ def test_bounds_grow_with_the_test_part_and_curves_reach_the_bound_of_their_game
         "target == 'leaky' and seed == 1 and audit == 'panoramia' and search == 'union'"
     )
     assert curve.query("test == 'mia'")["bound"].max() == pytest.approx(bound["c_plus_eps_lb"].item())
-    with refused("no game"):
-        audits.curves(target="nobody")
+    refused("no game", audits.curves, target="nobody")
 
 
 def views_of(count=300):
@@ -133,8 +132,8 @@ def test_sizes_that_cannot_be_had_are_refused():
         ({"validation": 0}, "validation: expected an even number"),
         ({"test": 1}, "test: expected 2"),
     ):
-        with refused(words):
-            GameSplit({"a": views_of()}, **{"train": 2, "validation": 2, "test": 2, **changes}, seed=0)
+        sizes = {"train": 2, "validation": 2, "test": 2, **changes}
+        refused(words, GameSplit, {"a": views_of()}, **sizes, seed=0)
 
 
 @pytest.fixture
@@ -184,11 +183,11 @@ def own_attack(sign):
 
 
 def test_pools_name_the_same_models_and_a_target_that_returns_nan():
-    with refused(r"target 'f': losses: 1 of 3 rows hold NaN .*first at row 2"):
-        Pool(np.zeros((3, 1)), {}, {"f": np.array([[0.0], [1.0], [np.nan]])})
+    missing = {"f": np.array([[0.0], [1.0], [np.nan]])}
+    refused(r"target 'f': losses: 1 of 3 rows hold NaN .*first at row 2", Pool, np.zeros((3, 1)), {}, missing)
     pools = gaussian_pools(20)
-    with refused("nonmembers: expected the targets"):
-        replace(pools, nonmembers=replace(pools.nonmembers, targets={}))
+    other = replace(pools.nonmembers, targets={})
+    refused("nonmembers: expected the targets", replace, pools, nonmembers=other)
 
 
 def test_games_on_one_test_part_differ_in_what_attacks_learn_from_alone():
@@ -230,10 +229,9 @@ def test_twins_never_tell_on_each_other_and_each_pair_has_its_own_coin():
     assert abs(np.mean(counts) - 22.5) < 5 * np.sqrt(45 / 4 / 200)
     _, shown, _ = play(1, train=2, validation=2, twins=False)
     assert len(np.unique(shown)) < 45
-    with refused("members: 60 are too few"):
-        play(0, validation=12)
-    with refused("twins: expected as many"):
-        GameSplit({"a": (twins, views_of(50)[0])}, train=2, validation=2, test=4, seed=0, twins=True)
+    refused("members: 60 are too few", play, 0, validation=12)
+    sizes, uneven = {"train": 2, "validation": 2, "test": 4}, {"a": (twins, views_of(50)[0])}
+    refused("twins: expected as many", GameSplit, uneven, **sizes, seed=0, twins=True)
 
 
 def test_audits_on_one_test_part_are_kept_apart_by_it(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from paperlib.audits import audit_labels
-from tests.audits.samples import refused
+from tests.refusals import refused
 from tests.validity.coverage import assert_rate_at_most
 
 RNG = np.random.default_rng
@@ -46,8 +46,7 @@ def test_where_nothing_leaks_a_leak_is_shown_seldom_and_the_conditions_are_what_
             shown = np.where(coins, labels, proxies)
             published.append(largest_upper_end(law[np.arange(300), shown], coins, rng))
     assert_rate_at_most(0.05, np.count_nonzero(found), 75)
-    with pytest.raises(AssertionError, match="hits"):
-        assert_rate_at_most(0.05, np.count_nonzero(twin), 15)
+    refused("hits", assert_rate_at_most, 0.05, np.count_nonzero(twin), 15, error=AssertionError)
     assert np.median(twin) > 1
     assert np.median(published) > 1, "the largest upper end of many is no bound: the truth is 0"
 
@@ -101,8 +100,7 @@ def test_proxies_of_other_frequencies_are_doubted_or_refused_and_the_audit_s_own
     mixed = np.where(RNG(4).random(200) < 0.85, world(200, RNG(5), classes=2)[1], 1)
     doubted = audit_labels(law, labels, mixed)
     assert any("is the label in" in text for text in doubted.warnings)
-    with pytest.raises(ValueError, match="; draw proxies from the law"):
-        audit_labels(law, labels, np.ones(200, int))
+    refused("; draw proxies from the law", audit_labels, law, labels, np.ones(200, int))
 
 
 @pytest.mark.parametrize(
@@ -117,5 +115,4 @@ def test_proxies_of_other_frequencies_are_doubted_or_refused_and_the_audit_s_own
 )
 def test_a_mistake_is_named(changed, message):
     given = {"probabilities": np.full((9, 2), 0.5), "labels": np.zeros(9), "proxies": np.ones(9)}
-    with refused(message):
-        audit_labels(**{**given, **changed})
+    refused(message, audit_labels, **{**given, **changed})

@@ -22,7 +22,7 @@ from paperlib.bounds.one_run.anytime import log_mixture, log_threshold, sharp_sh
 from paperlib.bounds.one_run.search import Hypothesis
 from paperlib.core import MembershipScores
 from paperlib.validity.mechanisms import close_generator
-from tests.audits.samples import refused
+from tests.refusals import refused
 from tests.validity.coverage import assert_rate_at_most
 
 LEVEL = 1 / 3
@@ -191,8 +191,7 @@ def false_bounds(trials):
 def test_noise_shows_nothing_and_learning_from_hidden_coins_is_caught(monkeypatch):
     assert false_bounds(60) <= 4  # 7 %; the seeds are fixed
     monkeypatch.setattr("paperlib.audits.features.LearnedOrder", Peeking)
-    with pytest.raises(AssertionError, match="allows"):
-        assert_rate_at_most(0.025, false_bounds(50), 50)
+    refused("allows", assert_rate_at_most, 0.025, false_bounds(50), 50, error=AssertionError)
 
 
 def generated_world(seed, m):
@@ -284,8 +283,7 @@ def test_a_twin_that_learns_from_hidden_sets_is_caught_and_breaks_the_bound(monk
 
     monkeypatch.setattr(candidate_features, "_odds", cheat)
     assert np.unique(np.unique(all_hits(), axis=0, return_counts=True)[1]).size > 1
-    with pytest.raises(AssertionError, match="allows"):
-        assert_rate_at_most(0.05, exceed(60, 0.0), 60)
+    refused("allows", assert_rate_at_most, 0.05, exceed(60, 0.0), 60, error=AssertionError)
 
 
 def sets_with_difficulty(seed, sets=400, size=16):
@@ -345,13 +343,11 @@ def test_ties_everywhere_show_nothing_and_a_game_is_drawn_from_uneven_counts():
     assert audit_candidate_features(np.ones((100, 4, 2)), np.zeros(100)).epsilon == 0.0
     rng = np.random.default_rng(7)
     features, member = rng.normal(size=(900, 2)), np.arange(900) < 700
-    with pytest.raises(ValueError, match='design="game"'):
-        audit_features(features, member)
+    refused('design="game"', audit_features, features, member)
     played = audit_features(features, member, design="game")
     assert 200 < played.total < 400
     assert "one distribution" in played.assumptions[0]
-    with pytest.raises(ValueError, match="design='game'"):
-        audit_panoramia_features(features, features, member)
+    refused("design='game'", audit_panoramia_features, features, features, member)
     played = audit_panoramia_features(features, features, member, design="game")
     assert 200 < played.members + played.nonmembers < 400
 
@@ -380,5 +376,4 @@ PAIR, SETS_OF_3 = [[1.0], [2.0]], np.zeros((5, 3, 2))
     ],
 )
 def test_bad_input_is_one_line_that_says_what_to_do(audit, given, message):
-    with refused(message):
-        audit(*given)
+    refused(message, audit, *given)

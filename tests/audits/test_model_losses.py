@@ -23,7 +23,7 @@ from torch.utils.data import DataLoader, IterableDataset, Subset, TensorDataset,
 from paperlib.audits import losses
 from paperlib.models import binary_margin_loss
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
-from tests.audits.samples import refused
+from tests.refusals import refused
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(50, 6)).astype(np.float32)
@@ -85,8 +85,8 @@ def test_floating_targets_give_the_squared_error_and_a_loss_of_the_user_gets_out
     y = Y % 2
     values = losses(model, (X, y), loss=binary_margin_loss, batch_size=16)
     np.testing.assert_allclose(values, (1 - 2 * y) * outputs_of(model)[:, 0], rtol=1e-5)
-    with refused(r"loss: expected one loss per record, shape \(8,\), got shape \(\)"):
-        losses(network(), loader(), loss=functional.cross_entropy)
+    said = r"loss: expected one loss per record, shape \(8,\), got shape \(\)"
+    refused(said, losses, network(), loader(), loss=functional.cross_entropy)
 
 
 class Stream(IterableDataset):
@@ -134,16 +134,15 @@ def test_dictionaries_with_labels_are_batches_of_a_classifier_of_texts_and_of_no
     np.testing.assert_allclose(values, cross_entropy_of(logits, labels), rtol=1e-5)
     whole = UserDict(input_ids=tokens, labels=labels)
     np.testing.assert_allclose(losses(model, whole, batch_size=2), values, rtol=1e-5)
-    with refused("got BertForSequenceClassification; give a classifier alone"):
-        losses((bert(), TOKENIZER), TEXTS)
+    refused("got BertForSequenceClassification; give a classifier alone", losses, (bert(), TOKENIZER), TEXTS)
     tokens = torch.tensor([TOKENIZER(TEXTS[0])["input_ids"]])
-    with refused(r"losses\(\(model, tokenizer\), texts\) takes texts"):
-        losses(LANGUAGE, {"input_ids": tokens, "labels": tokens})
+    given = {"input_ids": tokens, "labels": tokens}
+    refused(r"losses\(\(model, tokenizer\), texts\) takes texts", losses, LANGUAGE, given)
 
 
 def run_on(model, device, fails):
     """Losses, or a refusal in the midst of them."""
-    with refused("labels") if fails else nullcontext():
+    with pytest.raises(ValueError, match="labels") if fails else nullcontext():
         losses(model, (X, Y + fails), device=device)
 
 
@@ -207,9 +206,9 @@ def test_losses_on_a_gpu_are_those_on_the_processor():
 
 def test_probabilities_are_refused_but_log_probabilities_are_logits():
     model = torch.nn.Sequential(network(), torch.nn.Softmax(dim=1))
+    said = "sums to 1, so it is probabilities; return the logits"
     for count, batch_size in ((50, 1), (50, 10), (50, 50), (5, 1)):
-        with refused("sums to 1, so it is probabilities; return the logits"):
-            losses(model, (X[:count], Y[:count]), batch_size=batch_size)
+        refused(said, losses, model, (X[:count], Y[:count]), batch_size=batch_size)
     expected = cross_entropy_of(outputs_of(model[0]))
     own = losses(model, (X, Y), loss=lambda p, y: -p[torch.arange(len(y)), y].log())
     np.testing.assert_allclose(own, expected, rtol=1e-4)
@@ -231,8 +230,7 @@ def test_a_loss_that_is_not_certain_or_finite_and_data_in_another_form_or_order_
         (1, (Y[:, None] % 2).astype(np.float32), "all floating targets are 0, 1 or probabilities"),
         (3, softmax(RNG.normal(size=(50, 3)), axis=1), "all floating targets are 0, 1 or probabilities"),
     ):
-        with refused(message):
-            losses(network(outputs), (X, targets))
+        refused(message, losses, network(outputs), (X, targets))
     unknown = X.copy()
     unknown[17] = np.nan
     for data, message in (
@@ -251,8 +249,7 @@ def test_a_loss_that_is_not_certain_or_finite_and_data_in_another_form_or_order_
         (DataLoader(loader().dataset, batch_sampler=[[4, 5], [0, 1]]), r"chooses records \(list\)"),
         (loader(unknown), r"1 of 50 values are NaN \(first at index 17\)"),
     ):
-        with refused(message):
-            losses(network(), data)
+        refused(message, losses, network(), data)
 
 
 class OneByOne:
@@ -382,18 +379,17 @@ def test_texts_give_the_mean_negative_log_likelihood_of_their_tokens(likelihoods
     assert not LANGUAGE.get_input_embeddings().training
     LANGUAGE.eval()
     for place in (0, 37):
-        with refused(rf"text 'a' at index {place} has 1 token\(s\), and a loss"):
-            losses((LANGUAGE, TOKENIZER), [*TEXTS[:place], "a", *TEXTS[place:]], batch_size=1)
+        said = rf"text 'a' at index {place} has 1 token\(s\), and a loss"
+        texts = [*TEXTS[:place], "a", *TEXTS[place:]]
+        refused(said, losses, (LANGUAGE, TOKENIZER), texts, batch_size=1)
 
 
 def test_a_pipeline_brings_model_and_tokenizer(likelihoods):
     pipeline = transformers.pipeline("text-generation", model=LANGUAGE, tokenizer=TOKENIZER)
     np.testing.assert_allclose(losses(pipeline, pd.Series(TEXTS)), likelihoods, rtol=1e-5)
-    with refused("the pipeline has its own"):
-        losses(pipeline, TEXTS, tokenizer=TOKENIZER)
+    refused("the pipeline has its own", losses, pipeline, TEXTS, tokenizer=TOKENIZER)
     pipeline.task = "text-classification"
-    with refused("pipeline for 'text-generation', got one for 'text-classification'"):
-        losses(pipeline, TEXTS)
+    refused("pipeline for 'text-generation', got one for 'text-classification'", losses, pipeline, TEXTS)
 
 
 # Functions
@@ -409,18 +405,16 @@ def test_a_function_is_asked_batch_by_batch_and_of_data_without_a_length_at_once
     for data in ((X, VALUES[:, 0]), (pd.DataFrame(X), pd.Series(VALUES[:, 0]))):
         for size in (None, 1, 7, 100):
             np.testing.assert_array_equal(losses(squared, data, batch_size=size), expected)
-    with refused(r"arrays of one length, got lengths \[50, 3\]"):
-        losses(squared, (X, [1, 2, 3]), batch_size=2)
+    refused(r"arrays of one length, got lengths \[50, 3\]", losses, squared, (X, [1, 2, 3]), batch_size=2)
     sizes = []
     losses(lambda words: sizes.append(len(words)) or [1.0] * len(words), ["a"] * 10, batch_size=4)
     assert sizes == [4, 4, 2]
     losses(lambda words: sizes.append(type(words)) or torch.ones(3, dtype=torch.bfloat16), ("a", "b", "c"))
     assert sizes[3:] == [tuple]
-    with refused(r"shape \(4,\), got shape \(3,\)"):
-        losses(lambda words: [1.0] * 3, ["a"] * 10, batch_size=4)
+    refused(r"shape \(4,\), got shape \(3,\)", losses, lambda words: [1.0] * 3, ["a"] * 10, batch_size=4)
     assert losses(lambda lines: [float(line) for line in lines], iter(["1", "2"])).tolist() == [1.0, 2.0]
-    with refused(r"batch_size: expected an array.*got list_iterator"):
-        losses(lambda lines: list(lines), iter([1]), batch_size=2)
+    said = r"batch_size: expected an array.*got list_iterator"
+    refused(said, losses, lambda lines: list(lines), iter([1]), batch_size=2)
 
 
 # What is refused
@@ -464,5 +458,4 @@ def test_what_a_model_cannot_answer_another_kind_and_an_option_that_would_do_not
         (network(), loader(), "batch_size: the data come in batches already", {"batch_size": 4}),
         (network(), (X, Y), r"device: expected .* got 'cuda:99'", {"device": "cuda:99"}),
     ):
-        with refused(message):
-            losses(model, data, **dict(*options))
+        refused(message, losses, model, data, **dict(*options))

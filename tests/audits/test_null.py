@@ -11,7 +11,8 @@ from paperlib.audits.panoramia.audit import AuditData, audit_model
 from paperlib.audits.panoramia.folds import MOST, RATIO, shared_sizes, shares_of
 from paperlib.audits.panoramia.pools import columns, joined, take
 from paperlib.audits.panoramia.results import NullCheck
-from tests.audits.samples import refused, table
+from tests.audits.samples import table
+from tests.refusals import refused
 
 QUICK = (BoostedTrees(rounds=20, smallest_leaf=10),)
 SHIFT = 1.5
@@ -169,12 +170,9 @@ def test_bad_trainings_and_too_few_members_give_one_line():
         (few, train_mean, r"members: expected 30 or more.*got 20"),
         (replace(data, judged=1.5), train_mean, "judged"),
     ):
-        with refused(words):
-            audit_model(target, given, train_again=train)
-    with refused("folds: expected 2 or more"):
-        replace(data, folds=1)
-    with refused("train: expected a function that trains the null target"):
-        data.pools(target, null=True)
+        refused(words, audit_model, target, given, train_again=train)
+    refused("folds: expected 2 or more", replace, data, folds=1)
+    refused("train: expected a function that trains the null target", data.pools, target, null=True)
 
 
 def test_the_null_in_words():

@@ -16,7 +16,8 @@ from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.table_models import Learning
 from paperlib.audits.panoramia.text import TextDefaults, bring_text
 from paperlib.bounds.one_run.fair_coins import coin_warnings
-from tests.audits.samples import SMALL_PICTURES, blobs, pages, refused, table
+from tests.audits.samples import SMALL_PICTURES, blobs, pages, table
+from tests.refusals import refused
 
 LEARNING = Learning(hidden=(8,))
 ONCE = {"repetitions": 1, "restarts": 1}
@@ -149,14 +150,11 @@ def test_tables_that_cannot_be_audited_are_refused_and_missing_values_named():
         ({"generated": table()[["size"]]}, r"generated: expected the columns \['size', 'other', 'word', 'la"),
         ({"share": 1.0}, "share: expected a number in"),
     ):
-        with refused(words):
-            bring_table(table(200), **{"label": "label", "epochs": 1, **options})
+        refused(words, bring_table, table(200), **{"label": "label", "epochs": 1, **options})
     holes = table().assign(size=[np.nan, *range(599)], word=[None, None, *["a"] * 598])
     named = r"missing .* columns 'size' \(1\), 'word' \(2\); give them"
-    with refused(f"^members: {named}"):
-        bring_table(holes, label="label")
-    with refused(f"^nonmembers: {named}"):
-        bring_table(table(), nonmembers=holes, generated=table(), label="label")
+    refused(f"^members: {named}", bring_table, holes, label="label")
+    refused(f"^nonmembers: {named}", bring_table, table(), nonmembers=holes, generated=table(), label="label")
 
 
 def test_losses_that_cannot_be_audited_are_named_and_so_are_too_few_members(beside):
@@ -166,8 +164,7 @@ def test_losses_that_cannot_be_audited_are_named_and_so_are_too_few_members(besi
         (beside, lambda rows: np.full(len(rows), np.nan), "target 'yours': losses: 600 of 600 rows hold NaN"),
         (few, knows(table()), "members: expected 30 or more"),
     ):
-        with refused(words):
-            audit_model(target, data)
+        refused(words, audit_model, target, data)
 
 
 def test_images_and_texts_that_cannot_be_audited_are_refused():
@@ -180,10 +177,10 @@ def test_images_and_texts_that_cannot_be_audited_are_refused():
         ((images, labels - 1), None, "whole numbers of 0 or more"),
         ((images, labels), larger, r"generated: expected images of shape \(1, 4, 4\)"),
     ):
-        with refused(words):
-            bring_images(*given, generated=generated)
-    with refused("chunks of 64 tokens, 30 are needed"):
-        bring_text(pages(4, 1), TextDefaults(tokens=64, vocabulary=300))
+        refused(words, bring_images, *given, generated=generated)
+    refused(
+        "chunks of 64 tokens, 30 are needed", bring_text, pages(4, 1), TextDefaults(tokens=64, vocabulary=300)
+    )
 
 
 def real(seed, size=400):
@@ -209,10 +206,8 @@ def test_copies_near_ones_and_repeats_are_caught_but_not_fresh_draws_nor_what_is
     result = copies(*coins)
     assert result.copied == result.copied_others == 1
     assert result.warnings == ()
-    with refused("equal shapes"):
-        copies(real(0), real(1), real(2)[:, :2])
-    with refused("trained_on: expected shape"):
-        copies(real(0), np.empty((0, 4)), real(2))
+    refused("equal shapes", copies, real(0), real(1), real(2)[:, :2])
+    refused("trained_on: expected shape", copies, real(0), np.empty((0, 4)), real(2))
     trained, held = real(1), real(2)
     drawn = np.concatenate([trained[:30] + 1e-3, real(0)[:70]])
     result, usual = near_duplicates(drawn, trained, held)

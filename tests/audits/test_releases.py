@@ -9,7 +9,7 @@ from paperlib.audits.releases.distances import nearness, table_space
 from paperlib.audits.releases.rows import alike
 from paperlib.core import toss_coins
 from paperlib.generators import NoisyTree
-from tests.audits.samples import refused
+from tests.refusals import refused
 
 
 def people(rows, seed):
@@ -211,5 +211,4 @@ def test_coins_tell_membership_by_id_in_any_order():
     ],
 )
 def test_what_cannot_be_audited_is_refused_in_one_line(change, message):
-    with refused(f"^{message}"):
-        audit_release(*change(*(people(400, seed) for seed in range(3))))
+    refused(f"^{message}", audit_release, *change(*(people(400, seed) for seed in range(3))))

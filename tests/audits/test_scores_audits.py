@@ -19,7 +19,7 @@ from paperlib.core import (
     score_measures,
     toss_coins,
 )
-from tests.audits.samples import refused
+from tests.refusals import refused
 
 RNG = np.random.default_rng(0)
 MEMBERS, OTHERS = RNG.gamma(2, 1, 310), RNG.gamma(5, 1, 290)
@@ -160,8 +160,7 @@ def test_audit_takes_scores_arrays_and_files_and_asks_for_the_kind_of_one_file_p
     for path, values in zip(paths, (MEMBERS, OTHERS), strict=True):
         np.save(path, values)
     assert same(audit(*paths, kind="losses"), AUDITS)
-    with pytest.raises(ValueError, match="losses"):
-        audit(*paths)
+    refused("losses", audit, *paths)
 
 
 def test_warnings_of_the_reader_are_warnings_of_the_audit(tmp_path, monkeypatch):
@@ -195,8 +194,7 @@ TOSSED = {"coins": toss_coins(3, seed=0)}
     ],
 )
 def test_what_does_not_go_together_is_refused_in_one_line(by, given, options, message):
-    with refused(message):
-        by(*given, **options)
+    refused(message, by, *given, **options)
 
 
 def test_every_audit_takes_sealed_coins_and_values_by_id(tmp_path):

@@ -14,8 +14,8 @@ from paperlib.audits.features import AdditiveModel
 from paperlib.audits.language.blind import BLIND_LEVEL, blind_table, times_of
 from paperlib.data.made_up.texts import write_insertions
 from paperlib.data.text.insertions import read_insertions
-from tests.audits.samples import refused
 from tests.insertions import olmo, tokenizer
+from tests.refusals import refused
 
 
 @pytest.fixture(scope="module")
@@ -119,8 +119,8 @@ def test_the_blind_test_keeps_its_level_and_finds_words_and_dates():
     days = times_of([f"2026-0{1 + side}-{1 + n % 28:02}" for n, side in enumerate(member)])
     table = blind_table(words, member, {"the date": days})
     assert table.set_index("signal")["apart"][["which tokens stand there", "the date"]].all()
-    with refused("dates: expected dates such as 2026-01-31, or only numbers, got 'x'"):
-        times_of(["2026-01-01", "x"])
+    said = "dates: expected dates such as 2026-01-31, or only numbers, got 'x'"
+    refused(said, times_of, ["2026-01-01", "x"])
 
 
 def test_extraction_in_n_tries_is_that_of_every_outcome_enumerated():
@@ -137,8 +137,7 @@ def test_extraction_in_n_tries_is_that_of_every_outcome_enumerated():
             assert found.loc[name, "chance"] == pytest.approx(chance)
             assert found.loc[name, "extractable"] == (chance >= 0.5) == (tries >= found.loc[name, "tries"])
     assert found.loc["d", "tries"] == pytest.approx(np.log(2) * 1e12, rel=1e-3)
-    with pytest.raises(ValueError, match="no suffix was scored"):
-        TextsAudit(scores, scores, scores, "loss", None, "").extractable()
+    refused("no suffix was scored", TextsAudit(scores, scores, scores, "loss", None, "").extractable)
 
 
 def test_bad_input_is_refused_in_one_line(folder):
@@ -159,5 +158,4 @@ def test_bad_input_is_refused_in_one_line(folder):
         (rows, {"dates": ([1], [2])}, r"dates: expected as many as members .* \(20, 20\), got \(1, 1\)"),
         (rows, {"attack": "learned", "guess": "both"}, "guess, plan: they are about one score"),
     ):
-        with refused(words):
-            audit_texts(model, tokenizer(), members, others, **options)
+        refused(words, audit_texts, model, tokenizer(), members, others, **options)

@@ -24,6 +24,7 @@ from paperlib.bounds.many_runs.bayesian import posterior_cdf, posterior_quantile
 from paperlib.bounds.many_runs.clopper_pearson import epsilon_from_rates
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_mu
 from paperlib.core import MembershipScores
+from tests.refusals import refused
 
 NUMBERS = (5, 100, 50, 100), (0, 100, 50, 1_000), (0, 40, 0, 40), (20, 40, 20, 40), (3, 5_000, 4_000, 5_000)
 SHAPES = [ErrorCounts(*numbers) for numbers in (*NUMBERS, (1, 1, 0, 1))]
@@ -165,16 +166,10 @@ def test_bad_counts_options_and_calls_are_refused():
         ((0.5, 10, 0, 10), "whole numbers"),
         ((np.nan, 10, 0, 10), "NaN"),
     ):
-        with pytest.raises(ValueError, match=message):
-            ErrorCounts(*counts)
-    for call, message in (
-        (lambda: audit_gaussian_dp(ErrorCounts(1, 10, 1, 10), delta=0.0), r"delta.*infinite"),
-        (lambda: audit_clopper_pearson(ErrorCounts(1, 10, 1, 10), threshold=0.5), "allowed with scores only"),
-        (lambda: audit_clopper_pearson(MembershipScores([1.0], [0.0])), "too few to split"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
+        refused(message, ErrorCounts, *counts)
+    refused(r"delta.*infinite", audit_gaussian_dp, ErrorCounts(1, 10, 1, 10), delta=0.0)
+    refused("allowed with scores only", audit_clopper_pearson, ErrorCounts(1, 10, 1, 10), threshold=0.5)
+    refused("too few to split", audit_clopper_pearson, MembershipScores([1.0], [0.0]))
     for audit in AUDITS:
         for name, value in {"confidence": 1.0, "delta": 1.0, "threshold": np.nan}.items():
-            with pytest.raises(ValueError, match=name):
-                audit(scores(20), **{name: value})
+            refused(name, audit, scores(20), **{name: value})

@@ -13,6 +13,7 @@ from paperlib.bounds.one_run.guesses import GuessPath
 from paperlib.bounds.one_run.search import Hypothesis, every_count
 from paperlib.core import MembershipScores
 from paperlib.validity.mechanisms import randomized_response
+from tests.refusals import refused
 
 
 def drawn(runs=4, m=100, gap=1.5, seed=0):
@@ -158,8 +159,7 @@ def with_part_of(one, other, share):
 
 def test_a_part_of_another_run_is_seen_and_rows_without_a_name_are_no_record():
     one, other = drawn(2)
-    with pytest.raises(ValueError, match="some are copies"):
-        combine_runs([one, with_part_of(one, other, 0.9)])
+    refused("some are copies", combine_runs, [one, with_part_of(one, other, 0.9)])
     assert any(
         "check for copies" in text for text in combine_runs([one, with_part_of(one, other, 0.2)]).warnings
     )
@@ -174,10 +174,8 @@ def test_one_split_is_suspected_until_the_records_have_names():
     ]
     assert told == [True, False]
     assert not any("one split" in text for text in combine_runs(drawn()).warnings)
-    with pytest.raises(ValueError, match="leave the names out"):
-        combine_runs(runs, ids=[NAMES[0]] * 3)
-    with pytest.raises(ValueError, match=r"all runs but one$"):
-        combine_runs(runs, ids=[NAMES[0]] * 3, design="played")
+    refused("leave the names out", combine_runs, runs, ids=[NAMES[0]] * 3)
+    refused(r"all runs but one$", combine_runs, runs, ids=[NAMES[0]] * 3, design="played")
 
 
 def test_the_example_of_the_book_runs():

@@ -17,6 +17,7 @@ from paperlib.bounds import (
 from paperlib.bounds.one_run.combine import search_runs
 from paperlib.bounds.one_run.search import Hypothesis
 from paperlib.validity.one_run_cases import searched_epsilon
+from tests.refusals import refused
 
 FRESH = 100  # a share near .8 has a standard error of .04
 
@@ -81,10 +82,8 @@ def test_too_few_records_are_never_seen_and_bad_values_are_refused():
     assert limit_of_detection(few).records is None
     assert "Had all 2 members" in limit_of_detection(few).sentence
     for name, value in (("power", 1.0), ("strength", 0.0), ("epsilon", -1.0), ("simulations", 0)):
-        with pytest.raises(ValueError, match=f"^{name}: "):
-            limit_of_detection(few, **{name: value})
-    with pytest.raises(ValueError, match=r"^guess: "):
-        limit_of_detection(few, guess="grid")
+        refused(f"^{name}: ", limit_of_detection, few, **{name: value})
+    refused(r"^guess: ", limit_of_detection, few, guess="grid")
 
 
 def share_of_ranks_shown(sizes, exposed, epsilon=0.0, **options):
@@ -126,8 +125,7 @@ def test_a_limit_of_ranks_that_forgets_the_looks_is_caught_and_bad_margins_are_r
     assert share_of_ranks_shown(sizes, first, margins=None) < 0.6
     assert rank_limit_of_detection([64] * 200, delta=1e-3).records is None
     for margins in (np.zeros(199), np.full(200, np.nan)):
-        with pytest.raises(ValueError, match=r"^margins: "):
-            rank_limit_of_detection(sizes, margins=margins)
+        refused(r"^margins: ", rank_limit_of_detection, sizes, margins=margins)
 
 
 def share_of_runs_shown(runs, exposed, planned=None, delta=0.0, **options):

@@ -10,6 +10,7 @@ from scipy.stats import norm
 from paperlib.bounds import epsilon_star, epsilon_star_from_rates, epsilon_star_normals
 from paperlib.bounds.loss_rates import intervals as intervals
 from paperlib.bounds.loss_rates.rates import EMPIRICAL_RANGE, TERMS, best_empirical_threshold, fit_normal
+from tests.refusals import refused
 
 
 def gammas(n, shift, seed=0):
@@ -60,8 +61,7 @@ def test_normals_give_the_check_values_also_where_tails_underflow_and_refuse_bad
         ((0, 1, 1, 1), -0.1, "delta"),
         ((0, 1e-200, 1, 1e200), 1e-5, "out of all proportion"),
     ):
-        with pytest.raises(ValueError, match=message):
-            epsilon_star_normals(*arguments, delta=delta)
+        refused(message, epsilon_star_normals, *arguments, delta=delta)
 
 
 @pytest.mark.parametrize("delta", [1e-7, 1e-5, 1e-3, 0.05])
@@ -84,10 +84,8 @@ def test_from_rates_is_equation_7_also_at_the_ends():
     assert epsilon_star_from_rates(0, 1, delta=0.0) == 0
     assert epsilon_star_from_rates(1, 0, delta=0.3) == 0
     assert epsilon_star_from_rates([[0.1], [0.2]], [0.3, 0.4, 0.5], delta=0).shape == (2, 3)
-    with pytest.raises(ValueError, match=r"false_positive_rate: expected rates in \[0, 1\]"):
-        epsilon_star_from_rates(1.2, 0.5, delta=0)
-    with pytest.raises(ValueError, match="false_negative_rate"):
-        epsilon_star_from_rates(0.2, math.nan, delta=0)
+    refused(r"false_positive_rate: expected rates in \[0, 1\]", epsilon_star_from_rates, 1.2, 0.5, delta=0)
+    refused("false_negative_rate", epsilon_star_from_rates, 0.2, math.nan, delta=0)
 
 
 @pytest.mark.parametrize("rounding", [8, 0])
@@ -163,12 +161,9 @@ def test_separated_losses_give_the_ceiling_and_a_warning_and_constant_ones_fit_n
     constant, varied = np.full(50, 2.0), gammas(50, 0)[0]
     assert epsilon_star(constant, constant, method="empirical").epsilon == 0
     assert epsilon_star(constant, constant + 1, method="empirical").epsilon > 5
-    with pytest.raises(ValueError, match="expected a spread of losses, they are all equal 2"):
-        epsilon_star(constant, constant)
-    with pytest.raises(ValueError, match=r"train_losses \(as fitted\): all 50 values equal"):
-        epsilon_star(constant, varied)
-    with pytest.raises(ValueError, match=r"population_losses \(as fitted\)"):
-        epsilon_star(varied, constant)
+    refused("expected a spread of losses, they are all equal 2", epsilon_star, constant, constant)
+    refused(r"train_losses \(as fitted\): all 50 values equal", epsilon_star, constant, varied)
+    refused(r"population_losses \(as fitted\)", epsilon_star, varied, constant)
 
 
 BAD_INPUT = [

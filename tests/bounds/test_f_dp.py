@@ -9,6 +9,7 @@ from scipy.stats import binom, norm
 from paperlib.bounds import audit_f_dp, f_dp_parameter, gaussian_dp_epsilon, one_run_epsilon
 from paperlib.bounds.one_run.f_dp import inverse_blow_up
 from paperlib.core import MembershipScores, round_down
+from tests.refusals import refused
 
 Y = np.linspace(0, 1, 501)
 
@@ -73,10 +74,8 @@ def test_mu_stands_beside_the_epsilon_of_a_gaussian_curve(design, change):
 
 def test_bad_options_are_refused():
     for name, value in {"delta": 0.0, "family": "cauchy", "confidence": 2, "guess": "grid"}.items():
-        with pytest.raises(ValueError, match=name):
-            audit_f_dp(MembershipScores(np.arange(10.0), np.arange(10.0)), **{name: value})
-    with pytest.raises(ValueError, match="correct"):
-        f_dp_parameter([11], [10], total=10)
+        refused(name, audit_f_dp, MembershipScores(np.arange(10.0), np.arange(10.0)), **{name: value})
+    refused("correct", f_dp_parameter, [11], [10], total=10)
 
 
 def test_ties_are_broken_at_random_and_for_nobody():

@@ -11,6 +11,7 @@ from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.bounds.one_run.guesses import dyadic_counts, guess_path
 from paperlib.bounds.one_run.tails import random_count_p_value, refuted_log_odds
 from paperlib.core import MembershipScores
+from tests.refusals import refused
 
 SEARCHES = ("anytime", "dyadic", "bonferroni", "split")
 
@@ -133,8 +134,7 @@ def test_operating_point_recomputes_the_reported_counts():
 def test_unfair_counts_are_refused_with_advice():
     rng = np.random.default_rng(0)
     scores = MembershipScores(rng.normal(size=900), rng.normal(size=100))
-    with pytest.raises(ValueError, match=r"900 members and 100 non-members.*design=\"game\""):
-        audit_one_run(scores)
+    refused(r"900 members and 100 non-members.*design=\"game\"", audit_one_run, scores)
     played = audit_one_run(scores, design="game")
     assert played.total == game_size(100)
     assert "one distribution" in played.assumptions[0]
@@ -161,14 +161,12 @@ def test_fair_coin_p_value_is_the_two_sided_binomial():
     ],
 )
 def test_bad_counts_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        one_run_epsilon(**arguments)
+    refused(message, one_run_epsilon, **arguments)
 
 
 @pytest.mark.parametrize("epsilon", [[-0.1, 1.0], np.nan, np.inf])
 def test_p_values_are_those_of_a_finite_epsilon(epsilon):
-    with pytest.raises(ValueError, match="epsilon: expected finite numbers of at least 0"):
-        one_run_p_value(9, 10, epsilon)
+    refused("epsilon: expected finite numbers of at least 0", one_run_p_value, 9, 10, epsilon)
 
 
 @pytest.mark.parametrize(
@@ -184,8 +182,7 @@ def test_p_values_are_those_of_a_finite_epsilon(epsilon):
     ],
 )
 def test_bad_options_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        audit_one_run(gaussian_scores(1000), **options)
+    refused(message, audit_one_run, gaussian_scores(1000), **options)
 
 
 @pytest.mark.parametrize(

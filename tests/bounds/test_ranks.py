@@ -23,6 +23,7 @@ from paperlib.bounds import (
 from paperlib.bounds.ranks import audit as ranks_audit
 from paperlib.bounds.ranks.p_values import candidate_sets, mean_failures, poisson_binomial
 from tests.bounds.worst_case import largest_gain
+from tests.refusals import refused
 
 
 def ranks_with(hits: int, sets: int, top: int = 1) -> np.ndarray:
@@ -87,8 +88,7 @@ def test_tail_of_equal_coins_is_binomial(sets):
 
 @pytest.mark.parametrize("chances", [[], [0.5, 1.1], [np.nan], [-0.1]])
 def test_tail_refuses_what_is_no_probability(chances):
-    with pytest.raises(ValueError, match="probabilities"):
-        poisson_binomial(chances)
+    refused("probabilities", poisson_binomial, chances)
 
 
 def naive_tail(sizes, tops, epsilon, bound):
@@ -446,24 +446,19 @@ def test_bad_arguments_are_refused():
         ([1, 1], 4, {"margins": [1.0]}, "margins: expected 2 values like ranks, got 1"),
         ([1, 1], 4, {"margins": [1.0, np.nan]}, "margins: 1 of 2 values are NaN"),
     ):
-        with pytest.raises(ValueError, match=message):
-            audit_ranks(ranks, sizes, **options)
-    for call, message in (
-        (lambda: rank_p_value(4, [4, 4], 1.0), "correct: expected at most 2"),
-        (lambda: rank_p_value(1, 4, 1.0), "set_sizes"),
-        (lambda: rank_p_value(1, [4], -1.0), "epsilon"),
-        (lambda: rank_epsilon(5, 4, 8), "correct: expected at most the number of sets, got 5 of 4"),
-        (lambda: rank_epsilon(1, 4, 8, top=9), "top: expected at most the set size, got 9 for a set of 8"),
-        (lambda: rank_success_probability(8, -1.0), "epsilon"),
-        (lambda: rank_success_probability(8, np.nan), "epsilon"),
-        (lambda: rank_success_probability([8, 4], 1.0, top=5), "top.*5 for a set of 4"),
-        (lambda: ranks_from_scores([1.0], [[1.0], [2.0]]), "candidate_scores: expected 1 sets"),
-        (lambda: ranks_from_scores([1.0], [[]]), "candidate_scores: expected at least one score"),
-        (lambda: ranks_from_scores([np.nan], [[1.0]]), "true_scores: 1 of 1 values are NaN"),
-        (lambda: ranks_from_scores([1.0], [[np.inf]]), "candidate_scores: 1 of 1 values are infinite"),
-        (lambda: ranks_from_scores([1.0], [[2.0]], ties="best"), "ties"),
-        (lambda: score_margins([1.0], [[2.0]], top=2), "top: expected less than the smallest set size 2"),
-        (lambda: exposure([3], 2), "ranks"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
+        refused(message, audit_ranks, ranks, sizes, **options)
+    refused("correct: expected at most 2", rank_p_value, 4, [4, 4], 1.0)
+    refused("set_sizes", rank_p_value, 1, 4, 1.0)
+    refused("epsilon", rank_p_value, 1, [4], -1.0)
+    refused("correct: expected at most the number of sets, got 5 of 4", rank_epsilon, 5, 4, 8)
+    refused("top: expected at most the set size, got 9 for a set of 8", rank_epsilon, 1, 4, 8, top=9)
+    refused("epsilon", rank_success_probability, 8, -1.0)
+    refused("epsilon", rank_success_probability, 8, np.nan)
+    refused("top.*5 for a set of 4", rank_success_probability, [8, 4], 1.0, top=5)
+    refused("candidate_scores: expected 1 sets", ranks_from_scores, [1.0], [[1.0], [2.0]])
+    refused("candidate_scores: expected at least one score", ranks_from_scores, [1.0], [[]])
+    refused("true_scores: 1 of 1 values are NaN", ranks_from_scores, [np.nan], [[1.0]])
+    refused("candidate_scores: 1 of 1 values are infinite", ranks_from_scores, [1.0], [[np.inf]])
+    refused("ties", ranks_from_scores, [1.0], [[2.0]], ties="best")
+    refused("top: expected less than the smallest set size 2", score_margins, [1.0], [[2.0]], top=2)
+    refused("ranks", exposure, [3], 2)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from paperlib.core.reading import read_frames, read_scores
+from tests.refusals import refused
 
 SCORE, MEMBER = [0.9, 0.1, 0.8, 0.3], [1, 0, 1, 0]
 NAMES = ["a.csv", "a.tsv", "a.txt", "a.CSV", "a.csv.gz", "a.jsonl", "a.ndjson", "a.jsonl.gz", "a.parquet"]
@@ -312,8 +313,7 @@ def test_a_damaged_file_and_other_mistakes_are_named(file, tmp_path):
         for name in NAMES:
             assert f"{name}: " in refusal(file(data, name))
     good = file({"score": SCORE, "member": MEMBER})
-    with pytest.raises(FileNotFoundError, match="no such file"):
-        read_scores(tmp_path / "none.csv")
+    refused("no such file", read_scores, tmp_path / "none.csv", error=FileNotFoundError)
     assert "this is a folder" in refusal(tmp_path)
     assert "expected a file ending in" in refusal(file({"score": SCORE}, "a.xlsx"))
     assert "no column 'x'; the columns are 'score', 'member'" in refusal(good, score_column="x")
@@ -373,7 +373,6 @@ def test_a_table_with_semicolons_keeps_codes_and_refuses_a_comma_that_may_stand_
     ):
         path = file("\n".join(["a;b", *rows]))
         if isinstance(values, str):
-            with pytest.raises(ValueError, match=values):
-                read_frames([str(path)])
+            refused(values, read_frames, [str(path)])
         else:
             assert read_frames([str(path)])[0].to_numpy().tolist() == values

@@ -52,8 +52,7 @@ def test_a_known_name_tells_direction_or_membership_and_a_doubtful_one_nothing(t
         assert read_scores(table(member=name, flags=("train", "test"))).scores.member.tolist() == [0.5]
     for name in NO_MEMBERS:
         assert not tells_membership(name)
-        with pytest.raises(ValueError, match="no membership column with a known name"):
-            read_scores(table(member=name))
+        refused("no membership column with a known name", read_scores, table(member=name))
     assert read_scores(table(member="label"), member_column="label").scores.member.tolist() == [0.5]
 
 

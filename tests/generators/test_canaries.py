@@ -8,6 +8,7 @@ from paperlib.generators.canaries import TEXT_KINDS, make_canaries, planted_orde
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
 from paperlib.training import TrainingConfig
 from paperlib.training.language import fit_language_model
+from tests.refusals import refused
 
 RNG = np.random.default_rng(0)
 WORDS = ["".join(RNG.choice(list("abcdé,"), RNG.integers(1, 8))) for _ in range(80)]
@@ -82,8 +83,7 @@ def test_a_model_is_for_one_kind_and_a_temperature_is_above_0(language_model):
         ({"kind": "tokens", "model": language_model}, "model: name one for the kind high-temperature"),
         ({"kind": "high-temperature", "model": language_model, "temperature": 0}, "temperature: expected"),
     ):
-        with pytest.raises(ValueError, match=message):
-            make_canaries(CORPUS, 5, **options)
+        refused(message, make_canaries, CORPUS, 5, **options)
 
 
 def test_a_wrong_label_is_any_other_one_of_any_row():
@@ -140,5 +140,4 @@ def test_canaries_stand_anywhere_and_rows_keep_their_order():
     ],
 )
 def test_what_cannot_be_made_is_refused(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
+    refused(message, make)

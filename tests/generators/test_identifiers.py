@@ -21,6 +21,7 @@ from paperlib.generators.identifiers import (
     kinds_table,
 )
 from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES, RANDOM, random_ones
+from tests.refusals import refused
 
 MIXED = " ".join(value for values in [*KNOWN.values(), *LOOK_ALIKES.values()] for value in values)
 PARTS = [*MIXED.split(" "), "commit", "a", "é", "-", "=", "\n", "bc1", "0x"]
@@ -114,19 +115,15 @@ def test_what_is_kept_of_a_value_and_of_an_rsa_key():
 
 def test_bad_requests_say_what_is_wrong():
     generate = generate_identifiers
-    for call, message in (
-        (lambda: generate("hello", 1, 0), "expected the text of one identifier"),
-        (lambda: generate(Identifier("md5", "0" * 32, 0, 32), 1, 0), "few different digits"),
-        (lambda: generate(Identifier("md5", "xyz", 0, 3), 1, 0), "expected a valid md5"),
-        (lambda: generate(Identifier("md6", "xyz", 0, 3), 1, 0), "kinds: expected some of md5"),
-        (lambda: generate(MD5, -1, 0), "count: expected 0 or more"),
-        (lambda: generate(MD5, 1, -1), "seed: expected 0 or more"),
-        (lambda: find_identifiers(b"abc"), "got bytes"),
-        (lambda: find_identifiers("", kinds=["md6"]), "'md6'"),
-        (lambda: Scanner(checked_kinds(None), "hyperscan"), "engine"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
+    refused("expected the text of one identifier", generate, "hello", 1, 0)
+    refused("few different digits", generate, Identifier("md5", "0" * 32, 0, 32), 1, 0)
+    refused("expected a valid md5", generate, Identifier("md5", "xyz", 0, 3), 1, 0)
+    refused("kinds: expected some of md5", generate, Identifier("md6", "xyz", 0, 3), 1, 0)
+    refused("count: expected 0 or more", generate, MD5, -1, 0)
+    refused("seed: expected 0 or more", generate, MD5, 1, -1)
+    refused("got bytes", find_identifiers, b"abc")
+    refused("'md6'", find_identifiers, "", kinds=["md6"])
+    refused("engine", Scanner, checked_kinds(None), "hyperscan")
     assert find_identifiers("") == []
     assert find_identifiers(f"\ud800 {MD5}")[0].start == 2
     assert find_identifiers(MIXED, kinds="uuid") == find_identifiers(MIXED, kinds=["uuid"])

@@ -10,6 +10,7 @@ import torch
 from paperlib.generators.image_quality import FakeFilter, kernel_distance
 from paperlib.generators.images import FlowConfig
 from paperlib.training.fitting import Saved
+from tests.refusals import refused
 
 RNG = np.random.default_rng(0)
 STRIPES = np.zeros((2, 1, 4, 4), np.uint8)
@@ -84,8 +85,7 @@ def test_bad_settings_and_images_are_named():
         ({"levels": 1}, r"levels: expected a number in \[2, 256\]"),
         ({"average": 1.0}, r"average: expected a number in \[0, 1\)"),
     ):
-        with pytest.raises(ValueError, match=words):
-            FlowConfig(**options)
+        refused(words, FlowConfig, **options)
     config = FlowConfig(network="unet", width=8, blocks=3, steps=1)
     with pytest.raises(ValueError, match="blocks: expected levels that halve a side of 6 evenly"):
         config.fit(np.zeros((2, 1, 6, 6), np.uint8), [0, 1], classes=2, device="cpu", progress=False)
@@ -101,8 +101,7 @@ def test_the_filter_drops_what_is_plainly_generated():
     blind = FakeFilter(threshold=0.8, width=4, epochs=3).fit(X, X, progress=False)
     assert blind.keeps(X).all(), "what looks like the real ones stays"
     assert FakeFilter(threshold=1.0).fit(X, noise).keeps(noise).all()
-    with pytest.raises(ValueError, match="threshold"):
-        FakeFilter(threshold=0.5)
+    refused("threshold", FakeFilter, threshold=0.5)
 
 
 def test_the_kernel_distance_has_no_bias_and_sees_a_shift():

@@ -21,6 +21,7 @@ from paperlib.models.language import LanguageModelConfig, new_language_model
 from paperlib.training import TrainingDiverged
 from paperlib.training.fitting import CheckpointError
 from tests.interrupts import stopping
+from tests.refusals import refused
 
 WORDS = 24
 
@@ -119,23 +120,19 @@ def test_copies_are_counted_and_chance_is_not_a_copy():
 
 
 def test_bad_input_is_named():
-    for call, message in (
-        (lambda: TextGenerator(length=0), "length"),
-        (lambda: TextGenerator(top_k=-1), "top_k"),
-        (lambda: TextGenerator(temperature=0.0), "temperature"),
-        (lambda: TextGenerator(held_share=1.0), "held_share"),
-        (lambda: ChunkTraining(learning_rate=math.nan), "learning_rate"),
-        (lambda: ChunkTraining(batch_size=0), "batch_size"),
-        (lambda: TextGenerator(length=4, prompt=4).fit(counting(9, 7), base=small_model()), "passages"),
-        (lambda: TextGenerator(length=4, prompt=4).fit(counting(1, 8), base=small_model()), "too few"),
-        (lambda: token_losses(small_model(), [[WORDS]]), "tokens from 0 to"),
-        (lambda: token_losses(small_model(), [[0.5]]), "whole numbers"),
-        (lambda: copied_share([[1, 2]], [[1, 2]], length=3), "length"),
-        (lambda: ChunkTraining(precision="float8"), "precision"),
-        (lambda: ChunkTraining(epochs=2, last=3), "last"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
+    refused("length", TextGenerator, length=0)
+    refused("top_k", TextGenerator, top_k=-1)
+    refused("temperature", TextGenerator, temperature=0.0)
+    refused("held_share", TextGenerator, held_share=1.0)
+    refused("learning_rate", ChunkTraining, learning_rate=math.nan)
+    refused("batch_size", ChunkTraining, batch_size=0)
+    refused("passages", TextGenerator(length=4, prompt=4).fit, counting(9, 7), base=small_model())
+    refused("too few", TextGenerator(length=4, prompt=4).fit, counting(1, 8), base=small_model())
+    refused("tokens from 0 to", token_losses, small_model(), [[WORDS]])
+    refused("whole numbers", token_losses, small_model(), [[0.5]])
+    refused("length", copied_share, [[1, 2]], [[1, 2]], length=3)
+    refused("precision", ChunkTraining, precision="float8")
+    refused("last", ChunkTraining, epochs=2, last=3)
     settings = ChunkTraining(epochs=8, learning_rate=1e30, batch_size=2)
     with pytest.raises(TrainingDiverged, match="learning_rate"):
         train_on_chunks(small_model(), counting(8, 4), training=settings)

@@ -11,6 +11,7 @@ import pytest
 
 from paperlib.io import OutputError, Place, SweepError, job_script, run_sweep, sweep_place, visible_devices
 from tests.io.sweep_jobs import Job, executions, group, square, squares
+from tests.refusals import refused
 
 
 @pytest.fixture
@@ -131,8 +132,7 @@ def test_bad_arguments_words_files_and_what_a_function_should_not_return_are_ref
         ([Job(1)], {"workers": -1}, "workers: expected 0 or more"),
         ([Job(1, trace=object())], {}, "configs|expected numbers"),
     ):
-        with pytest.raises(ValueError, match=message):
-            sweep(configs, tmp_path, **options)
+        refused(message, sweep, configs, tmp_path, **options)
         assert list(tmp_path.iterdir()) == []
     for returned, message in (
         ([], "expected a list of 1 results, got 0"),
@@ -153,8 +153,7 @@ def test_bad_arguments_words_files_and_what_a_function_should_not_return_are_ref
     ):
         path = tmp_path / "queue.yaml"
         path.write_text(text)
-        with pytest.raises(ValueError, match=message):
-            sweep_place(f"{word}{path}")
+        refused(message, sweep_place, f"{word}{path}")
 
 
 def test_version_defaults_to_the_file_the_function_stands_in(tmp_path, monkeypatch):

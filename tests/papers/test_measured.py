@@ -13,6 +13,7 @@ from paperlib.papers.measured import measured_table
 from paperlib.papers.verdict.evidence import from_dict
 from paperlib.running import Project
 from paperlib.running.book import measured_results
+from tests.refusals import refused
 
 TABLES = sorted((Path(__file__).parents[2] / "book" / "measured").glob("*.csv"))
 ORIGIN = {"date": "2026-01-02 03:04:05 UTC", "cpu": "some CPU", "cores": 2, "gpu": None, "seconds": 600.0}
@@ -37,11 +38,9 @@ def test_a_measured_table_comes_with_its_origin(tmp_path, monkeypatch, gpu, plac
 def test_a_table_without_its_result_file_is_refused_and_no_path_gives_none(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert measured_table("") is None
-    with pytest.raises(ValueError, match=r"measured: no 'a\.csv'"):
-        measured_table("a.csv")
+    refused(r"measured: no 'a\.csv'", measured_table, "a.csv")
     (tmp_path / "a.csv").write_text("x\n1\n")
-    with pytest.raises(ValueError, match=r"with its \.json"):
-        measured_table("a.csv")
+    refused(r"with its \.json", measured_table, "a.csv")
 
 
 def test_committed_runs_can_be_repeated_and_judged_and_adult_has_every_target():

@@ -1,12 +1,12 @@
 """The demonstration model leaks because it is trained long, not because the data give members away."""
 
 import numpy as np
-import pytest
 import torch
 from sklearn.datasets import load_digits
 
 from paperlib.bounds import audit_one_run
 from paperlib.papers.own_model import OwnModelConfig, audited_digits, train_and_score
+from tests.refusals import refused
 
 
 def test_labels_are_spoiled_for_members_and_nonmembers_alike():
@@ -38,5 +38,4 @@ def test_the_leak_appears_with_training_which_is_the_same_each_time_and_leaves_t
 
 def test_settings_out_of_range_are_refused():
     for wrong in ({"examples": 10}, {"examples": 1798}, {"noisy_labels": 1.1}, {"epochs": 0}, {"width": 0}):
-        with pytest.raises(ValueError, match=f"{next(iter(wrong))}: expected"):
-            OwnModelConfig(**wrong)  # pyright: ignore[reportArgumentType]
+        refused(f"{next(iter(wrong))}: expected", OwnModelConfig, **wrong)

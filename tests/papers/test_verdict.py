@@ -17,6 +17,7 @@ from paperlib.papers.verdict.outcome import decide, decide_alone, pool
 from paperlib.papers.verdict.records import SIGNS, class_of
 from paperlib.papers.verdict.status import judge, status_table
 from paperlib.report import display, paper_table
+from tests.refusals import refused
 
 RULES = rules()
 JUDGED = [rule for rule in RULES.values() if any(term.claimed for term in rule.terms)]
@@ -181,11 +182,9 @@ def test_doubtful_evidence_is_refused():
         ({"values": {"rises": [1.0]}}, "has the terms generated over none, .*; got rises"),
         ({"values": {**table_two().values, "real over none": [math.nan]}}, "expected finite numbers"),
     ):
-        with pytest.raises(ValueError, match=words):
-            replace(table_two(), **change)
+        refused(words, replace, table_two(), **change)
     for level, facts in (("paper", "all"), ("substitute", " ")):
-        with pytest.raises(ValueError, match=r"level: expected|facts: expected"):
-            Scale(level, facts)
+        refused(r"level: expected|facts: expected", Scale, level, facts)
 
 
 def run(notebook: str, *given: Evidence, level="substitute", seed=0, **more) -> dict:

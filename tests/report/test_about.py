@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from paperlib.report import About, about_schema, read_about, result_schema
-from tests.audits.samples import refused
+from tests.refusals import refused
 
 FULL = """\
 model: credit-forest
@@ -41,8 +41,7 @@ def test_every_field_is_read_as_it_was_written_none_has_to_be_given_and_no_code_
     for text in ("", "# nothing yet\n", "---\n", "model:\n", 'trained: ""\n'):
         assert read_about(written(text)) == About()
     assert read_about(written(b"\xef\xbb\xbfmodel: a\r\nowner: b\r\n")) == About(model="a", owner="b")
-    with refused("none.yaml: cannot be read: No such file"):
-        read_about(tmp_path / "none.yaml")
+    refused("none.yaml: cannot be read: No such file", read_about, tmp_path / "none.yaml")
     assert read_about(written("model: !!python/object/apply:os.system x\n"))
 
 
@@ -63,8 +62,7 @@ def test_a_wrong_file_is_refused_in_one_line_with_its_name(written):
         (b"model: \xff\xfe", "it is not UTF-8 text"),
     ):
         path = written(text)
-        with refused(f"^{re.escape(str(path))}: .*({message})"):
-            read_about(path)
+        refused(f"^{re.escape(str(path))}: .*({message})", read_about, path)
 
 
 def test_the_schema_describes_every_field_of_the_record():

@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 from paperlib import report
 from paperlib.report import tables
 from paperlib.report.figures import points_on_a_phone
-from tests.audits.samples import refused
+from tests.refusals import refused
 
 FRAME = pd.DataFrame({"m": [100, 400], "epsilon": [0.5, 1.63089], "note": ["a|b", None]})
 
@@ -102,8 +102,7 @@ def test_a_table_needs_a_new_name_a_caption_cells_and_known_columns(run_folder, 
         ({"lower_bounds": ["eps"]}, f"lower_bounds: {unknown}"),
         ({"columns": {"eps": "bound"}}, f"columns: {unknown}"),
     ):
-        with refused(message):
-            report.show_table(**{"frame": FRAME, "name": "a", "caption": "c", **changes})
+        refused(message, report.show_table, **{"frame": FRAME, "name": "a", "caption": "c", **changes})
 
 
 def test_a_figure_has_alt_text_label_and_no_request_and_a_heat_map_its_colours(run_folder, shown):
@@ -121,8 +120,7 @@ def test_a_figure_has_alt_text_label_and_no_request_and_a_heat_map_its_colours(r
     report.show_figure(line_figure(), name="heat", caption="Heat", alt="Heat map.", invert=False)
     assert "themed" not in shown[1].markdown
     assert "dark-light" not in shown[1].markdown
-    with pytest.raises(ValueError, match="alt: expected words"):
-        report.show_figure(line_figure(), name="line", caption="A line", alt=" ")
+    refused("alt: expected words", report.show_figure, line_figure(), name="line", caption="A line", alt=" ")
 
 
 def test_used_data_is_kept_by_checksum(run_folder):

@@ -21,6 +21,7 @@ from paperlib.training import (
     fit_ensemble,
 )
 from tests.interrupts import stopping
+from tests.refusals import refused
 
 WIDTHS = (5, 7, 3)
 QUIET = {"device": "cpu", "progress": False}
@@ -141,8 +142,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(torch, "save", full)
-    with pytest.raises(OutputError, match="the disk is full"):
-        trained(checkpoint=path)
+    refused("the disk is full", trained, checkpoint=path, error=OutputError)
     assert path.read_bytes() == before
 
 
@@ -177,8 +177,7 @@ def test_bad_data_are_refused(x, y, message, train):
         "fit_dp": partial(fit_dp, WIDTHS, config=private),
         "fit_ensemble": partial(fit_ensemble, [plain]),
     }[train]
-    with pytest.raises(ValueError, match=message):
-        call(x=x, y=y, **QUIET)
+    refused(message, call, x=x, y=y, **QUIET)
 
 
 def test_bad_configs_are_refused_also_from_files():
@@ -197,45 +196,37 @@ def test_bad_configs_are_refused_also_from_files():
         ({"clip_norm": 1.0, "noise_multiplier": -1.0}, "noise_multiplier"),
         ({"clip_norm": 1.0, "microbatches": 0}, "microbatches"),
     ):
-        with pytest.raises(ValueError, match=message):
-            config(**changes)
+        refused(message, config, **changes)
     assert TrainingConfig.from_dict(config(widths=[5, 3], clip_norm=2.0).to_dict()).widths == (5, 3)
-    with pytest.raises(ValueError, match="unknown lr; known are activation, batch_size"):
-        TrainingConfig.from_dict({"lr": 1})
-    with pytest.raises(ValueError, match="epochs missing"):
-        TrainingConfig.from_dict({"batch_size": 1, "learning_rate": 1})
+    refused("unknown lr; known are activation, batch_size", TrainingConfig.from_dict, {"lr": 1})
+    refused("epochs missing", TrainingConfig.from_dict, {"batch_size": 1, "learning_rate": 1})
 
 
 def test_calls_that_do_not_fit_together_are_refused():
     x, y = task()
     private = config(widths=WIDTHS, clip_norm=1.0)
-
-    def refused(message, train, *args, **options):
-        with pytest.raises(ValueError, match=message):
-            train(*args, **QUIET, **options)
-
-    refused("train with DP-SGD through fit_dp", fit, WIDTHS, x, y, config=private)
-    refused("expected clip_norm for DP-SGD", fit_dp, WIDTHS, x, y, config=config())
-    refused("microbatches None", fit_dp, WIDTHS, x, y, config=config(clip_norm=1.0, microbatches=2))
+    refuses = partial(refused, **QUIET)
+    refuses("train with DP-SGD through fit_dp", fit, WIDTHS, x, y, config=private)
+    refuses("expected clip_norm for DP-SGD", fit_dp, WIDTHS, x, y, config=config())
+    refuses("microbatches None", fit_dp, WIDTHS, x, y, config=config(clip_norm=1.0, microbatches=2))
     mixing = nn.Sequential(nn.BatchNorm1d(5), nn.Linear(5, 3))
-    refused("keep records apart", fit_dp, mixing, x, y, config=private)
-    refused("do not fit the module", fit, (4, 3), x, y, config=config())
-    refused("widths: expected those of config", fit, (5, 3), x, y, config=config(widths=WIDTHS))
-    refused(r"expected logits of shape \(B, outputs\)", fit, nn.Flatten(0), x, y, config=config())
-    refused("checkpoint_every", fit, WIDTHS, x, y, config=config(), checkpoint_every=0)
-    refused("precision: expected one of", fit, WIDTHS, x, y, config=config(), precision="half")
-    refused("configs: expected one or more", fit_ensemble, [], x, y)
+    refuses("keep records apart", fit_dp, mixing, x, y, config=private)
+    refuses("do not fit the module", fit, (4, 3), x, y, config=config())
+    refuses("widths: expected those of config", fit, (5, 3), x, y, config=config(widths=WIDTHS))
+    refuses(r"expected logits of shape \(B, outputs\)", fit, nn.Flatten(0), x, y, config=config())
+    refuses("checkpoint_every", fit, WIDTHS, x, y, config=config(), checkpoint_every=0)
+    refuses("precision: expected one of", fit, WIDTHS, x, y, config=config(), precision="half")
+    refuses("configs: expected one or more", fit_ensemble, [], x, y)
     for other in ({"widths": (5, 3)}, {"widths": WIDTHS, "activation": "tanh"}):
-        refused("same widths and activation", fit_ensemble, [config(widths=WIDTHS), config(**other)], x, y)
-    refused("chunk: expected 1 or more", fit_ensemble, [private], x, y, chunk=0)
-    refused("float32 with DP-SGD", fit_ensemble, [private], x, y, precision="bfloat16")
-    refused("threads: expected 1 or more", fit_ensemble, [private], x, y, threads=0)
+        refuses("same widths and activation", fit_ensemble, [config(widths=WIDTHS), config(**other)], x, y)
+    refuses("chunk: expected 1 or more", fit_ensemble, [private], x, y, chunk=0)
+    refuses("float32 with DP-SGD", fit_ensemble, [private], x, y, precision="bfloat16")
+    refuses("threads: expected 1 or more", fit_ensemble, [private], x, y, threads=0)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_a_device_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match=r"device: expected 'cpu', .*got 'cuda'"):
-        trained(device="cuda")
+    refused(r"device: expected 'cpu', .*got 'cuda'", trained, device="cuda")
 
 
 def test_a_diverged_model_is_reported_and_the_others_kept():

@@ -9,6 +9,7 @@ from paperlib.training import TrainingConfig, TrainingDiverged, fitting
 from paperlib.training.fitting import CheckpointError
 from paperlib.training.language import fit_language_model
 from tests.interrupts import stopping
+from tests.refusals import refused
 
 DOCUMENTS = [[1, 5, 9, 13, 17, 21], [2, 6, 10, 14, 18, 22], [3, 7, 11, 15], [4, 8, 12, 16, 20, 24]] * 3
 SHAPE = LanguageModelConfig(width=16, heads=2, context=16)
@@ -88,7 +89,5 @@ def test_a_tokenizer_encodes_any_text_and_gives_it_back():
     tokenizer = train_tokenizer(["to be or not to be"], 260, context=16)
     text = "naïve 日本 \t deadbeef"
     assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
-    with pytest.raises(ValueError, match="257"):
-        train_tokenizer(["a"], 256, context=16)
-    with pytest.raises(ValueError, match="width"):
-        LanguageModelConfig(width=10, heads=4)
+    refused("257", train_tokenizer, ["a"], 256, context=16)
+    refused("width", LanguageModelConfig, width=10, heads=4)

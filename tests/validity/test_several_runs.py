@@ -17,6 +17,7 @@ from paperlib.bounds.one_run.search import Hypothesis, every_count
 from paperlib.core import MembershipScores
 from paperlib.validity.mechanisms import Mechanism, of_bits, randomized_response
 from paperlib.validity.one_run_cases import searched_epsilon
+from tests.refusals import refused
 from tests.validity.coverage import assert_rate_at_most
 
 M, ERROR = 8, 0.2  # a nominal rate that two runs of eight coins can use up
@@ -146,8 +147,7 @@ def test_who_reads_after_each_run_and_stops_at_the_first_success_keeps_the_level
     # The bound of the first run that shows more than it should, each run by itself.
     alone = lambda: searched_epsilon(mechanism.draw(rng, 60), guess="both") > mechanism.epsilon  # noqa: E731
     stopped = sum(any(alone() for _ in range(12)) for _ in range(100))
-    with pytest.raises(AssertionError, match="allows"):
-        assert_rate_at_most(0.05, stopped, 100)
+    refused("allows", assert_rate_at_most, 0.05, stopped, 100, error=AssertionError)
 
 
 def test_a_run_that_tells_all_with_chance_delta_is_paid_for():
@@ -171,6 +171,5 @@ def test_models_of_one_split_are_one_run():
         coins, hard = rng.permutation(40) < 20, rng.normal(size=40)
         runs = [MembershipScores.from_labels(hard + 0.1 * rng.normal(size=40), coins) for _ in range(5)]
         found += search_runs(runs, None, Hypothesis(0.0, 0.05), guess="both").epsilon > 0
-    with pytest.raises(AssertionError, match="allows"):
-        assert_rate_at_most(0.05, found, 100)
+    refused("allows", assert_rate_at_most, 0.05, found, 100, error=AssertionError)
     assert any("if that is one split" in text for text in combine_runs(runs).warnings)

@@ -16,6 +16,7 @@ from paperlib.papers.comparison.language_models import GptConfig, language_model
 from paperlib.papers.comparison.targets import guarantees, with_budget
 from paperlib.papers.landing import guide_markdown
 from paperlib.training import TrainingConfig
+from tests.refusals import refused
 from tests.validity.coverage import assert_rate_at_most
 
 TOC = (Path(__file__).parents[3] / "book" / "_toc.yml").read_text(encoding="utf-8")
@@ -42,8 +43,7 @@ def test_no_lower_bound_exceeds_the_known_epsilon_too_often_but_one_for_replacem
         assert_rate_at_most(0.05, *wrong(rows, rows["guarantee"]))
     # The twin that must be caught: the guarantee of the other adjacency, which all ten draws exceed.
     ranks = repeated[(repeated["audit"] == "ranks") & repeated["target"].str.startswith("Laplace")]
-    with pytest.raises(AssertionError, match="allows"):
-        assert_rate_at_most(0.05, *wrong(ranks, ranks["add_remove"]))
+    refused("allows", assert_rate_at_most, 0.05, *wrong(ranks, ranks["add_remove"]), error=AssertionError)
     measured = repeated[repeated["kind"] == audits.MEASURED]
     with pytest.raises(AssertionError, match="allows"):
         assert_rate_at_most(0.05, *wrong(measured, measured["add_remove"]))
@@ -150,5 +150,4 @@ def test_settings_and_options_out_of_range_are_refused():
         (compare, "delta", 0.5),
         (compare, "confidence", 1.0),
     ):
-        with pytest.raises(ValueError, match=name):
-            call(**{name: value})
+        refused(name, call, **{name: value})

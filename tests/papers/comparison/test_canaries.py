@@ -1,9 +1,8 @@
 """Canaries with tokens of their own show most, and random characters least, of a small GPT."""
 
-import pytest
-
 from paperlib.generators.canaries import TEXT_KINDS
 from paperlib.papers.comparison.canaries import AS_TOKENS, RECORDS, CanaryConfig, canary_power
+from tests.refusals import refused
 
 SMALL = {"count": 40, "texts": 30, "public": 40, "repetitions": (4,), "width": 32, "seed": 1}
 
@@ -19,5 +18,4 @@ def test_new_tokens_show_all_that_so_few_canaries_can_and_random_characters_litt
 
 
 def test_too_few_canaries_are_refused():
-    with pytest.raises(ValueError, match="count"):
-        CanaryConfig(count=5)
+    refused("count", CanaryConfig, count=5)

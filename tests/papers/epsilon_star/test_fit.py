@@ -12,6 +12,7 @@ from paperlib.bounds import epsilon_star, epsilon_star_from_rates, epsilon_star_
 from paperlib.data import Dataset
 from paperlib.papers.epsilon_star import fit
 from paperlib.papers.epsilon_star.grids import landscape_config
+from tests.refusals import refused
 
 
 def mixture(weights, means, stds):
@@ -117,20 +118,16 @@ def test_models_of_both_kinds_are_trained():
 
 def test_bad_input_is_refused_in_words():
     few = fit.FitConfig(sample_sizes=(100,))
-    for refused, said in (
-        (lambda: replace(landscape_config("adult"), seeds=0), "seeds"),
-        (lambda: fit.FitConfig(components=()), "components"),
-        (lambda: fit.FitConfig(components=(1, 0)), "components"),
-        (lambda: fit.FitConfig(sample_sizes=(10,), components=(20,)), "sample_sizes"),
-        (lambda: fit.FitConfig(repeats=0), "repeats"),
-        (lambda: fit.fit_mixture(np.ones(5), 1), "values"),
-        (lambda: fit.fit_mixture(np.array([1.0, 2.0]), 3), "components|n_samples"),
-        (lambda: fit.paper_scores(np.ones(3), np.ones(3)), "losses"),
-        (lambda: fit.paper_scores(np.array([0.0, np.inf]), np.ones(3)), "losses"),
-        (lambda: fit.paper_scores(np.array([0.0, np.nan]), np.ones(3)), "losses"),
-        (lambda: fit.mixture_epsilon(normal(0, 1), normal(1, 1), delta=0.0), "delta"),
-        (lambda: fit.mixture_epsilon(normal(0, 1), normal(1, 1), delta=0.5), "delta"),
-        (lambda: fit.p_values([scores(*np.ones((2, 9)))], few), "sample_sizes"),
-    ):
-        with pytest.raises(ValueError, match=said):
-            refused()
+    refused("seeds", replace, landscape_config("adult"), seeds=0)
+    refused("components", fit.FitConfig, components=())
+    refused("components", fit.FitConfig, components=(1, 0))
+    refused("sample_sizes", fit.FitConfig, sample_sizes=(10,), components=(20,))
+    refused("repeats", fit.FitConfig, repeats=0)
+    refused("values", fit.fit_mixture, np.ones(5), 1)
+    refused("components|n_samples", fit.fit_mixture, np.array([1.0, 2.0]), 3)
+    refused("losses", fit.paper_scores, np.ones(3), np.ones(3))
+    refused("losses", fit.paper_scores, np.array([0.0, np.inf]), np.ones(3))
+    refused("losses", fit.paper_scores, np.array([0.0, np.nan]), np.ones(3))
+    refused("delta", fit.mixture_epsilon, normal(0, 1), normal(1, 1), delta=0.0)
+    refused("delta", fit.mixture_epsilon, normal(0, 1), normal(1, 1), delta=0.5)
+    refused("sample_sizes", fit.p_values, [scores(*np.ones((2, 9)))], few)

@@ -25,6 +25,7 @@ from paperlib.papers.measured import measured_table
 from paperlib.report import paper_table
 from paperlib.training import epsilon_of, paper_delta
 from tests.interrupts import stopping
+from tests.refusals import refused
 
 DELTA = 1e-4
 
@@ -162,8 +163,7 @@ def test_the_papers_grids_have_the_papers_numbers():
         }.items():  # fmt: skip
             assert mine.get_group(place).astype(float).tolist() == list(map(float, ours))
     for name, size in (("adults", "paper"), ("adult", "huge")):
-        with pytest.raises(ValueError, match="expected one of"):
-            landscape_config(name, size=size)
+        refused("expected one of", landscape_config, name, size=size)
 
 
 GRID = {"baseline_epochs": (1, 4), "private_epochs": 1, "microbatches": (2, None), "epsilons": (1.0,)}
@@ -185,8 +185,7 @@ def test_noise_reaches_the_target_and_grids_of_other_seeds_share_no_model():
         assert training.record_level == (training.microbatches is None)
     others = landscape_models.landscape_models(replace(TINY, seed=1), data)
     assert [{one.training.seed for one in models} for models in (instances, others)] == [{0, 1}, {1000, 1001}]
-    with pytest.raises(ValueError, match="seed"):
-        replace(TINY, seed=-1)
+    refused("seed", replace, TINY, seed=-1)
 
 
 def test_a_small_landscape_is_kept_and_does_not_depend_on_who_shares_a_stack(tmp_path, monkeypatch):

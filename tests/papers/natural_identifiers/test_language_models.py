@@ -36,6 +36,7 @@ from paperlib.papers.natural_identifiers.planted import (
 )
 from paperlib.running.project import find_project
 from tests.interrupts import stopping
+from tests.refusals import refused
 from tests.validity.coverage import assert_rate_at_most
 
 COUNTS = {"repetitions": (1, 8), "identifiers": 12, "held_out": 12, "filler": 0.1}
@@ -216,8 +217,7 @@ def test_bad_settings_are_named():
         (lambda: replace(toy_inference(), null_alternatives=16), "null_alternatives"),
         *((partial(hub.HubModel.of, one), "expected NAME=CORPUS") for one in ("a/b", "=pile_train", "a/b=")),
     ):
-        with pytest.raises(ValueError, match=message):
-            call()
+        refused(message, call)
 
 
 def test_a_model_and_a_corpus_in_a_report_out(tmp_path):
@@ -249,8 +249,7 @@ def test_what_a_corpus_skips_is_counted_and_words_come_from_any(tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.txt").write_text(text)
     assert source_words(str(tmp_path / "long")) == ("one", "two", "three") * 500
-    with pytest.raises(ValueError, match="1,000 words"):
-        source_words(str(tmp_path / "short"))
+    refused("1,000 words", source_words, str(tmp_path / "short"))
 
 
 def test_long_contexts_are_scored_from_their_end_and_too_few_identifiers_are_refused():
@@ -262,13 +261,9 @@ def test_long_contexts_are_scored_from_their_end_and_too_few_identifiers_are_ref
     report = own.audit_language_model(model, tokenizer, identifiers, **how)
     assert np.isfinite(report.scores.values).all()
     one = corpus_identifiers([f"md5: {DIGEST}"])
-    for call, message in (
-        (lambda: corpus_identifiers(["nothing", "here"]), "no identifier of any kind in 2 documents"),
-        (lambda: own.audit_language_model(None, None, one), "10 identifiers or more, got 1"),
-        (lambda: own.audit_language_model(None, None, one * 10, rank_attack="recall"), "rank_attack"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
+    refused("no identifier of any kind in 2 documents", corpus_identifiers, ["nothing", "here"])
+    refused("10 identifiers or more, got 1", own.audit_language_model, None, None, one)
+    refused("rank_attack", own.audit_language_model, None, None, one * 10, rank_attack="recall")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import torch
 
 from paperlib.audits.panoramia import image_models
 from paperlib.models.images import pretrained_classifier
+from tests.refusals import refused
 
 timm = pytest.importorskip("timm")
 MODEL = "test_resnet"
@@ -78,12 +79,10 @@ def test_files_of_torch_are_read_as_tensors_alone(published, tmp_path):
     torch.save({"model": [1, 2]}, tmp_path / "list.pth")
     (tmp_path / "cut.safetensors").write_bytes(published.read_bytes()[:5000])
     for name in ("harm.bin", "list.pth", "cut.safetensors"):
-        with pytest.raises(ValueError, match=f"weights: .*{name}"):
-            image_models.read_weights(str(tmp_path / name))
+        refused(f"weights: .*{name}", image_models.read_weights, str(tmp_path / name))
     assert not (tmp_path / "written").exists()
     for act in (image_models.read_weights, image_models.weights_tag):
-        with pytest.raises(FileNotFoundError, match="weights: no file"):
-            act(str(tmp_path / "nowhere.safetensors"))
+        refused("weights: no file", act, str(tmp_path / "nowhere.safetensors"), error=FileNotFoundError)
 
 
 def test_wrong_names_and_weights_are_named(published, monkeypatch):

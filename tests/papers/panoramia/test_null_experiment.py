@@ -12,6 +12,7 @@ from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.pools import REAL, SYNTHETIC, Pool, Pools, Target
 from paperlib.papers.panoramia.null import experiment
 from paperlib.papers.panoramia.null.worlds import DATA, SIZES, WorldSizes, world_of
+from tests.refusals import refused
 
 LEARNED, JUDGED = 800, 300
 TREES = BoostedTrees(rounds=40, leaves=4, smallest_leaf=20)
@@ -76,8 +77,7 @@ def test_models_learn_as_many_members_as_asked_for_and_both_ways_judge_the_same(
     assert matched.learned == plain.learned == LEARNED
     assert plain.helper_names == ("synthetic", "real")
     assert matched.helper_names == ("synthetic", "out of fold", "placebo")
-    with pytest.raises(ValueError, match=r"ratio: expected a number in \(0, 2\], got 2.5"):
-        experiment.matched_pools(toy(0), 2.5, folds=4)
+    refused(r"ratio: expected a number in \(0, 2\], got 2.5", experiment.matched_pools, toy(0), 2.5, folds=4)
 
 
 def test_a_run_that_was_stopped_goes_on_where_a_helper_was_finished():
@@ -120,5 +120,4 @@ def test_large_worlds_have_real_data_for_the_largest_ratio():
     for sizes in SIZES["large"].values():
         assert sizes.learned * 4 // 5 >= 8 * sizes.judged
         assert sizes.games(10)["train"] + sizes.games(10)["validation"] <= 2 * sizes.learned
-    with pytest.raises(ValueError, match="judged: expected 40 or more"):
-        WorldSizes(generator=10, learned=50, judged=10, epochs=1)
+    refused("judged: expected 40 or more", WorldSizes, generator=10, learned=50, judged=10, epochs=1)

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.panoramia.game import AuditConfig
@@ -12,6 +11,7 @@ from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.papers.panoramia import output_sets
+from tests.refusals import refused
 from tests.validity.coverage import assert_rate_at_most
 
 
@@ -83,8 +83,7 @@ def test_a_bound_on_nothing_is_seldom_above_zero_and_judging_the_scores_of_the_c
     hits = sum(null_bound(seed) > 0 for seed in range(300))
     assert_rate_at_most(0.025, hits, 300)
     hits = sum(null_bound(seed, honest=False) > 0 for seed in range(60))
-    with pytest.raises(AssertionError, match="allows"):
-        assert_rate_at_most(0.025, hits, 60)
+    refused("allows", assert_rate_at_most, 0.025, hits, 60, error=AssertionError)
     flags = np.arange(40) < 20
     assert output_sets.set_bound(np.where(flags, 1.0, 0.0), flags, np.zeros(40), flags, 0.025) == 0
 
@@ -122,5 +121,4 @@ def test_rows_are_the_trained_attacks_own_and_learned_orders_on_a_whole_game():
     audits = audit_pools(made, replace(CONFIG, repetitions=1), targets=["leaky"], audits=["panoramia"])
     table = output_sets.learned_orders(made, audits, ["leaky"])
     assert table["eps_tilde"].iloc[-1] > 1
-    with pytest.raises(ValueError, match="twins"):
-        output_sets.learned_orders(replace(made, twins=True), audits, ["leaky"])
+    refused("twins", output_sets.learned_orders, replace(made, twins=True), audits, ["leaky"])

@@ -19,6 +19,7 @@ from paperlib.papers.panoramia.text.data import Chunks, TextConfig, deal, small_
 from paperlib.papers.panoramia.text.pools import loss_curves, paper_differences, text_audit, text_pools
 from paperlib.papers.verdict import Estimate
 from paperlib.running.project import find_project
+from tests.refusals import refused
 
 SIZES = {"public": 400, "generator": 200, "for_helper": 200}
 SIZES |= dict.fromkeys(("members", "nonmembers", "others", "generated"), 120)
@@ -67,8 +68,7 @@ def test_the_run_is_longer_than_where_it_is_audited_last_and_its_rate_falls_over
     run, short = long.run(), TextBench(replace(TINY, epochs=(1,))).run()
     assert (len(run["train"]), len(short["train"]), len(long.run("others")["train"])) == (2, 1, 1)
     assert (run["1/members"] != short["1/members"]).any()
-    with pytest.raises(ValueError, match="total_epochs: expected 6 or more"):
-        replace(TINY, total_epochs=5)
+    refused("total_epochs: expected 6 or more", replace, TINY, total_epochs=5)
 
 
 @pytest.fixture
@@ -264,8 +264,7 @@ def test_the_smallest_games_leave_two_to_learn_sizes_may_be_larger_and_fewer_hel
     fewer = with_helpers(pools, (SYNTHETIC,))
     assert fewer.helpers == (SYNTHETIC,)
     assert fewer.key != pools.key
-    with pytest.raises(ValueError, match="helpers: expected some of base"):
-        with_helpers(pools, (Helper("labeler", "real"),))
+    refused("helpers: expected some of base", with_helpers, pools, (Helper("labeler", "real"),))
 
 
 @pytest.mark.parametrize(
@@ -330,13 +329,11 @@ def test_bad_settings_and_too_little_text_are_named_and_each_seed_has_games_of_i
         ({"public": 0}, "base: expected a pretrained model"),
         ({"dp_epsilons": (0.0,)}, "dp_epsilons"),
     ):
-        with pytest.raises(ValueError, match=message):
-            replace(TINY, **options)
+        refused(message, replace, TINY, **options)
     with pytest.raises(ValueError, match=r"members: 90000 chunks of 8 tokens asked for, \d+ left"):
         _ = TextBench(replace(TINY, members=90_000)).text
     for name in ("judged", "chosen"):
-        with pytest.raises(ValueError, match=name):
-            text_audit(100, **{name: 1.0})
+        refused(name, text_audit, 100, **{name: 1.0})
     audit = text_audit(32_000, 3, judged=0.3125, chosen=1 / 11)
     assert (audit.train, audit.validation, audit.test) == (20_000, 2000, 10_000)
     assert audit.seed == 3000
