@@ -355,9 +355,8 @@ def test_ties_everywhere_show_nothing_and_a_game_is_drawn_from_uneven_counts():
 PAIR, SETS_OF_3 = [[1.0], [2.0]], np.zeros((5, 3, 2))
 
 
-@pytest.mark.parametrize(
-    ("audit", "given", "message"),
-    [
+def test_bad_input_is_one_line_that_says_what_to_do():
+    for audit, given, message in (
         (audit_features, ([[1.0], [np.nan]], [0, 1]), r"1 of 2 rows .*row 1"),
         (audit_features, ([["a"], ["b"]], [0, 1]), "numbers"),
         (audit_features, (PAIR, [0, 1, 1]), "2 values"),
@@ -373,7 +372,5 @@ PAIR, SETS_OF_3 = [[1.0], [2.0]], np.zeros((5, 3, 2))
         (audit_candidate_features, (np.full((5, 3, 2), np.nan), np.zeros(5)), "NaN"),
         (audit_candidate_features, (SETS_OF_3, np.full(5, 3)), "positions from 0 to 2"),
         (audit_candidate_features, (SETS_OF_3, np.zeros(4)), "5 positions"),
-    ],
-)
-def test_bad_input_is_one_line_that_says_what_to_do(audit, given, message):
-    refused(message, audit, *given)
+    ):
+        refused(message, audit, *given)

@@ -176,9 +176,8 @@ TWICE = "data: MembershipScores hold the non-members and their direction"
 TOSSED = {"coins": toss_coins(3, seed=0)}
 
 
-@pytest.mark.parametrize(
-    ("by", "given", "options", "message"),
-    [
+def test_what_does_not_go_together_is_refused_in_one_line():
+    for by, given, options, message in (
         (audit, SIDES, {}, "kind: say what the values are: kind='losses' if lower .* kind='scores' if"),
         (audit, SIDES, {"kind": "loss"}, "kind: expected one of 'scores', 'losses', got 'loss'"),
         (audit, (MEMBERS,), {"kind": "losses"}, "nonmembers: needed where data holds values of members"),
@@ -191,10 +190,8 @@ TOSSED = {"coins": toss_coins(3, seed=0)}
         (audit_losses, ([1.0], [2.0]), TOSSED, "they tell who is a member"),
         (audit_losses, (dict.fromkeys("012", 1.0),), TOSSED | {"design": "game"}, "design is randomized"),
         (audit_scores, (MembershipScores([1.0], [2.0]),), TOSSED, "another number of members"),
-    ],
-)
-def test_what_does_not_go_together_is_refused_in_one_line(by, given, options, message):
-    refused(message, by, *given, **options)
+    ):
+        refused(message, by, *given, **options)
 
 
 def test_every_audit_takes_sealed_coins_and_values_by_id(tmp_path):

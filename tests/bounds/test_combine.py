@@ -110,41 +110,27 @@ def test_uneven_coins_of_one_run_are_named():
     assert warnings[-2].startswith("run 2: 70 members and 30 non-members")
 
 
-def several(**options):
-    runs = drawn(3)
-    return lambda: combine_runs(options.pop("runs", runs), **options)
-
-
 NAMES = [[f"{run}-{at}" for at in range(100)] for run in range(3)]
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (several(runs=[]), "runs: expected a list"),
-        (several(runs=drawn(1)[0]), "runs: expected a list"),
-        (several(runs=[drawn(1)[0], [1.0, 2.0]]), "run 2: expected MembershipScores"),
-        (several(runs=[*drawn(2), drawn(2)[0]]), "runs 1 and 3 have the same scores"),
-        (
-            several(runs=[drawn(1)[0], MembershipScores(range(90), range(100, 110))]),
-            "run 2: scores: 90 members",
-        ),
-        (
-            several(ids=[NAMES[0], NAMES[1], [*NAMES[2][:-1], "0-7"]]),
-            "records in several runs: 1, such as '0-7'",
-        ),
-        (several(ids=NAMES[:2]), "ids: expected one name for each example"),
-        (several(planned=299), "the runs hold 300 examples, more than the 299"),
-        (several(planned=0), "planned: expected at least 1"),
-        (several(planned=float("nan")), "planned: 1 of 1 values are NaN"),
-        (several(planned=300, guess="both"), "guess: with planned"),
-        (several(guess="best"), "guess: expected one of"),
-        (several(design="coins"), "design: expected one of"),
-        (several(delta=1.0), "delta: expected"),
-    ],
-)
-def test_what_cannot_be_combined_is_refused_in_one_line(call, message):
-    assert message in refused(".", call)
+def test_what_cannot_be_combined_is_refused_in_one_line():
+    for options, message in (
+        ({"runs": []}, "runs: expected a list"),
+        ({"runs": drawn(1)[0]}, "runs: expected a list"),
+        ({"runs": [drawn(1)[0], [1.0, 2.0]]}, "run 2: expected MembershipScores"),
+        ({"runs": [*drawn(2), drawn(2)[0]]}, "runs 1 and 3 have the same scores"),
+        ({"runs": [drawn(1)[0], MembershipScores(range(90), range(100, 110))]}, "run 2: scores: 90 members"),
+        ({"ids": [NAMES[0], NAMES[1], [*NAMES[2][:-1], "0-7"]]}, "records in several runs: 1, such as '0-7'"),
+        ({"ids": NAMES[:2]}, "ids: expected one name for each example"),
+        ({"planned": 299}, "the runs hold 300 examples, more than the 299"),
+        ({"planned": 0}, "planned: expected at least 1"),
+        ({"planned": float("nan")}, "planned: 1 of 1 values are NaN"),
+        ({"planned": 300, "guess": "both"}, "guess: with planned"),
+        ({"guess": "best"}, "guess: expected one of"),
+        ({"design": "coins"}, "design: expected one of"),
+        ({"delta": 1.0}, "delta: expected"),
+    ):
+        assert message in refused(".", combine_runs, **{"runs": drawn(3), **options})
 
 
 def with_part_of(one, other, share):

@@ -146,9 +146,8 @@ def test_fair_coin_p_value_is_the_two_sided_binomial():
         assert fair_coin_p_value(a, b) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_bad_counts_are_refused():
+    for arguments, message in (
         ({"correct": 11, "guesses": 10}, "correct: expected at most guesses"),
         ({"correct": -1, "guesses": 10}, "correct: expected at least 0"),
         ({"correct": 1.5, "guesses": 10}, "whole numbers"),
@@ -158,10 +157,8 @@ def test_fair_coin_p_value_is_the_two_sided_binomial():
         ({"correct": 9, "guesses": 10, "confidence": 1.0}, "confidence"),
         ({"correct": 9, "guesses": 10, "delta_term": "exact"}, "delta_term"),
         ({"correct": 9, "guesses": 10, "sides": 3}, "sides"),
-    ],
-)
-def test_bad_counts_are_refused(arguments, message):
-    refused(message, one_run_epsilon, **arguments)
+    ):
+        refused(message, one_run_epsilon, **arguments)
 
 
 @pytest.mark.parametrize("epsilon", [[-0.1, 1.0], np.nan, np.inf])
@@ -169,9 +166,8 @@ def test_p_values_are_those_of_a_finite_epsilon(epsilon):
     refused("epsilon: expected finite numbers of at least 0", one_run_p_value, 9, 10, epsilon)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_bad_options_are_refused():
+    for options, message in (
         ({"guess": "all"}, "guess: expected one of"),
         ({"design": "none"}, "design"),
         ({"thresholds": "best"}, "thresholds"),
@@ -179,10 +175,8 @@ def test_p_values_are_those_of_a_finite_epsilon(epsilon):
         ({"guess": "grid", "thresholds": 1.0}, "thresholds"),
         ({"delta": 1.0}, "delta"),
         ({"confidence": 95}, "confidence"),
-    ],
-)
-def test_bad_options_are_refused(options, message):
-    refused(message, audit_one_run, gaussian_scores(1000), **options)
+    ):
+        refused(message, audit_one_run, gaussian_scores(1000), **options)
 
 
 @pytest.mark.parametrize(

@@ -199,9 +199,8 @@ def test_large_audits_are_planned_from_smaller_ones(monkeypatch):
     assert plan_audit(4_000, attack=0.76, simulations=5).expected < real.expected - 0.3
 
 
-@pytest.mark.parametrize(
-    ("m", "options"),
-    [
+def test_bad_plans_are_refused_in_one_line():
+    for m, options in (
         (1, {}),
         (10, {"delta": 2}),
         (10, {"attack": 1.0}),
@@ -216,8 +215,8 @@ def test_large_audits_are_planned_from_smaller_ones(monkeypatch):
         (None, {"epsilon": 1.0, "attack": 0.5, "simulations": 1}),
         (10, {"attack": 0.6, "simulations": 0}),
         (10, {"attack": MembershipScores(np.arange(30.0), np.arange(19.0))}),
-    ],
-)
-def test_bad_plans_are_refused_in_one_line(m, options):
-    with pytest.raises(ValueError, match=r"^(m|m, epsilon|epsilon|power|delta|attack|simulations): [^\n]+$"):
-        plan_audit(m, **options)
+    ):
+        with pytest.raises(
+            ValueError, match=r"^(m|m, epsilon|epsilon|power|delta|attack|simulations): [^\n]+$"
+        ):
+            plan_audit(m, **options)

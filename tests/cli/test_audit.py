@@ -143,9 +143,10 @@ def test_facts_about_the_model_ids_and_groups_stand_in_the_report(audit):
         assert words in page
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_a_wrong_option_or_file_is_one_line_and_exit_code_2(audit):
+    Path("uneven.csv").write_text("score,member\n" + "0.5,1\n" * 900 + "0.5,0\n" * 100)
+    Path("typo.yaml").write_text("modl: x\n")
+    for words, message in (
         ("none.csv", "none.csv: there is no such file"),
         ("own.csv --delta=-0.1", "delta: expected a number in [0, 1), got -0.1"),
         ("own.csv --confidence high", "'--confidence'.*valid number"),
@@ -162,12 +163,8 @@ def test_facts_about_the_model_ids_and_groups_stand_in_the_report(audit):
         ("own.csv --wrong", "--wrong"),
         ("uneven.csv", "cannot come from fair coins"),
         ("", "Missing argument"),
-    ],
-)
-def test_a_wrong_option_or_file_is_one_line_and_exit_code_2(audit, words, message):
-    Path("uneven.csv").write_text("score,member\n" + "0.5,1\n" * 900 + "0.5,0\n" * 100)
-    Path("typo.yaml").write_text("modl: x\n")
-    audit.refuses(words, message)
+    ):
+        audit.refuses(words, message)
 
 
 def test_coins_tossed_after_training_or_by_the_audit_bound_replacement(audit):

@@ -56,16 +56,13 @@ def test_json_is_one_document_and_real_nonmembers_make_it_a_lower_bound(audit):
     assert not list(Path().glob("*.html"))
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_a_mistake_is_one_line_and_exit_code_2(audit):
+    for words, message in (
         ("", "MEMBERS: name what .* the notebook panoramia_your_data shows a demonstration"),
         ("'my rows.csv'", "--target: name what"),
         ("none.csv --target model.py:losses", "none.csv: there is no such file"),
         (f"{TARGET} --label lable", "did you mean 'label'"),
         (f"{TARGET} --repetitions 0", "'--repetitions'"),
         (f"{TARGET} --kind sound", "'--kind'"),
-    ],
-)
-def test_a_mistake_is_one_line_and_exit_code_2(audit, words, message):
-    audit.refuses(words, message)
+    ):
+        audit.refuses(words, message)

@@ -75,9 +75,9 @@ def test_the_ceiling_is_the_bound_of_a_model_that_knows_all(place):
     assert section.count("<tr>") == 4
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_a_mistake_is_one_line_and_exit_code_2(place, monkeypatch, command):
+    monkeypatch.chdir(place)
+    for words, message in (
         ("", "MODEL: name a language model .* the notebook audit_your_language_model shows a demonstration"),
         ("model", "CORPUS: name"),
         ("model none", "corpus: expected a file, a folder"),
@@ -86,8 +86,5 @@ def test_the_ceiling_is_the_bound_of_a_model_that_knows_all(place):
         ("model 'my docs' --limit 3", "'--limit'"),
         ("model 'my docs' --rank-attack los", "'--rank-attack'"),
         ("model 'my docs' --about none.yaml", "none.yaml"),
-    ],
-)
-def test_a_mistake_is_one_line_and_exit_code_2(place, monkeypatch, command, words, message):
-    monkeypatch.chdir(place)
-    command.of("audit-lm").refuses(words, message)
+    ):
+        command.of("audit-lm").refuses(words, message)

@@ -115,9 +115,8 @@ def test_sides_that_differ_by_themselves_get_no_bound_and_pass_no_gate(audit):
 SIDES = "members.jsonl nonmembers.jsonl"
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_a_mistake_is_one_line_and_exit_code_2(audit):
+    for words, message in (
         ("texts.jsonl", "NONMEMBERS: give a second file of texts, or --coins"),
         ("blank.txt nonmembers.jsonl", "blank.txt: row 2 has an empty text; leave it out"),
         ("members.csv nonmembers.jsonl", "members.csv: expected a file ending in .jsonl"),
@@ -126,13 +125,11 @@ SIDES = "members.jsonl nonmembers.jsonl"
         (f"{SIDES} --id ids", "row 1 has no 'ids'; did you mean 'id'"),
         (f"{SIDES} --attack ez", "--base: needed for ez"),
         (f"{SIDES} --chance 1", "--chance"),
-    ],
-)
-def test_a_mistake_is_one_line_and_exit_code_2(audit, words, message):
-    code, out, err = audit.line(f"my_model {words}")
-    said = [line for line in err.splitlines() if line.startswith("paperlib: ")]
-    assert (code, out, len(said)) == (2, "", 1)
-    assert message in said[0]
+    ):
+        code, out, err = audit.line(f"my_model {words}")
+        said = [line for line in err.splitlines() if line.startswith("paperlib: ")]
+        assert (code, out, len(said)) == (2, "", 1)
+        assert message in said[0]
 
 
 def test_plain_text_takes_a_line_as_a_record_and_the_page_s_commands_run(audit):

@@ -178,9 +178,8 @@ TABLE = "data.csv --count 9 --out t.csv --kind"
 LABELS = "--count 9 --kind labels --out"
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_a_mistake_is_one_line_and_writes_nothing(folder, command):
+    for words, message in (
         (f"{TEXTS} tokns", "'new-vocabulary', 'high-temperature', 'labels', got 'tokns'"),
         (f"{TEXTS} high-temperature", "model: name one for the kind high-temperature"),
         (f"{TEXTS} labels", "--label: name the column of labels; the columns are text, source"),
@@ -199,10 +198,8 @@ LABELS = "--count 9 --kind labels --out"
         (f"{TEXTS} random --out t.csv", "--out: t.csv gets the form of texts.jsonl; let it end"),
         (f"none.csv {LABELS} t", "none.csv: there is no such file"),
         (f"{TEXTS} random --count 0", "'--count': Input should be greater than or equal to 1"),
-    ],
-)
-def test_a_mistake_is_one_line_and_writes_nothing(folder, command, words, message):
-    command.of("canaries").refuses(words, message)
+    ):
+        command.of("canaries").refuses(words, message)
 
 
 @pytest.mark.parametrize("taken", ["t.jsonl", "t.audit.jsonl", "t.coins.json"])

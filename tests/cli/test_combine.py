@@ -118,20 +118,17 @@ def test_coins_files_tell_who_is_a_member_and_records_may_stand_in_both_runs(com
     assert content["epsilon"] < 0.5, "other coins tell nothing of these losses"
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (f"{WITH_COINS} again.json", "runs 1 and 2 share their coins"),
-        (f"{WITH_COINS} part.json", "runs 1 and 2 share their coins"),
-        (f"{WITH_COINS} unit.json", "what has a coin differs between the runs"),
-        ("1.csv 2.csv --coins 1.coins.json", "--coins: 1 files for 2 runs"),
-        (f"{WITH_COINS} 2.coins.json --design game", "they say that the design is randomized"),
-    ],
-)
-def test_coins_that_are_no_coins_of_each_run_are_refused(combine, words, message):
+def test_coins_that_are_no_coins_of_each_run_are_refused(combine):
     tossed_runs()
     ids = [f"r{at}" for at in range(300)]
     toss_coins(ids, seed=1).save("again.json")
     toss_coins(ids, seed=1, fraction=0.2).save("part.json")
     toss_coins(ids, seed=3, unit="user").save("unit.json")
-    combine.refuses(words, message)
+    for words, message in (
+        (f"{WITH_COINS} again.json", "runs 1 and 2 share their coins"),
+        (f"{WITH_COINS} part.json", "runs 1 and 2 share their coins"),
+        (f"{WITH_COINS} unit.json", "what has a coin differs between the runs"),
+        ("1.csv 2.csv --coins 1.coins.json", "--coins: 1 files for 2 runs"),
+        (f"{WITH_COINS} 2.coins.json --design game", "they say that the design is randomized"),
+    ):
+        combine.refuses(words, message)

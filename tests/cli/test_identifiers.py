@@ -102,9 +102,11 @@ def test_an_interrupted_call_goes_on_and_nothing_is_overwritten(index, here, com
     assert Path("p.jsonl.gz").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_a_mistake_is_one_line_and_nothing_is_written(index, command):
+    Path("bad.json").write_text("[1]")
+    Path("index/other").mkdir()
+    Path("index/other/json").write_text("[1]")
+    for words, message in (
         ("", "PACKAGES: name packages on PyPI"),
         ("nosuch", "nosuch: http.* has no package of this name"),
         ("../x", "/x: no name of a package"),
@@ -118,10 +120,5 @@ def test_an_interrupted_call_goes_on_and_nothing_is_overwritten(index, here, com
             "bad.json: no package-lock.json, poetry.lock, uv.lock, Cargo.lock or requirements",
         ),
         ("--lock bad.json --after 2020-01-01", "a lock file has no days of upload"),
-    ],
-)
-def test_a_mistake_is_one_line_and_nothing_is_written(index, command, words, message):
-    Path("bad.json").write_text("[1]")
-    Path("index/other").mkdir()
-    Path("index/other/json").write_text("[1]")
-    command.of("identifiers").refuses(f"{words} --out p.jsonl.gz", message)
+    ):
+        command.of("identifiers").refuses(f"{words} --out p.jsonl.gz", message)

@@ -43,9 +43,8 @@ def test_a_pilot_is_read_as_the_audit_reads_it(pilot, command):
     assert command.line(f"{table} --kind scores")[1] != f"{plan}\n"
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_a_mistake_is_one_line(pilot, command):
+    for words, message in (
         ("", "give --m"),
         ("--m 10 --epsilon 1", "--epsilon: contradicts --m"),
         ("--m 10 --auc 0.7 --pilot pilot.csv", "--auc: contradicts --pilot"),
@@ -58,7 +57,5 @@ def test_a_pilot_is_read_as_the_audit_reads_it(pilot, command):
         ("--epsilon 1 --power 80", "power: expected a number in [0.5, 0.99]"),
         ("--epsilon 40", "no audit of up to 10000000 examples shows 40"),
         ("--m ten", "--m"),
-    ],
-)
-def test_a_mistake_is_one_line(words, message, pilot, command):
-    command.of("plan").refuses(words, message)
+    ):
+        command.of("plan").refuses(words, message)

@@ -113,9 +113,8 @@ def test_the_values_of_a_unit_are_averaged():
 COINS = toss_coins(["a", "b", "c", "d"], seed=0)
 
 
-@pytest.mark.parametrize(
-    ("by_id", "message"),
-    [
+def test_scores_that_do_not_fit_the_coins_are_refused():
+    for by_id, message in (
         ({"a": 1, "b": 2, "c": 3}, "1 of 4 records with a coin are missing, such as 'd'; an audit that"),
         ({"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6}, "2 of 6 ids have no coin, such as 'e'"),
         ({"a": 1, "b": 2, "c": 3, "d": float("nan")}, "values: 1 of 4 values are NaN"),
@@ -124,25 +123,20 @@ COINS = toss_coins(["a", "b", "c", "d"], seed=0)
         (pd.DataFrame({"name": [*"abcd"], "s": [1, 2, 3, 4]}), "a DataFrame with the column 'id'"),
         (pd.DataFrame({"id": [*"abcd"], "s": 1, "t": 2}), "expected one score for each id"),
         ([1, 2, 3, 4], "expected a mapping from ids"),
-    ],
-)
-def test_scores_that_do_not_fit_the_coins_are_refused(by_id, message):
-    refused(message, COINS.scores, by_id, kind="scores")
+    ):
+        refused(message, COINS.scores, by_id, kind="scores")
 
 
-@pytest.mark.parametrize(
-    ("ids", "options", "message"),
-    [
+def test_what_has_no_coin_of_its_own_is_refused():
+    for ids, options, message in (
         (["a", "b", "a"], {}, "3 records have 2 ids; two rows of one record must share a coin"),
         (["a", None], {}, "1 are empty .first in row 2"),
         ([], {}, "there are no records"),
         (3, {"fraction": 0.0}, "expected a number in"),
         (3, {"fraction": 0.1}, "0.1 of 3 records is none"),
         (3, {"copies": -1}, "copies"),
-    ],
-)
-def test_what_has_no_coin_of_its_own_is_refused(ids, options, message):
-    refused(message, toss_coins, ids, **options)
+    ):
+        refused(message, toss_coins, ids, **options)
 
 
 def test_coins_of_canaries_say_how_many_records_one_example_is(tmp_path):
@@ -221,15 +215,12 @@ def test_a_file_of_scores_is_joined_to_coins(tmp_path):
     assert groups == {"d": "g", "b": "g", "c": "f", "a": "f"}
 
 
-@pytest.mark.parametrize(
-    ("columns", "options", "message"),
-    [
+def test_a_file_of_scores_that_contradicts_the_coins_is_refused(tmp_path):
+    for columns, options, message in (
         ({"id": [*"abc"], "loss": [1, 2, 3]}, {}, "of 4 records with a coin are missing, such as 'd'"),
         ({"name": [*"abcd"], "loss": range(4)}, {}, "no column 'id'; the coins need the id of each score"),
         ({"id": [*"abcd"], "loss": range(4), "member": 1}, {}, "fell on the other side, but column 'member'"),
         ({"id": [*"abcd"], "loss": range(4), "in_train": 1, "split": "train"}, {}, "but column 'in_train'"),
         ({"id": [*"abcd"], "loss": range(4)}, {"unit_column": "id"}, "coins: they tell who is a member and"),
-    ],
-)
-def test_a_file_of_scores_that_contradicts_the_coins_is_refused(tmp_path, columns, options, message):
-    refused(message, read_scores, scored(tmp_path, **columns), coins=COINS, **options)
+    ):
+        refused(message, read_scores, scored(tmp_path, **columns), coins=COINS, **options)

@@ -9,6 +9,7 @@ import pytest
 
 from paperlib import core
 from paperlib.core.results import ScoreAudit, round_up
+from tests.refusals import refused
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,20 +85,16 @@ def test_bounds_are_rounded_to_their_safe_side():
     assert core.round_down(math.inf) == round_up(math.inf) == math.inf
 
 
-@pytest.mark.parametrize(
-    ("check", "arguments", "message"),
-    [
+def test_checks_name_the_argument():
+    for check, arguments, message in (
         (core.check_choice, ("mode", "c", ("a", "b")), "mode: expected one of 'a', 'b', got 'c'"),
         (core.check_choice, ("guess", "grid", core.Sides), "guess: expected one of 'both', 'members', got"),
         (core.check_nonnegative, ("x", -1), "x: expected a number in"),
         (core.check_nonnegative, ("x", "a"), "x: expected a number, got 'a'"),
         (core.check_counts, ("n", [[1, 1.5]]), r"n: expected whole numbers, got 1\.5"),
         (core.check_counts, ("n", -1), "n: expected at least 0, got -1"),
-    ],
-)
-def test_checks_name_the_argument(check, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        check(*arguments)
+    ):
+        refused(message, check, *arguments)
 
 
 def test_the_nearest_known_word_is_suggested_and_no_far_one():

@@ -97,9 +97,8 @@ def test_files_of_a_folder_and_lines_of_a_list_are_records(tmp_path):
     assert part(tmp_path / "ids.txt", [False, True]) == "b\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
+def test_other_files_are_refused_in_one_line(tmp_path):
+    for name, text, message in (
         ("a.npz", "", "expected a folder or a file ending in .csv"),
         ("a.parquet.gz", "", "expected a folder or a file ending in .csv"),
         ("a.csv", "a,b\n", "there are no rows"),
@@ -107,11 +106,9 @@ def test_files_of_a_folder_and_lines_of_a_list_are_records(tmp_path):
         ("a.jsonl", '{"a": 1}\n[2]\n', "row 2 is not a JSON object"),
         ("a.txt", "id\n7\n", "its first line is 'id'"),
         ("a.parquet", "abc", "Could not open Parquet"),
-    ],
-)
-def test_other_files_are_refused_in_one_line(tmp_path, name, text, message):
-    (tmp_path / name).write_text(text)
-    assert name in refused(message, open_records, str(tmp_path / name))
+    ):
+        (tmp_path / name).write_text(text)
+        assert name in refused(message, open_records, str(tmp_path / name))
 
 
 def test_a_folder_of_several_kinds_of_files_is_refused(tmp_path):
