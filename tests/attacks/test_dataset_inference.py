@@ -99,14 +99,11 @@ def test_what_a_context_adds_to_all_candidates_and_an_attack_that_says_nothing_d
 
 
 def test_bad_input_is_named():
-    for table, options, message in (
-        (np.zeros((4, 3)), {}, "features: expected shape"),
-        (np.zeros((4, 1, 2)), {}, "at least 1 alternative"),
-        (np.zeros((4, 3, 0)), {}, "1 attack"),
-        (np.full((4, 3, 2), np.nan), {}, "4 of 4 sets hold NaN"),
-        (np.zeros((4, 3, 2)), {"folds": 5}, "folds: expected 2 to the 4"),
-        (np.zeros((4, 3, 2)), {"folds": 1}, "folds"),
-        (np.zeros((9, 3, 2)), {"schedule": "loo"}, "schedule"),
-        (np.zeros((9, 3, 2)), {"trees": 0}, "trees"),
-    ):
-        refused(message, infer_dataset, table, **options)
+    refused("features: expected shape", infer_dataset, np.zeros((4, 3)))
+    refused("at least 1 alternative", infer_dataset, np.zeros((4, 1, 2)))
+    refused("1 attack", infer_dataset, np.zeros((4, 3, 0)))
+    refused("4 of 4 sets hold NaN", infer_dataset, np.full((4, 3, 2), np.nan))
+    refused("folds: expected 2 to the 4", infer_dataset, np.zeros((4, 3, 2)), folds=5)
+    refused("folds", infer_dataset, np.zeros((4, 3, 2)), folds=1)
+    refused("schedule", infer_dataset, np.zeros((9, 3, 2)), schedule="loo")
+    refused("trees", infer_dataset, np.zeros((9, 3, 2)), trees=0)

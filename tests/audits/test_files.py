@@ -53,13 +53,10 @@ def test_rows_images_and_targets_that_are_something_else_are_refused(tmp_path):
         refused(words, read_images, str(path))
     path.write_text("no archive")
     refused("expected an NPZ file", read_images, str(path))
-    for kind, target, words in (
-        ("table", "model.pkl", "target: expected FILE.py:FUNCTION for table, got 'model.pkl'"),
-        ("images", "model.pt", "or a .safetensors file for images"),
-        ("sound", "a.py:f", "kind"),
-        ("table", "nowhere.py:f", "there is no such file"),
-    ):
-        refused(words, load_target, kind, target)
+    refused("target: expected FILE.py:FUNCTION for table, got 'model.pkl'", load_target, "table", "model.pkl")
+    refused("or a .safetensors file for images", load_target, "images", "model.pt")
+    refused("kind", load_target, "sound", "a.py:f")
+    refused("there is no such file", load_target, "table", "nowhere.py:f")
 
 
 @pytest.fixture(scope="module")

@@ -356,21 +356,18 @@ PAIR, SETS_OF_3 = [[1.0], [2.0]], np.zeros((5, 3, 2))
 
 
 def test_bad_input_is_one_line_that_says_what_to_do():
-    for audit, given, message in (
-        (audit_features, ([[1.0], [np.nan]], [0, 1]), r"1 of 2 rows .*row 1"),
-        (audit_features, ([["a"], ["b"]], [0, 1]), "numbers"),
-        (audit_features, (PAIR, [0, 1, 1]), "2 values"),
-        (audit_features, (PAIR, [0, 2]), "0 and 1"),
-        (audit_features, (PAIR, [1, 1]), "both classes"),
-        (audit_features, (np.zeros((2, 0)), [0, 1]), "1 or more columns"),
-        (audit_panoramia_features, ([1.0, np.nan], PAIR, [0, 1]), "baseline_features: 1 of 2 rows"),
-        (audit_panoramia_features, (PAIR, ["a", "b"], [0, 1]), "attack_features: expected numbers"),
-        (audit_panoramia_features, (PAIR, [1.0], [0, 1]), "attack_features: expected 2 rows"),
-        (audit_panoramia_features, (PAIR, PAIR, [1, 1]), "both classes"),
-        (audit_candidate_features, (np.zeros((5, 3)), np.zeros(5)), "shape"),
-        (audit_candidate_features, (np.zeros((5, 1, 2)), np.zeros(5)), "2 or more candidates"),
-        (audit_candidate_features, (np.full((5, 3, 2), np.nan), np.zeros(5)), "NaN"),
-        (audit_candidate_features, (SETS_OF_3, np.full(5, 3)), "positions from 0 to 2"),
-        (audit_candidate_features, (SETS_OF_3, np.zeros(4)), "5 positions"),
-    ):
-        refused(message, audit, *given)
+    refused(r"1 of 2 rows .*row 1", audit_features, [[1.0], [np.nan]], [0, 1])
+    refused("numbers", audit_features, [["a"], ["b"]], [0, 1])
+    refused("2 values", audit_features, PAIR, [0, 1, 1])
+    refused("0 and 1", audit_features, PAIR, [0, 2])
+    refused("both classes", audit_features, PAIR, [1, 1])
+    refused("1 or more columns", audit_features, np.zeros((2, 0)), [0, 1])
+    refused("baseline_features: 1 of 2 rows", audit_panoramia_features, [1.0, np.nan], PAIR, [0, 1])
+    refused("attack_features: expected numbers", audit_panoramia_features, PAIR, ["a", "b"], [0, 1])
+    refused("attack_features: expected 2 rows", audit_panoramia_features, PAIR, [1.0], [0, 1])
+    refused("both classes", audit_panoramia_features, PAIR, PAIR, [1, 1])
+    refused("shape", audit_candidate_features, np.zeros((5, 3)), np.zeros(5))
+    refused("2 or more candidates", audit_candidate_features, np.zeros((5, 1, 2)), np.zeros(5))
+    refused("NaN", audit_candidate_features, np.full((5, 3, 2), np.nan), np.zeros(5))
+    refused("positions from 0 to 2", audit_candidate_features, SETS_OF_3, np.full(5, 3))
+    refused("5 positions", audit_candidate_features, SETS_OF_3, np.zeros(4))

@@ -170,14 +170,13 @@ def test_losses_that_cannot_be_audited_are_named_and_so_are_too_few_members(besi
 def test_images_and_texts_that_cannot_be_audited_are_refused():
     images, labels = np.zeros((5, 1, 4, 4), np.uint8), np.zeros(5, int)
     larger = np.zeros((5, 1, 8, 8), np.uint8), labels
-    for given, generated, words in (
-        ((images[:, 0], labels), None, "images: expected uint8 of shape"),
-        ((images.astype(float), labels), None, r"got float64 \(5, 1, 4, 4\)"),
-        ((images, [0, 1]), None, "images: expected 5 labels"),
-        ((images, labels - 1), None, "whole numbers of 0 or more"),
-        ((images, labels), larger, r"generated: expected images of shape \(1, 4, 4\)"),
-    ):
-        refused(words, bring_images, *given, generated=generated)
+    refused("images: expected uint8 of shape", bring_images, images[:, 0], labels)
+    refused(r"got float64 \(5, 1, 4, 4\)", bring_images, images.astype(float), labels)
+    refused("images: expected 5 labels", bring_images, images, [0, 1])
+    refused("whole numbers of 0 or more", bring_images, images, labels - 1)
+    refused(
+        r"generated: expected images of shape \(1, 4, 4\)", bring_images, images, labels, generated=larger
+    )
     refused(
         "chunks of 64 tokens, 30 are needed", bring_text, pages(4, 1), TextDefaults(tokens=64, vocabulary=300)
     )

@@ -158,15 +158,12 @@ def test_no_signal_gives_zero(audit):
 
 
 def test_bad_counts_options_and_calls_are_refused():
-    for counts, message in (
-        ((-1, 10, 0, 10), "false_positives"),
-        ((11, 10, 0, 10), "false_positives: expected at most nonmembers = 10, got 11"),
-        ((0, 10, 11, 10), "false_negatives: expected at most members = 10, got 11"),
-        ((0, 10, 0, 0), "members"),
-        ((0.5, 10, 0, 10), "whole numbers"),
-        ((np.nan, 10, 0, 10), "NaN"),
-    ):
-        refused(message, ErrorCounts, *counts)
+    refused("false_positives", ErrorCounts, -1, 10, 0, 10)
+    refused("false_positives: expected at most nonmembers = 10, got 11", ErrorCounts, 11, 10, 0, 10)
+    refused("false_negatives: expected at most members = 10, got 11", ErrorCounts, 0, 10, 11, 10)
+    refused("members", ErrorCounts, 0, 10, 0, 0)
+    refused("whole numbers", ErrorCounts, 0.5, 10, 0, 10)
+    refused("NaN", ErrorCounts, np.nan, 10, 0, 10)
     refused(r"delta.*infinite", audit_gaussian_dp, ErrorCounts(1, 10, 1, 10), delta=0.0)
     refused("allowed with scores only", audit_clopper_pearson, ErrorCounts(1, 10, 1, 10), threshold=0.5)
     refused("too few to split", audit_clopper_pearson, MembershipScores([1.0], [0.0]))

@@ -53,15 +53,12 @@ def test_normals_give_the_check_values_also_where_tails_underflow_and_refuse_bad
     edge = -norm.ppf(1e-280)
     expected = norm.logsf(edge - 1) - norm.logsf(edge)
     assert value == pytest.approx(expected, abs=1e-6)
-    for arguments, delta, message in (
-        ((0, 0, 1, 1), 1e-5, "std_train: expected a finite number above 0"),
-        ((0, 1, 1, math.inf), 1e-5, "std_population"),
-        ((math.nan, 1, 1, 1), 1e-5, "mean_train"),
-        ((0, 1, 1, 1), 0.5, "below 0.5"),
-        ((0, 1, 1, 1), -0.1, "delta"),
-        ((0, 1e-200, 1, 1e200), 1e-5, "out of all proportion"),
-    ):
-        refused(message, epsilon_star_normals, *arguments, delta=delta)
+    refused("std_train: expected a finite number above 0", epsilon_star_normals, 0, 0, 1, 1, delta=1e-5)
+    refused("std_population", epsilon_star_normals, 0, 1, 1, math.inf, delta=1e-5)
+    refused("mean_train", epsilon_star_normals, math.nan, 1, 1, 1, delta=1e-5)
+    refused("below 0.5", epsilon_star_normals, 0, 1, 1, 1, delta=0.5)
+    refused("delta", epsilon_star_normals, 0, 1, 1, 1, delta=-0.1)
+    refused("out of all proportion", epsilon_star_normals, 0, 1e-200, 1, 1e200, delta=1e-5)
 
 
 @pytest.mark.parametrize("delta", [1e-7, 1e-5, 1e-3, 0.05])

@@ -147,18 +147,15 @@ def test_fair_coin_p_value_is_the_two_sided_binomial():
 
 
 def test_bad_counts_are_refused():
-    for arguments, message in (
-        ({"correct": 11, "guesses": 10}, "correct: expected at most guesses"),
-        ({"correct": -1, "guesses": 10}, "correct: expected at least 0"),
-        ({"correct": 1.5, "guesses": 10}, "whole numbers"),
-        ({"correct": 9, "guesses": 10, "delta": 1e-5}, "total"),
-        ({"correct": 9, "guesses": 10, "total": 5}, "guesses: expected at most total"),
-        ({"correct": 9, "guesses": 10, "delta": 1.0, "total": 10}, "delta"),
-        ({"correct": 9, "guesses": 10, "confidence": 1.0}, "confidence"),
-        ({"correct": 9, "guesses": 10, "delta_term": "exact"}, "delta_term"),
-        ({"correct": 9, "guesses": 10, "sides": 3}, "sides"),
-    ):
-        refused(message, one_run_epsilon, **arguments)
+    refused("correct: expected at most guesses", one_run_epsilon, correct=11, guesses=10)
+    refused("correct: expected at least 0", one_run_epsilon, correct=-1, guesses=10)
+    refused("whole numbers", one_run_epsilon, correct=1.5, guesses=10)
+    refused("total", one_run_epsilon, correct=9, guesses=10, delta=1e-5)
+    refused("guesses: expected at most total", one_run_epsilon, correct=9, guesses=10, total=5)
+    refused("delta", one_run_epsilon, correct=9, guesses=10, delta=1.0, total=10)
+    refused("confidence", one_run_epsilon, correct=9, guesses=10, confidence=1.0)
+    refused("delta_term", one_run_epsilon, correct=9, guesses=10, delta_term="exact")
+    refused("sides", one_run_epsilon, correct=9, guesses=10, sides=3)
 
 
 @pytest.mark.parametrize("epsilon", [[-0.1, 1.0], np.nan, np.inf])
@@ -167,16 +164,13 @@ def test_p_values_are_those_of_a_finite_epsilon(epsilon):
 
 
 def test_bad_options_are_refused():
-    for options, message in (
-        ({"guess": "all"}, "guess: expected one of"),
-        ({"design": "none"}, "design"),
-        ({"thresholds": "best"}, "thresholds"),
-        ({"thresholds": np.inf}, "thresholds"),
-        ({"guess": "grid", "thresholds": 1.0}, "thresholds"),
-        ({"delta": 1.0}, "delta"),
-        ({"confidence": 95}, "confidence"),
-    ):
-        refused(message, audit_one_run, gaussian_scores(1000), **options)
+    refused("guess: expected one of", audit_one_run, gaussian_scores(1000), guess="all")
+    refused("design", audit_one_run, gaussian_scores(1000), design="none")
+    refused("thresholds", audit_one_run, gaussian_scores(1000), thresholds="best")
+    refused("thresholds", audit_one_run, gaussian_scores(1000), thresholds=np.inf)
+    refused("thresholds", audit_one_run, gaussian_scores(1000), guess="grid", thresholds=1.0)
+    refused("delta", audit_one_run, gaussian_scores(1000), delta=1.0)
+    refused("confidence", audit_one_run, gaussian_scores(1000), confidence=95)
 
 
 @pytest.mark.parametrize(

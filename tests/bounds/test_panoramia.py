@@ -190,10 +190,7 @@ def test_bad_inputs_name_the_argument():
             "membership": [0, 1, 0, 1], **change,
         }  # fmt: skip
         refused(message, audit_panoramia, **given)
-    for arguments, message in (
-        ((0, 0), "m"),
-        ((10, 11), "at most m = 10"),
-        ((10, 2.5), "whole"),
-        ((10, 5, 1.5), "confidence"),
-    ):
-        refused(message, panoramia_ceiling, *arguments)
+    refused("m", panoramia_ceiling, 0, 0)
+    refused("at most m = 10", panoramia_ceiling, 10, 11)
+    refused("whole", panoramia_ceiling, 10, 2.5)
+    refused("confidence", panoramia_ceiling, 10, 5, 1.5)

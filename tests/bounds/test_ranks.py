@@ -426,27 +426,26 @@ def test_candidate_sets_may_differ_in_length_ties_are_random_and_margins_blind_t
 
 
 def test_bad_arguments_are_refused():
-    for ranks, sizes, options, message in (
-        ([], 4, {}, "ranks"),
-        ([0, 1], 4, {}, "ranks: expected at least 1, got 0"),
-        ([1.5], 4, {}, "ranks: expected whole numbers, got 1.5"),
-        ([1, np.nan], 4, {}, "ranks: 1 of 2 values are NaN"),
-        ([1, 5], 4, {}, r"rank 5 in a set of 4 \(index 1\)"),
-        ([1, 1], [4, 4, 4], {}, "set_sizes: expected one number or 2"),
-        ([1], 1, {}, "set_sizes: expected at least 2, got 1"),
-        ([1], 4, {"top": 5}, "top: expected at most the set size, got 5 for a set of 4"),
-        ([1], 4, {"top": 0}, "top: expected at least 1, got 0"),
-        ([1, 1], 4, {"top": [1, 1, 1]}, "top"),
-        ([1], 4, {"confidence": 1.0}, "confidence"),
-        ([1], 4, {"delta": 1.0}, "delta"),
-        ([1], 4, {"bound": "best"}, "bound: expected one of 'tight', 'paper', got 'best'"),
-        ([1], 4, {"delta_term": "none"}, "delta_term"),
-        ([1], 4, {"delta_term": "sharp", "bound": "paper"}, "delta_term: 'sharp' needs bound='tight'"),
-        ([1], 4, {"delta_term": "sharp", "margins": [1.0]}, "delta_term: 'sharp' is for audits without"),
-        ([1, 1], 4, {"margins": [1.0]}, "margins: expected 2 values like ranks, got 1"),
-        ([1, 1], 4, {"margins": [1.0, np.nan]}, "margins: 1 of 2 values are NaN"),
-    ):
-        refused(message, audit_ranks, ranks, sizes, **options)
+    refused("ranks", audit_ranks, [], 4)
+    refused("ranks: expected at least 1, got 0", audit_ranks, [0, 1], 4)
+    refused("ranks: expected whole numbers, got 1.5", audit_ranks, [1.5], 4)
+    refused("ranks: 1 of 2 values are NaN", audit_ranks, [1, np.nan], 4)
+    refused(r"rank 5 in a set of 4 \(index 1\)", audit_ranks, [1, 5], 4)
+    refused("set_sizes: expected one number or 2", audit_ranks, [1, 1], [4, 4, 4])
+    refused("set_sizes: expected at least 2, got 1", audit_ranks, [1], 1)
+    refused("top: expected at most the set size, got 5 for a set of 4", audit_ranks, [1], 4, top=5)
+    refused("top: expected at least 1, got 0", audit_ranks, [1], 4, top=0)
+    refused("top", audit_ranks, [1, 1], 4, top=[1, 1, 1])
+    refused("confidence", audit_ranks, [1], 4, confidence=1.0)
+    refused("delta", audit_ranks, [1], 4, delta=1.0)
+    refused("bound: expected one of 'tight', 'paper', got 'best'", audit_ranks, [1], 4, bound="best")
+    refused("delta_term", audit_ranks, [1], 4, delta_term="none")
+    refused("delta_term: 'sharp' needs bound='tight'", audit_ranks, [1], 4, delta_term="sharp", bound="paper")
+    refused(
+        "delta_term: 'sharp' is for audits without", audit_ranks, [1], 4, delta_term="sharp", margins=[1.0]
+    )
+    refused("margins: expected 2 values like ranks, got 1", audit_ranks, [1, 1], 4, margins=[1.0])
+    refused("margins: 1 of 2 values are NaN", audit_ranks, [1, 1], 4, margins=[1.0, np.nan])
     refused("correct: expected at most 2", rank_p_value, 4, [4, 4], 1.0)
     refused("set_sizes", rank_p_value, 1, 4, 1.0)
     refused("epsilon", rank_p_value, 1, [4], -1.0)

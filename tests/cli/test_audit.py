@@ -146,25 +146,22 @@ def test_facts_about_the_model_ids_and_groups_stand_in_the_report(audit):
 def test_a_wrong_option_or_file_is_one_line_and_exit_code_2(audit):
     Path("uneven.csv").write_text("score,member\n" + "0.5,1\n" * 900 + "0.5,0\n" * 100)
     Path("typo.yaml").write_text("modl: x\n")
-    for words, message in (
-        ("none.csv", "none.csv: there is no such file"),
-        ("own.csv --delta=-0.1", "delta: expected a number in [0, 1), got -0.1"),
-        ("own.csv --confidence high", "'--confidence'.*valid number"),
-        ("own.csv --fail-above=-1", "--fail-above.*0 or more, got -1"),
-        ("own.csv --claimed-epsilon inf", "--claimed-epsilon.*0 or more, got inf"),
-        ("own.csv --guess none", "'--guess'"),
-        ("own.csv --kind logits", "'--kind'"),
-        ("own.csv --losses --kind scores", "--losses: contradicts"),
-        ("own.csv --score-column los", "no column 'los'.*did you mean 'loss'"),
-        ("own.csv --about none.yaml", "none.yaml"),
-        ("own.csv --about typo.yaml", "did you mean 'model'"),
-        ("own.csv --output deep/../own.csv", "--output: .* is the input"),
-        ("own.csv --junit ./own.csv", "--junit: own.csv is the input"),
-        ("own.csv --wrong", "--wrong"),
-        ("uneven.csv", "cannot come from fair coins"),
-        ("", "Missing argument"),
-    ):
-        audit.refuses(words, message)
+    audit.refuses("none.csv", "none.csv: there is no such file")
+    audit.refuses("own.csv --delta=-0.1", "delta: expected a number in [0, 1), got -0.1")
+    audit.refuses("own.csv --confidence high", "'--confidence'.*valid number")
+    audit.refuses("own.csv --fail-above=-1", "--fail-above.*0 or more, got -1")
+    audit.refuses("own.csv --claimed-epsilon inf", "--claimed-epsilon.*0 or more, got inf")
+    audit.refuses("own.csv --guess none", "'--guess'")
+    audit.refuses("own.csv --kind logits", "'--kind'")
+    audit.refuses("own.csv --losses --kind scores", "--losses: contradicts")
+    audit.refuses("own.csv --score-column los", "no column 'los'.*did you mean 'loss'")
+    audit.refuses("own.csv --about none.yaml", "none.yaml")
+    audit.refuses("own.csv --about typo.yaml", "did you mean 'model'")
+    audit.refuses("own.csv --output deep/../own.csv", "--output: .* is the input")
+    audit.refuses("own.csv --junit ./own.csv", "--junit: own.csv is the input")
+    audit.refuses("own.csv --wrong", "--wrong")
+    audit.refuses("uneven.csv", "cannot come from fair coins")
+    audit.refuses("", "Missing argument")
 
 
 def test_coins_tossed_after_training_or_by_the_audit_bound_replacement(audit):

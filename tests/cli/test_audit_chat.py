@@ -161,43 +161,37 @@ def test_a_killed_run_goes_on_and_answers_of_others_are_refused(audit, monkeypat
         assert kept.read_text() == "a file of mine"
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_a_mistake_is_one_line_before_anything_is_sent(audit):
+    for words, message in (
         ("ftp://host/v1", "URL: expected one such as"),
         ("https://me:secret@host/v1", "URL: expected no password"),
         ("http://example.com/v1 --key-variable BOX_KEY", "URL: expected https"),
         ("https://host/v1 --key-variable NONE", "--key-variable: expected the name"),
         ("https://host/v1", "--yes: needed to send these requests"),
         ("https://host/v1 --output my_documents-answers.jsonl", "--output: .* is the input"),
-    ],
-)
-def test_a_mistake_is_one_line_before_anything_is_sent(audit, words, message):
-    code, out, err = audit(*words.split(maxsplit=1))
-    assert (code, out, "secret" in err) == (2, "", False)
-    assert re.search(message, err.splitlines()[-1])
-    assert not Path("my_documents-answers.jsonl").exists()
+    ):
+        code, out, err = audit(*words.split(maxsplit=1))
+        assert (code, out, "secret" in err) == (2, "", False)
+        assert re.search(message, err.splitlines()[-1])
+        assert not Path("my_documents-answers.jsonl").exists()
 
 
-@pytest.mark.parametrize(
-    ("fault", "message"),
-    [
+def test_an_endpoint_that_does_not_answer_is_named_in_one_line(monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    for fault, message in (
         ((400, {}, f"bad {KEY}"), r"refuses the request \(status 400\) bad \.\.\.$"),
         ((401, {}, f"bad key {KEY}"), r"\(status 401\) see --key-variable"),
         ((307, {"Location": "http://127.0.0.1:9/elsewhere"}, ""), r"refuses the request \(status 307\)"),
         ((503, {}, ""), "status 503, 6 times; run again later"),
         ((200, {}, "[]"), "an answer of another interface, 6 times"),
-    ],
-)
-def test_an_endpoint_that_does_not_answer_is_named_in_one_line(fault, message, monkeypatch):
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    with serving(None, [fault] * 6) as (url, _):
-        endpoint = ChatEndpoint(url=url, model="box", key=KEY)
-        with pytest.raises(ValueError, match=message) as error:
+    ):
+        with serving(None, [fault] * 6) as (url, _):
+            endpoint = ChatEndpoint(url=url, model="box", key=KEY)
+            with pytest.raises(ValueError, match=message) as error:
+                endpoint("text")
+        with pytest.raises(ValueError, match="no connection, 6 times"):
             endpoint("text")
-    with pytest.raises(ValueError, match="no connection, 6 times"):
-        endpoint("text")
-    assert KEY not in f"{error.value}{endpoint}"
+        assert KEY not in f"{error.value}{endpoint}"
 
 
 def test_the_page_runs_as_it_is_printed(audit, command, capsys):

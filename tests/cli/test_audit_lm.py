@@ -77,14 +77,14 @@ def test_the_ceiling_is_the_bound_of_a_model_that_knows_all(place):
 
 def test_a_mistake_is_one_line_and_exit_code_2(place, monkeypatch, command):
     monkeypatch.chdir(place)
-    for words, message in (
-        ("", "MODEL: name a language model .* the notebook audit_your_language_model shows a demonstration"),
-        ("model", "CORPUS: name"),
-        ("model none", "corpus: expected a file, a folder"),
-        ("model plain", "found no identifier"),
-        ("model 'my docs' --identifiers uid", "kinds: expected some of"),
-        ("model 'my docs' --limit 3", "'--limit'"),
-        ("model 'my docs' --rank-attack los", "'--rank-attack'"),
-        ("model 'my docs' --about none.yaml", "none.yaml"),
-    ):
-        command.of("audit-lm").refuses(words, message)
+    refuses = command.of("audit-lm").refuses
+    refuses(
+        "", "MODEL: name a language model .* the notebook audit_your_language_model shows a demonstration"
+    )
+    refuses("model", "CORPUS: name")
+    refuses("model none", "corpus: expected a file, a folder")
+    refuses("model plain", "found no identifier")
+    refuses("model 'my docs' --identifiers uid", "kinds: expected some of")
+    refuses("model 'my docs' --limit 3", "'--limit'")
+    refuses("model 'my docs' --rank-attack los", "'--rank-attack'")
+    refuses("model 'my docs' --about none.yaml", "none.yaml")

@@ -19,9 +19,9 @@ def project_of(here, **notebooks):
     return project
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_run_refuses_what_it_does_not_know(here, command):
+    project_of(here, good=GOOD)
+    for words, message in (
         ("god", "the notebooks are: good"),
         ("", "expected one of good, or --all"),
         ("good -p n=3", "unknown parameter 'n'; the known ones are:\n  m = 3  # how many"),
@@ -34,13 +34,10 @@ def project_of(here, **notebooks):
         ("--all --jobs 0", "jobs: expected 1 or more"),
         ("--all --measured", "--measured: expected one run"),
         ("good --measured --profile toy", "--measured: expected one run on true data"),
-    ],
-)
-def test_run_refuses_what_it_does_not_know(here, command, words, message):
-    project_of(here, good=GOOD)
-    code, _, err = command.line(f"run {words}")
-    assert (code, message in err) == (2, True), err
-    assert {path.name for path in here.iterdir()} == {"notebooks"}
+    ):
+        code, _, err = command.line(f"run {words}")
+        assert (code, message in err) == (2, True), err
+        assert {path.name for path in here.iterdir()} == {"notebooks"}
 
 
 def test_a_measured_run_stands_with_the_committed_ones(here, command):

@@ -124,11 +124,8 @@ def test_coins_that_are_no_coins_of_each_run_are_refused(combine):
     toss_coins(ids, seed=1).save("again.json")
     toss_coins(ids, seed=1, fraction=0.2).save("part.json")
     toss_coins(ids, seed=3, unit="user").save("unit.json")
-    for words, message in (
-        (f"{WITH_COINS} again.json", "runs 1 and 2 share their coins"),
-        (f"{WITH_COINS} part.json", "runs 1 and 2 share their coins"),
-        (f"{WITH_COINS} unit.json", "what has a coin differs between the runs"),
-        ("1.csv 2.csv --coins 1.coins.json", "--coins: 1 files for 2 runs"),
-        (f"{WITH_COINS} 2.coins.json --design game", "they say that the design is randomized"),
-    ):
-        combine.refuses(words, message)
+    combine.refuses(f"{WITH_COINS} again.json", "runs 1 and 2 share their coins")
+    combine.refuses(f"{WITH_COINS} part.json", "runs 1 and 2 share their coins")
+    combine.refuses(f"{WITH_COINS} unit.json", "what has a coin differs between the runs")
+    combine.refuses("1.csv 2.csv --coins 1.coins.json", "--coins: 1 files for 2 runs")
+    combine.refuses(f"{WITH_COINS} 2.coins.json --design game", "they say that the design is randomized")

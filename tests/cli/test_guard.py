@@ -62,13 +62,10 @@ def test_a_traceback_is_shown_only_when_it_is_asked_for(monkeypatch, command, va
 
 
 def test_a_misspelled_command_or_option_is_one_line_with_a_suggestion(here, command):
-    for words, said in (
-        ("audt", "No such command 'audt'. Did you mean 'audit'"),
-        ("xyz", "No such command 'xyz'; `paperlib --help` lists them"),
-        ("audit a.csv --desing game", "--design"),
-        ("audit a.csv --design gam", "'gam' is not one of"),
-    ):
-        command.refuses(words, said)
+    command.refuses("audt", "No such command 'audt'. Did you mean 'audit'")
+    command.refuses("xyz", "No such command 'xyz'; `paperlib --help` lists them")
+    command.refuses("audit a.csv --desing game", "--design")
+    command.refuses("audit a.csv --design gam", "'gam' is not one of")
     assert command()[2].startswith("Usage: paperlib [OPTIONS] COMMAND"), "the help without a command"
 
 

@@ -44,18 +44,16 @@ def test_a_pilot_is_read_as_the_audit_reads_it(pilot, command):
 
 
 def test_a_mistake_is_one_line(pilot, command):
-    for words, message in (
-        ("", "give --m"),
-        ("--m 10 --epsilon 1", "--epsilon: contradicts --m"),
-        ("--m 10 --auc 0.7 --pilot pilot.csv", "--auc: contradicts --pilot"),
-        ("--m 10 --auc 1.5", "--auc: expected a number in [0.5, 1)"),
-        ("--m 10 --losses", "--pilot: is missing"),
-        ("--m 10 --pilot none.csv", "none.csv"),
-        ("--m 10 --pilot pilot.csv --score-column xyz", "no column 'xyz'"),
-        ("--m 10 --pilot pilot.csv --kind scores --losses", "contradicts --kind scores"),
-        ("--m 1", "m: "),
-        ("--epsilon 1 --power 80", "power: expected a number in [0.5, 0.99]"),
-        ("--epsilon 40", "no audit of up to 10000000 examples shows 40"),
-        ("--m ten", "--m"),
-    ):
-        command.of("plan").refuses(words, message)
+    refuses = command.of("plan").refuses
+    refuses("", "give --m")
+    refuses("--m 10 --epsilon 1", "--epsilon: contradicts --m")
+    refuses("--m 10 --auc 0.7 --pilot pilot.csv", "--auc: contradicts --pilot")
+    refuses("--m 10 --auc 1.5", "--auc: expected a number in [0.5, 1)")
+    refuses("--m 10 --losses", "--pilot: is missing")
+    refuses("--m 10 --pilot none.csv", "none.csv")
+    refuses("--m 10 --pilot pilot.csv --score-column xyz", "no column 'xyz'")
+    refuses("--m 10 --pilot pilot.csv --kind scores --losses", "contradicts --kind scores")
+    refuses("--m 1", "m: ")
+    refuses("--epsilon 1 --power 80", "power: expected a number in [0.5, 0.99]")
+    refuses("--epsilon 40", "no audit of up to 10000000 examples shows 40")
+    refuses("--m ten", "--m")

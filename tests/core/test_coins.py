@@ -128,15 +128,12 @@ def test_scores_that_do_not_fit_the_coins_are_refused():
 
 
 def test_what_has_no_coin_of_its_own_is_refused():
-    for ids, options, message in (
-        (["a", "b", "a"], {}, "3 records have 2 ids; two rows of one record must share a coin"),
-        (["a", None], {}, "1 are empty .first in row 2"),
-        ([], {}, "there are no records"),
-        (3, {"fraction": 0.0}, "expected a number in"),
-        (3, {"fraction": 0.1}, "0.1 of 3 records is none"),
-        (3, {"copies": -1}, "copies"),
-    ):
-        refused(message, toss_coins, ids, **options)
+    refused("3 records have 2 ids; two rows of one record must share a coin", toss_coins, ["a", "b", "a"])
+    refused("1 are empty .first in row 2", toss_coins, ["a", None])
+    refused("there are no records", toss_coins, [])
+    refused("expected a number in", toss_coins, 3, fraction=0.0)
+    refused("0.1 of 3 records is none", toss_coins, 3, fraction=0.1)
+    refused("copies", toss_coins, 3, copies=-1)
 
 
 def test_coins_of_canaries_say_how_many_records_one_example_is(tmp_path):
@@ -164,25 +161,15 @@ def test_a_sealed_file_is_read_back_and_never_overwritten(tmp_path):
     refused(r"train\.coins\.json: exists already", coins.save, path)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        *(
-            (change, "was changed after it was sealed")
-            for change in (
-                {"coins": "0000"}, {"ids": [*"abcx"]}, {"salt": "0"}, {"sealed": "2001-01-01"}, {"seed": 1},
-                {"more": 1}, {"hash": "0"},
-            )
-        ),
-        ({"version": 2}, "has version 2; this paperlib reads 1"),
-        ({"format": "other"}, "is no coins file"),
-    ],
-)  # fmt: skip
-def test_a_coins_file_that_was_edited_is_refused(tmp_path, change, message):
+def test_a_coins_file_that_was_edited_is_refused(tmp_path):
     path = tmp_path / "a.json"
     COINS.save(path)
-    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    refused(message, Coins.load, path)
+    content = json.loads(path.read_text())
+    said = {"version": "has version 2; this paperlib reads 1", "format": "is no coins file"}
+    changes = {"coins": "0000", "ids": [*"abcx"], "salt": "0", "sealed": "2001-01-01", "seed": 1, "more": 1}
+    for name, value in {**changes, "hash": "0", "version": 2, "format": "other"}.items():
+        path.write_text(json.dumps({**content, name: value}))
+        refused(said.get(name, "was changed after it was sealed"), Coins.load, path)
     path.write_text("id,score\n1,2\n")
     refused("is no coins file", Coins.load, path)
 

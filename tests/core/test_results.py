@@ -86,15 +86,12 @@ def test_bounds_are_rounded_to_their_safe_side():
 
 
 def test_checks_name_the_argument():
-    for check, arguments, message in (
-        (core.check_choice, ("mode", "c", ("a", "b")), "mode: expected one of 'a', 'b', got 'c'"),
-        (core.check_choice, ("guess", "grid", core.Sides), "guess: expected one of 'both', 'members', got"),
-        (core.check_nonnegative, ("x", -1), "x: expected a number in"),
-        (core.check_nonnegative, ("x", "a"), "x: expected a number, got 'a'"),
-        (core.check_counts, ("n", [[1, 1.5]]), r"n: expected whole numbers, got 1\.5"),
-        (core.check_counts, ("n", -1), "n: expected at least 0, got -1"),
-    ):
-        refused(message, check, *arguments)
+    refused("mode: expected one of 'a', 'b', got 'c'", core.check_choice, "mode", "c", ("a", "b"))
+    refused("guess: expected one of 'both', 'members', got", core.check_choice, "guess", "grid", core.Sides)
+    refused("x: expected a number in", core.check_nonnegative, "x", -1)
+    refused("x: expected a number, got 'a'", core.check_nonnegative, "x", "a")
+    refused(r"n: expected whole numbers, got 1\.5", core.check_counts, "n", [[1, 1.5]])
+    refused("n: expected at least 0, got -1", core.check_counts, "n", -1)
 
 
 def test_the_nearest_known_word_is_suggested_and_no_far_one():

@@ -210,14 +210,11 @@ def test_missing_corpora_say_which_file_goes_where(tmp_path, monkeypatch):
         refused("expected SHA-256", read_all)
     (tmp_path / "pile_test_subsets.jsonl.gz").write_bytes(b"something else")
     (tmp_path / "empty").mkdir()
-    for action, root, words in (
-        (corpus_files, "pile_test_subsets", "expected SHA-256"),
-        (corpora.corpus_path, "nid", "'nid'"),
-        (corpus_files, tmp_path / "nothing", "is none"),
-        (corpus_files, "", "got an empty text"),  # which is a path: that of the current folder
-        (corpus_files, tmp_path / "empty", "holds no files"),
-    ):
-        refused(words, action, root)
+    refused("expected SHA-256", corpus_files, "pile_test_subsets")
+    refused("'nid'", corpora.corpus_path, "nid")
+    refused("is none", corpus_files, tmp_path / "nothing")
+    refused("got an empty text", corpus_files, "")
+    refused("holds no files", corpus_files, tmp_path / "empty")
 
 
 def test_installed_text_lists_files_and_metadata():

@@ -47,20 +47,14 @@ def test_shrinking_keeps_the_mean_and_posterising_the_order():
 
 
 def test_bad_input_is_named():
-    for action, words in (
-        (lambda: shrink(np.zeros((1, 1, 8, 8), np.uint8), 3), "side: expected a divisor of 8"),
-        (lambda: posterise(np.zeros(2, np.uint8), 1), "levels: expected 2 to 256"),
-        (lambda: check_images("x", np.zeros((2, 8, 8), np.uint8)), "x: expected uint8 images"),
-        (lambda: check_images("x", np.zeros((2, 1, 8, 9), np.uint8)), "x: expected uint8 images"),
-        (lambda: load_images("mnist"), "name: expected one of 'mnist5k'"),
-        (lambda: load_images("mnist5k", size=3), "no option .size"),
-        (lambda: load_images("mnist5k", test=5000), "test: expected 1 to 4999"),
-        (
-            lambda: replace(load_images("mnist5k"), test_y=np.zeros(2, np.int64)),
-            "int64 labels for 1000 images",
-        ),
-    ):
-        refused(words, action)
+    refused("side: expected a divisor of 8", shrink, np.zeros((1, 1, 8, 8), np.uint8), 3)
+    refused("levels: expected 2 to 256", posterise, np.zeros(2, np.uint8), 1)
+    refused("x: expected uint8 images", check_images, "x", np.zeros((2, 8, 8), np.uint8))
+    refused("x: expected uint8 images", check_images, "x", np.zeros((2, 1, 8, 9), np.uint8))
+    refused("name: expected one of 'mnist5k'", load_images, "mnist")
+    refused("no option .size", load_images, "mnist5k", size=3)
+    refused("test: expected 1 to 4999", load_images, "mnist5k", test=5000)
+    refused("int64 labels for 1000 images", replace, load_images("mnist5k"), test_y=np.zeros(2, np.int64))
 
 
 def cifar_files(monkeypatch, count=20):

@@ -181,22 +181,19 @@ def test_bad_data_are_refused(x, y, message, train):
 
 
 def test_bad_configs_are_refused_also_from_files():
-    for changes, message in (
-        ({"activation": "gelu"}, "activation: expected one of 'relu', 'tanh'"),
-        ({"optimizer": "adamw"}, "optimizer: expected one of 'sgd', 'adam', got 'adamw'"),
-        ({"epochs": -1}, "epochs: expected 0 or more, got -1"),
-        ({"batch_size": 0}, "batch_size: expected 1 or more, got 0"),
-        ({"learning_rate": 0.0}, "learning_rate"),
-        ({"learning_rate": float("nan")}, r"learning_rate: expected a number in \(0, inf\)"),
-        ({"momentum": 1.0}, "momentum"),
-        ({"momentum": 0.9, "optimizer": "adam"}, "0 with adam"),
-        ({"seed": -1}, "seed"),
-        ({"clip_norm": 0.0}, "clip_norm"),
-        ({"noise_multiplier": 1.0}, "clip_norm: expected a number with noise_multiplier"),
-        ({"clip_norm": 1.0, "noise_multiplier": -1.0}, "noise_multiplier"),
-        ({"clip_norm": 1.0, "microbatches": 0}, "microbatches"),
-    ):
-        refused(message, config, **changes)
+    refused("activation: expected one of 'relu', 'tanh'", config, activation="gelu")
+    refused("optimizer: expected one of 'sgd', 'adam', got 'adamw'", config, optimizer="adamw")
+    refused("epochs: expected 0 or more, got -1", config, epochs=-1)
+    refused("batch_size: expected 1 or more, got 0", config, batch_size=0)
+    refused("learning_rate", config, learning_rate=0.0)
+    refused(r"learning_rate: expected a number in \(0, inf\)", config, learning_rate=float("nan"))
+    refused("momentum", config, momentum=1.0)
+    refused("0 with adam", config, momentum=0.9, optimizer="adam")
+    refused("seed", config, seed=-1)
+    refused("clip_norm", config, clip_norm=0.0)
+    refused("clip_norm: expected a number with noise_multiplier", config, noise_multiplier=1.0)
+    refused("noise_multiplier", config, clip_norm=1.0, noise_multiplier=-1.0)
+    refused("microbatches", config, clip_norm=1.0, microbatches=0)
     assert TrainingConfig.from_dict(config(widths=[5, 3], clip_norm=2.0).to_dict()).widths == (5, 3)
     refused("unknown lr; known are activation, batch_size", TrainingConfig.from_dict, {"lr": 1})
     refused("epochs missing", TrainingConfig.from_dict, {"batch_size": 1, "learning_rate": 1})

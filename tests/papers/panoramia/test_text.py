@@ -320,16 +320,13 @@ def test_a_pretrained_gpt2_is_fine_tuned_with_and_without_dp(tmp_path, monkeypat
 
 
 def test_bad_settings_and_too_little_text_are_named_and_each_seed_has_games_of_its_own():
-    for options, message in (
-        ({"epochs": ()}, "epochs"),
-        ({"null_epochs": (0,)}, "null_epochs"),
-        ({"prompt": 5}, "prompt: expected a multiple"),
-        ({"prompt": 16, "by_chunk": True}, "prompt: expected 8 or 0"),
-        ({"withheld": 1.0}, "withheld"),
-        ({"public": 0}, "base: expected a pretrained model"),
-        ({"dp_epsilons": (0.0,)}, "dp_epsilons"),
-    ):
-        refused(message, replace, TINY, **options)
+    refused("epochs", replace, TINY, epochs=())
+    refused("null_epochs", replace, TINY, null_epochs=(0,))
+    refused("prompt: expected a multiple", replace, TINY, prompt=5)
+    refused("prompt: expected 8 or 0", replace, TINY, prompt=16, by_chunk=True)
+    refused("withheld", replace, TINY, withheld=1.0)
+    refused("base: expected a pretrained model", replace, TINY, public=0)
+    refused("dp_epsilons", replace, TINY, dp_epsilons=(0.0,))
     with pytest.raises(ValueError, match=r"members: 90000 chunks of 8 tokens asked for, \d+ left"):
         _ = TextBench(replace(TINY, members=90_000)).text
     for name in ("judged", "chosen"):
