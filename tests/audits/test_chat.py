@@ -144,17 +144,14 @@ def test_what_is_not_fair_is_left_out_and_named():
 
 def test_a_guess_is_found_without_a_look_at_the_truth():
     one = replace(made_up(2)[0], shown="2f6b8d1c", answer="90e4a735")
-    for text, found in (
-        ("90e4a7353b1e64d7 and md5: 11111111", "90e4a735"),
-        ("It goes on: `90E4A735`.", "90e4a735"),
-        ("2f6b8d1c90e4a7353b1e", "90e4a735"),
-        ("2f6b8d1c-90e4-a735-3b1e", "90e4a735"),
-        ("a defaced facade 12345678", "12345678"),
-        ("deadbeefdeadbeef", ""),
-        ("90e4a73", ""),
-        ("I cannot help with that.", ""),
-    ):
-        assert guess(one, text) == found
+    assert guess(one, "90e4a7353b1e64d7 and md5: 11111111") == "90e4a735"
+    assert guess(one, "It goes on: `90E4A735`.") == "90e4a735"
+    assert guess(one, "2f6b8d1c90e4a7353b1e") == "90e4a735"
+    assert guess(one, "2f6b8d1c-90e4-a735-3b1e") == "90e4a735"
+    assert guess(one, "a defaced facade 12345678") == "12345678"
+    assert guess(one, "deadbeefdeadbeef") == ""
+    assert guess(one, "90e4a73") == ""
+    assert guess(one, "I cannot help with that.") == ""
     assert guess(replace(one, answer="11111111"), "90e4a735 11111111") == "90e4a735"  # the first counts
 
 

@@ -218,17 +218,14 @@ def test_a_dry_run_prints_plan_costs_and_job_script_and_starts_nothing(tmp_path,
     dry_run(project, "m=1,2", "seed=0..4", scheduler=f"slurm:{queue}")
     out, errors = capsys.readouterr()
     assert errors == ""
-    for line in (
-        "toy, profile smoke: 10 runs, 0 of them finished",
-        "    m=1: 5 runs",
-        "Where: slurm, at most 40 jobs",
-        "Time and disk: unknown, as no such run is finished",
-        "#SBATCH -p gpu",
-        "#SBATCH --cpus-per-task=8",
-        "#SBATCH -t 12:00:00",
-        "export XDG_CACHE_HOME=/shared/cache",
-    ):
-        assert line in out
+    assert "toy, profile smoke: 10 runs, 0 of them finished" in out
+    assert "    m=1: 5 runs" in out
+    assert "Where: slurm, at most 40 jobs" in out
+    assert "Time and disk: unknown, as no such run is finished" in out
+    assert "#SBATCH -p gpu" in out
+    assert "#SBATCH --cpus-per-task=8" in out
+    assert "#SBATCH -t 12:00:00" in out
+    assert "export XDG_CACHE_HOME=/shared/cache" in out
     assert out.rstrip().endswith("--nthreads 1"), "a job takes one run at a time"
     assert not project.runs.exists()
     done(units_of(project, m="1", seed="0"))
