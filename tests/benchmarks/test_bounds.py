@@ -1,15 +1,21 @@
-"""Speed of bounds and how it grows: ``make bench``. A reference step is timed in the same run."""
+"""Speed of bounds, of auditing a file and of training: ``make bench``. References run beside them."""
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 from scipy.special import betaincinv
 from scipy.stats import norm
 
 from paperlib import bounds
-from paperlib.audits import audit_features
+from paperlib.audits import audit_features, audit_scores
 from paperlib.core import MembershipScores
+from paperlib.io import read_scores
+from paperlib.papers.epsilon_star.training_speed import PLAIN, PRIVATE, SpeedConfig, arms, measure_throughput
+from paperlib.report import audit_report
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 
@@ -126,3 +132,58 @@ def test_ranks(benchmark, m, kind):
     options = {"delta": 1e-7} if "delta" in kind else {"margins": rng.random(m)} if kind == "margins" else {}
     epsilon = benchmark(bounds.audit_ranks, ranks, 64 if "equal" in kind else sizes, **options).epsilon
     assert epsilon > 0 if "equal" in kind else 2.5 < epsilon < 3.0
+
+
+CONFIG = SpeedConfig(models=(1, 4, 16, 32), epochs=1, device="cpu")
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+@pytest.mark.parametrize(
+    ("task", "arm"), [(task, arm) for task in (PLAIN, PRIVATE) for arm in arms(CONFIG, task, "cpu")], ids=str
+)
+def test_training(benchmark, task, arm):
+    benchmark(arms(CONFIG, task, "cpu")[arm])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_stacks_are_faster_than_their_references(device):
+    """Far below what is measured when the machine is quiet, so that a busy one does not fail it."""
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    models = 16 if device == "cpu" else 256
+    config = SpeedConfig(models=(models,), examples=1000, epochs=1, repeats=2, device=device)
+    table = measure_throughput(config).set_index(["task", "method"])
+    column = "speedup_per_core" if device == "cpu" else "speedup"
+    assert table.loc[(PLAIN, "ensemble"), column] > (1.5 if device == "cpu" else 20)
+    assert table.loc[(PRIVATE, "ensemble"), column] > (4 if device == "cpu" else 50)
+
+
+def write(folder: Path, rows: int, name: str) -> Path:
+    rng = np.random.default_rng(rows)
+    member = rng.integers(0, 2, rows)
+    frame = pd.DataFrame({"loss": rng.normal(size=rows) - member, "member": member})
+    path = folder / name
+    if name.endswith("parquet"):
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("rows", SIZES)
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+@pytest.mark.benchmark(group="read a scores file")
+def test_reading(benchmark, tmp_path, rows, name):
+    benchmark(read_scores, write(tmp_path, rows, name))
+
+
+@pytest.mark.parametrize("rows", SIZES)
+@pytest.mark.benchmark(group="read, audit and report")
+def test_everything(benchmark, tmp_path, rows):
+    path = write(tmp_path, rows, "a.csv")
+
+    def everything() -> str:
+        scores = read_scores(path).scores
+        return audit_report(scores, tuple(audit_scores(scores)), title="a", facts={})
+
+    benchmark.pedantic(everything, rounds=3)

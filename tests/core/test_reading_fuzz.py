@@ -16,8 +16,7 @@ import pytest
 
 from paperlib.core.reading import LoadedScores, read_scores
 from paperlib.core.reading.columns import kind_of
-from tests.core.test_reading import WORDS
-from tests.core.test_reading_names import DOUBTFUL, LOSSES, SCORES
+from tests.core.test_reading import DOUBTFUL, LOSSES, SCORES, WORDS
 
 FILES = 4_000
 UNKNOWN = (*(name for name in DOUBTFUL if len(name) > 1 and "/" not in name), "maß")
