@@ -1,9 +1,9 @@
 """Work that is interrupted."""
 
 
-def stopping(work, at):
-    """The work, interrupted in place of a call, and the arguments of its calls so far."""
-    calls = []
+def stopping(patch, owner, name, at):
+    """Interrupts a function of ``owner`` in place of call ``at``; the arguments of its calls so far."""
+    work, calls = getattr(owner, name), []
 
     def stops(*given, **options):
         calls.append(given)
@@ -11,4 +11,5 @@ def stopping(work, at):
             raise KeyboardInterrupt
         return work(*given, **options)
 
-    return stops, calls
+    patch.setattr(owner, name, stops)
+    return calls

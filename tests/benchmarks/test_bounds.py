@@ -12,25 +12,13 @@ from scipy.stats import norm
 
 from paperlib import bounds
 from paperlib.audits import audit_features, audit_scores
-from paperlib.core import MembershipScores
 from paperlib.io import read_scores
 from paperlib.papers.epsilon_star.training_speed import PLAIN, PRIVATE, SpeedConfig, arms, measure_throughput
 from paperlib.report import audit_report
+from tests.bounds.test_one_run import gaussian_scores
+from tests.bounds.test_output_sets import mixture_scores
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
-
-
-def scores_of(m):
-    rng = np.random.default_rng(20250 + m)
-    labels = rng.integers(0, 2, m)
-    return MembershipScores.from_labels(rng.normal(size=m) + labels, labels)
-
-
-def mixture(n, seed=0):
-    rng = np.random.default_rng(seed)
-    return MembershipScores(
-        rng.normal(rng.choice([-2.0, 1.0], n // 2), 1), rng.normal(rng.choice([-1.0, 0.0], n // 2), 1)
-    )
 
 
 @pytest.mark.parametrize("m", SIZES)
@@ -62,7 +50,7 @@ OF_SCORES = {
 def test_one_run(benchmark, bound, m):
     if m == SIZES[-1] and "1e-05" in bound and "default" not in bound:
         pytest.skip("takes minutes")
-    benchmark(OF_SCORES[bound], scores_of(m))
+    benchmark(OF_SCORES[bound], gaussian_scores(m))
 
 
 @pytest.mark.parametrize("m", SIZES[:2])
@@ -74,7 +62,7 @@ def test_features(benchmark, m):
 
 
 PLANS = {
-    f"{m} examples, delta = {delta:g}": partial(bounds.plan_audit, m, delta, attack=scores_of(300))
+    f"{m} examples, delta = {delta:g}": partial(bounds.plan_audit, m, delta, attack=gaussian_scores(300))
     for m in SIZES[:2]
     for delta in (0.0, 1e-5)
 } | {f"epsilon 2, {rate}": partial(bounds.plan_audit, epsilon=2.0, attack=rate) for rate in (0.9, 0.76)}
@@ -99,7 +87,8 @@ def test_epsilon_star(benchmark, method, confidence, n):
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("n", SIZES)
 def test_output_set(benchmark, n, delta, method):
-    result = benchmark(bounds.audit_output_set, mixture(n), mixture(n, 1), method=method, delta=delta)
+    parts = (mixture_scores(n // 2, seed) for seed in (0, 1))
+    result = benchmark(bounds.audit_output_set, *parts, method=method, delta=delta)
     assert result.epsilon > 0.2
 
 

@@ -95,14 +95,12 @@ def test_mistakes_are_told_in_one_line(here, command):
     write(**{name: people(40, seed) for seed, name in enumerate(("a", "b", "c"))})
     write(other=people(40, 3).drop(columns="job"), none=people(0, 0))
     Path("d").mkdir()
-    for words, message in (
-        ("a.csv b.csv other.csv", "nonmembers: expected the columns"),
-        ("a.csv b.csv gone.csv", "gone.csv: there is no such file"),
-        ("a.csv b.csv none.csv", "none.csv: no rows"),
-        ("a.csv b.csv c.csv --id-column nam", "--id-column: b.csv has no column 'nam'"),
-        ("a.csv b.csv c.csv --text-column age", "a.csv: column 'age' holds other cells"),
-        ("a.csv b.csv c.csv --secret ages", "secret: expected one of the columns"),
-        ("d b.csv c.csv", "d: there are no images"),
-        ("a.csv b.csv c.csv --output b.csv", "--output: b.csv is the input"),
-    ):
-        command.of("audit-release").refuses(words, message)
+    refuses = command.of("audit-release").refuses
+    refuses("a.csv b.csv other.csv", "nonmembers: expected the columns")
+    refuses("a.csv b.csv gone.csv", "gone.csv: there is no such file")
+    refuses("a.csv b.csv none.csv", "none.csv: no rows")
+    refuses("a.csv b.csv c.csv --id-column nam", "--id-column: b.csv has no column 'nam'")
+    refuses("a.csv b.csv c.csv --text-column age", "a.csv: column 'age' holds other cells")
+    refuses("a.csv b.csv c.csv --secret ages", "secret: expected one of the columns")
+    refuses("d b.csv c.csv", "d: there are no images")
+    refuses("a.csv b.csv c.csv --output b.csv", "--output: b.csv is the input")

@@ -93,18 +93,15 @@ def test_the_version_is_printed_and_every_audit_ends_with_the_options_of_all(com
         in_order(shown, *(f" {option} " for option in options))
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
+def test_the_shell_completes_commands_notebooks_and_profiles(here, monkeypatch, command):
+    make_project(here, output_set_shapes=GOOD)
+    monkeypatch.setenv("_PAPERLIB_COMPLETE", "complete_bash")
+    for words, expected in (
         ("run out", "output_set_shapes"),
         ("run --profile ", "default smoke"),
         ("list --profile s", "smoke"),
         ("do", "doctor"),
-    ],
-)
-def test_the_shell_completes_commands_notebooks_and_profiles(here, monkeypatch, command, words, expected):
-    make_project(here, output_set_shapes=GOOD)
-    monkeypatch.setenv("_PAPERLIB_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", f"paperlib {words}")
-    monkeypatch.setenv("COMP_CWORD", str(words.count(" ") + 1))
-    assert command()[1].split() == expected.split()
+    ):
+        monkeypatch.setenv("COMP_WORDS", f"paperlib {words}")
+        monkeypatch.setenv("COMP_CWORD", str(words.count(" ") + 1))
+        assert command()[1].split() == expected.split()

@@ -68,26 +68,19 @@ def test_files_of_one_name_are_told_apart_and_a_unit_is_named(combine):
     assert "one unit of id" in content["claim"]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (f"{RUNS} copy.csv", "two of the files have the same content"),
-        (f"{RUNS} again.csv", "records in several runs: 200, such as '0-0'"),
-        (f"{RUNS} --output run2.csv", "--output: run2.csv is the input"),
-        (f"{RUNS} missing.csv", "missing.csv"),
-        ("", "Missing argument"),
-    ],
-)
-def test_runs_that_are_not_runs_of_their_own_are_refused_in_one_line(combine, words, message):
+def test_runs_that_are_not_runs_of_their_own_are_refused_in_one_line(combine):
     table = pd.read_csv(FILES[0])
     Path("copy.csv").write_bytes(Path(FILES[0]).read_bytes())
     again = table.assign(score=np.random.default_rng(1).normal(size=200))
     again.to_csv("again.csv", index=False)
-    combine.refuses(words, message)
-    if "again" in words:
-        again.drop(columns="id").to_csv("again.csv", index=False)
-        table.drop(columns="id").to_csv(FILES[0], index=False)
-        assert combine.line("run1.csv again.csv --json")[0] == 0, "new coins for records without names"
+    combine.refuses(f"{RUNS} copy.csv", "two of the files have the same content")
+    combine.refuses(f"{RUNS} again.csv", "records in several runs: 200, such as '0-0'")
+    combine.refuses(f"{RUNS} --output run2.csv", "--output: run2.csv is the input")
+    combine.refuses(f"{RUNS} missing.csv", "missing.csv")
+    combine.refuses("", "Missing argument")
+    again.drop(columns="id").to_csv("again.csv", index=False)
+    table.drop(columns="id").to_csv(FILES[0], index=False)
+    assert combine.line("run1.csv again.csv --json")[0] == 0, "new coins for records without names"
 
 
 def tossed_runs(**options):

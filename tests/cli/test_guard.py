@@ -25,9 +25,9 @@ def breaks(monkeypatch, error):
     monkeypatch.setattr(doctor_module, "doctor", doctor)
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "said"),
-    [
+def test_every_error_is_one_line_and_an_exit_code(command, monkeypatch):
+    """Only a list of what is known keeps its lines."""
+    for error, code, said in (
         (ValueError("seed: expected 0 or more, got -1"), 2, "seed: expected 0 or more, got -1"),
         (KeyError("trials"), 1, "internal error: KeyError: 'trials'; run again with `paperlib --debug ...`"),
         (RuntimeError("one\n  two"), 1, "internal error: RuntimeError: one two; run again"),
@@ -40,15 +40,12 @@ def breaks(monkeypatch, error):
         (ValueError("one line\nand another"), 2, "one line and another"),
         (ValueError("the known ones are:\n  m = 3\n  n = 4"), 2, "the known ones are:\n  m = 3\n  n = 4\n"),
         (KeyboardInterrupt(), 130, "interrupted; no half-finished result was kept"),
-    ],
-)
-def test_every_error_is_one_line_and_an_exit_code(command, monkeypatch, error, code, said):
-    """Only a list of what is known keeps its lines."""
-    breaks(monkeypatch, error)
-    found, out, err = command("doctor")
-    assert (found, out) == (code, "")
-    assert err.startswith(f"paperlib: {said}")
-    assert err.count("\n") == max(1, said.count("\n"))
+    ):
+        breaks(monkeypatch, error)
+        found, out, err = command("doctor")
+        assert (found, out) == (code, "")
+        assert err.startswith(f"paperlib: {said}")
+        assert err.count("\n") == max(1, said.count("\n"))
 
 
 @pytest.mark.parametrize(

@@ -124,9 +124,8 @@ def test_folders_name_subsets_and_packed_json_is_read_by_its_lines(tmp_path):
     assert read(tmp_path / "dolma-v1_7")[0] == [("pes2o", "three"), ("pes2o", "one"), ("pes2o", "two")]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "reason"),
-    [
+def test_what_is_skipped_is_counted_with_a_reason(tmp_path):
+    for name, content, reason in (
         ("a.txt", b"", "empty file"),
         ("a.txt.gz", gzip.compress(b"", mtime=0), "empty file"),
         ("a.bin", b"\x7fELF\0\0", "binary file"),
@@ -140,14 +139,12 @@ def test_folders_name_subsets_and_packed_json_is_read_by_its_lines(tmp_path):
         ("a.warc", b"hello", "no WARC record where one should start"),
         ("a.warc", b"WARC/1.0\r\nA: b\r\n\r\n", "WARC record without a length"),
         ("a.warc", warc(("conversion", "abc"))[:-6], "damaged or unreadable file"),
-    ],
-)
-def test_what_is_skipped_is_counted_with_a_reason(tmp_path, name, content, reason):
-    path = tmp_path / name
-    path.write_bytes(content)
-    log = skipped(path)
-    assert list(log.counts) == [reason]
-    assert name in log.examples[reason]
+    ):
+        path = tmp_path / name
+        path.write_bytes(content)
+        log = skipped(path)
+        assert list(log.counts) == [reason]
+        assert name in log.examples[reason]
 
 
 @pytest.mark.parametrize("packed", [".gz", ".bz2", ".xz", ".zst"])

@@ -151,8 +151,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights(tmp_path, monkeypatc
 
     whole = dropping()
     expected = train_on_chunks(whole, chunks, **options)
-    stop, epochs = stopping(text.token_losses, 4)
-    monkeypatch.setattr(text, "token_losses", stop)
+    epochs = stopping(monkeypatch, text, "token_losses", 4)
     with pytest.raises(KeyboardInterrupt):
         train_on_chunks(dropping(), chunks, **options, checkpoint=path, between=0.0)
     again = dropping()

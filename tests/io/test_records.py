@@ -4,7 +4,6 @@ import gzip
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from paperlib.io import MADE_ID, open_records
 from tests.refusals import refused
@@ -23,23 +22,20 @@ def part(path, keep, ids=None):
 LINES = ['{"tokens": [1, 2], "x": 1.50}', '{"x": {"y": null}}']
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "columns", "keep", "ids", "expected"),
-    [
+def test_rows_of_text_are_written_as_they_stood(tmp_path):
+    for name, content, columns, keep, ids, expected in (
         ("a.csv", CSV, "id age text", "101", None, 'id,age, text\n7,1," a, ""b""\nc"\n9,3,é\n'),
         ("a.csv.gz", CSV, "id age text", "010", "xyz", f"{MADE_ID},id,age, text\ny,8,  2,d\n"),
         ("a.tsv", "a\tb\r\n1\t2,5\r\n3\t4\r\n", "a b", "11", "xy", f"{MADE_ID}\ta\tb\nx\t1\t2,5\ny\t3\t4\n"),
         ("a.csv", '\ntext\n"a\nb"\n\nc\n', "text", "011", None, "text\n\nc\n"),
         ("a.jsonl", "\n\n".join(LINES), "tokens x", "10", None, f"{LINES[0]}\n"),
         ("a.jsonl", "\n\n".join(LINES), "tokens x", "01", "pq", f'{{"{MADE_ID}": "q", {LINES[1][1:]}\n'),
-    ],
-)
-def test_rows_of_text_are_written_as_they_stood(tmp_path, name, content, columns, keep, ids, expected):
-    data = content.encode("utf-16" if name == "a.tsv" else "utf-8")
-    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-    records = open_records(str(tmp_path / name))
-    assert (records.ending, records.columns) == (name[1:], tuple(columns.split()))
-    assert part(tmp_path / name, [one == "1" for one in keep], ids and [*ids]) == expected
+    ):
+        data = content.encode("utf-16" if name == "a.tsv" else "utf-8")
+        (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        records = open_records(str(tmp_path / name))
+        assert (records.ending, records.columns) == (name[1:], tuple(columns.split()))
+        assert part(tmp_path / name, [one == "1" for one in keep], ids and [*ids]) == expected
 
 
 def test_cells_are_read_by_their_column(tmp_path):

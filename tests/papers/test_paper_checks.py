@@ -152,9 +152,10 @@ def test_rounding_is_half_a_unit_of_the_last_digit_and_the_worst_and_exceptions_
     assert claim("all", [True]).fits
 
 
-@pytest.mark.parametrize(
-    ("terms", "value", "reach"),
-    [
+def test_terms_follow_with_their_rounding(monkeypatch):
+    made_up = pd.DataFrame({"a": ["1.5", "2.25"], "b": ["2", "1"]})
+    monkeypatch.setattr(rows, "paper_table", lambda name, as_printed=False: made_up)
+    for terms, value, reach in (
         ("a", [1.5, 2.25], [0.05, 0.005]),
         ("a - b", [-0.5, 1.25], [0.05, 0.005]),
         ("a + b", [3.5, 3.25], [0.05, 0.005]),
@@ -164,14 +165,10 @@ def test_rounding_is_half_a_unit_of_the_last_digit_and_the_worst_and_exceptions_
         ("half sum b", [1.5], [0.0]),
         ("product b", [2.0], [0.0]),
         ("count b", [2.0], [0.0]),
-    ],
-)
-def test_terms_follow_with_their_rounding(monkeypatch, terms, value, reach):
-    made_up = pd.DataFrame({"a": ["1.5", "2.25"], "b": ["2", "1"]})
-    monkeypatch.setattr(rows, "paper_table", lambda name, as_printed=False: made_up)
-    follows = values(f"made up | | {terms}")
-    assert follows[0] == pytest.approx(value)
-    assert follows[1] == pytest.approx(reach)
+    ):
+        follows = values(f"made up | | {terms}")
+        assert follows[0] == pytest.approx(value)
+        assert follows[1] == pytest.approx(reach)
 
 
 @pytest.mark.usefixtures("ranges")

@@ -81,7 +81,7 @@ def test_a_resumed_run_ends_with_the_bits_of_an_uninterrupted_one(tmp_path, monk
 
     expected = run()
     path = tmp_path / "run.pt"
-    monkeypatch.setattr(torch.Tensor, "backward", stopping(torch.Tensor.backward, 11)[0])
+    stopping(monkeypatch, torch.Tensor, "backward", 11)
     with pytest.raises(KeyboardInterrupt):
         run(checkpoint=path, checkpoint_every=2)
     monkeypatch.undo()

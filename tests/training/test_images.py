@@ -62,7 +62,7 @@ def test_a_training_goes_on_from_its_checkpoint_to_the_same_end(tmp_path, monkey
     whole = train(network(), X, Y)
     file = tmp_path / "run.checkpoint"
     with monkeypatch.context() as patch:
-        patch.setattr(Saved, "keep", stopping(Saved.keep, 4)[0])
+        stopping(patch, Saved, "keep", 4)
         with pytest.raises(KeyboardInterrupt):
             train(network(), X, Y, checkpoint=file)
     # What the checkpoint holds replaces the network given.

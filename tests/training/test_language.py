@@ -41,8 +41,7 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_weights(tmp_path, monke
     options = config(epochs=5, **({"clip_norm": 1.0, "noise_multiplier": 1.0} if private else {}))
     path, whole = tmp_path / "run.pt", with_dropout()
     expected = fit_language_model(whole, DOCUMENTS, config=options, progress=False)
-    stop, saved = stopping(fitting.save_checkpoint, 4)
-    monkeypatch.setattr(fitting, "save_checkpoint", stop)
+    saved = stopping(monkeypatch, fitting, "save_checkpoint", 4)
     resumable = {"config": options, "progress": False, "checkpoint": path, "between": 0.0}
     with pytest.raises(KeyboardInterrupt):
         fit_language_model(with_dropout(), DOCUMENTS, **resumable)

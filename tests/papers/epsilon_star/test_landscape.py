@@ -211,8 +211,7 @@ def test_a_landscape_that_was_stopped_goes_on_to_the_same_numbers(tmp_path, monk
     monkeypatch.setattr(landscape_models, "_LARGE", 1)
     tiny = replace(TINY, microbatches=(None,), seeds=3)
     whole = landscape(tiny, folder=tmp_path / "whole", workers=0)
-    stop, calls = stopping(landscape_models.train, 3)
-    monkeypatch.setattr(landscape_models, "train", stop)
+    calls = stopping(monkeypatch, landscape_models, "train", 3)
     with pytest.raises(KeyboardInterrupt):
         landscape(tiny, folder=tmp_path / "stopped", workers=0)
     assert max(len(trainings) for trainings, _ in calls) > 1

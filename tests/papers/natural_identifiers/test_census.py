@@ -118,8 +118,7 @@ def test_a_stopped_scan_goes_on_finished_units_are_read_and_changed_files_counte
     folder, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(census, "_UNIT_BYTES", 1)  # every file a unit of its own
-    stop, calls = stopping(census.count_unit, 2)
-    monkeypatch.setattr(census, "count_unit", stop)
+    calls = stopping(monkeypatch, census, "count_unit", 2)
     with pytest.raises(KeyboardInterrupt):
         count(folder, tmp_path / "units")
     resumed = count(folder, tmp_path / "units")

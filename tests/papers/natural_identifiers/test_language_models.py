@@ -315,8 +315,7 @@ def test_a_long_scoring_goes_on_part_by_part(model_folder, tmp_path, monkeypatch
     write_digests(tmp_path / "seen.txt", own.generate_identifiers(DIGEST, 12, 3))
     one, config = hub.HubModel(model_folder, str(tmp_path / "seen.txt")), hub.HubConfig(generated=3)
     monkeypatch.setattr(hub, "_TOGETHER", 5)
-    stop, calls = stopping(hub.cached_scores, 3)
-    monkeypatch.setattr(hub, "cached_scores", stop)
+    calls = stopping(monkeypatch, hub, "cached_scores", 3)
     with pytest.raises(KeyboardInterrupt):
         hub.hub_scores(one, config)
     parts = hub.hub_scores(one, config)

@@ -159,8 +159,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_scores(config, tmp_path, monk
     with pytest.raises(KeyboardInterrupt):  # in the second of three epochs
         models.natural_values(config, split, generated=3)
     assert list((tmp_path / "killed").rglob("*.checkpoint"))
-    stop, _ = stopping(models.cached_scores, 3)
-    monkeypatch.setattr(models, "cached_scores", stop)
+    stopping(monkeypatch, models, "cached_scores", 3)
     with pytest.raises(KeyboardInterrupt):  # trained, and two parts scored
         models.natural_values(config, split, generated=3)
     assert len(saved) == 3  # one more epoch
