@@ -198,6 +198,6 @@ def test_a_word_gives_several_values_with_the_type_of_the_default_or_is_refused(
         ("network", "[4]", r"'network' is a dict: .* such as \{\"a\":1\};\{\"a\":2\}"),
     ):
         refused(f"demo: .*{said}", swept_values, SWEPT, {name: word}, "demo")
-    said = "demo: .*'sed'; did you mean 'seed'.; the known ones are:\n  seed = 0\n  rate"
+    said = "demo: .*parameter 'sed'; did you mean 'seed'.; the known ones are:\n  seed = 0\n  rate"
     with pytest.raises(ValueError, match=said):
         swept_values(SWEPT, {"sed": "0..4"}, "demo")
