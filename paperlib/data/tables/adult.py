@@ -67,9 +67,8 @@ def load_adult() -> Dataset:
     parts = read_parts()
     tables = [dict(zip(COLUMNS, np.array(rows).T, strict=True)) for rows in parts]
     encoder = TableEncoder.fit(tables[0], numeric=NUMERIC, words=WORDS)
-    (train_x, train_y), (test_x, test_y) = (
-        (encoder.transform(table), (table["income"] == LABELS[1]).astype(np.int64)) for table in tables
-    )
+    train_x, test_x = map(encoder.transform, tables)
+    train_y, test_y = ((table["income"] == LABELS[1]).astype(np.int64) for table in tables)
     return Dataset(
         train_x=train_x,
         train_y=train_y,

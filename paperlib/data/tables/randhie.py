@@ -15,6 +15,7 @@ COLUMNS = (
     "mdvis", "lncoins", "idp", "lpi", "fmde", "physlm", "disea", "hlthg", "hlthf", "hlthp",
 )  # fmt: skip
 SHA256 = "08a4b4e0b848c29e696f2fa2ac9b619ca133f1c4996e35f1c09adf2b2f718ef2"
+SHA256S = {"randhie (values)": SHA256}
 SOURCE = (
     "RAND Health Insurance Experiment, as in Cameron and Trivedi (2005), through statsmodels.datasets.randhie"
 )
@@ -57,7 +58,7 @@ def load_randhie(*, test_share: float = 0.5, seed: int = 0, group: Group = "patt
         name="randhie",
         source=SOURCE,
         licence=LICENCE,
-        sha256s={"randhie (values)": SHA256},
+        sha256s=SHA256S,
         description=f"RAND Health Insurance Experiment: {(~test).sum()} person-years to train on and "
         f"{test.sum()} others, split by {group} (seed {seed}). Label 1: any visit to a doctor that year. "
         "Nine features scaled on the training part.",

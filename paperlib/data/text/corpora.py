@@ -43,10 +43,8 @@ class CorpusSource:
     subset_field: str = "subset"  # of its documents; those without it are of the folder that they are in
 
 
-_KNOWN = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
-CORPORA: Mapping[str, CorpusSource] = MappingProxyType(
-    {name: CorpusSource(**about) for name, about in _KNOWN.items()}
-)
+_KNOWN = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8")).items()
+CORPORA: Mapping[str, CorpusSource] = MappingProxyType({name: CorpusSource(**one) for name, one in _KNOWN})
 """Corpora known by name."""
 
 
@@ -96,11 +94,8 @@ def corpus_files(root: str | Path) -> list[CorpusFile]:
     if not top.is_dir():
         known = ", ".join(map(repr, CORPORA))
         raise ValueError(f"corpus: expected a file, a folder or one of {known}; {str(root)!r} is none")
-    paths = sorted(
-        path
-        for path in top.rglob("*")
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(top).parts)
-    )
+    files = (path for path in sorted(top.rglob("*")) if path.is_file())
+    paths = [one for one in files if not any(part.startswith(".") for part in one.relative_to(top).parts)]
     if not paths:
         raise ValueError(f"corpus: the folder {top} holds no files")
     return [CorpusFile(path, _subset_of(path, top)) for path in paths]

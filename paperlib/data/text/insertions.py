@@ -80,13 +80,7 @@ def read_insertions(
         texts.append([scored for _, scored in cut])
     copies = Counter(rows["duplication"][at] for at in sides[0])
     return Insertions(
-        members=texts[0],
-        nonmembers=texts[1],
-        member_contexts=contexts[0],
-        nonmember_contexts=contexts[1],
-        condition=condition,
-        copies=copies.most_common(1)[0][0],
-        left_out=left_out,
+        *texts, *contexts, condition=condition, copies=copies.most_common(1)[0][0], left_out=left_out
     )
 
 
@@ -125,6 +119,5 @@ def _folder(source: str | Path) -> Path:
         raise ValueError(f"source: expected a folder or a name on the hub, got {str(source)!r}") from None
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         said, address = str(error).strip().splitlines()[0], f"huggingface.co/datasets/{source}"
-        raise unavailable(
-            str(source), f"folder {Path(source).name}", data_folder(), address, [said]
-        ) from None
+        folder = f"folder {Path(source).name}"
+        raise unavailable(str(source), folder, data_folder(), address, [said]) from None
