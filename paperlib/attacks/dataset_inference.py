@@ -114,12 +114,9 @@ def infer_by_schedule(
             f"features: expected shape (identifiers, 1 + alternatives, attacks) with at least 1 alternative "
             f"and 1 attack, got {table.shape}"
         )
-    if not np.isfinite(table).all():
-        bad = ~np.isfinite(table).all(axis=(1, 2))
-        raise ValueError(
-            f"features: {int(bad.sum())} of {len(table)} sets hold NaN or infinity "
-            f"(first at index {int(np.flatnonzero(bad)[0])})"
-        )
+    if (bad := ~np.isfinite(table).all(axis=(1, 2))).any():
+        count, first = f"{bad.sum()} of {len(table)} sets", bad.argmax()
+        raise ValueError(f"features: {count} hold NaN or infinity (first at index {first})")
     if not 2 <= folds <= len(table):
         raise ValueError(f"folds: expected 2 to the {len(table)} identifiers, got {folds}")
     check_at_least(1, trees=trees)

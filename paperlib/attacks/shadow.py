@@ -144,10 +144,9 @@ def _normals(
     """Mean and variance over the chosen models, of each example."""
     counts = chosen.sum(axis=0)
     if (counts < 2).any():
-        bad = int(np.argmin(counts))
+        got = f"got {counts.min()} for example {counts.argmin()}"
         raise ValueError(
-            f"shadows: expected two shadow models or more that are {name!r} for each example, "
-            f"got {int(counts[bad])} for example {bad}"
+            f"shadows: expected two shadow models or more that are {name!r} for each example, {got}"
         )
     mean = np.where(chosen, models, 0).sum(axis=0) / counts
     squares = np.where(chosen, (models - mean) ** 2, 0).sum(axis=0)

@@ -68,14 +68,8 @@ class FlowConfig:
         check_choice("network", self.network, ("mlp", "unet"))
         check_choice("sampler", self.sampler, ("heun", "euler"))
         check_choice("precision", self.precision, ("float32", "bfloat16"))
-        check_at_least(
-            1,
-            width=self.width,
-            blocks=self.blocks,
-            steps=self.steps,
-            batch_size=self.batch_size,
-            sampler_steps=self.sampler_steps,
-        )
+        counts = ("width", "blocks", "steps", "batch_size", "sampler_steps")
+        check_at_least(1, **{name: getattr(self, name) for name in counts})
         check_in("[0, 1)", "average", self.average)
         check_in("[2, 256]", "levels", self.levels)
 
@@ -175,9 +169,8 @@ class _FlowTraining:
         self.averaged = copy.deepcopy(network).eval()
         self.forward: Any = torch.compile(network) if config.compile and x.is_cuda else network
         self.optimizer = torch.optim.AdamW(network.parameters(), weight_decay=0.01, fused=True)
-        self.cycle = torch.optim.lr_scheduler.OneCycleLR(
-            self.optimizer, config.learning_rate, total_steps=config.steps + 1
-        )
+        rate, steps = config.learning_rate, config.steps + 1
+        self.cycle = torch.optim.lr_scheduler.OneCycleLR(self.optimizer, rate, total_steps=steps)
         self.parts: dict[str, Any] = {"network": network, "averaged": self.averaged}
         self.parts |= {"optimizer": self.optimizer, "cycle": self.cycle}
         self.rng = seeded_generator(config.seed, "module", 0, x.device)
@@ -273,10 +266,8 @@ class VelocityUNet(nn.Module):
     def __init__(self, shape: tuple[int, ...], classes: int, width: int, levels: int) -> None:
         super().__init__()
         if shape[1] % 2 ** (levels - 1):
-            raise ValueError(
-                f"blocks: expected levels that halve a side of {shape[1]} evenly, got {levels} "
-                f"({levels - 1} halvings)"
-            )
+            got = f"got {levels} ({levels - 1} halvings)"
+            raise ValueError(f"blocks: expected levels that halve a side of {shape[1]} evenly, {got}")
         if width % 8:
             raise ValueError(f"width: expected a multiple of 8 for the U-Net, got {width}")
         attention = [at >= 2 for at in range(levels)]

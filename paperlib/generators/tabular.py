@@ -191,10 +191,8 @@ class FittedColumns:
     def sample(self, n: int, seed: int) -> pd.DataFrame:
         """``n`` rows whose columns know nothing of each other."""
         rng = np.random.default_rng(seed)
-        columns = self.columns.items()
-        return pd.DataFrame(
-            {name: values.take(rng.choice(len(values), n)).reset_index(drop=True) for name, values in columns}
-        )
+        drawn = {name: column.take(rng.choice(len(column), n)) for name, column in self.columns.items()}
+        return pd.DataFrame({name: column.reset_index(drop=True) for name, column in drawn.items()})
 
 
 def check_table(name: str, table: pd.DataFrame) -> dict[str, NDArray[Any]]:
@@ -227,10 +225,8 @@ def check_table(name: str, table: pd.DataFrame) -> dict[str, NDArray[Any]]:
 def coded(table: pd.DataFrame, bins: int) -> tuple[dict[str, ColumnCodes], FloatArray]:
     """The codes of each column, and joint counts of all pairs of columns as blocks of one matrix."""
     plain = check_table("table", table)
-    codecs = {
-        name: ColumnCodes.fit(column, plain[name], bins)
-        for name, (_, column) in zip(plain, table.items(), strict=True)
-    }
+    columns = zip(plain.items(), table.items(), strict=True)
+    codecs = {name: ColumnCodes.fit(column, values, bins) for (name, values), (_, column) in columns}
     codes = np.stack([codecs[name].encode(values) for name, values in plain.items()], axis=1)
     ends = np.cumsum([len(codec) for codec in codecs.values()])
     hot = np.zeros((len(table), ends[-1]), dtype=np.float32)
@@ -322,15 +318,13 @@ class NoisyTree:
         noise = {"columns": math.sqrt(count / 2 / third), "edges": math.sqrt((count - 1) / 2 / third)}
         singles = [np.diag(exact[at][at]) + rng.normal(0, noise["columns"], sizes[at]) for at in range(count)]
         edges = grow_tree(exact, singles, math.sqrt(8 * third / (count - 1)), rng)
-        measured = [
-            mbi.LinearMeasurement(values, (names[at],), noise["columns"]) for at, values in enumerate(singles)
-        ]
+        named = zip(names, singles, strict=True)
+        measured = [mbi.LinearMeasurement(values, (name,), noise["columns"]) for name, values in named]
         for i, j in edges:
             noisy = exact[i][j] + rng.normal(0, noise["edges"], exact[i][j].shape)
             measured.append(mbi.LinearMeasurement(noisy.ravel(), (names[i], names[j]), noise["edges"]))
-        model = mbi.estimation.MirrorDescent().estimate(
-            mbi.Domain(names, sizes), measured, iters=self.iterations
-        )
+        domain = mbi.Domain(names, sizes)
+        model = mbi.estimation.MirrorDescent().estimate(domain, measured, iters=self.iterations)
         weights = np.zeros((count, count))
         for first, second in edges:
             weights[first, second] = weights[second, first] = 1.0

@@ -149,10 +149,8 @@ def train_on_chunks(
             state.kept[epoch + 1] = _weights(model)
         return float(total) / len(tokens)
 
-    run = {
-        "settings": config_hash(asdict(training)),
-        "chunks": hashlib.sha256(tokens.cpu().numpy().tobytes()).hexdigest(),
-    }
+    checksum = hashlib.sha256(tokens.cpu().numpy().tobytes()).hexdigest()
+    run = {"settings": config_hash(asdict(training)), "chunks": checksum}
     train = train_epochs(
         one_epoch,
         {"model": model, "optimizer": optimizer, "chunks": state},

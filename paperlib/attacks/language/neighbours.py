@@ -215,10 +215,8 @@ class _Search:
                     different[new] = None
             if len(different) >= self._count:
                 return list(different)[: self._count]
-        raise ValueError(
-            f"count: {text[:40]!r} has {len(different)} neighbours, expected {self._count}; "
-            "ask for fewer, or leave it out"
-        )
+        found = f"{text[:40]!r} has {len(different)} neighbours, expected {self._count}"
+        raise ValueError(f"count: {found}; ask for fewer, or leave it out")
 
 
 def _masked_logits(
@@ -226,9 +224,8 @@ def _masked_logits(
 ) -> tuple[Tensor, Tensor]:
     """Logits at the masked place of each job, shape (n, vocabulary), and the tokens that stood there."""
     starts = [max(0, min(place - limit // 2, len(tokens) - limit)) for tokens, place in jobs]
-    kept = [
-        torch.tensor(tokens[start : start + limit]) for (tokens, _), start in zip(jobs, starts, strict=True)
-    ]
+    begun = zip(jobs, starts, strict=True)
+    kept = [torch.tensor(tokens[start : start + limit]) for (tokens, _), start in begun]
     inputs = pad_sequence(kept, batch_first=True)
     present = pad_sequence([torch.ones_like(tokens) for tokens in kept], batch_first=True)
     rows, at = torch.arange(len(jobs)), torch.tensor([place for _, place in jobs]) - torch.tensor(starts)

@@ -62,14 +62,8 @@ class ImageStack:
     least_loss: bool = True
 
     def __post_init__(self) -> None:
-        check_at_least(
-            1,
-            epochs=self.epochs,
-            evaluations=self.evaluations,
-            batch_size=self.batch_size,
-            hidden=self.hidden,
-            loss_steps=self.loss_steps,
-        )
+        counts = ("epochs", "evaluations", "batch_size", "hidden", "loss_steps")
+        check_at_least(1, **{name: getattr(self, name) for name in counts})
 
     @property
     def name(self) -> str:
@@ -159,14 +153,8 @@ def _fit_network(stack: ImageStack, train: Labelled, validation: Labelled, seed:
     """The image module as it was at its best evaluation."""
     x = train.inputs.examples
     network = classifier_for(x, stack.architecture, 2, width=stack.width, seed=seed)
-    config = ImageTraining(
-        epochs=stack.epochs,
-        batch_size=stack.batch_size,
-        learning_rate=stack.learning_rate,
-        weight_decay=stack.weight_decay,
-        precision=stack.precision,
-        seed=seed,
-    )
+    shared = ("epochs", "batch_size", "learning_rate", "weight_decay", "precision")
+    config = ImageTraining(**{name: getattr(stack, name) for name in shared}, seed=seed)
     count = stack.evaluations
     snapshots = sorted({round(stack.epochs * at / count) for at in range(1, count + 1)} - {0})
     fitted = fit_images(network, x, train.membership, config=config, snapshots=snapshots, progress=False)

@@ -72,9 +72,8 @@ class AttackInputs:
 
 def joined(first: AttackInputs, second: AttackInputs) -> AttackInputs:
     """The examples of two, one after the other."""
-    return AttackInputs(
-        np.concatenate([first.examples, second.examples]), np.concatenate([first.losses, second.losses])
-    )
+    examples = np.concatenate([first.examples, second.examples])
+    return AttackInputs(examples, np.concatenate([first.losses, second.losses]))
 
 
 @dataclass(frozen=True, eq=False)

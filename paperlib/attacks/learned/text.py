@@ -72,13 +72,10 @@ class TextClassifier:
         scale = tuple((part.mean(axis=0), part.std(axis=0) + 1e-6) for part in known)
         device = default_device()
         network = _Networks(self, known[0].shape[1], known[1].shape[1], seeds).to(device)
-        parts = [
-            (
-                _inputs(part.inputs, self.tokens, scale, device),
-                torch.as_tensor(part.membership, dtype=torch.float32, device=device),
-            )
-            for part in (train, validation)
-        ]
+        parts = list[tuple[Inputs, Tensor]]()
+        for part in (train, validation):
+            members = torch.as_tensor(part.membership, dtype=torch.float32, device=device)
+            parts.append((_inputs(part.inputs, self.tokens, scale, device), members))
         orders = [torch.Generator().manual_seed(seed) for seed in seeds]
         for alone in (True, False) if known[0].shape[1] else (False,):  # without losses, nothing to do alone
             self._phase(network, parts, orders, alone)

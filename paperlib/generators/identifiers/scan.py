@@ -217,10 +217,8 @@ def generate_identifiers(identifier: Identifier | str, count: int, seed: int) ->
         if kind.key(value) in seen or kind.check(value) != form:
             failed += 1
             if failed > _ATTEMPTS * (1 + len(drawn)):
-                raise ValueError(
-                    f"count: found only {len(drawn)} of {count} values of the form {form.name!r} "
-                    f"of {kind.name}"
-                )
+                found = f"only {len(drawn)} of {count} values"
+                raise ValueError(f"count: found {found} of the form {form.name!r} of {kind.name}")
             continue
         seen.add(kind.key(value))
         drawn.append(value)
