@@ -48,12 +48,9 @@ def check_records(x: Any, width: int | None = None) -> Tensor:
         raise ValueError(f"x: expected shape (n, features...), got {tuple(records.shape)}")
     if width is not None and (records.ndim != 2 or records.shape[1] != width):
         raise ValueError(f"x: expected shape (n, {width}) for these widths, got {tuple(records.shape)}")
-    wrong = (~torch.isfinite(records)).nonzero()
-    if len(wrong):
-        raise ValueError(
-            f"x: {len(wrong)} values are not finite (first in row {int(wrong[0, 0])}); "
-            "fix them before training"
-        )
+    if len(wrong := (~torch.isfinite(records)).nonzero()):
+        first = f"first in row {int(wrong[0, 0])}"
+        raise ValueError(f"x: {len(wrong)} values are not finite ({first}); fix them before training")
     return records
 
 

@@ -70,10 +70,8 @@ class Saved:
         if not of_here or "state" not in checkpoint:
             raise CheckpointError(f"{source} is not a checkpoint of this library; {advice}")
         run, own = checkpoint["run"], self._run
-        if names := sorted(name for name in {*run, *own} if run.get(name) != own.get(name)):
-            raise CheckpointError(
-                f"{source} belongs to another run (different: {', '.join(names)}); {advice}"
-            )
+        if names := ", ".join(sorted(name for name in {*run, *own} if run.get(name) != own.get(name))):
+            raise CheckpointError(f"{source} belongs to another run (different: {names}); {advice}")
         return checkpoint["state"]
 
     def keep(self, state: Callable[[], Mapping[str, Any]], *, now: bool = False) -> None:
@@ -186,9 +184,8 @@ def as_module(module_or_widths: nn.Module | Sequence[int], config: TrainingConfi
         return module_or_widths
     mlp = MLP(tuple(module_or_widths), config.activation)
     if config.widths and config.widths != mlp.widths:
-        raise ValueError(
-            f"widths: expected those of config, {config.widths}, or none there; got {mlp.widths}"
-        )
+        wanted = f"those of config, {config.widths}, or none there"
+        raise ValueError(f"widths: expected {wanted}; got {mlp.widths}")
     return mlp.module(mlp.initial(generator(config.seed, "initial")))
 
 
@@ -202,15 +199,13 @@ def check_outputs(module: nn.Module, x: Any, device: torch.device) -> int:
         with torch.inference_mode():
             logits = module.eval()(first)
     except RuntimeError as error:
-        raise ValueError(
-            f"x: records of shape {tuple(first.shape[1:])} do not fit the module: {error}"
-        ) from error
+        shape = tuple(first.shape[1:])
+        raise ValueError(f"x: records of shape {shape} do not fit the module: {error}") from error
     finally:
         module.train(was_training)
     if logits.ndim != 2 or len(logits) != 1:
-        raise ValueError(
-            f"module: expected logits of shape (B, outputs), got {tuple(logits.shape)} for B = 1"
-        )
+        shape = tuple(logits.shape)
+        raise ValueError(f"module: expected logits of shape (B, outputs), got {shape} for B = 1")
     return max(2, logits.shape[1])
 
 

@@ -168,9 +168,8 @@ def _checked(images: Any, labels: Any, device: torch.device) -> tuple[Tensor, Te
     x, y = as_tensor(images), as_tensor(labels)
     as_input(x[:1])
     if not len(x) or len(y) != len(x) or y.ndim not in (1, 2):
-        raise ValueError(
-            f"labels: expected shape (n,) or (n, attributes) for {len(x)} images, got {tuple(y.shape)}"
-        )
+        wanted = f"shape (n,) or (n, attributes) for {len(x)} images"
+        raise ValueError(f"labels: expected {wanted}, got {tuple(y.shape)}")
     return x.to(device), y.long().to(device)
 
 

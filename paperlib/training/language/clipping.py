@@ -126,10 +126,8 @@ def _recorded(model: nn.Module, documents: int) -> Iterator[list[tuple[nn.Module
         (given,) = inputs
         if len(output) != documents:
             if len(output) != 1 or not isinstance(layer, nn.Embedding):
-                raise ValueError(
-                    f"model: expected layers that keep documents apart, first axis {documents}, "
-                    f"got {len(output)} from {layer}"
-                )
+                wanted = f"layers that keep documents apart, first axis {documents}"
+                raise ValueError(f"model: expected {wanted}, got {len(output)} from {layer}")
             # Positions are looked up once for all documents: from here on each has its own.
             given = given.expand(documents, *given.shape[1:])
             output = output.expand(documents, *output.shape[1:])

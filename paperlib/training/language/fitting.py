@@ -4,6 +4,7 @@ import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -110,10 +111,7 @@ def fit_language_model(
     checksum = hashlib.sha256(tokens.cpu().numpy().tobytes()).hexdigest()
     run = {"config": config_hash(config.to_dict()), "documents": checksum}
     optimizer = make_optimizer(model, config, betas=_BETAS)
-    if config.is_private:
-        one_epoch = _private(model, optimizer, tokens, config)
-    else:
-        one_epoch = _plain(model, optimizer, tokens, config)
+    one_epoch = (_private if config.is_private else _plain)(model, optimizer, tokens, config)
     model.train()
     losses = train_epochs(
         one_epoch,
@@ -186,11 +184,10 @@ def _add_batch(model: Any, batch: Tensor, *, clip_norm: float, check: bool) -> f
     """Add the sum of clipped gradients, a few documents at a time; returns the sum of losses."""
     total = 0.0
     for some in batch.split(max(1, _TOKENS_AT_ONCE // batch.shape[1])) if len(batch) else ():
-        part = _trimmed(some)
-        losses = add_clipped_gradients(
-            model, lambda part=part: document_losses(model, part), len(part), clip_norm=clip_norm, check=check
+        losses = partial(document_losses, model, _trimmed(some))
+        total += float(
+            add_clipped_gradients(model, losses, len(some), clip_norm=clip_norm, check=check).sum()
         )
-        total += float(losses.sum())
     return total
 
 

@@ -124,10 +124,8 @@ def noise_for(
             noise -= width
         low, high = (noise - width if noise > math.log(_LEAST_NOISE) else noise), noise
     if high > math.log(_MOST_NOISE):
-        raise ValueError(
-            f"target_epsilon: expected one the {accountant} accountant can show with enough noise, "
-            f"got {target_epsilon:g}"
-        )
+        wanted = f"one the {accountant} accountant can show with enough noise"
+        raise ValueError(f"target_epsilon: expected {wanted}, got {target_epsilon:g}")
     precision = _PRECISION[accountant]
     if high > low:
         high = brentq(log_ratio, low, high, xtol=precision / 2, rtol=precision / 100)
@@ -200,11 +198,7 @@ def privacy_of(
             f"twice the clipping norm, so this is not a guarantee for a record."
         )
     return Privacy(
-        epsilon=epsilon,
-        delta=wanted,
-        accountant=accountant,
-        record_level=config.record_level,
-        claim=claim,
+        epsilon=epsilon, delta=wanted, accountant=accountant, record_level=config.record_level, claim=claim
     )
 
 
