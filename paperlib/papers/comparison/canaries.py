@@ -49,10 +49,8 @@ def canary_power(config: CanaryConfig) -> pd.DataFrame:
     A score is the mean log-probability of a text after fine-tuning less that before. In `AS_TOKENS` the
     tokenizer has each made-up word of the canaries, planted or not, as one token.
     """
-    public, corpus, held_out = (
-        _documents(count, (config.seed, part))
-        for part, count in enumerate((config.public, config.texts, config.count))
-    )
+    counts = (config.public, config.texts, config.count)
+    public, corpus, held_out = (_documents(n, (config.seed, part)) for part, n in enumerate(counts))
     tokenizer = train_tokenizer(public, 1024, context=128)
     shape = LanguageModelConfig(width=config.width, layers=1, context=128, seed=config.seed)
     start = _fitted(new_language_model(shape, 1024), tokenizer, public, config.training(8, 3e-3))
@@ -75,11 +73,8 @@ def canary_power(config: CanaryConfig) -> pd.DataFrame:
             after = _fitted(copy.deepcopy(model), own, texts, config.training(config.epochs, 1e-3))
             learned = _log_probabilities(after, own, canaries) - before
             scores = MembershipScores.from_labels(learned, coins, higher_means_member=True)
-            bound = audit_one_run(scores)
-            rows.append(
-                {"kind": kind, "repetitions": repetitions, "auc": scores.auc(), "epsilon": bound.epsilon,
-                 "ceiling": bound.ceiling}
-            )  # fmt: skip
+            bound, about = audit_one_run(scores), {"kind": kind, "repetitions": repetitions}
+            rows.append({**about, "auc": scores.auc(), "epsilon": bound.epsilon, "ceiling": bound.ceiling})
     return pd.DataFrame(rows)
 
 

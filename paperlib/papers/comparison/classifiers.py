@@ -87,22 +87,20 @@ def classifiers(config: DigitsConfig) -> list[AuditTarget]:
 
 
 def _train(config: DigitsConfig, digits: Digits, configs: list[TrainingConfig]) -> Mapping[str, Any]:
-    here, rest = slice(config.records), slice(config.records, None)
-    x, y, member = digits.pixels[here], digits.labels[here], digits.member
+    cut, member = config.records, digits.member
+    (x, other_x), (y, other_y) = ((one[:cut], one[cut:]) for one in (digits.pixels, digits.labels))
     models = fit_ensemble(configs, x[member], y[member], device="cpu", progress=False)
     started = perf_counter()
-    known = pd.DataFrame(digits.pixels[rest]).add_prefix("pixel ").assign(**{_LABEL: digits.labels[rest]})
+    known = pd.DataFrame(other_x).add_prefix("pixel ").assign(**{_LABEL: other_y})
     rows = FilteredGenerator(seed=config.seed).fit(known).sample(int(member.sum()), config.seed + 1)
     generated_x, generated_y = rows.drop(columns=_LABEL).to_numpy(np.float32), rows[_LABEL].to_numpy()
-    helper = fit_ensemble(
-        [configs[0]], digits.pixels[rest], digits.labels[rest], device="cpu", progress=False
-    )
+    helper = fit_ensemble(configs[:1], other_x, other_y, device="cpu", progress=False)
     seconds = perf_counter() - started
     both_x, both_y = np.concatenate([x[member], generated_x]), np.concatenate([y[member], generated_y])
     beside = np.broadcast_to(_signals(helper, x, y), (len(configs), len(x), 2))
     return {
         "signals": np.concatenate([_signals(models, x, y), beside], axis=2),
-        "sets": _label_sets(models, x, y, member & digits.spoiled[here], config.seed),
+        "sets": _label_sets(models, x, y, member & digits.spoiled[:cut], config.seed),
         "features": np.column_stack([_signals(helper, both_x, both_y)[0], both_x]),
         "generated_signals": _signals(models, both_x, both_y),
         "member": np.arange(len(both_y)) < member.sum(),
@@ -120,10 +118,9 @@ def _label_sets(
     models: MLPEnsemble, x: np.ndarray, y: np.ndarray, drawn: np.ndarray, seed: int
 ) -> FloatArray:
     """Logits of members whose label was drawn at random, that label first, shape (models, m, 10)."""
-    shift = np.random.default_rng([seed, 2]).permuted(
-        np.tile(np.arange(1, 10), (int(drawn.sum()), 1)), axis=1
-    )
-    order = (y[drawn, None] + np.column_stack([np.zeros(len(shift), dtype=int), shift])) % 10
+    shift = np.tile(np.arange(10), (int(drawn.sum()), 1))
+    shift[:, 1:] = np.random.default_rng([seed, 2]).permuted(shift[:, 1:], axis=1)
+    order = (y[drawn, None] + shift) % 10
     logits = models.logits(x[drawn]).double()
     places = torch.from_numpy(order).expand(len(models), *order.shape)
     return logits.gather(2, places).cpu().numpy()

@@ -54,12 +54,11 @@ class TrainedConfig:
         self, plain: TrainingConfig, private: TrainingConfig, examples: int
     ) -> dict[str, TrainingConfig]:
         """Settings of every model by its name."""
-        names = {f"{epochs} epochs": replace(plain, epochs=epochs) for epochs in self.epochs}
+        named = {f"{epochs} epochs": replace(plain, epochs=epochs) for epochs in self.epochs}
         whole = replace(private, epochs=self.private_epochs)
-        return names | {
-            f"DP-SGD, ε = {budget:g}": with_budget(whole, examples, budget, self.delta)
-            for budget in self.budgets
-        }
+        for budget in self.budgets:
+            named[f"DP-SGD, ε = {budget:g}"] = with_budget(whole, examples, budget, self.delta)
+        return named
 
     def targets(
         self,

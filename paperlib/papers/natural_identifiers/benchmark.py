@@ -120,9 +120,8 @@ def folded_cells(aucs: pd.DataFrame, *, draws: int = 2_000) -> pd.DataFrame:
     """Printed AUCs of Pythia beside what folding alone gives with as many identifiers (Table 2), percent."""
     counts = paper_table("nid_table02")
     pile = counts[(counts["corpus"] == "pile") & (counts["is_aggregate"] == 0)]
-    known = {
-        name.lower().replace(" ", ""): int(n) for name, n in zip(pile["dataset"], pile["total"], strict=True)
-    }
+    names = pile["dataset"].str.lower().str.replace(" ", "")
+    known = dict(zip(names, pile["total"].astype(int).tolist(), strict=True))
     known |= {f"pile{split}pile": int(rows["total"].sum()) for split, rows in pile.groupby("split")}
     cells = aucs[aucs["subset"] != "average"].rename(columns={"value_pct": "printed"}).reset_index(drop=True)
     keys = "pile" + cells["split"] + cells["subset"].str.replace("_", "")

@@ -61,14 +61,10 @@ def audit_table(
     for (run, target), score, c, top in itertools.product(targets.items(), SCORES, cardinalities, tops):
         if top < c:
             about = {"model": run.seed, "target": target, "canaries": run.canaries, "score": score}
-            about |= {
-                "cardinality": c,
-                "top": top,
-                "epsilon_replacement": theoretical_epsilons(run, delta)[1],
-            }
+            _, theory = theoretical_epsilons(run, delta)
+            about |= {"cardinality": c, "top": top, "epsilon_replacement": theory}
             audit = audit_scores(trained[run][score], cardinality=c, top=top, seed=run.seed, **options)
-            below = max(audit["paper"], audit["tight"]) <= about["epsilon_replacement"]
-            rows.append({**about, **audit, "below_theory": below})
+            rows.append({**about, **audit, "below_theory": max(audit["paper"], audit["tight"]) <= theory})
     return pd.DataFrame(rows)
 
 
@@ -81,14 +77,11 @@ def mean_bounds(
         chosen = audits[audits["score"].isin(scores) & (audits["top"] == 1)]
         best = chosen.groupby([*keys, "model"])[bound].max()
         if less and len(best):
-            rest = best.drop(less, level="cardinality")
-            best = (
-                rest - best.xs(less, level="cardinality").reindex(rest.index.droplevel("cardinality")).values
-            )
+            rest, lesser = best.drop(less, level="cardinality"), best.xs(less, level="cardinality")
+            best = rest - lesser.reindex(rest.index.droplevel("cardinality")).values
         each = best.groupby(list(keys)).agg(["size", "mean", "sem"]).reset_index()
         half = student.ppf((1 + confidence) / 2, (each["size"] - 1).clip(lower=1)) * each["sem"]
-        table = each[[*keys]].assign(
-            models=each["size"], mean=each["mean"], low=each["mean"] - half, high=each["mean"] + half
-        )
-        tables.append(table.assign(curve=curve)[["curve", *table.columns]])
+        table = each.rename(columns={"size": "models"}).drop(columns="sem")
+        table.insert(0, "curve", curve)
+        tables.append(table.assign(low=each["mean"] - half, high=each["mean"] + half))
     return pd.concat(tables, ignore_index=True)

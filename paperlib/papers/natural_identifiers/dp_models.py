@@ -27,10 +27,8 @@ SCORES = ("loss", "min_k", "difference")
 PUBLIC_OF = {name: PlantedConfig(**one) for name, one in settings_beside(__file__).items()}
 PUBLIC = PUBLIC_OF["documentation"]
 
-_SOURCES: dict[str, Callable[[], Sequence[str]]] = {
-    "documentation": source_words,
-    "persona_chat": persona_chat,
-}
+_SOURCES: dict[str, Callable[[], Sequence[str]]]
+_SOURCES = {"documentation": source_words, "persona_chat": persona_chat}
 """Words of the documentation, or whole dialogues."""
 
 
@@ -63,16 +61,9 @@ class DpRun:
 
     @property
     def training(self) -> TrainingConfig:
-        documents = self.canaries + self.others
-        return TrainingConfig(
-            epochs=self.epochs,
-            batch_size=max(1, round(self.share * documents)),
-            optimizer="adam",
-            learning_rate=self.learning_rate,
-            clip_norm=self.clip_norm,
-            noise_multiplier=self.noise,
-            seed=self.seed,
-        )
+        batch = max(1, round(self.share * (self.canaries + self.others)))
+        shared = {name: getattr(self, name) for name in ("epochs", "learning_rate", "clip_norm", "seed")}
+        return TrainingConfig(batch_size=batch, optimizer="adam", noise_multiplier=self.noise, **shared)
 
     @property
     def sampling(self) -> tuple[float, int]:
@@ -107,13 +98,8 @@ def _dialogues(run: DpRun) -> list[str]:
         order = np.random.default_rng(run.seed).permutation(len(texts))
         return [texts[int(index)] for index in order[:count]]
     starts = np.random.default_rng(run.seed).integers(0, len(texts) - 40, count)
-    return [
-        "\n".join(
-            f"{'ABAB'[turn]}: {' '.join(texts[at : at + 10])}"
-            for turn, at in enumerate(range(start, start + 40, 10))
-        )
-        for start in starts
-    ]
+    turns = [[" ".join(texts[at : at + 10]) for at in range(start, start + 40, 10)] for start in starts]
+    return ["\n".join(f"{who}: {said}" for who, said in zip("ABAB", four, strict=True)) for four in turns]
 
 
 def train_and_score(runs: Sequence[DpRun]) -> list[Mapping[str, Any]]:

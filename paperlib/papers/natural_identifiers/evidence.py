@@ -32,6 +32,7 @@ def benchmark_evidence(
 
     every = []
     groups, once = ("held out", "trained"), "trained, occurs once" if natural else "trained"
+    fewest = min(int(rows["large", one, "loss"]["identifiers"]) for one in groups)
     for model in ("large", "medium"):
         null = of(model, "held out")
         values = {
@@ -39,9 +40,7 @@ def benchmark_evidence(
             "held out near 50": _less(null, half),
             "natural documents": Estimate(int(natural)),
             "token counts near 50": {one: _less(of(model, one, attack=TOKENS), half) for one in groups},
-            "enough identifiers": Estimate(
-                min(int(rows["large", group, "loss"]["identifiers"]) for group in groups)
-            ),
+            "enough identifiers": Estimate(fewest),
         }
         every.append(Evidence(f"nid-table-{PAPER_TABLES['auc'][model]:02d}", "identifiers", values))
     sizes = table.groupby("model")["parameters"].max()
@@ -103,10 +102,9 @@ def inference_evidence(sets: pd.DataFrame, null: pd.DataFrame, ends: pd.DataFram
         "null rejected at its rate": Estimate(100 * float((nulls <= 0.05).mean())),
         "enough null sets": Estimate(len(nulls)),
     }
+    falls = (logs.iloc[:, 0] - logs.iloc[:, -1]).to_dict() if logs.shape[1] > 1 else {}
     figure = {
-        "p falls": {}
-        if logs.shape[1] < 2
-        else {str(name): Estimate(float(row.iloc[0] - row.iloc[-1])) for name, row in logs.iterrows()},
+        "p falls": {str(name): Estimate(float(fall)) for name, fall in falls.items()},
         "null uniform": Estimate(float(kstest(nulls, "uniform").pvalue)) if enough else [],
     }
     return [Evidence("nid-table-10", "set", table), Evidence("nid-figure-03", "set", figure)]
@@ -125,10 +123,8 @@ def dp_evidence(by_target: pd.DataFrame, by_number: pd.DataFrame) -> list[Eviden
     }
     middle, ends = numbers.iloc[len(numbers) // 2], {"fewest": numbers.iloc[0], "most": numbers.iloc[-1]}
     best = {name: (middle - end).dropna().tolist() if len(numbers) > 2 else [] for name, end in ends.items()}
-    return [
-        Evidence("nid-figure-02", "model", figure),
-        Evidence("nid-figure-05", "model", {"middle best": best}),
-    ]
+    found = {"nid-figure-02": figure, "nid-figure-05": {"middle best": best}}
+    return [Evidence(target, "model", values) for target, values in found.items()]
 
 
 def _papers_bounds(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -147,11 +143,8 @@ def randomized_response_evidence(curves: pd.DataFrame, *, confidence: float) -> 
     """Figure 4 from `bounds_by_sets` at this confidence, exact."""
     printed = curves[(curves["bound"] == "paper") & (curves["mechanism"] == "randomized response")]
     last = printed[(printed["sets"] == printed["sets"].max()) & (printed["top"] == 1)]
-    distances = {
-        f"epsilon {row['epsilon']:g}, c = {row['cardinality']}": Estimate(
-            100 * abs(1 - row["mean"] / row["epsilon"])
-        )
-        for row in last.to_dict("records")
-    }
+    distances = dict[str, Estimate]()
+    for epsilon, c, mean in last[["epsilon", "cardinality", "mean"]].itertuples(index=False):
+        distances[f"epsilon {epsilon:g}, c = {c}"] = Estimate(100 * abs(1 - mean / epsilon))
     exceeds = Estimate(float(printed["error_rate"].max()) - (1 - confidence))
     return Evidence("nid-figure-04", "exact", {"bound close": distances, "bound valid": exceeds})

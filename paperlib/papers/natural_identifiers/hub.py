@@ -149,18 +149,11 @@ def hub_scores(model: HubModel, config: HubConfig) -> HubScores:
     load = cache(partial(load_language_model, model.name, dtype=config.dtype))
     stage = {"stage": "hub scores", "model": model_stamp(model.name), "dtype": config.dtype}
     stage["prefix"] = config.prefix_text
+    how: dict[str, Any] = {"attacks": config.attacks, "prefix": config.prefix_text, "code": __name__}
+    how |= {"generated": config.generated, "seed": config.seed}
     parts = [identifiers[at : at + _TOGETHER] for at in range(0, len(identifiers), _TOGETHER)]
     scores = [  # part by part: a long run goes on where it was, and memory stays bounded
-        cached_scores(
-            {**stage, "identifiers": config_hash({"identifiers": part})},
-            load,
-            part,
-            generated=config.generated,
-            seed=config.seed,
-            attacks=config.attacks,
-            prefix=config.prefix_text,
-            code=__name__,
-        )
+        cached_scores({**stage, "identifiers": config_hash({"identifiers": part})}, load, part, **how)
         for part in progress(parts, label="identifiers")
     ]
     subsets, times = np.array([one.subset for one in identifiers]), np.array(occurrences)
@@ -216,9 +209,8 @@ def _filtered(every: Sequence[FoundIdentifier], config: HubConfig) -> list[Found
 
 def hub_table(scores: Sequence[HubScores], *, draws: int = 200, confidence: float = 0.99) -> pd.DataFrame:
     """The paper's four models at the places of `PLACES` for `benchmark_evidence`; empty if one is missing."""
-    whole = [
-        one for one in scores if "held out" in one.groups() and len(one.attacks) == 1 + len(PAPER_ATTACKS)
-    ]
+    every = 1 + len(PAPER_ATTACKS)
+    whole = [one for one in scores if "held out" in one.groups() and len(one.attacks) == every]
     if len(whole) != len(PLACES) or list(whole[0].subsets) != list(whole[2].subsets):
         return pd.DataFrame()
     options = {"draws": draws, "confidence": confidence}

@@ -42,9 +42,8 @@ class InferenceConfig:
                 f"{self.planted.held_out} held out, got {self.set_size}"
             )
         if not 1 <= self.null_alternatives <= self.generated:
-            raise ValueError(
-                f"null_alternatives: expected 1 to {self.generated}, got {self.null_alternatives}"
-            )
+            got = self.null_alternatives
+            raise ValueError(f"null_alternatives: expected 1 to {self.generated}, got {got}")
 
 
 def suspect_sets(config: InferenceConfig, scores: CandidateScores) -> pd.DataFrame:
@@ -145,11 +144,7 @@ def p_value_rows(values: FloatArray, schedule: str | None = None, **options: Any
     """A row with the p-values of `infer_by_schedule` by this schedule, or by each."""
     schedules = SCHEDULES if schedule is None else (schedule,)
     return [
-        {
-            "identifiers": len(values),
-            "schedule": name,
-            "p_value": test.p_value,
-            "p_value_two_sided": test.p_value_two_sided,
-        }
+        {"identifiers": len(values), "schedule": name}
+        | {column: getattr(test, column) for column in ("p_value", "p_value_two_sided")}
         for name, test in infer_by_schedule(values, schedules, **options).items()
     ]

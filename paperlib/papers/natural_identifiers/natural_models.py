@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -107,9 +107,8 @@ def natural_split(config: NaturalConfig) -> NaturalSplit:
     if len(further) < config.further:
         raise ValueError(f"further: expected up to {len(further)} documents, got {config.further}")
     prefix = pairs[config.documents][0].text.encode()[: config.window // 2].decode("utf-8", "ignore")
-    inside, outside = (
-        corpus_identifiers(part, kinds=config.kinds, before=config.before) for part in (trained, held)
-    )
+    found = partial(corpus_identifiers, kinds=config.kinds, before=config.before)
+    inside, outside = found(trained), found(held)
     seen = "\n".join([*(one.text for one in trained), *further]).lower()
     known = seen + prefix.lower()
     # A value that stands anywhere in the text trained on is no non-member.
@@ -240,14 +239,10 @@ def natural_model(config: NaturalConfig, split: NaturalSplit, used: np.ndarray) 
     def train(checkpoint: Path) -> Mapping[str, Any]:
         rows = tokenizer(split.texts, verbose=False)["input_ids"]
         examples = [row[at : at + config.window] for row in rows for at in range(0, len(row), config.window)]
+        whole = [one for one in examples if len(one) > 1]
+        kept: dict[str, Any] = {"checkpoint": checkpoint, "between": _BETWEEN}
         with _precision(config):
-            fit_language_model(
-                model.to(default_device()),
-                [one for one in examples if len(one) > 1],
-                config=config.training(),
-                checkpoint=checkpoint,
-                between=_BETWEEN,
-            )
+            fit_language_model(model.to(default_device()), whole, config=config.training(), **kept)
         return {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
 
     weights = resumed_arrays(stage, train, code=__name__)
@@ -261,19 +256,12 @@ def natural_values(config: NaturalConfig, split: NaturalSplit, *, generated: int
     load = cache(lambda: natural_model(config, split, used))
     stage = {"stage": "natural scores", "config": config, "split": _hash(split)}
     plain = [name for name in _SCORES if name not in PREFIXED]
+    how: dict[str, Any] = {"generated": generated, "seed": config.seed, "prefix": split.prefix}
 
     def scores(chosen: Sequence[FoundIdentifier], prefixed: bool) -> FloatArray:
         """NaN for attacks behind a prefix where the part has none."""
-        values = cached_scores(
-            {**stage, "part": [one.value for one in chosen]},
-            load,
-            chosen,
-            generated=generated,
-            seed=config.seed,
-            attacks=_SCORES if prefixed else plain,
-            prefix=split.prefix,
-            code=__name__,
-        )
+        part, attacks = {**stage, "part": [one.value for one in chosen]}, _SCORES if prefixed else plain
+        values = cached_scores(part, load, chosen, attacks=attacks, code=__name__, **how)
         every = np.full((*values.shape[:2], len(_SCORES)), np.nan)
         every[..., [at for at, name in enumerate(_SCORES) if prefixed or name in plain]] = values
         return every

@@ -155,16 +155,10 @@ def planted_scores(
 ) -> CandidateScores:
     """Scores of every identifier in context and of its alternatives; `TOKENS` may be the last attack."""
     corpus = planted(config)
-    values = cached_scores(
-        {"stage": "planted scores", "config": config, "corpus": corpus.checksum},
-        lambda: planted_model(config),
-        corpus.identifiers,
-        generated=generated,
-        seed=config.seed,
-        attacks=attacks,
-        prefix=corpus.prefix,
-        code=__name__,
-    )
+    stage = {"stage": "planted scores", "config": config, "corpus": corpus.checksum}
+    how: dict[str, Any] = {"generated": generated, "seed": config.seed, "prefix": corpus.prefix}
+    how |= {"attacks": attacks, "code": __name__}
+    values = cached_scores(stage, lambda: planted_model(config), corpus.identifiers, **how)
     groups = np.array([one.repetitions for one in corpus.identifiers])
     return CandidateScores(values, tuple(attacks), groups)
 
@@ -186,15 +180,10 @@ def cached_scores(
         model, tokenizer = model_of()
         candidates = [[one.value, *generate_identifiers(one.value, generated, seed)] for one in identifiers]
         contexts = [one.before for one in identifiers]
-        values, _ = score_candidates(
-            model,
-            tokenizer,
-            candidates,
-            contexts=contexts,
-            attacks=[name for name in attacks if name != TOKENS],
-            prefix=prefix if any(name.startswith("recall") for name in attacks) else None,
-            batch_size=128,
-        )
+        asked = [name for name in attacks if name != TOKENS]
+        how: dict[str, Any] = {"contexts": contexts, "attacks": asked, "batch_size": 128}
+        how["prefix"] = prefix if any(name.startswith("recall") for name in asked) else None
+        values, _ = score_candidates(model, tokenizer, candidates, **how)
         if TOKENS in attacks:
             values = np.dstack([values, token_counts(tokenizer, candidates, contexts)])
         return {"values": values}

@@ -22,13 +22,8 @@ class GptSettings:
         return LanguageModelConfig(width=self.width, layers=self.layers, seed=self.seed, **options)
 
     def training(self) -> TrainingConfig:
-        return TrainingConfig(
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            optimizer="adam",
-            learning_rate=self.learning_rate,
-            seed=self.seed,
-        )
+        shared = ("epochs", "batch_size", "learning_rate", "seed")
+        return TrainingConfig(optimizer="adam", **{name: getattr(self, name) for name in shared})
 
     def parameters(self) -> int:
         return new_language_model(self.shape(), self.vocabulary).num_parameters()

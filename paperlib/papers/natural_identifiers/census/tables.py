@@ -149,9 +149,8 @@ def census_speed(
     read = time.process_time() - scanned
     seconds = {"read, unpack and parse": read, "scan for all kinds": scanned - started}
     seconds["both"] = sum(seconds.values())
-    table = pd.DataFrame(
-        {"step": list(seconds), "megabytes": size / 1e6, "cpu_seconds": list(seconds.values())}
-    )
+    table = pd.DataFrame(list(seconds.items()), columns=["step", "cpu_seconds"])
+    table.insert(1, "megabytes", size / 1e6)
     return table.assign(mb_per_second=table["megabytes"] / table["cpu_seconds"].clip(lower=1e-9))
 
 
@@ -197,10 +196,8 @@ def pile_identifiers(
     values = list(dict.fromkeys(table["identifier"]))
     rng, judged = np.random.default_rng(seed), list[Identifier]()
     for kind in PAPER_KINDS if values else ():
-        inside, outside = (
-            sorted(one for one in some if one.kind == kind and _admitted(one))
-            for some in (values, others - set(values))
-        )
+        groups = (values, others - set(values))
+        inside, outside = (sorted(v for v in some if v.kind == kind and _admitted(v)) for some in groups)
         judged += inside + [outside[at] for at in rng.permutation(len(outside))[:company]]
     stay = set(filter_identifiers(judged, extreme=extreme, count=generated, seed=seed).kept) if values else ()
     numbers = {_key(value): at for at, value in reversed(list(enumerate(values)))}
@@ -270,9 +267,8 @@ def counts_by_kind(places: pd.DataFrame) -> pd.DataFrame:
 def sites(places: pd.DataFrame, subset: str) -> pd.DataFrame:
     """Counts by site (empty outside web addresses) and kind in a subset, most identifiers first."""
     here = places[places["subset"] == subset]
-    table = here.groupby(["site", "kind"]).agg(
-        different=("value", "nunique"), documents=("document", "nunique")
-    )
+    table = here.groupby(["site", "kind"])[["value", "document"]].nunique()
+    table.columns = ["different", "documents"]
     return table.sort_values("different", ascending=False, kind="stable").reset_index()
 
 
