@@ -35,11 +35,8 @@ def purchase_evidence(frame: pd.DataFrame, *, records: int) -> list[Evidence]:
 def adult_evidence(frame: pd.DataFrame, *, network: str) -> Evidence:
     """Figure 2 from `landscape` for Adult, by strategy; ``network`` is the rule's reading of the layers."""
     star = "epsilon_star_clipped"
-    base = _baselines(frame, star)[5]
-    below = {
-        name: (base - values).dropna().tolist()
-        for name, values in _by_strategy(frame[frame["kind"] == "dp"], star)
-    }
+    base, private = _baselines(frame, star)[5], _by_strategy(frame[frame["kind"] == "dp"], star)
+    below = {name: (base - values).dropna().tolist() for name, values in private}
     every = {name: list(values) for name, values in _by_strategy(frame, star)}
     values = {"all below 0.3": every, "DP below baselines": below}
     return Evidence("epsilon-star-figure-02", "model", values, reading=network)
@@ -86,14 +83,10 @@ def gamma_evidence(runs: pd.DataFrame, summary: pd.DataFrame) -> list[Evidence]:
             short = row[name] - part
             undershoot[label] = short["empirical"].tolist()
             closer[label] = _steps(short["empirical"].abs(), short["parametric"].abs())
-    return [
-        Evidence("epsilon-star-figure-04", "draw", {"parametric nearer 0": nearer, "shrinks": steps}),
-        Evidence(
-            "epsilon-star-figure-05",
-            "draw",
-            {"empirical undershoots": undershoot, "parametric nearer": closer},
-        ),
-    ]
+    fourth = {"parametric nearer 0": nearer, "shrinks": steps}
+    fifth = {"empirical undershoots": undershoot, "parametric nearer": closer}
+    found = {"epsilon-star-figure-04": fourth, "epsilon-star-figure-05": fifth}
+    return [Evidence(target, "draw", values) for target, values in found.items()]
 
 
 def _steps(first: pd.Series, second: pd.Series) -> list[float]:

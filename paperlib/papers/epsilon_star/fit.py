@@ -76,10 +76,8 @@ def paper_scores(train_losses: FloatArray, population_losses: FloatArray) -> tup
     low, spread = float(both.min()), float(both.max() - both.min())
     if not 0 < spread < math.inf:
         raise ValueError(f"losses: expected finite values that differ, they span {spread}")
-    train, population = (
-        -np.log(np.expm1(1 + (losses - low) / spread)) for losses in (train_losses, population_losses)
-    )
-    return train, population
+    scores = -np.log(np.expm1(1 + (both - low) / spread))
+    return scores[: train_losses.size], scores[train_losses.size :]
 
 
 def trained_scores(config: LandscapeConfig, data: Dataset, *, seed: int = 0) -> list[Scores]:
@@ -130,11 +128,9 @@ def p_values(scores: Iterable[Scores], config: FitConfig) -> pd.DataFrame:
                 part = evaluation[:size]
                 own = fit_mixture(part, components, seed=config.seed)
                 sampled = float(ks_2samp(part, mixture.sample(size, rng)).pvalue)
-                values = dict(
-                    zip(TESTS, (sampled, ks_p_value(part, mixture), ks_p_value(part, own)), strict=True)
-                )
+                values = zip(TESTS, (sampled, ks_p_value(part, mixture), ks_p_value(part, own)), strict=True)
                 about = model.about | {"repeat": repeat, "components": components, "sample_size": size}
-                rows += [about | {"test": test, "p_value": value} for test, value in values.items()]
+                rows += [about | {"test": test, "p_value": value} for test, value in values]
     return pd.DataFrame(rows)
 
 
@@ -148,10 +144,8 @@ def rejection_rates(
         p_values = np.empty((draws, 4))
         for draw in range(draws):
             part = rng.normal(size=size)
-            same, half, large = (
-                fit_mixture(values, count, seed=seed)
-                for values in (part, rng.normal(size=size), rng.normal(size=20 * size))
-            )
+            fitted_to = (part, rng.normal(size=size), rng.normal(size=20 * size))
+            same, half, large = (fit_mixture(values, count, seed=seed) for values in fitted_to)
             p_values[draw] = [
                 *(ks_p_value(part, fitted) for fitted in (same, half, large)),
                 float(ks_2samp(part, large.sample(size, rng)).pvalue),

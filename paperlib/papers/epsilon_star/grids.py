@@ -26,9 +26,7 @@ def landscape_config(dataset: str, *, size: str = "default", architecture: str =
 
 def grids(configs: Iterable[LandscapeConfig]) -> pd.DataFrame:
     """The settings of grids, a column for each data set."""
-    table = pd.DataFrame(
-        {one.dataset: {name: _shown(value) for name, value in asdict(one).items()} for one in configs}
-    )
+    table = pd.DataFrame({one.dataset: pd.Series(asdict(one)).map(_shown) for one in configs})
     table.insert(0, "setting", table.index.str.replace("_", " "))
     return table.drop(index=["dataset", "seed", "confidence"]).reset_index(drop=True)
 

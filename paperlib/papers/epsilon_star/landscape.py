@@ -49,19 +49,15 @@ def landscape(
     rows = []
     for model, numbers in zip(models, measured, strict=True):
         training, own = model.training, trained[model]
-        rdp, pld = (
-            privacy_of(training, len(data.train_y), accountant=accountant).epsilon
-            if training.is_private
-            else None
-            for accountant in ("rdp", "pld")
-        )
+        by = ("rdp", "pld") if training.is_private else ()
+        epsilons = {one: privacy_of(training, len(data.train_y), accountant=one).epsilon for one in by}
         row = {
             "dataset": model.dataset,
             "kind": "dp" if training.is_private else "baseline",
             **{name: getattr(training, name) for name in _SETTINGS},
             "target_epsilon": model.target_epsilon,
-            "dp_epsilon": rdp,
-            "dp_epsilon_pld": pld,
+            "dp_epsilon": epsilons.get("rdp"),
+            "dp_epsilon_pld": epsilons.get("pld"),
             "record_level": training.record_level,
             "seed": training.seed,
             "delta": delta,

@@ -60,6 +60,7 @@ def _measured(
     assert star.interval is not None
     fits = fits_of(star)
     counted = star.empirical or epsilon_star(train, other, delta=delta, method="empirical")
+    pooled = np.concatenate([train, other])
     normals = (fits[0].mean, fits[0].std, fits[1].mean, fits[1].std)
     scores = MembershipScores(train, other, higher_means_member=False)
     options = {"delta": delta, "confidence": confidence, "design": "game", "seed": seed}
@@ -69,9 +70,7 @@ def _measured(
         "epsilon_star": star.epsilon,
         "interval_low": star.interval[0],
         "interval_high": star.interval[1],
-        "epsilon_shuffled": shuffled_epsilon(
-            np.concatenate([train, other]), len(train), delta=delta, seed=seed
-        ),
+        "epsilon_shuffled": shuffled_epsilon(pooled, len(train), delta=delta, seed=seed),
         "epsilon_star_empirical": counted.epsilon,
         "epsilon_two_intervals": two_interval_epsilon(normals, delta=delta),
         "one_run": audit_one_run(scores, **options).epsilon,

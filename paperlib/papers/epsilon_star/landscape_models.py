@@ -98,13 +98,9 @@ def landscape_models(config: LandscapeConfig, data: Dataset) -> list[LandscapeMo
         noise = noise_for(epsilon, rate, steps, paper_delta(examples))
         private = replace(plan, clip_norm=clip, noise_multiplier=noise, microbatches=groups)
         strategies.append((private, epsilon))
+    about: dict[str, Any] = {"dataset": config.dataset, "options": config.options}
     return [
-        LandscapeModel(
-            dataset=config.dataset,
-            options=config.options,
-            training=replace(training, seed=seed),
-            target_epsilon=epsilon,
-        )
+        LandscapeModel(training=replace(training, seed=seed), target_epsilon=epsilon, **about)
         for training, epsilon in strategies
         for seed in range(1000 * config.seed, 1000 * config.seed + config.seeds)
     ]
@@ -164,16 +160,8 @@ def train(trainings: Sequence[TrainingConfig], data: Dataset) -> list[TrainedMod
             torch.cuda.synchronize()
     seconds = (time.perf_counter() - started) / len(trainings)
     parts = ((data.train_x, data.train_y), (data.test_x, data.test_y))
-    (train, population), (right_train, right) = (
-        [ask(x, y) for x, y in parts] for ask in (models.margin_losses, models.accuracies)
-    )
-    return [
-        {
-            "train": train[at],
-            "population": population[at],
-            "accuracy": float(right[at]),
-            "train_accuracy": float(right_train[at]),
-            "seconds": seconds,
-        }
-        for at in range(len(trainings))
-    ]
+    losses = [models.margin_losses(x, y) for x, y in parts]
+    shares = [models.accuracies(x, y).tolist() for x, y in parts]
+    names = ("train", "population", "train_accuracy", "accuracy")
+    rows = zip(*losses, *shares, strict=True)
+    return [dict(zip(names, row, strict=True)) | {"seconds": seconds} for row in rows]

@@ -83,9 +83,8 @@ def _relaxed_over_guesses() -> Comparison:
 def _v_without_end(r: int = 100) -> Comparison:
     counts = np.arange(r + 2)  # v = r + 1 has probability 0, as every larger v
     rejected = counts[binom.sf(counts - 1, r, 0.5) <= ERROR]
-    return Comparison(
-        "no end" if rejected[-1] > r else f"{rejected[-1]}", f"smallest: {rejected[0]}", math.inf
-    )
+    end = "no end" if rejected[-1] > r else f"{rejected[-1]}"
+    return Comparison(end, f"smallest: {rejected[0]}", math.inf)
 
 
 def _nested() -> Comparison:
@@ -276,9 +275,8 @@ def check_table() -> pd.DataFrame:
     names = ("printed", "follows", "off", "allowed", "fits")
     results = pd.DataFrame({name: [getattr(one, name) for one in done] for name in names})
     results = results.astype({"off": float, "allowed": float}).round(9)
-    return pd.concat(
-        [listed[["paper", "no", "place", "kind"]], results, listed[["compared", "meaning"]]], axis=1
-    )
+    left, right = listed[["paper", "no", "place", "kind"]], listed[["compared", "meaning"]]
+    return pd.concat([left, results, right], axis=1)
 
 
 def entries(checks: pd.DataFrame) -> pd.DataFrame:
