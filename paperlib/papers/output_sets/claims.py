@@ -23,13 +23,11 @@ def shapes_evidence(table: pd.DataFrame, draws: int) -> list[Evidence]:
     """Figures 1, 4 and 5 from `shapes`: exact, but for the draws on which a top/bottom set was searched."""
     rows = table.set_index("pair")
     mixtures = rows.loc[["Laplace mixtures", "Gaussian mixtures"]]
+    missed = (draws * mixtures["centre_missed_share"]).fillna(0).round().astype(int)
     first = {
         "Laplace intervals": Estimate(int(mixtures["intervals"].iloc[0])),
         "Gaussian intervals": Estimate(int(mixtures["intervals"].iloc[1])),
-        "centre missed": {
-            str(pair): [1.0] * int(hits) + [0.0] * (draws - int(hits))
-            for pair, hits in (draws * mixtures["centre_missed_share"]).fillna(0).round().items()
-        },
+        "centre missed": {str(pair): [1.0] * n + [0.0] * (draws - n) for pair, n in missed.items()},
     }
     fourth = {
         "several intervals": _exact(rows, "intervals", "Cauchy", "F"),
@@ -67,12 +65,10 @@ def gain_evidence(over_epsilon: pd.DataFrame, over_sizes: pd.DataFrame) -> list[
     """Figure 2 from two tables of `gain`: readings of Algorithm 1 against its rivals, a value a trial."""
     found = []
     for method, reading in gain.READINGS.items():
-        highest = {
-            "{mechanism}, scale {scale:g}, m = {m:,}, ".format(**about) + gain.NAMES[about["rival"]]: one
-            - other
-            for frame in (over_epsilon, over_sizes)
-            for about, one, other in gain.paired(frame, method)
-        }
+        highest = dict[str, list[float]]()
+        for about, one, other in (*gain.paired(over_epsilon, method), *gain.paired(over_sizes, method)):
+            setting = "{mechanism}, scale {scale:g}, m = {m:,}, ".format(**about)
+            highest[setting + gain.NAMES[about["rival"]]] = (one - other).tolist()
         falls = dict[str, list[float]]()  # of the gain over top/bottom, from the smaller half of sizes on
         for mechanism, part in over_sizes.groupby("mechanism", sort=False):
             wide = part.pivot(index=["m", "trial"], columns="method", values="epsilon")
@@ -80,10 +76,7 @@ def gain_evidence(over_epsilon: pd.DataFrame, over_sizes: pd.DataFrame) -> list[
             half = gains.shape[1] // 2
             small, large = gains[:, :half], gains[:, gains.shape[1] - half :]
             falls[str(mechanism)] = (small.mean(axis=1) - large.mean(axis=1)).tolist() if half else []
-        values = {
-            "optimal highest": {name: gains.tolist() for name, gains in highest.items()},
-            "gain largest at small m": falls,
-        }
+        values = {"optimal highest": highest, "gain largest at small m": falls}
         found.append(Evidence("output-sets-figure-02", "draw", values, reading=reading))
     return found
 
@@ -114,11 +107,9 @@ def dpsgd_evidence(bounds: pd.DataFrame) -> Evidence:
     mean = gained.pivot_table(index="seed", columns="panel", values="gain")
     values = {
         "optimal at or above top/bottom": gained.groupby("seed")["gain"].mean().tolist(),
-        "canaries above natural": {
-            name: (printed[name] - printed["natural"]).tolist() for name in (few, *more)
-        },
+        "canaries above natural": {one: (printed[one] - printed["natural"]).tolist() for one in (few, *more)},
         "gain largest with few canaries": {
-            f"{few} against {name}": (mean[few] - mean[name]).tolist() for name in more
+            f"{few} against {one}": (mean[few] - mean[one]).tolist() for one in more
         },
         "something found": top.groupby("seed")[["printed", "top_bottom"]].max().max(axis=1).tolist(),
     }
@@ -170,9 +161,8 @@ def proposition_rows(config: gain.GainConfig) -> pd.DataFrame:
         first, second = gain.draw_trial(config.seed, mechanism, scale, m, trial)
         chosen = selection_of(first, gain.HIGHEST, total=2 * m, delta=0.0, confidence=config.confidence)
         counts = count_guesses(gain.CHOOSE["printed"](chosen), second)
-        together = MembershipScores(
-            np.concatenate([first.member, second.member]), np.concatenate([first.nonmember, second.nonmember])
-        )
+        sides = ((one.member, one.nonmember) for one in (first, second))
+        together = MembershipScores(*map(np.concatenate, zip(*sides, strict=True)))
         bounds = {
             "exact_test": one_run_epsilon(*counts, confidence=config.confidence),
             "proposition": proposition_41(*counts, confidence=config.confidence),
@@ -202,30 +192,19 @@ def section_52(over_epsilon: pd.DataFrame, over_sizes: pd.DataFrame, exact: floa
     largest = over_sizes[over_sizes["m"] == over_sizes["m"].max()]
     laplace, gaussian = (largest[largest["mechanism"] == name] for name in ("laplace", "gaussian"))
     compared = laplace[laplace["method"].isin(("printed", *gain.RIVALS))].groupby("method")["epsilon"]
+    distances = [bounds.to_numpy() - exact for _, bounds in compared]
+    gains = [one - other for _, one, other in gain.paired(gaussian, "printed")]
+    spreads = [gain.jackknifed(one, other) for _, one, other in gain.paired(over_epsilon, "printed")]
     claims = {
-        f"Laplace, largest m: all bounds within {CLOSE:g} of the exact epsilon": (
-            [bounds.to_numpy() - exact for _, bounds in compared],
-            -CLOSE,
-            CLOSE,
-        ),
-        "Gaussian, largest m: gain over each rival above 0": (
-            [one - other for _, one, other in gain.paired(gaussian, "printed")],
-            0.0,
-            math.inf,
-        ),
-        "standard deviation below that of each rival": (
-            [gain.jackknifed(one, other) for _, one, other in gain.paired(over_epsilon, "printed")],
-            -math.inf,
-            0.0,
-        ),
+        f"Laplace, largest m: all bounds within {CLOSE:g} of the exact epsilon": (distances, -CLOSE, CLOSE),
+        "Gaussian, largest m: gain over each rival above 0": (gains, 0.0, math.inf),
+        "standard deviation below that of each rival": (spreads, -math.inf, 0.0),
     }
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for claim, (samples, low, high) in claims.items():
         ends = [gain.interval(values, 1 - 0.05 / len(samples)) for values in samples]
         holds = sum(low <= one["low"] and one["high"] <= high for one in ends)
         fails = sum(one["high"] < low or one["low"] > high for one in ends)
         outcome = "fails" if fails else "holds" if holds == len(ends) else "undecided"
-        rows.append(
-            {"claim": claim, "comparisons": len(ends), "hold": holds, "fail": fails, "outcome": outcome}
-        )
-    return pd.DataFrame(rows)
+        rows.append((claim, len(ends), holds, fails, outcome))
+    return pd.DataFrame(rows, columns=["claim", "comparisons", "hold", "fail", "outcome"])

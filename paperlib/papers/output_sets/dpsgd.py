@@ -93,10 +93,8 @@ def run_dpsgd(config: DpSgdConfig, *, folder: Path | None = None) -> DpSgdResult
     def best_choice(panel: tuple[Kind, int], epsilon: float) -> Mapping[str, Any]:
         if not aucs:
             return config.choices[0]
-        means = [
-            np.mean([aucs[config.model(panel, epsilon, choice, seed)] for seed in seeds])
-            for choice in config.choices
-        ]
+        tried = [[config.model(panel, epsilon, choice, seed) for seed in seeds] for choice in config.choices]
+        means = [np.mean([aucs[model] for model in models]) for models in tried]
         return config.choices[int(np.argmax(means))]
 
     models = [

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -45,9 +45,8 @@ class Setup:
     """What all models of Figure 3 have in common."""
 
     dataset: str = "mnist5k"  #: a name of `load_images`
-    network: str = (
-        FEATURES  #: an MLP on fixed features, or a name of ``paperlib.models.images.ARCHITECTURES``
-    )
+    #: an MLP on fixed features, or a name of ``paperlib.models.images.ARCHITECTURES``
+    network: str = FEATURES
     filters: int = 32  #: of the fixed features, 1 or more
     width: int = 128  #: hidden units of the MLP, or width of the network
     delta: float = 1e-5  #: of DP-SGD and of the audits, in (0, 1)
@@ -126,15 +125,9 @@ def draw_records(model: Audited, labels: IntArray, classes: int) -> Drawn:
 
 def training_of(model: Audited, examples: int) -> TrainingConfig:
     """DP-SGD of a model on so many members, with the least noise that keeps its epsilon."""
-    choice = model.choice
-    config = TrainingConfig(
-        epochs=choice.epochs,
-        batch_size=-(-examples // choice.batches),
-        learning_rate=choice.learning_rate,
-        momentum=choice.momentum,
-        clip_norm=choice.clip_norm,
-        seed=model.seed,
-    )
+    settings = asdict(model.choice)
+    batch_size = -(-examples // settings.pop("batches"))
+    config = TrainingConfig(**settings, batch_size=batch_size, seed=model.seed)
     if math.isinf(model.epsilon):
         return config
     # The noise is for a sampling rate rounded up, and so enough.
@@ -146,10 +139,8 @@ def training_of(model: Audited, examples: int) -> TrainingConfig:
 def train(models: Sequence[Audited]) -> list[Answers]:
     """Train models that are equal in `Audited.together`, and ask each about its records."""
     first = models[0]
-    images, (train_x, test_x) = (
-        images_of(first.dataset),
-        inputs_of(first.dataset, first.network, first.filters),
-    )
+    images = images_of(first.dataset)
+    train_x, test_x = inputs_of(first.dataset, first.network, first.filters)
     drawn = draw_records(first, images.train_y, images.outputs)
     taken = np.concatenate([drawn.places[drawn.member], drawn.others])
     x = train_x[taken]

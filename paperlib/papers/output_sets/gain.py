@@ -245,12 +245,9 @@ def gain_by_rival(frame: pd.DataFrame, method: str, *, error: float = 0.05) -> p
     level, rows = 1 - error / sum(map(len, gains.values())), []
     for (mechanism, rival), some in gains.items():
         ends = [interval(values, level) for values in some]
-        counts = {
-            "ahead": sum(one["low"] > 0 for one in ends),
-            "behind": sum(one["high"] < 0 for one in ends),
-        }
+        ahead, behind = sum(one["low"] > 0 for one in ends), sum(one["high"] < 0 for one in ends)
         about = {"mechanism": mechanism, "rival": rival, "settings": len(some)}
-        rows.append({**about, **interval(np.mean(some, axis=0)), **counts})
+        rows.append({**about, **interval(np.mean(some, axis=0)), "ahead": ahead, "behind": behind})
     return pd.DataFrame(rows)
 
 

@@ -35,18 +35,12 @@ def pairs() -> tuple[Pair, ...]:
     """The six pairs, with the parameters of the paper's captions."""
     groups = paper_table("output_sets_distributions").groupby(["figure", "panel"], sort=False)
     return tuple(
-        Pair(
-            rows["figure"].to_list()[0],
-            name,
-            _mixture(rows[rows["role"] == "p"]),
-            _mixture(rows[rows["role"] == "q"]),
-            **place,
-        )
-        for (_, rows), (name, place) in zip(groups, settings_beside(__file__).items(), strict=True)
+        Pair(str(figure), name, _mixture(rows, "p"), _mixture(rows, "q"), **place)
+        for ((figure, _), rows), (name, place) in zip(groups, settings_beside(__file__).items(), strict=True)
     )
 
 
-def _mixture(rows: pd.DataFrame) -> Mixture:
+def _mixture(rows: pd.DataFrame, role: str) -> Mixture:
     families = {
         "laplace": stats.laplace,
         "gaussian": lambda mean, variance: stats.norm(mean, math.sqrt(variance)),
@@ -55,7 +49,7 @@ def _mixture(rows: pd.DataFrame) -> Mixture:
         "logistic": stats.logistic,
         "noncentral_chi_squared": stats.ncx2,
     }
-    numbers = rows[["family", "param1", "param2"]].itertuples(index=False)
+    numbers = rows.loc[rows["role"] == role, ["family", "param1", "param2"]].itertuples(index=False)
     return Mixture(tuple(families[family](float(a), float(b)) for family, a, b in numbers))
 
 
