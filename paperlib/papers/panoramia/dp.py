@@ -92,16 +92,9 @@ class DpPlan:
 
     def _family(self, at: int) -> list[ImageTarget]:
         architecture = self.architectures[at]
-        plain = ImageTarget(
-            name=f"{architecture} no DP",
-            architecture=architecture,
-            width=self.widths[at],
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            group_norm=True,
-            seed=self.seed,
-        )
+        shared = {name: getattr(self, name) for name in ("epochs", "batch_size", "learning_rate", "seed")}
+        shared |= {"architecture": architecture, "width": self.widths[at]}
+        plain = ImageTarget(name=f"{architecture} no DP", group_norm=True, **shared)
         private = replace(
             plain,
             epochs=self.dp_epochs,
@@ -110,14 +103,9 @@ class DpPlan:
             dp_delta=self.delta,
             clip_norm=self.clip_norm,
         )
-        return [
-            replace(plain, name=self.null(at), null=True),
-            *(
-                replace(private, name=f"{architecture} eps {epsilon:g}", dp_epsilon=epsilon)
-                for epsilon in sorted(self.epsilons)
-            ),
-            plain,
-        ]
+        names = {epsilon: f"{architecture} eps {epsilon:g}" for epsilon in sorted(self.epsilons)}
+        privates = [replace(private, name=name, dp_epsilon=epsilon) for epsilon, name in names.items()]
+        return [replace(plain, name=self.null(at), null=True), *privates, plain]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -134,12 +122,10 @@ class DpResults(PanoramiaResults):
         """By target, its guarantee, accuracies in per cent, and their gap with its standard error."""
         table = self.pools.table.set_index("target")
         train, test = 100 * table["train_metric"], 100 * table["test_metric"]
-        drawn = [
-            part / 100 * (1 - part / 100) / count
-            for part, count in zip((train, test), self.counts, strict=True)
-        ]
+        parts = zip((train / 100, test / 100), self.counts, strict=True)
+        variance = sum(share * (1 - share) / count for share, count in parts)
         found = self.guarantees.set_index("target").assign(train=train, test=test, gap=train - test)
-        return found.assign(gap_error=100 * np.sqrt(drawn[0] + drawn[1]))
+        return found.assign(gap_error=100 * np.sqrt(variance))
 
 
 def run_dp(config: ImageConfig, plan: DpPlan, audit: AuditConfig) -> DpResults:
@@ -337,9 +323,8 @@ def table_eleven_ranges() -> pd.DataFrame:
         found = {"epsilon": row["epsilon"], "delta": delta, "gamma": gamma}
         for name, failing in rates.items():
             at = np.abs(bounds - free[row["epsilon"]][name]) <= ROUNDING
-            left = np.concatenate(
-                [refuted_log_odds(right[at], guesses[at], LEVEL, PRINTED_M * rate) for rate in failing]
-            )
+            counts = right[at], guesses[at], LEVEL
+            left = np.array([refuted_log_odds(*counts, PRINTED_M * rate) for rate in failing])
             found |= {name: row[name], f"{name} low": left.min(), f"{name} high": left.max()}
         rows.append(found)
     return pd.DataFrame(rows)

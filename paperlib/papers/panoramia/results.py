@@ -210,8 +210,7 @@ def figure_ten(audits: TargetAudits, target: str) -> Evidence:
         order = np.argsort(-scores, kind="stable")  # equal scores stay in the examples' random order
         return float(membership[order[: max(1, scores.size // 10)]].mean())
 
-    attack, baseline = (
-        [first_tenth(getattr(one, name), one.membership) for one in games] for name in ("attack", "baseline")
-    )
+    attack = [first_tenth(one.attack, one.membership) for one in games]
+    baseline = [first_tenth(one.baseline, one.membership) for one in games]
     ahead = [first - second for first, second in zip(attack, baseline, strict=True)]
     return Evidence("panoramia-figure-10", "game", {"members first": ahead, "room above": baseline})

@@ -80,15 +80,9 @@ def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, .
         shown = match["name"] + (f"-{match['width']}" if match["width"] else "")
         chosen = {**width, **settings, **own.get(match["name"], {})}
         private = f" DP {chosen['dp_epsilon']:g}" if chosen.get("dp_epsilon") is not None else ""
-        found.append(
-            ImageTarget(
-                name=f"{match['null'] or ''}{shown} E{match['epochs']}{private}",
-                architecture=match["name"],
-                epochs=int(match["epochs"]),
-                null=match["null"] is not None,
-                **chosen,
-            )
-        )
+        name = f"{match['null'] or ''}{shown} E{match['epochs']}{private}"
+        about = {"architecture": match["name"], "epochs": int(match["epochs"]), "null": bool(match["null"])}
+        found.append(ImageTarget(name=name, **about, **chosen))
     return tuple(found)
 
 
@@ -103,9 +97,8 @@ def run_target(
     x, y = images.together(images.split.trained_on(null=target.null))
     found: dict[str, NDArray[Any]] = {}
     for epoch, module in train_target(target, x, y, images.outputs, epochs, checkpoint).items():
-        found |= {
-            f"{epoch}/{kind}": answers(module, part.x, part.y) for kind, part in asked.items() if len(part)
-        }
+        there = {kind: part for kind, part in asked.items() if len(part)}
+        found |= {f"{epoch}/{kind}": answers(module, part.x, part.y) for kind, part in there.items()}
         metrics = _metrics(module, LabelledImages(x, y, y), images.parts["nonmembers"])
         metrics["parameters"] = sum(values.numel() for values in module.parameters())
         found |= {f"{epoch}/metric/{name}": np.array(value) for name, value in metrics.items()}
@@ -140,15 +133,9 @@ def training_speed(
 
 
 def _built(target: ImageTarget, x: NDArray[np.uint8], outputs: int) -> nn.Module:
-    return classifier_for(
-        x,
-        target.architecture,
-        outputs,
-        width=target.width,
-        group_norm=target.dp_epsilon is not None or target.group_norm,
-        pretrained=target.pretrained,
-        seed=target.seed,
-    )
+    options = {name: getattr(target, name) for name in ("width", "pretrained", "seed")}
+    options["group_norm"] = target.dp_epsilon is not None or target.group_norm
+    return classifier_for(x, target.architecture, outputs, **options)
 
 
 def train_target(
@@ -188,14 +175,8 @@ def dp_training(target: ImageTarget, examples: int) -> TrainingConfig | None:
     """How a target is trained with the least noise that keeps its epsilon; None for one without DP."""
     if target.dp_epsilon is None:
         return None
-    plain = TrainingConfig(
-        epochs=target.epochs,
-        batch_size=target.batch_size,
-        optimizer=target.optimizer,
-        learning_rate=target.learning_rate,
-        momentum=0.9 if target.optimizer == "sgd" else 0.0,
-        clip_norm=target.clip_norm,
-        seed=target.seed,
-    )
+    shared = ("epochs", "batch_size", "optimizer", "learning_rate", "clip_norm", "seed")
+    settings: dict[str, Any] = {name: getattr(target, name) for name in shared}
+    plain = TrainingConfig(**settings, momentum=0.9 if target.optimizer == "sgd" else 0.0)
     rate, steps = plain.sampling_rate(examples), plain.steps(examples)
     return replace(plain, noise_multiplier=noise_for(target.dp_epsilon, rate, steps, target.dp_delta))

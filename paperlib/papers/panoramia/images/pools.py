@@ -46,9 +46,7 @@ class ImageConfig:
     # on D_G with true labels ("labeler"; always where images have several). Its features measure quality.
     labels: str = "class"
     labeler: ImageHelper = field(default_factory=lambda: ImageHelper(name="labeler", data="real", seed=2))
-    helpers: tuple[ImageHelper, ...] = tuple(
-        ImageHelper(name=data, data=data) for data in ("synthetic", "real")
-    )
+    helpers: tuple[ImageHelper, ...] = tuple(ImageHelper(name=one, data=one) for one in ("synthetic", "real"))
     targets: tuple[ImageTarget, ...]
     seed: int = 0  # of the generator's draws and of the labels of generated images
 

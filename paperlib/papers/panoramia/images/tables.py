@@ -94,9 +94,8 @@ def above_real(results: shared.PanoramiaResults) -> pd.DataFrame:
         losses = (kinds[one].targets[name][:, 0] for one in ("members", kind))
         return MembershipScores(*losses, higher_means_member=False).auc()
 
-    table = shared.table_three(results, {})[
-        ["target", "null", "eps_tilde", "eps_tilde_sd", "rm_rn", "rm_rn_sd"]
-    ]
+    columns = ["target", "null", "eps_tilde", "eps_tilde_sd", "rm_rn", "rm_rn_sd"]
+    table = shared.table_three(results, {})[columns]
     return table.assign(
         rm_rn_auc=[results.one(name, "rm_rn")["mia_auc"] for name in table["target"]],
         auc_generated=[auc(name, "generated") for name in table["target"]],
@@ -294,19 +293,18 @@ def figures_three_and_four(
     reached = {f"recall {at:g}": _at_recall(curves, at)["precision"].unstack("test") for at in RECALLS}
     three = {
         "attack more precise": {
-            label: shared.paired(one["mia"], one["baseline"]) for label, one in reached.items()
+            at: shared.paired(one["mia"], one["baseline"]) for at, one in reached.items()
         },
-        "room above": {label: one["baseline"].tolist() for label, one in reached.items()},
+        "room above": {at: one["baseline"].tolist() for at, one in reached.items()},
     }
     yield Evidence("panoramia-figure-03", "game", three)
     attack = curves[curves["test"] == "mia"].reset_index(drop=True)
     best = attack.loc[attack.groupby("seed")["bound"].idxmax()].set_index("seed")
     low = (best["recall"] <= LOW_RECALL) & (best["bound"] > 0)
+    half = _at_recall(attack, HALF)["bound"].droplevel("test")
     four = {
         "maximum at low recall": low.astype(float).tolist(),
-        "falls to recall 0.5": shared.paired(
-            best["bound"], _at_recall(attack, HALF)["bound"].droplevel("test")
-        ),
+        "falls to recall 0.5": shared.paired(best["bound"], half),
         "null": shared.null_samples(results.decisive, nulls),
     }
     yield Evidence("panoramia-figure-04", "game", four)

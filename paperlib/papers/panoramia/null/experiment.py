@@ -75,19 +75,17 @@ class NullControl:
 
     def _table(self, generator: str, rows_filter: str, seed: int) -> Pools:
         sizes = PartSizes(generator=400, members=self.members, null=self.members, nonmembers=50)
-        return build_pools(
-            TabularConfig(
-                sizes=sizes,
-                generator=generator,
-                filter=rows_filter,
-                epochs=(self.epochs,),
-                dp_epsilons=(),
-                learning=Learning(hidden=(32,), batch_size=200, learning_rate=1e-2),
-                helper_rows=self.members,
-                seed=seed,
-            ),
-            only_null=True,
+        config = TabularConfig(
+            sizes=sizes,
+            generator=generator,
+            filter=rows_filter,
+            epochs=(self.epochs,),
+            dp_epsilons=(),
+            learning=Learning(hidden=(32,), batch_size=200, learning_rate=1e-2),
+            helper_rows=self.members,
+            seed=seed,
         )
+        return build_pools(config, only_null=True)
 
 
 def toy_pools(members: int, helper_knows: float, *, shift: float = 0.8, seed: int = 0) -> Pools:
@@ -244,9 +242,8 @@ def false_alarms(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFra
     """In how many worlds the t-interval of a null target over its games lies above `MARGIN` as a whole."""
     about = ["data", "helpers", "ratio"]
     nulls = games[games["null"].astype(bool)]
-    each = nulls.groupby([*about, "world"], sort=False, dropna=False)["difference"].agg(
-        ["mean", "std", "size"]
-    )
+    worlds = nulls.groupby([*about, "world"], sort=False, dropna=False)["difference"]
+    each = worlds.agg(["mean", "std", "size"])
     half = stdtrit(each["size"] - 1, (1 + confidence) / 2) * each["std"] / np.sqrt(each["size"])
     alarms = (each["mean"] - half > MARGIN).groupby(about, sort=False, dropna=False).agg(["size", "sum"])
     table = alarms.rename(columns={"size": "worlds", "sum": "alarms"}).reset_index()

@@ -59,9 +59,8 @@ def _with_online(
             values = np.concatenate([getattr(pool, role)[name] for pool in pair])
             confidence = -values[every, place]
             values[:, place] = 0  # nothing reads the number of a row that is not shown
-            values[every, place] = -lira_online(
-                confidence, shadows, included, fixed_variance=len(shadows) < 2 * MANY
-            )
+            few = len(shadows) < 2 * MANY
+            values[every, place] = -lira_online(confidence, shadows, included, fixed_variance=few)
             found[name] = np.split(values, [len(pair[0])])
         return found
 

@@ -190,14 +190,8 @@ def beside_the_paper(table: pd.DataFrame) -> pd.DataFrame:
     ours = table.reset_index(drop=True)
     printed = paper_table("panoramia_table06").set_index("target_model")
     own, real = (printed[printed["audit"] == audit] for audit in ("panoramia", "o1_rm_rn"))
-    paper = pd.DataFrame(
-        {
-            "paper_eps_tilde": own["eps_tilde"],
-            "paper_eps_tilde_sd": own["eps_tilde_pm"],
-            "paper_o1": real["eps"],
-            "paper_o1_sd": real["eps_pm"],
-        }
-    )
+    paper = pd.DataFrame({"paper_eps_tilde": own["eps_tilde"], "paper_eps_tilde_sd": own["eps_tilde_pm"]})
+    paper = paper.assign(paper_o1=real["eps"], paper_o1_sd=real["eps_pm"])
     trained = ours["target"][(ours["label"] == ours["label"][0]) & ours["target"].str.endswith(" epochs")]
     like = pd.Series(["MLP_E10", "MLP_E100"], index=trained.index[[0, -1]]).reindex(ours.index)
     return pd.concat([ours, paper.reindex(like).reset_index(drop=True).assign(paper_target=like)], axis=1)
@@ -217,13 +211,9 @@ def evidence(results: TabularResults) -> dict[str, Evidence]:
     null = results.first.null[0]
     extremes = [extremes_first(tabular_rows(config), part, null) for config, part in parts.items()]
     by_split = [float(np.mean(games)) for games in extremes if games]
-    found = (
-        _table_six(runs),
-        figure_ten(every, results.first.trained[-1]),
-        Evidence("panoramia-figure-12", "model", {"extremes first": by_split})
-        if len(extremes) > 1
-        else Evidence("panoramia-figure-12", "game", {"extremes first": extremes[0]}),
-    )
+    unit, values = ("model", by_split) if len(extremes) > 1 else ("game", extremes[0])
+    twelve = Evidence("panoramia-figure-12", unit, {"extremes first": values})
+    found = (_table_six(runs), figure_ten(every, results.first.trained[-1]), twelve)
     return {one.target: one for one in found}
 
 

@@ -141,10 +141,8 @@ class TextBench:
         """Outputs of each target by kind of example."""
         config = self.config
         found: dict[Target, Mapping[str, Any]] = {}
-        for others, start, epochs in (
-            ("members", "", config.epochs),
-            ("others", "null, ", config.null_epochs),
-        ):
+        audited = (("members", "", config.epochs), ("others", "null, ", config.null_epochs))
+        for others, start, epochs in audited:
             run = self.run(others)
             for epoch in epochs:
                 name = f"{start}{epoch} epoch{'s' if epoch > 1 else ''}"
@@ -166,12 +164,8 @@ class TextBench:
         """Everything trained and asked for its losses."""
         targets = self.targets()
         columns = {"train_metric": "members", "test_metric": "nonmembers"}
-        details = pd.DataFrame(
-            [
-                {name: float(said[kind][:, 0].mean()) for name, kind in columns.items()}
-                for said in targets.values()
-            ]
-        )
+        means = [[said[kind][:, 0].mean() for kind in columns.values()] for said in targets.values()]
+        details = pd.DataFrame(means, columns=list(columns))
         return pools_of(self._examples, targets, self.helpers(), details, self.warnings())
 
     def warnings(self) -> tuple[str, ...]:
@@ -185,10 +179,8 @@ class TextBench:
 
     @property
     def _shape(self) -> LanguageModelConfig:
-        config, context = self.config, 1 + self.config.prompt + self.config.tokens
-        return LanguageModelConfig(
-            width=config.width, layers=config.layers, context=context, seed=config.seed
-        )
+        shared = {name: getattr(self.config, name) for name in ("width", "layers", "seed")}
+        return LanguageModelConfig(context=1 + self.config.prompt + self.config.tokens, **shared)
 
     @property
     def _prompted(self) -> int:

@@ -68,10 +68,8 @@ class TextConfig:
         if self.by_chunk and self.prompt not in (0, self.tokens):
             raise ValueError(f"prompt: expected {self.tokens} or 0 with by_chunk, got {self.prompt}")
         if self.total_epochs and self.total_epochs < max(self.epochs + self.null_epochs):
-            raise ValueError(
-                f"total_epochs: expected {max(self.epochs + self.null_epochs)} or more, or 0, "
-                f"got {self.total_epochs}"
-            )
+            most = max(self.epochs + self.null_epochs)
+            raise ValueError(f"total_epochs: expected {most} or more, or 0, got {self.total_epochs}")
         check_in("[0, 1)", "withheld", self.withheld)
         if not self.base and not self.public:
             raise ValueError("base: expected a pretrained model, or public chunks to train a small one on")
@@ -92,15 +90,9 @@ class TextConfig:
 
     def training(self, epochs: int, salt: int, *, patience: int = 0, last: int = 0) -> ChunkTraining:
         """How a model is trained without DP."""
-        return ChunkTraining(
-            epochs=epochs,
-            last=last,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            patience=patience,
-            seed=self.seed + 1000 * salt,
-            precision=self.precision,
-        )
+        shared = {name: getattr(self, name) for name in ("batch_size", "learning_rate", "precision")}
+        seed = self.seed + 1000 * salt
+        return ChunkTraining(epochs=epochs, last=last, patience=patience, seed=seed, **shared)
 
     def private_training(self, epsilon: float) -> TrainingConfig:
         """DP-SGD on D_G and members, with the noise that the Renyi accountant asks for."""

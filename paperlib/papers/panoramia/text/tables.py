@@ -23,19 +23,16 @@ KINDS = {"members": "real members", "nonmembers": "real non-members", "generated
 
 def run_text(pools: Pools, audit: AuditConfig) -> shared.PanoramiaResults:
     """Audit all targets in the paper's form."""
-    return shared.PanoramiaResults(
-        pools, {"paper": audit_pools(pools, replace(audit, form="paper"))}, "paper"
-    )
+    audits = audit_pools(pools, replace(audit, form="paper"))
+    return shared.PanoramiaResults(pools, {"paper": audits}, "paper")
 
 
 def printed_three(names: Sequence[str]) -> dict[str, pd.DataFrame]:
     """The paper's rows by our target: of Table 3 in the order of epochs, of Table 9 by epsilon."""
     plain = [name for name in names if re.fullmatch(r"\d+ epochs?", name)]
     three = paper_table("panoramia_table03").query("base_model == 'GPT-2'").groupby("epochs")
-    nine = {
-        f"DP, epsilon {epsilon:g}": rows
-        for epsilon, rows in paper_table("panoramia_table09").groupby("target_dp_eps")
-    }
+    by_epsilon = paper_table("panoramia_table09").groupby("target_dp_eps")
+    nine = {f"DP, epsilon {epsilon:g}": rows for epsilon, rows in by_epsilon}
     levels = dict(zip(plain, (rows for _, rows in three), strict=False))
     return levels | {name: nine[name] for name in names if name in nine}
 
