@@ -58,12 +58,9 @@ def read_findings(table: pd.DataFrame, page: Path) -> dict[str, Finding]:
     outputs = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
     matches = [_FIGURE.search("".join(data.get("text/markdown", ""))) for data in outputs]
     figures = {match["slug"]: match.groupdict() for match in matches if match}
-    return {
-        row["slug"]: row
-        | figures[row["slug"]]
-        | {"svg": base64.b64decode(figures[row["slug"]]["svg"]).decode()}
-        for row in table.to_dict("records")
-    }
+    for figure in figures.values():
+        figure["svg"] = base64.b64decode(figure["svg"]).decode()
+    return {row["slug"]: row | figures[row["slug"]] for row in table.to_dict("records")}
 
 
 def guide_markdown(guide: pd.DataFrame) -> str:

@@ -60,11 +60,10 @@ def _panels(curves: pd.DataFrame, y: str, *, x: str = "recall", ylabel: str) -> 
 
 def _describe(curves: pd.DataFrame, column: str, name: str) -> str:
     """Baseline and attack in words: the best bound, or the precision at a tenth of the members."""
-    games = curves.groupby(["target", "test", "seed"], sort=False)[column].max()
+    keys = ["target", "test", "seed"]
+    games = curves.groupby(keys, sort=False)[column].max()
     if column != "bound":
-        games = (
-            curves[curves["recall"] >= 0.1].groupby(["target", "test", "seed"], sort=False)[column].first()
-        )
+        games = curves[curves["recall"] >= 0.1].groupby(keys, sort=False)[column].first()
         name += " at recall 0.1"
     means = games.groupby(["target", "test"]).mean()
     words = []

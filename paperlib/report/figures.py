@@ -100,7 +100,7 @@ def panels(count: int = 1, *, height: float = 2.8, share_x: bool = False) -> tup
     return fig, list(axes[:, 0])
 
 
-def legend_below(fig: Figure, *, columns: int = 2, title: str | None = None) -> None:
+def legend_below(fig: Figure, *, columns: int = 2) -> None:
     """Give a figure of `panels` one legend for all of them, below them; equal labels are named once."""
     entries: dict[str, Any] = {}
     for axes in fig.axes:
@@ -109,9 +109,7 @@ def legend_below(fig: Figure, *, columns: int = 2, title: str | None = None) -> 
     for legend in list(fig.legends):
         legend.remove()
     if entries:
-        fig.legend(
-            list(entries.values()), list(entries), loc="outside lower center", ncols=columns, title=title
-        )
+        fig.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns)
 
 
 def dot_rows(
@@ -122,16 +120,15 @@ def dot_rows(
     low: pd.Series | Sequence[float] | None = None,
     high: pd.Series | Sequence[float] | None = None,
     printed: pd.Series | Sequence[float] | None = None,
-    label: str = "here",
 ) -> None:
     """Draw a row for each value, NaN for none, with its interval, and the paper's value as a cross."""
     rows = np.arange(len(labels))[::-1]
     middle = np.asarray(values, dtype=float)
     if low is not None and high is not None:
         ends = np.stack([middle - np.asarray(low, dtype=float), np.asarray(high, dtype=float) - middle])
-        axes.errorbar(middle, rows, xerr=np.maximum(ends, 0), fmt="o", color=COLORS[0], label=label)
+        axes.errorbar(middle, rows, xerr=np.maximum(ends, 0), fmt="o", color=COLORS[0], label="here")
     else:
-        axes.plot(middle, rows, marker="o", linestyle="", color=COLORS[0], label=label)
+        axes.plot(middle, rows, marker="o", linestyle="", color=COLORS[0], label="here")
     if printed is not None:
         paper = np.asarray(printed, dtype=float)
         axes.plot(paper, rows, marker="x", ms=7, mew=2, linestyle="", color=COLORS[1], label="the paper")

@@ -54,10 +54,8 @@ def dots_plot(
     """
     names, frame = [rows] if isinstance(rows, str) else list(rows), frame.reset_index(drop=True)
     labels = frame[names].map(lambda one: f"{one:g}" if isinstance(one, float) else str(one))
-    whole = (
-        ", ".join(row).replace(" = ", "\u00a0=\u00a0").replace(" δ", "\u00a0δ") for row in labels.to_numpy()
-    )
-    labels = pd.Series([textwrap.fill(name, _LONGEST) for name in whole])
+    whole = (", ".join(row).replace(" = ", "\u00a0=\u00a0") for row in labels.to_numpy())
+    labels = pd.Series([textwrap.fill(name.replace(" δ", "\u00a0δ"), _LONGEST) for name in whole])
     groups = _groups(frame, panel)
     most = max(labels[part.index].nunique() for _, part in groups)
     several = frame[by].nunique() if by else 1
@@ -98,10 +96,8 @@ def _groups(frame: pd.DataFrame, column: str | None) -> list[tuple[str, pd.DataF
     """Parts of a frame by their names; a name that ``columns.csv`` has is shown by its heading."""
     if column is None:
         return [("", frame)]
-    return [
-        (known_columns().get(str(name), (str(name),))[0], part)
-        for name, part in frame.groupby(column, sort=False)
-    ]
+    parts = frame.groupby(column, sort=False)
+    return [(known_columns().get(str(name), (str(name),))[0], part) for name, part in parts]
 
 
 def _ends(

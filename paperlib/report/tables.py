@@ -58,12 +58,10 @@ def show_table(
     else:
         known = set(map(str, frame.columns))
         wanted = map(str, frame.columns) if columns is None else map(str.strip, columns.split(","))
-        items = {
-            one: [one]
-            if one in known
-            else [name for name in re.findall(r"\w+", one) if name in known] or [one]
-            for one in wanted
-        }
+        items = dict[str, list[str]]()
+        for one in wanted:
+            parts = [one] if one in known else re.findall(r"\w+", one)
+            items[one] = [name for name in parts if name in known] or [one]
         titles = {item: heading(names[0]) for item, names in items.items()}
     _known_columns(frame, "columns", [name for names in items.values() for name in names])
     texts: dict[str, list[str]] = {}
@@ -165,12 +163,9 @@ def pipe_table(shown: pd.DataFrame) -> str:
     escaped = [[_escape(name) for name in shown.columns]]
     escaped += [[_escape(cell) for cell in row] for row in shown.itertuples(index=False)]
     widths = [max(3, *(len(row[at]) for row in escaped)) for at in range(len(escaped[0]))]
-    lines = [
-        "| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + " |"
-        for row in escaped
-    ]
-    rule = "| " + " | ".join("-" * width for width in widths) + " |"
-    return "\n".join([lines[0], rule, *lines[1:]])
+    escaped.insert(1, ["-" * width for width in widths])
+    rows = ([cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in escaped)
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _escape(cell: Any) -> str:

@@ -165,11 +165,8 @@ def _execute(job: Job, folder: Path) -> Any:
             traceback = _ANSI.sub("", "\n".join(error.traceback))
             said = " ".join(str(error.evalue).split())
             # The message alone where it names a mistake in what was given.
-            where = (
-                ""
-                if error.ename in MISTAKES and said
-                else f" failed in cell [{error.exec_count}]: {error.ename}"
-            )
+            mistake = error.ename in MISTAKES and said
+            where = "" if mistake else f" failed in cell [{error.exec_count}]: {error.ename}"
             raise _failure(job, f"{job.stem}{where}: {said}", traceback, log) from None
         except RuntimeError as error:
             raise _failure(job, f"{job.stem} failed: {error}", "", log) from None

@@ -76,10 +76,8 @@ def parse_parameters(source: str, where: str) -> list[Parameter]:
         try:
             default = ast.literal_eval(value)
         except ValueError:
-            text = ast.unparse(node)
-            raise ValueError(
-                f"{where}: expected a literal value in the parameters cell, got {text}"
-            ) from None
+            wanted = "a literal value in the parameters cell"
+            raise ValueError(f"{where}: expected {wanted}, got {ast.unparse(node)}") from None
         parameters.append(Parameter(name, default, comments.get(node.end_lineno or node.lineno, "")))
     return parameters
 
@@ -260,10 +258,8 @@ def swept_values(known: Sequence[Parameter], given: Mapping[str, str], where: st
         parameter = by_name[name]
         split = _containers if isinstance(parameter.default, list | tuple | dict) else _items
         about = f"{where}: parameter {name!r}"
-        values = [
-            check_parameters([parameter], {name: word}, where)[name]
-            for word in split(parameter.default, text, about)
-        ]
+        words = split(parameter.default, text, about)
+        values = [check_parameters([parameter], {name: word}, where)[name] for word in words]
         for at, value in enumerate(values):
             if value in values[:at]:
                 raise ValueError(f"{about}: {value!r} is given twice in {text!r}")

@@ -79,10 +79,8 @@ def notebook_sources(path: Path, known: Known | None = None) -> list[Path]:
     """Files of this package that a notebook's imports can reach, their settings, and the run's own code."""
     cells = [cell.source for cell in read_notebook(path).cells if cell.cell_type == "code"]
     # Line magics are no Python.
-    lines = (
-        [line for line in cell.splitlines() if not line.lstrip().startswith(("%", "!"))] for cell in cells
-    )
-    names = {name for code in lines for name in imported_names("\n".join(code))}
+    plain = [re.sub(r"(?m)^\s*[%!].*$", "", cell) for cell in cells]
+    names = {name for code in plain for name in imported_names(code)}
     ours = sorted(name for name in names if name.partition(".")[0] == PACKAGE.name)
     files = set(source_files([*ours, "paperlib.running.execute"], known))
     if any(PACKAGE / "report" in file.parents for file in files):

@@ -168,10 +168,8 @@ def write_table(path: Path, units: Sequence[Unit], errors: Mapping[Unit, str]) -
     rows = list[dict[str, Any]]()
     for unit in units:
         result, error = unit.result(), errors.get(unit, "")
-        values = {
-            name: json.dumps(value) if isinstance(value, list | dict) else value
-            for name, value in unit.parameters.items()
-        }
+        values = dict(unit.parameters)
+        values |= {name: json.dumps(one) for name, one in values.items() if isinstance(one, list | dict)}
         about = {
             "state": "failed" if error else "not yet" if result is None else "finished",
             "seconds": None if result is None else result.provenance["seconds"],

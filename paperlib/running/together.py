@@ -102,10 +102,9 @@ def _run_many(to_do: list[Job], seconds: dict[str, float | None], jobs: int, say
                     say(run.output.read().decode("utf-8", errors="replace").rstrip())
                 run.output.close()
                 usual, now = fmean(filter(None, seconds.values())), time.monotonic()
+                whole = ((one.started, seconds[one.job.stem] or usual) for one in running)
                 left = sum(seconds[job.stem] or usual for job in waiting)
-                left += sum(
-                    max(0.0, (seconds[one.job.stem] or usual) - (now - one.started)) for one in running
-                )
+                left += sum(max(0.0, long - (now - started)) for started, long in whole)
                 goes_on = f"; about {left / jobs:.0f} s left" if waiting or running else ""
                 say(f"  [{done}/{len(to_do)}] {run.job.stem}: {took:.0f} s{goes_on}")
             if not finished:

@@ -167,10 +167,8 @@ class Evidence:
     def rule(self) -> TargetRule:
         known = rules()
         if self.target not in known:
-            near = difflib.get_close_matches(self.target, known, n=3, cutoff=0.5) or list(known)
-            raise ValueError(
-                f"target: {self.target!r} is not in the list of targets; did you mean {', '.join(near)}?"
-            )
+            near = ", ".join(difflib.get_close_matches(self.target, known, n=3, cutoff=0.5) or known)
+            raise ValueError(f"target: {self.target!r} is not in the list of targets; did you mean {near}?")
         return known[self.target]
 
     def samples(self) -> dict[tuple[str, str], Sample]:

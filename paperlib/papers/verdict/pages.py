@@ -26,9 +26,8 @@ def results_pages(judged: Sequence[JudgedTarget], *, pages: Collection[str]) -> 
             parts = [_target(list(same), pages) for _, same in groupby(some, key=lambda one: one.rule.target)]
             by_page[name] = "\n\n".join(parts) + "\n"
         overview.append(f"## {escaped(PAPERS[paper])}\n\n{counts_in_words(own)}\n\n{chips_html(own)}")
-    download = (
-        f"All rows, with the command of each run: {{download}}`{CSV_NAME} </_generated/data/{CSV_NAME}>`."
-    )
+    link = f"{{download}}`{CSV_NAME} </_generated/data/{CSV_NAME}>`"
+    download = f"All rows, with the command of each run: {link}."
     return {"results": "\n\n".join([*overview, download]) + "\n"} | by_page
 
 
@@ -43,15 +42,11 @@ def executions_markdown(paper: str, results: Sequence[RunResult]) -> str:
     """What the runs behind a paper's outcomes took, as a Markdown table: by notebook, profile and machine."""
     named = {notebook for rule in rules().values() if rule.paper == paper for notebook in rule.notebooks}
     made = [(one, one.provenance) for one in results if one.notebook in named]
-    runs = pd.DataFrame(
-        {
-            "notebook": [f"`{one.notebook}`" for one, _ in made],
-            "profile": [one.profile for one, _ in made],
-            "machine": [f"{by['gpu'] or by['cpu']}, {by['cores']} cores" for _, by in made],
-            "date": [by["date"][:10] for _, by in made],
-            "hours": [by["seconds"] / 3600 for _, by in made],
-        }
-    )
+    rows = list[tuple[object, ...]]()
+    for one, by in made:
+        machine = f"{by['gpu'] or by['cpu']}, {by['cores']} cores"
+        rows.append((f"`{one.notebook}`", one.profile, machine, by["date"][:10], by["seconds"] / 3600))
+    runs = pd.DataFrame(rows, columns=["notebook", "profile", "machine", "date", "hours"])
     whole = runs.groupby(["notebook", "profile", "machine"], as_index=False).agg(
         runs=("date", "size"), first=("date", "min"), last=("date", "max"), hours=("hours", "sum")
     )
@@ -63,9 +58,7 @@ def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
     """A table or figure: claim, outcome by the best evidence, and further evidence below, folded."""
     best, *others = evidence
     rule, looks = best.rule, round(0.05 / best.rule.error)
-    revised = (
-        f"The rule was changed on {rule.revised}. Before: {rule.outcome_before}." if rule.revised else ""
-    )
+    revised = f"The rule was changed on {rule.revised}. Before: {rule.outcome_before}."
     number = rule.printed.removeprefix("No number printed").removeprefix("; ")
     printed = f" Printed: {escaped(number)}." if number else ""
     lines = [
@@ -77,7 +70,7 @@ def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
         f"- The paper: {escaped(rule.claim)}.{printed}",
         *(f"- {line}" for line in _evidence(best)),
         *(f"- {line}" for line in _shown(evidence, pages)),
-        *([f"- {escaped(revised)}"] if revised else []),
+        *([f"- {escaped(revised)}"] if rule.revised else []),
         *([f"- Runs were added: each of {looks} looks has 1/{looks} of the error."] if looks > 1 else []),
     ]
     if others:

@@ -112,9 +112,8 @@ def _judged(rule: TargetRule, runs: Sequence[Run]) -> list[JudgedTarget]:
     """One outcome for each setting; where a rule needs several notebooks, one from the best of each."""
     settings: dict[tuple[str, ...], dict[str, Run]] = {}
     for one in runs:  # a seed that was run here and elsewhere counts once
-        group = settings.setdefault(
-            (one.notebook, one.setting, one.scale.level, one.scale.facts, one.evidence.reading), {}
-        )
+        setting = (one.notebook, one.setting, one.scale.level, one.scale.facts, one.evidence.reading)
+        group = settings.setdefault(setting, {})
         if all(other.evidence != one.evidence for other in group.values()):  # and so does a committed table
             group.setdefault(one.seed, one)
     alone = [_decided(rule, [list(group.values())]) for group in settings.values()]
@@ -138,9 +137,7 @@ def _decided(rule: TargetRule, groups: Sequence[Sequence[Run]]) -> JudgedTarget:
 def _over_readings(rule: TargetRule, judged: Sequence[JudgedTarget]) -> JudgedTarget:
     """What all readings of the paper agree on, by the best evidence in each."""
     best = {reading: [one for one in judged if one.reading == reading][:1] for reading in rule.readings}
-    words: dict[str, Word] = {
-        reading: own[0].outcome.word if own else "not yet" for reading, own in best.items()
-    }
+    words: dict[str, Word] = {name: own[0].outcome.word if own else "not yet" for name, own in best.items()}
     own = [one for some in best.values() for one in some]
     contrasts = tuple(
         replace(contrast, label=", ".join(filter(None, [one.reading, contrast.label])))
@@ -154,9 +151,8 @@ def _over_readings(rule: TargetRule, judged: Sequence[JudgedTarget]) -> JudgedTa
         outcome = Outcome(every.pop(), "; ".join(["in each reading", *reasons]), contrasts, most)
     else:
         each = "; ".join(f"{reading}: {word}" for reading, word in words.items())
-        outcome = Outcome(
-            "undecided", f"the paper can be read in several ways, which differ: {each}", contrasts
-        )
+        reason = f"the paper can be read in several ways, which differ: {each}"
+        outcome = Outcome("undecided", reason, contrasts)
     return JudgedTarget(rule, outcome, tuple(run for one in own for run in one.runs))
 
 
