@@ -54,9 +54,8 @@ def train_with_fault(
     sizes = [(after, before) for before, after in pairwise(_WIDTHS)]
     weights = [torch.nn.Parameter(torch.randn(size) / size[1] ** 0.5) for size in sizes]
     tied = fault.startswith("tied weights")
-    trained = (
-        [weights[at] for at in (0, 1, 3)] if tied else weights
-    )  # the third layer has the second's weights
+    # Tied, the third layer has the second's weights.
+    trained = [weights[at] for at in (0, 1, 3)] if tied else weights
     optimizer = torch.optim.SGD(trained, lr=0.2)
     expected = sampling_rate * len(x)
     rate = 2 * sampling_rate if fault == "higher sampling rate" else sampling_rate

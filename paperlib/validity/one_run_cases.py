@@ -86,9 +86,8 @@ def _bursts(config: ValidityConfig) -> Iterator[Case]:
     blind = partial(searched_epsilon, confidence=config.confidence)
     aware = partial(blind, delta=config.delta)
     options = {"pilots": min(30, config.trials), "seed": config.seed}
-    against_blind, against_aware = (
-        strongest_burst(audit, config.m_delta, m, **options).mechanism(m) for audit in (blind, aware)
-    )
+    bursts = (strongest_burst(audit, config.m_delta, m, **options) for audit in (blind, aware))
+    against_blind, against_aware = (burst.mechanism(m) for burst in bursts)
     yield against(family, "default", against_blind, aware, m)
     yield against(family, "default", against_aware, aware, m, share=DEFAULT_SHARE)
     yield against(family, f"default, {BLIND}", against_blind, blind, m, share=4.0, valid=False)  # just above

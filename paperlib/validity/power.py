@@ -110,9 +110,8 @@ def _one_run(**options: Any) -> Design:
 
 def _panoramia(rng: np.random.Generator, scores: MembershipScores, leak: Leak) -> float:
     values, bits = scores.oriented().pooled()
-    return audit_panoramia(
-        np.zeros(values.size), values, bits, known_c=0.0, search="anytime"
-    ).c_plus_epsilon_lb
+    nothing = np.zeros(values.size)
+    return audit_panoramia(nothing, values, bits, known_c=0.0, search="anytime").c_plus_epsilon_lb
 
 
 def _ranks(rng: np.random.Generator, scores: MembershipScores, leak: Leak) -> float:
