@@ -20,9 +20,11 @@ from paperlib.bounds.panoramia_terms import Terms
 from paperlib.core import Coins, Design, FloatArray, IntArray, MembershipScores, check_choice
 from paperlib.core.checks import (
     as_floats,
+    as_rows,
     check_confidence,
     check_delta,
     check_ids,
+    check_index,
     check_ties,
     unit_means,
     unit_sentence,
@@ -222,21 +224,22 @@ def audit_features(
     if plan is not None:
         given = dict(delta=delta, confidence=confidence, design=design, kind="scores", guess="adaptive")
         if coins is not None and hasattr(features, "columns"):
-            given["score_column"] = ", ".join(one for one in features.columns if one != coins.column)
+            given["score_column"] = ", ".join(str(one) for one in features.columns if one != coins.column)
         plan.follow(coins, given)
         if seed or model is not None:
             raise ValueError("plan: it settles neither a seed nor a model; leave both out")
     if coins is not None:
         coins.check_alone(design, unit)
         features = coins.values(features)
+    check_index("membership", features, flags)
     rows, copies = checked_features("features", features), () if coins is None else coins.warnings
     members = checked_membership(rows, flags)
     if unit is None:
         copies += check_ties("features", rows[members], rows[~members]) if not (coins and coins.unit) else ()
     else:
         names = np.asarray(unit, dtype=object)
-        check_ids(names[members].tolist(), names[~members].tolist(), unit=True)
         means, _ = unit_means(np.column_stack([rows, members.astype(float)]), names.tolist())
+        check_ids(names[members].tolist(), names[~members].tolist(), unit=True)
         rows, members = checked_features("features", means[:, :-1]), means[:, -1] == 1
     # Shuffled, since a model may look at neighbouring rows, and members often stand together.
     order = np.random.default_rng([seed, 4]).permutation(members.size)
@@ -363,10 +366,7 @@ def learned_test(
 
 def checked_features(name: str, features: ArrayLike) -> FloatArray:
     """Finite features, shape (m, d); messages call them ``name``."""
-    try:
-        rows = np.ma.filled(np.ma.asarray(features, float), np.nan)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}: expected numbers, a row per example; encode text and categories") from None
+    rows = as_rows(name, features)
     rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or 0 in rows.shape:
         raise ValueError(

@@ -11,7 +11,7 @@ from paperlib.bounds import fair_coin_p_value
 from paperlib.bounds.one_run.audit import ADJACENCY
 from paperlib.bounds.one_run.fair_coins import DOUBTFUL, IMPLAUSIBLE, coin_warnings
 from paperlib.core import FloatArray, Guess, IntArray, MembershipScores, ScoreAudit
-from paperlib.core.checks import check_counts
+from paperlib.core.checks import check_counts, check_index
 
 _LABEL = "replacing the label of one example"
 _LAW = (
@@ -76,6 +76,7 @@ def audit_labels(
     >>> audit_labels(0.9 * np.eye(2)[labels] + 0.05, labels, proxies).headline.claim[:66]
     'With confidence 0.95, the training procedure is not (epsilon, 0)-d'
     """
+    check_index("proxies", labels, proxies)
     chances = _chances("probabilities", probabilities)
     own, other = (_classes(*one, chances) for one in (("labels", labels), ("proxies", proxies)))
     ratios = np.log(np.maximum(chances, np.finfo(float).tiny))

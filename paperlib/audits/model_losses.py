@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from paperlib.core import FloatArray, check_at_least, check_finite
+from paperlib.core.checks import check_index
 
 T = TypeVar("T")
 
@@ -179,6 +180,7 @@ def pair_of(data: Any, what: str) -> tuple[Any, Any, int]:
     """Inputs and targets as they were given, and the number of records."""
     if not isinstance(data, tuple | list) or len(data) != 2:
         raise ValueError(f"data: expected {what}, got {type(data).__name__}")
+    check_index("targets", *data)
     x, y = (one if row_count(one) is not None else list(one) for one in data)
     counts = row_count(x), row_count(y)
     if counts[0] != counts[1]:

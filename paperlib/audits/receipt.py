@@ -32,7 +32,10 @@ def verify_receipt(report: "str | PathLike[str]", *, plan: str = "", coins: str 
     Raises:
         ValueError: A page without a receipt, or what differs, each in a line of its own.
     """
-    page = Path(report).read_text(encoding="utf-8")
+    for name, given in (("plan", plan), ("coins", coins)):
+        if given.strip() and not re.fullmatch("[0-9a-f]{64}", given.strip().lower()):
+            raise ValueError(f"{name}: expected the published hash, 64 hexadecimal digits, got {given!r}")
+    page = Path(report).read_text(encoding="utf-8", errors="replace")
     blocks = dict(_BLOCK.findall(page))
     if set(blocks) != {"receipt", "result"}:
         raise ValueError(f"{report}: holds no receipt; the report of `paperlib audit --plan` does")

@@ -26,6 +26,7 @@ from paperlib.core import (
     reversed_warning,
 )
 from paperlib.core.checks import check_ids, check_ties, unit_means, unit_sentence
+from paperlib.core.direction import NO_ANSWER
 
 ById = Mapping[Any, Any] | pd.DataFrame
 """Values by id: a mapping, or a table with a column of ids."""
@@ -69,6 +70,7 @@ def audit(
     kind: Kind | None = None,
     score_column: str | None = None,
     member_column: str | None = None,
+    id_column: str | None = None,
     unit: str | None = None,
     **options: Unpack[ScoreOptions],
 ) -> Audits:
@@ -80,7 +82,8 @@ def audit(
         nonmembers: Values of the non-members, shape (n_nonmember,), or the path of their file.
         kind: "losses" if lower values mean member, "scores" if higher ones do; needed for arrays, and for
             files whose columns do not tell.
-        score_column, member_column: Columns of a file that has several, as for `paperlib.io.read_scores`.
+        score_column, member_column, id_column: Columns of a file that has several, as for
+            `paperlib.io.read_scores`.
         unit: Column of a file that says what one record is, such as a customer, whose values are averaged.
         options: ``delta``, ``confidence``, ``guess``, ``design``, ``seed``, ``coins``, ``plan``, as for
             `audit_scores`; what is not given is as planned.
@@ -105,6 +108,7 @@ def audit(
         own = {name: planned[name] for name in ("delta", "confidence", "guess")}
         options = cast(ScoreOptions, {**own, **options})
     columns = {"score_column": score_column, "member_column": member_column, "unit_column": unit}
+    columns["id_column"] = id_column
     scores, reading = data, tuple[str, ...]()
     if isinstance(data, str | PathLike):
         from paperlib.io import read_scores  # here, since it takes longer to load than arrays take to audit
@@ -112,7 +116,7 @@ def audit(
         loaded = read_scores(data, cast(Any, nonmembers), kind=kind, coins=coins, **columns)
         scores, reading = loaded.scores, loaded.warnings
     elif any(columns.values()):
-        raise ValueError("score_column, member_column, unit: columns of a file, and data is no path")
+        raise ValueError("score_column, member_column, id_column, unit: columns of a file; data is no path")
     elif isinstance(data, MembershipScores):
         if nonmembers is not None or kind is not None:
             raise ValueError(
@@ -234,6 +238,7 @@ def audit_scores(
             )
         unit = coins.unit or None
     copies = check_ties("scores", given.member, given.nonmember) if unit is None else ()
+    copies += _saturated(given)
     # Sorted, so that the order of the rows tells nothing and changes nothing: neither a game nor a split.
     sides = np.sort(given.member), np.sort(given.nonmember)
     scores = MembershipScores(*sides, higher_means_member=given.higher_means_member)
@@ -254,6 +259,19 @@ def audit_scores(
     claimed = tuple(one.with_claim(said, *assumed) for one in audits)
     reading = copies if coins is None else (*copies, *coins.warnings)
     return Audits(given, claimed, design, reading=reading, plan=plan, coins=coins)
+
+
+def _saturated(scores: MembershipScores) -> tuple[str, ...]:
+    """A warning where all scores are one, but for wrong answers, or most of three or more values."""
+    values, times = np.unique(scores.pooled()[0], return_counts=True)
+    if values.size == 1 and not (scores.higher_means_member and values[0] in (0, 1)):
+        return (f"all scores are {values[0]:g}, {NO_ANSWER}; find out how they were computed",)
+    if values.size <= 2 or 2 * times.max() <= len(scores):
+        return ()
+    return (
+        f"{times.max() / len(scores):.0%} of the scores are {values[times.argmax()]:g}: if they were "
+        "rounded, or computed in 16 bits, a leak among them is not seen; compute them in 64 bits",
+    )
 
 
 def _tried(audit: ScoreAudit, run: Callable[[], AuditResult], *, is_reversed: bool) -> ScoreAudit:

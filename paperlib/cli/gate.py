@@ -52,9 +52,17 @@ class Wishes:
         """What the file of --about says, before the audit; a ValueError where an output is an input."""
         from paperlib.report import About, read_about
 
+        taken = {Path(one).resolve() for one in (*inputs, self.about) if one}
         for option, path in (("--output", self.output), ("--junit", self.junit)):
-            if path is not None and any(path.resolve() == Path(one).resolve() for one in inputs if one):
-                raise ValueError(f"{option}: {path} is the input; name another file")
+            if path is not None and path.resolve() in taken:
+                raise ValueError(f"{option}: {path} is the input, or another output; name another file")
+            taken |= set() if path is None else {path.resolve()}
+        place = (self.output or Path("report.html")).resolve()
+        for folder in (Path(one) for one in inputs if one and Path(one).is_dir()):
+            if not self.as_json and place.is_relative_to(folder.resolve()):
+                raise ValueError(
+                    f"--output: the report would be a part of {folder}; name a place outside of it"
+                )
         return About() if self.about is None else read_about(self.about)
 
     def parts(
@@ -184,7 +192,7 @@ def _xml(text: str) -> str:
 
 def report_name(file: str) -> str:
     """The name of a report: that of the file it is about, without the ending alone."""
-    return "stdin" if file == "-" else _SUFFIX.sub("", Path(file).name)
+    return "stdin" if file == "-" else _SUFFIX.sub("", Path(file).name or Path(file).resolve().name)
 
 
 def report_path(given: Path | None, name: str, *, as_json: bool, inputs: Mapping[str, str]) -> Path | None:

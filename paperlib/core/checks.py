@@ -1,6 +1,7 @@
 """Checks of arguments and of records: each error names the argument, what was given and what is allowed."""
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
@@ -47,6 +48,27 @@ def as_floats(name: str, values: Any) -> FloatArray:
     if raw.dtype.kind not in "biuf" and not {*map(type, raw.flat)} <= {bool, np.bool_, int, float}:
         raise ValueError(f"{name}: expected real numbers, got values of type {raw.dtype}")
     return np.array(raw, dtype=np.float64)
+
+
+def as_rows(name: str, values: Any) -> FloatArray:
+    """Return numbers, also as text, of any shape, as a new array; masked and missing ones are NaN."""
+    try:
+        return np.ma.filled(np.ma.asarray(values, np.float64), np.nan)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(
+            f"{name}: expected numbers, a row of one length per example; encode text and categories"
+        ) from None
+
+
+def check_index(name: str, values: Any, others: Any) -> None:
+    """Refuse (ValueError) pandas objects with the same labels of rows in another order."""
+    if all(hasattr(one, "iloc") for one in (values, others)):
+        first, second = list(values.index), list(others.index)
+        if first != second and Counter(first) == Counter(second):
+            raise ValueError(
+                f"{name}: the rows stand in another order than those they go with; bring both into one order "
+                "by .loc, or give .to_numpy() of both"
+            )
 
 
 def check_counts(name: str, values: ArrayLike, *, minimum: int = 0) -> IntArray:
@@ -197,6 +219,7 @@ def unit_means(values: FloatArray, units: Iterable[Any]) -> tuple[FloatArray, ND
 
 def one_of_each(units: Sequence[Any], rows: int, seed: int) -> NDArray[np.int64]:
     """Places of one row of each unit, drawn by the seed; a ValueError where not every row has a unit."""
+    units = list(units)  # a Series is asked by label
     if len(units) != rows:
         raise ValueError(f"unit: expected {rows} names, one for each row, got {len(units)}")
     order = np.random.default_rng([seed, 5]).permutation(len(units)).tolist()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from paperlib.core.checks import (
     FloatArray,
+    as_rows,
     check_at_least,
     check_choice,
     check_finite,
@@ -184,7 +185,7 @@ class Coins:
         >>> toss_coins(["a", "b"], seed=0).join(["b", "a"], [1.0, 2.0])
         array([2., 1.])
         """
-        names, numbers = _names(ids), np.asarray(values, dtype=np.float64)
+        names, numbers = _names(ids), as_rows("values", values)
         if len(names) != len(numbers):
             raise ValueError(f"ids: expected one of each for {len(numbers)} values, got {len(names)}")
         check_finite("values", numbers.ravel())
@@ -231,8 +232,13 @@ class Coins:
             raise ValueError(
                 f"by_id: expected a mapping from ids, or a DataFrame with the column {self.column!r}"
             )
-        others = by_id.drop(columns=self.column).to_numpy(np.float64)
-        return self.join(by_id[self.column], others[:, 0] if others.shape[1] == 1 else others)
+        from paperlib.core.reading.columns import tells_membership  # which loads what reads files
+
+        others = by_id.drop(columns=self.column)
+        if told := [str(name) for name in others.columns if tells_membership(str(name))]:
+            raise ValueError(f"by_id: {told[0]!r} says who is a member, as the coins do; leave it out")
+        rows = as_rows("by_id", others)
+        return self.join(by_id[self.column], rows[:, 0] if rows.shape[1] == 1 else rows)
 
     def places(self, names: Sequence[str]) -> NDArray[np.int64]:
         """Place among ``self.ids`` of each name; a ValueError where a name or a coin is without the other."""
@@ -284,7 +290,11 @@ class Coins:
 
 def _names(ids: Iterable[Any]) -> list[str]:
     """Ids as text; a ValueError for an empty one."""
-    names = ["" if one is None or one != one else str(one) for one in ids]
+    if hasattr(ids, "columns"):
+        raise ValueError("ids: expected a name for each record, got a table; give its column of ids")
+    texts = ((one, str(one)) for one in ids)
+    none = ("None", "nan", "NaT", "<NA>")
+    names = [said if isinstance(one, str) or said not in none else "" for one, said in texts]
     if not names:
         raise ValueError("ids: there are no records")
     if "" in names:

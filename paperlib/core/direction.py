@@ -11,6 +11,8 @@ from paperlib.core.scores import MembershipScores
 REVERSED_LEVEL = 0.01
 """Chance of a warning where score and membership have nothing to do with each other, at most."""
 
+NO_ANSWER = "so they say nothing of membership"
+"""End of a warning that makes the number of an audit no answer, as a reversed direction does."""
 _PERMUTATIONS, _GROUPS = 1_999, 128
 
 
@@ -25,12 +27,12 @@ def check_scores(name: str, scores: object, *others: object) -> MembershipScores
     )
 
 
-def reversed_warning(scores: MembershipScores) -> str | None:
+def reversed_warning(scores: MembershipScores, *, tests: int = 1) -> str | None:
     """A warning where members score significantly less like members than non-members do.
 
     A one-sided Mann-Whitney test of the area under the ROC curve, with corrections for ties and continuity,
-    at level 0.01. Below 50 of one side, or where a score is held by more than 5 % of all, normal theory is
-    confirmed by permutations, which keep the level for any scores.
+    at level 0.01 for all ``tests`` that are made. Below 50 of one side, or where a score is held by more than
+    5 % of all, normal theory is confirmed by permutations, which keep the level for any scores.
 
     Source:
         Mann and Whitney (1947); variance with ties as in Lehmann (1975), Nonparametrics, section 1.4.
@@ -48,9 +50,9 @@ def reversed_warning(scores: MembershipScores) -> str | None:
     p_value = 1.0
     if auc < 0.5 and variance > 0:  # else all scores are equal
         p_value = float(ndtr(((auc - 0.5) * pairs + 0.5) / math.sqrt(variance)))
-    if p_value <= REVERSED_LEVEL:
+    if p_value <= REVERSED_LEVEL / tests:
         p_value = max(p_value, _permuted_chance(scores))
-    if p_value > REVERSED_LEVEL:
+    if p_value > REVERSED_LEVEL / tests:
         return None
     return (
         f"AUC {round_down(auc):.3f} is significantly below one half (p = {p_value:.2g}), so the direction of "

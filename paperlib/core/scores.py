@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.core.checks import FloatArray, as_floats, check_in, check_vector
+from paperlib.core.checks import FloatArray, as_floats, check_in, check_index, check_vector
 from paperlib.core.results import table
 
 if TYPE_CHECKING:
@@ -41,6 +41,12 @@ class MembershipScores:
         object.__setattr__(self, "member", check_vector("member scores", member))
         object.__setattr__(self, "nonmember", check_vector("nonmember scores", nonmember))
         object.__setattr__(self, "higher_means_member", bool(higher_means_member))
+        flags = self.nonmember.size == self.member.size >= 10 and {*self.nonmember.tolist()} == {0.0, 1.0}
+        if flags and (self.member % 1 != 0).any():
+            raise ValueError(
+                "nonmember scores: all are 0 or 1, as memberships are; where they are, give "
+                "MembershipScores.from_labels(scores, membership)"
+            )
 
     def __repr__(self) -> str:
         direction = "higher" if self.higher_means_member else "lower"
@@ -141,6 +147,7 @@ class MembershipScores:
         """Build from one score per example and a membership flag (0/1 or bool, both present), shape (n,)."""
         values = check_vector("scores", scores)
         flags = as_floats("membership", membership)
+        check_index("membership", scores, membership)
         if flags.shape != values.shape:
             raise ValueError(f"membership: expected {values.size} values, got shape {flags.shape}")
         if not np.isin(flags, [0, 1]).all():

@@ -109,7 +109,7 @@ def _sampled(model: Any, texts: Sequence[str], temperature: float, rng: np.rando
     from paperlib.models.language import load_language_model
 
     network, tokenizer = load_language_model(model) if isinstance(model, str | Path) else model
-    most = network.config.max_position_embeddings - 1
+    most = getattr(network.config, "max_position_embeddings", 1024) - 1
     sizes = [min(len(one), most) for one in tokenizer(list(texts), verbose=False)["input_ids"] if one]
     coins = torch.Generator(network.device).manual_seed(int(rng.integers(2**62)))
     while True:
@@ -140,6 +140,8 @@ def wrong_labels(labels: Sequence[Any], count: int, *, seed: int | None = None) 
     (array([0, 3]), ['dog', 'cat'])
     """
     check_at_least(1, count=count)
+    if any(isinstance(one, list | dict) for one in labels):
+        raise ValueError("labels: expected one label for each row, text or a number, got lists")
     known = list(dict.fromkeys(labels))
     if len(known) < 2:
         raise ValueError(

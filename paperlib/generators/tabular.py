@@ -212,8 +212,8 @@ def check_table(name: str, table: pd.DataFrame) -> dict[str, NDArray[Any]]:
         if isinstance(column.dtype, pd.DatetimeTZDtype):
             column = column.dt.tz_convert(None)
         values = column.to_numpy()
-        if values.dtype.kind in "mM":
-            values = values.astype(np.int64)
+        if values.dtype.kind in "mM":  # in one unit, whatever a file had
+            values = values.astype(f"{values.dtype.kind}8[ns]").astype(np.int64)
         elif values.dtype.kind not in "biuf":
             # What is no text has its type in its key: 1 is not "1", and True is not "True".
             keys = [one if isinstance(one, str) else f"{one!r} {type(one).__name__}" for one in column]

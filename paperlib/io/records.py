@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -51,9 +52,13 @@ class Records:
     added: Callable[[Sequence[dict[str, Any]]], "Records"]
 
     def id_column(self) -> str | None:
-        """The column with a usual name of ids; None without one such column."""
+        """The column with a usual name of ids, or None; a ValueError where there are several."""
         known = [name for name in self.columns if plain(name) in _USUAL]
-        return known[0] if len(known) == 1 else None
+        if len(known) > 1:
+            raise ValueError(
+                f"{' and '.join(map(repr, known))} could each hold the ids; choose one with --id"
+            )
+        return known[0] if known else None
 
     def cells(self, column: str) -> list[str]:
         """Cells of a column as a reader of scores sees them: stripped text."""
@@ -171,10 +176,10 @@ def _json(text: str) -> _Text:
 
 
 def _list(text: str) -> _Text:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if plain(lines[0]) in _USUAL:
+    lines = [line.rstrip("\r") for line in text.split("\n") if line.strip()]
+    if lines and plain(lines[0]) in _USUAL:
         raise ValueError(f"its first line is {lines[0]!r}; a list has ids alone, so call a table .csv")
-    return "", lines, [{} for _ in lines], lines
+    return "", lines, [{} for _ in lines], [line.strip() for line in lines]
 
 
 def _parquet(data: bytes, ending: str) -> Records:
@@ -202,7 +207,8 @@ def _parquet(data: bytes, ending: str) -> Records:
 
 
 def _folder(folder: Path) -> Records:
-    files = sorted(one for one in folder.rglob("*") if one.is_file())
+    files = [Path(at) / one for at, _, inside in os.walk(folder, followlinks=True) for one in inside]
+    files = sorted(filter(Path.is_file, files))
     names = [one.relative_to(folder).as_posix() for one in files]
     names = [name for name in names if not any(part.startswith(".") for part in name.split("/"))]
     kinds = {Path(name).suffix.lower() for name in names}

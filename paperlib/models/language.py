@@ -55,6 +55,8 @@ def load_language_model(
         _need("accelerate", f"dtype {dtype!r} on device {place!r}")
     options: dict[str, Any] = {"revision": revision} if revision else {}
     loading = options | ({"device_map": place} if spread else {})
+    if (Path(name) / "adapter_config.json").is_file():
+        _need("peft", "a LoRA adapter")
     if dtype == "int8":
         _need("bitsandbytes", "dtype 'int8'")
         loading["quantization_config"] = transformers.BitsAndBytesConfig(load_in_8bit=True)
@@ -64,10 +66,29 @@ def load_language_model(
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(name), **options)
         if len(tokenizer) < _FEWEST_TOKENS:  # without its files, an empty one is made
             raise ValueError(f"its tokenizer has {len(tokenizer)} tokens.")
-        model: Any = transformers.AutoModelForCausalLM.from_pretrained(str(name), **loading)
+        given: Any = transformers.AutoModelForCausalLM.from_pretrained(
+            str(name), output_loading_info=True, **loading
+        )
     except (OSError, ValueError) as error:
         raise ValueError(_missing(str(name), error)) from error
-    return (model if spread else model.to(place)).eval(), tokenizer
+    model, found = given
+    if absent := sorted(map(str, (*found["missing_keys"], *found["mismatched_keys"]))):
+        raise ValueError(
+            f"name: {len(absent)} weights of the model are not in {name}, such as {absent[0]}, and would be "
+            "random; save the model itself, without what torch.compile, DDP or peft put around it"
+        )
+    model = (model if spread else model.to(place)).eval()
+    _check_causal(model, str(name))
+    return model, tokenizer
+
+
+def _check_causal(model: Any, name: str) -> None:
+    """Refuse (ValueError) a model in which a token sees those behind it, as in BERT."""
+    tokens = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 5]], device=model.get_input_embeddings().weight.device)
+    with torch.inference_mode():
+        logits = model(input_ids=tokens, use_cache=False).logits[:, :3].float()
+    if not torch.allclose(*logits, rtol=0.01, atol=0.01):
+        raise ValueError(f"name: in {name} a token sees those behind it; give a model that writes text")
 
 
 def parameter_count(name: str | Path) -> int:

@@ -276,7 +276,7 @@ def test_eight_bit_is_asked_of_the_library(folder, monkeypatch):
 
     def loading(name, **options):
         asked.update(options)
-        return tiny("llama")
+        return tiny("llama"), {"missing_keys": set(), "mismatched_keys": set()}
 
     monkeypatch.setattr(language, "find_spec", lambda name: name)
     monkeypatch.setattr(language.transformers.AutoModelForCausalLM, "from_pretrained", loading)

@@ -143,14 +143,15 @@ def test_what_is_not_fair_is_left_out_and_named():
 
 
 def test_a_guess_is_found_without_a_look_at_the_truth():
-    one = replace(made_up(2)[0], shown="2f6b8d1c", answer="90e4a735")
+    one = replace(made_up(2)[0], prompt="20260131 2f6b8d1c", shown="2f6b8d1c", answer="90e4a735")
     assert guess(one, "90e4a7353b1e64d7 and md5: 11111111") == "90e4a735"
     assert guess(one, "It goes on: `90E4A735`.") == "90e4a735"
     assert guess(one, "2f6b8d1c90e4a7353b1e") == "90e4a735"
     assert guess(one, "2f6b8d1c-90e4-a735-3b1e") == "90e4a735"
     assert guess(one, "a defaced facade 12345678") == "12345678"
     assert guess(one, "deadbeefdeadbeef") == ""
-    assert guess(one, "90e4a73") == ""
+    assert guess(one, f"{one.prompt}90e4a735") == "90e4a735"  # some repeat the prompt, here with a date
+    assert guess(one, "90e4a73") == guess(one, None) == ""
     assert guess(one, "I cannot help with that.") == ""
     assert guess(replace(one, answer="11111111"), "90e4a735 11111111") == "90e4a735"  # the first counts
 
@@ -163,6 +164,8 @@ def test_several_tries_cost_their_chance_and_bad_options_are_refused():
     assert once.result.hits == thrice.result.hits == 12
     assert once.result.epsilon - thrice.result.epsilon == pytest.approx(np.log(3), abs=1e-6)
     assert (once.right.tolist(), max(once.control) < 3) == (12 * [8], True)
+    silent = audit_chat(questions, lambda _: "I cannot help.").document(subject="a model")
+    assert silent.judged(3.0)[1] is None, "no number that a gate passes"
     claim = audit_chat(questions, answers, model="a box", delta=1e-6).result.claim
     assert "the training of a box is not (ε, 1e-06)-" in claim
     for change, message in (

@@ -47,6 +47,7 @@ def test_a_sound_training_passes_every_check(twin):
     found = audit(twin, null=NULL, **fewer)
     assert found.passed
     assert "0 of 8 checks found a fault" in found.claim
+    assert not any("no canary reached" in check.finding for check in found.checks)
 
 
 def test_records_clipped_together_are_seen_only_where_one_is_added():
@@ -58,6 +59,10 @@ def test_a_clipping_norm_a_tenth_too_large_is_seen_also_without_a_record_of_no_g
     stated = STATED | {"noise_multiplier": 1.1}
     found = audit_dp_training(loop, made_up_records(), **stated, seeds=1, canaries=CANARIES)
     assert [check.name for check in found.checks if not check.passed] == ["clipping"]
+    low = audit_dp_training(
+        partial(loop, clipping_norm=0.5), made_up_records(), **STATED, seeds=1, canaries=CANARIES
+    )
+    assert any("no canary reached the clipping norm" in check.finding for check in low.checks)
     stated = STATED | {"clipping_norm": 1.1}
     assert audit_dp_training(loop, made_up_records(), **stated, seeds=1, canaries=CANARIES).passed
 

@@ -3,7 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.special import ndtri
 
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits import audit_images, audit_text
@@ -16,6 +18,7 @@ from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.table_models import Learning
 from paperlib.audits.panoramia.text import TextDefaults, bring_text
 from paperlib.bounds.one_run.fair_coins import coin_warnings
+from paperlib.core import one_of_each
 from tests.audits.samples import SMALL_PICTURES, blobs, pages, table
 from tests.refusals import refused
 
@@ -26,11 +29,11 @@ ONCE = {"repetitions": 1, "restarts": 1}
 def knows(members, certain=True):
     """A target whose loss is low exactly for its training rows, or for nobody."""
     known = set(map(tuple, members.to_numpy())) if certain else set()
-    rng = np.random.default_rng(1)
 
     def target(rows):
         hit = np.array([tuple(row) in known for row in rows.to_numpy()])
-        return rng.normal(size=len(rows)) - 3 * hit
+        places = pd.util.hash_pandas_object(rows, index=False) / 2.0**64  # noise that a row keeps
+        return ndtri(places.clip(1e-9, 1 - 1e-9).to_numpy()) - 3 * hit
 
     return target
 
@@ -60,7 +63,8 @@ def test_a_table_and_a_target_are_enough():
     rng = np.random.default_rng(0)  # without any model beside the members
     points = {"members": (rng.normal(size=(300, 2)),), "generated": (rng.normal(size=(300, 2)),)}
     data = AuditData(**points, examples=lambda rows: rows, attacks=(BoostedTrees(rounds=20),))
-    assert audit_model(lambda rows: rng.normal(size=len(rows)), data, **ONCE).result.epsilon_tilde < 0.5
+    assert audit_model(lambda rows: np.sin(1e4 * rows[:, 0]), data, **ONCE).result.epsilon_tilde < 0.5
+    refused("call model.eval", audit_model, lambda rows: rng.normal(size=len(rows)), data, **ONCE)
 
 
 def test_the_generator_learns_from_other_rows_than_those_audited_and_is_warned_of_where_it_copies():
@@ -214,3 +218,50 @@ def test_copies_near_ones_and_repeats_are_caught_but_not_fresh_draws_nor_what_is
     assert result == pytest.approx(0.3 + 0.7 * fresh, abs=0.05)
     assert usual == pytest.approx(fresh, abs=0.05)
     assert 0 < usual < 0.2
+
+
+def test_words_that_stand_on_one_side_alone_tell_nothing():
+    """A word of its own in each row, of members, generated rows and non-members alike."""
+    parts = [
+        table(400, seed).assign(mail=[f"{seed * 7919 + at * 104729:x}@a" for at in range(400)])
+        for seed in (1, 2, 3)
+    ]
+    data = data_of(parts[0], generated=parts[1], nonmembers=parts[2])
+    audit = audit_model(knows(parts[0], certain=False), data, **ONCE)
+    assert (audit.real.epsilon, audit.result.epsilon_tilde) == (0, 0)
+    shared = {"generated": table(seed=5).assign(owner=-1), "unit": "owner"}
+    data = data_of(
+        table().assign(owner=range(600)), nonmembers=table(seed=6).assign(owner=range(600, 1200)), **shared
+    )
+    assert data.examples(data.members[0]).shape[1] == table().shape[1]
+
+
+def test_sides_that_differ_by_themselves_or_in_their_types_are_refused():
+    members, generated = table(), table(seed=5)
+    older = data_of(
+        members, generated=generated, nonmembers=table(seed=6).assign(size=lambda rows: rows["size"] + 2)
+    )
+    refused("their rows alone tell them from members", audit_model, knows(members), older, **ONCE)
+    for name, other in (("nonmembers", table(seed=6)), ("generated", generated)):
+        options = {"generated": generated, name: other.assign(label=other["label"].astype(str))}
+        refused(
+            f"{name}: column 'label' holds text, and numbers in the members", bring_table, members, **options
+        )
+    same = members.assign(label=members["label"].astype(float))
+    refused("copies|stand twice", bring_table, members, generated=generated, nonmembers=same)
+    days = pd.date_range("2026-01-01", periods=600).to_series(index=range(600))
+    units = [members.assign(day=days.astype(f"datetime64[{unit}]")) for unit in ("us", "ns")]
+    data = bring_table(
+        units[0], generated=generated.assign(day=days), nonmembers=table(seed=6).assign(day=units[1]["day"])
+    )
+    views = [data.examples(rows[0])[:, -1] for rows in (data.members, data.nonmembers)]
+    assert np.array_equal(*map(np.sort, views))
+
+
+def test_chunks_are_in_no_order_and_units_may_be_a_series():
+    documents = pd.Series(pages(80, 1))[::-1]
+    data = bring_text(documents, TextDefaults(tokens=4, epochs=1, width=16, vocabulary=300))
+    firsts = data.members[1][:, 0]
+    assert abs(np.corrcoef(firsts, np.arange(len(firsts)))[0, 1]) < 0.3
+    units = pd.Series(np.arange(80) // 2)[::-1]
+    assert sorted(units.iloc[one_of_each(units, 80, 0)]) == list(range(40))

@@ -183,7 +183,12 @@ def test_what_does_not_go_together_is_refused_in_one_line():
         (audit, (MEMBERS,), {"kind": "losses"}, "nonmembers: needed where data holds values of members"),
         (audit, (LOSSES, OTHERS), {}, TWICE),
         (audit, (LOSSES,), {"kind": "losses"}, TWICE),
-        (audit, SIDES, {"kind": "losses", "score_column": "a"}, "score_column, member_column, unit: co"),
+        (
+            audit,
+            SIDES,
+            {"kind": "losses", "score_column": "a"},
+            "score_column, member_column, id_column, unit: co",
+        ),
         (audit_scores, ([0.1],), {}, r"MembershipScores\(member, nonmember\), or call audit_losses"),
         (audit_scores, ([0.1], [0.3]), {}, r"MembershipScores\(member, nonmember\), or call audit_losses"),
         (audit_losses, ({"0": 1.0, "1": 2.0},), TOSSED, "records with a coin are missing"),
@@ -218,3 +223,23 @@ def test_every_audit_takes_sealed_coins_and_values_by_id(tmp_path):
         assert "One example is one unit of user" in result.claim
         assert any(coins.commitment in text for text in result.assumptions)
     assert all("seed 1: whoever knows" in one.warnings[0] for one in (*results, more))
+
+
+def test_scores_that_are_all_or_mostly_one_value_are_doubted(tmp_path):
+    rng = np.random.default_rng(0)
+    constant = audit_losses(np.zeros(40), np.zeros(40), design="game")
+    assert constant.document().judged(3.0)[1] is None, "no number that a gate passes"
+    halves = np.minimum(1.0, rng.gamma(5, 0.3, (2, 400)))
+    assert any(
+        "of the scores are 1: if they were rounded" in text
+        for text in audit_losses(*halves, design="game").warnings
+    )
+    answers = MembershipScores(rng.random(100) < 0.9, rng.random(100) < 0.9)
+    assert audit_scores(answers, design="game").reading == ()
+
+
+def test_the_column_of_ids_can_be_named(tmp_path):
+    coins = toss_coins(60, seed=0)
+    frame = pd.DataFrame({"key": range(60), "loss": np.random.default_rng(0).random(60)})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    assert len(audit(tmp_path / "a.csv", coins=coins, id_column="key").scores) == 60

@@ -157,5 +157,7 @@ def test_bad_input_is_refused_in_one_line(folder):
         (rows, {"ids": ids}, "40 rows hold 21 records"),
         (rows, {"dates": ([1], [2])}, r"dates: expected as many as members .* \(20, 20\), got \(1, 1\)"),
         (rows, {"attack": "learned", "guess": "both"}, "guess, plan: they are about one score"),
+        (rows, {"unit": "user"}, "unit: texts are not averaged"),
+        (rows, {"dates": (["05/06/2020"] * 20, ["06/06/2020"] * 20)}, "can be read in two ways"),
     ):
         refused(words, audit_texts, model, tokenizer(), members, others, **options)

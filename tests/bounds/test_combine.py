@@ -169,3 +169,30 @@ def test_the_example_of_the_book_runs():
     names = {"combine_runs": combine_runs, "runs": drawn(12, 200)}
     exec(code, names)
     assert names["once"].epsilon > names["so_far"].epsilon > 0
+
+
+def test_a_run_in_another_unit_or_with_fewer_digits_is_the_same_run():
+    first, second = drawn(2)
+    values, flags = first.pooled()
+    for again in (1.4427 * values, np.exp(values), np.round(values, 3)):
+        same = MembershipScores.from_labels(again, flags)
+        refused(
+            "runs 1 and 3 have the same scores, or the same in another unit",
+            combine_runs,
+            [first, second, same],
+        )
+    separate = [
+        MembershipScores(rng.normal(9, 1, 50), rng.normal(0, 1, 50))
+        for rng in map(np.random.default_rng, (1, 2))
+    ]
+    assert combine_runs(separate).epsilon > 3, "of one order by chance: all members come first"
+
+
+def test_one_reversed_run_is_named_though_the_others_outweigh_it():
+    *rest, last = drawn(3, gap=3.0)
+    turned = MembershipScores(-last.member, -last.nonmember)
+    found = combine_runs([*rest, turned]).warnings
+    assert [text for text in found if "probably reversed" in text] == [
+        text for text in found if text.startswith("run 3: AUC")
+    ]
+    assert len(found) == 1 + sum("all runs have as many" in text for text in found)

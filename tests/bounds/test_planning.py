@@ -120,6 +120,8 @@ def test_attack_is_planned_from_auc_or_pilot():
     lent = plan_audit(1_000, attack=pilot, simulations=10)
     assert "without repeats" in lent.assumptions[-1]
     assert lent.warnings == ()
+    turned = MembershipScores(pilot.member, pilot.nonmember, higher_means_member=False)
+    assert "probably reversed" in plan_audit(1_000, attack=turned, simulations=2).warnings[0]
     assert lent.expected == pytest.approx(by_auc.expected, abs=0.25)
     assert by_auc.low <= by_auc.expected <= by_auc.high < by_auc.perfect
     assert plan_audit(1_000, attack=0.5, simulations=5).expected < 0.2

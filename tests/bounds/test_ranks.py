@@ -461,3 +461,14 @@ def test_bad_arguments_are_refused():
     refused("ties", ranks_from_scores, [1.0], [[2.0]], ties="best")
     refused("top: expected less than the smallest set size 2", score_margins, [1.0], [[2.0]], top=2)
     refused("ranks", exposure, [3], 2)
+
+
+def test_margins_that_know_reversed_scores_and_a_true_score_among_its_candidates_are_seen():
+    rng = np.random.default_rng(0)
+    true, others = rng.normal(size=300), rng.normal(size=(300, 20))
+    ranks = ranks_from_scores(true, others)
+    assert audit_ranks(*ranks).warnings == ()
+    refused("so they know it", audit_ranks, *ranks, margins=true - others.max(axis=1))
+    refused("among its own candidates", ranks_from_scores, true, np.column_stack([true, others]))
+    reversed_ranks = ranks_from_scores(true + 1, others, higher_means_member=False)
+    assert "probably reversed" in audit_ranks(*reversed_ranks).warnings[0]

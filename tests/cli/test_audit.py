@@ -159,6 +159,7 @@ def test_a_wrong_option_or_file_is_one_line_and_exit_code_2(audit):
     audit.refuses("own.csv --about typo.yaml", "did you mean 'model'")
     audit.refuses("own.csv --output deep/../own.csv", "--output: .* is the input")
     audit.refuses("own.csv --junit ./own.csv", "--junit: own.csv is the input")
+    audit.refuses("own.csv --output x --junit ./x", "--junit: x is the input, or another output")
     audit.refuses("own.csv --wrong", "--wrong")
     audit.refuses("uneven.csv", "cannot come from fair coins")
     audit.refuses("", "Missing argument")

@@ -147,6 +147,7 @@ def test_a_killed_run_goes_on_and_answers_of_others_are_refused(audit, monkeypat
         assert (code, len(seen)) == (0, 7)
         assert re.search("^7 requests to .* .5 answers kept", err)
         assert "7 of 12 identifiers completed" in out
+        assert "to ask the model again, delete" in audit(other, "--yes")[1]
         for words, message in (
             ("--model other", "holds answers with another model; name"),
             ("--shown 4", "another corpus or option"),

@@ -1,5 +1,6 @@
 """`paperlib audit-lm`: a language model from a folder, a corpus of files, the answer, and a report."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from paperlib.models.language import (
     new_language_model,
     train_tokenizer,
 )
+from tests.refusals import refused
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +68,11 @@ def test_the_ceiling_is_the_bound_of_a_model_that_knows_all(place):
     found = audited_identifiers(str(place / "my docs"))
     audit = audit_language_model(model, tokenizer, found, generated=7, draws=10)
     assert audit.rank_audit.epsilon < audit.ceiling
+    assert "copies" not in audit.rank_audit.claim
+    often = [replace(one, occurrences=50 - at) for at, one in enumerate(found)]
+    claim = audit_language_model(model, tokenizer, often, generated=7, draws=10).rank_audit.claim
+    assert "with all its 50 copies where it has most" in claim
+    refused("expected each once", audit_language_model, model, tokenizer, [*found, found[0]], generated=7)
     assert audit.pooled.member.size == 30 == len(audit.found)
     assert len(audit.pooled_names) == len(audit.pooled_kinds) == len(audit.pooled) == 240
     document = audit.document(count=3)
@@ -78,6 +85,7 @@ def test_the_ceiling_is_the_bound_of_a_model_that_knows_all(place):
 def test_a_mistake_is_one_line_and_exit_code_2(place, monkeypatch, command):
     monkeypatch.chdir(place)
     refuses = command.of("audit-lm").refuses
+    refuses("model .", "--output: the report would be a part of .; name a place outside of it")
     refuses(
         "", "MODEL: name a language model .* the notebook audit_your_language_model shows a demonstration"
     )

@@ -116,6 +116,8 @@ SIDES = "members.jsonl nonmembers.jsonl"
 
 
 def test_a_mistake_is_one_line_and_exit_code_2(audit):
+    Path("dated.jsonl").write_text('{"text": "a", "date": 2020}\n{"text": "b", "date": null}\n')
+    Path("cut.jsonl").write_text('{"text": "a \\ud83d"}\n')
     for words, message in (
         ("texts.jsonl", "NONMEMBERS: give a second file of texts, or --coins"),
         ("blank.txt nonmembers.jsonl", "blank.txt: row 2 has an empty text; leave it out"),
@@ -125,6 +127,8 @@ def test_a_mistake_is_one_line_and_exit_code_2(audit):
         (f"{SIDES} --id ids", "row 1 has no 'ids'; did you mean 'id'"),
         (f"{SIDES} --attack ez", "--base: needed for ez"),
         (f"{SIDES} --chance 1", "--chance"),
+        ("dated.jsonl nonmembers.jsonl", "dated.jsonl: row 2 has no 'date'"),
+        ("cut.jsonl nonmembers.jsonl", "cut.jsonl: row 1 holds half of a character"),
     ):
         code, out, err = audit.line(f"my_model {words}")
         said = [line for line in err.splitlines() if line.startswith("paperlib: ")]

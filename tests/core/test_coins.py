@@ -4,10 +4,12 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from paperlib.core import Coins, MembershipScores, toss_coins
 from paperlib.core.reading import read_scores
+from paperlib.io import open_records
 from tests.refusals import refused
 
 
@@ -122,6 +124,8 @@ def test_scores_that_do_not_fit_the_coins_are_refused():
         (pd.DataFrame({"id": [*"abcda"], "s": [1, 2, 3, 4, 5]}), "1 values are a second, different one of"),
         (pd.DataFrame({"name": [*"abcd"], "s": [1, 2, 3, 4]}), "a DataFrame with the column 'id'"),
         (pd.DataFrame({"id": [*"abcd"], "s": 1, "t": 2}), "expected one score for each id"),
+        (pd.DataFrame({"id": [*"abcd"], "s": 1, "member": 1}), "by_id: 'member' says who is a member"),
+        (pd.DataFrame({"id": [*"abcd"], "s": [*"wxyz"]}), "by_id: expected numbers"),
         ([1, 2, 3, 4], "expected a mapping from ids"),
     ):
         refused(message, COINS.scores, by_id, kind="scores")
@@ -130,6 +134,9 @@ def test_scores_that_do_not_fit_the_coins_are_refused():
 def test_what_has_no_coin_of_its_own_is_refused():
     refused("3 records have 2 ids; two rows of one record must share a coin", toss_coins, ["a", "b", "a"])
     refused("1 are empty .first in row 2", toss_coins, ["a", None])
+    refused("1 are empty .first in row 2", toss_coins, pd.Series(["a", pd.NA], dtype="string"))
+    refused("got a table; give its column of ids", toss_coins, pd.DataFrame({"id": ["a"]}))
+    refused("2 of 4 values are NaN", COINS.join, [*"abcd"], np.ma.masked_greater([1.0, 2, 3, 4], 2))
     refused("there are no records", toss_coins, [])
     refused("expected a number in", toss_coins, 3, fraction=0.0)
     refused("0.1 of 3 records is none", toss_coins, 3, fraction=0.1)
@@ -211,3 +218,11 @@ def test_a_file_of_scores_that_contradicts_the_coins_is_refused(tmp_path):
         ({"id": [*"abcd"], "loss": range(4)}, {"unit_column": "id"}, "coins: they tell who is a member and"),
     ):
         refused(message, read_scores, scored(tmp_path, **columns), coins=COINS, **options)
+
+
+def test_ids_of_other_types_in_parquet_are_joined_as_they_were_tossed(tmp_path):
+    days = pd.date_range("2026-01-01", periods=30, tz="UTC")
+    for ids in (pd.array(range(30), pd.ArrowDtype(pa.decimal128(38, 0))), days, pd.array(range(30), "Int64")):
+        pd.DataFrame({"id": ids, "loss": np.arange(30.0)}).to_parquet(tmp_path / "a.parquet")
+        coins = toss_coins(open_records(str(tmp_path / "a.parquet")).cells("id"), seed=0)
+        assert len(read_scores(tmp_path / "a.parquet", coins=coins).scores) == 30

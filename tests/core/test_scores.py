@@ -186,3 +186,12 @@ def test_the_warning_names_the_mistakes_not_the_other_result_and_doubts_nothing_
     assert f"{1 - losses.auc():.3f}" not in warning
     for member, nonmember, count in ((1.0, 1.0, 1), (1.0, 1.0, 50), (0.0, 1.0, 1), (0.0, 1.0, 2)):
         assert reversed_warning(MembershipScores([member] * count, [nonmember] * count)) is None
+
+
+def test_memberships_in_the_place_of_scores_and_rows_in_another_order_are_refused():
+    losses, flags = np.random.default_rng(0).random(40), np.arange(40) % 2
+    refused("give MembershipScores.from_labels", MembershipScores, losses, flags)
+    MembershipScores(np.arange(40), flags)  # numbers of right answers
+    series = pd.Series(losses)
+    refused("in another order", MembershipScores.from_labels, series[::-1], pd.Series(flags))
+    MembershipScores.from_labels(series[::-1].reset_index(drop=True), pd.Series(flags))

@@ -58,7 +58,7 @@ def test_parquet_keeps_its_types(tmp_path):
 
 def test_a_hash_is_of_what_a_record_holds_without_row_numbers(tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text(",user,x\n0,a,1\n1,a, 1\n2,b,1\n")
+    path.write_text(",user,__index_level_0__,x\n0,a,7,1\n1,a,8, 1\n2,b,9,1\n")
     one, same, other = open_records(str(path)).digests()
     assert one == same != other
     assert len(set(open_records(str(path)).digests("user"))) == 1
@@ -88,9 +88,11 @@ def test_files_of_a_folder_and_lines_of_a_list_are_records(tmp_path):
     records.write(tmp_path / "some", np.array([True, False, True]), None)
     found = sorted(p.relative_to(tmp_path / "some").as_posix() for p in (tmp_path / "some").rglob("*.*"))
     assert found == ["cat/1.png", "dog/2.jpg"]
+    (tmp_path / "two.csv").write_text("id,record_id\n1,2\n")
+    refused("choose one with --id", open_records(str(tmp_path / "two.csv")).id_column)
     (tmp_path / "ids.txt").write_text("a\n\n b\n")
     assert open_records(str(tmp_path / "ids.txt")).names == ["a", "b"]
-    assert part(tmp_path / "ids.txt", [False, True]) == "b\n"
+    assert part(tmp_path / "ids.txt", [False, True]) == " b\n"
 
 
 def test_other_files_are_refused_in_one_line(tmp_path):
@@ -109,6 +111,11 @@ def test_other_files_are_refused_in_one_line(tmp_path):
 
 def test_a_folder_of_several_kinds_of_files_is_refused(tmp_path):
     refused("there are no files", open_records, str(tmp_path))
+    (tmp_path / "elsewhere" / "cat").mkdir(parents=True)
+    (tmp_path / "elsewhere" / "cat" / "1.png").write_text("1")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "cat").symlink_to(tmp_path / "elsewhere" / "cat")
+    assert open_records(str(tmp_path / "linked")).names == ["cat/1.png"]
     for name in ("1.png", "labels.csv"):
         (tmp_path / name).write_text(name)
     refused(r"several kinds \(.csv, .png\), each of which would be a record", open_records, str(tmp_path))

@@ -2,10 +2,13 @@
 
 import os
 import shutil
+from importlib.util import find_spec
 
 import huggingface_hub
 import pytest
 import torch
+import transformers
+from safetensors.torch import load_file, save_file
 
 from paperlib.models import language
 from paperlib.models.devices import fast_products
@@ -65,3 +68,25 @@ def test_fast_products_end_where_they_began():
         with fast_products(allowed=allowed):
             assert torch.backends.cuda.matmul.allow_tf32 == (before or allowed)
         assert torch.backends.cuda.matmul.allow_tf32 == before
+
+
+def test_weights_under_other_names_an_adapter_and_a_model_that_sees_ahead_are_refused(snapshot, tmp_path):
+    for name in ("wrapped", "adapter", "bert"):
+        shutil.copytree(snapshot, tmp_path / name)
+    weights = load_file(snapshot / "model.safetensors")
+    wrapped = {f"_orig_mod.{name}": value for name, value in weights.items()}
+    save_file(wrapped, tmp_path / "wrapped" / "model.safetensors", metadata={"format": "pt"})
+    (tmp_path / "adapter" / "adapter_config.json").write_text("{}")
+    settings = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    settings["initializer_range"] = 1.0
+    bert = transformers.BertLMHeadModel(transformers.BertConfig(vocab_size=260, **settings))
+    bert.save_pretrained(tmp_path / "bert")
+    refused("and would be random", language.load_language_model, tmp_path / "wrapped")
+    refused("a token sees those behind it", language.load_language_model, tmp_path / "bert")
+    if find_spec("peft") is None:
+        refused(
+            "a LoRA adapter",
+            language.load_language_model,
+            tmp_path / "adapter",
+            error=ImportError,
+        )

@@ -13,6 +13,7 @@ from paperlib.audits import Audits, audit, seal_plan, verify_receipt
 from paperlib.bounds import audit_one_run
 from paperlib.bounds.one_run.guesses import guess_path
 from paperlib.core import MembershipScores, toss_coins
+from tests.refusals import refused
 from tests.report.scripts import run_script
 
 Page = dict[str, dict[str, Any]]
@@ -190,6 +191,7 @@ def test_python_computes_a_receipt_again_and_names_what_differs(published, tmp_p
     path.write_text(html, encoding="utf-8")
     assert verify_receipt(path, **hashes).headline.epsilon == audited()[0].headline.epsilon
     assert verify_receipt(path, plan=f" {hashes['plan'].upper()}\n").plan.hash == hashes["plan"]
+    refused("coins: expected the published hash, 64", verify_receipt, path, coins="train.coins.json")
     least = repr(float(LOSSES.min()))
     forged = audited(limit=9)[0].document().html()
     last = repr(float(LOSSES[-1]))

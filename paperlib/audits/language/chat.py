@@ -15,6 +15,7 @@ from paperlib.audits.language.language_model import without_look_alikes
 from paperlib.bounds import audit_ranks, rank_p_value
 from paperlib.core import MembershipScores, ScoreAudit, check_in
 from paperlib.core.checks import check_at_least, check_confidence
+from paperlib.core.direction import NO_ANSWER
 from paperlib.core.results import AuditResult, round_down
 from paperlib.data.text.corpora import Document
 from paperlib.data.text.pieces import ReadLog
@@ -120,9 +121,11 @@ def _question(one: FoundIdentifier, shown: int, log: ReadLog) -> ChatQuestion | 
     return ChatQuestion(one, prompt, digits[:first], digits[first : first + COMPARED], values)
 
 
-def guess(question: ChatQuestion, text: str) -> str:
+def guess(question: ChatQuestion, text: str | None) -> str:
     """The digits that an answer gives for a question, found without a look at the right ones; "" for none."""
-    size = len(question.answer)
+    size, text = len(question.answer), text or ""
+    if question.prompt:  # some models repeat it
+        text = text.rpartition(question.prompt)[2]
     for run in re.findall("[0-9a-f][0-9a-f-]*", text.lower()):
         digits = run.replace("-", "")
         rest = digits.removeprefix(question.shown)
@@ -195,7 +198,7 @@ class ChatAudit:
 
 def audit_chat(
     questions: Sequence[ChatQuestion],
-    complete: Callable[[str], str],
+    complete: Callable[[str], str | None],
     *,
     tries: int = 1,
     model: str = "the model",
@@ -244,9 +247,10 @@ def audit_chat(
     check_in(f"[0, {error / total})", "delta", delta)
     if len({one.found.value.lower() for one in questions}) < total:
         raise ValueError("questions: expected one for each identifier, got two for one")
-    rng, rows = np.random.default_rng(0), list[list[int]]()
+    rng, rows, guessed = np.random.default_rng(0), list[list[int]](), 0
     for one in progress(questions, label="questions"):
         guesses = [guess(one, complete(one.prompt)) for _ in range(tries)]
+        guessed += any(guesses)
         drawn = hex_digits(len(one.answer), rng)
         rows.append([max(_right(mine, text) for mine in guesses) for text in (one.answer, drawn)])
     right, control = np.array(rows).T
@@ -280,6 +284,7 @@ def audit_chat(
             f"A model that saw none of them completes so many with probability {min(1, 1.05 * p_value):.2g} "
             f"at most. One shows ε ≥ {round_down(bound(1)):.3f}, all {total} show {round_down(ceiling):.3f}.",
         ),
+        warnings=() if guessed else (f"no answer holds digits, {NO_ANSWER}; look at what the model writes",),
         epsilon=epsilon, delta=delta, confidence=confidence, total=total, hits=hits, p_value=p_value,
         ceiling=ceiling,
     )  # fmt: skip

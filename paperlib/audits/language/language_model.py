@@ -172,6 +172,8 @@ def audit_language_model(
     if len(identifiers) < 10:
         raise ValueError(f"identifiers: expected 10 identifiers or more, got {len(identifiers)}")
     check_choice("rank_attack", rank_attack, tuple(attacks))
+    if len({one.value.lower() for one in identifiers}) < len(identifiers):
+        raise ValueError("identifiers: expected each once, got one twice; audit those of all texts together")
     unfair = [one.value for one in identifiers if not is_fair(one.value, one.before)]
     if unfair:
         raise ValueError(
@@ -198,6 +200,9 @@ def audit_language_model(
     ranks, _ = ranks_and_positions(scores.of(rank_attack), np.random.default_rng(seed))
     sizes = np.full(len(ranks), 1 + generated)
     rank_audit = audit_ranks(ranks, sizes, delta=delta, confidence=confidence)
+    if (most := max(one.occurrences for one in identifiers)) > 1:
+        example = f" One example is one identifier, with all its {most} copies where it has most."
+        rank_audit = replace(rank_audit, claim=rank_audit.claim + example)
     limit = rank_limit_of_detection(sizes, delta=delta, confidence=confidence, seed=seed)
     return LanguageModelAudit(
         found=tuple(identifiers),

@@ -121,7 +121,8 @@ class TextsAudit:
         section = TableSection(
             title="Extraction",
             text=said,
-            remark="This table tells who was trained on: share it with care.",
+            remark=f"This table tells who was trained on: share it with care. It has {min(20, len(rows))} of "
+            f"{len(rows)}; the JSON has all.",
             headings=("Text", "Member", "Probability in one try", "Tries needed"),
             rows=[
                 (str(one["name"]), str(one["member"]), f"{one['suffix']:.3g}", f"{one['tries']:g}")
@@ -188,6 +189,8 @@ def audit_texts(
     """
     texts, before = check_sides(members, nonmembers, contexts)
     check_at_least(1, copies=copies)
+    if "unit" in options:
+        raise ValueError("unit: texts are not averaged; give one text of each")
     attack = attack or ("loss" if reference is None else "difference")
     if reference is None and attack in COMPARING:
         raise ValueError(f"reference: needed for {attack}, got None")

@@ -30,11 +30,13 @@ from paperlib.audits.panoramia.pools import (
 )
 from paperlib.audits.panoramia.results import LIMIT, NULL, NullCheck, TargetAudits
 from paperlib.audits.panoramia.run import audit_pools
+from paperlib.audits.releases.rows import check_one_draw
 from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.bounds.panoramia import PanoramiaResult
 from paperlib.core import FloatArray, IntArray, MembershipScores, RecallSearch, ScoreAudit, check_at_least
 
 YOURS = Target("yours")
+_FEW, _STEADY = 8, 0.05  # rows that are asked twice; how far apart losses may lie in reduced precision
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,6 +95,12 @@ class AuditData:
                     for kind, batch in self.batches.items()}  # fmt: skip
 
         targets = {YOURS: outputs("target", target)}
+        _check_steady(target, self.members, targets[YOURS]["members"])
+        if "nonmembers" in views:
+            sides = [views["members"], views["nonmembers"]]
+            order = np.random.default_rng(seed).permutation(sum(map(len, sides)))
+            rows = np.concatenate(sides).reshape(len(order), -1)[order]
+            check_one_draw(rows, order < len(sides[0]), seed)
         helpers = {one: outputs(f"helper {one.name!r}", model) for one, model in self.helpers.items()}
         if self.train is not None:
             helpers[FOLDS] = self._out_of_fold(FOLDS.name, learned, seed + 100)
@@ -181,6 +189,19 @@ class PanoramiaAudit:
 
     def _repr_html_(self) -> str:
         return self.result._repr_html_()
+
+
+def _check_steady(target: Model, batch: Batch, losses: FloatArray) -> None:
+    """Refuse (ValueError) a target that gives a row other losses among other rows, or the next time."""
+    if not np.isfinite(losses).all():
+        return  # named where the losses are used
+    few = np.arange(min(_FEW, len(losses)))
+    again = columns("target", target(*take(batch, few)), len(few))
+    if not np.allclose(losses[few], again, rtol=_STEADY, atol=_STEADY * losses.std()):
+        raise ValueError(
+            "target: the losses of a row change from call to call; call model.eval(), scale nothing by the "
+            "rows of a call, and look nothing up by their index"
+        )
 
 
 class AuditOptions(TypedDict, total=False):

@@ -140,9 +140,19 @@ def _function(path: Path, name: str, what: str = "target") -> Callable[..., Any]
         raise ValueError(f"{what}: {path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
+    sys.path.append(str(path.resolve().parent))  # as when Python runs the file
     spec.loader.exec_module(module)
     function = getattr(module, name, None)
     if not callable(function):
         functions = [own for own, value in vars(module).items() if callable(value)]
         raise ValueError(f"{what}: {path} has no function {name!r}{did_you_mean(name, functions)}")
-    return function
+
+    def called(*given: Any) -> Any:
+        try:
+            return function(*given)
+        except (ValueError, OSError, MemoryError):
+            raise
+        except Exception as error:
+            raise ValueError(f"{what}: {path}:{name} ended with {type(error).__name__}: {error}") from error
+
+    return called

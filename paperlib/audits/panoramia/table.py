@@ -3,17 +3,18 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.pools import SYNTHETIC, Model, Trainer
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
-from paperlib.core import check_ids, check_in, check_ties, did_you_mean, one_of_each
+from paperlib.audits.releases.rows import check_kinds
+from paperlib.core import FloatArray, check_ids, check_in, check_ties, did_you_mean, one_of_each
 from paperlib.generators.table_filter import FilteredGenerator, RowCoder
 from paperlib.generators.tabular import TableGenerator, check_table, is_name_like
 
@@ -43,7 +44,8 @@ def audit_table(
 
     Args:
         target: Function from a table like ``members`` to losses, shape (n,), lower where it knows the row.
-        members: Rows the target was trained on, numbers and words, without missing values, 30 or more.
+        members: Rows the target was trained on, numbers and words, without missing values; 50 or more, as a
+            generator learns some, or 30 with ``generated``.
         label: Column that helpers predict, with 2 to 100 different values; None leaves out all helpers but
             those of ``train_again``.
         generated: Rows of a generator that saw none of the members; None fits one on 40 % of the members.
@@ -130,9 +132,9 @@ def bring_table(
                 f"{name}: expected the columns {list(members.columns)}, got {list(table.columns)}"
             )
         _check_complete(name, table)
+        check_kinds(name, table, members, "the members")
     tables = [members] if nonmembers is None else [members, nonmembers]
-    hashes = (pd.util.hash_pandas_object(rows.astype(str), index=False) for rows in tables)
-    warnings = list(check_ties("rows", *hashes))
+    warnings = list(check_ties("rows", *map(_hashes, tables)))
     warnings += (
         f"column {name!r} has {np.unique(values).size:,} different values in {len(values):,} rows: it names "
         "rows, so the generator draws it without regard to the others, and helpers leave it out"
@@ -149,9 +151,15 @@ def bring_table(
         check_table("generated", generated)
         known, audited, drawn = None, shuffled, _shuffled(generated, seed + 1)
     shown, spare = drawn[: len(drawn) // 2], drawn[len(drawn) // 2 :]
-    coder = RowCoder.fit(members)
+    # Words of all sides: one that is on one side alone has a place like all others. No names of units.
+    left_out = [] if unit is None else [unit]
+    coder = RowCoder.fit(pd.concat([*tables, drawn]).drop(columns=left_out))
+
+    def view(rows: pd.DataFrame) -> FloatArray:
+        return coder.numbers(rows.drop(columns=left_out))
+
     if known is not None:
-        warnings += copies(*(coder.numbers(part) for part in (shown, known, audited))).warnings
+        warnings += copies(*(view(part) for part in (shown, known, audited))).warnings
     learn = None
     if label is not None:  # scaling is learned from D_G where there is one: it tells nothing of the members
         learn = _helper_trainer(members, label, spare if known is None else known, epochs, learning)
@@ -162,10 +170,17 @@ def bring_table(
         known=None if known is None else (known,),
         helpers={} if learn is None else {SYNTHETIC: learn(spare, seed + 10)},
         train=learn,
-        examples=coder.numbers,
+        examples=view,
         warnings=tuple(warnings),
         unit="" if unit is None else f"of {unit}",
     )
+
+
+def _hashes(table: pd.DataFrame) -> NDArray[Any]:
+    """One number for each row, the same for whole numbers and floats."""
+    plain = check_table("rows", table).items()
+    rows = {name: values if values.dtype.kind == "U" else values.astype(float) for name, values in plain}
+    return pd.util.hash_pandas_object(pd.DataFrame(rows), index=False).to_numpy()
 
 
 def _check_complete(name: str, table: pd.DataFrame) -> None:

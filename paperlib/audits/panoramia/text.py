@@ -90,7 +90,7 @@ def bring_text(
     Chunks of the others are audited. Half of the generated chunks go to a helper that learns these alone. The
     target of `audit_model` takes texts and their tokens then.
     """
-    settings = defaults or TextDefaults()
+    settings, documents = defaults or TextDefaults(), list(documents)
     if unit is not None:
         documents = [documents[int(at)] for at in one_of_each(unit, len(documents), settings.seed)]
     warnings = check_ties("documents", np.array([hash(document) for document in documents]))
@@ -111,7 +111,7 @@ def bring_text(
                 f"documents: the {name} part has {len(rows)} chunks of {settings.tokens} tokens, 30 are "
                 "needed at least; bring more text or take shorter chunks"
             )
-    if generated:
+    if generated is not None and len(generated):
         drawn = _chunks(generated, tokenizer, settings)
     else:
         training = _training(settings, settings.seed)
@@ -147,7 +147,9 @@ def _chunks(texts: Sequence[str], tokenizer: Any, settings: TextDefaults) -> Int
         starts = range(0, len(tokens) - length + 1, length)[: settings.chunks_per_document]
         rows += [tokens[at : at + length] for at in starts]
     chunks = np.array(rows, dtype=np.int64).reshape(-1, length)
-    return np.unique(chunks, axis=0) if len(chunks) else chunks
+    if len(chunks):  # each once, in random order, as the first ones are learned and the last ones judged
+        chunks = np.random.default_rng(settings.seed).permutation(np.unique(chunks, axis=0))
+    return chunks
 
 
 def _batch(tokenizer: Any, chunks: IntArray) -> tuple[list[str], IntArray]:

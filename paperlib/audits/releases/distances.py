@@ -1,5 +1,6 @@
 """How near a row lies to a release and to the other rows of its pool: tables, texts and images."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from paperlib.core import FloatArray, IntArray
 Flags = NDArray[np.bool_]
 
 NEIGHBOURS = 5  # the farthest of them is the radius within which rows of the release are counted
+_LONG_WORDS = 10  # letters of a word on average, above which they are none
 _SIDE = 16  # pixels of a side that images are averaged to
 _FLOOR = 0.001  # of the usual distance, added to each before its logarithm
 
@@ -60,10 +62,16 @@ def table_space(release: pd.DataFrame, pool: pd.DataFrame) -> Space:
 
 
 def text_space(release: Sequence[str], pool: Sequence[str]) -> Space:
-    """Texts: one minus the cosine of their words and pairs of words, rare ones with more weight."""
+    """Texts: one minus the cosine of their words and pairs of words, rare ones with more weight.
+
+    Of texts that put no spaces between their words, up to three letters in a row take the place of words.
+    """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     words: Any = TfidfVectorizer(token_pattern=r"\w+|[^\w\s]", ngram_range=(1, 2), sublinear_tf=True)
+    found = re.findall(r"\w+", " ".join(pool))
+    if len("".join(found)) > _LONG_WORDS * len(found):
+        words = TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True)
     try:
         rows = words.fit_transform([*release, *pool])
     except ValueError:

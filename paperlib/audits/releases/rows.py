@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.stats import binom, ks_2samp
 
 from paperlib.audits.releases.distances import Flags, Space, image_space, table_space, text_space
 from paperlib.core import MembershipScores, check_ties
 from paperlib.core.intervals import auc_interval
+from paperlib.core.reading.columns import INDEX
 
 Rows = pd.DataFrame | Sequence[str] | NDArray[Any]
 
@@ -62,27 +63,45 @@ def _like(release: pd.DataFrame, name: str, table: Any) -> pd.DataFrame:
     """The table with the columns of the release in their order, of the same kinds."""
     if sorted(map(str, table)) != sorted(map(str, release)) or release.columns.empty:
         raise ValueError(f"{name}: expected the columns {list(release)} of the release, got {list(table)}")
+    kinds = check_kinds(name, table, release, "the release")
     for column in release:
-        types = [part[column].dtype for part in (release, table)]
-        kinds = [_KINDS.get(one.kind, "text") + " with a time zone" * hasattr(one, "tz") for one in types]
-        if kinds[0] != kinds[1]:
-            raise ValueError(f"{name}: column {column!r} holds {kinds[1]}, and {kinds[0]} in the release")
-        cells = [] if kinds[0] != "text" else table[column].dropna().tolist()
+        cells = [] if kinds[str(column)] != "text" else table[column].dropna().tolist()
         if not all(isinstance(cell, str) for cell in cells):
             raise ValueError(f"{name}: column {column!r} holds values of several kinds; store one")
     return table[list(release)].reset_index(drop=True)
 
 
+def check_kinds(name: str, table: pd.DataFrame, other: pd.DataFrame, called: str) -> dict[str, str]:
+    """What each column holds; a ValueError where one of the same name in ``other`` holds something else."""
+    kinds: dict[str, str] = {}
+    for column in other:
+        types = [part[column].dtype for part in (other, table)]
+        first, second = (
+            _KINDS.get(one.kind, "text") + " with a time zone" * hasattr(one, "tz") for one in types
+        )
+        if first != second:
+            raise ValueError(f"{name}: column {column!r} holds {second}, and {first} in {called}")
+        kinds[str(column)] = first
+    return kinds
+
+
 def _strange_columns(release: pd.DataFrame, pool: pd.DataFrame) -> Iterator[str]:
     """Doubts about columns of which most released values are unlike those of the records."""
     for name in release:
+        if INDEX.fullmatch(str(name).strip()):
+            yield f"column {name!r} seems to number the rows, which makes near rows far; leave it out"
         given, known = release[name].dropna(), pool[name].dropna()
-        numbers = release[name].dtype.kind in _KINDS
-        unlike = ~(given.between(known.min(), known.max()) if numbers else given.isin(known))
-        if unlike.mean() > 0.5 and (numbers or known.duplicated().mean() > 0.5):  # no names, no free text
+        unlike, distance = given, 0.0
+        if release[name].dtype.kind in _KINDS and len(given) and len(known):
+            places = pd.concat([given, known]).rank().to_numpy()
+            distance = float(ks_2samp(places[: len(given)], places[len(given) :]).statistic)
+        elif known.duplicated().mean() > 0.5:  # no names, no free text
+            unlike = given[~given.isin(known)]
+            distance = len(unlike) / max(1, len(given))
+        if distance > 0.5:
             yield (
-                f"column {name!r}: {unlike.mean():.0%} of released values lie outside those of the records, "
-                f"such as {given[unlike].iloc[0]}; if they are written in another way, a leak is missed"
+                f"column {name!r}: released values, such as {unlike.iloc[0]}, are unlike those of the "
+                "records; if they are in another unit or spelling, a leak is missed"
             )
 
 
@@ -119,25 +138,24 @@ def check_copies(space: Space, member: Flags) -> tuple[str, ...]:
     return check_ties("rows", keys[member], keys[~member], ways="keep one row of each")
 
 
-def check_one_draw(space: Space, member: Flags, seed: int) -> None:
-    """Refuse (ValueError) sides that a classifier tells apart by their rows alone, whatever was released."""
+def check_one_draw(rows: Any, member: Flags, seed: int) -> None:
+    """Refuse (ValueError) sides that a classifier tells apart by their rows, given in random order."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import MaxAbsScaler
 
     model: Any = make_pipeline(MaxAbsScaler(), LogisticRegression())
-    if isinstance(space.pool, np.ndarray) and space.pool.shape[1] <= _WIDE:
+    if isinstance(rows, np.ndarray) and rows.shape[1] <= _WIDE:
         model = HistGradientBoostingClassifier(max_iter=50, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*converge.*")  # an unfinished fit is judged as it is
-        model.fit(space.pool[::2], member[::2])  # the order of rows is random
-    chance = model.predict_proba(space.pool[1::2])[:, 1]
+        model.fit(rows[::2], member[::2])
+    chance = model.predict_proba(rows[1::2])[:, 1]
     scores = MembershipScores(chance[member[1::2]], chance[~member[1::2]])
     low, high = auc_interval(scores, confidence=_SURE)
     if low > 0.5:
         raise ValueError(
-            f"nonmembers: their rows alone tell them from members, whatever was released (AUC "
-            f"{scores.auc():.3f} [{low:.3f}, {high:.3f}]), so that a bound would show this difference; bring "
-            "two random parts of one set"
+            f"nonmembers: their rows alone tell them from members (AUC {scores.auc():.3f} [{low:.3f}, "
+            f"{high:.3f}]), so that a bound would show this difference; bring two random parts of one set"
         )

@@ -14,6 +14,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paperlib.bounds.one_run.audit import (
     ADJACENCY,
@@ -158,6 +159,11 @@ def combine_runs(
         ),
         warnings=(
             *([doubt] if doubt else []),
+            *(
+                f"run {number}: {text}"
+                for number, run in enumerate(games, 1)
+                if (text := reversed_warning(run, tests=len(games)))
+            ),
             *doubts,
             *coin_warnings(members, total - members, design),
             *(
@@ -238,11 +244,14 @@ def _check_apart(
         raise ValueError("runs: expected a list with the MembershipScores of each run")
     for number, run in enumerate(runs, 1):
         check_scores(f"run {number}", run)
-    values = [np.sort(run.oriented().pooled()[0]) for run in runs]
-    for (i, one), (j, other) in combinations(enumerate(values, 1), 2):
-        # Few different values can be equal by chance.
-        if np.array_equal(one, other) and np.unique(one).size >= min(one.size, _FEWEST):
-            raise ValueError(f"runs {i} and {j} have the same scores: one run counts once; leave one out")
+    for (i, one), (j, other) in combinations(enumerate(map(_in_order, runs), 1), 2):
+        # Few different values can be equal by chance, and few changes can be at the same places.
+        same = np.array_equal(one[0], other[0]) and np.unique(one[0]).size >= min(one[0].size, _FEWEST)
+        if same or (one[1].size == other[1].size and _most_common(one[1], other[1])):
+            raise ValueError(
+                f"runs {i} and {j} have the same scores, or the same in another unit or with fewer digits: "
+                "one run counts once; leave one out"
+            )
     names = [[""] * len(run) for run in runs] if ids is None else ids
     if [*map(len, names)] != [*map(len, runs)]:
         raise ValueError("ids: expected one name for each example of each run")
@@ -261,6 +270,18 @@ def _check_apart(
             "once and the bound does not hold; to check, name the records (--id-column, in Python ids)",
         )
     return doubts
+
+
+def _in_order(run: MembershipScores) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """The sorted scores, and where members change to non-members or back."""
+    values, member = run.oriented().pooled()
+    order = np.argsort(values, kind="stable")
+    return values[order], np.diff(member[order])
+
+
+def _most_common(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> bool:
+    """Whether the changes of two runs of one size are at the same places but for a few."""
+    return bool((one & other).sum() >= max(_FEWEST, 0.8 * one.sum(), 0.8 * other.sum()))
 
 
 def _game(number: int, run: MembershipScores, design: Design, seed: int) -> MembershipScores:

@@ -15,6 +15,7 @@ from paperlib.bounds.one_run.forecast import (
 )
 from paperlib.core import Guess, check_choice, check_in
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
+from paperlib.core.direction import reversed_warning
 from paperlib.core.results import AuditResult, round_down, table
 from paperlib.core.scores import MembershipScores
 
@@ -185,10 +186,12 @@ def _assumptions(forecast: Forecast, total: int) -> tuple[str, ...]:
 
 
 def _warnings(attack: float | MembershipScores | None, audits: list[SimulatedAudit]) -> tuple[str, ...]:
-    """Whether the pilot saw too little of the guesses with which the simulated audits reach their bounds."""
+    """Whether the pilot is reversed, or saw too little of the guesses of the simulated audits' bounds."""
     reached = [audit for audit in audits if audit.epsilon > 0]
-    if not isinstance(attack, MembershipScores) or not reached:
+    if not isinstance(attack, MembershipScores):
         return ()
+    if (doubt := reversed_warning(attack)) or not reached:
+        return (doubt,) if doubt else ()
     guessed, wrong = (
         float(np.median([getattr(one, name) for one in reached])) for name in ("share", "wrong")
     )

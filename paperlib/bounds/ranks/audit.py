@@ -25,6 +25,7 @@ from paperlib.core.results import AuditResult, round_down, round_up
 _LARGEST = 200.0  # nats; above it every success probability is 1 in floating point
 _STEP = 0.25  # nats between two budgets of failures
 _TOLERANCE = 1e-9
+_ONE_SIDED = 2.3263478740408408  # standard deviations at level 0.01
 CONDITION = (
     "assumes that each true value was drawn uniformly from its candidate set: it speaks of replacing it"
 )
@@ -113,6 +114,9 @@ def audit_ranks(
         raise ValueError("delta_term: 'sharp' is for audits without abstention, got margins; use 'published'")
     if surest is not None and surest.size != hits.size:
         raise ValueError(f"margins: expected {hits.size} values like ranks, got {surest.size}")
+    known = surest is not None and 20 <= hits.size > hits.sum() > 0 and ((surest < 0) == (hits == 0)).all()
+    if known:
+        raise ValueError("margins: below 0 exactly where there is no hit, so they know it; use score_margins")
 
     def bound_of(hits: IntArray) -> tuple[float, int, int]:
         if surest is not None:
@@ -138,7 +142,10 @@ def audit_ranks(
         claim=_claim(epsilon, delta, confidence, epsilon if epsilon > 0 else bound_of(np.ones_like(hits))[0]),
         condition=CONDITION,
         assumptions=_assumptions(sets, delta, delta_term, search),
-        warnings=_warnings(sets, delta, confidence, delta_term, search),
+        warnings=(
+            *_reversed(places, sizes),
+            *_warnings(sets, delta, confidence, delta_term, search),
+        ),
     )
 
 
@@ -282,6 +289,18 @@ def _assumptions(sets: CandidateSets, delta: float, delta_term: str, search: str
             "delta_term='sharp' does not."
         )
     return tuple(found)
+
+
+def _reversed(places: IntArray, sizes: IntArray) -> list[str]:
+    """A warning where the places are significantly worse than uniform ones, at level 0.01."""
+    mean = float(((places - 0.5) / sizes).mean())
+    spread = float(np.sqrt((1 - 1.0 / sizes**2).sum() / 12)) / places.size
+    if mean - 0.5 <= _ONE_SIDED * spread:
+        return []
+    return [
+        f"The true values stand at {mean:.1%} of their sets on average, significantly below the middle, so "
+        "the direction of the score is probably reversed and a leak may be missed: check higher_means_member."
+    ]
 
 
 def _warnings(

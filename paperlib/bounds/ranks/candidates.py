@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from paperlib.core import FloatArray, IntArray, check_choice, check_counts, check_vector
 
+_FEWEST = 20  # sets of which not every one has a tie by chance
 CandidateScores = ArrayLike | Sequence[ArrayLike]
 
 
@@ -42,6 +43,10 @@ def ranks_from_scores(
     mine = true[owner]
     better = np.bincount(owner[flat > mine], minlength=true.size)
     tied = np.bincount(owner[flat == mine], minlength=true.size)
+    if true.size >= _FEWEST and (tied == 1).all() and sizes.min() > 1:
+        raise ValueError(
+            "candidate_scores: every true score stands among its own candidates; leave it out there"
+        )
     if ties == "random":
         tied = np.random.default_rng(seed).integers(0, tied + 1)
     return (1 + better + tied).astype(np.int64), sizes + 1

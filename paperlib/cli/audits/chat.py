@@ -70,10 +70,10 @@ def audit_chat(
         owner, {"Model": named, "Corpus": corpus}, {"model": f"{model} at {endpoint.host}"}, limit=limit,
         before=before, shown=shown, tries=tries, seed=seed,
     )  # fmt: skip
-    document = audit.document(
-        subject=f"{named} on {corpus}",
-        log=[f"{reason}: {number} (such as {example})" for reason, number, example in skipped.rows],
-        **parts,
-    )
+    log = [f"{reason}: {number} (such as {example})" for reason, number, example in skipped.rows]
+    if not left:
+        when = kept.first["date"]
+        log.append(f"no answer was asked for now, all are of {when}: to ask the model again, delete {file}")
+    document = audit.document(subject=f"{named} on {corpus}", log=log, **parts)
     text = [" ".join(document.verdict.sentences), *map(str, document.answers), *audit.result.notes]
     return wishes.deliver(document, corpus, text)

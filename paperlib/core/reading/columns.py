@@ -43,7 +43,7 @@ _OUT = r"non_?members?|out|test|hold_?out|held_?out|unseen|val(?:id|idation)?"
 _ROLES = {"nonmember": rf"{_OUT}|population", "member": r"members?|in|train(?:ing)?|trained|seen"}
 _OPPOSITE = re.compile(rf"(?:is_|was_|in_)?(?:{_OUT})")
 _NUMBERED = re.compile(r"(?:data_?)?(?:splits?|folds?|sets?|subsets?|partitions?)")
-INDEX = re.compile(r"|index|unnamed:? ?\d*|level_\d+", re.IGNORECASE)
+INDEX = re.compile(r"|index|unnamed:? ?\d*|level_\d+|__index_level_\d+__", re.IGNORECASE)
 """Names that tables give to their row numbers."""
 
 

@@ -336,12 +336,13 @@ def _parquet(data: bytes) -> Table:
         for name in wanted:
             column = table.column(name)
             kind = str(column.type)
-            if kind.startswith(("halffloat", "float", "double", "decimal")):
+            if kind.startswith(("halffloat", "float", "double")) or getattr(column.type, "scale", 0):
                 columns[name] = column.cast("double").to_numpy().tolist()
                 continue
-            if kind.startswith(("time", "date", "duration")):
-                column = _parsed(lambda column=column: column.cast("string"), f"column {name!r}: ")
-            columns[name] = single_values(name, column.to_pylist())
+            cells = _parsed(column.to_pylist, f"column {name!r}: ")
+            if kind.startswith(("time", "date", "duration", "decimal")):  # as text, as coins have their ids
+                cells = [None if cell is None else str(cell) for cell in cells]
+            columns[name] = single_values(name, cells)
         return columns
 
     return Table(names=tuple(names), read=read)

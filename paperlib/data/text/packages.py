@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from paperlib.core import check_choice
+from paperlib.core.reading.tables import decoded
 from paperlib.io import atomic_file, canonical_json
 from paperlib.io.progress import progress_bar
 
@@ -141,7 +142,7 @@ def _metadata(name: str, index: str) -> Any:
 def _of_lock(path: Path) -> list[Entry]:
     """One entry for each digest of a lock file, behind the lines that name its package."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = decoded(path.read_bytes())
         parts = {".json": _npm, ".lock": _toml}.get(path.suffix, _pip)(text)
         entries = [{"text": start + digest, "subset": path.name} for start, digest in parts]
     except (AttributeError, KeyError, TypeError, ValueError) as error:

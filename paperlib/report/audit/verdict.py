@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from paperlib.core import AuditResult, ScoreAudit, check_nonnegative, json_ready, round_down
+from paperlib.core.direction import NO_ANSWER
 from paperlib.core.results import round_up
 
 _HIGH = 1.0  # nats; guesses right at most 73 % of the time are what this lets through
@@ -130,8 +131,8 @@ def audit_verdict(
 
 
 def is_reversed(warning: str) -> bool:
-    """Whether a warning says that the score direction or the membership is probably reversed."""
-    return "probably reversed" in warning
+    """Whether a warning says that a direction is probably reversed, or that the scores say nothing."""
+    return "probably reversed" in warning or NO_ANSWER in warning
 
 
 def right_share(epsilon: float, delta: float = 0.0) -> float:
