@@ -247,6 +247,7 @@ def test_sides_that_differ_by_themselves_or_in_their_types_are_refused():
         refused(
             f"{name}: column 'label' holds text, and numbers in the members", bring_table, members, **options
         )
+    refused("generated: expected a DataFrame", bring_table, members, generated=generated.to_numpy())
     same = members.assign(label=members["label"].astype(float))
     refused("copies|stand twice", bring_table, members, generated=generated, nonmembers=same)
     days = pd.date_range("2026-01-01", periods=600).to_series(index=range(600))

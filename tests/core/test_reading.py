@@ -144,6 +144,7 @@ def test_two_arrays_of_one_file_are_the_two_classes(tmp_path):
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
 def test_identifiers_and_groups_follow_their_scores_members_first(file, name):
     frame = {"id": [7, 8, 9, 10], "score": SCORE, "kind of record": ["x", "y", "y", "x"], "member": MEMBER}
+    refused("leave it or unit_column out", read_scores, file(frame, name), group_column="a", unit_column="b")
     found = read_scores(file(frame, name), group_column="kind of record")
     assert found.ids.tolist() == ["7", "9", "8", "10"]
     assert found.groups.tolist() == ["x", "y", "y", "x"]

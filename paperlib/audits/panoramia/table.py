@@ -111,6 +111,9 @@ def bring_table(
     seen any. Half of the generated rows go to a helper that learns these alone.
     """
     check_in("(0, 1)", "share", share)
+    for name, rows in (("members", members), ("generated", generated), ("nonmembers", nonmembers)):
+        if not isinstance(rows, pd.DataFrame | None):
+            raise ValueError(f"{name}: expected a DataFrame, got {type(rows).__name__}")
     if unit is not None:
         for table in (members, members if nonmembers is None else nonmembers):
             if unit not in table:

@@ -113,6 +113,8 @@ def read_scores(
         check_choice("kind", kind, _KINDS)
     if coins is not None and (nonmember_path is not None or unit_column is not None):
         raise ValueError("coins: they tell who is a member and what a unit is; give one file, and no unit")
+    if unit_column is not None and group_column is not None:
+        raise ValueError("group_column: rows of a unit may have several groups; leave it or unit_column out")
     wanted = _Wanted(score_column, member_column, kind, unit_column or id_column, group_column, coins)
     first = open_source(str(path))
     if nonmember_path is None:

@@ -164,17 +164,18 @@ def _identifiers(corpus: str, log: ReadLog) -> list[FoundIdentifier]:
     """Every identifier of the paper's kinds in a corpus."""
 
     def compute() -> Mapping[str, Any]:
-        every = corpus_identifiers(open_corpus(corpus, log=log), kinds=PAPER_KINDS)
+        own = ReadLog()
+        every = corpus_identifiers(open_corpus(corpus, log=own), kinds=PAPER_KINDS)
         return {"identifiers": np.array([json.dumps(asdict(one)) for one in every]),
-                "skipped": np.array(json.dumps([dict(log.counts), log.examples]))}  # fmt: skip
+                "skipped": np.array(json.dumps([dict(own.counts), own.examples]))}  # fmt: skip
 
     files = [(str(one.path), one.path.stat().st_size, one.path.stat().st_mtime_ns, one.subset)
              for one in corpus_files(corpus)]  # fmt: skip
     stage = {"stage": "corpus identifiers", "corpus": corpus, "files": config_hash({"files": files})}
     read = cached_arrays(stage, compute, code=__name__)
     counts, examples = json.loads(str(read["skipped"]))
-    log.counts.update({reason: number for reason, number in counts.items() if reason not in log.counts})
-    log.examples.update(examples)
+    log.counts.update(counts)  # which adds
+    log.examples = {**examples, **log.examples}
     return [FoundIdentifier(**json.loads(str(text))) for text in read["identifiers"]]
 
 
