@@ -445,7 +445,7 @@ def test_the_stated_repetitions_decide_and_one_fewer_does_not(mean):
 
 
 def test_each_look_has_the_same_share_of_the_error():
-    assert {rule.error for rule in rules().values()} == {0.05, 0.05 / 2, 0.05 / 4}
+    assert {rule.error for rule in rules().values()} == {0.05 / looks for looks in (1, 2, 3, 4)}
     wide = of_mean(0.9, 5)
     given = {RULE.notebooks[0]: Evidence(RULE.target, "model", GOOD | {"test falls": wide})}
     contrasts = decide(replace(RULE, error=0.025), given, "paper's data", seeds=9).contrasts
