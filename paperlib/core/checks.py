@@ -51,7 +51,7 @@ def as_floats(name: str, values: Any) -> FloatArray:
 
 
 def as_rows(name: str, values: Any) -> FloatArray:
-    """Return numbers, also as text, of any shape, as a new array; masked and missing ones are NaN."""
+    """Return numbers, also as text, of any shape as an array; masked and missing ones are NaN."""
     try:
         return np.ma.filled(np.ma.asarray(values, np.float64), np.nan)
     except (TypeError, ValueError, RuntimeError):
@@ -62,13 +62,12 @@ def as_rows(name: str, values: Any) -> FloatArray:
 
 def check_index(name: str, values: Any, others: Any) -> None:
     """Refuse (ValueError) pandas objects with the same labels of rows in another order."""
-    if all(hasattr(one, "iloc") for one in (values, others)):
-        first, second = list(values.index), list(others.index)
-        if first != second and Counter(first) == Counter(second):
-            raise ValueError(
-                f"{name}: the rows stand in another order than those they go with; bring both into one order "
-                "by .loc, or give .to_numpy() of both"
-            )
+    tables = all(hasattr(one, "iloc") for one in (values, others))
+    if tables and not values.index.equals(others.index) and Counter(values.index) == Counter(others.index):
+        raise ValueError(
+            f"{name}: the rows stand in another order than those they go with; bring both into one order "
+            "by .loc, or give .to_numpy() of both"
+        )
 
 
 def check_counts(name: str, values: ArrayLike, *, minimum: int = 0) -> IntArray:

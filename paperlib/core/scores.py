@@ -41,7 +41,8 @@ class MembershipScores:
         object.__setattr__(self, "member", check_vector("member scores", member))
         object.__setattr__(self, "nonmember", check_vector("nonmember scores", nonmember))
         object.__setattr__(self, "higher_means_member", bool(higher_means_member))
-        flags = self.nonmember.size == self.member.size >= 10 and {*self.nonmember.tolist()} == {0.0, 1.0}
+        first, same = self.nonmember[0], self.nonmember.size == self.member.size >= 10
+        flags = same and first in (0, 1) and {*self.nonmember.tolist()} == {0.0, 1.0}
         if flags and (self.member % 1 != 0).any():
             raise ValueError(
                 "nonmember scores: all are 0 or 1, as memberships are; where they are, give "

@@ -93,8 +93,8 @@ def _strange_columns(release: pd.DataFrame, pool: pd.DataFrame) -> Iterator[str]
         given, known = release[name].dropna(), pool[name].dropna()
         unlike, distance = given, 0.0
         if release[name].dtype.kind in _KINDS and len(given) and len(known):
-            places = pd.concat([given, known]).rank().to_numpy()
-            distance = float(ks_2samp(places[: len(given)], places[len(given) :]).statistic)
+            here, there = np.split(pd.concat([given, known]).rank().to_numpy(), [len(given)])
+            distance = float(ks_2samp(here, there, method="asymp").statistic)
         elif known.duplicated().mean() > 0.5:  # no names, no free text
             unlike = given[~given.isin(known)]
             distance = len(unlike) / max(1, len(given))

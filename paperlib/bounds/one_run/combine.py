@@ -162,7 +162,7 @@ def combine_runs(
             *(
                 f"run {number}: {text}"
                 for number, run in enumerate(games, 1)
-                if (text := reversed_warning(run, tests=len(games)))
+                if len(games) > 1 and (text := reversed_warning(run, tests=len(games)))
             ),
             *doubts,
             *coin_warnings(members, total - members, design),
