@@ -81,8 +81,9 @@ def hardware() -> dict[str, Any]:
 
 
 def gpu_name() -> str | None:
-    """Name and memory of the first NVIDIA GPU, asked from its driver; None without one."""
-    found = _answer("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader")
+    """Name and memory of the first NVIDIA GPU that is not hidden, asked from its driver; None without one."""
+    asked = ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader")
+    found = None if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1") else _answer(*asked)
     return found.splitlines()[0] if found else None
 
 

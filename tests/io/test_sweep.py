@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from paperlib.io import OutputError, Place, SweepError, job_script, run_sweep, sweep_place, visible_devices
+from paperlib.report.provenance import gpu_name
 from tests.io.sweep_jobs import Job, executions, group, square, squares
 from tests.refusals import refused
 
@@ -206,6 +207,10 @@ def test_gpus_are_those_that_this_process_may_see_and_each_gets_a_process(tmp_pa
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     assert sweep_place("local").workers == 3
     assert sweep_place("local", workers=2).workers == 2
+    assert gpu_name() == "0"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert gpu_name() is None, "a run that may not use the GPU does not name it"
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     tool.write_text("#!/bin/sh\nexit 9\n")
     assert visible_devices() == []
 
