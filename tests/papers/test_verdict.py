@@ -488,3 +488,6 @@ def test_the_table_names_the_cost_by_the_runs_that_were_made():
     assert (float(before), after) == (pytest.approx(2 * factor, abs=0.15), "2.0")
     away = {**line, "facts": "made up, measured elsewhere"}
     assert "hours" not in status_table(judge([run | {"records": [away]}])).iloc[0]["to_decide"]
+    unmet = Evidence(RULE.target, "model", {**values, "overfitted": of_mean(98.9, 6)}).to_dict()
+    told = status_table(judge([run | {"records": [line | unmet]}])).iloc[0]["to_decide"]
+    assert told == "other settings, not 10,000 repetitions; these took 2.0 hours"

@@ -53,15 +53,15 @@ class JudgedTarget:
     @property
     def to_decide(self) -> str:
         """What would decide an undecided target if mean and spread stay as they are, and its cost."""
-        more, hours = self.outcome.more, sum(run.seconds for run in self.runs) / 3600
-        elsewhere = any("measured" in run.scale.facts for run in self.runs)  # they say how long that took
+        more, told = self.outcome.more, any("measured" in run.scale.facts for run in self.runs)
+        hours = 0.0 if told else sum(run.seconds for run in self.runs) / 3600  # told: the facts say how long
         if self.outcome.word != "undecided" or math.isnan(more) or more == 1:
             return ""
         if math.isinf(more):
-            return f"other settings, not {MOST_REPETITIONS:,} repetitions"
-        spent = f": {more * hours:.1f} hours in place of {hours:.1f}" if hours and not elsewhere else ""
-        size = f"{more:.1f}" if more < 10 else f"{more:,.0f}"
-        return f"about {size} times the repetitions{spent}"
+            spent = f"; these took {hours:.1f} hours" if hours else ""
+            return f"other settings, not {MOST_REPETITIONS:,} repetitions{spent}"
+        spent = f": {more * hours:.1f} hours in place of {hours:.1f}" if hours else ""
+        return f"about {more:,.{int(more < 10)}f} times the repetitions{spent}"
 
     @property
     def rank(self) -> tuple[int, bool, int]:
