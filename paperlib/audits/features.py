@@ -39,6 +39,7 @@ Flags = NDArray[np.bool_]
 FIRST_SHARE = 0.02  # share of the coins that are looked at, at random, before the first fit
 RECALL_SHARE = 0.1  # of those of PANORAMIA: its bounds rest on the few surest guesses
 REFIT = 1.2  # growth of the revealed coins from one fit to the next
+_FEWEST = 20  # rows that a feature agrees with by chance in one of a million audits, at most
 _KNOTS = 6
 _CURVED = 0.3  # scale of the curved parts beside the straight ones: curves are shrunk more
 
@@ -323,13 +324,15 @@ def audit_panoramia_features(
     (True, True)
     """
     terms = Terms(confidence, gamma, delta, known_c, design, seed)
+    for name, features in (("baseline_features", baseline_features), ("attack_features", attack_features)):
+        check_index(name, features, membership)
     baseline = checked_features("baseline_features", baseline_features)
     target = checked_features("attack_features", attack_features)
     if len(target) != len(baseline):
         raise ValueError(
             f"attack_features: expected {len(baseline)} rows like baseline_features, got {len(target)}"
         )
-    members = checked_membership(baseline, membership)
+    members = checked_membership(np.column_stack([baseline, target]), membership)
     shown = terms.shown(members)
     members = members[shown]
     seen = baseline[shown], np.column_stack([target, baseline])[shown]
@@ -366,6 +369,10 @@ def learned_test(
 
 def checked_features(name: str, features: ArrayLike) -> FloatArray:
     """Finite features, shape (m, d); messages call them ``name``."""
+    if (columns := getattr(features, "columns", None)) is not None:
+        from paperlib.core.reading.columns import check_features  # which loads what reads files
+
+        check_features(name, columns)
     rows = as_rows(name, features)
     rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or 0 in rows.shape:
@@ -385,4 +392,11 @@ def checked_membership(rows: FloatArray, membership: ArrayLike) -> Flags:
     """True for members, shape (m,), of examples with features ``rows``."""
     flags = as_floats("membership", membership)
     MembershipScores.from_labels(rows[:, 0], flags)
+    wrong = (
+        (flags == rows.T).all(axis=1) | (1 - flags == rows.T).all(axis=1) | (np.diff(rows.T) == 1).all(axis=1)
+    )
+    if wrong.any() and len(rows) >= _FEWEST:
+        raise ValueError(
+            f"features: column {wrong.argmax()} is the membership itself, or numbers the rows; leave it out"
+        )
     return flags.astype(bool)

@@ -76,7 +76,8 @@ def audit_labels(
     >>> audit_labels(0.9 * np.eye(2)[labels] + 0.05, labels, proxies).headline.claim[:66]
     'With confidence 0.95, the training procedure is not (epsilon, 0)-d'
     """
-    check_index("proxies", labels, proxies)
+    for name, given in {"proxies": proxies, "probabilities": probabilities, "reference": reference}.items():
+        check_index(name, given, labels)
     chances = _chances("probabilities", probabilities)
     own, other = (_classes(*one, chances) for one in (("labels", labels), ("proxies", proxies)))
     ratios = np.log(np.maximum(chances, np.finfo(float).tiny))

@@ -26,7 +26,8 @@ from paperlib.core import (
     reversed_warning,
 )
 from paperlib.core.checks import check_ids, check_ties, unit_means, unit_sentence
-from paperlib.core.direction import NO_ANSWER
+from paperlib.core.direction import NO_ANSWER, REVERSED_LEVEL
+from paperlib.core.results import round_down
 
 ById = Mapping[Any, Any] | pd.DataFrame
 """Values by id: a mapping, or a table with a column of ids."""
@@ -238,7 +239,7 @@ def audit_scores(
             )
         unit = coins.unit or None
     copies = check_ties("scores", given.member, given.nonmember) if unit is None else ()
-    copies += _saturated(given)
+    copies += saturated(given)
     # Sorted, so that the order of the rows tells nothing and changes nothing: neither a game nor a split.
     sides = np.sort(given.member), np.sort(given.nonmember)
     scores = MembershipScores(*sides, higher_means_member=given.higher_means_member)
@@ -257,11 +258,13 @@ def audit_scores(
     said = coins.example if coins is not None else "" if unit is None else unit_sentence(unit)
     assumed = [one.assumption for one in (coins, plan) if one is not None]
     claimed = tuple(one.with_claim(said, *assumed) for one in audits)
+    if main.epsilon == 0 and reversed_warning(scores) is None:
+        copies += _mirrored(scores, delta=delta, guess=guess, design=design, seed=seed)
     reading = copies if coins is None else (*copies, *coins.warnings)
     return Audits(given, claimed, design, reading=reading, plan=plan, coins=coins)
 
 
-def _saturated(scores: MembershipScores) -> tuple[str, ...]:
+def saturated(scores: MembershipScores) -> tuple[str, ...]:
     """A warning where all scores are one, but for wrong answers, or most of three or more values."""
     values, times = np.unique(scores.pooled()[0], return_counts=True)
     if values.size == 1 and not (scores.higher_means_member and values[0] in (0, 1)):
@@ -271,6 +274,19 @@ def _saturated(scores: MembershipScores) -> tuple[str, ...]:
     return (
         f"{times.max() / len(scores):.0%} of the scores are {values[times.argmax()]:g}: if they were "
         "rounded, or computed in 16 bits, a leak among them is not seen; compute them in 64 bits",
+    )
+
+
+def _mirrored(scores: MembershipScores, **options: Any) -> tuple[str, ...]:
+    """A warning where the other direction shows a leak, such as one of few records that leaves the AUC."""
+    other = replace(scores, higher_means_member=not scores.higher_means_member)
+    epsilon = audit_one_run(other, confidence=1 - REVERSED_LEVEL, **options).epsilon
+    if epsilon == 0:
+        return ()
+    return (
+        f"in the other direction the scores show ε ≥ {round_down(epsilon):.3f}, so the direction of the "
+        "score or the membership is probably reversed: check whether the values are losses or scores "
+        "(`--kind losses`, or higher_means_member in Python) and what the membership column means",
     )
 
 

@@ -19,7 +19,7 @@ from paperlib.bounds.one_run.search import RecallTest, run_recall_test
 from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.bounds.panoramia_terms import Terms, assumptions
 from paperlib.core import FloatArray, MembershipScores, check_choice, reversed_warning
-from paperlib.core.checks import check_confidence, check_counts, check_vector
+from paperlib.core.checks import check_confidence, check_counts, check_index, check_vector
 from paperlib.core.options import Design, RecallSearch
 from paperlib.core.results import AuditResult, round_down, round_up, table
 
@@ -171,6 +171,8 @@ def audit_panoramia(
     search = ("union" if known_c is None else "anytime") if search is None else search
     check_choice("search", search, RecallSearch)
     terms = Terms(confidence, gamma, delta, known_c, design, seed)
+    for name, scores in (("baseline_scores", baseline_scores), ("mia_scores", mia_scores)):
+        check_index(name, scores, membership)
     baseline, mia, flags = _checked(baseline_scores, mia_scores, membership)
     shown = terms.shown(flags)
     flags, (gamma, with_delta) = flags[shown], terms.relaxations

@@ -39,6 +39,7 @@ def combine(
     import numpy as np
 
     from paperlib.audits import Audits, ScoreAudit
+    from paperlib.audits.scores import saturated
     from paperlib.bounds import combine_runs, rank_scores
     from paperlib.core import Coins, unit_sentence
     from paperlib.io import file_sha256, read_scores
@@ -75,7 +76,9 @@ def combine(
         own.check_alone(design, unit)
         main = main.with_claim("" if number else own.example, f"run {number + 1}: {own.assumption}")
     reading = tuple(
-        f"{file}: {said}" for file, one in zip(files, loaded, strict=True) for said in one.warnings
+        f"{file}: {said}"
+        for file, one in zip(files, loaded, strict=True)
+        for said in (*one.warnings, *saturated(one.scores))
     )
     reading += tuple(f"run {number}: {said}" for number, own in enumerate(tossed, 1) for said in own.warnings)
     inputs |= {str(one): file_sha256(one) for one in coins or ()}

@@ -53,6 +53,8 @@ def as_floats(name: str, values: Any) -> FloatArray:
 def as_rows(name: str, values: Any) -> FloatArray:
     """Return numbers, also as text, of any shape as an array; masked and missing ones are NaN."""
     try:
+        if np.asarray(values).dtype.kind in "cmM":
+            raise TypeError("numbers of another kind, which would lose a part or get a unit of their own")
         return np.ma.filled(np.ma.asarray(values, np.float64), np.nan)
     except (TypeError, ValueError, RuntimeError):
         raise ValueError(
@@ -210,6 +212,8 @@ def unit_means(values: FloatArray, units: Iterable[Any]) -> tuple[FloatArray, ND
     at = np.array([places.setdefault(unit, len(places)) for unit in units])
     if at.size != len(values):
         raise ValueError(f"unit: expected {len(values)} names like values, got {at.size}")
+    if any(one is None or one != one for one in places):
+        raise ValueError("unit: some rows have no name; give each a name of its own, or leave those rows out")
     sums = np.zeros((len(places), *values.shape[1:]))
     np.add.at(sums, at, values)
     counts = np.bincount(at).reshape(-1, *[1] * (values.ndim - 1))

@@ -232,11 +232,10 @@ class Coins:
             raise ValueError(
                 f"by_id: expected a mapping from ids, or a DataFrame with the column {self.column!r}"
             )
-        from paperlib.core.reading.columns import tells_membership  # which loads what reads files
+        from paperlib.core.reading.columns import check_features  # which loads what reads files
 
         others = by_id.drop(columns=self.column)
-        if told := [str(name) for name in others.columns if tells_membership(str(name))]:
-            raise ValueError(f"by_id: {told[0]!r} says who is a member, as the coins do; leave it out")
+        check_features("by_id", others.columns)
         rows = as_rows("by_id", others)
         return self.join(by_id[self.column], rows[:, 0] if rows.shape[1] == 1 else rows)
 

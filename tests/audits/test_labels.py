@@ -1,6 +1,7 @@
 """Audits of labels: true ones against proxies, with the rate of wrong bounds on known mechanisms."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from paperlib.audits import audit_labels
@@ -114,6 +115,10 @@ def test_a_mistake_is_named():
         "sum to 1; give softmax of logits", audit_labels, **given | {"probabilities": 3 * np.ones((9, 2))}
     )
     refused("labels: expected 9 class numbers from 0 to 1", audit_labels, **given | {"labels": np.arange(9)})
+    series = pd.Series(np.arange(9) % 2)
+    other = pd.DataFrame(given["probabilities"])[::-1]
+    for name in ("probabilities", "reference"):
+        refused(f"{name}: the rows stand", audit_labels, **given | {"labels": series, name: other})
     refused("proxies: 0 of 9 differ from the label", audit_labels, **given | {"proxies": np.zeros(9)})
     refused(
         r"reference: expected shape \(9, 2\)", audit_labels, **given | {"reference": np.full((9, 4), 0.25)}

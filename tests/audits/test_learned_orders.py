@@ -4,6 +4,7 @@ from functools import cache
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -361,6 +362,17 @@ def test_bad_input_is_one_line_that_says_what_to_do():
     refused("2 values", audit_features, PAIR, [0, 1, 1])
     refused("0 and 1", audit_features, PAIR, [0, 2])
     refused("both classes", audit_features, PAIR, [1, 1])
+    noise, coins = np.random.default_rng(0).normal(size=40), np.arange(40) % 3 == 0
+    for told in (coins, ~coins, np.arange(40) + 7):
+        rows = np.column_stack([noise, told])
+        refused("column 1 is the membership itself, or numbers", audit_features, rows, coins, design="game")
+        refused("column 1 is the membership itself", audit_panoramia_features, noise, told, coins)
+    for name in ("index", "Unnamed: 0", "is_member"):
+        table = pd.DataFrame({"loss": noise, name: noise})
+        refused(f"features: {name!r} says who is a member or numbers", audit_features, table, coins)
+    refused("another order", audit_panoramia_features, noise, pd.Series(noise)[::-1], pd.Series(coins))
+    refused("expected numbers", audit_features, noise * 1j, coins)
+    refused("some rows have no name", audit_features, noise, coins, unit=[None, *range(39)])
     refused("1 or more columns", audit_features, np.zeros((2, 0)), [0, 1])
     refused("baseline_features: 1 of 2 rows", audit_panoramia_features, [1.0, np.nan], PAIR, [0, 1])
     refused("attack_features: expected numbers", audit_panoramia_features, PAIR, ["a", "b"], [0, 1])

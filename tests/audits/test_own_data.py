@@ -190,6 +190,17 @@ def real(seed, size=400):
     return np.random.default_rng(seed).normal(size=(size, 4))
 
 
+def test_generated_rows_that_are_members_are_named_but_not_what_repeats_in_any_table():
+    members, few = table(), table()[["size"]].round(0)
+    for given, part, warned in (
+        (members, members[:20], True),
+        (members, members[:1], False),
+        (few, few, False),
+    ):
+        drawn = pd.concat([part, table(seed=5)[list(given)]], ignore_index=True)
+        assert any("are members" in text for text in data_of(given, generated=drawn).warnings) == warned
+
+
 def test_copies_near_ones_and_repeats_are_caught_but_not_fresh_draws_nor_what_is_common():
     trained = real(1)
     result = copies(np.concatenate([real(0), trained[:40]]), trained, real(2))

@@ -2,6 +2,7 @@
 
 import ast
 import json
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,18 @@ def test_a_reversed_score_is_named_everywhere():
     assert wrong.audits[0].result.warnings[0] == wrong.warnings[0]
     assert [one.result for one in wrong.audits[1:]] == [None, None]
     assert all("probably reversed" in one.refused for one in wrong.audits[1:])
+
+
+def test_a_leak_of_few_records_in_the_other_direction_is_named():
+    named = {0: 0, 30: 0}
+    for seed, leaked in product(range(4), named):
+        losses = np.random.default_rng(seed).normal(size=(2, 1000))
+        losses[0, :leaked] -= 9
+        audits = audit_scores(MembershipScores(*losses), design="game")
+        named[leaked] += audits.document().judged(3.0)[1] is None
+        assert audits.headline.epsilon > 0 or "reversed" in str(audits.warnings) or not leaked
+    assert named[0] == 0
+    assert named[30] > 1
 
 
 @pytest.mark.parametrize("design", ["randomized", "game", "played"])

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from paperlib.bounds import audit_one_run, audit_panoramia, panoramia_ceiling
@@ -11,6 +12,8 @@ from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.bounds.one_run.tails import refuted_log_odds
 from paperlib.core import MembershipScores
 from tests.refusals import refused
+
+SERIES = pd.Series(range(4))
 
 
 def example(m=300, seed=0, c=0.7, signal=1.0, ties=None):
@@ -172,6 +175,10 @@ def test_bad_inputs_name_the_argument():
         ({"baseline_scores": [0.0, np.nan, 1.0, 2.0]}, "baseline_scores: 1 of 4 values are NaN"),
         ({"mia_scores": [0.0, np.inf, 1.0, 2.0]}, "mia_scores: 1 of 4 values are infinite"),
         ({"mia_scores": [1.0, 2.0]}, "mia_scores: expected 4 values"),
+        (
+            {"mia_scores": SERIES[::-1], "membership": SERIES % 2},
+            "mia_scores: the rows stand in another order",
+        ),
         ({"membership": [1, 0]}, "membership: expected 4 values"),
         ({"membership": [0, 0, 0, 0]}, "both classes are needed, got 4 generated examples only"),
         ({"membership": [1, 1, 1, 1]}, "both classes are needed, got 4 members only"),

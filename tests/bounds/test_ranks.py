@@ -469,6 +469,11 @@ def test_margins_that_know_reversed_scores_and_a_true_score_among_its_candidates
     ranks = ranks_from_scores(true, others)
     assert audit_ranks(*ranks).warnings == ()
     refused("so they know it", audit_ranks, *ranks, margins=true - others.max(axis=1))
+    told = [np.exp(true - others.max(axis=1)), score_margins(true, others)]
+    assert ["above that of every miss" in str(audit_ranks(*ranks, margins=one).warnings) for one in told] == [
+        True,
+        False,
+    ]
     refused("among its own candidates", ranks_from_scores, true, np.column_stack([true, others]))
     reversed_ranks = ranks_from_scores(true + 1, others, higher_means_member=False)
     assert "probably reversed" in audit_ranks(*reversed_ranks).warnings[0]

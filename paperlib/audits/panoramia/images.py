@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from paperlib.attacks.learned.images import ImageStack
 from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.image_models import ImageHelper, train_helper
-from paperlib.audits.panoramia.memorization import copies
+from paperlib.audits.panoramia.memorization import copied_members, copies
 from paperlib.audits.panoramia.pools import SYNTHETIC, Model
 from paperlib.core import check_in, check_ties, one_of_each
 from paperlib.generators.images import FlowConfig
@@ -110,6 +110,8 @@ def bring_images(
     shown, spare = ((drawn[0][part], drawn[1][part]) for part in (slice(half), slice(half, None)))
     if cut:
         warnings = (*warnings, *copies(shown[0], known[0], audited[0]).warnings)
+    else:
+        warnings = (*warnings, *copied_members(*([*map(bytes, part[0])] for part in (drawn, audited))))
     outputs = 1 + max(int(part[1].max()) for part in (audited, drawn))
     learn = partial(_helper, settings, outputs)
     return AuditData(

@@ -1,5 +1,7 @@
 """Does a generator repeat itself, or what it was trained on?"""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,3 +87,16 @@ def _rows(name: str, values: ArrayLike) -> FloatArray:
 def _nearest(drawn: FloatArray, real: FloatArray, scale: FloatArray) -> FloatArray:
     distances = NearestNeighbors(n_neighbors=1).fit(real / scale).kneighbors(drawn / scale)[0]
     return np.asarray(distances[:, 0], dtype=np.float64)
+
+
+def copied_members(generated: Sequence[Any], members: Sequence[Any]) -> tuple[str, ...]:
+    """A warning where more of the generated rows equal a member than members equal one another."""
+    times = Counter(members)
+    known = sum(one in times for one in generated) / len(generated)
+    repeated = sum(times[one] > 1 for one in members) / len(members)
+    if known <= _NOTABLE + 2 * repeated:
+        return ()
+    return (
+        f"{known:.0%} of the generated rows are members, which no audit can tell apart: it misses what the "
+        "target leaks; bring the rows of a generator that has not seen the members",
+    )

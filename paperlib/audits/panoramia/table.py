@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAudit, audit_model
-from paperlib.audits.panoramia.memorization import copies
+from paperlib.audits.panoramia.memorization import copied_members, copies
 from paperlib.audits.panoramia.pools import SYNTHETIC, Model, Trainer
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
 from paperlib.audits.releases.rows import check_kinds
@@ -163,6 +163,8 @@ def bring_table(
 
     if known is not None:
         warnings += copies(*(view(part) for part in (shown, known, audited))).warnings
+    else:
+        warnings += copied_members(*(_hashes(part).tolist() for part in (drawn, audited)))
     learn = None
     if label is not None:  # scaling is learned from D_G where there is one: it tells nothing of the members
         learn = _helper_trainer(members, label, spare if known is None else known, epochs, learning)

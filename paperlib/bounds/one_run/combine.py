@@ -264,10 +264,12 @@ def _check_apart(
         )
     sides = [[run.member for run in runs], [run.nonmember for run in runs]]
     doubts = check_ties("runs", *map(np.concatenate, sides))
-    if len(runs) > 1 and all(len({part.size for part in side}) == 1 for side in sides) and not times:
+    alike = len(runs) > 1 and all(len({part.size for part in side}) == 1 for side in sides)
+    if alike and (not times or (design == "randomized" and len(runs) > 2)):
         doubts += (
             "all runs have as many members and as many non-members: if that is one split, its coins count "
-            "once and the bound does not hold; to check, name the records (--id-column, in Python ids)",
+            "once and the bound does not hold; to check, give a record one name in all runs (--id-column, in "
+            "Python ids)",
         )
     return doubts
 

@@ -25,6 +25,10 @@ from paperlib.core.results import AuditResult, round_down, round_up
 _LARGEST = 200.0  # nats; above it every success probability is 1 in floating point
 _STEP = 0.25  # nats between two budgets of failures
 _TOLERANCE = 1e-9
+_PARTED = (
+    "The margin of every hit is above that of every miss: if the margins were computed with the true value, "
+    "the bound does not hold; score_margins gives those of the scores alone."
+)
 _ONE_SIDED = 2.3263478740408408  # standard deviations at level 0.01
 CONDITION = (
     "assumes that each true value was drawn uniformly from its candidate set: it speaks of replacing it"
@@ -114,8 +118,10 @@ def audit_ranks(
         raise ValueError("delta_term: 'sharp' is for audits without abstention, got margins; use 'published'")
     if surest is not None and surest.size != hits.size:
         raise ValueError(f"margins: expected {hits.size} values like ranks, got {surest.size}")
-    known = surest is not None and 20 <= hits.size > hits.sum() > 0 and ((surest < 0) == (hits == 0)).all()
-    if known:
+    parted = False
+    if surest is not None and 20 <= hits.size > hits.sum() > 0:
+        parted = bool(surest[hits == 1].min() > surest[hits == 0].max())
+    if surest is not None and parted and ((surest < 0) == (hits == 0)).all():
         raise ValueError("margins: below 0 exactly where there is no hit, so they know it; use score_margins")
 
     def bound_of(hits: IntArray) -> tuple[float, int, int]:
@@ -145,6 +151,7 @@ def audit_ranks(
         warnings=(
             *_reversed(places, sizes),
             *_warnings(sets, delta, confidence, delta_term, search),
+            *([_PARTED] if parted else []),
         ),
     )
 

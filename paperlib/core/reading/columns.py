@@ -1,7 +1,7 @@
 """What the names of columns tell and what their cells hold: exactly that, or a question or a refusal."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,13 @@ def kind_of(name: str) -> str | None:
 def tells_membership(name: str) -> bool:
     """Whether a column of this name says who is a member."""
     return _MEMBERS.fullmatch(plain(name)) is not None
+
+
+def check_features(name: str, columns: Iterable[object]) -> None:
+    """Refuse (ValueError) names of features that say who is a member, or that number the rows."""
+    for column in map(str, columns):
+        if tells_membership(column) or INDEX.fullmatch(column.strip()):
+            raise ValueError(f"{name}: {column!r} says who is a member or numbers the rows; leave it out")
 
 
 def role_of(name: str) -> tuple[str, str] | None:

@@ -213,18 +213,14 @@ def _full_rows(rows: Iterator[list[str]], width: int) -> Iterator[list[str]]:
 
 
 def json_lines(text: str) -> Table:
-    """A table with one JSON object a line; the first one names the columns."""
+    """A table with one JSON object a line; any of them may name a column."""
     lines = [line for line in text.split("\n") if line.strip()]
+    rows = [json_row(line, at) for at, line in enumerate(lines, 1)]
 
     def read(wanted: Sequence[str]) -> dict[str, Cells]:
-        columns: dict[str, Cells] = {name: [] for name in wanted}
-        for at, line in enumerate(lines, 1):
-            row = json_row(line, at)
-            for name, cells in columns.items():
-                cells.append(row.get(name))
-        return {name: single_values(name, cells) for name, cells in columns.items()}
+        return {name: single_values(name, [row.get(name) for row in rows]) for name in wanted}
 
-    return Table(names=tuple(json_row(lines[0], 1)), read=read)
+    return Table(names=tuple(dict.fromkeys(name for row in rows for name in row)), read=read)
 
 
 def json_row(line: str, at: int) -> dict[str, Any]:
