@@ -48,6 +48,19 @@ def default_device(device: torch.device | str | None = None) -> torch.device:
 
 
 @contextmanager
+def evaluating(model: torch.nn.Module) -> Iterator[None]:
+    """Without dropout and gradients; the mode of each part of the model is put back afterwards."""
+    modes = [(part, part.training) for part in model.modules()]
+    model.eval()
+    try:
+        with torch.no_grad():  # not in inference mode: what a module keeps of a call can be trained with
+            yield
+    finally:
+        for part, training in modes:
+            part.training = training
+
+
+@contextmanager
 def fast_products(*, allowed: bool = True) -> Iterator[None]:
     """Products of float32 matrices on a GPU's tensor cores (TF32, 10 bits of mantissa), not on a CPU."""
     before = torch.backends.cuda.matmul.allow_tf32

@@ -20,7 +20,7 @@ from paperlib.core import check_at_least, check_choice
 from paperlib.io import atomic_file, config_hash
 from paperlib.io.progress import progress_bar
 from paperlib.models import MLP
-from paperlib.models.devices import default_device
+from paperlib.models.devices import default_device, evaluating
 from paperlib.training.batches import (
     Examples,
     check_examples,
@@ -194,15 +194,12 @@ def check_outputs(module: nn.Module, x: Any, device: torch.device) -> int:
     first = check_records(x)[:1].to(device)
     if not len(first):
         raise ValueError("x: expected at least one record, got none")
-    was_training = module.training
     try:
-        with torch.inference_mode():
-            logits = module.eval()(first)
+        with evaluating(module):
+            logits = module(first)
     except RuntimeError as error:
         shape = tuple(first.shape[1:])
         raise ValueError(f"x: records of shape {shape} do not fit the module: {error}") from error
-    finally:
-        module.train(was_training)
     if logits.ndim != 2 or len(logits) != 1:
         shape = tuple(logits.shape)
         raise ValueError(f"module: expected logits of shape (B, outputs), got {shape} for B = 1")

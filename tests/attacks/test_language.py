@@ -127,7 +127,10 @@ def test_extraction_probabilities_are_those_of_every_suffix_enumerated(tokenizer
     assert (short.isna() == [False, True]).all()
 
 
-def test_shared_contexts_batches_order_and_mode_change_no_score(model, tokenizer):
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "lfm2"])
+def test_shared_contexts_batches_order_and_mode_change_no_score(kind, tokenizer):
+    """Also where a cache holds the states of convolutions, which cannot be shared."""
+    model = tiny(kind)
     texts = [f"{n:08x}" for n in range(0, 10**9, 10**8 + 7)]
     contexts = ["the md5 of the file that was downloaded yesterday is "] * len(texts)
     options = {"contexts": contexts, "prefix": PREFIX, "batch_size": 3}
@@ -198,6 +201,7 @@ def test_bad_input_is_named(tokenizer):
     for texts, options, message in (
         ("one string", {}, "put it in a list"),
         ([], {}, "at least one text"),
+        (dict.fromkeys(TEXTS, 1), {}, "got dict; put its texts in a list"),
         (["a1b2", ""], {}, "index 1"),
         ([None], {}, "non-empty strings"),
         (TEXTS, {"attacks": ["los"]}, "attacks: expected different names"),

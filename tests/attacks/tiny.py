@@ -4,6 +4,8 @@ import torch
 from transformers import (
     GPT2Config,
     GPT2LMHeadModel,
+    Lfm2Config,
+    Lfm2ForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
     RobertaConfig,
@@ -12,7 +14,8 @@ from transformers import (
 
 MODELS = {
     "gpt2": (GPT2Config, GPT2LMHeadModel, {"bos_token_id": 0, "eos_token_id": 0}),
-    "llama": (LlamaConfig, LlamaForCausalLM, {"intermediate_size": 48, "num_key_value_heads": 2}),
+    "llama": (LlamaConfig, LlamaForCausalLM, {"intermediate_size": 48}),
+    "lfm2": (Lfm2Config, Lfm2ForCausalLM, {"layer_types": ["conv", "full_attention"]}),
     "roberta": (RobertaConfig, RobertaForMaskedLM, {"intermediate_size": 32}),
 }
 
@@ -22,7 +25,8 @@ def tiny(kind, *, context, vocabulary=400, layers=2, heads=4, seed=0):
     config, model, more = MODELS[kind]
     torch.manual_seed(seed)
     shape = {"vocab_size": vocabulary, "hidden_size": 32, "max_position_embeddings": context}
-    made = model(config(**shape, num_hidden_layers=layers, num_attention_heads=heads, **more))
+    shape |= {"num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": 2}
+    made = model(config(**shape | more))
     for parameter in made.parameters():
         parameter.data.mul_(4.0)
     return made

@@ -113,9 +113,7 @@ def score_texts(
     checked, around = cast(Any, list(texts)), cast(Any, contexts)
     tokens = bool(checked) and isinstance(checked[0], list | tuple | np.ndarray)
     if tokens and (reference_tokenizer is not None or neighbours is not None):
-        raise ValueError(
-            "texts: a reference of another tokenizer and neighbours need texts, not token numbers"
-        )
+        raise ValueError("texts: another tokenizer's reference and neighbours need texts, not token numbers")
 
     def statistics(
         model: Any,
@@ -135,7 +133,7 @@ def score_texts(
         encoded = token_windows(checked, around)
         checked = tokenizer.batch_decode([list(map(int, text)) for text in checked])
     else:
-        checked = check_texts("texts", texts if isinstance(texts, str) else checked)
+        checked = check_texts("texts", cast(Any, texts) if hasattr(texts, "__len__") else checked)
         encoded = encode(tokenizer, checked, around)
     if split is not None:
         _check_split(split, context_length(model, tokenizer, max_length), contexts)
@@ -166,9 +164,7 @@ def score_texts(
         columns["recall_hinge"] = lambda i: _ratio(_mean(after[i].margin), _mean(own[i].margin))
     if neighbours is not None and "neighbourhood" in wanted:
         if len(neighbours) != len(checked):
-            raise ValueError(
-                f"neighbours: expected {len(checked)} lists, one per text, got {len(neighbours)}"
-            )
+            raise ValueError(f"neighbours: expected {len(checked)} lists, one a text, got {len(neighbours)}")
         flat, before, sizes = flattened("neighbours", neighbours, around)
         names = ("model", "neighbours, all in one list: ")
         around_each = statistics(model, tokenizer, encode(tokenizer, flat, before), names=names)

@@ -1,7 +1,6 @@
 """From texts to windows of tokens that fit the model, and one forward pass for numbers on each token."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import groupby, islice
@@ -13,6 +12,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from paperlib.core import FloatArray, check_at_least
+from paperlib.models.devices import evaluating
 
 # Logits handled at once: memory does not grow with batch x vocabulary, and on a CPU they stay in its cache.
 _AT_ONCE = {"cpu": 2**18}
@@ -37,8 +37,9 @@ class Window:
 
 def check_texts(name: str, texts: Sequence[str]) -> list[str]:
     """Texts as a list, all of them non-empty."""
-    if isinstance(texts, str):
-        raise ValueError(f"{name}: expected a sequence of texts, got one string; put it in a list")
+    if isinstance(texts, str | Mapping) or hasattr(texts, "columns"):  # whose keys or columns would be scored
+        given = "one string; put it" if isinstance(texts, str) else f"{type(texts).__name__}; put its texts"
+        raise ValueError(f"{name}: expected a sequence of texts, got {given} in a list")
     checked = list(texts)
     if not checked:
         raise ValueError(f"{name}: expected at least one text, got none")
@@ -74,7 +75,7 @@ def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None)
         if len(one.tokens) <= one.first:
             raise ValueError(
                 f"texts: {texts[index][:40]!r} at index {index} has {len(one.tokens)} token(s) and nothing "
-                "before them, so none can be scored; give contexts, or leave it out"
+                "before them, so none can be scored; leave it out, or give contexts in Python"
             )
     return encoded
 
@@ -241,18 +242,6 @@ def in_parts(rows: Rows, logits: Tensor, targets: Tensor) -> Tensor:
     return torch.cat([rows(part, chosen) for part, chosen in parts])
 
 
-@contextmanager
-def evaluating(model: Any) -> Iterator[None]:
-    """Without dropout and gradients; the model's mode is put back afterwards."""
-    training = model.training
-    model.eval()
-    try:
-        with torch.inference_mode():
-            yield
-    finally:
-        model.train(training)
-
-
 def _batches(windows: Sequence[Window], size: int, share: bool) -> Iterator[tuple[int, list[int]]]:
     """Numbers of the windows of a batch, after the number of tokens they all begin with (0: not worth it)."""
     groups: dict[int | None, list[int]] = {}
@@ -283,15 +272,24 @@ def _scored_logits(model: Any, batch: Sequence[Window], common: int) -> tuple[Te
     tokens = pad_sequence(rows, batch_first=True)
     present = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
     scored = pad_sequence([torch.arange(len(w.tokens)) >= w.first for w in batch], batch_first=True)
-    inputs = {"input_ids": tokens[:, common:].to(device), "attention_mask": present.to(device)}
-    if common:
-        cache = deepcopy(model(input_ids=tokens[:1, :common].to(device), use_cache=True).past_key_values)
-        cache.batch_repeat_interleave(len(batch))
-        logits = model(**inputs, past_key_values=cache, use_cache=True).logits
-    else:
-        logits = model(**inputs, use_cache=False).logits
-    scored, targets = scored[:, common + 1 :], tokens[:, common + 1 :]
+    cache = _shared_cache(model, tokens[:1, :common].to(device), len(batch)) if common else None
+    start = 0 if cache is None else common
+    inputs = {"input_ids": tokens[:, start:].to(device), "attention_mask": present.to(device)}
+    shared = {} if cache is None else {"past_key_values": cache}
+    logits = model(**inputs, **shared, use_cache=bool(shared)).logits
+    scored, targets = scored[:, start + 1 :], tokens[:, start + 1 :]
     return logits[:, :-1][scored.to(logits.device)], targets[scored].to(logits.device)
+
+
+def _shared_cache(model: Any, tokens: Tensor, times: int) -> Any:
+    """What the model keeps of the tokens, once for each text; None where not all of it can be repeated."""
+    cache: Any = deepcopy(getattr(model(input_ids=tokens, use_cache=True), "past_key_values", None))
+    for part in (cache, *getattr(cache, "layers", ())):
+        # Layers with the state of a convolution or a recurrence, as in LFM2, repeat their keys at most.
+        if not hasattr(part, "batch_repeat_interleave") or hasattr(part, "conv_states"):
+            return None
+    cache.batch_repeat_interleave(times)
+    return cache
 
 
 def device_of(model: Any) -> torch.device:

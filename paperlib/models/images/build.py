@@ -13,7 +13,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, interpolate
 
 from paperlib.core import check_at_least, check_choice
 from paperlib.core.packages import optional_package
-from paperlib.models.devices import as_tensor
+from paperlib.models.devices import as_tensor, evaluating
 from paperlib.models.images.networks import SMALL_SIDE, WideResNet, cnn, cnn4, cosine, mlp
 from paperlib.models.losses import cross_entropy
 
@@ -231,11 +231,6 @@ def image_losses(logits: Any, labels: Any) -> Tensor:
 
 def _collected(module: nn.Module, images: Any, batch: int, outputs: Any) -> Tensor:
     device = next(module.parameters()).device
-    given, was_training = as_tensor(images), module.training
-    module.eval()
-    try:
-        with torch.inference_mode():
-            parts = [outputs(as_input(part.to(device))).float().cpu() for part in given.split(batch)]
-    finally:
-        module.train(was_training)
+    with evaluating(module):
+        parts = [outputs(as_input(part.to(device))).float().cpu() for part in as_tensor(images).split(batch)]
     return torch.cat(parts)
