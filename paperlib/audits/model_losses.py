@@ -1,7 +1,7 @@
 """`losses`: one loss per record, whatever kind of model it is: what the audits of scores start from."""
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -55,7 +55,8 @@ def losses(
             losses, shape (n,).
         data: For a torch module a DataLoader that neither shuffles nor drops records, a Dataset, ``(x, y)``,
             a dictionary of arrays with "labels", or an iterator of batches, of which one is in memory at a
-            time. For an estimator ``(x, y)``. For a language model texts of two tokens or more.
+            time. For an estimator ``(x, y)``. For a language model texts of two tokens or more. For a
+            function what it takes; arrays in a tuple or a dictionary are cut alike.
         loss: Function from outputs (or their ``.logits``) and targets of a batch to losses, shape (n,), for a
             torch module; None for the rule above.
         tokenizer: Tokenizer of the language model, where ``model`` does not bring it.
@@ -192,11 +193,16 @@ def _function_losses(
     model: Callable[[Any], Any], data: Any, *, batch_size: int | None, progress: bool | None
 ) -> FloatArray:
     """What a function returns for the data, or for one batch of it after the other."""
-    # Arrays of one length, such as (x, y), and no tuple of records.
-    has_columns = isinstance(data, tuple) and all(
-        isinstance(one, list) or hasattr(one, "shape") for one in data
-    )
-    columns = data if has_columns else [data]
+    # Arrays of one length, such as (x, y) or {"x": x, "y": y}, and no tuple of records.
+    names = list(data) if isinstance(data, Mapping) else None
+    columns = list(data.values()) if isinstance(data, Mapping) else data if isinstance(data, tuple) else []
+    has_columns = all(isinstance(one, list) or getattr(one, "shape", ()) for one in columns)
+    if names is not None and not has_columns:
+        raise ValueError(
+            "data: expected a dictionary of arrays; give a list of its values if they are records"
+        )
+    if not (columns and has_columns):
+        names, columns, has_columns = None, [data], False
     counts = [row_count(column) for column in columns]
     if len(set(counts)) != 1:
         raise ValueError(f"data: expected arrays of one length, got lengths {counts}")
@@ -210,8 +216,9 @@ def _function_losses(
         return gathered(lambda whole: as_losses(model(whole), count, "model"), [data], progress=progress)
 
     def of_batch(start: int, end: int) -> FloatArray:
-        parts = tuple(rows(column, start, end) for column in columns)
-        return as_losses(model(parts if has_columns else parts[0]), end - start, "model")
+        cut = [rows(column, start, end) for column in columns]
+        batch = tuple(cut) if names is None else dict(zip(names, cut, strict=True))
+        return as_losses(model(batch if has_columns else cut[0]), end - start, "model")
 
     return by_rows(of_batch, count, batch_size, progress)
 
@@ -252,9 +259,7 @@ def _is(kind: str, model: Any) -> bool:
 def _classified(model: Any, x: Any, y: np.ndarray) -> FloatArray:
     one_per_class = "for several outputs give a function from data to one loss per record"
     if np.ndim(model.classes_[0]) or y.ndim != 1:
-        raise ValueError(
-            f"data: expected one label per record, got labels of shape {y.shape}; {one_per_class}"
-        )
+        raise ValueError(f"data: expected a label per record, got labels of shape {y.shape}; {one_per_class}")
     classes = np.asarray(model.classes_).tolist()
     probabilities = np.asarray(model.predict_proba(x))
     if probabilities.shape != (len(y), len(classes)):

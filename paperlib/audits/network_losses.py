@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
+from operator import length_hint
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from paperlib.attacks.language import score_texts
 from paperlib.attacks.language.windows import check_texts, text_tokens
 from paperlib.audits.model_losses import as_losses, by_rows, gathered, pair_of, row_count, rows
 from paperlib.core import FloatArray
-from paperlib.models.devices import default_device
+from paperlib.models.devices import default_device, evaluating
 from paperlib.models.losses import cross_entropy
 
 _ENOUGH = 32  # rows that all look like probabilities by no chance
@@ -62,9 +63,7 @@ def _divided(batch: Any) -> tuple[Any, Any]:
     """Inputs and targets of a batch."""
     if isinstance(batch, Mapping):
         if "labels" not in batch:
-            raise ValueError(
-                f"data: expected batches with 'labels', got one with {', '.join(map(str, batch))}"
-            )
+            raise ValueError(f"data: expected batches with 'labels', got {', '.join(map(str, batch))}")
         return {name: value for name, value in batch.items() if name != "labels"}, batch["labels"]
     if isinstance(batch, tuple | list) and len(batch) == 2:
         return batch[0], batch[1]
@@ -95,16 +94,12 @@ def evaluated(model: torch.nn.Module, device: Any = None) -> Iterator[torch.devi
     if device is not None:
         place = torch.empty(0, device=default_device(device)).device  # "cuda" is "cuda:0"
     moves = bool(homes - {place}) and device is not None
-    modes = [(part, part.training) for part in model.modules()]
     try:
         if moves:
             model.to(place)
-        model.eval()
-        with torch.no_grad():
+        with evaluating(model):
             yield place
     finally:
-        for part, training in modes:
-            part.training = training
         if moves:
             model.to(next(iter(homes)))
 
@@ -209,7 +204,7 @@ def batches_of(data: Any, batch_size: int | None, dtype: torch.dtype) -> tuple[I
                     "nothing says whose losses they are; make it with shuffle=False, of a Subset for some "
                     "records"
                 )
-        return data, _length(data)
+        return data, length_hint(data) or None  # 0 of a stream
     size = batch_size or _BATCH_SIZE
     if isinstance(data, tuple):
         x, y, count = pair_of(data, _WANTED)
@@ -227,7 +222,7 @@ def batches_of(data: Any, batch_size: int | None, dtype: torch.dtype) -> tuple[I
         has_items and not isinstance(data, list | str) and not hasattr(data, "shape")
     ):
         loader = DataLoader(data, batch_size=size)
-        return loader, _length(loader)
+        return loader, length_hint(loader) or None
     hint = "; a list could hold records or batches: give iter(list) if it holds batches"
     raise ValueError(
         f"data: expected {_WANTED}, got {type(data).__name__}{hint if isinstance(data, list) else ''}"
@@ -250,13 +245,6 @@ def as_tensor(values: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
         raise ValueError(f"data: expected numbers, got values of type {array.dtype}")
     tensor = torch.from_numpy(array)
     return tensor.to(dtype) if dtype is not None and tensor.is_floating_point() else tensor
-
-
-def _length(loader: Any) -> int | None:
-    try:
-        return len(loader)
-    except TypeError:  # of a stream
-        return None
 
 
 def text_losses(

@@ -238,7 +238,7 @@ def test_a_loss_that_is_not_certain_or_finite_and_data_in_another_form_or_order_
         ([(X, Y)], r"got list; a list could hold records or batches"),
         ((X, Y[:-1]), "as many targets as records, got 49 and 50"),
         (iter([(X, Y, Y)]), "expected batches .*got tuple of 3"),
-        (iter([{"input": X}]), "expected batches with 'labels', got one with input"),
+        (iter([{"input": X}]), "expected batches with 'labels', got input"),
         ({"input": X}, "expected a dictionary with 'labels', got input"),
         ({"input": X, "labels": Y[:4]}, "arrays of one length, got lengths {'input': 50, 'labels': 4}"),
         (iter([]), "no records"),
@@ -405,6 +405,9 @@ def test_a_function_is_asked_batch_by_batch_and_of_data_without_a_length_at_once
     for data in ((X, VALUES[:, 0]), (pd.DataFrame(X), pd.Series(VALUES[:, 0]))):
         for size in (None, 1, 7, 100):
             np.testing.assert_array_equal(losses(squared, data, batch_size=size), expected)
+            named = dict(zip("xy", data, strict=True))
+            values = losses(lambda given: squared((given["x"], given["y"])), named, batch_size=size)
+            np.testing.assert_array_equal(values, expected)
     refused(r"arrays of one length, got lengths \[50, 3\]", losses, squared, (X, [1, 2, 3]), batch_size=2)
     sizes = []
     losses(lambda words: sizes.append(len(words)) or [1.0] * len(words), ["a"] * 10, batch_size=4)
@@ -439,6 +442,8 @@ def test_what_a_model_cannot_answer_another_kind_and_an_option_that_would_do_not
         (Impossible(classes_=[0, 1, 2]), (X, Y), r"predict_proba gives 1.5 to 1.5; expected .*\[0, 1\]"),
         (RandomForestClassifier, (X, Y), "got the class RandomForestClassifier"),
         ((LANGUAGE, TOKENIZER), "one text", "data: expected a sequence of texts, got one string"),
+        ((LANGUAGE, TOKENIZER), {"one": "a b"}, "a sequence of texts, got dict; put its texts in a list"),
+        (lambda data: [1.0], {"one": "a"}, "a dictionary of arrays; give a list of its values"),
         ((LANGUAGE, TOKENIZER), ["a b", ""], "data: expected non-empty strings, got '' at index 1"),
         (LANGUAGE, TEXTS, r"tokenizer: needed for texts; call losses\(\(model, tokenizer\), texts\)"),
         ((network(), TOKENIZER), ["a b", 3], "data: expected non-empty strings, got 3 at index 1"),
