@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paperlib.core import AuditResult, MembershipScores, ScoreAudit, ScoreMeasures, json_ready, score_measures
-from paperlib.io import config_hash, file_sha256, write_text
+from paperlib.io.files import config_hash, file_sha256, visible_files, write_text
 from paperlib.report.audit.about import About
 from paperlib.report.audit.tables import Names, TableSection
 from paperlib.report.audit.verdict import Verdict, audit_verdict, is_reversed
@@ -118,20 +118,10 @@ class AuditDocument:
         from paperlib.report import audit_report
 
         return audit_report(
-            self.scores,
-            self.audits,
-            title=self.title,
-            facts=self.facts,
-            verdict=self.verdict,
-            measures=self.measures,
-            about=self.about,
-            ids=self.ids,
-            groups=self.groups,
-            data=self.to_dict(),
-            warnings=self.warnings,
-            more=self.sections,
-            receipt=self.receipt,
-        )
+            self.scores, self.audits, title=self.title, facts=self.facts, verdict=self.verdict,
+            measures=self.measures, about=self.about, ids=self.ids, groups=self.groups, data=self.to_dict(),
+            warnings=self.warnings, more=self.sections, receipt=self.receipt,
+        )  # fmt: skip
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the page, else an `OutputError`."""
@@ -156,9 +146,8 @@ def checksums(paths: Iterable[str]) -> dict[str, str]:
         file, colon, _ = path.rpartition(":")
         place = Path(file if colon and file.endswith(".py") else path)
         if place.is_dir():
-            files = sorted(one for one in place.rglob("*") if one.is_file())
             sums[Path(path).name] = config_hash(
-                {str(one.relative_to(place)): file_sha256(one) for one in files}
+                {str(one): file_sha256(place / one) for one in visible_files(place)}
             )
         elif place.exists():
             sums[Path(path).name] = file_sha256(place)

@@ -133,6 +133,22 @@ def file_sha256(path: str | os.PathLike[str]) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def visible_files(folder: str | os.PathLike[str]) -> list[Path]:
+    """Where the files of a folder stand in it, sorted, without hidden ones.
+
+    Linked folders are followed, but for links to a folder that they stand in, which would never end.
+    """
+    found: list[Path] = []
+    for at, inside, names in os.walk(folder, followlinks=True):
+        found += [Path(at, name) for name in names if not name.startswith(".")]
+        within = [one.resolve() for one in (Path(at), *Path(at).parents)]
+        for name in inside.copy():
+            target = Path(at, name).resolve()
+            if name.startswith(".") or any(one.is_relative_to(target) for one in within):
+                inside.remove(name)
+    return sorted(path.relative_to(folder) for path in found if path.is_file())
+
+
 def fetch(
     url: str,
     path: str | os.PathLike[str],

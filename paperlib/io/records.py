@@ -5,7 +5,6 @@ import gzip
 import hashlib
 import io
 import json
-import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from paperlib.core.reading.columns import INDEX, plain
 from paperlib.core.reading.tables import decoded, delimited, json_row, named, open_source
-from paperlib.io.files import file_sha256, write_bytes
+from paperlib.io.files import file_sha256, visible_files, write_bytes
 
 MADE_ID = "record_id"
 """Column of the ids that are made of what records hold."""
@@ -55,9 +54,7 @@ class Records:
         """The column with a usual name of ids, or None; a ValueError where there are several."""
         known = [name for name in self.columns if plain(name) in _USUAL]
         if len(known) > 1:
-            raise ValueError(
-                f"{' and '.join(map(repr, known))} could each hold the ids; choose one with --id"
-            )
+            raise ValueError(f"{' and '.join(map(repr, known))} may each hold the ids; choose one with --id")
         return known[0] if known else None
 
     def cells(self, column: str) -> list[str]:
@@ -207,10 +204,7 @@ def _parquet(data: bytes, ending: str) -> Records:
 
 
 def _folder(folder: Path) -> Records:
-    files = [Path(at) / one for at, _, inside in os.walk(folder, followlinks=True) for one in inside]
-    files = sorted(filter(Path.is_file, files))
-    names = [one.relative_to(folder).as_posix() for one in files]
-    names = [name for name in names if not any(part.startswith(".") for part in name.split("/"))]
+    names = [one.as_posix() for one in visible_files(folder)]
     kinds = {Path(name).suffix.lower() for name in names}
     if not kinds:
         raise ValueError(f"{folder}: there are no files")

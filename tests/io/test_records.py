@@ -115,6 +115,9 @@ def test_a_folder_of_several_kinds_of_files_is_refused(tmp_path):
     (tmp_path / "elsewhere" / "cat" / "1.png").write_text("1")
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked" / "cat").symlink_to(tmp_path / "elsewhere" / "cat")
+    loops = {"itself": "linked", "above": ".", "cat/more": "elsewhere", "cat/back": "linked"}
+    for name, place in loops.items():
+        (tmp_path / "linked" / name).symlink_to((tmp_path / place).resolve())
     assert open_records(str(tmp_path / "linked")).names == ["cat/1.png"]
     for name in ("1.png", "labels.csv"):
         (tmp_path / name).write_text(name)

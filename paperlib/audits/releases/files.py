@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from paperlib.audits.releases.rows import Rows
 from paperlib.core.reading import read_frames
 from paperlib.core.reading.tables import decoded, named, open_source
+from paperlib.io.files import visible_files
 
 
 def read_rows(
@@ -26,7 +27,7 @@ def read_rows(
     }  # fmt: skip
     rows = [readers[kind](path) for kind, path in zip(kinds, paths, strict=True)]
     if set(kinds[1:]) == {"folder"}:
-        return rows, [f"{path}/{name}" for path in paths[1:] for name in _files(path)]
+        return rows, [f"{path}/{name.as_posix()}" for path in paths[1:] for name in visible_files(path)]
     return rows, None
 
 
@@ -72,16 +73,11 @@ def _array(path: str) -> NDArray[Any]:
             raise ValueError(f"expected images in NPZ or NPY: {error}") from None
 
 
-def _files(folder: str) -> list[str]:
-    files = (one.relative_to(folder) for one in Path(folder).rglob("*") if one.is_file())
-    return sorted(one.as_posix() for one in files if not any(part.startswith(".") for part in one.parts))
-
-
 def _pictures(folder: str) -> NDArray[Any]:
     from PIL import Image
 
     pictures: list[NDArray[Any]] = []
-    for name in _files(folder):
+    for name in visible_files(folder):
         try:
             with Image.open(Path(folder) / name) as picture:
                 plain = picture.mode in ("L", "RGB", "I", "I;16", "F")

@@ -13,7 +13,7 @@ from paperlib.data.files import data_file
 from paperlib.data.text.formats import read_pieces
 from paperlib.data.text.pieces import Reading, ReadLog
 from paperlib.data.text.streams import printable
-from paperlib.io import data_folder
+from paperlib.io.files import data_folder, visible_files
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,7 @@ def corpus_files(root: str | Path) -> list[CorpusFile]:
     if not top.is_dir():
         known = ", ".join(map(repr, CORPORA))
         raise ValueError(f"corpus: expected a file, a folder or one of {known}; {str(root)!r} is none")
-    files = (path for path in sorted(top.rglob("*")) if path.is_file())
-    paths = [one for one in files if not any(part.startswith(".") for part in one.relative_to(top).parts)]
+    paths = [top / one for one in visible_files(top)]
     if not paths:
         raise ValueError(f"corpus: the folder {top} holds no files")
     return [CorpusFile(path, _subset_of(path, top)) for path in paths]
