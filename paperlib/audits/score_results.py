@@ -139,15 +139,9 @@ class Audits:
             scores = sealed_text(values.tolist())
             parts["receipt"] = {"plan": self.plan.text, "coins": self.coins.text, "scores": scores}
         return AuditDocument(
-            scores=self.scores,
-            audits=self.audits,
-            answers=(answer,),
-            limits=((main.epsilon, main.ceiling),),
-            design=self.design,
-            warnings=answer.warnings,
-            more=more,
-            **parts,
-        )
+            scores=self.scores, audits=self.audits, answers=(answer,), design=self.design,
+            limits=((main.epsilon, main.ceiling),), warnings=answer.warnings, more=more, **parts,
+        )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values, as `AuditDocument.to_dict` gives them without provenance."""

@@ -28,6 +28,7 @@ from paperlib.core import (
 from paperlib.core.checks import check_ids, check_ties, unit_means, unit_sentence
 from paperlib.core.direction import NO_ANSWER, REVERSED_LEVEL
 from paperlib.core.results import round_down
+from paperlib.core.sealed import check_loaded
 
 ById = Mapping[Any, Any] | pd.DataFrame
 """Values by id: a mapping, or a table with a column of ids."""
@@ -99,6 +100,7 @@ def audit(
     Audits(ε ≥ 4.568 (δ = 0, confidence 0.95; 345 of 345 guesses right, 841 examples); 3 audits)
     """
     coins, plan = options.get("coins"), options.get("plan")
+    check_loaded(coins, plan)
     if plan is not None:
         is_file = isinstance(data, str | PathLike)
         said = {"kind": kind, "score_column": score_column, "scores": Path(data).name if is_file else None}
@@ -173,6 +175,9 @@ def audit_losses(
     if unit is None:
         return audit(members, nonmembers, kind="losses", **options)
     scores = MembershipScores(cast(Any, members), cast(Any, nonmembers), higher_means_member=False)
+    if len(unit) != 2 or any(np.ndim(one) != 1 for one in unit):
+        given = f"{type(unit).__name__} of {len(unit)}"
+        raise ValueError(f"unit: expected a pair, names for the members and for the others, got {given}")
     check_ids(*unit, unit=True)
     means = [unit_means(*side)[0] for side in zip((scores.member, scores.nonmember), unit, strict=True)]
     scores = MembershipScores(*means, higher_means_member=False)
@@ -227,6 +232,7 @@ def audit_scores(
     ε ≥ 4.179 (δ = 0, confidence 0.95; 430 of 431 guesses right, 1000 examples)
     """
     given = check_scores("scores", scores, *others)
+    check_loaded(coins, plan)
     if plan is not None:
         kind = "scores" if given.higher_means_member else "losses"
         used = {"delta": delta, "confidence": confidence, "guess": guess, "design": design, "kind": kind}
@@ -234,9 +240,7 @@ def audit_scores(
     if coins is not None:
         coins.check_alone(design, unit)
         if (given.member.size, len(given)) != (int(coins.included.sum()), len(coins.ids)):
-            raise ValueError(
-                "coins: they have another number of members or of records; use coins.scores(...)"
-            )
+            raise ValueError("coins: for another number of members or of records; use coins.scores(...)")
         unit = coins.unit or None
     copies = check_ties("scores", given.member, given.nonmember) if unit is None else ()
     copies += saturated(given)
@@ -268,7 +272,8 @@ def saturated(scores: MembershipScores) -> tuple[str, ...]:
     """A warning where all scores are one, but for wrong answers, or most of three or more values."""
     values, times = np.unique(scores.pooled()[0], return_counts=True)
     if values.size == 1 and not (scores.higher_means_member and values[0] in (0, 1)):
-        return (f"all scores are {values[0]:g}, {NO_ANSWER}; find out how they were computed",)
+        anew = "compute them again with all their digits, each from its own record"
+        return (f"all scores are {values[0]:g}, {NO_ANSWER}; {anew}; if they stay equal, take another score",)
     if values.size <= 2 or 2 * times.max() <= len(scores):
         return ()
     return (

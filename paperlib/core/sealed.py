@@ -31,6 +31,14 @@ def write_sealed(path: str | PathLike[str], content: Mapping[str, Any]) -> None:
         ) from None
 
 
+def check_loaded(coins: object, plan: object = None) -> None:
+    """Refuse (ValueError) anything else than coins and a plan, or None, such as the path of their file."""
+    for name, given, kind in (("coins", coins, "Coins"), ("plan", plan, "SealedPlan")):
+        if given is not None and not hasattr(given, "seal"):
+            got = type(given).__name__
+            raise ValueError(f"{name}: expected {kind}, got {got}; read a file with {kind}.load(path)")
+
+
 def read_sealed(
     path: str | PathLike[str] | Mapping[str, Any], form: str, version: int, *, by: str
 ) -> dict[str, Any]:

@@ -186,6 +186,7 @@ def test_warnings_of_the_reader_are_warnings_of_the_audit(tmp_path, monkeypatch)
 
 SIDES = (MEMBERS, OTHERS)
 TWICE = "data: MembershipScores hold the non-members and their direction"
+COINS = r"coins: expected Coins, got str; read a file with Coins.load\(path\)"
 TOSSED = {"coins": toss_coins(3, seed=0)}
 
 
@@ -208,6 +209,11 @@ def test_what_does_not_go_together_is_refused_in_one_line():
         (audit_losses, ([1.0], [2.0]), TOSSED, "they tell who is a member"),
         (audit_losses, (dict.fromkeys("012", 1.0),), TOSSED | {"design": "game"}, "design is randomized"),
         (audit_scores, (MembershipScores([1.0], [2.0]),), TOSSED, "another number of members"),
+        (audit_losses, ([1.0],), {"coins": "a.json"}, COINS),
+        (audit_scores, (LOSSES,), {"coins": "a.json"}, COINS),
+        (audit, ("a.csv",), {"plan": Path("a.json")}, r"SealedPlan, got \w+; read a file with Se"),
+        (audit_losses, SIDES, {"unit": ["u", "v", "v"]}, "a pair, .* for the others, got list of 3"),
+        (audit_losses, SIDES, {"unit": "id"}, "unit: expected a pair, .* got str of 2"),
     ):
         refused(message, by, *given, **options)
 

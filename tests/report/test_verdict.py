@@ -9,6 +9,7 @@ import pytest
 
 from paperlib.bounds import audit_one_run, audit_ranks, epsilon_star
 from paperlib.core import AuditResult, MembershipScores, ScoreAudit, reversed_warning
+from paperlib.core.direction import NO_ANSWER
 from paperlib.report import Verdict, plain_verdict
 from paperlib.report.audit.verdict import adjacency_of, audit_verdict, ceiling_of, right_share, share_text
 
@@ -131,7 +132,7 @@ def test_a_claim_for_one_record_allows_more_where_an_example_is_several_copies(c
 
 def test_a_claim_above_the_ceiling_could_not_have_been_refuted_and_delta_zero_settles_none():
     for epsilon, claimed, unseen, words in (
-        (1.0, 8, True, "could not have refuted it, since the most it could have shown is 5.000"),
+        (1.0, 8, True, "could not have refuted it, as the most it could have shown is 5.000"),
         (1.0, 3, False, "the most this audit could have shown is 5.000"),
     ):
         sentences = said(plain_verdict(bound(epsilon, ceiling=5.0), claimed_epsilon=claimed))
@@ -155,6 +156,9 @@ def test_a_reversed_direction_is_no_answer_and_comes_first():
     assert ("right in up to" in said(verdict), verdict.refuted) == (False, None)
     assert "claimed epsilon of 1 is not judged" in said(verdict)
     assert "--kind losses" in verdict.next_steps[0]
+    alike = f"all scores are 3, {NO_ANSWER}; compute them again; take another score"
+    steps = plain_verdict(bound(2.0), warnings=(alike,)).next_steps
+    assert steps == ("Compute them again.", "Take another score.", "Then audit again.")
 
 
 def test_what_is_no_lower_bound_refutes_nothing_and_a_claim_that_is_no_epsilon_is_refused():

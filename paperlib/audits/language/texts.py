@@ -17,6 +17,7 @@ from paperlib.audits.language.blind import blind_table, quality, refusal, times_
 from paperlib.audits.scores import Audits, ScoreOptions, audit_scores
 from paperlib.core import Coins, MembershipScores, ScoreAudit, check_at_least, check_choice
 from paperlib.core.checks import check_ids, check_in
+from paperlib.core.sealed import check_loaded
 from paperlib.report.audit.tables import TableSection, with_interval
 
 Texts = Sequence[str] | Sequence[Sequence[int]]
@@ -201,6 +202,7 @@ def audit_texts(
     if ids is not None:
         check_ids(*ids)
     coins = options.get("coins")
+    check_loaded(coins)
     if coins is not None:
         _check_coins(coins, names, member)
     signals = {} if dates is None else {"the date": times_of(_beside("dates", dates, member))}

@@ -22,6 +22,7 @@ from paperlib.core import (
     check_ids,
     reversed_warning,
 )
+from paperlib.core.sealed import check_loaded
 from paperlib.report.audit.tables import TableSection, with_interval
 
 SHOWN = 20  # exposed records
@@ -162,6 +163,7 @@ def audit_release(
     True
     """
     check_confidence(confidence)
+    check_loaded(coins)
     if coins is None and nonmembers is None:
         raise ValueError("nonmembers: rows like the members are needed that the release was not made of")
     if coins is not None and (nonmembers is not None or ids is None or coins.unit):
@@ -207,12 +209,8 @@ def audit_release(
     frame = frame.assign(release_row=near.nearest[back] + 1, reproduced=space.equal[back])
     exposed = frame[member].sort_values("score", ascending=not scores.higher_means_member, kind="stable")
     return ReleaseAudit(
-        result=replace(result, claim=f"{result.claim} {_PROCEDURE}"),
-        scores=scores,
-        rates=rates,
-        exposed=exposed.head(SHOWN).reset_index(drop=True),
+        result=replace(result, claim=f"{result.claim} {_PROCEDURE}"), scores=scores, rates=rates,
+        exposed=exposed.head(SHOWN).reset_index(drop=True), design=design, warnings=warnings,
         signals=pd.DataFrame({"member": member, **signals}),
-        design=design,
-        warnings=warnings,
         ids=None if names is None else [names[at] for at in np.argsort(~member, kind="stable")],
-    )
+    )  # fmt: skip

@@ -24,6 +24,7 @@ from paperlib.core.reading.columns import (
 )
 from paperlib.core.reading.tables import NamedBytes, Table, named, open_source, table_of
 from paperlib.core.scores import MembershipScores
+from paperlib.core.sealed import check_loaded
 
 _KINDS = ("scores", "losses")
 _SAY_KIND = 'with --kind (in Python kind="scores" or kind="losses")'
@@ -111,6 +112,7 @@ def read_scores(
     """
     if kind is not None:
         check_choice("kind", kind, _KINDS)
+    check_loaded(coins)
     if coins is not None and (nonmember_path is not None or unit_column is not None):
         raise ValueError("coins: they tell who is a member and what a unit is; give one file, and no unit")
     if unit_column is not None and group_column is not None:

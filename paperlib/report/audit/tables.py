@@ -118,9 +118,7 @@ def exposed_section(
     above = np.sort(oriented.nonmember)
     reached_by = above.size - np.searchsorted(above, oriented.member, side="left")
     number = int(np.count_nonzero(reached_by <= 0.01 * above.size))
-    stand_out = (
-        f"{number:,} of {scores.member.size:,} members stand out: at most 1 % of the non-members reach"
-    )
+    stand_out = f"{number:,} of {scores.member.size:,} members stand out: at most 1 % of non-members reach"
     if not number:
         return TableSection(title=title, text=f"{stand_out} their score. No record is listed.")
     frame = most_exposed(scores, ids, min(count, number))

@@ -14,9 +14,9 @@ _HIGH = 1.0  # nats; guesses right at most 73 % of the time are what this lets t
 _LOW_CEILING = 3.0  # nats; an audit that can show less leaves large leaks open
 _MIND = "Read the warnings beside the number first: they name what weakens it."
 _SETTLE = (
-    "Check what the values are: low losses point to members, and so do high scores. Say which they are with "
-    "--kind losses or --kind scores (in Python: higher_means_member).",
-    "Check the column of membership: 1, true or train must mark the training records.",
+    "Check what the values are: low losses point to members, and so do high scores. If they are your own, "
+    "say which with --kind losses or --kind scores of `paperlib audit` (in Python: higher_means_member).",
+    "Check who is a member: 1, true or train must mark the training records, or the first file hold them.",
     "If both are right, find out why training records look less familiar to the model than others; fix the "
     "direction for a reason, not because the other one gives a larger number.",
     "Then audit again.",
@@ -87,7 +87,10 @@ def plain_verdict(
         ]
         if claimed_epsilon is not None:
             sentences.append(f"The claimed epsilon of {claimed_epsilon:g} is not judged.")
-        return Verdict(sentences=tuple(sentences), next_steps=_SETTLE, refuted=None)
+        settle = _SETTLE
+        if NO_ANSWER in reversed_one:  # nothing points the other way: what to do stands behind a semicolon
+            settle = (*map(_sentence, reversed_one.split("; ")[1:]), _SETTLE[-1])
+        return Verdict(sentences=tuple(sentences), next_steps=settle, refuted=None)
     if result.epsilon is None or kind != "lower bound":
         sentences = [
             "This audit measured how well an attack works. Its number is not a lower bound on epsilon and "
@@ -262,9 +265,7 @@ def _judge(result: AuditResult, claimed: float) -> tuple[list[str], bool]:
         if ceiling is None:
             why = "a stronger attack may still refute the claim."
         elif ceiling <= most:
-            why = (
-                f"this audit could not have refuted it, since the most it could have shown is {_up(ceiling)}."
-            )
+            why = f"this audit could not have refuted it, as the most it could have shown is {_up(ceiling)}."
         else:
             why = f"the most this audit could have shown is {_up(ceiling)}, by guessing every record right."
         sentences.append(f"This does not confirm the claim: {why}")
