@@ -58,7 +58,8 @@ const AuditFile = (() => {
     }
     return `AUC ${Calculator.down(auc)} is significantly below one half (p = ${twoDigits(normalTail(-z))}), so the direction of the `
       + "score or the membership is probably reversed and a leak may be missed: check whether the values are losses or scores "
-      + "(`--kind losses`, or higher_means_member in Python) and what the membership column means";
+      + "(`--kind losses` of `paperlib audit`, or higher_means_member in Python) and who is a member, by the membership column or by "
+      + "the files";
   }
 
   /* coin_warnings; counts that no fair coins give are refused. */

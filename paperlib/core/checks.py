@@ -14,7 +14,7 @@ IntArray = NDArray[np.int64]
 
 _LEVEL = 1e-3  # chance of refusing independent records for their ties
 _FEWEST = 20  # different values of which every one stands several times
-_WAYS = "keep one row of each, or say what a record is with --unit COLUMN (in Python unit=)"
+_WAYS = "keep one row of each, or say what a record is: unit=, or `paperlib audit --unit COLUMN`"
 
 
 def check_vector(name: str, values: ArrayLike, *, minimum_size: int = 1) -> FloatArray:
@@ -152,8 +152,7 @@ def check_ids(members: Sequence[Any], nonmembers: Sequence[Any], *, unit: bool =
     rows, records = len(members) + len(nonmembers), len(set(members)) + len(set(nonmembers))
     if records < rows and not unit:
         raise ValueError(
-            f"{rows:,} rows hold {records:,} records: the rows of one record are not independent; {_WAYS}, "
-            "whose losses are then averaged"
+            f"{rows:,} rows hold {records:,} records: the rows of one record are not independent; {_WAYS}"
         )
 
 
@@ -175,7 +174,7 @@ def check_ties(name: str, members: Any, nonmembers: Any = None, *, ways: str = _
     Traceback (most recent call last):
     ...
     ValueError: losses: each of 30 different values stands 3 times or a multiple of it: copies of a record are
-    not independent; keep one row of each, or say what a record is with --unit COLUMN (in Python unit=)
+    not independent; keep one row of each, or say what a record is: unit=, or `paperlib audit --unit COLUMN`
     """
     sides = [np.asarray(side) for side in (members, nonmembers) if side is not None]
     keys = [side if side.ndim == 1 else np.array([hash(row.tobytes()) for row in side]) for side in sides]

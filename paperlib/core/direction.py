@@ -57,8 +57,8 @@ def reversed_warning(scores: MembershipScores, *, tests: int = 1) -> str | None:
     return (
         f"AUC {round_down(auc):.3f} is significantly below one half (p = {p_value:.2g}), so the direction of "
         "the score or the membership is probably reversed and a leak may be missed: check whether the values "
-        "are losses or scores (`--kind losses`, or higher_means_member in Python) and what the membership "
-        "column means"
+        "are losses or scores (`--kind losses` of `paperlib audit`, or higher_means_member in Python) and "
+        "who is a member, by the membership column or by the files"
     )
 
 

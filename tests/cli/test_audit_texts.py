@@ -117,6 +117,8 @@ SIDES = "members.jsonl nonmembers.jsonl"
 
 def test_a_mistake_is_one_line_and_exit_code_2(audit):
     Path("dated.jsonl").write_text('{"text": "a", "date": 2020}\n{"text": "b", "date": null}\n')
+    write("twice.jsonl", [{"id": at // 2, "text": f"text {at}"} for at in range(40)])
+    options = set(re.findall(r"--[a-z-]+", audit.line("--help")[1]))
     Path("cut.jsonl").write_text('{"text": "a \\ud83d"}\n')
     for words, message in (
         ("texts.jsonl", "NONMEMBERS: give a second file of texts, or --coins"),
@@ -129,11 +131,16 @@ def test_a_mistake_is_one_line_and_exit_code_2(audit):
         (f"{SIDES} --chance 1", "--chance"),
         ("dated.jsonl nonmembers.jsonl", "dated.jsonl: row 2 has no 'date'"),
         ("cut.jsonl nonmembers.jsonl", "cut.jsonl: row 1 holds half of a character"),
+        ("twice.jsonl nonmembers.jsonl", "row of each, or say what a record is: unit=, or `paperlib"),
     ):
         code, out, err = audit.line(f"my_model {words}")
         said = [line for line in err.splitlines() if line.startswith("paperlib: ")]
         assert (code, out, len(said)) == (2, "", 1)
         assert message in said[0]
+        assert {*re.findall("(?<!paperlib audit )(--[a-z-]+)", said[0])} <= options
+    reversed_sides = audit.line(f"my_model nonmembers.jsonl members.jsonl --attack loss {SHORT}")[1]
+    assert "probably reversed" in reversed_sides
+    assert reversed_sides.count("--kind") == 3 == 1 + reversed_sides.count("of `paperlib audit`")
 
 
 def test_plain_text_takes_a_line_as_a_record_and_the_page_s_commands_run(audit):

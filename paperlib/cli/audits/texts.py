@@ -65,9 +65,7 @@ def audit_texts(
     texts, names = ((sides[0][one].tolist(), sides[1][one].tolist()) for one in ("text", "name"))
     dates = tuple(side["date"].tolist() if "date" in side else [] for side in sides)
     if bool(dates[0]) != bool(dates[1]):
-        raise ValueError(
-            "--date-field: one of the two files has no dates; give both, or leave them out of both"
-        )
+        raise ValueError("--date-field: one of the files has no dates; give both, or leave them out of both")
     check_sides(*texts)  # before the model is loaded: a mistake shows at once
     loaded, tokenizer = load_language_model(model, dtype=dtype, device=device or None)
     scoring = {"split": (prefix_tokens, suffix_tokens), "batch_size": batch_size}
