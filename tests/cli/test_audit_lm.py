@@ -28,6 +28,8 @@ def place(tmp_path_factory):
         (folder / "my docs" / f"{at}.txt").write_text(text)
     (folder / "plain").mkdir()
     (folder / "plain" / "a.txt").write_text("no identifier at all")
+    for name in ("one.txt", "table.csv"):
+        (folder / name).write_text("\n".join(texts))
     tokenizer = train_tokenizer(texts, 300, context=64)
     model = new_language_model(LanguageModelConfig(width=16, layers=1, seed=0), len(tokenizer))
     model.save_pretrained(folder / "model")
@@ -45,13 +47,19 @@ def test_it_prints_the_answer_and_writes_a_report_with_the_best_known(audit):
     code, out, _ = audit.line("--fail-above 2 --junit lm.xml")
     assert code == 0
     for text in ("ε ≥ ", "replacement", "assumes that each true value was drawn uniformly", "Best known",
-                 "p = ", "30 identifiers, 7 alternatives each", "Report: my docs-audit.html"):  # fmt: skip
+                 "p = ", "in 30 document(s), 7 alternatives each", "Report: my docs-audit.html"):  # fmt: skip
         assert text in out
     page = Path("my docs-audit.html").read_text()
     assert page.index("Best-known identifiers") < page.index("<h2>Figures</h2>")
     for text in ("1 of 8", "min_k_pp", "uuid"):
         assert text in page
     assert "skipped" in Path("lm.xml").read_text()
+
+
+def test_a_file_of_text_is_one_document_and_says_so(place, here, command):
+    out = command.of("audit-lm", str(place / "model"), str(place / "one.txt"), "--generated", "7").line("")[1]
+    assert "in 1 document(s)" in out
+    assert "read as one document with all its lines; if each is a text, write JSON lines: 1" in out
 
 
 def test_json_is_one_document_with_every_identifier(audit):
@@ -92,6 +100,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(place, monkeypatch, command):
     refuses("model", "CORPUS: name")
     refuses("model none", "corpus: expected a file, a folder")
     refuses("model plain", "found no identifier")
+    refuses("model table.csv", "table.csv: a table would be read as one text, .* as a line of JSON lines")
     refuses("model 'my docs' --identifiers uid", "kinds: expected some of")
     refuses("model 'my docs' --limit 3", "'--limit'")
     refuses("model 'my docs' --rank-attack los", "'--rank-attack'")

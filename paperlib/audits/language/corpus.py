@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from paperlib.data.text.corpora import Document, read_documents
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import Identifier, find_identifiers, generate_identifiers
 
+WHOLE = "file that was read as one document with all its lines; if each is a text, write JSON lines"
 UNFAIR = "identifier behind a text that holds it, or a part of it"
 _PART = 6  # letters and digits in a row that an identifier and the text before it may not share
 _BYTE_MARKS = re.compile(r"(?:\\x|%|0x)(?=[0-9a-f]{2})")
@@ -154,8 +156,21 @@ def _hexadecimal(packed: str) -> str:
 
 
 def open_corpus(corpus: str, *, log: ReadLog | None = None) -> Iterator[Document]:
-    """Documents of a known corpus by name ("nid_corpus"), a file or a folder; ``log`` counts skipped ones."""
-    yield from read_documents(corpus, log=log)
+    """Documents of a known corpus by name ("nid_corpus"), a file or a folder; ``log`` counts skipped ones.
+
+    A file of plain text is one document, which the log says where it is all there is; a table is refused.
+    """
+    if corpus.lower().removesuffix(".gz").endswith((".csv", ".tsv")) and Path(corpus).expanduser().is_file():
+        raise ValueError(
+            f"{corpus}: a table would be read as one text, commas and all; write each text as a line of JSON "
+            'lines (.jsonl), such as {"text": "..."}, or as a file of its own in a folder'
+        )
+    count, text = 0, ""
+    for document in read_documents(corpus, log=log):
+        count, text = count + 1, document.text
+        yield document
+    if log is not None and count == 1 and "\n" in text.strip():
+        log.add(WHOLE, corpus)
 
 
 def skipped_table(log: ReadLog) -> pd.DataFrame:

@@ -62,7 +62,8 @@ def audit_lm(
     text = [
         " ".join(document.verdict.sentences),
         *map(str, document.answers),
-        f"{len(audited)} identifiers, {generated} alternatives each",
+        f"{len(audited)} identifiers in {len({one.document for one in audited})} document(s), {generated} "
+        "alternatives each",
         f"Was the set trained on? {audit.inference.headline}",
         f"Best known:\n{best.to_string(index=False)}",
     ]
