@@ -4,6 +4,7 @@ import warnings
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -119,8 +120,13 @@ def test_trainings_with_too_little_noise_are_told_apart_too_well():
 def test_bad_input_is_refused_by_a_line_that_says_what_to_do():
     data = np.eye(16, 24)
     given = {"train": release, "data": data, **STATED, "steps": 16, "divisor": 1, "seeds": 1}
+    pairs = torch.utils.data.TensorDataset(torch.tensor(data), torch.arange(16))
     for changed, message in (
-        ({"data": (data, data[:5])}, "data: expected a tuple of arrays of equal length"),
+        ({"data": (data, data[:5])}, r"data: expected a tuple of arrays .*got lengths \[16, 5\]"),
+        ({"data": pairs}, r"got TensorDataset; stack records, or give \.tensors of a TensorDataset"),
+        ({"data": pd.DataFrame(data)}, r"got DataFrame; .* \.to_numpy\(\) of a DataFrame"),
+        ({"data": list(zip(data, range(16), strict=True))}, "got list; stack records"),
+        ({"data": (data, list(range(16)))}, "got ndarray, list; stack records"),
         ({"noise_multiplier": 0}, "noise_multiplier: expected a number in"),
         ({"trainings": 50}, "trainings: expected 0, or 20 or more and a record null="),
         ({"canaries": data[:1]}, "canaries: expected 2 or more"),

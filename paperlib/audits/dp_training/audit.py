@@ -99,10 +99,7 @@ def audit_dp_training(
     check_at_least(1, steps=steps, seeds=seeds)
     if trainings and (null is None or trainings < 20):
         raise ValueError(f"trainings: expected 0, or 20 or more and a record null=, got {trainings}")
-    columns = data if isinstance(data, tuple) else (data,)
-    records = min(len(column) for column in columns)
-    if records < 16 or records != max(len(column) for column in columns):
-        raise ValueError("data: expected a tuple of arrays of equal length, 16 or more, or one such array")
+    records = _record_count(data)
     divisor = sampling_rate * records if divisor is None else check_in("(0, inf)", "divisor", divisor)
     chosen = outliers(data) if canaries is None else list(canaries)
     check_at_least(2, canaries=len(chosen))
@@ -136,6 +133,20 @@ def audit_dp_training(
         ),
         epsilon=None,
         checks=tuple(checks),
+    )
+
+
+def _record_count(data: Any) -> int:
+    """Number of records; a ValueError for data that are no arrays of one length."""
+    columns = data if isinstance(data, tuple) else (data,)
+    are_arrays = all(hasattr(one, "__array__") and not hasattr(one, "iloc") for one in columns)
+    counts = [one.shape[0] if one.shape else 0 for one in columns] if are_arrays else []
+    if len(set(counts)) == 1 and counts[0] >= 16:
+        return counts[0]
+    given = f"lengths {counts}" if are_arrays else ", ".join(type(one).__name__ for one in columns)
+    raise ValueError(
+        "data: expected a tuple of arrays or tensors of equal length, 16 or more, or a single one, got "
+        f"{given}; stack records, or give .tensors of a TensorDataset, .to_numpy() of a DataFrame"
     )
 
 
@@ -189,14 +200,9 @@ def assert_private(
             f"epsilon {spent:.3g} at delta {delta:g}, not {epsilon:g}"
         )
     audit = audit_dp_training(
-        train,
-        data,
-        clipping_norm=clipping_norm,
-        noise_multiplier=noise_multiplier,
-        sampling_rate=sampling_rate,
-        steps=steps,
-        **options,
-    )
+        train, data, clipping_norm=clipping_norm, noise_multiplier=noise_multiplier,
+        sampling_rate=sampling_rate, steps=steps, **options,
+    )  # fmt: skip
     if not audit.passed:
         raise AssertionError(audit.headline)
     return audit

@@ -125,9 +125,7 @@ def held_runs(train: Train, data: Any, canaries: list[Any], null: Any, seeds: in
         for other in range(1, seeds + 1)
     ]
     if np.array_equal(pairs[0][0], first):
-        raise ValueError(
-            "train: two seeds give the same training; expected batches and noise to follow the seed"
-        )
+        raise ValueError("train: two seeds give the same training; expected batches and noise by the seed")
     record = tuple(column[0] for column in data) if isinstance(data, tuple) else data[0]
     alike = _with(data, record, slice(None))
     of_null = None if null is None else held(_with(data, null), seed)
