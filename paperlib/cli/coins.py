@@ -236,9 +236,7 @@ def _wrong_rows(
         labels = [name.split("/")[0] for name in names]
     else:
         if label is None:
-            raise ValueError(
-                f"--label: name the column of labels; the columns are {', '.join(records.columns)}"
-            )
+            raise ValueError(f"--label: name the column of labels; columns are {', '.join(records.columns)}")
         _check_column(data, records, label)
         labels = [one.get(label) for one in contents]
     digests = records.digests(label, column)

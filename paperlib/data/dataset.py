@@ -36,13 +36,9 @@ class Dataset:
         for part in ("train", "test"):
             x, y = getattr(self, f"{part}_x"), getattr(self, f"{part}_y")
             if x.dtype != np.float32 or x.ndim != 2 or not x.size:
-                raise ValueError(
-                    f"{part}_x: expected float32 values of shape (n, d), got {x.dtype} {x.shape}"
-                )
+                raise ValueError(f"{part}_x: expected float32 of shape (n, d), got {x.dtype} {x.shape}")
             if y.dtype != np.int64 or y.shape != (len(x),):
-                raise ValueError(
-                    f"{part}_y: expected int64 labels of shape ({len(x)},), got {y.dtype} {y.shape}"
-                )
+                raise ValueError(f"{part}_y: expected int64 of shape ({len(x)},), got {y.dtype} {y.shape}")
             if y.min() < 0:
                 raise ValueError(f"{part}_y: expected labels from 0, got {y.min()}")
         if self.train_x.shape[1] != self.test_x.shape[1]:

@@ -151,7 +151,7 @@ def test_tables_that_cannot_be_audited_are_refused_and_missing_values_named():
     for options, words in (
         ({"label": "colour"}, "label: expected one of the columns"),
         ({"label": "size"}, "label: expected 2 to 100 different values in 'size'"),
-        ({"generated": table()[["size"]]}, r"generated: expected the columns \['size', 'other', 'word', 'la"),
+        ({"generated": table()[["size"]]}, r"generated: expected columns \['size', 'other', 'word', 'la"),
         ({"share": 1.0}, "share: expected a number in"),
     ):
         refused(words, bring_table, table(200), **{"label": "label", "epochs": 1, **options})

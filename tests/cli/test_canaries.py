@@ -182,7 +182,7 @@ def test_a_mistake_is_one_line_and_writes_nothing(folder, command):
     for words, message in (
         (f"{TEXTS} tokns", "'new-vocabulary', 'high-temperature', 'labels', got 'tokns'"),
         (f"{TEXTS} high-temperature", "model: name one for the kind high-temperature"),
-        (f"{TEXTS} labels", "--label: name the column of labels; the columns are text, source"),
+        (f"{TEXTS} labels", "--label: name the column of labels; columns are text, source"),
         (f"{TEXTS} random --text txt", "the columns are 'text', 'source'; did you mean 'text'?"),
         (f"{TEXTS} random --label source", "--label: is for the kind labels"),
         (TEXTS.replace("texts", "chats") + " random", "column 'text' holds other values than text"),

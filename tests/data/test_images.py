@@ -54,7 +54,7 @@ def test_bad_input_is_named():
     refused("name: expected one of 'mnist5k'", load_images, "mnist")
     refused("no option .size", load_images, "mnist5k", size=3)
     refused("test: expected 1 to 4999", load_images, "mnist5k", test=5000)
-    refused("int64 labels for 1000 images", replace, load_images("mnist5k"), test_y=np.zeros(2, np.int64))
+    refused("expected 1000 int64 labels", replace, load_images("mnist5k"), test_y=np.zeros(2, np.int64))
 
 
 def cifar_files(monkeypatch, count=20):

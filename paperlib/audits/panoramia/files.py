@@ -47,9 +47,7 @@ def audit_files(
     model = load_target(kind, target, architecture=architecture, classes=classes)  # first, as it is quick
     training = load_training(train_again)
     if unit and kind != "table":
-        raise ValueError(
-            "unit: a column of a table; for images and texts call the audit in Python with unit="
-        )
+        raise ValueError("unit: a column of a table; for images and texts audit in Python with unit=")
     if kind == "table":
         paths = [members, *filter(None, (generated, nonmembers))]
         rows, *more = read_frames(paths)  # together, so that all have one set of types

@@ -131,9 +131,7 @@ def bring_table(
         if table is None:
             continue
         if list(table.columns) != list(members.columns):
-            raise ValueError(
-                f"{name}: expected the columns {list(members.columns)}, got {list(table.columns)}"
-            )
+            raise ValueError(f"{name}: expected columns {list(members.columns)}, got {list(table.columns)}")
         _check_complete(name, table)
         check_kinds(name, table, members, "the members")
     tables = [members] if nonmembers is None else [members, nonmembers]

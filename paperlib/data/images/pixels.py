@@ -39,9 +39,7 @@ class ImageSet:
                     f"{part}_x: expected images of shape {self.train_x.shape[1:]}, got {x.shape[1:]}"
                 )
             if len(y) != len(x) or y.dtype != np.int64 or y.ndim not in (1, 2):
-                raise ValueError(
-                    f"{part}_y: expected int64 labels for {len(x)} images, got {y.dtype} {y.shape}"
-                )
+                raise ValueError(f"{part}_y: expected {len(x)} int64 labels, got {y.dtype} {y.shape}")
 
     def __repr__(self) -> str:
         return (
