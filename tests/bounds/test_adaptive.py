@@ -49,9 +49,7 @@ def all_games(play):
     """Bets for every membership vector; a game's code is the sequence of its coins as they were revealed."""
     vectors = (np.arange(2**EXAMPLES)[:, None] >> np.arange(EXAMPLES)) & 1
     games = [play(vector.astype(bool)) for vector in vectors]
-    sequences = np.array(
-        [vector[game.revealed] for vector, game in zip(vectors, games, strict=True)], dtype=np.int64
-    )
+    sequences = np.array([one[game.revealed] for one, game in zip(vectors, games, strict=True)], dtype=int)
     return games, sequences @ (1 << np.arange(EXAMPLES)[::-1])
 
 
@@ -96,9 +94,8 @@ def memorised(rng, m, share):
 def test_useless_examples_are_passed_over_one_bit_is_bet_on_and_mirrored_scores_give_the_same():
     rng = np.random.default_rng(5)
     scores = memorised(rng, 2000, 0.1)
-    outliers = MembershipScores(
-        np.append(scores.member, rng.normal(50, 1, 20)), np.append(scores.nonmember, rng.normal(50, 1, 20))
-    )
+    sides = (np.append(side, rng.normal(50, 1, 20)) for side in (scores.member, scores.nonmember))
+    outliers = MembershipScores(*sides)
     fixed = [audit_one_run(outliers, guess=guess).epsilon for guess in ("both", "members", "nonmembers")]
     assert audit_one_run(outliers).epsilon > max(fixed) + 0.3
     scores = memorised(np.random.default_rng(1), 2000, 0.1)
@@ -107,9 +104,7 @@ def test_useless_examples_are_passed_over_one_bit_is_bet_on_and_mirrored_scores_
     answers = MembershipScores([1] * 450 + [0] * 50, [0] * 430 + [1] * 70)
     assert audit_one_run(answers).epsilon >= audit_one_run(answers, guess="both").epsilon
     scores = memorised(np.random.default_rng(4), 500, 0.5)
-    default, both = (
-        audit_one_run(scores, thresholds="dyadic", guess=guess) for guess in ("adaptive", "both")
-    )
+    default, both = (audit_one_run(scores, thresholds="dyadic", guess=one) for one in ("adaptive", "both"))
     assert default.to_dict() == both.to_dict()
 
 
@@ -131,8 +126,7 @@ def test_a_large_tied_block_has_no_order(first):
     values = np.sort(rng.normal(size=3000))[::-1].copy()
     values[:500] = values[0]
     members_first = np.concatenate([np.argsort(labels[:500] != first, kind="stable"), np.arange(500, 3000)])
-    bets = [
-        reveal(two_ends(labels[order], values), labels[order]) for order in (np.arange(3000), members_first)
-    ]
+    orders = np.arange(3000), members_first
+    bets = [reveal(two_ends(labels[order], values), labels[order]) for order in orders]
     shown = [np.cumsum(one.right)[one.stop] for one in bets]
     np.testing.assert_array_equal(*shown)

@@ -84,24 +84,19 @@ HITS = (np.random.default_rng(0).random(2_000) < 0.9).astype(int)
 K, R = np.cumsum(HITS), np.arange(1, HITS.size + 1)
 
 
-def bound(delta, error=0.05, total=2_000):
-    return AnytimeCounts(error, total * delta).best(K, R)[0]
-
-
 @pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-4, 1e-2])
 def test_curve_has_the_bound_as_its_maximum(delta):
-    best = bound(delta)
-    curve = AnytimeCounts(0.05, 2_000 * delta).bounds(K, R)
-    assert curve.max() == pytest.approx(best, abs=1e-8)
+    test = AnytimeCounts(0.05, 2_000 * delta)
+    curve = test.bounds(K, R)
+    assert curve.max() == pytest.approx(test.best(K, R)[0], abs=1e-8)
     assert (curve >= 0).all()
 
 
 def test_the_point_of_the_prior_gains_where_few_guesses_are_sure_and_costs_little_elsewhere():
     def gain(right, guesses, most):
         """Nats that the point adds to the bound of one stopping point."""
-        with_point, without = (
-            AnytimeCounts(0.05, most=size).best(*np.array([[right], [guesses]]))[0] for size in (most, None)
-        )
+        tests = (AnytimeCounts(0.05, most=size) for size in (most, None))
+        with_point, without = (test.best(*np.array([[right], [guesses]]))[0] for test in tests)
         return with_point - without
 
     assert min(gain(12, 12, 300), gain(12, 12, 1_000)) > 0.05 > gain(45, 46, 300) > 0

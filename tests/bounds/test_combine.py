@@ -143,18 +143,15 @@ def with_part_of(one, other, share):
 def test_a_part_of_another_run_is_seen_and_rows_without_a_name_are_no_record():
     one, other = drawn(2)
     refused("some are copies", combine_runs, [one, with_part_of(one, other, 0.9)])
-    assert any(
-        "check for copies" in text for text in combine_runs([one, with_part_of(one, other, 0.2)]).warnings
-    )
+    warnings = combine_runs([one, with_part_of(one, other, 0.2)]).warnings
+    assert any("check for copies" in text for text in warnings)
     assert combine_runs([one, other], ids=[["", *NAMES[0][1:]], ["", *NAMES[1][1:]]]).epsilon > 0
 
 
 def test_one_split_is_suspected_until_the_records_of_two_runs_have_names():
     rng = np.random.default_rng(0)
     runs = [MembershipScores(rng.normal(size=52), rng.normal(size=48)) for _ in range(3)]
-    told = [
-        any("one split" in text for text in combine_runs(runs, ids=ids).warnings) for ids in (None, NAMES)
-    ]
+    told = [any("one split" in one for one in combine_runs(runs, ids=ids).warnings) for ids in (None, NAMES)]
     assert told == [True, True], "one split has three runs alike, whatever its names"
     assert not any("one split" in text for text in combine_runs(runs[:2], ids=NAMES[:2]).warnings)
     assert not any("one split" in text for text in combine_runs(drawn()).warnings)
@@ -164,9 +161,8 @@ def test_one_split_is_suspected_until_the_records_of_two_runs_have_names():
 
 def test_the_example_of_the_book_runs():
     page = (Path(__file__).parents[2] / "book" / "one_run.md").read_text(encoding="utf-8")
-    (code,) = re.findall(
-        r"```python\n(.*?)```", page.partition("## Several runs")[2].partition("\n## ")[0], re.DOTALL
-    )
+    section = page.partition("## Several runs")[2].partition("\n## ")[0]
+    (code,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     names = {"combine_runs": combine_runs, "runs": drawn(12, 200)}
     exec(code, names)
     assert names["once"].epsilon > names["so_far"].epsilon > 0
@@ -177,15 +173,9 @@ def test_a_run_in_another_unit_or_with_fewer_digits_is_the_same_run():
     values, flags = first.pooled()
     for again in (1.4427 * values, np.exp(values), np.round(values, 3)):
         same = MembershipScores.from_labels(again, flags)
-        refused(
-            "runs 1 and 3 have the same scores, or the same in another unit",
-            combine_runs,
-            [first, second, same],
-        )
-    separate = [
-        MembershipScores(rng.normal(9, 1, 50), rng.normal(0, 1, 50))
-        for rng in map(np.random.default_rng, (1, 2))
-    ]
+        refused("runs 1 and 3 have .*, or the same in another unit", combine_runs, [first, second, same])
+    draws = map(np.random.default_rng, (1, 2))
+    separate = [MembershipScores(rng.normal(9, 1, 50), rng.normal(0, 1, 50)) for rng in draws]
     assert combine_runs(separate).epsilon > 3, "of one order by chance: all members come first"
 
 
@@ -193,7 +183,6 @@ def test_one_reversed_run_is_named_though_the_others_outweigh_it():
     *rest, last = drawn(3, gap=3.0)
     turned = MembershipScores(-last.member, -last.nonmember)
     found = combine_runs([*rest, turned]).warnings
-    assert [text for text in found if "probably reversed" in text] == [
-        text for text in found if text.startswith("run 3: AUC")
-    ]
+    doubted = [text for text in found if "probably reversed" in text]
+    assert doubted == [text for text in found if text.startswith("run 3: AUC")]
     assert len(found) == 1 + sum("all runs have as many" in text for text in found)

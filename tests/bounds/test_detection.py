@@ -68,10 +68,8 @@ def test_it_falls_with_what_is_asked_and_says_what_it_is():
     fewer = [limit_of_detection(scores, confidence=0.8), limit_of_detection(scores, power=0.3)]
     more = [limit_of_detection(scores, confidence=0.999), limit_of_detection(scores, epsilon=0.5)]
     assert max(one.records for one in fewer) < limit.records < min(one.records for one in more)
-    said = (
-        f"Had {limit.records} of {scores.member.size} members been ranked above all other records and nothing"
-    )
-    assert limit.sentence.startswith(said)
+    those = f"Had {limit.records} of {scores.member.size} members been ranked"
+    assert limit.sentence.startswith(f"{those} above all other records and nothing")
     assert "shown more than epsilon = 0.5 in 80 % of cases" in more[1].sentence
     weak = limit_of_detection(scores, strength=1.0, simulations=20)
     assert "of 100 records been ranked above all others, 73% of them members" in weak.sentence

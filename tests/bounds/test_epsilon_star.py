@@ -25,17 +25,6 @@ def definition(tpr, fnr, fpr, tnr, delta):
     return math.log(max(1.0, *(float(np.nanmax(r)) for r in ratios)))
 
 
-def dense_grid(mean_train, std_train, mean_population, std_population, delta, points=100_001):
-    """The supremum on a fine grid with the allowed ends added, from scipy's own normals."""
-    train, population = norm(mean_train, std_train), norm(mean_population, std_population)
-    ends = [f(q) for f in (train.ppf, population.ppf) for q in (delta, 1 - delta)]
-    x = np.unique(np.concatenate([np.linspace(min(ends), max(ends), points), ends]))
-    tpr, fnr, fpr, tnr = train.sf(x), train.cdf(x), population.sf(x), population.cdf(x)
-    # The ends themselves, give or take rounding.
-    allowed = np.minimum.reduce([tpr, fnr, fpr, tnr]) >= delta * (1 - 1e-9)
-    return definition(tpr[allowed], fnr[allowed], fpr[allowed], tnr[allowed], delta)
-
-
 def test_normals_give_the_check_values_also_where_tails_underflow_and_refuse_bad_input():
     for population, expected in (((3, 1), 9.239367), ((0.5, 1), 1.993091), ((0.5, 1.2), 4.433481)):
         assert round(epsilon_star_normals(0, 1, *population, delta=1e-5), 6) == expected
@@ -67,7 +56,15 @@ def test_normals_give_the_check_values_also_where_tails_underflow_and_refuse_bad
     [(0, 1, 0.5, 1), (0, 1, -1, 1.0001), (2, 1, 2, 1.5), (7, 0.3, 6.5, 0.2), (1, 5, 3, 0.5), (0, 1, 2, 1.02)],
 )
 def test_normals_match_a_dense_grid(pair, delta):
-    assert epsilon_star_normals(*pair, delta=delta) == pytest.approx(dense_grid(*pair, delta), abs=1e-6)
+    """The supremum on a fine grid with the allowed ends added, from scipy's own normals."""
+    train, population = norm(*pair[:2]), norm(*pair[2:])
+    ends = [f(q) for f in (train.ppf, population.ppf) for q in (delta, 1 - delta)]
+    x = np.unique(np.concatenate([np.linspace(min(ends), max(ends), 100_001), ends]))
+    rates = np.array([train.sf(x), train.cdf(x), population.sf(x), population.cdf(x)])
+    # The ends themselves, give or take rounding.
+    allowed = rates.min(axis=0) >= delta * (1 - 1e-9)
+    expected = definition(*rates[:, allowed], delta)
+    assert epsilon_star_normals(*pair, delta=delta) == pytest.approx(expected, abs=1e-6)
 
 
 def test_from_rates_is_equation_7_also_at_the_ends():
@@ -242,13 +239,11 @@ def test_covariance_of_the_fit_matches_simulation():
 def test_resampled_epsilons_match_one_by_one_and_bca_refuses_what_it_cannot_do():
     rng = np.random.default_rng(6)
     a, b = rng.integers(0, 90, (7, 80)).astype(float), rng.integers(10, 100, (7, 60)).astype(float)
-    low, high = EMPIRICAL_RANGE
-    rows = intervals.resampled_empirical_epsilon(a, b, delta=1e-3, low=low, high=high)
-    ones = [
-        best_empirical_threshold(x, y, 1e-3, low=low, high=high).epsilon for x, y in zip(a, b, strict=True)
-    ]
+    ends = dict(zip(("low", "high"), EMPIRICAL_RANGE, strict=True))
+    rows = intervals.resampled_empirical_epsilon(a, b, delta=1e-3, **ends)
+    ones = [best_empirical_threshold(x, y, 1e-3, **ends).epsilon for x, y in zip(a, b, strict=True)]
     assert rows == pytest.approx(ones)
-    mixed = intervals.resampled_empirical_epsilon(a, b[0], delta=1e-3, low=low, high=high)
+    mixed = intervals.resampled_empirical_epsilon(a, b[0], delta=1e-3, **ends)
     assert mixed[0] == pytest.approx(ones[0])
     normals = intervals.resampled_normals_epsilon(a, b, delta=1e-3)
     one = epsilon_star(a[3], b[3], delta=1e-3, transform="none").epsilon

@@ -61,12 +61,8 @@ def random_mechanism(rng, answers=4):
     """Chances of answers for each multiset of records, and the largest log-ratio between neighbours."""
     sets = sorted({tuple(sorted(one)) for one in product(range(VALUES), repeat=TRAINED)})
     chances = {one: rng.dirichlet(np.ones(answers)) for one in sets}
-    ratios = [
-        np.abs(np.log(chances[a] / chances[b])).max()
-        for a in sets
-        for b in sets
-        if a != b and any(x in b for x in a)
-    ]
+    near = [(a, b) for a, b in product(sets, sets) if a != b and any(x in b for x in a)]
+    ratios = [np.abs(np.log(chances[a] / chances[b])).max() for a, b in near]
     return chances, max(ratios)
 
 

@@ -35,26 +35,17 @@ def both(peer, scores, coins):
     return ours, peer.CanaryScoreAuditor(ours.member, ours.nonmember)
 
 
-def normal_scores(peer, shift, total):
-    rng = np.random.default_rng([total, shift])
-    coins = rng.integers(0, 2, total)
-    return both(peer, rng.normal(shift * coins, 1.0), coins)
-
-
-def right_and_made(counts):
-    """Right guesses and guesses, where only "member" is guessed."""
-    false_positives, _, false_negatives, members = counts.numbers
-    return members - false_negatives, members - false_negatives + false_positives
-
-
 @pytest.mark.parametrize(
     ("shift", "total", "threshold", "delta"),
     [(0, 400, 0.5, 1e-5), (1, 400, 1.0, 1e-9), (1, 400, 0.0, 1e-3), (2, 600, 2.0, 1e-5), (1, 900, 1.5, 1e-5)],
 )
 def test_bounds_at_a_threshold_fixed_in_advance(peer, shift, total, threshold, delta):
-    scores, auditor = normal_scores(peer, shift, total)
+    rng = np.random.default_rng([total, shift])
+    coins = rng.integers(0, 2, total)
+    scores, auditor = both(peer, rng.normal(shift * coins, 1.0), coins)
     fixed = {"threshold_strategy": peer.Explicit(threshold)}
-    right, made = right_and_made(ErrorCounts.from_scores(scores, threshold))
+    wrong, _, missed, members = ErrorCounts.from_scores(scores, threshold).numbers
+    right, made = members - missed, members - missed + wrong  # where only "member" is guessed
     (mu,) = f_dp_parameter([right], [made], total=total)
     for theirs, ours in (
         (

@@ -53,11 +53,10 @@ def test_power_of_the_default_search(delta, least):
 def test_values_of_a_fixed_threshold_at_small_delta_and_of_dyadic_counts(m, value, dyadic):
     """The values of counts fixed in advance; the audit pays for a random count, but half of delta."""
     found = audit_one_run(gaussian_scores(m), delta=1e-5, guess="members", thresholds=1.0)
-    assert one_run_epsilon(found.correct, found.guesses, total=m, delta=1e-5) == pytest.approx(
-        value, abs=1e-6
-    )
+    counts = found.correct, found.guesses
+    assert one_run_epsilon(*counts, total=m, delta=1e-5) == pytest.approx(value, abs=1e-6)
     p_value = partial(random_count_p_value, level=0.05)
-    paid = refuted_log_odds(found.correct, found.guesses, 0.05, m * 1e-5 / 2, p_value)
+    paid = refuted_log_odds(*counts, 0.05, m * 1e-5 / 2, p_value)
     assert found.epsilon == pytest.approx(float(paid), abs=1e-9)
     if dyadic is not None:
         found = audit_one_run(gaussian_scores(m), guess="members", thresholds="dyadic")
@@ -156,11 +155,8 @@ def test_bad_counts_are_refused():
     refused("confidence", one_run_epsilon, correct=9, guesses=10, confidence=1.0)
     refused("delta_term", one_run_epsilon, correct=9, guesses=10, delta_term="exact")
     refused("sides", one_run_epsilon, correct=9, guesses=10, sides=3)
-
-
-@pytest.mark.parametrize("epsilon", [[-0.1, 1.0], np.nan, np.inf])
-def test_p_values_are_those_of_a_finite_epsilon(epsilon):
-    refused("epsilon: expected finite numbers of at least 0", one_run_p_value, 9, 10, epsilon)
+    for epsilon in ([-0.1, 1.0], np.nan, np.inf):
+        refused("epsilon: expected finite numbers of at least 0", one_run_p_value, 9, 10, epsilon)
 
 
 def test_bad_options_are_refused():
@@ -173,17 +169,15 @@ def test_bad_options_are_refused():
     refused("confidence", audit_one_run, gaussian_scores(1000), confidence=95)
 
 
-@pytest.mark.parametrize(
-    "options", [{"thresholds": "dyadic"}, {"thresholds": "bonferroni"}, {"guess": "grid"}]
-)
-def test_ties_at_positive_delta_are_named_where_they_matter(options):
+@pytest.mark.parametrize("how", [{"thresholds": "dyadic"}, {"thresholds": "bonferroni"}, {"guess": "grid"}])
+def test_ties_at_positive_delta_are_named_where_they_matter(how):
     scores = gaussian_scores(400)
     tied = MembershipScores(np.round(scores.member), np.round(scores.nonmember))
 
     def said(audited, **more):
         return any("chooses ties" in text for text in audit_one_run(audited, **more).assumptions)
 
-    assert said(tied, delta=1e-6, **options)
-    assert not said(tied, **options)
-    assert not said(scores, delta=1e-6, **options)
+    assert said(tied, delta=1e-6, **how)
+    assert not said(tied, **how)
+    assert not said(scores, delta=1e-6, **how)
     assert not said(tied, delta=1e-6)

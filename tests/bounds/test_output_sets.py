@@ -56,9 +56,7 @@ def scores(n=400, shift=1.5, seed=0):
 
 def mixture_scores(m, seed):
     rng = np.random.default_rng(seed)
-    return MembershipScores(
-        rng.normal(rng.choice([-2.0, 1.0], m), 1), rng.normal(rng.choice([-1.0, 0.0], m), 1)
-    )
+    return MembershipScores(rng.normal(rng.choice([-2, 1], m), 1), rng.normal(rng.choice([-1, 0], m), 1))
 
 
 def test_objective_equals_check_values_grows_with_m_falls_with_confidence_and_its_level_is_right():
@@ -206,11 +204,9 @@ def test_cut_points_move_with_the_unit_but_the_paper_s_density_floor_depends_on_
 @pytest.mark.parametrize("delta", [0.0, 1e-4])
 @pytest.mark.parametrize("guess", GUESSES)
 def test_epsilon_is_the_one_run_bound_of_its_counts(method, delta, guess):
-    selection, evaluation = scores(seed=3), scores(seed=4)
-    found = audit_output_set(
-        selection, evaluation, method=method, delta=delta, rule=SelectionRule(guess=guess)
-    )
-    correct, guesses = count_guesses(found.output_set, evaluation)
+    selection, judged = scores(seed=3), scores(seed=4)
+    found = audit_output_set(selection, judged, method=method, delta=delta, rule=SelectionRule(guess=guess))
+    correct, guesses = count_guesses(found.output_set, judged)
     assert (found.correct, found.guesses, found.total) == (correct, guesses, 800)
     m_delta = 800 * delta / (2 if guess == "members" else 1)
     p_value = partial(random_count_p_value, level=1 - 0.95)
@@ -226,10 +222,8 @@ def test_epsilon_is_the_one_run_bound_of_its_counts(method, delta, guess):
 
 def test_choice_sees_the_selection_scores_only_and_a_set_that_holds_nothing_makes_no_guess():
     selection = scores(seed=5)
-    sets = [
-        audit_output_set(selection, scores(seed=s, shift=z), method="top_bottom").output_set
-        for s, z in ((6, 1.5), (7, -2))
-    ]
+    judged = scores(seed=6, shift=1.5), scores(seed=7, shift=-2)
+    sets = [audit_output_set(selection, one, method="top_bottom").output_set for one in judged]
     assert sets[0].intervals == sets[1].intervals
     empty = OutputSet(
         intervals=(), member_intervals=((0.0, 1.0),), objective=0.0, tau=1.0, confidence=0.95, accuracy=0.0,
@@ -244,9 +238,8 @@ def test_level_of_members_alone_has_the_best_bound_of_all_levels(seed):
     """A loop over all levels, each with the guesses that the estimates without the score make there."""
     rng = np.random.default_rng(seed)
     some = MembershipScores(rng.normal(0.8, 1.3, 30), rng.normal(0, 1, 28))  # few enough to be tried all
-    chosen = selection_of(
-        some, SelectionRule(error_divisor=1.0, guess="members"), total=90, delta=0.0, confidence=0.95
-    )
+    rule = SelectionRule(error_divisor=1.0, guess="members")
+    chosen = selection_of(some, rule, total=90, delta=0.0, confidence=0.95)
     bounds = {}
     for tau in chosen.estimate.levels:
         kept = (chosen.estimate.levels >= tau) & chosen.estimate.says_member
@@ -277,9 +270,8 @@ def test_ratio_scores_know_the_ratio_of_two_normals_and_no_direction():
 def test_top_bottom_is_the_best_of_all_pairs(seed, guess):
     rng = np.random.default_rng(seed)
     some = MembershipScores(rng.normal(0.8, 1, 20).round(1), rng.normal(0, 1, 21).round(1))  # with ties
-    chosen = selection_of(
-        some, SelectionRule(error_divisor=1.0, guess=guess), total=41, delta=0.0, confidence=0.95
-    )
+    rule = SelectionRule(error_divisor=1.0, guess=guess)
+    chosen = selection_of(some, rule, total=41, delta=0.0, confidence=0.95)
     best, says_member = -BOTH, chosen.estimate.says_member
     guessed, right = says_member | (guess == "both"), says_member == chosen.is_member
     edges = np.concatenate([[-BOTH], np.unique(chosen.x), [BOTH]])
@@ -368,9 +360,8 @@ def test_unbalanced_evaluation_is_refused_or_played_and_the_same_scores_twice_re
 def test_equal_counts_are_doubted_in_both_parts_and_not_in_one_by_chance():
     members, others = np.random.default_rng(0).normal(size=(2, 151))
     whole = MembershipScores(members + 1, others[:149])
-    parts = next(
-        both for both in map(lambda seed: whole.split(seed=seed), range(99)) if both[1].member.size == 75
-    )
+    splits = (whole.split(seed=seed) for seed in range(99))
+    parts = next(both for both in splits if both[1].member.size == 75)
     assert len(parts[1]) == 150
     assert audit_output_set(*parts).warnings == ()
     fixed = MembershipScores(parts[0].member[:75], np.append(parts[0].nonmember, 0.0)[:75])

@@ -1,6 +1,7 @@
 """PANORAMIA's tests against brute force, check values, and inputs at the edge."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -68,10 +69,8 @@ def test_relaxation_against_the_printed_p_value(gamma, delta):
 @pytest.mark.parametrize("search", ["union", "anytime"])
 def test_gamma_acts_on_both_tests_and_delta_leaves_the_baseline_alone(search):
     """The baseline never sees the model: Proposition 4's 2 m delta there is a slip."""
-    free, gamma, delta = (
-        audit_panoramia(*example(m=400, seed=1, c=2.0), search=search, **relaxed)
-        for relaxed in ({}, {"gamma": 1e-5}, {"delta": 1e-5})
-    )
+    audit = partial(audit_panoramia, *example(m=400, seed=1, c=2.0), search=search)
+    free, gamma, delta = audit(), audit(gamma=1e-5), audit(delta=1e-5)
     assert gamma.c_lb < free.c_lb == delta.c_lb
     assert max(gamma.c_plus_epsilon_lb, delta.c_plus_epsilon_lb) < free.c_plus_epsilon_lb
 
@@ -192,11 +191,8 @@ def test_bad_inputs_name_the_argument():
         ({"search": "best"}, "search: expected one of 'union', 'anytime'"),
         ({"design": "paired"}, "design"),
     ):
-        given = {
-            "baseline_scores": [0.0, 1.0, 2.0, 3.0], "mia_scores": [0.0, 1.0, 2.0, 3.0],
-            "membership": [0, 1, 0, 1], **change,
-        }  # fmt: skip
-        refused(message, audit_panoramia, **given)
+        given = {name: [0.0, 1.0, 2.0, 3.0] for name in ("baseline_scores", "mia_scores")}
+        refused(message, audit_panoramia, **{**given, "membership": [0, 1, 0, 1], **change})
     refused("m", panoramia_ceiling, 0, 0)
     refused("at most m = 10", panoramia_ceiling, 10, 11)
     refused("whole", panoramia_ceiling, 10, 2.5)

@@ -86,11 +86,6 @@ def test_tail_of_equal_coins_is_binomial(sets):
     np.testing.assert_allclose(poisson_binomial(np.full(sets, 0.3)).upper_tail(counts), expected, atol=1e-10)
 
 
-@pytest.mark.parametrize("chances", [[], [0.5, 1.1], [np.nan], [-0.1]])
-def test_tail_refuses_what_is_no_probability(chances):
-    refused("probabilities", poisson_binomial, chances)
-
-
 def naive_tail(sizes, tops, epsilon, bound):
     """P[hits >= k] for k = 0..m by one convolution per set."""
     sizes, tops = np.asarray(sizes, float), np.asarray(tops, float)
@@ -318,19 +313,12 @@ def test_few_leaking_sets_are_seen_at_a_delta_above_zero_whose_sharp_term_does_n
     assert "shows nothing" in audit_ranks(perfect, 128, delta=1e-3).warnings[0]
 
 
-@given(
-    sets=st.integers(1, 60),
-    size=st.integers(2, 40),
-    share=st.floats(0, 1),
-    place=st.floats(0, 1),
-    confidence=st.floats(0.5, 0.999),
-)
+@given(st.integers(1, 60), st.integers(2, 40), st.floats(0, 1), st.floats(0, 1), st.floats(0.5, 0.999))
 @settings(derandomize=True, deadline=None, max_examples=100)
 def test_tight_bound_is_never_below_the_papers(sets, size, share, place, confidence):
     hits, top = round(share * sets), 1 + int(place * (size - 2))
-    tight, paper = (
-        rank_epsilon(hits, sets, size, top=top, confidence=confidence, bound=b) for b in ("tight", "paper")
-    )
+    options = {"top": top, "confidence": confidence}
+    tight, paper = (rank_epsilon(hits, sets, size, bound=bound, **options) for bound in ("tight", "paper"))
     assert tight >= paper - 1e-9
     if top == 1:
         assert tight == pytest.approx(float(paper), abs=1e-9)
@@ -441,9 +429,7 @@ def test_bad_arguments_are_refused():
     refused("bound: expected one of 'tight', 'paper', got 'best'", audit_ranks, [1], 4, bound="best")
     refused("delta_term", audit_ranks, [1], 4, delta_term="none")
     refused("delta_term: 'sharp' needs bound='tight'", audit_ranks, [1], 4, delta_term="sharp", bound="paper")
-    refused(
-        "delta_term: 'sharp' is for audits without", audit_ranks, [1], 4, delta_term="sharp", margins=[1.0]
-    )
+    refused("delta_term: 'sharp' is for audits without", audit_ranks, [1], 4, delta_term="sharp", margins=[1])
     refused("margins: expected 2 values like ranks, got 1", audit_ranks, [1, 1], 4, margins=[1.0])
     refused("margins: 1 of 2 values are NaN", audit_ranks, [1, 1], 4, margins=[1.0, np.nan])
     refused("correct: expected at most 2", rank_p_value, 4, [4, 4], 1.0)
@@ -461,6 +447,8 @@ def test_bad_arguments_are_refused():
     refused("ties", ranks_from_scores, [1.0], [[2.0]], ties="best")
     refused("top: expected less than the smallest set size 2", score_margins, [1.0], [[2.0]], top=2)
     refused("ranks", exposure, [3], 2)
+    for chances in ([], [0.5, 1.1], [np.nan], [-0.1]):
+        refused("probabilities", poisson_binomial, chances)
 
 
 def test_margins_that_know_reversed_scores_and_a_true_score_among_its_candidates_are_seen():
