@@ -15,41 +15,27 @@ from paperlib.bounds.one_run.tails import sharp_p_value
 from paperlib.validity import mechanisms
 
 
-def output_law(burst, m):
-    """Chance of every output: examples shown, and which answers are right; bits drop out by symmetry."""
-    q = expit(burst.epsilon)
-    factor = mechanisms.with_bursts(
-        mechanisms.right_counts(burst.epsilon, burst.shown), burst.right, burst.chance
-    )
-    factor = factor / mechanisms.right_counts(burst.epsilon, burst.shown)
-    shown_sets = list(combinations(range(m), burst.shown))
-    for shown in shown_sets:
-        for right in product([0, 1], repeat=m):
-            plain = np.prod(np.where(right, q, 1 - q))
-            yield (shown, right), plain * factor[sum(right[i] for i in shown)] / len(shown_sets)
-
-
-def delta_of_first(law, epsilon):
-    """Hockey-stick divergence for a change of the first bit, which turns right about it into wrong."""
-    excess = 0.0
-    for (shown, right), chance in law.items():
-        flipped = law[shown, (1 - right[0], *right[1:])]
-        excess += max(0.0, chance - np.exp(epsilon) * flipped)
-    return excess
-
-
 @pytest.mark.parametrize(
     ("shown", "right", "m_delta"),
     [(3, 3, 0.3), (4, 3, 0.3), (4, 3, 0.6), (6, 4, 0.3), (6, 6, 0.3), (2, 1, 0.3)],
 )
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])
 def test_a_burst_has_exactly_the_delta_it_claims(shown, right, m_delta, epsilon):
-    m = 6
+    """Chance of every output: examples shown, and which answers are right; bits drop out by symmetry."""
+    m, q = 6, expit(epsilon)
     burst = mechanisms.Burst(epsilon, m_delta, shown, right)
-    law = dict(output_law(burst, m))
     assert burst.chance < 1
+    plain = mechanisms.right_counts(epsilon, shown)
+    factor = mechanisms.with_bursts(plain, right, burst.chance) / plain
+    law, sets = {}, list(combinations(range(m), shown))
+    for places, answers in product(sets, product([0, 1], repeat=m)):
+        chance = np.prod(np.where(answers, q, 1 - q)) / len(sets)
+        law[places, answers] = chance * factor[sum(answers[i] for i in places)]
     assert sum(law.values()) == pytest.approx(1)
-    assert delta_of_first(law, epsilon) == pytest.approx(m_delta / m, rel=1e-9)
+    # Hockey-stick divergence for a change of the first bit, which turns right about it into wrong.
+    flipped = {(places, answers): law[places, (1 - answers[0], *answers[1:])] for places, answers in law}
+    excess = sum(max(0.0, law[output] - np.exp(epsilon) * flipped[output]) for output in law)
+    assert excess == pytest.approx(m_delta / m, rel=1e-9)
 
 
 @pytest.mark.parametrize(("shown", "right"), [(6, 5), (10, 8)])
@@ -138,14 +124,8 @@ def refuting_table(epsilon, steps, level, failures):
     r, k = np.arange(steps + 1)[:, None], np.arange(steps + 1)[None, :]
     right = np.clip(k - failures, 0, r)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return (
-            (k <= r)
-            & (r > 0)
-            & (
-                anytime.log_mixture(right, r, epsilon, anytime.sharp_share(steps))
-                >= anytime.log_threshold(level)
-            )
-        )
+        evidence = anytime.log_mixture(right, r, epsilon, anytime.sharp_share(steps))
+        return (k <= r) & (r > 0) & (evidence >= anytime.log_threshold(level))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])
@@ -189,9 +169,8 @@ def worst_of_all(m, epsilon, m_delta, refuting):
     right, bit = np.nonzero(patterns)
     wrong, pairs, none = right - 2 ** (m - 1 - bit), np.arange(right.size), np.zeros(right.size)
     # plain[right] (h[right] - h[wrong]) <= slack of the pair; the slacks add up to m_delta.
-    change = coo_array((plain[right], (pairs, right))) - coo_array(
-        (plain[right], (pairs, wrong)), shape=(pairs.size, plain.size)
-    )
+    ratio, shape = plain[right], (pairs.size, plain.size)
+    change = coo_array((ratio, (pairs, right)), shape) - coo_array((ratio, (pairs, wrong)), shape)
     slacks = np.append(0 * plain, none + 1)[None, :]
     found = linprog(
         -np.append(plain * refuting(patterns), none),

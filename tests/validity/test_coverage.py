@@ -108,9 +108,7 @@ def test_no_design_on_the_same_scores_passes_the_line_in_hindsight():
     assert wide.loc[("one member in ten", 2_000), "randomized, members"] > 2
 
 
-def test_little_is_lost_against_the_best_fixed_rule_and_a_default_that_guesses_both_ends_is_caught(
-    monkeypatch,
-):
+def test_little_is_lost_against_the_best_fixed_rule_and_a_default_of_both_ends_is_caught(monkeypatch):
     table = shape_bounds(ShapesConfig(sizes=(1_000,), deltas=(0.0,), draws=10)).set_index("shape")
     for shape in SHAPES:
         assert table.loc[shape, "lost"] < (0.5 if shape == "3 % of members memorised" else 0.25), shape

@@ -18,18 +18,15 @@ from paperlib.core import MembershipScores
 M = 9
 HITS = np.array(list(product([0, 1], repeat=M)))
 LABELS = HITS[1:-1]  # both classes
-SEARCHES = [
-    *product(("both", "members"), ("anytime", "dyadic", "bonferroni")),
-    *(("adaptive", "anytime"), ("both", "split"), ("both", 5.5), ("grid", None)),
-]
+VALUES = np.arange(M, 0, -1.0)
+SEARCHES = [*product(("both", "members"), ("anytime", "dyadic", "bonferroni"))]
+SEARCHES += [("adaptive", "anytime"), ("both", "split"), ("both", 5.5), ("grid", None)]
 
 
 def audited(labels, **options):
     """Bound of scores m, m - 1, ..., 1 with these labels; 0 where half of them lacks a class."""
     try:
-        return bounds.audit_one_run(
-            MembershipScores.from_labels(np.arange(M, 0, -1.0), labels), **options
-        ).epsilon
+        return bounds.audit_one_run(MembershipScores.from_labels(VALUES, labels), **options).epsilon
     except ValueError as refusal:
         if "too few to split" not in str(refusal):
             raise
@@ -61,12 +58,10 @@ def test_every_search_is_valid_exactly(guess, search):
 def test_curve_search_is_valid_exactly_and_the_best_of_all_counts_is_caught():
     """The f-DP audit over dyadic counts, with the curve that randomized response has."""
     options = {"family": "approximate", "delta": 0.0, "confidence": 0.8}
-    games = [MembershipScores.from_labels(np.arange(M, 0, -1.0), one) for one in LABELS]
+    games = [MembershipScores.from_labels(VALUES, one) for one in LABELS]
     assert 0.005 < worst_error([bounds.audit_f_dp(one, **options).parameter for one in games]) <= 0.2
-    values, found = np.arange(M, 0, -1.0), []
-    for one in LABELS:
-        path = guess_path(MembershipScores.from_labels(values, one), "both")
-        found.append(bounds.one_run_epsilon(path.correct, path.guesses, confidence=0.8).max())
+    paths = [guess_path(one, "both") for one in games]
+    found = [bounds.one_run_epsilon(path.correct, path.guesses, confidence=0.8).max() for path in paths]
     assert worst_error(found) > 0.2
 
 
@@ -78,9 +73,8 @@ def rank_error(found, sizes, epsilon):
 @pytest.mark.parametrize("sizes", [np.full(M, 3), np.resize([2, 9], M)])
 def test_search_over_sets_is_valid_exactly(sizes):
     """Margins fall from set to set; each stopping point may be the best."""
-    margins = np.arange(M, 0, -1.0)
     ranks = [np.where(one == 1, 1, sizes) for one in HITS]
-    found = [bounds.audit_ranks(one, sizes, margins=margins, confidence=0.8).epsilon for one in ranks]
+    found = [bounds.audit_ranks(one, sizes, margins=VALUES, confidence=0.8).epsilon for one in ranks]
     worst = max(rank_error(found, sizes, epsilon) for epsilon in (0.0, 0.3, 1.0, 2.0))
     assert 0.005 < worst <= 0.2
     if sizes.min() == sizes.max():
@@ -92,7 +86,6 @@ def test_search_over_sets_is_valid_exactly(sizes):
 @pytest.mark.parametrize("search", ["union", "anytime"])
 def test_each_search_over_recall_is_valid_exactly(search):
     """One of PANORAMIA's tests: "member" is said of the highest scores, abstention elsewhere."""
-    values = np.arange(M, 0, -1.0)
-    found = [run_recall_test("mia", values, one == 1, 0.2, 0.0, search).bound for one in LABELS]
+    found = [run_recall_test("mia", VALUES, one == 1, 0.2, 0.0, search).bound for one in LABELS]
     worst = max(error(found, M, epsilon) for epsilon in (0.0, 0.2, 0.6))
     assert 0.005 < worst <= 0.2

@@ -50,9 +50,8 @@ def crossing_chance(epsilon, steps, refutes):
 def test_anytime_search_is_valid_exactly(epsilon, most):
     """All guess counts up to 1,000 at once, every path enumerated."""
     share = sharp_share(most)
-    chance = crossing_chance(
-        epsilon, most or 700, lambda k, r: log_mixture(k, r, epsilon, share) >= np.log(20)
-    )
+    steps = most or 700
+    chance = crossing_chance(epsilon, steps, lambda k, r: log_mixture(k, r, epsilon, share) >= np.log(20))
     assert 0.005 < chance <= 0.05
     if epsilon == 1.0:  # a search that is not corrected
         assert crossing_chance(1.0, 300, lambda k, r: one_run_epsilon(k, r) > 1.0) > 0.2
