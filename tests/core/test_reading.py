@@ -171,9 +171,8 @@ def test_rows_of_one_unit_are_averaged(file):
     assert (*sides(found), found.ids.tolist()) == ([0.5], [0.8, 0.3], ["a", "b", "c"])
     assert "4 rows hold 3 records" in refusal(file(frame), id_column="who")
     assert "1 rows name no unit" in refusal(file({**frame, "who": ["a", "a", "", "c"]}), unit_column="who")
-    assert "among both the members and the non-members: 1" in refusal(
-        file({**frame, "who": ["a", "b", "b", "c"]}), unit_column="who"
-    )
+    shared = file({**frame, "who": ["a", "b", "b", "c"]})
+    assert "among both the members and the non-members: 1" in refusal(shared, unit_column="who")
 
 
 def test_checksums_are_of_what_was_read(tmp_path):

@@ -22,14 +22,8 @@ class Example(core.AuditResult):
         return f"epsilon >= {core.round_down(self.epsilon)}"
 
 
-RESULT = Example(
-    claim="a < b",
-    assumptions=("x & y",),
-    condition="if p < q",
-    warnings=("look",),
-    epsilon=math.inf,
-    values=np.array([1.0, np.nan]),
-)
+SAID = {"claim": "a < b", "assumptions": ("x & y",), "condition": "if p < q", "warnings": ("look",)}
+RESULT = Example(**SAID, epsilon=math.inf, values=np.array([1.0, np.nan]))
 
 
 def test_text_and_html():
@@ -44,15 +38,8 @@ def test_text_and_html():
 
 def test_to_dict_is_json():
     assert core.json_ready({"a": (np.int64(1), {"b": np.bool_(True)})}) == {"a": [1, {"b": True}]}
-    assert json.loads(json.dumps(RESULT.to_dict())) == {
-        "claim": "a < b",
-        "assumptions": ["x & y"],
-        "condition": "if p < q",
-        "warnings": ["look"],
-        "notes": [],
-        "epsilon": "inf",
-        "values": [1.0, "nan"],
-    }
+    lists = {"assumptions": ["x & y"], "warnings": ["look"], "notes": [], "values": [1.0, "nan"]}
+    assert json.loads(json.dumps(RESULT.to_dict())) == {**SAID, **lists, "epsilon": "inf"}
 
 
 def test_the_repr_table_and_part_of_several_of_a_result():
