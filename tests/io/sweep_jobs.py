@@ -64,6 +64,15 @@ def assert_all_end(pids):
     assert not any(map(_alive, pids)), "workers outlived the sweep"
 
 
+def local_cluster(threads=1):
+    """A scheduler and one worker with so many threads, in this process."""
+    import pytest  # here, since workers import this file
+
+    here = {"processes": False, "dashboard_address": "127.0.0.1:0", "protocol": "tcp"}
+    distributed = pytest.importorskip("distributed")
+    return distributed.LocalCluster(n_workers=1, threads_per_worker=threads, **here)
+
+
 def _alive(pid):
     try:
         return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

@@ -47,9 +47,7 @@ def test_an_exception_while_writing_leaves_the_old_file(tmp_path):
         ("replace", errno.EACCES, "no permission"),
     ],
 )
-def test_a_full_disk_or_a_read_only_folder_is_named_and_loses_nothing(
-    tmp_path, monkeypatch, call, code, words
-):
+def test_a_full_disk_or_read_only_folder_is_named_and_loses_nothing(tmp_path, monkeypatch, call, code, words):
     target = tmp_path / "a"
     io.write_text(target, "old")
 

@@ -15,13 +15,6 @@ from tests.io.sweep_jobs import Job, executions, group, square, squares
 from tests.refusals import refused
 
 
-@pytest.fixture
-def trace(tmp_path):
-    folder = tmp_path / "trace"
-    folder.mkdir()
-    return str(folder)
-
-
 def sweep(configs, folder, function=square, **options):
     return run_sweep(function, configs, folder=folder, **{"workers": 0, "version": "1", **options})
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from paperlib.io import SweepError, run_sweep
-from tests.io.sweep_jobs import Job, assert_all_end, executions, square, squares
+from tests.io.sweep_jobs import Job, assert_all_end, executions, local_cluster, square, squares
 
 pytestmark = pytest.mark.slow
 
@@ -27,13 +27,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.fixture
-def trace(tmp_path):
-    folder = tmp_path / "trace"
-    folder.mkdir()
-    return str(folder)
-
-
 @pytest.fixture(autouse=True)
 def usual_status_port_is_taken():
     """As by another sweep at the same time."""
@@ -42,13 +35,6 @@ def usual_status_port_is_taken():
             taken.bind(("", 8787))
             taken.listen()
         yield
-
-
-def local_cluster():
-    """A scheduler and one worker in threads of this process."""
-    return pytest.importorskip("distributed").LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0", protocol="tcp"
-    )
 
 
 def test_a_worker_killed_midway_loses_nothing_and_its_successor_has_its_gpu(tmp_path, trace, monkeypatch):
@@ -121,9 +107,7 @@ def test_a_scheduler_that_is_already_there_is_used_and_left_running(tmp_path, tr
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
-def test_a_batch_system_is_used_through_its_file_and_a_job_that_ends_is_replaced(
-    tmp_path, trace, monkeypatch
-):
+def test_a_batch_system_is_used_by_its_file_and_a_job_that_ends_is_replaced(tmp_path, trace, monkeypatch):
     """As at the end of its walltime; dask-jobqueue's own stand-in runs the job script as a process."""
     pytest.importorskip("dask_jobqueue")
     dask = pytest.importorskip("dask")

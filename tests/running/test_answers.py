@@ -35,9 +35,7 @@ def test_an_answer_is_returned_and_in_a_run_a_line_holds_it(tmp_path, monkeypatc
     assert answer.report == ""
     assert "Report" not in str(answer)
     monkeypatch.setenv(RESULTS_VARIABLE, str(tmp_path))
-    answer = running.record_answer(
-        result, about="a toy", warnings=["mind this", "mind this"], report="page.html"
-    )
+    answer = running.record_answer(result, about="a toy", warnings=["mind this"] * 2, report="page.html")
     kept = json.loads((tmp_path / RECORDS_FILE).read_text())["answer"]
     assert kept["epsilon"] == answer.epsilon
     assert kept["warnings"][0] == "mind this"

@@ -174,13 +174,10 @@ def test_the_fingerprint_covers_source_lock_and_named_files_functions_and_folder
 
 
 def test_sources_are_those_a_notebook_can_reach(tmp_path):
-    project = make_project(
-        tmp_path, good=GOOD, model="%matplotlib inline\nfrom paperlib.papers.own_model import train_and_score"
-    )
-    good, model = (
-        {str(path.relative_to(PACKAGE)) for path in notebook_sources(project.notebook(name))}
-        for name in ("good", "model")
-    )
+    body = "%matplotlib inline\nfrom paperlib.papers.own_model import train_and_score"
+    project = make_project(tmp_path, good=GOOD, model=body)
+    sources = (notebook_sources(project.notebook(name)) for name in ("good", "model"))
+    good, model = ({str(path.relative_to(PACKAGE)) for path in paths} for paths in sources)
     report = {"report/tables.py", "report/printed_tables/targets.csv"}
     assert {*report, "core/results.py", "running/execute.py"} <= good
     assert "papers/own_model.py" not in good
@@ -297,9 +294,8 @@ def test_a_failed_run_keeps_the_page_that_was_there(tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_an_interrupted_run_leaves_nothing(tmp_path):
-    project = make_project(
-        tmp_path, slow=f"open({str(tmp_path / 'started')!r}, 'w').close()\nimport time\ntime.sleep(60)"
-    )
+    body = f"open({str(tmp_path / 'started')!r}, 'w').close()\nimport time\ntime.sleep(60)"
+    project = make_project(tmp_path, slow=body)
     process = paperlib_process(tmp_path, "run", "--all", "--profile", "smoke")
     until = time.monotonic() + 60
     while not (tmp_path / "started").exists() and time.monotonic() < until:
@@ -329,11 +325,9 @@ def test_a_profile_of_made_up_data_finds_them_and_stays_outside_the_book(tmp_pat
 def test_a_first_run_starts_the_notebooks_in_the_order_of_the_profile(tmp_path, monkeypatch):
     project, started = make_project(tmp_path, a="1", b="1", c="1"), []
     (project.notebooks / "profiles" / "smoke.yaml").write_text("b: {}\nc: {}\na: {}\n")
-    monkeypatch.setattr(
-        "paperlib.running.together._run_many", lambda jobs, *_: started.extend(job.stem for job in jobs)
-    )
+    monkeypatch.setattr("paperlib.running.together._run_many", lambda jobs, *_: started.extend(jobs))
     running.run_all(project, profile="smoke", say=str)
-    assert started == ["b", "c", "a"]
+    assert [job.stem for job in started] == ["b", "c", "a"]
 
 
 def test_a_bad_profile_is_refused_before_anything_runs(tmp_path):

@@ -17,7 +17,7 @@ from paperlib import running
 from paperlib.cli.sweep import sweep_notebook
 from paperlib.io import Place, SweepError, read_result
 from paperlib.running.sweep import run_batch
-from tests.io.sweep_jobs import assert_all_end
+from tests.io.sweep_jobs import assert_all_end, local_cluster
 from tests.running.toys import GOOD, make_project, paperlib_process, write_notebook
 
 TRACED = """import os, time, uuid
@@ -155,12 +155,9 @@ def test_two_sweeps_at_one_time_run_a_shared_unit_once(tmp_path):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 def test_a_worker_with_several_threads_runs_one_unit_at_a_time(tmp_path):
-    distributed = pytest.importorskip("distributed")
     project, trace = traced(tmp_path, 0.3)
     units = units_of(project, seed="0,1")
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=3, processes=False, dashboard_address="127.0.0.1:0", protocol="tcp"
-    ) as cluster:
+    with local_cluster(threads=3) as cluster:
         assert done(units, Place(address=cluster.scheduler_address)).keys() == set(units)
     times = [[path.stat().st_mtime for path in trace.glob(f"{seed}-*")] for seed in range(2)]
     first, second = sorted((min(one), max(one)) for one in times)
