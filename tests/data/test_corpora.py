@@ -21,11 +21,7 @@ from paperlib.data.text.formats import ends_within_frame, read_pieces
 from paperlib.data.text.pieces import Reading, ReadLog
 from tests.refusals import refused
 
-RECORDS = [
-    {"text": "one\nline", "subset": "a"},
-    {"text": "zwei – Größe", "subset": "b"},
-    {"text": "three"},
-]
+RECORDS = [{"text": "one\nline", "subset": "a"}, {"text": "zwei – Größe", "subset": "b"}, {"text": "three"}]
 DOCUMENTS = [("a", "one\nline"), ("b", "zwei – Größe"), ("file", "three")]
 JSONL = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in RECORDS).encode()
 PACKERS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}

@@ -20,12 +20,6 @@ from tests.refusals import refused
 RNG = np.random.default_rng(0)
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
-    return tmp_path
-
-
 def test_mnist5k_is_balanced_and_its_test_part_is_apart():
     digits = load_images("mnist5k", test=1000, seed=3)
     assert digits.train_x.shape == (4000, 1, 28, 28)

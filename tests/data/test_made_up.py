@@ -116,14 +116,12 @@ def test_texts_are_read_by_the_official_loaders_and_hold_identifiers_and_can_be_
     assert 3 <= common <= 20, "few words follow a word, so that a model has something to learn"
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters"), [("gpt2", 124_439_808), ("EleutherAI/pythia-70m", 70_426_624)]
-)
-def test_hub_models_have_their_published_shape_and_a_tokenizer_that_fits(folder, name, parameters):
+@pytest.mark.parametrize(("name", "size"), [("gpt2", 124_439_808), ("EleutherAI/pythia-70m", 70_426_624)])
+def test_hub_models_have_their_published_shape_and_a_tokenizer_that_fits(folder, name, size):
     place = snapshot(folder, name)
     config = AutoConfig.from_pretrained(place)
     with torch.device("meta"):
-        assert AutoModelForCausalLM.from_config(config).num_parameters() == parameters
+        assert AutoModelForCausalLM.from_config(config).num_parameters() == size
     tokenizer = AutoTokenizer.from_pretrained(place)
     assert tokenizer.eos_token_id == config.eos_token_id < config.vocab_size
     text = "md5: 83a5ef2c9d0b3e71f6a8c3d25b190e47"

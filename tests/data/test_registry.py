@@ -143,12 +143,6 @@ SAMPLE = (
 )
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
-    return tmp_path
-
-
 def test_the_official_layout_is_read_by_article(folder):
     (folder / "wikitext-103").mkdir()
     (folder / "wikitext-103" / "wiki.train.tokens").write_text(SAMPLE)

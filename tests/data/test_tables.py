@@ -119,10 +119,8 @@ def test_uci_is_fetched_with_its_checksum_and_kept(tmp_path, parts, monkeypatch)
     monkeypatch.setattr(adult, "fetch", fetch)
     load("adult")
     load("adult")
-    assert asked == [
-        (adult.UCI + "adult.data", adult.TRAIN.uci_sha256),
-        (adult.UCI + "adult.test", adult.TEST.uci_sha256),
-    ]
+    sums = {"adult.data": adult.TRAIN.uci_sha256, "adult.test": adult.TEST.uci_sha256}
+    assert asked == [(adult.UCI + name, sha256) for name, sha256 in sums.items()]
     assert all(url.startswith("https://") for url, _ in asked)
 
 
