@@ -111,9 +111,7 @@ def test_a_formula_that_does_not_fit_does_where_both_forms_agree():
 @pytest.fixture
 def ranges(monkeypatch):
     """What the propositions leave of Table 11, made up: computing it takes seconds, and test_dp.py does."""
-    ends = {
-        f"{name} {end}": at for name in ("c_lb", "c_plus_eps_lb") for end, at in (("low", 2), ("high", 2.4))
-    }
+    ends = {"c_lb low": 2, "c_lb high": 2.4, "c_plus_eps_lb low": 2, "c_plus_eps_lb high": 2.4}
     frame = pd.DataFrame({"epsilon": 2.0, "delta": [0.0, 1e-5], "c_lb": 2.3, "c_plus_eps_lb": 2.3, **ends})
     monkeypatch.setattr(checks, "_left", lambda: frame)
     return frame

@@ -229,11 +229,8 @@ def all_pages(judged, *notebooks: str) -> str:
 
 def test_what_lacks_a_measurement_stands_last_however_often_the_rest_was_measured():
     lacking = Evidence(TWO.target, "game", {**table_two(size=99).values, "real over none": []})
-    runs = [
-        run("panoramia_images", lacking),
-        run("panoramia_images", table_two(size=6), parameters={"side": 8}),
-    ]
-    rows = status_table(judge(runs)).query("id == @TWO.target")
+    other = run("panoramia_images", table_two(size=6), parameters={"side": 8})
+    rows = status_table(judge([run("panoramia_images", lacking), other])).query("id == @TWO.target")
     assert list(rows["reason"].str.startswith("not measured")) == [False, True]
 
 
@@ -248,9 +245,8 @@ def test_a_nearer_scale_decides_and_the_page_of_results_has_all_the_evidence_on_
     page = all_pages(judged, "panoramia_images")
     assert re.findall(r"^\(result-([a-z0-9-]+)\)=$", page, re.MULTILINE) == list(RULES)
     section = page.split(f"(result-{TWO.target})=")[1].split("(result-")[0]
-    assert section.index("[✕ disagrees]{.chip .disagrees}") < section.index(
-        "````{dropdown} Further evidence: agrees\n\n- [● agrees]{.chip .agrees}"
-    )
+    further = "````{dropdown} Further evidence: agrees\n\n- [● agrees]{.chip .agrees}"
+    assert section.index("[✕ disagrees]{.chip .disagrees}") < section.index(further)
     assert f"{{ref}}`panoramia_images <verdict-{TWO.target}-panoramia-images>`" in section
     assert "Scale: substitute (made up). Seeds 0, 1 run here." in section
     alone = all_pages(judge([run("panoramia_images", table_two())]))
@@ -264,10 +260,8 @@ def test_a_seed_and_shared_evidence_count_once_and_a_later_empty_parameter_is_no
     elsewhere = run("panoramia_images", table_two(), seed=None)
     shown = status_table(judge([run("panoramia_images", table_two())], [elsewhere]))
     assert (shown["id"] == TWO.target).sum() == 1
-    page, kept = (
-        run("panoramia_images", table_two()),
-        [run("panoramia_images", table_two(seed=s), seed=s) for s in (0, 1)],
-    )
+    kept = [run("panoramia_images", table_two(seed=s), seed=s) for s in (0, 1)]
+    page = run("panoramia_images", table_two())
     page["parameters"] = {"measured": "a.csv"}  # a page that shows the table of seed 0
     rows = status_table(judge([page], kept)).query("id == @TWO.target")
     assert rows[["seeds", "origin"]].values.tolist() == [["0, 1", "measured  on None"]]
@@ -366,9 +360,8 @@ def test_a_target_is_undecided_while_the_readings_of_the_paper_differ():
         ("inside", "inside", "agrees"), ("outside", "outside", "disagrees"),
         ("inside", "outside", "undecided"), ("outside", "across", "undecided"),
     ):  # fmt: skip
-        rows = status_table(judge([in_reading(exact, first), in_reading(clipped, second)])).query(
-            "id == @READ.target"
-        )
+        judged = judge([in_reading(exact, first), in_reading(clipped, second)])
+        rows = status_table(judged).query("id == @READ.target")
         assert (rows["outcome"].iloc[0], rows["best"].tolist()) == (word, [True, False, False])
         assert set(rows["reading"]) == {"", exact, clipped}
     assert f"{exact}: disagrees; {clipped}: undecided" in rows["reason"].iloc[0]
@@ -450,9 +443,8 @@ def test_each_look_has_the_same_share_of_the_error():
     given = {RULE.notebooks[0]: Evidence(RULE.target, "model", GOOD | {"test falls": wide})}
     contrasts = decide(replace(RULE, error=0.025), given, "paper's data", seeds=9).contrasts
     low, high = t.interval(1 - 0.025 / 2, 4, 0.9, 1 / math.sqrt(5))
-    assert [(one.low, one.high) for one in contrasts if one.mean == pytest.approx(0.9)] == [
-        (pytest.approx(low), pytest.approx(high))
-    ]
+    (found,) = [(one.low, one.high) for one in contrasts if one.mean == pytest.approx(0.9)]
+    assert found == pytest.approx((low, high))
 
 
 def test_a_condition_is_waited_for_and_one_that_fails_in_the_mean_is_no_matter_of_repetitions():

@@ -67,25 +67,21 @@ def test_adult_is_judged_by_strategy_and_by_clipped_losses_alone():
 
 
 def test_noise_of_one_draw_is_compared_with_three_times_the_middle():
-    errors = RatioErrors(
-        np.array([1e-6, 1e-3, 1e-2, 0.05, 0.5]), np.array([[9, 3, 4, 9, 1], [9, 1, np.nan, 9, 2.0]])
-    )
+    draws = np.array([[9, 3, 4, 9, 1], [9, 1, np.nan, 9, 2.0]])
+    errors = RatioErrors(np.array([1e-6, 1e-3, 1e-2, 0.05, 0.5]), draws)
     noise = ev.curves_evidence({"tpr_ratio": errors, "tnr_ratio": errors}).values["noise at the ends"]
     assert list(noise) == ["(TPR - delta) / FPR", "(TNR - delta) / FNR"]
     assert noise["(TPR - delta) / FPR"] == pytest.approx([np.sqrt(12.5) - 3, 1 - 6])
 
 
-def gamma_tables():
+def test_gamma_samples_are_paired_by_repeat_size_and_truth():
     empirical, parametric = [0.5, 0.7, 0.2, 0.1, 1.0, 1.2, 1.1, 1.1], [0.4, 0.8, 0.1, 0.1, 2.5, 1.9, 2.0, 2.0]
     places = pd.MultiIndex.from_product([(0, 1), (100, 1000), (0, 1)], names=["d", "size", "repeat"])
     values = pd.DataFrame({"empirical": empirical, "parametric": parametric}, index=places)
     runs = values.melt(var_name="method", value_name="epsilon_star", ignore_index=False).reset_index()
     summary = runs.drop_duplicates(["d", "size", "method"])[["d", "size", "method"]]
-    return runs, summary.assign(true=3.0, true_delta_range=2.0)
-
-
-def test_gamma_samples_are_paired_by_repeat_size_and_truth():
-    fourth, fifth = (one.values for one in ev.gamma_evidence(*gamma_tables()))
+    evidence = ev.gamma_evidence(runs, summary.assign(true=3.0, true_delta_range=2.0))
+    fourth, fifth = (one.values for one in evidence)
     assert fourth["parametric nearer 0"]["n = 100"] == pytest.approx([0.1, -0.1])
     assert set(fourth["shrinks"]) == {"empirical, n = 100 to 1,000", "parametric, n = 100 to 1,000"}
     assert fourth["shrinks"]["empirical, n = 100 to 1,000"] == pytest.approx([0.3, 0.6])

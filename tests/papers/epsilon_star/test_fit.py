@@ -197,8 +197,7 @@ def test_settings_without_a_figure_are_refused():
         ({"sizes": (5,)}, "sizes: expected numbers of losses of at least 20"),
         ({"repeats": 1}, "repeats"),
     ):
-        with pytest.raises(ValueError, match=message):
-            simulated.GammaConfig(**change)
+        refused(message, simulated.GammaConfig, **change)
 
 
 def test_curves_meet_the_estimates_laplace_losses_have_their_gap_and_no_interval_is_a_miss():

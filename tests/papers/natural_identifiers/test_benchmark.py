@@ -103,9 +103,8 @@ def test_success_rate_is_that_of_simulated_randomized_response(top):
 
 def test_mean_over_outcomes_equals_simulation():
     frame = nid.bounds_by_sets(SMALL)
-    row = frame.query(
-        "mechanism == 'subset selection' and bound == 'tight' and top == 2 and sets == 1000"
-    ).iloc[0]
+    chosen = "mechanism == 'subset selection' and bound == 'tight' and top == 2 and sets == 1000"
+    row = frame.query(chosen).iloc[0]
     rate = nid.success_rate("subset selection", 4, 2, 2.0)
     hits = np.random.default_rng(0).binomial(1000, rate, 4_000)
     simulated = rank_epsilon(hits, 1000, 4, top=2, confidence=0.99)
@@ -129,8 +128,7 @@ def test_vacuous_delta_is_where_the_bound_reaches_zero():
     deltas = nid.vacuous_deltas(config).set_index("cardinality")
     assert (deltas["sharp"] > 3 * deltas["published"]).all()
     for cardinality, row in deltas.iterrows():
-        around = nid.DeltaConfig(
-            cardinalities=(cardinality,), sets=200, deltas=(row["published"] / 1.01, row["published"] * 1.01)
-        )
+        near = row["published"] / 1.01, row["published"] * 1.01
+        around = nid.DeltaConfig(cardinalities=(cardinality,), sets=200, deltas=near)
         bounds = nid.bounds_by_delta(around).query("delta_term == 'published'")["bound"].tolist()
         assert bounds[0] > 0 == bounds[1]

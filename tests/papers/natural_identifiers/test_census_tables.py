@@ -110,9 +110,7 @@ def test_counts_after_the_papers_filters_and_of_each_reading_apart(places):
     assert table.loc[("hackernews", "sha1"), "paper"] == 7
 
 
-def test_lower_case_addresses_alone_are_none_of_the_paper_and_a_site_is_a_host_that_reaches_the_identifier(
-    places,
-):
+def test_lower_case_addresses_alone_are_none_of_the_paper_and_a_site_reaches_the_identifier(places):
     assert tables.pile_identifiers([Document("nothing", "github")]).empty
     table = tables.sites(places, "hackernews").set_index("site")
     assert table.loc["a.example", ["different", "documents"]].tolist() == [1, 1]

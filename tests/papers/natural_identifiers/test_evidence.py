@@ -31,9 +31,8 @@ def scored(groups):
             rows += [(model, group, "min_k", auc + 0.1, tpr, identifiers, size)]
             rows += [(model, group, "tokens", 0.505, 0.01, identifiers, size)]
         rows += [("large less small", group, "loss", 0.25, math.nan, 1, math.nan)] * member
-    table = pd.DataFrame(
-        rows, columns=["model", "group", "attack", "auc", "tpr", "identifiers", "parameters"]
-    )
+    names = ["model", "group", "attack", "auc", "tpr", "identifiers", "parameters"]
+    table = pd.DataFrame(rows, columns=names)
     for metric, error in (("auc", 0.01), ("tpr", 0.005)):
         table[f"{metric}_low"] = table[metric] - error * Z99
         table[f"{metric}_high"] = table[metric] + error * Z99
@@ -191,11 +190,9 @@ def test_dp_audits_are_judged_by_the_papers_bound_with_one_value_for_each_model_
 
 
 def test_figure_4_compares_the_paper_s_curves_at_one_place_with_the_truth():
-    many, few = (
-        nid.RandomizedResponseConfig(epsilons=(2.0,), curves=((4, 1), (4, 2)), largest_sets=sets, points=2)
-        for sets in (100_000, 20)
-    )
-    bounds = (nid.bounds_by_sets(one) for one in (many, few))
+    curves = {"epsilons": (2.0,), "curves": ((4, 1), (4, 2)), "points": 2}
+    configs = (nid.RandomizedResponseConfig(largest_sets=sets, **curves) for sets in (100_000, 20))
+    bounds = (nid.bounds_by_sets(one) for one in configs)
     near, far = (ev.randomized_response_evidence(one, confidence=0.99).values for one in bounds)
     assert list(near["bound close"]) == ["epsilon 2, c = 4"]
     (close,), (not_close,) = (one["bound close"].values() for one in (near, far))

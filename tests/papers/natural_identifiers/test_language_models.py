@@ -114,10 +114,8 @@ def known_scores(shift):
 
 
 def toy_inference(**options):
-    corpus = replace(TINY, identifiers=40, held_out=40)
-    return inference.InferenceConfig(
-        planted=corpus, set_size=40, generated=15, null_alternatives=7, trees=5, **options
-    )
+    sizes = {"set_size": 40, "generated": 15, "null_alternatives": 7, "trees": 5}
+    return inference.InferenceConfig(planted=replace(TINY, identifiers=40, held_out=40), **sizes, **options)
 
 
 def test_dataset_inference_finds_the_trained_set_and_its_curve_falls():

@@ -173,10 +173,8 @@ def test_bfloat16_products_give_nearly_the_same_scores(config, tmp_path, monkeyp
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     config = replace(config, prefixed=0, epochs=4)
     split = natural_split(config)
-    exact, rounded = (
-        models.natural_values(replace(config, dtype=dtype), split, generated=3)[..., 0]
-        for dtype in ("float32", "bfloat16")
-    )
+    both = (replace(config, dtype=dtype) for dtype in ("float32", "bfloat16"))
+    exact, rounded = (models.natural_values(one, split, generated=3)[..., 0] for one in both)
     assert not np.array_equal(exact, rounded)
     assert np.corrcoef(exact.ravel(), rounded.ravel())[0, 1] > 0.99
 

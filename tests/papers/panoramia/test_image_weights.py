@@ -28,11 +28,9 @@ def published(tmp_path_factory):
 
 
 def test_all_layers_but_the_last_come_from_the_file_and_images_arrive_in_its_size_and_colours(published):
-    module, other = (
-        pretrained_classifier(MODEL, 7, weights=image_models.read_weights(str(published)), seed=seed)
-        for seed in (0, 1)
-    )
-    theirs, state = image_models.read_weights(str(published)), module.model.state_dict()
+    theirs = image_models.read_weights(str(published))
+    module, other = (pretrained_classifier(MODEL, 7, weights=theirs, seed=seed) for seed in (0, 1))
+    state = module.model.state_dict()
     own = {name for name, values in theirs.items() if not torch.equal(values, state[name])}
     assert own == {"fc.weight", "fc.bias"}
     assert not torch.equal(module.model.fc.weight, other.model.fc.weight), "the new layer follows the seed"

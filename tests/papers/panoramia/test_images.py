@@ -33,10 +33,8 @@ from paperlib.papers.verdict.evidence import rules
 from tests.refusals import refused
 
 SMALL = {"epochs": 1, "width": 4}
-LABELER, SYNTHETIC, REAL = (
-    ImageHelper(name=name, data=data, **SMALL)
-    for name, data in (("labeler", "real"), ("synthetic", "synthetic"), ("real", "real"))
-)
+LABELER, REAL = (ImageHelper(name=name, data="real", **SMALL) for name in ("labeler", "real"))
+SYNTHETIC = ImageHelper(name="synthetic", data="synthetic", **SMALL)
 TARGETS = ["mlp@8:1", "mlp@8:30", "null mlp@8:30", "mlp@16:30", "null mlp@16:30"]
 CONFIG = ImageConfig(
     split=ImageSplit(generator=90, members=80, nonmembers=80, others=80),
@@ -153,9 +151,7 @@ def test_a_snapshot_is_a_run_of_its_own_length_and_a_helper_may_learn_other_real
     np.testing.assert_array_equal(real, pools.members.helpers["real"])
 
 
-def test_other_targets_train_no_generator_and_no_helper_anew_and_a_labeler_may_name_classes(
-    pools, monkeypatch
-):
+def test_other_targets_train_no_generator_nor_helper_anew_and_a_labeler_may_name_classes(pools, monkeypatch):
     images, labeler = load_split(CONFIG), replace(CONFIG, labels="labeler")
     asked, made = generated_images(CONFIG, images), generated_images(labeler, images)
     np.testing.assert_array_equal(made.audit.x, asked.audit.x)
@@ -178,9 +174,8 @@ def test_dp_targets_keep_their_epsilon(monkeypatch):
     config = fit.call_args.kwargs["config"]
     assert config.noise_multiplier == 1.5
     assert len(fit.call_args.args[1]) == 170
-    assert {one.args for one in noise.mock_calls} == {
-        (2.0, config.sampling_rate(170), config.steps(170), 1e-5)
-    }
+    asked = 2.0, config.sampling_rate(170), config.steps(170), 1e-5
+    assert {one.args for one in noise.mock_calls} == {asked}
 
 
 @pytest.mark.parametrize("name", ["mlp", "cosine", "cosine-mlp"])
@@ -322,9 +317,8 @@ def test_runs_of_other_seeds_share_no_draw(name):
     def seeds(seed):
         config, audit = notebook_settings(name, seed)
         models = (config, config.split, config.generator, config.labeler, *config.helpers, *config.targets)
-        return {one.seed for one in models} | {
-            audit.seed + at for at in range(audit.repetitions + audit.restarts)
-        }
+        draws = range(audit.seed, audit.seed + audit.repetitions + audit.restarts)
+        return {one.seed for one in models} | {*draws}
 
     assert min(seeds(0)) == 0
     assert not seeds(0) & seeds(1)

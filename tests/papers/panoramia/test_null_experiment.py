@@ -148,8 +148,7 @@ def test_what_the_models_answer_adds_is_epsilon_and_a_weak_baseline_turns_c_into
 
 def test_worlds_that_cannot_be_are_refused():
     for options, words in (({"mark": 1.0}, "mark"), ({"c": -1.0}, "c"), ({"m": 1}, "m: expected 2")):
-        with pytest.raises(ValueError, match=words):
-            ToyWorld(**options)
+        refused(words, ToyWorld, **options)
     with pytest.raises(ValueError, match="weakness"):  # worse than guessing
         ToyWorld().seen_c(0.6)
 

@@ -16,12 +16,8 @@ from paperlib.papers.panoramia.results import PanoramiaResults
 from paperlib.report import paper_table
 from tests.refusals import refused
 
-TARGETS = (
-    Target("1 epoch", "trained", 1),
-    Target("6 epochs", "trained", 6),
-    Target("null", "null", 6),
-    Target("DP", "private", 1, 3.0),
-)
+TARGETS = Target("1 epoch", "trained", 1), Target("6 epochs", "trained", 6), Target("null", "null", 6)
+TARGETS = *TARGETS, Target("DP", "private", 1, 3.0)
 OWN = {"1 epoch": 0.2, "6 epochs": 1.0, "null": 0.05, "DP": 0.0}
 
 

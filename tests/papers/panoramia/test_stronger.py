@@ -136,9 +136,8 @@ def test_online_shadows_see_no_row_that_the_game_leaves_out(monkeypatch):
     left_out = set(map(tuple, rows.parts["members"].iloc[hidden].to_numpy()))
     real, made = learned[0][: len(shown[0])], learned[0][len(shown[0]) :]
     assert not left_out & set(map(tuple, real.to_numpy()))  # a generated row may equal a real one by chance
-    pd.testing.assert_frame_equal(
-        made.reset_index(drop=True), rows.generated.iloc[shown[1]].reset_index(drop=True)
-    )
+    wanted = rows.generated.iloc[shown[1]]
+    pd.testing.assert_frame_equal(made.reset_index(drop=True), wanted.reset_index(drop=True))
 
 
 def test_online_numbers_do_not_tell_the_kind_of_a_row():
@@ -181,9 +180,8 @@ def test_judged_rows_are_those_of_the_game_in_its_order():
     rows = judged_rows(len(pools.members), len(pools.generated), AUDIT, 3)
     np.testing.assert_array_equal(rows < len(pools.members), game.membership)
     real = audit_pools(pools, replace(AUDIT, seed=3), targets=["null"], audits=["o1"]).judged[0]
-    np.testing.assert_array_equal(
-        real.attack[real.membership], -pools.members.targets["null"][rows[game.membership], 0]
-    )
+    losses = pools.members.targets["null"][rows[game.membership], 0]
+    np.testing.assert_array_equal(real.attack[real.membership], -losses)
 
 
 def test_every_attack_has_a_row_for_the_target_and_for_the_null():

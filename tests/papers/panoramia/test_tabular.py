@@ -99,10 +99,8 @@ def results():
 
 def test_the_difference_of_a_game_is_not_clipped_before_a_mean(results):
     game = results.first.decisive.select("panoramia")[0]
-    told = replace(
-        game, baseline=game.membership + np.random.default_rng(0).normal(0, 0.1, game.membership.size)
-    )
-    row = told.row("union", 0.95)
+    noise = np.random.default_rng(0).normal(0, 0.1, game.membership.size)
+    row = replace(game, baseline=game.membership + noise).row("union", 0.95)
     assert row["eps_tilde"] == row["c_plus_eps_lb"] - row["c_lb"] < -1
 
 
@@ -115,9 +113,8 @@ def test_the_papers_values_stand_beside_the_targets_trained_shortest_and_longest
     names = ["MLP, 5 epochs", "MLP, 50 epochs", "MLP, 150 epochs", "null"]
     ours = pd.DataFrame({"label": ["a"] * 4 + ["b"] * 4, "target": names * 2, "source": "ours"})
     ours[["eps_tilde", "train_accuracy", "test_accuracy", "rm_rn", "rm_rn_sd", "o1"]] = 0.1
-    shown = tables.beside_the_paper(
-        pd.concat([ours, pd.DataFrame({"source": ["paper"], "target": "MLP_E10"})])
-    )
+    printed = pd.DataFrame({"source": ["paper"], "target": "MLP_E10"})
+    shown = tables.beside_the_paper(pd.concat([ours, printed]))
     assert list(shown["paper_eps_tilde"].fillna(-1)) == [0, -1, 0.062, *[-1] * 5], "of one label"
     assert list(shown["paper_target"].dropna()) == ["MLP_E10", "MLP_E100"]
 

@@ -1,5 +1,6 @@
 """Pools of text at toy size: documents kept apart, the null, helpers, DP, tables and bad input."""
 
+import itertools
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -190,9 +191,8 @@ def test_both_ways_to_deal_text_show_the_targets_that_were_audited_in_both(monke
     targets = {"chunks": ["4 epochs", "8 epochs", "null"], "documents": ["8 epochs", "null"]}
     monkeypatch.setattr(tables.shared, "table_three", lambda way, _: pd.DataFrame({"target": targets[way]}))
     shown = tables.by_dealing({"by chunk": "chunks", "by document": "documents"})
-    assert shown.to_numpy().tolist() == [
-        [way, name] for way in ("by chunk", "by document") for name in ("8 epochs", "null")
-    ]
+    pairs = itertools.product(("by chunk", "by document"), ("8 epochs", "null"))
+    assert list(map(tuple, shown.to_numpy())) == list(pairs)
 
 
 def test_evidence_is_paired_in_a_game_and_empty_where_parameters_leave_something_out(pools, results):
@@ -238,9 +238,8 @@ def test_figure_nine_pairs_sizes_within_a_game_and_targets_beside_dp_have_as_man
     sizes = pd.concat([fixed, pd.DataFrame([{"way": "what is left", "train": 80, "seed": 0, "c_lb": 9.0}])])
     found = tables._figure_nine(made_up, sizes, "6 epochs").values
     assert found["rises"] == [0.5, -0.25]
-    whole, quarter = (
-        made_up.over_test_size([size]).set_index(["target", "seed"])["c_lb"]["6 epochs"] for size in (200, 50)
-    )
+    tables_of = (made_up.over_test_size([size]).set_index(["target", "seed"]) for size in (200, 50))
+    whole, quarter = (one["c_lb"]["6 epochs"] for one in tables_of)
     assert found["smaller test lowers"] == (whole - quarter).tolist()
     assert whole.min() > 0
     pool = Pool(np.zeros((1, 1)), {}, {target.name: np.zeros((1, 1)) for target in TARGETS})
