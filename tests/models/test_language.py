@@ -19,9 +19,8 @@ from tests.refusals import refused
 def snapshot(tmp_path_factory):
     """The files of a snapshot, as the hub's cache has them, in a folder of any name."""
     folder = tmp_path_factory.mktemp("anywhere") / "my-model"
-    language.new_language_model(
-        language.LanguageModelConfig(width=16, heads=2, context=16), 260
-    ).save_pretrained(folder)
+    shape = language.LanguageModelConfig(width=16, heads=2, context=16)
+    language.new_language_model(shape, 260).save_pretrained(folder)
     language.train_tokenizer(["to be or not to be"], 260, context=16).save_pretrained(folder)
     return folder
 
@@ -44,7 +43,7 @@ def test_a_folder_that_lacks_a_part_is_told_which_in_one_line(snapshot, tmp_path
     refused(rf"name: expected a folder with .* lacks {words}", language.load_language_model, tmp_path)
 
 
-def test_offline_a_name_is_found_in_the_cache_or_the_error_says_what_to_fetch_and_where(
+def test_offline_a_name_is_found_in_the_cache_or_the_error_says_what_to_fetch(
     snapshot, tmp_path, monkeypatch
 ):
     place = tmp_path / "models--ORG--here"
@@ -84,9 +83,4 @@ def test_weights_under_other_names_an_adapter_and_a_model_that_sees_ahead_are_re
     refused("and would be random", language.load_language_model, tmp_path / "wrapped")
     refused("a token sees those behind it", language.load_language_model, tmp_path / "bert")
     if find_spec("peft") is None:
-        refused(
-            "a LoRA adapter",
-            language.load_language_model,
-            tmp_path / "adapter",
-            error=ImportError,
-        )
+        refused("a LoRA adapter", language.load_language_model, tmp_path / "adapter", error=ImportError)

@@ -228,9 +228,8 @@ def test_a_device_that_is_not_there_is_refused():
 
 def test_a_diverged_model_is_reported_and_the_others_kept():
     x, y = task()
-    configs = [
-        config(widths=WIDTHS, seed=at, learning_rate=rate) for at, rate in enumerate([0.1, 1e38, 0.05])
-    ]
+    rates = [0.1, 1e38, 0.05]
+    configs = [config(widths=WIDTHS, seed=at, learning_rate=rate) for at, rate in enumerate(rates)]
     with pytest.warns(DivergenceWarning, match=r"1 of 3 models diverged: 1 \(epoch \d\)"):
         ensemble = fit_ensemble(configs, x, y, **QUIET)
     assert list(ensemble.diverged) == [1]

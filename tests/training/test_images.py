@@ -20,10 +20,9 @@ Y = np.arange(60) % 2
 X[Y == 1] += 120
 
 
-def network(outputs=2, **options):
-    return build_image_model(
-        ImageArchitecture(name="mlp", channels=1, side=4, outputs=outputs, width=8, **options)
-    )
+def network(outputs=2, name="mlp", side=4, width=8, **options):
+    shape = {"side": side, "outputs": outputs, "width": width, **options}
+    return build_image_model(ImageArchitecture(name=name, channels=1, **shape))
 
 
 def flat(module):
@@ -77,7 +76,7 @@ def test_a_training_goes_on_from_its_checkpoint_to_the_same_end(tmp_path, monkey
 
 @pytest.mark.parametrize("options", [{"schedule": "cosine", "augment": True}, {"precision": "bfloat16"}])
 def test_every_way_to_train_lowers_the_loss(options):
-    model = build_image_model(ImageArchitecture(name="cnn", channels=1, side=4, outputs=2, width=4))
+    model = network(name="cnn", width=4)
     config = ImageTraining(**{"epochs": 8, "batch_size": 10, "learning_rate": 1e-2} | options)
     fitted = fit_images(model, X, Y, config=config, progress=False)
     assert fitted.losses[-1] < 0.8 * fitted.losses[0]
@@ -109,18 +108,12 @@ def test_bad_input_is_named():
 def test_group_norm_can_be_trained_privately_and_batch_norm_cannot():
     config = TrainingConfig(epochs=1, batch_size=4, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0)
     x = as_input(RNG.integers(0, 256, (4, 1, 16, 16)).astype(np.uint8))
-
-    def made(name, group_norm):
-        return build_image_model(
-            ImageArchitecture(name=name, channels=1, side=16, outputs=2, width=2, group_norm=group_norm)
-        )
-
     train = partial(fit_dp, x=x, y=np.arange(4) % 2, config=config, progress=False, device="cpu")
     for name in ("cnn4", "wrn-16-4"):
-        model = made(name, True)
+        model = network(name=name, side=16, width=2, group_norm=True)
         before = flat(model).clone()
         assert not flat(train(model).module).equal(before)
-    refused("layers that keep records apart", train, made("cnn4", False))
+    refused("layers that keep records apart", train, network(name="cnn4", side=16, width=2))
 
 
 @pytest.mark.gpu
@@ -139,9 +132,8 @@ def test_a_gpu_trains_in_bfloat16_with_channels_last(compiled):
 
 def test_gradients_in_parts_make_the_same_steps():
     def end(most, clip_norm=0.5):
-        config = TrainingConfig(
-            epochs=2, batch_size=20, learning_rate=0.1, clip_norm=clip_norm, noise_multiplier=0.3
-        )
+        noise = {"clip_norm": clip_norm, "noise_multiplier": 0.3}
+        config = TrainingConfig(epochs=2, batch_size=20, learning_rate=0.1, **noise)
         return flat(fit_dp(network(), as_input(X), Y, config=config, progress=False, at_once=most).module)
 
     whole = end(None)

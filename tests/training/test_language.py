@@ -16,9 +16,8 @@ SHAPE = LanguageModelConfig(width=16, heads=2, context=16)
 
 
 def config(**options):
-    return TrainingConfig(
-        **({"epochs": 3, "batch_size": 4, "optimizer": "adam", "learning_rate": 0.01} | options)
-    )
+    usual = {"epochs": 3, "batch_size": 4, "optimizer": "adam", "learning_rate": 0.01}
+    return TrainingConfig(**usual | options)
 
 
 def weights(model):
@@ -78,10 +77,8 @@ def test_bad_input_and_divergence_are_named():
         (DOCUMENTS, {"clip_norm": 1.0, "microbatches": 1}, ValueError, "microbatches None"),
         (DOCUMENTS, {"optimizer": "sgd", "learning_rate": 1e30}, TrainingDiverged, "lower learning_rate"),
     ):
-        with pytest.raises(error, match=message):
-            fit_language_model(
-                new_language_model(SHAPE, 32), documents, config=config(**options), progress=False
-            )
+        model, given = new_language_model(SHAPE, 32), config(**options)
+        refused(message, fit_language_model, model, documents, config=given, progress=False, error=error)
 
 
 def test_a_tokenizer_encodes_any_text_and_gives_it_back():

@@ -78,9 +78,7 @@ def slow_sum(model, tokens, clip_norm=None):
     clip_norm = clip_norm or float(norms.median())
     factors = (clip_norm / (norms + 1e-6)).clamp(max=1)
     assert 0 < (factors < 1).sum() < len(norms)  # some are clipped and some are not
-    totals = [
-        sum(f * one for f, one in zip(factors, of_all, strict=True)) for of_all in zip(*found, strict=True)
-    ]
+    totals = [sum(f * one for f, one in zip(factors, each, strict=True)) for each in zip(*found, strict=True)]
     return totals, clip_norm
 
 
@@ -159,10 +157,8 @@ def test_padding_frozen_and_twice_called_layers():
     truth = [torch.autograd.grad(model(row[None]).sum(), parameters) for row in tokens]
     norms = [math.sqrt(sum(float(one.square().sum()) for one in each)) for each in truth]
     clip_norm = 0.8 * min(norms)
-    wanted = [
-        sum(clip_norm / n * one for n, one in zip(norms, both, strict=True))
-        for both in zip(*truth, strict=True)
-    ]
+    clipped = [[clip_norm / n * one for one in each] for n, each in zip(norms, truth, strict=True)]
+    wanted = [sum(both) for both in zip(*clipped, strict=True)]
     add_clipped_gradients(model, lambda: model(tokens), 2, clip_norm=clip_norm, check=True)
     assert error([p.grad for p in parameters], wanted) < 1e-4  # 1e-6 is added to each norm
     assert model.frozen.weight.grad is None
@@ -239,9 +235,7 @@ def _formed(model, batch, *, clip_norm, check):
 def test_a_step_without_documents_is_noise_alone(monkeypatch):
     seen = []
     monkeypatch.setattr(fitting, "_add_batch", lambda model, batch, **_: seen.append(len(batch)) or 0.0)
-    rare = TrainingConfig(
-        epochs=1, batch_size=1, optimizer="sgd", learning_rate=1.0, clip_norm=0.25, noise_multiplier=2.0
-    )
+    rare = TrainingConfig(epochs=1, batch_size=1, learning_rate=1.0, clip_norm=0.25, noise_multiplier=2.0)
     model = gpt_neox()
     start = weights(model)
     empty = PoissonBatches(np.empty(0, np.int64), np.zeros(2, np.int64))
@@ -254,9 +248,7 @@ def test_a_step_without_documents_is_noise_alone(monkeypatch):
 
 def test_a_large_batch_is_taken_in_parts(monkeypatch):
     models = [gpt2(), gpt2()]
-    everyone = TrainingConfig(
-        epochs=1, batch_size=5, optimizer="sgd", learning_rate=0.1, clip_norm=0.5, noise_multiplier=0.0
-    )
+    everyone = TrainingConfig(epochs=1, batch_size=5, learning_rate=0.1, clip_norm=0.5)
     fit_language_model(models[0], texts(), config=everyone, progress=False)
     monkeypatch.setattr(fitting, "_TOKENS_AT_ONCE", 25)
     fit_language_model(models[1], texts(), config=everyone, progress=False)

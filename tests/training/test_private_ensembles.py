@@ -19,9 +19,7 @@ from paperlib.training.private import ghost
 
 stacked = partial(fit_ensemble, device="cpu", progress=False)
 formed = partial(fit_dp, device="cpu", progress=False)
-SHAPES = pytest.mark.parametrize(
-    "widths", [(6, 8, 5, 1), (6, 8, 3), (4, 3)], ids=["binary", "many", "linear"]
-)
+SHAPES = pytest.mark.parametrize("widths", [(6, 8, 5, 1), (6, 8, 3), (4, 3)], ids=str)
 
 
 def task(widths, n=60):
@@ -103,10 +101,9 @@ def test_noiseless_training_is_that_of_opacus(widths, optimizer, activation):
     momentum = 0.9 if optimizer == "sgd" else 0.0
     shared = {"widths": widths, "activation": activation, "optimizer": optimizer, "momentum": momentum}
     settings = [(1, 0.1, 0.05), (3, 1.0, 0.02), (2, 100.0, 0.02), (3, 0.3, 0.05)]
-    configs = [
-        config(seed=seed, epochs=epochs, clip_norm=clip, learning_rate=rate, **shared)
-        for seed, (epochs, clip, rate) in enumerate(settings)
-    ]
+    names = ("epochs", "clip_norm", "learning_rate")
+    own = [dict(zip(names, values, strict=True)) for values in settings]
+    configs = [config(seed=seed, **shared, **one) for seed, one in enumerate(own)]
     ensemble = stacked(configs, x, y, chunk=3)
     for ours, given in zip(ensemble.parameters, configs, strict=True):
         fitted = formed(widths, x, y, config=given)
