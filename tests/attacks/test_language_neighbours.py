@@ -80,10 +80,8 @@ def test_neighbours_are_the_slow_reference(causal, masked, tokenizer, contexts, 
 
 def test_long_texts_have_neighbours_and_neighbours_go_into_the_attack(causal, masked, tokenizer):
     text = "the cat sat on the mat 01 " * 10
-    for found in (
-        causal_neighbours(causal, tokenizer, [text], count=3),
-        masked_neighbours(masked, tokenizer, [text], count=3),
-    ):
+    for make, model in ((causal_neighbours, causal), (masked_neighbours, masked)):
+        found = make(model, tokenizer, [text], count=3)
         assert len(set(found[0])) == 3
         assert all(abs(len(new) - len(text)) < 20 and new != text for new in found[0])
     near = causal_neighbours(causal, tokenizer, TEXTS, count=4, contexts=CONTEXTS)

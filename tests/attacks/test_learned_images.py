@@ -45,9 +45,8 @@ def test_the_scale_of_losses_does_not_matter_and_nothing_is_found_where_there_is
     train, test = game(0, leak=1.0), game(1, leak=1.0)
 
     def scores(change):
-        taught, shown = (
-            AttackInputs(one.inputs.examples, change(one.inputs.losses)) for one in (train, test)
-        )
+        parts = train.inputs, test.inputs
+        taught, shown = (AttackInputs(one.examples, change(one.losses)) for one in parts)
         part = Labelled(taught, train.membership)
         return ImageStack(**FAST).fit(part, part, seeds=[0])[0].scores(shown)
 

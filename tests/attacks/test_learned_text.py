@@ -143,9 +143,8 @@ def test_sequences_and_summaries_by_hand():
     np.testing.assert_allclose(found[0, 14:], [2.5, 0.5, 2.0, 2.25, 2.5, 2.75, 3.0])
     rows = np.random.default_rng(0).normal(size=(9, 3, 7))
     ours = summaries(rows).reshape(9, 6, 7)
-    np.testing.assert_allclose(
-        ours[:, :3, 2:].transpose(2, 0, 1), np.quantile(rows, [0, 0.25, 0.5, 0.75, 1], axis=2)
-    )
+    quantiles = np.quantile(rows, [0, 0.25, 0.5, 0.75, 1], axis=2)
+    np.testing.assert_allclose(ours[:, :3, 2:].transpose(2, 0, 1), quantiles)
     with pytest.raises(ValueError, match=r"1 \+ 4 columns"):
         sequences_and_summaries(data, 4)
 

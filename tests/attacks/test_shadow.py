@@ -52,9 +52,8 @@ def test_rmia_counts_the_points_it_beats(world, online):
             mean = 0.5 * ((1 + 0.3) * x_models[:, i].mean() + (1 - 0.3))
         beaten = [(x[i] / mean) / (z[j] / z_models[:, j].mean()) >= 1.5 for j in range(30)]
         slow.append(np.mean(beaten))
-    found = rmia(
-        x, x_models, z, z_models, included=included if online else None, gamma=1.5, offline_slope=0.3
-    )
+    options = {"included": included if online else None, "gamma": 1.5, "offline_slope": 0.3}
+    found = rmia(x, x_models, z, z_models, **options)
     np.testing.assert_allclose(found, slow)
 
 
@@ -69,10 +68,8 @@ def test_lira_reaches_the_optimum_of_a_gaussian_world_and_the_raw_confidence_doe
     target = difficulty + shift * member + rng.normal(size=n)
     best, plain = ndtr(shift / np.sqrt(2)), ndtr(shift / np.sqrt(2 * (1 + spread**2)))
     tolerance = 0.03  # three standard errors of an AUC of 2,000 against 2,000, and the fit of 64 models
-    for scores in (
-        lira_online(target, shadows, included, fixed_variance=True),
-        lira_offline(target, shadows, included, fixed_variance=True),
-    ):
+    for attack in (lira_online, lira_offline):
+        scores = attack(target, shadows, included, fixed_variance=True)
         assert abs(auc(scores[member], scores[~member]) - best) < tolerance
     assert abs(auc(target[member], target[~member]) - plain) < tolerance
     assert best - plain > 5 * tolerance

@@ -36,10 +36,8 @@ def answering(hits):
 def test_the_bound_and_the_p_value_keep_their_level_exactly(tries):
     """Enumerated: a model that saw nothing, and at epsilon the mechanism that guesses best."""
     n, total, epsilon, delta = 4, 10, 1.0, 1e-3
-    found = [
-        audit_chat(made_up(n), answering(h), tries=tries, delta=delta, confidence=0.9).result
-        for h in range(total + 1)
-    ]
+    options = {"tries": tries, "delta": delta, "confidence": 0.9}
+    found = [audit_chat(made_up(n), answering(h), **options).result for h in range(total + 1)]
     bounds, p_values = (np.array([getattr(one, name) for one in found]) for name in ("epsilon", "p_value"))
     np.testing.assert_allclose(p_values, binom.sf(np.arange(total + 1) - 1, total, tries / n), rtol=1e-9)
     chance = tries * np.exp(epsilon) / (tries * np.exp(epsilon) + n - tries)
@@ -69,9 +67,8 @@ def most_hits(prior, depends, epsilon, delta, hits):
         right = sum(y[i][x[1 - i] if depends[i] else 0] == x[i] for i in range(2))
         gain[at] = prior[x[0]] * prior[x[1]] * (right >= hits)
     near = [(a, b) for a, b in itertools.permutations(inputs, 2) if (a[0] != b[0]) + (a[1] != b[1]) == 1]
-    excesses = [
-        ((a, b), (place[a, y], 1.0), (place[b, y], np.exp(epsilon))) for a, b in near for y in outputs
-    ]
+    most = np.exp(epsilon)
+    excesses = [((a, b), (place[a, y], 1.0), (place[b, y], most)) for a, b in near for y in outputs]
     laws = np.kron(np.eye(len(inputs)), np.ones(len(outputs)))
     return largest_gain(gain, excesses, delta, laws)
 

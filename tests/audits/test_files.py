@@ -90,12 +90,11 @@ def test_an_audit_from_files_is_an_answer_with_its_condition(measured):
     content = document.to_dict()
     fields = ("epsilon", "kind", "delta", "null")
     assert [content[name] for name in fields] == [None, "measurement", 0.01, None]
-    assert content["epsilon_tilde"] == measured.result.epsilon_tilde > 0
+    result = measured.result
+    assert content["epsilon_tilde"] == result.epsilon_tilde > 0
     assert content["condition"].startswith("a measurement")
     assert "not a lower bound" in document.verdict.sentences[0]
-    assert document.limits == (
-        (measured.result.epsilon_tilde, measured.result.ceiling - measured.result.c_lb),
-    )
+    assert document.limits == ((result.epsilon_tilde, result.ceiling - result.c_lb),)
     json.dumps(content, allow_nan=False)
 
 

@@ -106,20 +106,14 @@ def test_proxies_of_other_frequencies_are_doubted_or_refused_and_the_audit_s_own
 
 def test_a_mistake_is_named():
     given = {"probabilities": np.full((9, 2), 0.5), "labels": np.zeros(9), "proxies": np.ones(9)}
-    refused(
-        r"probabilities: expected shape \(n, classes\)",
-        audit_labels,
-        **given | {"probabilities": np.zeros(9)},
-    )
-    refused(
-        "sum to 1; give softmax of logits", audit_labels, **given | {"probabilities": 3 * np.ones((9, 2))}
-    )
-    refused("labels: expected 9 class numbers from 0 to 1", audit_labels, **given | {"labels": np.arange(9)})
-    series = pd.Series(np.arange(9) % 2)
-    other = pd.DataFrame(given["probabilities"])[::-1]
-    for name in ("probabilities", "reference"):
-        refused(f"{name}: the rows stand", audit_labels, **given | {"labels": series, name: other})
-    refused("proxies: 0 of 9 differ from the label", audit_labels, **given | {"proxies": np.zeros(9)})
-    refused(
-        r"reference: expected shape \(9, 2\)", audit_labels, **given | {"reference": np.full((9, 4), 0.25)}
-    )
+    backwards = pd.DataFrame(given["probabilities"])[::-1]
+    given["labels"] = pd.Series(np.zeros(9, dtype=int))
+    for name, wrong, message in (
+        ("probabilities", np.zeros(9), r"probabilities: expected shape \(n, classes\)"),
+        ("probabilities", 3 * np.ones((9, 2)), "sum to 1; give softmax of logits"),
+        ("labels", np.arange(9), "labels: expected 9 class numbers from 0 to 1"),
+        ("proxies", np.zeros(9), "proxies: 0 of 9 differ from the label"),
+        *((name, backwards, f"{name}: the rows stand") for name in ("probabilities", "reference")),
+        ("reference", np.full((9, 4), 0.25), r"reference: expected shape \(9, 2\)"),
+    ):
+        refused(message, audit_labels, **given | {name: wrong})

@@ -78,10 +78,8 @@ def mean_e_value(copies=False):
     """Over all orders of five values, in lists of three and two, one of them twice."""
     values, total = generate_identifiers("83a5ef2c9d0b3e71f6a8c3d25b190e47", 5, 0), []
     for a, b, c, d, e in permutations(values):
-        corpus = lists.CorpusLists()
-        for at, text in enumerate(
-            [f"{a} {b} {c}\n{d}{' ' * 201}{a} {b} {c}", f"{d}, {e}", f"{d} {e}", f"{a} {b} {c}"]
-        ):
+        corpus, three = lists.CorpusLists(), f"{a} {b} {c}"
+        for at, text in enumerate([f"{three}\n{d}{' ' * 201}{three}", f"{d}, {e}", f"{d} {e}", three]):
             corpus.add(text, [(one, one.value + copies * str(at)) for one in find_identifiers(text)])
         total.append(np.exp(corpus.e_values["md5"]))
     return np.mean(total)

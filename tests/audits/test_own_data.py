@@ -173,17 +173,14 @@ def test_losses_that_cannot_be_audited_are_named_and_so_are_too_few_members(besi
 
 def test_images_and_texts_that_cannot_be_audited_are_refused():
     images, labels = np.zeros((5, 1, 4, 4), np.uint8), np.zeros(5, int)
-    larger = np.zeros((5, 1, 8, 8), np.uint8), labels
+    other = {"generated": (np.zeros((5, 1, 8, 8), np.uint8), labels)}
     refused("images: expected uint8 of shape", bring_images, images[:, 0], labels)
     refused(r"got float64 \(5, 1, 4, 4\)", bring_images, images.astype(float), labels)
     refused("images: expected 5 labels", bring_images, images, [0, 1])
     refused("whole numbers of 0 or more", bring_images, images, labels - 1)
-    refused(
-        r"generated: expected images of shape \(1, 4, 4\)", bring_images, images, labels, generated=larger
-    )
-    refused(
-        "chunks of 64 tokens, 30 are needed", bring_text, pages(4, 1), TextDefaults(tokens=64, vocabulary=300)
-    )
+    refused(r"generated: expected images of shape \(1, 4, 4\)", bring_images, images, labels, **other)
+    long = TextDefaults(tokens=64, vocabulary=300)
+    refused("chunks of 64 tokens, 30 are needed", bring_text, pages(4, 1), long)
 
 
 def real(seed, size=400):
@@ -233,39 +230,32 @@ def test_copies_near_ones_and_repeats_are_caught_but_not_fresh_draws_nor_what_is
 
 def test_words_that_stand_on_one_side_alone_tell_nothing():
     """A word of its own in each row, of members, generated rows and non-members alike."""
-    parts = [
-        table(400, seed).assign(mail=[f"{seed * 7919 + at * 104729:x}@a" for at in range(400)])
-        for seed in (1, 2, 3)
-    ]
+    mails = {seed: [f"{seed * 7919 + at * 104729:x}@a" for at in range(400)] for seed in (1, 2, 3)}
+    parts = [table(400, seed).assign(mail=mail) for seed, mail in mails.items()]
     data = data_of(parts[0], generated=parts[1], nonmembers=parts[2])
     audit = audit_model(knows(parts[0], certain=False), data, **ONCE)
     assert (audit.real.epsilon, audit.result.epsilon_tilde) == (0, 0)
     shared = {"generated": table(seed=5).assign(owner=-1), "unit": "owner"}
-    data = data_of(
-        table().assign(owner=range(600)), nonmembers=table(seed=6).assign(owner=range(600, 1200)), **shared
-    )
+    others = table(seed=6).assign(owner=range(600, 1200))
+    data = data_of(table().assign(owner=range(600)), nonmembers=others, **shared)
     assert data.examples(data.members[0]).shape[1] == table().shape[1]
 
 
 def test_sides_that_differ_by_themselves_or_in_their_types_are_refused():
-    members, generated = table(), table(seed=5)
-    older = data_of(
-        members, generated=generated, nonmembers=table(seed=6).assign(size=lambda rows: rows["size"] + 2)
-    )
+    members, generated, others = table(), table(seed=5), table(seed=6)
+    older = data_of(members, generated=generated, nonmembers=others.assign(size=others["size"] + 2))
     refused("their rows alone tell them from members", audit_model, knows(members), older, **ONCE)
-    for name, other in (("nonmembers", table(seed=6)), ("generated", generated)):
+    for name, other in (("nonmembers", others), ("generated", generated)):
         options = {"generated": generated, name: other.assign(label=other["label"].astype(str))}
-        refused(
-            f"{name}: column 'label' holds text, and numbers in the members", bring_table, members, **options
-        )
+        message = f"{name}: column 'label' holds text, and numbers in the members"
+        refused(message, bring_table, members, **options)
     refused("generated: expected a DataFrame", bring_table, members, generated=generated.to_numpy())
     same = members.assign(label=members["label"].astype(float))
     refused("copies|stand twice", bring_table, members, generated=generated, nonmembers=same)
     days = pd.date_range("2026-01-01", periods=600).to_series(index=range(600))
     units = [members.assign(day=days.astype(f"datetime64[{unit}]")) for unit in ("us", "ns")]
-    data = bring_table(
-        units[0], generated=generated.assign(day=days), nonmembers=table(seed=6).assign(day=units[1]["day"])
-    )
+    others = others.assign(day=units[1]["day"])
+    data = bring_table(units[0], generated=generated.assign(day=days), nonmembers=others)
     views = [data.examples(rows[0])[:, -1] for rows in (data.members, data.nonmembers)]
     assert np.array_equal(*map(np.sort, views))
 

@@ -91,9 +91,8 @@ def test_dictionary_text_and_page_begin_with_the_answer_and_name_every_audit():
         assert written[name] == getattr(main, name)
     assert written["assumptions"] == list(main.assumptions)
     assert written["warnings"] == list(result.warnings)
-    assert (
-        written["measures"] == score_measures(LOSSES, confidence=0.9).to_dict() == result.measures.to_dict()
-    )
+    measures = score_measures(LOSSES, confidence=0.9).to_dict()
+    assert written["measures"] == measures == result.measures.to_dict()
     titles = ["One training run, every threshold", "One training run, optimal output set", "Epsilon*"]
     assert [one["title"] for one in written["audits"]] == [one.title for one in AUDITS] == titles
     assert repr(AUDITS) == f"Audits({AUDITS.headline.headline}; 3 audits)"
@@ -249,10 +248,8 @@ def test_scores_that_are_all_or_mostly_one_value_are_doubted(tmp_path):
     constant = audit_losses(np.zeros(40), np.zeros(40), design="game")
     assert constant.document().judged(3.0)[1] is None, "no number that a gate passes"
     halves = np.minimum(1.0, rng.gamma(5, 0.3, (2, 400)))
-    assert any(
-        "of the scores are 1: if they were rounded" in text
-        for text in audit_losses(*halves, design="game").warnings
-    )
+    warnings = audit_losses(*halves, design="game").warnings
+    assert any("of the scores are 1: if they were rounded" in text for text in warnings)
     answers = MembershipScores(rng.random(100) < 0.9, rng.random(100) < 0.9)
     assert audit_scores(answers, design="game").reading == ()
 

@@ -48,9 +48,8 @@ def test_inserted_suffixes_are_found_and_bounded(folder):
 def test_sides_that_differ_without_the_model_get_no_bound_and_token_numbers_are_texts(folder):
     result = audited(read_insertions("rare_1tok_16x", source=folder), olmo([]))
     assert result.audits is None
-    assert result.refused.startswith(
-        "which tokens stand there alone tells members from non-members (AUC 1.000"
-    )
+    said = "which tokens stand there alone tells members from non-members (AUC 1.000"
+    assert result.refused.startswith(said)
     assert str(result).startswith("No bound: which tokens")
     texts = [f"text {number}" for number in range(40)]
     longer = [f"{text} and more words than the others have" for text in texts]
