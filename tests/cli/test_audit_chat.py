@@ -15,18 +15,14 @@ from paperlib.audits.language.endpoint import ChatEndpoint
 from paperlib.generators.identifiers import generate_identifiers
 from tests.cli.conftest import blocks
 
-TEXTS = [
-    f"Part {at} has sum {value}."
-    for at, value in enumerate(generate_identifiers("83a5ef2c9d0b3e71f6a8c3d25b190e47", 12, 0))
-]
+DIGESTS = generate_identifiers("83a5ef2c9d0b3e71f6a8c3d25b190e47", 12, 0)
+TEXTS = [f"Part {at} has sum {value}." for at, value in enumerate(DIGESTS)]
 KEY = "sk-never-shown"
 
 
 def knows(texts):
     """A box that goes on with these texts."""
-    return lambda prompt: next(
-        (one.removeprefix(prompt) for one in texts if one.startswith(prompt)), "Sorry."
-    )
+    return lambda asked: next((one.removeprefix(asked) for one in texts if one.startswith(asked)), "Sorry.")
 
 
 @contextmanager

@@ -36,10 +36,8 @@ def test_the_answer_its_condition_the_gate_and_a_report_that_keeps_those_of_othe
         for text in ("ε~ = ", "a measurement", "null not checked", "Warning: without a label"):
             assert text in out
         assert ("δ = 0.01" in out and "delta = 0.01" in out) is ("delta" in limit)
-    assert sorted(path.name for path in Path().glob("*.html")) == [
-        "my rows-audit-2.html",
-        "my rows-audit.html",
-    ]
+    names = sorted(path.name for path in Path().glob("*.html"))
+    assert names == ["my rows-audit-2.html", "my rows-audit.html"]
     page = Path("my rows-audit.html").read_text()
     assert "paperlib audit-data &#39;my rows.csv&#39;" in page
     assert "not a lower bound on epsilon" in page

@@ -96,12 +96,9 @@ def test_the_version_is_printed_and_every_audit_ends_with_the_options_of_all(com
 def test_the_shell_completes_commands_notebooks_and_profiles(here, monkeypatch, command):
     make_project(here, output_set_shapes=GOOD)
     monkeypatch.setenv("_PAPERLIB_COMPLETE", "complete_bash")
-    for words, expected in (
-        ("run out", "output_set_shapes"),
-        ("run --profile ", "default smoke"),
-        ("list --profile s", "smoke"),
-        ("do", "doctor"),
-    ):
+    completed = {"run out": "output_set_shapes", "run --profile ": "default smoke"}
+    completed |= {"list --profile s": "smoke", "do": "doctor"}
+    for words, expected in completed.items():
         monkeypatch.setenv("COMP_WORDS", f"paperlib {words}")
         monkeypatch.setenv("COMP_CWORD", str(words.count(" ") + 1))
         assert command()[1].split() == expected.split()

@@ -128,9 +128,7 @@ def outcome(said=("ε ≥ 2.000", "The training leaks."), name="own", epsilon=2.
         ({"fail_above": 3.0, "ceiling": 3.5}, 0, "gate passed"),
     ],
 )
-def test_a_gate_passes_only_what_could_have_failed_and_without_a_limit_there_is_none(
-    capsys, changed, code, said
-):
+def test_a_gate_passes_only_what_could_have_failed_and_has_a_limit(capsys, changed, code, said):
     assert outcome() == outcome(epsilon=None) == 0
     assert capsys.readouterr() == ("", "")
     assert outcome(**changed) == code

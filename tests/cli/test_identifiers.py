@@ -62,10 +62,8 @@ def test_the_commands_of_the_page_make_packs_by_day_and_audit_them(index, comman
     model = new_language_model(LanguageModelConfig(width=16, layers=1, seed=0), len(tokenizer))
     for part in (model, tokenizer):
         part.save_pretrained("model")
-    audits = [
-        command(name, "model", pack, "--generated", "3", "--limit", "12")
-        for name, _, pack in map(str.split, lines[2:])
-    ]
+    limits = ["--generated", "3", "--limit", "12"]
+    audits = [command(name, "model", pack, *limits) for name, _, pack in map(str.split, lines[2:])]
     assert [code for code, *_ in packs + audits] == 4 * [0]
     assert "before.jsonl.gz: 36 digests, uploaded from 2019-01-28 to 2020-08-31" in packs[0][1]
     assert "after.jsonl.gz: 32 digests, uploaded from 2022-01-28" in packs[1][1]

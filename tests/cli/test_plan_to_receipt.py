@@ -58,9 +58,8 @@ def test_ten_commands_lead_from_the_plan_to_a_receipt_that_is_verified(shell):
     coins = hash_in(shell(f"{canaries} --seed 0")[1])
     code, said = shell(check)
     assert code == 1
-    assert (
-        re.search(r"`(DP-SGD: not as stated; Poisson sampling: a record is in exactly) ...`", PAGE)[1] in said
-    )
+    told = re.search(r"`(DP-SGD: not as stated; Poisson sampling: a record is in exactly) ...`", PAGE)
+    assert told[1] in said
     code_of = Path("train.py").read_text()
     Path("train.py").write_text(re.sub(r".*poisson_sampling=False.*\n", "", code_of))
     assert (check, shell(again)) == (again, (0, ""))

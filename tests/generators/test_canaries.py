@@ -57,9 +57,8 @@ def language_model():
 
 def test_the_higher_the_temperature_the_less_probable_the_canaries(language_model, tmp_path):
     def made(temperature, seed=0, model=language_model):
-        return make_canaries(
-            CORPUS, 100, kind="high-temperature", model=model, temperature=temperature, seed=seed
-        )
+        options = {"model": model, "temperature": temperature, "seed": seed}
+        return make_canaries(CORPUS, 100, kind="high-temperature", **options)
 
     for part in language_model:
         part.save_pretrained(tmp_path)
@@ -71,9 +70,8 @@ def test_the_higher_the_temperature_the_less_probable_the_canaries(language_mode
         assert [" ".join(one.split()) for one in canaries] == canaries  # they stay one line of a file
         means.append(float(score_texts(*language_model, canaries, attacks=["loss"])["loss"].mean()))
     assert means == sorted(means, reverse=True)
-    ours, theirs = (
-        [len(one) for one in language_model[1](part)["input_ids"]] for part in (texts[0.8], CORPUS)
-    )
+    tokens = (language_model[1](part)["input_ids"] for part in (texts[0.8], CORPUS))
+    ours, theirs = (list(map(len, one)) for one in tokens)
     assert np.mean(ours) == pytest.approx(np.mean(theirs), rel=0.25)
 
 

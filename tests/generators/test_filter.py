@@ -122,9 +122,8 @@ def test_ngrams_and_shapes_against_counting_by_hand_and_folds_hold_out_whole_set
     assert runs[1].tolist() == [1, 0, 0, 1, 1]
     texts = ["aa", "ab", "ba", "bb"] * 10
     found = np.tile([True, False, False, False], 10)
-    scores = out_of_fold(
-        "naive Bayes", texts, found, np.repeat(np.arange(10), 4), learned=np.ones(40, dtype=bool)
-    )
+    folds, every = np.repeat(np.arange(10), 4), np.ones(40, dtype=bool)
+    scores = out_of_fold("naive Bayes", texts, found, folds, learned=every)
     assert scores.reshape(10, 4).argmax(axis=1).tolist() == [0] * 10
 
 

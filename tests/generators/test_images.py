@@ -21,9 +21,8 @@ X = STRIPES[LABELS]
 
 @pytest.fixture(scope="module")
 def flow():
-    config = FlowConfig(
-        width=32, blocks=1, steps=400, batch_size=64, levels=2, sampler_steps=10, learning_rate=1e-2
-    )
+    how = {"steps": 400, "batch_size": 64, "sampler_steps": 10, "learning_rate": 1e-2}
+    config = FlowConfig(width=32, blocks=1, levels=2, **how)
     return config.fit(X, LABELS, classes=3, device="cpu", progress=False)
 
 
@@ -120,9 +119,8 @@ def test_the_kernel_distance_has_no_bias_and_sees_a_shift():
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("network", ["mlp", "unet"])
 def test_a_gpu_draws_images(network):
-    config = FlowConfig(
-        network=network, width=16, blocks=2, steps=30, batch_size=16, levels=2, precision="bfloat16"
-    )
+    how = {"steps": 30, "batch_size": 16, "precision": "bfloat16"}
+    config = FlowConfig(network=network, width=16, blocks=2, levels=2, **how)
     images, _ = config.fit(X, LABELS, classes=2, device="cuda", progress=False).sample(70, 1, batch=32)
     assert images.shape == (70, 1, 4, 4)
     assert set(np.unique(images)) <= {0, 255}

@@ -69,10 +69,8 @@ def test_kept_keys_and_values_give_the_tokens_of_a_full_pass_and_top_k_the_likel
         rows = np.concatenate([rows, best[:, None]], axis=1)
     model, prompts = small_model(), np.ones((400, 1), dtype=int)
     coins = torch.Generator().manual_seed(0)
-    few, all_of_them = (
-        continue_prompts(model, prompts, TextGenerator(length=1, prompt=1, top_k=top_k), coins)
-        for top_k in (3, 0)
-    )
+    ways = (TextGenerator(length=1, prompt=1, top_k=top_k) for top_k in (3, 0))
+    few, all_of_them = (continue_prompts(model, prompts, one, coins) for one in ways)
     with torch.inference_mode():
         likeliest = model(input_ids=torch.tensor([[0, 1]])).logits[0, -1].topk(3).indices.tolist()
     assert set(few.ravel().tolist()) == set(likeliest)

@@ -65,10 +65,7 @@ LOOK_ALIKES = {
     ],
     "sha256": ["ab" * 32, hashlib.sha256(b"test").hexdigest()],
     "sha512": ["0123" * 32, hashlib.sha512(b"").hexdigest()],
-    "ethereum": [
-        "0x0000000000000000000000000000000000000000", "0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
-        "0x" + "1234567890" * 4,
-    ],
+    "ethereum": ["0x" + "0" * 40, "0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "0x" + "1234567890" * 4],
     "serial_version_uid": [
         "serialVersionUID = 9999999999999999999L", "serialVersionUID = 0123456789012345678L",
         "serialVersionUID = 1111111111111111111L",
@@ -84,9 +81,7 @@ LOOK_ALIKES = {
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + "A" * 43,
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINdamAGCsQq31Uv+08lkBzoO4XLz2qYjJa8CGmj3B1Ec",
     ],
-    "ssh_rsa": [
-        "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAgyh", "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQC",
-    ],
+    "ssh_rsa": ["ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAgyh", "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQC"],
     "bitcoin_base58": ["1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNb", "1BoatSLRHtKNngkdXEeobR76b53LETtpyT"[:-1] + "U"],
     "bitcoin_bech32": [
         "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t5",

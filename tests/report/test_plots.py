@@ -36,9 +36,8 @@ def test_dots_have_their_intervals_and_the_papers_values_as_crosses_and_series_s
     np.testing.assert_array_equal(crosses.get_xdata(), [0.75, np.nan])
     assert words == "PANORAMIA: a 0.50 (the paper 0.75), b -0.25; RM;RN: a 1.00."
     long = ROWS.assign(target=ROWS["target"] + " with a name that a phone has no room for")
-    fig, words = report.dots_plot(
-        long, rows=["target"], value="eps", by="audit", xlabel="nats", xscale="symlog"
-    )
+    axis = {"xlabel": "nats", "xscale": "symlog"}
+    fig, words = report.dots_plot(long, rows=["target"], value="eps", by="audit", **axis)
     assert fig.axes[0].get_yticklabels()[0].get_text().count("\n") == 1
     assert len({y for bars in fig.axes[0].containers for y in bars.lines[0].get_ydata()}) == 4
     assert "PANORAMIA: a with a name that a phone has no room for 0.50" in words
@@ -57,17 +56,15 @@ def test_several_rows_at_one_place_are_mean_and_deviation_and_even_places_have_t
     fig, _ = report.lines_plot(games, dots=False, **axes)
     assert len(fig.axes[0].containers[0].lines[0].get_ydata()) == 4
     sets = pd.DataFrame({"x": [1.0, 10.0, np.inf], "y": [1.0, 2.0, 3.0], "low": 0.0, "high": 4.0, "way": "a"})
-    fig, _ = report.lines_plot(
-        sets, x="x", y="y", low="low", high="high", band=True, even=True, panel="way", xlabel="x", ylabel="y"
-    )
+    axes = {"x": "x", "y": "y", "low": "low", "high": "high", "panel": "way", "xlabel": "x", "ylabel": "y"}
+    fig, _ = report.lines_plot(sets, band=True, even=True, **axes)
     assert [tick.get_text() for tick in fig.axes[0].get_xticklabels()] == ["1", "10", "∞"]
     assert len(fig.axes[0].collections) == 1
 
 
 def test_losses_images_and_points_are_told():
-    _, words = report.histograms_plot(
-        {"20 epochs": {"member": [0, 1, 2], "generated": [3, 4, 5]}}, xlabel="loss"
-    )
+    losses = {"20 epochs": {"member": [0, 1, 2], "generated": [3, 4, 5]}}
+    _, words = report.histograms_plot(losses, xlabel="loss")
     assert words == "Median loss: 20 epochs: member 1.00, generated 4.00."
     fig, _ = report.points_plot(ROWS, x="half", y="eps", by="audit", xlabel="x", ylabel="y", diagonal=True)
     assert fig.axes[0].lines[-1].get_label() == "equal"
