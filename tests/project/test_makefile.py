@@ -13,9 +13,8 @@ pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="no make on
 
 
 def make(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["make", "--no-print-directory", *arguments], cwd=ROOT, capture_output=True, text=True
-    )
+    words = ["make", "--no-print-directory", *arguments]
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
 
 
 def test_help_lists_every_target_and_clean_removes_nothing_that_is_committed():

@@ -15,10 +15,8 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LOCK = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if not line.startswith("#")]
 ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text())
-LOCKED = {
-    canonicalize_name(requirement.name): next(iter(requirement.specifier)).version
-    for requirement in map(Requirement, LOCK)
-}
+PINS = list(map(Requirement, LOCK))
+LOCKED = {canonicalize_name(pin.name): next(iter(pin.specifier)).version for pin in PINS}
 EXTRAS = PROJECT["optional-dependencies"]
 INSTALLED = EXTRAS["all"][0].removeprefix("paperlib[").removesuffix("]").split(",")
 ASKED = PROJECT["dependencies"] + [line for name in INSTALLED for line in EXTRAS[name]]
@@ -53,9 +51,5 @@ def test_every_import_of_the_package_is_asked_for():
     optional = [line for lines in EXTRAS.values() for line in lines]
     asked = {canonicalize_name(Requirement(line).name) for line in [*ASKED, *optional]}
     offered = packages_distributions()
-    missing = {
-        name
-        for name in imported_packages()
-        if not asked & {canonicalize_name(distribution) for distribution in offered.get(name, [name])}
-    }
-    assert missing == set()
+    for name in imported_packages():
+        assert asked & {canonicalize_name(distribution) for distribution in offered.get(name, [name])}, name

@@ -56,10 +56,8 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-PAIRS = [
-    *((stem, ("paper", "rehearsal")) for stem in HERE.stems()),
-    ("panoramia_images", ("paper_celeba", "rehearsal_celeba")),
-]
+PAIRS = [(stem, ("paper", "rehearsal")) for stem in HERE.stems()]
+PAIRS += [("panoramia_images", ("paper_celeba", "rehearsal_celeba"))]
 
 
 @pytest.mark.parametrize(("stem", "profiles"), PAIRS)
@@ -70,9 +68,8 @@ def test_the_rehearsal_changes_counts_alone(stem: str, profiles: tuple[str, str]
 
 
 def test_a_changed_word_is_seen_and_the_rehearsal_alone_runs_on_made_up_data() -> None:
-    assert list(changes({"network": "unet", "width": 128}, {"network": "mlp", "width": 8}, "generator")) == [
-        "generator.network"
-    ]
+    found = changes({"network": "unet", "width": 128}, {"network": "mlp", "width": 8}, "generator")
+    assert list(found) == ["generator.network"]
     assert list(changes([1, 2], [1], "sizes")) == []
     assert list(changes(["resnet101:20"], ["cnn:1"], "targets")) == ["targets.0"]
     assert list(changes(["resnet101:20"], ["resnet101:20", "cnn:1"], "targets")) == ["targets"]

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable
-from math import exp, floor
+from math import exp
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from paperlib.bounds import epsilon_star_normals, panoramia_ceiling
 from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.bounds.one_run.tails import sharp_p_value
 from paperlib.bounds.ranks import p_values
+from paperlib.core import round_down
 from paperlib.papers.verdict.evidence import rules
 from paperlib.report import paper_table, paper_tables
 from paperlib.validity.coverage import ValidityConfig
@@ -80,18 +81,10 @@ COMPUTED: dict[str, list[tuple[str, Callable[[], str]]]] = {
         ("to $-{}$: it is close", lambda: f"{exp(2) / (exp(2) - 1):.2f}"),
     ],
     "output_set_gain.ipynb": [("4, 2, 1, 0.5, {}.", lambda: f"{2 / 8:g}")],
-    "results.md": [
-        (
-            "with an interval within {} nats of 0",
-            lambda: f"{rules()['panoramia-table-03'].terms[-1].at_most:g}",
-        )
-    ],
+    "results.md": [("with an interval within {} nats of 0", lambda: f"{rules()[NULL].terms[-1].at_most:g}")],
     "validity.ipynb": [("interval at {} %", lambda: f"{100 * ValidityConfig().interval:g}")],
     "panoramia.md": [
-        (
-            "{} at $m = 10,000$, $r = 5,000$",
-            lambda: f"{floor(1000 * panoramia_ceiling(10_000, 5_000)) / 1000}",
-        ),
+        ("{} at $m = 10,000$, $r = 5,000$", lambda: f"{round_down(panoramia_ceiling(10_000, 5_000))}"),
         ("would need {} and", lambda: f"{members_at_the_ceiling(5.98):,}"),
         ("and {} members in the test split", lambda: f"{members_at_the_ceiling(6.02):,}"),
         ("that is $\\gamma \\le {} \\cdot", lambda: f"{0.025 / 20_000 * 1e6:g}"),

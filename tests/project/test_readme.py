@@ -58,9 +58,8 @@ def test_notebooks_and_files_that_a_page_names_exist(page):
 
 PAGE = (Path(__file__).parents[2] / "book" / "exercises.md").read_text(encoding="utf-8")
 SETUP, *EXERCISES = re.split(r"^### \d+\. ", PAGE, flags=re.MULTILINE)
-ANSWER = re.compile(
-    r"^:::\{dropdown\} Answer\n.*?^```python\n(.*?)^```\n\n```text\n(.*?)^```\n:::$", re.DOTALL | re.MULTILINE
-)
+LINES = re.DOTALL | re.MULTILINE
+ANSWER = re.compile(r"^:::\{dropdown\} Answer\n.*?^```python\n(.*?)^```\n\n```text\n(.*?)^```\n:::$", LINES)
 
 
 def test_there_are_fifteen_and_the_page_is_short():
@@ -88,11 +87,8 @@ def test_an_answer_prints_what_the_page_shows(printed, at):
 
 
 MODELS_PAGE = Path(__file__).parents[2] / "book" / "from_a_model.md"
-SECTIONS = dict(
-    re.findall(
-        r"^## (.*?)\n(.*?)(?=^## |\Z)", MODELS_PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-    )
-)
+PARTS = re.compile(r"^## (.*?)\n(.*?)(?=^## |\Z)", LINES)
+SECTIONS = dict(PARTS.findall(MODELS_PAGE.read_text(encoding="utf-8")))
 EXAMPLES = ["A random forest", "A convolutional network", "A language model"]
 OTHERS = ["Anything else", "The labels alone", "A test that fails when training leaks more"]
 

@@ -29,11 +29,8 @@ def own(package: str) -> list[str]:
     """Public functions and classes that a package offers and that no other room defines."""
     room = importlib.import_module(package)
     offered = {name: getattr(room, name) for name in dir(room) if not name.startswith("_")}
-    return sorted(
-        name
-        for name, thing in offered.items()
-        if str(getattr(thing, "__module__", "")).startswith(f"{package}.")
-    )
+    homes = {name: str(getattr(thing, "__module__", "")) for name, thing in offered.items()}
+    return sorted(name for name, home in homes.items() if home.startswith(f"{package}."))
 
 
 def modules_of(pages: Iterable[str], room: str) -> list[str]:
