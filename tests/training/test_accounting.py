@@ -105,8 +105,10 @@ def test_bad_values_are_named():
         refused("target_epsilon: expected", noise_for, target, 0.1, 10, 1e-5)
 
 
-def config(clip_norm=1.0, epochs=1, **more):
-    return TrainingConfig(epochs=epochs, batch_size=64, learning_rate=0.01, clip_norm=clip_norm, **more)
+def config(**changes):
+    return TrainingConfig(
+        **{"epochs": 1, "batch_size": 64, "learning_rate": 0.01, "clip_norm": 1.0, **changes}
+    )
 
 
 def test_claims_say_what_holds():

@@ -21,8 +21,8 @@ X[Y == 1] += 120
 
 
 def network(outputs=2, name="mlp", side=4, width=8, **options):
-    shape = {"side": side, "outputs": outputs, "width": width, **options}
-    return build_image_model(ImageArchitecture(name=name, channels=1, **shape))
+    shape = ImageArchitecture(name=name, channels=1, side=side, outputs=outputs, width=width, **options)
+    return build_image_model(shape)
 
 
 def flat(module):
@@ -132,8 +132,9 @@ def test_a_gpu_trains_in_bfloat16_with_channels_last(compiled):
 
 def test_gradients_in_parts_make_the_same_steps():
     def end(most, clip_norm=0.5):
-        noise = {"clip_norm": clip_norm, "noise_multiplier": 0.3}
-        config = TrainingConfig(epochs=2, batch_size=20, learning_rate=0.1, **noise)
+        config = TrainingConfig(
+            epochs=2, batch_size=20, learning_rate=0.1, clip_norm=clip_norm, noise_multiplier=0.3
+        )
         return flat(fit_dp(network(), as_input(X), Y, config=config, progress=False, at_once=most).module)
 
     whole = end(None)
