@@ -26,7 +26,7 @@ from paperlib.core import (
     reversed_warning,
 )
 from paperlib.core.checks import check_ids, check_ties, unit_means, unit_sentence
-from paperlib.core.direction import NO_ANSWER, REVERSED_LEVEL
+from paperlib.core.direction import NO_ANSWER, PROBABLY_REVERSED, REVERSED_LEVEL
 from paperlib.core.results import round_down
 from paperlib.core.sealed import check_loaded
 
@@ -286,13 +286,8 @@ def _mirrored(scores: MembershipScores, **options: Any) -> tuple[str, ...]:
     """A warning where the other direction shows a leak, such as one of few records that leaves the AUC."""
     other = replace(scores, higher_means_member=not scores.higher_means_member)
     epsilon = audit_one_run(other, confidence=1 - REVERSED_LEVEL, **options).epsilon
-    if epsilon == 0:
-        return ()
-    return (
-        f"in the other direction the scores show ε ≥ {round_down(epsilon):.3f}, so the direction of the "
-        "score or the membership is probably reversed: check whether the values are losses or scores "
-        "(`--kind losses`, or higher_means_member in Python) and what the membership column means",
-    )
+    told = f"in the other direction the scores show ε ≥ {round_down(epsilon):.3f}, {PROBABLY_REVERSED}"
+    return (told,) if epsilon > 0 else ()
 
 
 def _tried(audit: ScoreAudit, run: Callable[[], AuditResult], *, is_reversed: bool) -> ScoreAudit:

@@ -11,6 +11,12 @@ from paperlib.core.scores import MembershipScores
 REVERSED_LEVEL = 0.01
 """Chance of a warning where score and membership have nothing to do with each other, at most."""
 
+PROBABLY_REVERSED = (
+    "so the direction of the score or the membership is probably reversed and a leak may be missed: check "
+    "whether the values are losses or scores (`--kind losses` of `paperlib audit`, or higher_means_member in "
+    "Python) and who is a member, by the membership column or by the files"
+)
+"""End of a warning that a direction is probably reversed."""
 NO_ANSWER = "so they say nothing of membership"
 """End of a warning that makes the number of an audit no answer, as a reversed direction does."""
 _PERMUTATIONS, _GROUPS = 1_999, 128
@@ -55,10 +61,7 @@ def reversed_warning(scores: MembershipScores, *, tests: int = 1) -> str | None:
     if p_value > REVERSED_LEVEL / tests:
         return None
     return (
-        f"AUC {round_down(auc):.3f} is significantly below one half (p = {p_value:.2g}), so the direction of "
-        "the score or the membership is probably reversed and a leak may be missed: check whether the values "
-        "are losses or scores (`--kind losses` of `paperlib audit`, or higher_means_member in Python) and "
-        "who is a member, by the membership column or by the files"
+        f"AUC {round_down(auc):.3f} is significantly below one half (p = {p_value:.2g}), {PROBABLY_REVERSED}"
     )
 
 
