@@ -3,10 +3,9 @@
 
 const AuditFile = (() => {
   const MOST_BYTES = 2e8;
-  const IMPLAUSIBLE = 1e-6; // these four as in fair_coins.py and direction.py
+  const IMPLAUSIBLE = 1e-6; // these three as in fair_coins.py
   const DOUBTFUL = 0.01;
   const SELDOM = 0.1;
-  const REVERSED = -2.3263478740408408; // standard deviations, the normal quantile of 0.01
   const TOSS_NOW = 'design="game" (`--design game` in the shell) tosses coins now';
   const DESIGNS = {
     randomized: {
@@ -28,40 +27,6 @@ const AuditFile = (() => {
     "the bound speaks of the training procedure with its randomness, not of this one model",
   ];
 
-  const twoDigits = (value) => Calculator.general(Number(value.toPrecision(2)));
-
-  /* P[a standard normal is at most -z], of z above 2, by its continued fraction. */
-  function normalTail(z) {
-    let below = z;
-    for (let i = 300; i > 0; i -= 1) below = z + i / below;
-    return Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI) / below;
-  }
-
-  /* reversed_warning of scores that point up, or null; refused where a test with random numbers decides. */
-  function reversedWarning(values, members, times) {
-    const [member, nonmember] = [true, false].map((side) => Float64Array.from(values.filter((_, i) => members[i] === side)).sort());
-    let [won, below, upTo] = [0, 0, 0];
-    for (const value of member) {
-      while (below < nonmember.length && nonmember[below] < value) below += 1;
-      while (upTo < nonmember.length && nonmember[upTo] <= value) upTo += 1;
-      won += below + upTo;
-    }
-    const [pairs, total] = [member.length * nonmember.length, values.length];
-    const auc = won / (2 * pairs);
-    let [tied, largest] = [0, 0];
-    for (const count of times.values()) [tied, largest] = [tied + count ** 3 - count, Math.max(largest, count)];
-    const variance = (pairs / 12) * (total + 1 - tied / (total * (total - 1)));
-    const z = ((auc - 0.5) * pairs + 0.5) / Math.sqrt(variance);
-    if (!(auc < 0.5 && variance > 0 && z <= REVERSED)) return null;
-    if (Math.min(member.length, nonmember.length) < 50 || largest > 0.05 * total) {
-      ReadScores.refuse(`AUC ${Calculator.down(auc)} is below one half, and only permutations can tell whether that is chance`);
-    }
-    return `AUC ${Calculator.down(auc)} is significantly below one half (p = ${twoDigits(normalTail(-z))}), so the direction of the `
-      + "score or the membership is probably reversed and a leak may be missed: check whether the values are losses or scores "
-      + "(`--kind losses` of `paperlib audit`, or higher_means_member in Python) and who is a member, by the membership column or by "
-      + "the files";
-  }
-
   /* coin_warnings; counts that no fair coins give are refused. */
   function coinWarnings(members, nonmembers, design) {
     const [total, larger] = [members + nonmembers, Math.max(members, nonmembers)];
@@ -71,12 +36,12 @@ const AuditFile = (() => {
     }
     if (chance < DOUBTFUL) {
       return [`${members} members and ${nonmembers} non-members: fair coins give counts this uneven with probability `
-        + `${twoDigits(chance)}. If something else fixed them, a leak can be reported where there is none: guessing the larger `
+        + `${OneRun.general(chance, 2)}. If something else fixed them, a leak can be reported where there is none: guessing the larger `
         + `class every time already looks like an epsilon of ${OneRun.epsilon(larger, total).toFixed(2)}; ${TOSS_NOW}`];
     }
     const equal = OneRun.tail(members, total, 0) - OneRun.tail(members + 1, total, 0);
     if (design === "randomized" && members === nonmembers && equal < SELDOM) {
-      return [`exactly as many members as non-members: fair coins give that with probability ${twoDigits(equal)}. If the counts `
+      return [`exactly as many members as non-members: fair coins give that with probability ${OneRun.general(equal, 2)}. If the counts `
         + `were fixed, this design does not hold, since it needs coins tossed before training; ${TOSS_NOW}`];
     }
     return [];
@@ -90,18 +55,21 @@ const AuditFile = (() => {
     const { adjacency, condition, coins } = DESIGNS[design];
     const values = read.kind === "scores" ? read.values : read.values.map((value) => -value);
     const doubts = coinWarnings(members, total - members, design);
-    const reversed = reversedWarning(values, read.members, read.times);
+    const reversed = OneRun.reversed(values, read.members, read.times);
+    if (reversed?.answer === null) ReadScores.refuse(reversed.text); // a test with random numbers decides
+    const saturated = OneRun.saturated(read.values, read.kind === "scores", read.times);
+    const doubted = [reversed, saturated].some((one) => one?.answer === false);
     const { epsilon, correct, guesses } = OneRun.audit(values, read.members, { delta, confidence });
     const ceiling = OneRun.ceiling(total, { delta, confidence });
     const [d, c] = [Calculator.general(delta), Calculator.general(confidence)];
-    const answer = reversed ? { epsilon: null, headline: "", claim: "" } : {
+    const answer = doubted ? { epsilon: null, headline: "", claim: "" } : {
       epsilon,
       headline: `ε ≥ ${Calculator.down(epsilon)} (δ = ${d}, confidence ${c}; ${correct} of ${guesses} guesses right, ${total} examples)`,
       claim: Calculator.claim(epsilon, ceiling, delta, confidence, adjacency),
     };
     return {
       ...answer, condition, assumptions: [coins, ...ASSUMPTIONS],
-      warnings: [...(reversed ? [reversed] : []), ...read.warnings, ...doubts],
+      warnings: [...(reversed ? [reversed.text] : []), ...read.warnings, ...(saturated ? [saturated.text] : []), ...doubts],
       notes: [`${total} examples can show at most ${Calculator.up(ceiling)}, with every guess right.`],
       delta, confidence, design, guess: "adaptive", correct, guesses, total, members, nonmembers: total - members, ceiling,
       kind: read.kind, source: read.source, blank_lines: read.blank, unused_columns: read.unused,
@@ -124,7 +92,7 @@ const AuditFile = (() => {
     save.download = `${file.replace(/\.[^.]*$/, "")}-audit.json`;
     save.href = URL.createObjectURL(new Blob([`${JSON.stringify(result, null, 2)}\n`], { type: "application/json" }));
     return [
-      element("p", result.headline || "No number: settle the direction first.", "calc-number"),
+      element("p", result.headline || "No answer: see the warnings.", "calc-number"),
       ...[result.condition, result.claim && `Claim: ${result.claim}`, ...result.notes].filter(Boolean).map((text) => element("p", text)),
       ...result.warnings.map((text) => element("p", `Warning: ${text}`, "receipt-bad")),
       element("p", `${result.total} rows of ${result.source}, read as ${result.kind} (${points} values point to members): `

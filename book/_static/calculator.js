@@ -10,17 +10,11 @@ const Calculator = (() => {
   const decimal = (text) => (/^(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text) ? Number(text) : NaN);
   const inside = (value, low, high) => value >= low && value <= high;
 
-  /* A number as the library's sentences write it (Python's format g), if six digits are enough for it. */
-  function general(value) {
-    if (Number(value.toPrecision(6)) !== value) return String(value);
-    const [digits, power] = value.toExponential().split("e");
-    if (value === 0 || inside(Number(power), -4, 5)) return String(value);
-    return `${digits}e${power[0]}${power.slice(1).padStart(2, "0")}`;
-  }
+  /* A number as the library's sentences write it, if six digits are enough for it. */
+  const general = (value) => (Number(value.toPrecision(6)) === value ? OneRun.general(value) : String(value));
 
-  const scaled = (round, value) => (round(value * 1000) / 1000).toFixed(3);
-  const down = (value) => scaled(Math.floor, value);
-  const up = (value) => scaled(Math.ceil, value);
+  const down = (value) => OneRun.down(value);
+  const up = (value) => (Math.ceil(value * 1000) / 1000).toFixed(3);
 
   /* lower_bound_claim of the library. */
   function claim(epsilon, ceiling, delta, confidence, adjacency = ADJACENCY) {

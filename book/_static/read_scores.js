@@ -237,8 +237,7 @@ const ReadScores = (() => {
     const members = flagsOf(columns.member, words, separator !== ",");
     if (new Set(members).size !== 2) refuse("both members and non-members are needed");
     const used = kind || told;
-    const times = new Map();
-    for (const value of values) times.set(value, (times.get(value) ?? 0) + 1);
+    const times = OneRun.counted(values);
     const doubt = `column '${columns.score}' was read as ${used}, as chosen here, although its name points to ${told}`;
     const unused = header.filter((name) => ![columns.score, columns.member, columns.id].includes(name));
     return {

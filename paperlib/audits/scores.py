@@ -270,7 +270,7 @@ def audit_scores(
 
 def saturated(scores: MembershipScores) -> tuple[str, ...]:
     """A warning where all scores are one, but for wrong answers, or most of three or more values."""
-    values, times = np.unique(scores.pooled()[0], return_counts=True)
+    values, times = np.unique(scores.pooled()[0] + 0.0, return_counts=True)  # no -0
     if values.size == 1 and not (scores.higher_means_member and values[0] in (0, 1)):
         anew = "compute them again with all their digits, each from its own record"
         return (f"all scores are {values[0]:g}, {NO_ANSWER}; {anew}; if they stay equal, take another score",)

@@ -96,6 +96,17 @@ def test_a_dropped_file_is_audited_and_the_keyboard_changes_the_audit(form, tabl
     assert main.claim in tab.inner_text(RESULT)
 
 
+def test_equal_values_are_no_answer(form, tmp_path):
+    (tmp_path / "equal.csv").write_text("loss,member\n" + "0,1\n0,0\n" * 50, encoding="utf-8")
+    tab = form()
+    tab.set_input_files("#audit-file-file", tmp_path / "equal.csv")
+    tab.wait_for_selector(f"{RESULT} .receipt-bad")
+    text = tab.inner_text(RESULT)
+    assert text.startswith("No answer: see the warnings.")
+    assert "Warning: all scores are 0, so they say nothing of membership" in text
+    assert "ε ≥" not in text
+
+
 def test_a_doubt_is_one_line_and_a_wrong_entry_is_marked(form, table):
     tab = form()
     tab.set_input_files("#audit-file-file", table)

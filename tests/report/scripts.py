@@ -23,8 +23,11 @@ def node() -> str:
 
 
 def run_script(code: str, value: Any, *more: Path) -> Any:
-    """What a JavaScript function returns for a JSON value, our scripts being loaded, and ``more``."""
-    paths = [*sorted(SCRIPTS.glob("*.js")), *more]
+    """What a JavaScript function returns for a JSON value, our scripts being loaded, and ``more``.
+
+    One of ``more`` that has the name of one of ours takes its place.
+    """
+    paths = {path.name: path for path in (*sorted(SCRIPTS.glob("*.js")), *more)}.values()
     source = "\n".join(path.read_text(encoding="utf-8") for path in paths)
     ask = f"const asked = JSON.parse(require('fs').readFileSync(0, 'utf-8'));\n{source}\n"
     done = subprocess.run(

@@ -4,20 +4,23 @@ import base64
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from paperlib.bounds import OneRunResult, audit_one_run
-from paperlib.core.checks import check_ties
-from paperlib.core.direction import reversed_warning
+from paperlib.audits import audit_scores
+from paperlib.audits.document import Answer
+from paperlib.bounds import OneRunResult
 from paperlib.core.reading import LoadedScores, read_scores
+from tests.report.scripts import SCRIPTS as REPORT_SCRIPTS
 from tests.report.scripts import run_script
 
 STATIC = Path(__file__).parents[2] / "book" / "_static"
-SCRIPTS = [STATIC / f"{name}.js" for name in ("calculator", "read_scores", "audit_in_browser")]
+ONE_RUN = REPORT_SCRIPTS / "one_run.js"
+SCRIPTS = [ONE_RUN, *(STATIC / f"{name}.js" for name in ("calculator", "read_scores", "audit_in_browser"))]
 AUDIT = """all => all.map(([data, name, kind, options]) => {
   try {
     return AuditFile.audit(ReadScores.read(Buffer.from(data, "base64"), name, kind), options);
@@ -49,13 +52,14 @@ def asked(data: bytes, name: str = "a.csv", kind: str = "", **options: Any) -> l
     return [base64.b64encode(data).decode(), name, kind, options]
 
 
-def by_library(case: list[Any], folder: Path) -> tuple[LoadedScores, tuple[str, ...], OneRunResult]:
-    """What the command reads, its doubts, and its main audit; a ValueError where it refuses the file."""
+def by_library(case: list[Any], folder: Path) -> tuple[LoadedScores, OneRunResult, Answer, float | None]:
+    """What the command reads, its main audit, its answer and number; a ValueError if it refuses the file."""
     data, name, kind, options = case
     (folder / name).write_bytes(base64.b64decode(data))
     loaded = read_scores(folder / name, kind=kind or None)
-    copies = check_ties("scores", loaded.scores.member, loaded.scores.nonmember)
-    return loaded, (*loaded.warnings, *copies), audit_one_run(loaded.scores, **options)
+    audits = audit_scores(loaded.scores, **options)
+    answer, number, _ = replace(audits, reading=(*loaded.warnings, *audits.reading)).document().judged(None)
+    return loaded, audits.headline, answer, number
 
 
 def compare(cases: list[list[Any]], folder: Path, scripts: Sequence[Path] = SCRIPTS) -> list[Any]:
@@ -69,17 +73,16 @@ def compare(cases: list[list[Any]], folder: Path, scripts: Sequence[Path] = SCRI
                 with pytest.raises(ValueError, match=r"\w"):
                     by_library(case, folder)
             continue
-        loaded, doubts, main = by_library(case, folder)
+        loaded, main, answer, number = by_library(case, folder)
         same = {name: getattr(main, name) for name in SAME}
         assert {name: shown[name] for name in SAME} == json.loads(json.dumps(same)), at
-        turned = reversed_warning(loaded.scores)
-        said = dict.fromkeys([*filter(None, [turned]), *doubts, *main.warnings])
-        assert shown["warnings"] == [text.replace("as --kind says", "as chosen here") for text in said], at
+        said = [text.replace("as --kind says", "as chosen here") for text in answer.warnings]
+        assert shown["warnings"] == said, at
         assert (shown["source"], shown["kind"]) == (loaded.source, loaded.kind), at
-        if turned:
+        if number is None:
             assert (shown["epsilon"], shown["headline"], shown["claim"]) == (None, "", ""), at
         else:
-            assert shown["epsilon"] == pytest.approx(main.epsilon, rel=0, abs=1e-9), at
+            assert shown["epsilon"] == pytest.approx(number, rel=0, abs=1e-9), at
             assert (shown["headline"], shown["claim"]) == (main.headline, main.claim), at
     return results
 
@@ -178,10 +181,33 @@ def copied(at: int) -> list[Any]:
     return asked("\n".join(["score,member", *(f"{value},{rng.integers(2)}" for value in values)]).encode())
 
 
+def flat(at: int) -> list[Any]:
+    """A file in which all, most, half or some values are one."""
+    rng = np.random.default_rng([4, at])
+    size, value = (
+        int(rng.choice([8, 40, 400])),
+        rng.choice([0.0, 1.0, -0.0, -1e-7, 1234567.5, 0.1234567890123]),
+    )
+    values = np.where(
+        np.arange(size) < size * rng.choice([0.5, 0.625, 0.9, 1, 1]), value, rng.normal(size=size)
+    )
+    name, words = rng.choice(["loss", "score"]), rng.permutation(np.arange(size) % 2)
+    rows = (f"{value!r},{word}" for value, word in zip(values.tolist(), words, strict=True))
+    return asked("\n".join([f"{name},member", *rows]).encode())
+
+
 @pytest.mark.parametrize(("of", "most", "least"), [(damaged, 150, 40), (named, 1500, 50), (copied, 100, 25)])
 def test_a_doubtful_file_is_refused_or_gives_what_the_library_gives(tmp_path, of, most, least):
     results = compare([of(at) for at in range(most)], tmp_path)
     assert least < sum(isinstance(one, dict) for one in results) < most - least
+
+
+def test_a_file_of_equal_values_gives_no_answer_and_one_of_few_others_a_doubt(tmp_path):
+    audited = [one for one in compare([flat(at) for at in range(100)], tmp_path) if isinstance(one, dict)]
+    said = [(one["epsilon"] is None, " ".join(one["warnings"])) for one in audited]
+    assert sum(none and "all scores are" in text for none, text in said) > 20
+    assert sum(not none and "62% of the scores are" in text for none, text in said) > 5
+    assert sum("of the scores are" in text or none for none, text in said) < len(said) - 10
 
 
 @pytest.mark.parametrize(
@@ -190,12 +216,13 @@ def test_a_doubtful_file_is_refused_or_gives_what_the_library_gives(tmp_path, of
         ('"losses" : SCORES', '"scores" : SCORES'), ("auc < 0.5", "auc < 0"),
         ("number === 1", "number !== 0"), ('separator !== ","', "false"),
         ("count === 2", "count > 2"), ("< 1.001 * limit", "< 0"),
+        ("times.size === 1 &&", "false &&"), ("2 * most <=", "most <="),
     ],
 )  # fmt: skip
 def test_a_reader_that_is_wrong_is_seen(tmp_path, right, wrong):
     twins = [tmp_path / path.name for path in SCRIPTS]
     for twin, path in zip(twins, SCRIPTS, strict=True):
         twin.write_text(path.read_text(encoding="utf-8").replace(right, wrong), encoding="utf-8")
-    cases = [make(at) for at in range(30) for make in (made, copied)]
+    cases = [make(at) for at in range(30) for make in (made, copied, flat)]
     with pytest.raises((AssertionError, ValueError, pytest.fail.Exception)):
         compare(cases, tmp_path, twins)

@@ -1,5 +1,5 @@
 /* What paperlib.bounds computes about a one-run audit, in JavaScript: tails.py, anytime.py, guesses.py and adaptive.py of
-   paperlib/bounds/one_run/.
+   paperlib/bounds/one_run/, and what makes its number no answer.
 
    Chances are given by their log-odds, so that neither q nor 1 - q is ever rounded to 1. */
 "use strict";
@@ -10,6 +10,7 @@ const OneRun = (() => {
   const SHARP = 3; // nats above the tested odds of the point in its prior
   const TOLERANCE = 1e-9; // nats, of the search of anytime.py
   const STEP = 0.25; // nats between two budgets of failures
+  const REVERSED = -2.3263478740408408; // standard deviations, the normal quantile of the level in direction.py
 
   const logRight = (odds) => (odds > 0 ? -Math.log1p(Math.exp(-odds)) : odds - Math.log1p(Math.exp(odds)));
   const logWrong = (odds) => logRight(-odds);
@@ -382,5 +383,77 @@ const OneRun = (() => {
     return k;
   }
 
-  return { epsilon, searched, median, logMixture, tail, guessPath, audit, ceiling };
+  /* ---------------------------------------------------------------- doubts: direction.py, and scores.py of the audits
+
+     Each is { answer, text }, or null: `answer` is false where no number is an answer, and true beside a number. */
+
+  /* A number as Python's format g writes it, with so many digits. */
+  function general(value, digits = 6) {
+    const rounded = Number(value.toPrecision(digits));
+    const [shown, power] = rounded.toExponential().split("e");
+    if (rounded === 0 || (Number(power) >= -4 && Number(power) < digits)) return String(rounded);
+    return `${shown}e${power[0]}${power.slice(1).padStart(2, "0")}`;
+  }
+
+  const down = (value) => (Math.floor(value * 1000) / 1000).toFixed(3);
+
+  function counted(values) {
+    const times = new Map();
+    for (const value of values) times.set(value, (times.get(value) ?? 0) + 1);
+    return times;
+  }
+
+  /* P[a standard normal is at most -z], of z above 2, by its continued fraction. */
+  function normalTail(z) {
+    let below = z;
+    for (let i = 300; i > 0; i -= 1) below = z + i / below;
+    return Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI) / below;
+  }
+
+  /* reversed_warning of scores that point up; `answer` is null where a test with random numbers decides. */
+  function reversed(values, members, times = counted(values)) {
+    const [member, nonmember] = [true, false].map((side) => Float64Array.from(values.filter((_, i) => members[i] === side)).sort());
+    let [won, below, upTo] = [0, 0, 0];
+    for (const value of member) {
+      while (below < nonmember.length && nonmember[below] < value) below += 1;
+      while (upTo < nonmember.length && nonmember[upTo] <= value) upTo += 1;
+      won += below + upTo;
+    }
+    const [pairs, total] = [member.length * nonmember.length, values.length];
+    const auc = won / (2 * pairs);
+    let [tied, largest] = [0, 0];
+    for (const count of times.values()) [tied, largest] = [tied + count ** 3 - count, Math.max(largest, count)];
+    const variance = (pairs / 12) * (total + 1 - tied / (total * (total - 1)));
+    const z = ((auc - 0.5) * pairs + 0.5) / Math.sqrt(variance);
+    if (!(auc < 0.5 && variance > 0 && z <= REVERSED)) return null;
+    if (Math.min(member.length, nonmember.length) < 50 || largest > 0.05 * total) {
+      return { answer: null, text: `AUC ${down(auc)} is below one half, and only permutations can tell whether that is chance` };
+    }
+    return {
+      answer: false,
+      text: `AUC ${down(auc)} is significantly below one half (p = ${general(normalTail(-z), 2)}), so the direction of the score or `
+        + "the membership is probably reversed and a leak may be missed: check whether the values are losses or scores "
+        + "(`--kind losses` of `paperlib audit`, or higher_means_member in Python) and who is a member, by the membership column "
+        + "or by the files",
+    };
+  }
+
+  /* _saturated of scores as they were given: all are one, but for wrong answers, or most of three or more values. */
+  function saturated(values, isScores, times = counted(values)) {
+    let [value, most] = [0, 0];
+    for (const [one, count] of times) if (count > most) [value, most] = [one, count];
+    if (times.size === 1 && !(isScores && (value === 0 || value === 1))) {
+      return { answer: false, text: `all scores are ${general(value)}, so they say nothing of membership; find out how they were computed` };
+    }
+    if (times.size <= 2 || 2 * most <= values.length) return null;
+    const percent = (most / values.length) * 100;
+    const whole = percent % 2 === 0.5 ? percent - 0.5 : Math.round(percent); // halves to even, as in Python
+    return {
+      answer: true,
+      text: `${whole}% of the scores are ${general(value)}: if they were rounded, or computed in 16 bits, a leak among them is not `
+        + "seen; compute them in 64 bits",
+    };
+  }
+
+  return { epsilon, searched, median, logMixture, tail, guessPath, audit, ceiling, general, down, counted, reversed, saturated };
 })();
