@@ -12,9 +12,14 @@ from paperlib.audits.sealed_plan import SealedPlan
 from paperlib.core import Coins
 from paperlib.core.sealed import sealed_hash
 
-_BLOCK = re.compile(r"<script[^>]*\bid=[\"']audit-(receipt|result)[\"'][^>]*>(.*?)</script>", re.DOTALL)
+# In the order of the page, so that what stands in a comment or another hidden part is no part of it.
+_PART = re.compile(
+    r"<!--.*?(?:-->|\Z)|<script[^>]*\bid=[\"']audit-(receipt|result)[\"'][^>]*>(.*?)</script>"
+    r"|<(script|style|template|noscript)\b.*?(?:</\3\s*>|\Z)"
+    r"|<p class=[\"'](?:figure|number)[\"'] data-headline(?:=\"\")?>([^<]+)</p>",
+    re.DOTALL | re.IGNORECASE,
+)
 _SEALED = ("plan", "coins")
-_HEADLINE = re.compile(r"<p [^>]*data-headline[^>]*>([^<]*)</p>")
 
 
 def verify_receipt(report: "str | PathLike[str]", *, plan: str = "", coins: str = "") -> Audits:
@@ -36,9 +41,12 @@ def verify_receipt(report: "str | PathLike[str]", *, plan: str = "", coins: str 
         if given.strip() and not re.fullmatch("[0-9a-f]{64}", given.strip().lower()):
             raise ValueError(f"{name}: expected the published hash, 64 hexadecimal digits, got {given!r}")
     page = Path(report).read_text(encoding="utf-8", errors="replace")
-    blocks = dict(_BLOCK.findall(page))
-    if set(blocks) != {"receipt", "result"}:
+    found = [(name or "shown", text + shown) for name, text, _, shown in _PART.findall(page) if name or shown]
+    blocks = {"shown": "", **dict(found)}
+    if len(blocks) < 3:
         raise ValueError(f"{report}: holds no receipt; the report of `paperlib audit --plan` does")
+    if len(dict(found)) < len(found):
+        raise ValueError(f"{report}: holds several receipts or numbers; ask for an unchanged copy")
     try:
         texts, printed = json.loads(blocks["receipt"]), json.loads(blocks["result"])
         sealed = {name: {**json.loads(texts[name]), "hash": sealed_hash(texts[name])} for name in _SEALED}
@@ -50,7 +58,6 @@ def verify_receipt(report: "str | PathLike[str]", *, plan: str = "", coins: str 
         raise ValueError(f"{report}: holds {len(values):,} scores for {len(tossed.ids):,} coins")
     again = audit(dict(zip(tossed.ids, values, strict=True)), coins=tossed, plan=followed)
     computed = again.document().to_dict()
-    shown = _HEADLINE.search(page)
     pairs = {
         f"the published hash of the {name}": (given.strip().lower(), found)
         for name, given, found in (("plan", plan, followed.hash), ("coins", coins, tossed.commitment))
@@ -58,7 +65,7 @@ def verify_receipt(report: "str | PathLike[str]", *, plan: str = "", coins: str 
     }
     pairs |= {name: (printed.get(name), computed[name]) for name in ("headline", "claim", "plan")}
     pairs["epsilon"] = str(printed.get("epsilon"))[:10], str(computed["epsilon"])[:10]  # the rest: rounding
-    pairs["the number shown"] = (html.unescape(shown[1]) if shown else "", again.headline.headline)
+    pairs["the number shown"] = (html.unescape(blocks["shown"]), again.headline.headline)
     differ = [f"  {name}: {said}, here {found}" for name, (said, found) in pairs.items() if said != found]
     if differ:
         raise ValueError("\n".join([f"{report}: is not the receipt of the planned audit:", *differ]))

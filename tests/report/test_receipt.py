@@ -181,6 +181,16 @@ def test_a_report_without_a_plan_runs_no_script():
     assert re.findall(r"<script[^>]*>", html) == ["<script type='application/json' id='audit-result'>"]
 
 
+UNSEEN = ("<!-- {} -->", "<template>{}</template>", "<script>`{}`</script>", "<noscript>{}</noscript>")
+
+
+def another(html: str, form: str) -> str:
+    """A page that shows another number; ``form`` has the true one."""
+    (true,) = re.findall("<p [^>]*data-headline>.*?</p>", html)
+    html = html.replace(true, re.sub(r"ε ≥ \d", "ε ≥ 0", true))
+    return html.replace("<main>", f"<main>{form.format(true)}", 1)
+
+
 def test_python_computes_a_receipt_again_and_names_what_differs(published, tmp_path):
     path, (html, hashes) = tmp_path / "receipt.html", published
     path.write_text(html, encoding="utf-8")
@@ -203,6 +213,9 @@ def test_python_computes_a_receipt_again_and_names_what_differs(published, tmp_p
         (html.replace('"epsilon": 3', '"epsilon": 0'), r"audit:\n  epsilon: 0\.\d+, here 3\.\d+$"),
         (forged, f"the published hash of the plan: {hashes['plan']}, here "),
         (html.replace("audit-receipt", "other"), "holds no receipt"),
+        *((another(html, form), "the number shown: ε ≥ 0") for form in UNSEEN),
+        (another(html, "<p hidden>{}</p>"), "holds several receipts or numbers"),
+        (html.replace("<script", "<script id='audit-result'>{}</script><script", 1), "several receipts or"),
         (html.replace('"scores":', '"other":'), "its receipt cannot be read"),
     ):
         path.write_text(page, encoding="utf-8")
