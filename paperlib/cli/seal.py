@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from paperlib.cli.gate import FAILED_GATE
+
 
 def seal(plan: Path) -> None:
     """Seal the plan of an audit before training, after the coins are tossed.
@@ -24,20 +26,26 @@ def seal(plan: Path) -> None:
     )
 
 
-def verify(report: Path, plan: str = "", coins: str = "") -> None:
+def verify(report: Path, plan: str = "", coins: str = "") -> int:
     """Compute the audit of a receipt again, from the plan, the coins and the scores in its report.
 
-    Exit code 2 if anything differs, each difference on a line. No receipt shows that the scores come from
-    the model, or that training followed the coins.
+    Exit code 2 if anything differs, each difference on a line, and 3 if the audit gives no answer. No receipt
+    shows that the scores come from the model, or that training followed the coins.
     """
     from paperlib.audits import verify_receipt
 
     audits = verify_receipt(report, plan=plan, coins=coins)
-    print(f"{audits.headline.headline}\n{audits.headline.claim}\n")
+    document = audits.document()
+    answer, epsilon, _ = document.judged(None)
+    said = document.verdict.sentences if epsilon is None else (answer.headline, answer.claim)
+    more = [text for text in document.answer_warnings if text[1:] not in said[0]]  # a verdict has the reason
+    print("\n".join([*said, *(f"Warning: {text}" for text in more)]) + "\n")
     if audits.plan is not None:
-        print(f"Computed again from the receipt, and as printed. It follows {audits.plan.seal}:")
+        shown = "as printed" if epsilon is not None else "as printed: no answer"
+        print(f"Computed again from the receipt, and {shown}. It follows {audits.plan.seal}:")
         fields = {name: value for name, value in audits.plan.to_dict().items() if value not in ("", None)}
         print("\n".join(f"  {name}: {value}" for name, value in fields.items() if name != "salt"))
     for name, given in (("plan", plan), ("coins", coins)):
         if not given:
             print(f"Warning: not compared with a published hash of the {name}; give it with --{name}")
+    return FAILED_GATE if epsilon is None else 0

@@ -23,7 +23,9 @@ def report(tmp_path_factory):
     )
     losses = np.random.default_rng(1).normal(0, 1, 300) - 3 * coins.included
     html = audit_losses(dict(enumerate(losses)), coins=coins, plan=plan).document().html()
+    none = audit_losses(dict(enumerate(-losses)), coins=coins, plan=plan).document().html()
     folder = tmp_path_factory.mktemp("receipts")
+    (folder / "none.html").write_text(none, encoding="utf-8")
     (folder / "whole.html").write_text(html, encoding="utf-8")
     (folder / "changed.html").write_text(html.replace(repr(float(losses.min())), "9.5"), encoding="utf-8")
     return folder, {"plan": plan.hash, "coins": coins.commitment}
@@ -62,6 +64,17 @@ def test_a_changed_score_is_shown_from_the_keyboard(visit, report):
     assert text.startswith("2 checks failed.")
     assert "Changed: the hash of the scores" in text
     assert "Changed: the bound computed again" in text
+
+
+def test_a_receipt_without_an_answer_and_a_second_number_are_seen(visit, report):
+    (folder, hashes), false = report, "ε ≥ 0.000 (δ = 0, confidence 0.95; 0 of 0 guesses right, 300 examples)"
+    text = verify(visit(folder / "none.html"), hashes)
+    assert text.startswith("No answer: the page agrees with its receipt")
+    assert "probably reversed" in text
+    html = (folder / "whole.html").read_text(encoding="utf-8")
+    page = html.replace("</main>", f"<p data-headline>{false}</p></main>")
+    (folder / "two.html").write_text(page, encoding="utf-8")
+    assert "the report prints several numbers" in verify(visit(folder / "two.html"), hashes)
 
 
 def test_the_book_verifies_a_report_that_the_reader_chooses(visit, report, book):

@@ -52,6 +52,20 @@ def test_an_audit_runs_as_planned_and_names_the_plan(planned, command):
     assert (plan.hash in out, "is above 1" in error) == (True, True)
 
 
+@pytest.mark.parametrize(("slope", "reason"), [(3, "AUC 0.3"), (0, "All scores are 0, so they say nothing")])
+def test_no_answer_is_verified_as_none(planned, command, slope, reason):
+    planned.assign(loss=slope * COINS.included + np.arange(400) * slope / 100).to_csv(
+        "scores.csv", index=False
+    )
+    assert command.line(f"{AUDIT} --output page.html")[0] == 3
+    published = SealedPlan.load("plan.sealed.json").hash, COINS.commitment
+    code, out, error = command("verify", "page.html", "--plan", published[0], "--coins", published[1])
+    assert (code, error, "ε ≥" in out, "perfect privacy" in out) == (3, "", False, False)
+    assert out.startswith(f"Not an answer yet. {reason}")
+    assert "as printed: no answer." in out
+    assert re.findall("Warning: .*", out) == [f"Warning: {COINS.warnings[0]}"]
+
+
 def test_python_follows_a_plan_as_the_command_does(planned):
     plan = SealedPlan.load("plan.sealed.json")
     by_file = audit("scores.csv", coins=COINS, plan=plan)

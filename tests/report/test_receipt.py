@@ -46,7 +46,7 @@ def read(html: str) -> Page:
 
     (result,) = (json.loads(one.text) for one in soup.select("#audit-result"))
     (receipt,) = (json.loads(one.text) for one in soup.select("#audit-receipt"))
-    printed = {"hashes": texts("hash"), "plan": texts("plan")}
+    printed = {"hashes": texts("hash"), "plan": texts("plan"), "answer": result["epsilon"]}
     printed["epsilon"] = result["audits"][0]["result"]["epsilon"]
     return {"receipt": receipt, "printed": {**printed, "headline": soup.select_one("[data-headline]").text}}
 
@@ -97,13 +97,48 @@ def test_an_unchanged_receipt_passes_with_and_without_published_hashes(page, pub
     assert failed(read(audits.document().html()), hashes) == ""
 
 
-def test_a_report_without_an_answer_has_a_receipt_too():
-    turned = audit(dict(zip(IDS, -LOSSES, strict=True)), kind="losses", coins=COINS, plan=seal_plan(PLAN))
-    assert turned.reversed
-    page = read(turned.document().html())
+def said(values: Any, ids: list[str] = IDS, **fields: Any) -> tuple[Page, list[str], Audits]:
+    """The page of a planned audit of these values, what the script says of it, and the audit."""
+    coins = toss_coins(ids, seed=0)
+    plan = seal_plan(PLAN | {"coins": coins.commitment} | fields)
+    audits = audit(dict(zip(ids, values, strict=True)), kind="losses", coins=coins, plan=plan)
+    page = read(audits.document().html())
+    return page, [one["text"] for one in run_script("all => Receipt.verify(...all)", [page, {}])], audits
+
+
+@pytest.mark.parametrize("values", [-LOSSES, 0 * LOSSES], ids=["reversed", "all equal"])
+def test_a_report_without_an_answer_has_a_receipt_that_says_so(values):
+    page, texts, audits = said(values)
     assert failed(page) == ""
+    assert texts[-3:] == [
+        f"No answer: {audits.warnings[0]}.", f"Warning: {COINS.warnings[0]}.",
+        "The planned limit is 3: the audit gives no answer, and fails.",
+    ]  # fmt: skip
+    page["printed"]["answer"] = 0.0
+    assert failed(page) == "Changed: the scores give no answer, and the report holds 0."
     page["printed"]["headline"] = "ε ≥ 1.000 (δ = 1e-05)"
     assert "Changed: the bound computed again" in failed(page)
+
+
+def test_what_the_script_cannot_decide_passes_no_limit():
+    ends = "Warning: the coins were tossed with the seed 0: whoever knows the seed knows the coins."
+    few = IDS[:60]
+    turned = np.arange(60) + 99 * toss_coins(few, seed=0).included
+    page, texts, audits = said(turned, few, limit=1)
+    assert audits.reversed
+    assert texts[-3].startswith("No answer: AUC 0.000 is below one half, and only permutations can tell")
+    assert texts[-2:] == [ends, "The planned limit is 1: the audit gives no answer, and fails."]
+    page["printed"]["answer"] = 0.0
+    texts = [one["text"] for one in run_script("all => Receipt.verify(...all)", [page, {}])]
+    assert texts[-3].startswith("Not decided here: AUC 0.000 is below one half, and only permutations")
+    assert texts[-2:] == [ends, "The planned limit is 1: the audit is not judged here."]
+    page, texts, audits = said(np.where(np.arange(300) < 200, 0.0, LOSSES), limit=9)
+    assert failed(page) == ""
+    assert texts[-3:-1] == [f"Warning: {audits.warnings[0]}.", ends]
+    assert "67% of the scores are 0: if they were rounded" in texts[-3]
+    assert re.search(
+        r"9: the audit gives no answer, as so few examples can show at most epsilon 4\.", texts[-1]
+    )
 
 
 def swapped(page: Page) -> None:

@@ -4,6 +4,7 @@
 "use strict";
 
 const Receipt = (() => {
+  const [NO_ANSWER, UNDECIDED] = ["No answer", "Not decided here"]; // begin a finding that makes the number none, or may
   const FORMATS = { plan: "paperlib sealed plan", coins: "paperlib coins" };
 
   /* FIPS 180-4; browsers offer crypto.subtle to pages from a server only. */
@@ -49,10 +50,11 @@ const Receipt = (() => {
     const texts = (name) => Object.fromEntries([...page.querySelectorAll(`[data-${name}]`)]
       .map((node) => [node.dataset[name], words(node)]));
     const result = JSON.parse(words(page.getElementById("audit-result")) || "{}");
+    const numbers = [...page.querySelectorAll("[data-headline]")].map(words);
     return {
       receipt: JSON.parse(block.textContent),
-      printed: { hashes: texts("hash"), plan: texts("plan"), headline: words(page.querySelector("[data-headline]")),
-        epsilon: result.audits?.[0]?.result?.epsilon ?? null },
+      printed: { hashes: texts("hash"), plan: texts("plan"), headline: numbers.length > 1 ? "several numbers" : numbers[0] ?? "",
+        epsilon: result.audits?.[0]?.result?.epsilon ?? null, answer: result.epsilon ?? null },
     };
   }
 
@@ -111,8 +113,27 @@ const Receipt = (() => {
     const equal = near && number !== undefined && Number(number) <= bound.epsilon + 1e-8 && bound.epsilon - number < 0.001 + 1e-8;
     say(equal, `The bound computed again is ${again}; the report prints ${printed.headline}.`,
       `Changed: the bound computed again is ${again}; the report prints ${printed.headline || "none"} and holds ${printed.epsilon}.`);
+    const doubts = [OneRun.reversed(oriented, members), OneRun.saturated(scores, plan.direction === "higher")].filter(Boolean);
+    const undecided = doubts.some((one) => one.answer === null);
+    const open = undecided && printed.answer !== null;
+    const none = undecided ? !open : doubts.some((one) => one.answer === false);
+    for (const { answer, text } of doubts) {
+      if (answer !== null) say(null, "", `${answer ? "Warning" : NO_ANSWER}: ${text}.`);
+      else if (open) say(null, "", `${UNDECIDED}: ${text}; \`paperlib verify\` asks them.`);
+      else say(null, "", `${NO_ANSWER}: ${text}; the report has it that it is not, and \`paperlib verify\` asks them.`);
+    }
+    if (!undecided && none !== (printed.answer === null)) {
+      say(false, "", `Changed: the scores give ${none ? "no" : "an"} answer, and the report holds ${printed.answer ?? "none"}.`);
+    }
+    if (coins.seed !== null) {
+      say(null, "", `Warning: the coins were tossed with the seed ${coins.seed}: whoever knows the seed knows the coins.`);
+    }
     if (plan.limit !== null) {
-      say(null, "", `The planned limit is ${plan.limit}: the audit ${bound.epsilon > plan.limit ? "failed" : "did not exceed it"}.`);
+      const most = OneRun.ceiling(members.length, plan);
+      const few = `gives no answer, as so few examples can show at most epsilon ${most.toFixed(3)}`;
+      const passed = open ? "is not judged here" : most <= plan.limit ? few : "did not exceed it";
+      const judged = none ? "gives no answer, and fails" : bound.epsilon > plan.limit ? "failed" : passed;
+      say(null, "", `The planned limit is ${plan.limit}: the audit ${judged}.`);
     }
     return findings;
   }
@@ -123,11 +144,14 @@ const Receipt = (() => {
     const file = form.querySelector("input[type=file]");
     const show = (findings) => {
       const bad = findings.filter((one) => one.good === false).length;
-      const open = findings.some((one) => one.text.startsWith("Not compared"));
-      const good = open ? "Page, plan, coins, scores and bound agree. A page made anew would agree as well: enter the published hashes."
-        : "Every check passed.";
+      const begins = (words) => findings.some((one) => one.text.startsWith(words));
+      const [none, open] = [begins(NO_ANSWER), begins(UNDECIDED)];
+      const good = none ? "No answer: the page agrees with its receipt, and its number says nothing of the model."
+        : open ? "All that is checked here agrees; only `paperlib verify` can tell whether the number is an answer."
+          : begins("Not compared") ? "Page, plan, coins, scores and bound agree. A page made anew would agree as well: enter the published hashes."
+            : "Every check passed.";
       const title = document.createElement("p");
-      title.className = bad ? "receipt-bad" : "receipt-good";
+      title.className = bad || none || open ? "receipt-bad" : "receipt-good";
       title.textContent = bad ? `${bad} ${bad === 1 ? "check" : "checks"} failed.` : good;
       const list = document.createElement("ul");
       for (const one of findings) {
