@@ -58,8 +58,9 @@ const AuditFile = (() => {
     const reversed = OneRun.reversed(values, read.members, read.times);
     if (reversed?.answer === null) ReadScores.refuse(reversed.text); // a test with random numbers decides
     const saturated = OneRun.saturated(read.values, read.kind === "scores", read.times);
-    const doubted = [reversed, saturated].some((one) => one?.answer === false);
     const { epsilon, correct, guesses } = OneRun.audit(values, read.members, { delta, confidence });
+    const mirrored = reversed === null && epsilon === 0 ? OneRun.mirrored(values, read.members, { delta }) : null;
+    const doubted = [reversed, saturated, mirrored].some((one) => one?.answer === false);
     const ceiling = OneRun.ceiling(total, { delta, confidence });
     const [d, c] = [Calculator.general(delta), Calculator.general(confidence)];
     const answer = doubted ? { epsilon: null, headline: "", claim: "" } : {
@@ -69,7 +70,7 @@ const AuditFile = (() => {
     };
     return {
       ...answer, condition, assumptions: [coins, ...ASSUMPTIONS],
-      warnings: [...(reversed ? [reversed.text] : []), ...read.warnings, ...(saturated ? [saturated.text] : []), ...doubts],
+      warnings: [...(reversed ? [reversed.text] : []), ...read.warnings, ...[saturated, mirrored].flatMap((one) => one?.text ?? []), ...doubts],
       notes: [`${total} examples can show at most ${Calculator.up(ceiling)}, with every guess right.`],
       delta, confidence, design, guess: "adaptive", correct, guesses, total, members, nonmembers: total - members, ceiling,
       kind: read.kind, source: read.source, blank_lines: read.blank, unused_columns: read.unused,

@@ -97,7 +97,7 @@ def paragraphs(opening: str, audits: "Audits", document: "AuditDocument") -> lis
         sentences,
         "\n".join([auc, *map(str, measures.rates)]),
     ]
-    if not audits.reversed:
+    if document.judged(None)[1] is not None:  # else no number is an answer
         main = audits.headline
         text.insert(3, "\n".join(filter(None, [main.headline, main.condition, main.claim, *main.remarks])))
         others: list[str] = []

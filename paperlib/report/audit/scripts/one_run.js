@@ -387,6 +387,11 @@ const OneRun = (() => {
 
      Each is { answer, text }, or null: `answer` is false where no number is an answer, and true beside a number. */
 
+  const PROBABLY_REVERSED = "so the direction of the score or the membership is probably reversed and a leak may be missed: check "
+    + "whether the values are losses or scores (`--kind losses` of `paperlib audit`, or higher_means_member in Python) and who is a "
+    + "member, by the membership column or by the files";
+  const ANEW = "compute them again with all their digits, each from its own record; if they stay equal, take another score";
+
   /* A number as Python's format g writes it, with so many digits. */
   function general(value, digits = 6) {
     const rounded = Number(value.toPrecision(digits));
@@ -431,11 +436,15 @@ const OneRun = (() => {
     }
     return {
       answer: false,
-      text: `AUC ${down(auc)} is significantly below one half (p = ${general(normalTail(-z), 2)}), so the direction of the score or `
-        + "the membership is probably reversed and a leak may be missed: check whether the values are losses or scores "
-        + "(`--kind losses` of `paperlib audit`, or higher_means_member in Python) and who is a member, by the membership column "
-        + "or by the files",
+      text: `AUC ${down(auc)} is significantly below one half (p = ${general(normalTail(-z), 2)}), ${PROBABLY_REVERSED}`,
     };
+  }
+
+  /* _mirrored of scores that point up, where these show nothing: what they show in the other direction. */
+  function mirrored(values, members, options) {
+    const { epsilon: other } = audit(values.map((value) => -value), members, { ...options, confidence: 0.99 });
+    if (other === 0) return null;
+    return { answer: false, text: `in the other direction the scores show ε ≥ ${down(other)}, ${PROBABLY_REVERSED}` };
   }
 
   /* _saturated of scores as they were given: all are one, but for wrong answers, or most of three or more values. */
@@ -443,7 +452,7 @@ const OneRun = (() => {
     let [value, most] = [0, 0];
     for (const [one, count] of times) if (count > most) [value, most] = [one, count];
     if (times.size === 1 && !(isScores && (value === 0 || value === 1))) {
-      return { answer: false, text: `all scores are ${general(value)}, so they say nothing of membership; find out how they were computed` };
+      return { answer: false, text: `all scores are ${general(value)}, so they say nothing of membership; ${ANEW}` };
     }
     if (times.size <= 2 || 2 * most <= values.length) return null;
     const percent = (most / values.length) * 100;
@@ -455,5 +464,5 @@ const OneRun = (() => {
     };
   }
 
-  return { epsilon, searched, median, logMixture, tail, guessPath, audit, ceiling, general, down, counted, reversed, saturated };
+  return { epsilon, searched, median, logMixture, tail, guessPath, audit, ceiling, general, down, counted, reversed, mirrored, saturated };
 })();

@@ -113,7 +113,9 @@ const Receipt = (() => {
     const equal = near && number !== undefined && Number(number) <= bound.epsilon + 1e-8 && bound.epsilon - number < 0.001 + 1e-8;
     say(equal, `The bound computed again is ${again}; the report prints ${printed.headline}.`,
       `Changed: the bound computed again is ${again}; the report prints ${printed.headline || "none"} and holds ${printed.epsilon}.`);
-    const doubts = [OneRun.reversed(oriented, members), OneRun.saturated(scores, plan.direction === "higher")].filter(Boolean);
+    const reversed = OneRun.reversed(oriented, members);
+    const other = reversed === null && bound.epsilon === 0 ? OneRun.mirrored(oriented, members, plan) : null;
+    const doubts = [reversed, OneRun.saturated(scores, plan.direction === "higher"), other].filter(Boolean);
     const undecided = doubts.some((one) => one.answer === null);
     const open = undecided && printed.answer !== null;
     const none = undecided ? !open : doubts.some((one) => one.answer === false);
