@@ -6,7 +6,7 @@ import pytest
 
 from paperlib.audits import audit_features, audit_release
 from paperlib.audits.releases.distances import nearness, table_space
-from paperlib.audits.releases.rows import alike
+from paperlib.audits.releases.rows import alike, check_one_draw, space_of
 from paperlib.core import toss_coins
 from paperlib.generators import NoisyTree
 from tests.refusals import refused
@@ -86,6 +86,23 @@ def test_copied_and_interpolated_rows_are_found_and_counted_beside_phantoms():
     assert between.document().verdict.sentences[0].startswith("Someone who sees the release can guess")
 
 
+def named(rows, seed):
+    """Names of which most are in few rows, and numbers."""
+    rng = np.random.default_rng(seed)
+    names = [f"{first}é {last}" for first, last in rng.integers(0, [60, 400], (rows, 2))]
+    return pd.DataFrame({"name": names, "income": rng.normal(size=rows).round(2)})
+
+
+def test_copied_words_are_a_leak_and_make_the_sides_no_more_different():
+    members, others, release = (named(300, seed) for seed in range(3))
+    half = with_copies(release, members, 150)
+    assert epsilon(half, members, others) > 1.5
+    rng = np.random.default_rng(0)
+    texts = [f"user{at} city{rng.integers(8)}" for at in rng.permutation(40_000)[:4_000]]
+    order = rng.permutation(4_000)  # all members are released
+    check_one_draw(space_of(texts[:2_000], [texts[at] for at in order]).pool, order < 2_000, 0)
+
+
 def test_a_private_generator_stays_below_its_epsilon_and_one_that_memorises_does_not():
     pytest.importorskip("mbi")
     few = ["age", "income", "group"]  # the fit compiles code for every pair of columns
@@ -138,7 +155,7 @@ def test_missing_cells_dates_and_one_column_are_audited():
 def test_released_values_in_another_unit_or_spelling_are_doubted():
     members, others, release = (people(300, seed) for seed in range(3))
     for part, rows in enumerate((members, others, release)):
-        rows["name"] = [f"{part}-{at}" for at in range(300)]  # a name that is released is nobody's here
+        rows["name"] = [f"{at}a{part}" for at in range(300)]  # a name that is released is nobody's here
     changed = release.assign(income=100 * release["income"], job=release["job"].str.upper())
     assert alike(release, [members, others])[2] == ()
     income, job = alike(changed, [members, others])[2]

@@ -43,7 +43,8 @@ def table_space(release: pd.DataFrame, pool: pd.DataFrame) -> Space:
     words = [name for name in both if name not in numbers]
     # A missing number is as far from all others as two numbers can be, or farther, and equals another one.
     ranks = [both[name].rank(pct=True).fillna(-1.0) for name in numbers]
-    coded = np.column_stack([*ranks, *(pd.factorize(both[name])[0] for name in words)])
+    # Codes in the order of the words: in that of the release, trees would see which rows were copied into it.
+    coded = np.column_stack([*ranks, *(pd.factorize(both[name], sort=True)[0] for name in words)])
     rows = np.asfortranarray(coded, dtype=np.float32)  # exact for codes below 16 million
 
     def between(left: Any, right: Any, columns: Sequence[int] = range(rows.shape[1])) -> NDArray[Any]:
