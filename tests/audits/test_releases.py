@@ -1,5 +1,8 @@
 """Audits of releases: the bound keeps its level, finds copies, and stays below a known epsilon."""
 
+from functools import partial
+from unicodedata import normalize
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -97,6 +100,8 @@ def test_copied_words_are_a_leak_and_make_the_sides_no_more_different():
     members, others, release = (named(300, seed) for seed in range(3))
     half = with_copies(release, members, 150)
     assert epsilon(half, members, others) > 1.5
+    other = half.assign(name=half["name"].map(partial(normalize, "NFD")))  # accents as characters
+    assert epsilon(other, members, others) > 1.5
     rng = np.random.default_rng(0)
     texts = [f"user{at} city{rng.integers(8)}" for at in rng.permutation(40_000)[:4_000]]
     order = rng.permutation(4_000)  # all members are released
@@ -163,6 +168,12 @@ def test_released_values_in_another_unit_or_spelling_are_doubted():
     assert job.startswith("column 'job': released values, such as ")
     share = alike(release.assign(income=release["income"] / 100), [members, others])[2]
     assert len(share) == 1  # within the range of the records
+    for spelled in (str.upper, "{} ".format, lambda name: name.replace("a", "á")):
+        copied = release.assign(name=members["name"].map(spelled))
+        (name,) = alike(copied, [members, others])[2]
+        assert name.endswith("accents or spaces (300 of 300); spell both alike to see a leak")
+    (text,) = alike(["JOB A"] * 20, [["job a"] * 20])[2]
+    assert text.startswith("column 'text': released values, such as JOB A, are in the records but")
     numbered = [part.reset_index(names="Unnamed: 0") for part in (release, members, others)]
     assert "number the rows" in alike(numbered[0], numbered[1:])[2][0]
     found = audit_release(changed, members, others, design="game")
@@ -184,6 +195,8 @@ def test_texts_and_images_are_audited_by_what_they_hold():
     assert text.result.epsilon > 2
     assert list(text.rates["rate"]) == ["reproduced", "nearly reproduced"]
     assert epsilon(texts[600:], texts[:300], texts[300:600]) == 0
+    accents = [text.replace("w", "é") for text in texts]
+    assert epsilon([normalize("NFD", text) for text in accents[:299]], accents[:300], accents[300:600]) > 2
     texts = ["".join(chr(0x4E00 + at) for at in rng.integers(0, 900, 40)) for _ in range(900)]  # no spaces
     release = [text[:9] + "x" + text[10:] for text in texts[:300]]
     assert epsilon(release, texts[:300], texts[300:600]) > 2

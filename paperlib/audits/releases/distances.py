@@ -81,7 +81,7 @@ def text_space(release: Sequence[str], pool: Sequence[str]) -> Space:
     def between(left: Any, right: Any) -> NDArray[Any]:
         return np.maximum(1 - (left @ right.T).toarray(), 0)
 
-    keys = [np.array([hash(" ".join(text.split())) for text in part]) for part in (release, pool)]
+    keys = [np.array([hash(text) for text in part]) for part in (release, pool)]
     return Space(rows[: len(release)], rows[len(release) :], between, (keys[0], keys[1]))
 
 

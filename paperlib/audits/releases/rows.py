@@ -1,7 +1,10 @@
 """Rows of a release, of members and of non-members: of one kind, alike, and none twice."""
 
+import re
+import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,12 +23,17 @@ FEWEST = 20
 _COPIES = 1e-6  # chance of refusing independent sides for the rows that they share
 _SURE = 0.9998  # confidence that sides differ; half of the rest is the chance of refusing one draw
 _WIDE = 100  # columns, above which trees are slow
+_UNLIKE = "unlike those of the records; if they are in another unit or spelling, a leak is missed"
+_SPELLED = (
+    "in the records but for upper case, accents or spaces ({:,} of {:,}); spell both alike to see a leak"
+)
+_composed = partial(unicodedata.normalize, "NFC")  # an accent may stand as a character of its own
 _KINDS = {"b": "true or false", "i": "numbers", "u": "numbers", "f": "numbers", "m": "times", "M": "times"}
 
 
 def alike(release: Rows, sides: Sequence[Rows]) -> tuple[Any, Any, tuple[str, ...]]:
     """The release, all rows of the sides, with its columns, and doubts about them; else a ValueError."""
-    given = dict(zip(("release", "members", "nonmembers"), (release, *sides), strict=False))
+    given: dict[str, Any] = dict(zip(("release", "members", "nonmembers"), (release, *sides), strict=False))
     kinds = {name: _kind(name, rows) for name, rows in given.items()}
     for name, rows in given.items():
         if kinds[name] != kinds["release"]:
@@ -37,7 +45,9 @@ def alike(release: Rows, sides: Sequence[Rows]) -> tuple[Any, Any, tuple[str, ..
         pool = pd.concat(tables[1:], ignore_index=True)
         return tables[0], pool, tuple(_strange_columns(tables[0], pool))
     if kinds["release"] == "texts":
-        return list(release), [text for side in sides for text in side], ()
+        texts = [" ".join(_composed(text).split()) for rows in given.values() for text in rows]
+        parts = texts[: len(release)], texts[len(release) :]
+        return *parts, tuple(_strange_columns(*(pd.DataFrame({"text": part}) for part in parts)))
     for name, rows in given.items():
         shapes = np.shape(release)[1:], np.shape(rows)[1:]
         if shapes[0] != shapes[1]:
@@ -64,11 +74,12 @@ def _like(release: pd.DataFrame, name: str, table: Any) -> pd.DataFrame:
     if sorted(map(str, table)) != sorted(map(str, release)) or release.columns.empty:
         raise ValueError(f"{name}: expected the columns {list(release)} of the release, got {list(table)}")
     kinds = check_kinds(name, table, release, "the release")
-    for column in release:
-        cells = [] if kinds[str(column)] != "text" else table[column].dropna().tolist()
-        if not all(isinstance(cell, str) for cell in cells):
+    table = table[list(release)].reset_index(drop=True)
+    for column in (one for one in release if kinds[str(one)] == "text"):
+        if not all(isinstance(cell, str) for cell in table[column].dropna().tolist()):
             raise ValueError(f"{name}: column {column!r} holds values of several kinds; store one")
-    return table[list(release)].reset_index(drop=True)
+        table[column] = table[column].astype(object).map(_composed, "ignore")
+    return table
 
 
 def check_kinds(name: str, table: pd.DataFrame, other: pd.DataFrame, called: str) -> dict[str, str]:
@@ -91,18 +102,24 @@ def _strange_columns(release: pd.DataFrame, pool: pd.DataFrame) -> Iterator[str]
         if INDEX.fullmatch(str(name).strip()):
             yield f"column {name!r} seems to number the rows, which makes near rows far; leave it out"
         given, known = release[name].dropna(), pool[name].dropna()
-        unlike, distance = given, 0.0
-        if release[name].dtype.kind in _KINDS and len(given) and len(known):
+        if given.empty or known.empty:
+            continue
+        unlike, distance, why = given, 0.0, _UNLIKE
+        if release[name].dtype.kind in _KINDS:
             here, there = np.split(pd.concat([given, known]).rank().to_numpy(), [len(given)])
             distance = float(ks_2samp(here, there, method="asymp").statistic)
-        elif known.duplicated().mean() > 0.5:  # no names, no free text
-            unlike = given[~given.isin(known)]
-            distance = len(unlike) / max(1, len(given))
+        elif len(unlike := given[~given.isin(known)]):
+            near = unlike.map(_folded).isin(set(map(_folded, known.unique())))
+            if near.sum() > len(given) - len(unlike):  # more than are known as they stand
+                unlike, distance, why = unlike[near], 1.0, _SPELLED.format(near.sum(), len(given))
+            elif known.duplicated().mean() > 0.5:  # no names, no free text
+                distance = len(unlike) / len(given)
         if distance > 0.5:
-            yield (
-                f"column {name!r}: released values, such as {unlike.iloc[0]}, are unlike those of the "
-                "records; if they are in another unit or spelling, a leak is missed"
-            )
+            yield f"column {name!r}: released values, such as {str(unlike.iloc[0])[:40]}, are {why}"
+
+
+def _folded(text: str) -> str:
+    return re.sub(r"[\s\u0300-\u036f]+", "", unicodedata.normalize("NFKD", text.casefold()))
 
 
 def space_of(release: Any, pool: Any) -> Space:
