@@ -10,6 +10,7 @@ import torch
 
 from paperlib import assert_private, audit_dp_training
 from paperlib.audits.dp_training.runs import outliers
+from paperlib.validity import dp_faults
 from paperlib.validity.dp_faults import FAULTS, SOUND, _losses, made_up_records, train_with_fault
 from tests.refusals import refused
 from tests.validity.coverage import assert_rate_at_most
@@ -71,12 +72,43 @@ def test_a_clipping_norm_a_tenth_too_large_is_seen_also_without_a_record_of_no_g
 # A mechanism without a network: the sum of clipped rows and noise, as a user without torch would return it.
 
 
-def release(data, seed, noise=1.0, alike=False):
+def release(data, seed, noise=1.0, again=slice(None), sign=1):
     rng = np.random.default_rng(seed)
     batches = rng.random((16, len(data))) < 0.25
     drawn = rng.normal(size=(16, data.shape[1]))
     rows = data / np.maximum(1, np.linalg.norm(data, axis=1, keepdims=True))
-    return batches @ rows + noise * (drawn[:1] if alike else drawn)
+    return batches @ rows + noise * sign * drawn[again]
+
+
+STEP = np.arange(16)
+AGAIN = {
+    "difference of steps 1": {"again": STEP // 2},
+    "sum of steps 1": {"again": STEP // 2, "sign": (-1) ** STEP[:, None]},
+    "difference of steps 8": {"again": STEP % 8},
+}
+
+
+@pytest.mark.parametrize("found", AGAIN)
+def test_noise_that_comes_again_in_another_step_is_found(found):
+    data = np.random.default_rng(0).normal(size=(16, 24)) * 0.02
+    audited = audit_dp_training(
+        partial(release, **AGAIN[found]), data, **STATED | {"steps": 16, "divisor": 1}
+    )
+    assert (
+        f"not as stated; noise of different steps: the {found} apart in parameter 1 has" in audited.headline
+    )
+
+
+def test_one_seed_for_the_noise_of_each_parameter_is_found_whatever_their_widths(monkeypatch):
+    def same(total, sizes, *_about):
+        drawn = torch.randn(total.shape)
+        return torch.cat([drawn[: after * before] for after, before in sizes])
+
+    monkeypatch.setattr(dp_faults, "_WIDTHS", (8, 9, 7, 6, 2))
+    monkeypatch.setattr(dp_faults, "_noise", same)
+    assert (
+        "noise of different parameters: the difference of parameters" in audit("", canaries=CANARIES).headline
+    )
 
 
 def alarm(offset, noise=1.0, confidence=0.8):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from paperlib.core.checks import FloatArray
 
 SEEN = 1e-2  # least change, of the clipping norm, by which a step shows that it held a record
 _SLACK = 1e-3  # rounding of a norm, of the clipping norm; clipping itself adds 1e-6
+_COMPARED = 300  # numbers of two parameters at most: enough to see noise that is the same
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,31 +115,40 @@ def _split(rows: FloatArray, widths: list[int]) -> list[FloatArray]:
     return np.split(rows, np.cumsum(widths)[:-1], axis=1)
 
 
-def _unsignalled(runs: Runs) -> list[FloatArray]:
-    """The noise of each parameter in every second step, without the direction of the other steps' mean."""
-    found: list[FloatArray] = []
-    for rows in _split(runs.quiet, runs.widths):
-        mean = rows[1::2].sum(0)
-        along = mean / max(float(np.linalg.norm(mean)), 1e-300)
-        found.append(rows[::2] - np.outer(rows[::2] @ along, along))
-    return found
-
-
 def _noise(runs: Runs, stated: Stated) -> DpCheck:
-    parts = (
-        (f"the noise of parameter {at}", rows, len(rows) * (rows.shape[1] - 1))
-        for at, rows in enumerate(_unsignalled(runs), 1)
-    )
-    return _shortfall("noise", parts, stated)
+    """The noise in every second step, without the direction of the other steps' mean."""
+
+    def parts() -> Iterator[tuple[str, FloatArray, float]]:
+        for at, rows in enumerate(_split(runs.quiet, runs.widths), 1):
+            mean = rows[1::2].sum(0)
+            along = mean / max(float(np.linalg.norm(mean)), 1e-300)
+            rest = rows[::2] - np.outer(rows[::2] @ along, along)
+            yield f"the noise of parameter {at}", rest, len(rest) * (rest.shape[1] - 1)
+
+    return _shortfall("noise", parts(), stated)
 
 
 def _noise_of_steps(runs: Runs, stated: Stated) -> DpCheck:
-    rest = [rows - rows.mean(0) for rows in _unsignalled(runs)]
-    parts = (
-        (f"the difference between steps in parameter {at}", rows, (len(rows) - 1) * (rows.shape[1] - 1))
-        for at, rows in enumerate(rest, 1)
-    )
-    return _shortfall("noise of different steps", parts, stated)
+    """Steps a number apart, in pairs that share none: noise that comes again has no difference, or no sum."""
+
+    def parts() -> Iterator[tuple[str, FloatArray, float]]:
+        steps = np.arange(len(runs.quiet))
+        for at, rows in enumerate(_split(runs.quiet, runs.widths), 1):
+            products = rows @ rows.T  # all that follows is of these, as rows may be long
+            for apart, late in product(steps[1:], (0, 1)):
+                one = steps[:-apart][steps[:-apart] // apart % 2 == late]
+                other = one + apart
+                # The mean of these steps does not depend on the noise of differences, nor on that of sums
+                # around their mean: its direction, that of what batches add, is left out.
+                along = products[:, [*one, *other]].sum(1)
+                length = max(float(along[one].sum() + along[other].sum()), 1e-300)
+                for sign, what in ((-1, "difference"), (1, "sum")):
+                    squares = products[one, one] + products[other, other] + 2 * sign * products[one, other]
+                    left = (squares - (along[one] + sign * along[other]) ** 2 / length).sum() / 2
+                    free = (len(one) - (sign > 0)) * (rows.shape[1] - 1)
+                    yield f"the {what} of steps {apart} apart in parameter {at}", np.sqrt(max(left, 0)), free
+
+    return _shortfall("noise of different steps", parts(), stated)
 
 
 def _noise_of_seeds(runs: Runs, stated: Stated) -> DpCheck:
@@ -158,12 +169,10 @@ def _noise_of_parameters(runs: Runs, stated: Stated) -> DpCheck:
         numbers = rows.shape[1] // 2
         neighbours = (rows[:, : 2 * numbers : 2] - rows[:, 1 : 2 * numbers : 2]) / 2**0.5
         yield "the difference of neighbouring numbers", neighbours, free * numbers
-        earlier: dict[int, tuple[int, FloatArray]] = {}
-        for at, values in enumerate(_split(rows, runs.widths), 1):
-            if (before := earlier.get(values.shape[1])) is not None:
-                name = f"the difference of parameters {before[0]} and {at}"
-                yield name, (values - before[1]) / 2**0.5, free * values.shape[1]
-            earlier[values.shape[1]] = at, values
+        for (first, one), (second, other) in combinations(enumerate(_split(rows, runs.widths), 1), 2):
+            width = min(one.shape[1], other.shape[1], _COMPARED)
+            rest = (one[:, :width] - other[:, :width]) / 2**0.5
+            yield f"the difference of parameters {first} and {second}", rest, free * width
 
     return _shortfall("noise of different parameters", parts(), stated)
 
