@@ -1,9 +1,12 @@
 """Which code a notebook depends on, and the fingerprint that tells whether a run is still current."""
 
+import itertools
+import os
 import re
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +34,8 @@ def fingerprint(
 ) -> str:
     """A hash of all that a run's values depend on; ``code``, for many runs, is what `notebook_code` says."""
     about: dict[str, Any] = {"parameters": parameters, "data": parameter_files(parameters, where)}
-    # What is in folders that parameters name is not read.
-    if folders := [str(path.resolve()) for path in _named(parameters, where).values() if _is(path, "folder")]:
-        about["folders"] = sorted(folders)
+    if folders := _folders(parameters, where, {} if known is None else known):
+        about["folders"] = folders
     return config_hash({**(code or notebook_code(project, stem, profile, known)), **about})
 
 
@@ -53,7 +55,7 @@ def notebook_code(project: Project, stem: str, profile: str, known: Known | None
 
 def parameter_files(parameters: Mapping[str, Any], where: Path | None = None) -> dict[str, str]:
     """Name (its text, if two files share one) to SHA-256 of each file or FILE.py:FUNCTION of a parameter."""
-    found = {text: path for text, path in _named(parameters, where).items() if _is(path, "file")}
+    found = {text: path for text, path in _named(parameters, where).items() if os.path.isfile(path)}
     names = Counter(path.name for path in found.values())
     return {(path.name if names[path.name] == 1 else text): file_sha256(path) for text, path in found.items()}
 
@@ -68,11 +70,21 @@ def _named(parameters: Mapping[str, Any], where: Path | None) -> dict[str, Path]
     return {text: (where or Path.cwd()) / _FUNCTION.sub(".py", text) for text in texts}
 
 
-def _is(path: Path, kind: str) -> bool:
-    try:
-        return path.is_file() if kind == "file" else path.is_dir()
-    except (OSError, ValueError):  # a text that no file can be called
-        return False
+def _folders(parameters: Mapping[str, Any], where: Path | None, known: Known) -> dict[str, Any]:
+    """Hashes of folders that parameters name, and of what is beside a function or in a folder there."""
+    named = [(text, path.resolve()) for text, path in _named(parameters, where).items()]
+    places = [(path, "**") for _, path in named if os.path.isdir(path)]
+    own = [path.parent for text, path in named if _FUNCTION.search(text) and os.path.isfile(path)]
+    written = {"runs", "__pycache__", *(Path(str(parameters.get(name))).name for name in OUTPUTS)}
+    found: dict[str, Any] = {}
+    for folder, pattern in [*places, *itertools.product(own, ("*", "*/*"))]:
+        if (key := str(folder / pattern)) not in known:
+            names = glob(pattern, root_dir=folder, recursive=True)  # none that is hidden
+            kept = (one for one in names if written.isdisjoint(Path(one).parts) and (folder / one).is_file())
+            stats = {one: (folder / one).stat() for one in kept}
+            known[key] = [config_hash({one: (s.st_size, s.st_mtime_ns) for one, s in stats.items()})]
+        found[key] = known[key]
+    return found
 
 
 def notebook_sources(path: Path, known: Known | None = None) -> list[Path]:

@@ -77,14 +77,15 @@ def plan_units(
         notebook: Stem or path of the notebook.
         given: Parameter to a word that says its values, such as ``0..4`` or ``20,50,100``.
     """
-    base = plan(project, notebook, profile=profile)
+    # Workers know folders as they were planned, so that what a run writes there stops no other.
+    base = replace(plan(project, notebook, profile=profile), known={})
     values = swept_values(notebook_parameters(project.notebook(base.stem)), given, base.stem)
     code = notebook_code(project, base.stem, profile)
     repeated = base.stem in judged_notebooks(project)
     units: list[Unit] = []
     for chosen in itertools.product(*values.values()):
         job = replace(base, parameters={**base.parameters, **dict(zip(values, chosen, strict=True))})
-        mark = fingerprint(project, base.stem, profile, job.parameters, code, where=base.where)
+        mark = fingerprint(project, job.stem, profile, job.parameters, code, where=job.where, known=job.known)
         changed = {name for name, value in job.parameters.items() if value != base.preset[name]}
         if not changed:
             folder = kept_folder(job)

@@ -167,7 +167,16 @@ def test_the_fingerprint_covers_source_lock_and_named_files_functions_and_folder
         (tmp_path / name / "rows.csv").write_text(name)
         marks.append(mark("texts", tmp_path / name))
     marks.append(mark("x" * 400))  # no file can be called so
-    assert len(set(marks)) == len(marks) == 9
+    for file, folder in (("mine.py:losses", tmp_path), ("texts", tmp_path / "texts")):
+        for path in ("weights.npy", "net/weights.npy", "net/weights.npy"):
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(f"{'more' * len(marks)}")
+            marks.append(mark(file))
+            for name in ("runs/log", "__pycache__/mine.pyc", ".git/index"):  # what a run may write
+                (folder / name).parent.mkdir(exist_ok=True)
+                (folder / name).write_text(path * len(marks))
+            assert mark(file) == marks[-1]
+    assert len(set(marks)) == len(marks) == 15
     checksums = parameter_files({"one": "a/rows.csv", "two": "b/rows.csv"}, tmp_path)
     assert set(checksums) == {"a/rows.csv", "b/rows.csv"}
     assert len(set(checksums.values())) == 2

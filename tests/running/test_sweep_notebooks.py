@@ -82,6 +82,22 @@ def test_relative_paths_are_seen_from_where_the_sweep_was_planned(tmp_path, monk
     assert set(planned[0].result().provenance["data"]) == {"rows.csv"}
 
 
+def test_a_model_beside_a_function_that_changed_is_audited_anew(tmp_path, monkeypatch):
+    """And a function that writes beside itself stops no run of its sweep."""
+    project = make_project(tmp_path / "checkout", toy="open('cache', 'a').write('m') if m > 3 else None")
+    (tmp_path / "mine.py").write_text("")
+    (tmp_path / "weights.npy").write_text("1")
+    monkeypatch.chdir(tmp_path)
+    finished = []
+    for m, weights in (("1,2", "1"), ("1,2", "1"), ("1,2", "22"), ("4,5", "22")):
+        if (tmp_path / "weights.npy").read_text() != weights:
+            (tmp_path / "weights.npy").write_text(weights)
+        units = units_of(project, file="mine.py:losses", m=m)
+        finished.append([unit.result() is not None for unit in units])
+        assert len(done(units)) == 2
+    assert finished == [[False] * 2, [True] * 2, [False] * 2, [False] * 2]
+
+
 def test_a_failing_unit_is_named_with_cell_and_message_and_stops_no_other(tmp_path):
     project, trace = traced(tmp_path, 0.0)
     units = units_of(project, seed="13,14", m="3,4")[:3]
