@@ -86,7 +86,8 @@ def check_counts(name: str, values: ArrayLike, *, minimum: int = 0) -> IntArray:
 
 def check_confidence(confidence: float) -> float:
     """Return ``confidence`` as a float in (0, 1); a ValueError otherwise."""
-    return check_in("(0, 1)", "confidence", confidence)
+    check_in("(0, 1)", "confidence", confidence)
+    return check_in("(1e-15, 1)", "confidence", confidence)  # below it, 1 - confidence is 1
 
 
 def check_delta(delta: float, name: str = "delta") -> float:

@@ -258,7 +258,8 @@ def swept_values(known: Sequence[Parameter], given: Mapping[str, str], where: st
         parameter = by_name[name]
         split = _containers if isinstance(parameter.default, list | tuple | dict) else _items
         about = f"{where}: parameter {name!r}"
-        words = split(parameter.default, text, about)
+        if not (words := split(parameter.default, text, about)):
+            raise ValueError(f"{about}: no value in {text!r}; give one or more, such as {name}=1,2")
         values = [check_parameters([parameter], {name: word}, where)[name] for word in words]
         for at, value in enumerate(values):
             if value in values[:at]:

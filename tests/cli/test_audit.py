@@ -149,6 +149,8 @@ def test_a_wrong_option_or_file_is_one_line_and_exit_code_2(audit):
     audit.refuses("none.csv", "none.csv: there is no such file")
     audit.refuses("own.csv --delta=-0.1", "delta: expected a number in [0, 1), got -0.1")
     audit.refuses("own.csv --confidence high", "'--confidence'.*valid number")
+    audit.refuses("own.csv --confidence 1e-320", "confidence: expected a number in (1e-15, 1), got 1e-320")
+    audit.refuses("own.csv --seed -1", "'--seed'.*0")
     audit.refuses("own.csv --fail-above=-1", "--fail-above.*0 or more, got -1")
     audit.refuses("own.csv --claimed-epsilon inf", "--claimed-epsilon.*0 or more, got inf")
     audit.refuses("own.csv --guess none", "'--guess'")

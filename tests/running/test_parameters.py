@@ -187,6 +187,7 @@ def test_a_word_gives_several_values_with_the_type_of_the_default_or_is_refused(
     for name, word, said in (
         ("seed", "-1..1", "'seed' should be 0 or more, got -1"),
         ("seed", "4..0", "'seed': no number from 4 to 0"),
+        ("seed", "[]", r"'seed': no value in '\[\]'; give one or more, such as seed=1,2"),
         ("seed", "0..3,2", "'seed': 2 is given twice in '0..3,2'"),
         ("exact", "true,maybe", "parameter 'exact' should be true or false"),
         ("epochs", "20,50,100", r"'epochs' is a list: write its values whole .* such as \[20,50\];\[100\]"),
