@@ -1,6 +1,5 @@
 """Which code a notebook depends on, and the fingerprint that tells whether a run is still current."""
 
-import itertools
 import os
 import re
 import sys
@@ -34,8 +33,7 @@ def fingerprint(
 ) -> str:
     """A hash of all that a run's values depend on; ``code``, for many runs, is what `notebook_code` says."""
     about: dict[str, Any] = {"parameters": parameters, "data": parameter_files(parameters, where)}
-    if folders := _folders(parameters, where, {} if known is None else known):
-        about["folders"] = folders
+    about |= _folders(parameters, where, {} if known is None else known)
     return config_hash({**(code or notebook_code(project, stem, profile, known)), **about})
 
 
@@ -77,14 +75,14 @@ def _folders(parameters: Mapping[str, Any], where: Path | None, known: Known) ->
     own = [path.parent for text, path in named if _FUNCTION.search(text) and os.path.isfile(path)]
     written = {"runs", "__pycache__", *(Path(str(parameters.get(name))).name for name in OUTPUTS)}
     found: dict[str, Any] = {}
-    for folder, pattern in [*places, *itertools.product(own, ("*", "*/*"))]:
+    for folder, pattern in [*places, *((one, each) for one in own for each in ("*", "*/*"))]:
         if (key := str(folder / pattern)) not in known:
             names = glob(pattern, root_dir=folder, recursive=True)  # none that is hidden
             kept = (one for one in names if written.isdisjoint(Path(one).parts) and (folder / one).is_file())
             stats = {one: (folder / one).stat() for one in kept}
             known[key] = [config_hash({one: (s.st_size, s.st_mtime_ns) for one, s in stats.items()})]
         found[key] = known[key]
-    return found
+    return {"folders": found} if found else {}
 
 
 def notebook_sources(path: Path, known: Known | None = None) -> list[Path]:
