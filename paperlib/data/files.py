@@ -31,8 +31,7 @@ def unavailable(
 
 def data_file(what: str, name: str, sha256: str | None, source: str) -> Path:
     """A file that is never fetched, by its name in the data folder; any content where ``sha256`` is None."""
-    path = data_folder() / name
-    if not path.is_file():
+    if not (path := data_folder() / name).is_file():
         raise unavailable(what, name, data_folder(), f"its source ({source})")
     if sha256 is not None:
         check_sha256(path, sha256)

@@ -59,8 +59,7 @@ class Cache:
 
     def find(self, config: Mapping[str, Any]) -> Arrays | None:
         """The arrays of ``config``, or None when there is no sound entry."""
-        path = self.path(config)
-        if not path.is_file():
+        if not (path := self.path(config)).is_file():
             return None
         head, _, body = path.read_bytes().partition(b"\n")
         stored, _, arrays = body.partition(b"\n")

@@ -52,8 +52,7 @@ class Records:
 
     def id_column(self) -> str | None:
         """The column with a usual name of ids, or None; a ValueError where there are several."""
-        known = [name for name in self.columns if plain(name) in _USUAL]
-        if len(known) > 1:
+        if len(known := [name for name in self.columns if plain(name) in _USUAL]) > 1:
             raise ValueError(f"{' and '.join(map(repr, known))} may each hold the ids; choose one with --id")
         return known[0] if known else None
 
@@ -80,8 +79,7 @@ def open_records(path: str) -> Records:
         ValueError: None of these, or a file that cannot be read as its ending says.
         FileNotFoundError: There is no such file.
     """
-    place = Path(path)
-    if place.is_dir():
+    if (place := Path(path)).is_dir():
         return _folder(place)
     lower = place.name.lower()
     packed = ".gz" if lower.endswith(".gz") else ""
@@ -162,8 +160,7 @@ def _delimited(text: str) -> _Text:
             width = width or len(row)
             raw.append("".join(lines[at : reader.line_num]).rstrip("\r\n"))
         at = reader.line_num
-    rows = zip(*columns.values(), strict=True)
-    contents = [dict(zip(columns, row, strict=True)) for row in rows]
+    contents = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return raw[0], raw[1:], contents, None
 
 
@@ -213,8 +210,7 @@ def _folder(folder: Path) -> Records:
             f"{folder}: holds files of several kinds ({', '.join(sorted(kinds))}), each of which would be a "
             "record; move away what is none, or list the records in a CSV"
         )
-    contents = [{"sha256": file_sha256(folder / name)} for name in names]
-    return _files(folder, contents, names, names)
+    return _files(folder, [{"sha256": file_sha256(folder / name)} for name in names], names, names)
 
 
 def _files(folder: Path, contents: list[dict[str, Any]], names: list[str], sources: list[str]) -> Records:

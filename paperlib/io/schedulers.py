@@ -88,8 +88,7 @@ def sweep_place(chosen: str = "", *, workers: int | None = None, said_by: str = 
 
 def visible_devices() -> list[str]:
     """Names of the GPUs that this process may use, as ``CUDA_VISIBLE_DEVICES`` lists them."""
-    chosen = os.environ.get(_DEVICES_VARIABLE)
-    if chosen is not None:
+    if (chosen := os.environ.get(_DEVICES_VARIABLE)) is not None:
         names = [name.strip() for name in chosen.split(",")]
         return [] if names[0] in ("", "-1", "NoDevFiles") else names
     command = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]

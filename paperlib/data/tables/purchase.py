@@ -47,13 +47,11 @@ def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Data
     if path is None:
         raise unavailable("Purchase-100", f"{ARCHIVE} and no {MEMBER}", folder, ADDRESSES[0], tried)
     text = path.read_bytes() if path.name == MEMBER else dict(contents(path, [MEMBER]))[MEMBER]
-    lines = text.split()
-    if not lines:
+    if not (lines := text.split()):
         raise ValueError(f"{path}: the file is empty")
     y, cells = np.empty(len(lines), dtype=np.int64), list[bytes]()
     for at, line in enumerate(lines):
-        found = _SHOPPER.fullmatch(line)
-        if found is None:
+        if (found := _SHOPPER.fullmatch(line)) is None:
             shown = line[:20].decode("ascii", errors="replace") + ("…" if len(line) > 20 else "")
             raise ValueError(
                 f"{path}: line {at + 1}: expected a class from 1 to {CLASSES} and {FEATURES} times 0 or 1, "
@@ -99,8 +97,7 @@ def generate_purchase100_like(
     bought = np.empty((len(labels), FEATURES), dtype=np.float32)
     for start in range(0, len(labels), _CHUNK):
         rows = slice(start, start + _CHUNK)
-        drawn = rng.random(bought[rows].shape, dtype=np.float32)
-        bought[rows] = drawn < chances[labels[rows]]
+        bought[rows] = rng.random(bought[rows].shape, dtype=np.float32) < chances[labels[rows]]
     return Dataset(
         train_x=bought[:n_train],
         train_y=labels[:n_train],

@@ -59,8 +59,7 @@ def corpus_path(name: str) -> Path:
 
 def corpus_content(name: str) -> bytes:
     """What identifies a known corpus: its file's bytes, or name and size of each file of its folder."""
-    path = corpus_path(name)
-    if path.is_file():
+    if (path := corpus_path(name)).is_file():
         return path.read_bytes()
     files = (file.path for file in corpus_files(path))
     return "\n".join(f"{file.relative_to(path).as_posix()} {file.stat().st_size}" for file in files).encode()
@@ -88,8 +87,7 @@ def corpus_files(root: str | Path) -> list[CorpusFile]:
         return corpus_files(path) if path.is_dir() else [CorpusFile(path, root)]
     if not str(root):
         raise ValueError("corpus: expected a file, a folder or a known corpus, got an empty text")
-    top = Path(root).expanduser()
-    if top.is_file():
+    if (top := Path(root).expanduser()).is_file():
         return [CorpusFile(top, _subset_of(top, top.parent))]
     if not top.is_dir():
         known = ", ".join(map(repr, CORPORA))

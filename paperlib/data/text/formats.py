@@ -30,8 +30,7 @@ def ends_within_frame(path: Path, zstandard: Any) -> bool:
             at, last = at + zstandard.frame_header_size(head), False
             while not last:
                 file.seek(at)
-                raw = file.read(3)
-                if len(raw) < 3:
+                if len(raw := file.read(3)) < 3:
                     return True
                 block = int.from_bytes(raw, "little")
                 last, kind, length = bool(block & 1), block >> 1 & 3, block >> 3
@@ -91,8 +90,7 @@ class _Reader:
     def text(self, stream: Any) -> Iterator[Piece]:
         """A file is one document."""
         decoder, last, blank = Decoder(), b"", True
-        start = stream.read(2)
-        if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        if (start := stream.read(2)) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             stream = io.BytesIO((start + stream.read()).decode("utf-16", "replace").encode())
         else:
             stream = _Resumed(start, stream)
@@ -178,8 +176,7 @@ class _Reader:
         if not isinstance(record, dict):
             self.log.add("line that is no JSON object", place)
             return
-        text = record.get(self.reading.text_field)
-        if not isinstance(text, str):
+        if not isinstance(text := record.get(self.reading.text_field), str):
             self.log.add(f"document without text in the field {self.reading.text_field!r}", place)
         elif not text.strip():
             self.log.add("empty document", place)
@@ -193,8 +190,7 @@ class _Reader:
         """A row is a document."""
         arrow, field = streams.corpus_package("pyarrow"), self.reading.text_field
         with streams.corpus_package("pyarrow.parquet").ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            if field not in names:
+            if field not in (names := file.schema_arrow.names):
                 self.skip(f"file without a column {field!r}")
                 return
             top = self.reading.subset_field.split(".")[0]
@@ -237,8 +233,7 @@ class _Reader:
             self.skip("empty document")
             return
         while left:
-            data = stream.read(min(left, streams.BLOCK))
-            if not data:
+            if not (data := stream.read(min(left, streams.BLOCK))):
                 raise EOFError("the file ends within a record")
             left -= len(data)
             if wanted:
@@ -262,8 +257,7 @@ class _Resumed:
 def _records(parsed: Any, field: str) -> list[Any]:
     """The records of a JSON value at any depth, and those without a text beside them."""
     if isinstance(parsed, dict):
-        cells = parsed.get("cells")
-        if isinstance(cells, list) and "nbformat" in parsed:
+        if isinstance(cells := parsed.get("cells"), list) and "nbformat" in parsed:
             sources = (cell.get("source", "") for cell in cells if isinstance(cell, dict))
             return [{field: "\n".join("".join(source) for source in sources)}]
         return [record for value in parsed.values() for record in _records(value, field)]

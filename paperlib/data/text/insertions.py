@@ -56,8 +56,7 @@ def read_insertions(
     from pyarrow import dataset
 
     folder = _folder(source)
-    files = sorted(map(str, folder.rglob("*.parquet")))
-    if not files:
+    if not (files := sorted(map(str, folder.rglob("*.parquet")))):
         raise ValueError(f"source: expected Parquet files in {folder}, found none")
     table = dataset.dataset(files, format="parquet")
     if missing := [name for name in _COLUMNS if name not in table.schema.names]:

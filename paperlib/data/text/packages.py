@@ -142,8 +142,7 @@ def _metadata(name: str, index: str) -> Any:
 def _of_lock(path: Path) -> list[Entry]:
     """One entry for each digest of a lock file, behind the lines that name its package."""
     try:
-        text = decoded(path.read_bytes())
-        parts = {".json": _npm, ".lock": _toml}.get(path.suffix, _pip)(text)
+        parts = {".json": _npm, ".lock": _toml}.get(path.suffix, _pip)(decoded(path.read_bytes()))
         entries = [{"text": start + digest, "subset": path.name} for start, digest in parts]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         known = "package-lock.json, poetry.lock, uv.lock, Cargo.lock or requirements"

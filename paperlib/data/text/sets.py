@@ -69,8 +69,7 @@ def wikitext2_held_out() -> list[str]:
 def wikitext(name: str, folder: str) -> list[str]:
     """The articles of WikiText's training part in the official layout: wikitext-103/wiki.train.tokens."""
     path = data_file(name, f"{folder}/wiki.train.tokens", None, WIKITEXT)
-    documents = articles(path.read_text(encoding="utf-8"))
-    if not documents:
+    if not (documents := articles(path.read_text(encoding="utf-8"))):
         raise ValueError(f"{path}: expected articles that start with a line ' = Title = ', found none")
     return documents
 
