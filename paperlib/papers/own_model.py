@@ -87,16 +87,13 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-_MEMBERS = 0.9
-
-
 def demonstration(
     *, epochs: int = 100, generator: TableGenerator | None = None, seed: int = 0
 ) -> tuple[AuditData, Model, Trainer]:
     """Members of the RAND table, a target trained on them, and its training, as `audit_model` takes them."""
     table = load_table("randhie", "visits")
     used_data("randhie (statsmodels)", table.rows.to_csv(index=False).encode())
-    cut = round(_MEMBERS * len(table.rows))
+    cut = round(0.9 * len(table.rows))
     order = table.rows.sample(frac=1, random_state=seed).reset_index(drop=True)
     members, others = order[:cut].reset_index(drop=True), order[cut:].reset_index(drop=True)
     encoder = RowEncoder.fit(others, table.label, table.classes)

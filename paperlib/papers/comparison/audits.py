@@ -194,8 +194,7 @@ def decision_guide(frame: pd.DataFrame) -> pd.DataFrame:
     """What to use, by what an auditor has, from the rows of `compare_audits`."""
     guide = []
     for audit in AUDITS:
-        rows = frame[frame["audit"] == audit.name]
-        if rows.empty:
+        if (rows := frame[frame["audit"] == audit.name]).empty:
             continue
         needed = [one for one in ACCESS if rows[one].any()]
         have = [words for one, words in _SETTINGS["access"].items() if one in needed]

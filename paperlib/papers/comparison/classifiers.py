@@ -122,5 +122,4 @@ def _label_sets(
     shift[:, 1:] = np.random.default_rng([seed, 2]).permuted(shift[:, 1:], axis=1)
     order = (y[drawn, None] + shift) % 10
     logits = models.logits(x[drawn]).double()
-    places = torch.from_numpy(order).expand(len(models), *order.shape)
-    return logits.gather(2, places).cpu().numpy()
+    return logits.gather(2, torch.from_numpy(order).expand(len(models), *order.shape)).cpu().numpy()

@@ -54,8 +54,7 @@ def _baselines(frame: pd.DataFrame, star: str) -> pd.DataFrame:
 
 def _difference(table: pd.DataFrame, more: object, less: object) -> list[float]:
     """Differences of two columns where both have a value; none if there is no such column."""
-    both = {more, less} <= set(table.columns)
-    return (table[more] - table[less]).dropna().tolist() if both else []
+    return (table[more] - table[less]).dropna().tolist() if {more, less} <= set(table.columns) else []
 
 
 def curves_evidence(errors: Mapping[str, RatioErrors]) -> Evidence:
@@ -95,8 +94,7 @@ def _steps(first: pd.Series, second: pd.Series) -> list[float]:
 
 def fit_evidence(p_values: pd.DataFrame) -> Evidence:
     """Figure 6 from the `p_values` of the paper's test: one share per model, pairs of equal seed."""
-    rows = p_values.assign(above=p_values["p_value"] > 0.05)
-    above = rows.pivot_table("above", "seed", "target_epsilon")
+    above = p_values.assign(above=p_values["p_value"] > 0.05).pivot_table("above", "seed", "target_epsilon")
     plain = above[math.inf]
     private = {f"DP {at:g}": share for at, share in above.drop(columns=[math.inf]).items()}
     values = {

@@ -112,8 +112,7 @@ def two_interval_epsilon(normals: Normals, *, delta: float) -> float:
     """Epsilon* of two normals when the attacker may use an interval and its complement too, nats."""
     m, s, mu, sigma = normals
     one_sided = epsilon_star_normals(m, s, mu, sigma, delta=delta)
-    spread = 1 / s**2 - 1 / sigma**2
-    if spread == 0:
+    if (spread := 1 / s**2 - 1 / sigma**2) == 0:
         return one_sided
     # The ratio of the densities is the same at equal distances from one point: the best regions are
     # |x - point| <= distance, and what lies outside.
@@ -145,5 +144,4 @@ def _rates(point: float, distance: FloatArray, mean: float, std: float) -> tuple
     """Mass of one normal within ``distance`` of ``point`` and outside, each to full precision."""
     high, low = (point + distance - mean) / std, (point - distance - mean) / std
     flip = low > 0  # both in the right tail: mirror them, where ndtr keeps its digits
-    inside = np.where(flip, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
-    return inside, ndtr(low) + ndtr(-high)
+    return np.where(flip, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low)), ndtr(low) + ndtr(-high)

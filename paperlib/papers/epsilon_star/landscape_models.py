@@ -146,8 +146,7 @@ def _parts(models: Sequence[LandscapeModel], most: int) -> dict[LandscapeModel, 
 
 def _train_batch(batch: list[LandscapeModel]) -> list[TrainedModel]:
     """The unit of work of the sweep."""
-    data = landscape_data(batch[0].dataset, batch[0].options)
-    return train([model.training for model in batch], data)
+    return train([model.training for model in batch], landscape_data(batch[0].dataset, batch[0].options))
 
 
 def train(trainings: Sequence[TrainingConfig], data: Dataset) -> list[TrainedModel]:

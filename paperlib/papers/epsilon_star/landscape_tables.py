@@ -28,8 +28,7 @@ def strategies(frame: pd.DataFrame) -> pd.DataFrame:
     full = frame.assign(utility=utility)
     rows = []
     for key, part in full.groupby(list(STRATEGY), dropna=False, sort=False):
-        sound = part.dropna(subset=["epsilon_star", "utility"])
-        if sound.empty:
+        if (sound := part.dropna(subset=["epsilon_star", "utility"])).empty:
             continue
         about = {**dict(zip(STRATEGY, key, strict=True)), "models": len(part)}
         ranges = {
@@ -115,8 +114,7 @@ def readings(frames: Mapping[str, pd.DataFrame], *, epochs: int = 5) -> pd.DataF
 
 def t_interval(values: Sequence[float] | FloatArray, confidence: float = 0.95) -> tuple[float, float]:
     """The two-sided t-interval of a mean; NaN for a single value."""
-    sample = np.asarray(values, dtype=float)
-    if len(sample) < 2:
+    if len(sample := np.asarray(values, dtype=float)) < 2:
         return math.nan, math.nan
     error = float(sample.std(ddof=1)) / math.sqrt(len(sample))
     half = float(student.isf((1 - confidence) / 2, len(sample) - 1)) * error
@@ -136,8 +134,7 @@ def which_number_moves(frame: pd.DataFrame) -> pd.DataFrame:
     keys = ["kind", "epochs", "target_epsilon", "record_level"]
     for (kind, epochs, epsilon, by_record), part in frame.groupby(keys, dropna=False, sort=False):
         unit = "each record" if by_record else "groups"
-        sound = part.dropna(subset=["epsilon_star"])
-        if sound.empty:
+        if (sound := part.dropna(subset=["epsilon_star"])).empty:
             continue
         dp = f"DP {epsilon:g}, {unit} clipped"
         about = {"training": f"no DP, {epochs_in_words(epochs)}" if kind == "baseline" else dp}
@@ -207,7 +204,6 @@ def _measured(tables: Mapping[str, pd.DataFrame], epochs: float, *, of: str, **h
             f"{'yes' if below == len(private) else 'no'} ({below} of {len(private)} DP strategies below "
             f"{over:.2f}; largest {private.max():.2f})"
         )
-    chosen = tables[of].query(how["rows"])
-    if chosen.empty:
+    if (chosen := tables[of].query(how["rows"])).empty:
         return how["missing"]
     return how["shown"].format(getattr(chosen[how["number"]], how["how"])())

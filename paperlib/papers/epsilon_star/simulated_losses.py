@@ -178,8 +178,7 @@ class GammaConfig:
 
     def draw(self, rng: np.random.Generator, shift: int, size: int) -> tuple[FloatArray, FloatArray]:
         """Training and population losses, each of shape (size,)."""
-        train = rng.gamma(self.shape, self.scale, size)
-        return train, rng.gamma(self.shape + shift, self.scale, size)
+        return rng.gamma(self.shape, self.scale, size), rng.gamma(self.shape + shift, self.scale, size)
 
     def law(self, shift: float) -> Any:
         """Distribution of the population losses at a shift; of the training losses at 0."""

@@ -69,8 +69,7 @@ def _cells(
     """Each group and score: what a row says of it, who of the group has the score, and its place."""
     has = np.asarray(np.isfinite(values).all(axis=1))
     for (group, members), (at, attack) in itertools.product(groups.items(), enumerate(attacks)):
-        here = members & has[:, at]
-        if here.any():
+        if (here := members & has[:, at]).any():
             yield {"group": group, "identifiers": int(here.sum()), "attack": attack}, here, at
 
 
@@ -130,16 +129,12 @@ def folded_cells(aucs: pd.DataFrame, *, draws: int = 2_000) -> pd.DataFrame:
     return table.assign(noise_mean=null["mean_folded"], noise_95=null["folded_95"])
 
 
-def folded_null(
-    identifiers: Sequence[int], *, generated: int = 127, draws: int = 2_000, seed: int = 0
-) -> pd.DataFrame:
+def folded_null(identifiers: Sequence[int], *, generated: int = 127, draws: int = 2_000) -> pd.DataFrame:
     """What max(AUC, 1 - AUC) looks like, by number of identifiers, where nothing was trained on: shares."""
-    rng = np.random.default_rng(seed)
-    rows = []
+    rng, rows = np.random.default_rng(0), []
     for n in identifiers:
         # Where all scores are alike in distribution, the ranks of n among n (1 + c) values are the game.
-        total = n * (1 + generated)
-        spread = np.sqrt(n * (n * generated) * (total + 1) / 12) / (n * n * generated)
+        spread = np.sqrt(n * (n * generated) * (n * (1 + generated) + 1) / 12) / (n * n * generated)
         auc = 0.5 + spread * rng.standard_normal(draws)
         folded = np.maximum(auc, 1 - auc)
         means = {"mean_auc": float(auc.mean()), "mean_folded": float(folded.mean())}

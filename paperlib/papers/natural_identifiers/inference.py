@@ -109,19 +109,15 @@ def held_out_p_values(config: InferenceConfig, scores: CandidateScores) -> pd.Da
 
 
 def rejection_rates(
-    p_values: pd.DataFrame,
-    *,
-    by: Sequence[str] = ("schedule",),
-    levels: Sequence[float] = (0.01, 0.05, 0.1),
-    confidence: float = 0.95,
+    p_values: pd.DataFrame, *, by: Sequence[str] = ("schedule",), levels: Sequence[float] = (0.01, 0.05, 0.1)
 ) -> pd.DataFrame:
-    """How often each test rejects, with two-sided Clopper-Pearson intervals that take sets as independent."""
+    """How often each test rejects, with 95 % Clopper-Pearson intervals that take sets as independent."""
     rows = []
     for values, tested in p_values.groupby(list(by), sort=False):
         for test, column in (("one-sided", "p_value"), ("two-sided", "p_value_two_sided")):
             for level in levels:
                 sets, hits = len(tested), int((tested[column] <= level).sum())
-                low, high = share_interval(hits, sets, confidence=confidence)
+                low, high = share_interval(hits, sets)
                 about = {**dict(zip(by, values, strict=True)), "test": test, "level": level}
                 rates = {"sets": sets, "rejected": hits, "rate": hits / sets, "low": low, "high": high}
                 rows.append(about | rates)

@@ -95,14 +95,12 @@ def natural_split(config: NaturalConfig) -> NaturalSplit:
     """Assign documents that hold an identifier to the two sides at random, in pairs from one subset."""
     rng = np.random.default_rng(config.seed)
     with_some, without = _pools(config)
-    pairs = _in_turn(with_some, 2, rng)
-    if len(pairs) <= config.documents:
+    if len(pairs := _in_turn(with_some, 2, rng)) <= config.documents:
         raise ValueError(
             f"documents: expected less than {max(0, len(pairs))}, the pairs of documents with identifiers in "
             f"{' and '.join(map(repr, config.corpora))}, got {config.documents}"
         )
-    sides = ([pair[side] for pair in pairs[: config.documents]] for side in (0, 1))
-    trained, held = (tuple(one) for one in sides)
+    trained, held = (tuple(pair[side] for pair in pairs[: config.documents]) for side in (0, 1))
     further = [one.text for (one,) in _in_turn(without, 1, rng)[: config.further]]
     if len(further) < config.further:
         raise ValueError(f"further: expected up to {len(further)} documents, got {config.further}")
@@ -222,8 +220,7 @@ def used_tokens(config: NaturalConfig, split: NaturalSplit, *, generated: int) -
 
     about = {"tokenizer": config.tokenizer, "seed": config.seed, "generated": generated}
     stage = {"stage": "natural tokens", **about, "split": _hash(split)}
-    used = cached_arrays(stage, compute, code=__name__)["tokens"]
-    if len(used) > config.vocabulary:
+    if len(used := cached_arrays(stage, compute, code=__name__)["tokens"]) > config.vocabulary:
         raise ValueError(f"vocabulary: expected {len(used)} or more, the tokens that occur, got "
                          f"{config.vocabulary}")  # fmt: skip
     return used

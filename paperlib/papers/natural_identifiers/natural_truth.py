@@ -42,8 +42,7 @@ def natural_table(
     for (name, one), (subset, here) in itertools.product(configs.items(), subsets.items()):
         scores = values[name][here][..., :-1]
         scores = scores[np.isfinite(scores).all(axis=(1, 2))][:set_size]
-        enough = len(scores) == set_size
-        tested = infer_dataset(scores, seed=config.seed).p_value if enough else math.nan
+        tested = infer_dataset(scores, seed=config.seed).p_value if len(scores) == set_size else math.nan
         table = judged(name, values[name], {subset: here}, draws=draws, seed=config.seed)
         tables.append(table.assign(p_value=tested, parameters=one.parameters()))
     tables.append(auc_differences(values, subsets, draws=draws))
@@ -59,8 +58,7 @@ def overall(table: pd.DataFrame) -> pd.DataFrame:
 
 def natural_cells(values: Mapping[str, FloatArray], split: NaturalSplit, *, draws: int = 200) -> pd.DataFrame:
     """The loss of each model by part of the corpus and kind of identifier, on each side."""
-    every = [*split.members, *split.non_members]
-    names = np.array([(one.subset, one.kind) for one in every])
+    names = np.array([(one.subset, one.kind) for one in [*split.members, *split.non_members]])
     sides = {name: here for name, here in _subsets(split).items() if name in ("held out", "trained")}
     cells = list[pd.DataFrame]()
     for (part, kind), (subset, side) in itertools.product(np.unique(names, axis=0), sides.items()):

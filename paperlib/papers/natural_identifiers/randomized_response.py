@@ -17,7 +17,6 @@ from paperlib.core import DeltaTerm, FloatArray, RankBound, check_choice
 
 MECHANISMS = ("randomized response", "subset selection")
 DELTA_TERMS: tuple[DeltaTerm, ...] = ("published", "sharp")
-_BOUNDS: tuple[RankBound, ...] = ("paper", "tight")
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def bounds_by_sets(config: RandomizedResponseConfig) -> pd.DataFrame:
         for mechanism in MECHANISMS
         for epsilon in config.epsilons
         for c, r in config.curves
-        for bound in _BOUNDS
+        for bound in ("paper", "tight")
         for sets in grid
     )
 
@@ -114,8 +113,7 @@ def vacuous_deltas(config: DeltaConfig) -> pd.DataFrame:
             low, high = 1e-12, 0.999
             while high / low > 1.001:
                 middle = float(np.sqrt(low * high))
-                shown = _bound(config, c, term, middle) > 0
-                low, high = (middle, high) if shown else (low, middle)
+                low, high = (middle, high) if _bound(config, c, term, middle) > 0 else (low, middle)
             row[term] = high
         rows.append(row)
     return pd.DataFrame(rows)

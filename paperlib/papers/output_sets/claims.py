@@ -143,8 +143,7 @@ def search_whole(scores: MembershipScores, *, confidence: float = 0.95) -> float
     if np.unique(values).size < values.size:
         raise ValueError("scores: expected no ties")
     member = member[np.argsort(-values, kind="stable")]
-    sets = (values.size + 1) * (values.size + 2) // 2
-    if sets > most_sets(confidence):
+    if (sets := (values.size + 1) * (values.size + 2) // 2) > most_sets(confidence):
         raise ValueError(f"scores: {values.size} have {sets} tops and bottoms, above {most_sets(confidence)}")
     top = np.append(0, np.cumsum(member))
     bottom = np.append(0, np.cumsum(~member[::-1]))

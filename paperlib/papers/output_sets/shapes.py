@@ -134,8 +134,7 @@ def is_asymmetric(chosen: OutputSet) -> bool:
     finite = cuts[np.isfinite(cuts)]
     if np.isfinite(cuts[0]) != np.isfinite(cuts[-1]):
         return finite.size > 0 and len(chosen.intervals) > 1
-    sums = finite + finite[::-1]
-    return bool(finite.size and np.ptp(sums) > 1e-3 * np.ptp(finite))
+    return bool(finite.size and np.ptp(finite + finite[::-1]) > 1e-3 * np.ptp(finite))
 
 
 def format_set(intervals: tuple[tuple[float, float], ...]) -> str:
@@ -154,6 +153,5 @@ def least_m_with_a_gap(name: str, most: int = 10**6) -> int:
     low, high = 1, most
     while high - low > max(1, low // 100):
         middle = int(math.sqrt(low * high)) if high > 4 * low else (low + high) // 2
-        whole = len(optimal_set(pair, middle).intervals) == 1
-        low, high = (middle, high) if whole else (low, middle)
+        low, high = (middle, high) if len(optimal_set(pair, middle).intervals) == 1 else (low, middle)
     return high

@@ -115,8 +115,7 @@ def _cut(judged: TargetScores, share: float) -> tuple[TargetScores, TargetScores
     """The first examples, and the rest; they are in random order."""
     at = int(share * judged.membership.size)
     names = ("baseline", "attack", "membership")
-    rest = replace(judged, **{name: getattr(judged, name)[at:] for name in names})
-    return judged.first(at), rest
+    return judged.first(at), replace(judged, **{name: getattr(judged, name)[at:] for name in names})
 
 
 _MOST_COLUMNS = 100  # of an example's own numbers that a smooth model learns from
@@ -149,8 +148,7 @@ def learned_orders(pools: Pools, audits: TargetAudits, names: Sequence[str]) -> 
         learned = pd.DataFrame(rows, columns=["m", "c_lb", "c_plus_eps_lb", "seconds"])
         parts.append(learned.assign(target=name, audit="learned orders"))
     columns = ["c_lb", "c_plus_eps_lb", "seconds"]
-    games = pd.concat(parts).groupby(["target", "audit", "m"], sort=False)
-    means = games[columns].mean().reset_index()
+    means = pd.concat(parts).groupby(["target", "audit", "m"], sort=False)[columns].mean().reset_index()
     means.insert(5, "eps_tilde", (means["c_plus_eps_lb"] - means["c_lb"]).clip(lower=0))
     return means
 

@@ -52,8 +52,7 @@ class PanoramiaResults:
         rows = self.summary[(self.summary[list(wanted)] == pd.Series(wanted)).all(axis=1)]
         if rows.empty:
             raise ValueError(f"{wanted}: no such row in the summary")
-        numbers = rows.select_dtypes("number").iloc[0]
-        return {str(name): float(value) for name, value in numbers.items()}
+        return {str(name): float(value) for name, value in rows.select_dtypes("number").iloc[0].items()}
 
     def value(self, target: str, audit: AuditName = "panoramia", *, form: str | None = None) -> float:
         """Mean eps-tilde, or epsilon, of a target by the first search, nats."""
@@ -130,8 +129,7 @@ def by_game(
     audits: TargetAudits, target: str, audit: AuditName = "panoramia", *, column: str = "eps"
 ) -> pd.Series:
     """By seed, a column of `TargetAudits.table` by the first search; "eps" of PANORAMIA: the difference."""
-    table = audits.table[audits.table["target"] == target]
-    if table.empty:
+    if (table := audits.table[audits.table["target"] == target]).empty:
         raise ValueError(f"target: {target!r} was not audited")
     return _numbers(table[table["search"] == audits.search], audit, column)
 

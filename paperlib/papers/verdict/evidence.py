@@ -149,8 +149,7 @@ class Evidence:
     reading: str = ""
 
     def __post_init__(self) -> None:
-        names = [term.name for term in self.rule.terms]
-        if set(self.values) != set(names):
+        if set(self.values) != set(names := [term.name for term in self.rule.terms]):
             raise ValueError(
                 f"values: the rule of {self.target} has the terms {', '.join(names)}; "
                 f"got {', '.join(self.values) or 'none'}"
@@ -165,8 +164,7 @@ class Evidence:
 
     @property
     def rule(self) -> TargetRule:
-        known = rules()
-        if self.target not in known:
+        if self.target not in (known := rules()):
             near = ", ".join(difflib.get_close_matches(self.target, known, n=3, cutoff=0.5) or known)
             raise ValueError(f"target: {self.target!r} is not in the list of targets; did you mean {near}?")
         return known[self.target]

@@ -136,14 +136,12 @@ def _means(samples: Sequence[Sample]) -> Sample:
 
 def _together(samples: Sequence[Sample]) -> Sample:
     """All repetitions; of estimates their mean, or one value per run where they are exact and differ."""
-    estimates = [one for one in samples if isinstance(one, Estimate)]
-    if not estimates:
+    if not (estimates := [one for one in samples if isinstance(one, Estimate)]):
         return [value for one in samples if not isinstance(one, Estimate) for value in one]
     values = [one.value for one in estimates]
     if not any(one.error for one in estimates) and len(set(values)) > 1:
         return values
-    error = math.hypot(*(one.error for one in estimates)) / len(estimates)
-    return Estimate(float(np.mean(values)), error)
+    return Estimate(float(np.mean(values)), math.hypot(*(one.error for one in estimates)) / len(estimates))
 
 
 def _samples(
@@ -206,8 +204,7 @@ def _reasons(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, s
         yield "made-up data decide nothing"
     if rule.own_data and level == "substitute":
         yield "only the paper's data decide"
-    absent = [name for name in rule.notebooks if name not in evidence]
-    if absent and len(rule.notebooks) > 1:
+    if (absent := [name for name in rule.notebooks if name not in evidence]) and len(rule.notebooks) > 1:
         yield f"no run of {', '.join(absent)}"
     conditions = list(_samples(rule, evidence, claimed=False))
     empty = {
@@ -237,5 +234,4 @@ def _reasons(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, s
 
 def _limits(rule: TargetRule, evidence: Mapping[str, Evidence]) -> str:
     units = {one.unit for one in evidence.values()}
-    alone = "game" in units or (rule.unit == "model" and units != {"model"})
-    return "on these models" if alone else ""
+    return "on these models" if "game" in units or (rule.unit == "model" and units != {"model"}) else ""

@@ -91,8 +91,7 @@ def _outcome(one: JudgedTarget, *, best: bool = False) -> str:
 
 def _evidence(one: JudgedTarget) -> Iterator[str]:
     """What was compared, on what, and how it is repeated."""
-    closest = one.outcome.closest
-    if closest:
+    if closest := one.outcome.closest:
         yield f"Closest: {escaped(f'{closest}, claimed {closest.term.limits}')}."
     others = [line for line in compared(one.outcome) if not line.startswith(str(closest))]
     if 0 < len(others) <= _MOST_COMPARED:

@@ -144,8 +144,7 @@ def _over_readings(rule: TargetRule, judged: Sequence[JudgedTarget]) -> JudgedTa
         for one in own
         for contrast in one.outcome.contrasts
     )
-    every = set(words.values())
-    if len(every) == 1:
+    if len(every := set(words.values())) == 1:
         reasons = [f"{one.reading}: {one.outcome.reason}" for one in own if one.outcome.reason]
         most = float(np.max([one.outcome.more for one in own]))
         outcome = Outcome(every.pop(), "; ".join(["in each reading", *reasons]), contrasts, most)

@@ -28,7 +28,6 @@ from paperlib.io import run_sweep
 _UNIT_BYTES = 32 * 2**20
 _NOT_VALID = "look-alike: "
 _READ = ("documents", "characters", "bytes")
-_SKIPPED = ("reason", "number", "example")
 
 
 @dataclass(frozen=True)
@@ -104,8 +103,7 @@ def take_census(
         groups[-1].append(FilePart(place, file.subset, about.st_size, about.st_mtime_ns))
         size += about.st_size
     units = [CensusUnit(tuple(group), names, reading or Reading(), chosen) for group in groups]
-    done = run_sweep(count_units, units, folder=folder, workers=workers)
-    return _added(result for _, result in done)
+    return _added(result for _, result in run_sweep(count_units, units, folder=folder, workers=workers))
 
 
 def count_units(units: Sequence[CensusUnit]) -> list[dict[str, Any]]:
@@ -156,8 +154,7 @@ _Counts = dict[tuple[str, str, str], tuple[int, Any]]
 
 
 def _added(results: Iterator[dict[str, Any]]) -> Census:
-    counts: _Counts = {}
-    totals: _Counts = {}
+    counts, totals = _Counts(), _Counts()
     read, skipped = list[pd.DataFrame](), list[pd.DataFrame]()
     for result in results:
         rows = zip(*(result[name].tolist() for name in ("subset", "kind", "form", "matches")), strict=True)
@@ -165,7 +162,7 @@ def _added(results: Iterator[dict[str, Any]]) -> Census:
         for (subset, kind, form, count), values in zip(rows, np.split(result["values"], edges), strict=False):
             _put(counts, (subset, kind, form), count, values)
         read.append(pd.DataFrame(result["read"], columns=list(_READ)).assign(subset=result["read_subset"]))
-        skipped.append(pd.DataFrame({name: result[name] for name in _SKIPPED}))
+        skipped.append(pd.DataFrame({name: result[name] for name in ("reason", "number", "example")}))
     for (_, kind, form), part in counts.items():
         _put(totals, ("", kind, form), *part)
     return Census(

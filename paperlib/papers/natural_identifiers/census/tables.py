@@ -266,8 +266,7 @@ def counts_by_kind(places: pd.DataFrame) -> pd.DataFrame:
 
 def sites(places: pd.DataFrame, subset: str) -> pd.DataFrame:
     """Counts by site (empty outside web addresses) and kind in a subset, most identifiers first."""
-    here = places[places["subset"] == subset]
-    table = here.groupby(["site", "kind"])[["value", "document"]].nunique()
+    table = places[places["subset"] == subset].groupby(["site", "kind"])[["value", "document"]].nunique()
     table.columns = ["different", "documents"]
     return table.sort_values("different", ascending=False, kind="stable").reset_index()
 

@@ -13,8 +13,7 @@ from paperlib.data.registry import load_images
 PARTS = ("generator", "members", "nonmembers", "others")
 _STORED: tuple[str, ...] = ("generator", "members", "others", "nonmembers")
 """The order in memory: what targets are trained on is one block."""
-_AT_ONCE = 4096
-"""Images that are prepared at a time."""
+_AT_ONCE = 4096  # images that are prepared at a time
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,10 +25,8 @@ from paperlib.papers.panoramia.images.data import Images, LabelledImages
 from paperlib.training import TrainingConfig, fit_dp, fit_ensemble, noise_for
 from paperlib.training.images import ImageTraining, fit_images, flops_per_image, images_per_second
 
-_AT_ONCE = 512
-"""Images whose gradients DP-SGD holds together: of ResNet-18 about 23 GB in float32."""
-_FIXED = (nn.Flatten, CosineFeatures)
-"""Layers without trained parameters in front of the layers of an MLP."""
+_AT_ONCE = 512  # images whose gradients DP-SGD holds together: of ResNet-18 about 23 GB in float32
+_FIXED = (nn.Flatten, CosineFeatures)  # layers without trained parameters in front of the layers of an MLP
 _TARGET = re.compile(r"(?P<null>null )?(?P<name>[a-z0-9-]+?)(@(?P<width>\d+))?:(?P<epochs>\d+)")
 
 
@@ -70,8 +68,7 @@ def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, .
     found = []
     own = {name: settings.pop(name) for name in tuple(settings) if name in ARCHITECTURES}
     for text in words:
-        match = _TARGET.fullmatch(text)
-        if match is None or match["name"] not in ARCHITECTURES:
+        if (match := _TARGET.fullmatch(text)) is None or match["name"] not in ARCHITECTURES:
             raise ValueError(
                 "targets: expected '[null ]ARCHITECTURE[@WIDTH]:EPOCHS' with one of "
                 f"{', '.join(ARCHITECTURES)}, got {text!r}"

@@ -164,8 +164,7 @@ def _draw(config: ImageConfig, images: Images, checkpoint: Path) -> dict[str, An
     classes = 1 if images.multi_label else images.outputs
     known = np.zeros(len(real), dtype=np.int64) if images.multi_label else real.true
     flow = config.generator.fit(real.x, known, classes=classes, checkpoint=checkpoint)
-    filters = config.fakes.threshold < 1
-    drawn = flow.sample(len(real), seeds[0])[0] if filters else real.x[:0]
+    drawn = flow.sample(len(real), seeds[0])[0] if config.fakes.threshold < 1 else real.x[:0]
     fakes = config.fakes.fit(real.x, drawn, seed=seeds[1] % 2**31)
     x, asked, share = _kept(flow, fakes, config.generated + config.helper_images, seeds[2])
     return {"x": x, "asked": asked, "kept": share}

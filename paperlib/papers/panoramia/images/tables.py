@@ -195,14 +195,12 @@ class MeasuredRun:
 
 def measured_run(path: str) -> MeasuredRun | None:
     """Runs kept as a table (.csv), its result file (.json) and its sample grid (.png)."""
-    found = measured_table(path)
-    if found is None:
+    if (found := measured_table(path)) is None:
         return None
     table, origin = found
     if missing := [name for name in ("seed", f"{_OWN} c_lb", f"{_HELPERS} c_lb") if name not in table]:
         raise ValueError(f"measured: {path} lacks {', '.join(missing)}; measure it anew")
-    samples = kept_file(path).with_suffix(".png")
-    if not samples.is_file():
+    if not (samples := kept_file(path).with_suffix(".png")).is_file():
         raise ValueError(f"measured: {path} has no sample grid beside it ({samples.name})")
     with Image.open(samples, formats=("PNG",)) as image:
         grid = np.asarray(image.convert("RGB"))

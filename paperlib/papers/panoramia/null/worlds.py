@@ -77,8 +77,7 @@ SIZES = {
 def world_of(data: str, sizes: WorldSizes, *, games: int, seed: int) -> World:
     """A world of one kind of data, with one target and one null target."""
     check_choice("data", data, DATA)
-    build = {"tables": _table, "images": _image, "text": _text}[data]
-    attack, options = build(sizes, seed)
+    attack, options = {"tables": _table, "images": _image, "text": _text}[data](sizes, seed)
     audit = AuditConfig(**sizes.games(games), attacks=(attack,), seed=1000 * seed)
     return World(judged=sizes.judged, audit=audit, code=__name__, seed=1000 * seed, **options)
 
@@ -101,8 +100,7 @@ def _table(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
 
     def learn(members: IntArray, salt: int) -> Answer:
         learned = pd.concat([rows.parts["generator"], parts["members"].iloc[members]], ignore_index=True)
-        plan = config.learning.plain(rows.encoder, sizes.epochs, salt)
-        models = train(rows.encoder, learned, [plan])
+        models = train(rows.encoder, learned, [config.learning.plain(rows.encoder, sizes.epochs, salt)])
         return lambda kind, asked: losses(rows.encoder, models, parts[kind].iloc[asked])
 
     trees = BoostedTrees(leaves=8, learning_rate=0.08, rounds=60, smallest_leaf=10)

@@ -164,8 +164,7 @@ def draw_rows(config: TabularConfig, made: pd.DataFrame | None = None) -> Tabula
     table = load_table(config.dataset, config.label)
     parts = split_table(table.rows, config.sizes, config.seed)
     made = (_generated(config) if made is None else made)[list(table.rows)]
-    cuts = np.cumsum([config.sizes.members, config.helper_rows])
-    pieces = np.split(np.arange(len(made)), cuts)
+    pieces = np.split(np.arange(len(made)), np.cumsum([config.sizes.members, config.helper_rows]))
     generated, helper, spare = (made.iloc[piece].reset_index(drop=True) for piece in pieces)
     coder = RowCoder.fit(table.rows)
     compared = [coder.numbers(part) for part in (generated, parts["generator"], parts["nonmembers"])]

@@ -54,8 +54,7 @@ class TabularResults:
         """Warnings of the pools, and how often c_lb is above half of its ceiling."""
         found = dict.fromkeys(text for run in self.runs.values() for text in run.pools.warnings)
         games = self.table[self.table["audit"] == "panoramia"]
-        high = games[games["c_lb"] > games["ceiling"] / 2]
-        if len(high):
+        if len(high := games[games["c_lb"] > games["ceiling"] / 2]):
             found[
                 f"c_lb is above half of the ceiling in {len(high)} of {len(games)} audits (up to "
                 f"{high['c_lb'].max():.2f}): eps~ may be positive for targets not trained on the members"

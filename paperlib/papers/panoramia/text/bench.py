@@ -212,8 +212,7 @@ class TextBench:
             rows = self.text["members"].tokens[:count] if count else self.text["helper"].tokens
         model = copy.deepcopy(self.base)
         held = max(1, len(rows) // 10)
-        patience = self.config.helper_patience
-        training = self.config.training(self.config.helper_epochs, 2, patience=patience)
+        training = self.config.training(self.config.helper_epochs, 2, patience=self.config.helper_patience)
         train_on_chunks(model, rows[:-held], training=training, validation=rows[-held:])
         return self._judged(model)
 

@@ -175,8 +175,7 @@ def _shared(config: TextConfig, waiting: Iterator[tuple[int, NDArray[Any]]]) -> 
     """Chunks of documents that have all of theirs, dealt at random to the roles that share them."""
     sizes, each = {role: config.sizes[role] for role in _SHARED}, config.chunks_per_document
     wanted = -(-sum(sizes.values()) // each)
-    whole = (one for one in waiting if len(one[1]) == each)
-    found = list(islice(whole, wanted))
+    found = list(islice((one for one in waiting if len(one[1]) == each), wanted))
     if len(found) < wanted:
         raise ValueError(
             f"by_chunk: expected {wanted} documents of {each} chunks of {config.tokens} tokens, got "

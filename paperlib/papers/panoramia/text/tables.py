@@ -40,8 +40,7 @@ def printed_three(names: Sequence[str]) -> dict[str, pd.DataFrame]:
 def table_nine(three: pd.DataFrame, epochs: int) -> pd.DataFrame:
     """Targets with DP below the one without that had as many epochs; "null_": the null of each."""
     rows = three.set_index("target")
-    names = [name for name in rows.index if name.startswith("DP, ")]
-    if not names:
+    if not (names := [name for name in rows.index if name.startswith("DP, ")]):
         return pd.DataFrame()
     plain = f"{epochs} epoch{'' if epochs == 1 else 's'}"
     found = rows.loc[[name for name in (plain, *names) if name in rows.index]]
