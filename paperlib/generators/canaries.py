@@ -56,8 +56,7 @@ def make_canaries(
     check_in("(0, inf)", "temperature", temperature)
     if (model is not None) != (kind == "high-temperature"):
         raise ValueError("model: name one for the kind high-temperature, and for no other")
-    split = [words for words in (text.split() for text in texts) if words]
-    if not split:
+    if not (split := [words for words in (text.split() for text in texts) if words]):
         raise ValueError("texts: there are no words in them")
     vocabulary = np.array(sorted({word for words in split for word in words}), dtype=object)
     letters = sorted({letter for word in vocabulary for letter in word})
@@ -89,8 +88,7 @@ def make_canaries(
     }[kind]
     made: list[str] = []
     for _ in range(_TRIES * count):
-        text = make(split[rng.integers(len(split))])
-        if text not in known:
+        if (text := make(split[rng.integers(len(split))])) not in known:
             known.add(text)
             made.append(text)
         if len(made) == count:
@@ -142,8 +140,7 @@ def wrong_labels(labels: Sequence[Any], count: int, *, seed: int | None = None) 
     check_at_least(1, count=count)
     if any(isinstance(one, list | dict) for one in labels):
         raise ValueError("labels: expected one label for each row, text or a number, got lists")
-    known = list(dict.fromkeys(labels))
-    if len(known) < 2:
+    if len(known := list(dict.fromkeys(labels))) < 2:
         raise ValueError(
             f"labels: all rows have the label {known[0]!r}" if known else "labels: there are none"
         )
@@ -152,8 +149,7 @@ def wrong_labels(labels: Sequence[Any], count: int, *, seed: int | None = None) 
     rng = np.random.default_rng(None if seed is None else [seed, 1])
     rows = np.sort(rng.permutation(len(labels))[:count])
     place = {label: at for at, label in enumerate(known)}
-    shifts = rng.integers(1, len(known), count).tolist()
-    moved = zip(rows.tolist(), shifts, strict=True)
+    moved = zip(rows.tolist(), rng.integers(1, len(known), count).tolist(), strict=True)
     return rows, [known[(place[labels[row]] + shift) % len(known)] for row, shift in moved]
 
 

@@ -60,8 +60,7 @@ class FittedFilter:
         """Which images stay, shape (n,)."""
         if self.module is None:
             return np.ones(len(images), dtype=bool)
-        chances = image_logits(self.module, images).softmax(dim=1)[:, 1]
-        return chances.numpy() <= self.threshold
+        return image_logits(self.module, images).softmax(dim=1)[:, 1].numpy() <= self.threshold
 
 
 def kernel_distance(

@@ -151,8 +151,7 @@ class FittedFlow:
         for now, then in pairwise(times):
             velocity = self._velocity(x, now, y)
             if self.config.sampler == "heun" and then < 1:
-                ahead = self._velocity(x + (then - now) * velocity, then, y)
-                velocity = (velocity + ahead) / 2
+                velocity = (velocity + self._velocity(x + (then - now) * velocity, then, y)) / 2
             x = x + (then - now) * velocity
         return x
 
@@ -193,8 +192,7 @@ class _FlowTraining:
 
     def finish(self, saved: Saved, *, progress: bool) -> None:
         """Train to the end, from the checkpoint where there is one."""
-        state = saved.state(self.x.device)
-        if state is not None:
+        if (state := saved.state(self.x.device)) is not None:
             for name, part in self.parts.items():
                 part.load_state_dict(state[name])
             self.rng.set_state(state["rng"].cpu())

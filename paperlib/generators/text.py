@@ -94,8 +94,7 @@ def token_losses(
 
 
 def _each(model: Any, batch: Tensor) -> Tensor:
-    logits = model(input_ids=batch, use_cache=False).logits[:, :-1]
-    if logits.shape[2] >= _LARGE_VOCABULARY:
+    if (logits := model(input_ids=batch, use_cache=False).logits[:, :-1]).shape[2] >= _LARGE_VOCABULARY:
         each = cross_entropy(logits.flatten(0, 1).float(), batch[:, 1:].flatten(), reduction="none")
         return each.view(len(batch), -1)
     return cross_entropy(logits.transpose(1, 2).float(), batch[:, 1:], reduction="none")
@@ -269,8 +268,7 @@ class FittedTextGenerator:
 def continue_prompts(model: Any, prompts: NDArray[Any], settings: TextGenerator, coins: Any) -> IntArray:
     """One continuation (n, length) of each prompt (n, prompt or 0), drawn token by token by ``coins``."""
     start = torch.full((len(prompts), 1), model.config.bos_token_id or 0, device=model.device)
-    given = torch.as_tensor(prompts, dtype=torch.long, device=model.device)
-    inputs = torch.cat([start, given], dim=1)
+    inputs = torch.cat([start, torch.as_tensor(prompts, dtype=torch.long, device=model.device)], dim=1)
     drawn: list[Tensor] = []
     memory: Any = None
     with torch.inference_mode():

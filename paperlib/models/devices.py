@@ -18,14 +18,12 @@ def as_tensor(values: Any) -> Tensor:
 
 def check_labels(labels: Any, classes: int, count: int | None = None) -> Tensor:
     """Return labels as an int64 tensor of class numbers, shape (n,)."""
-    given = as_tensor(labels)
-    if given.ndim != 1:
+    if (given := as_tensor(labels)).ndim != 1:
         raise ValueError(f"labels: expected a 1-D array, got shape {tuple(given.shape)}")
     if count is not None and len(given) != count:
         raise ValueError(f"labels: expected {count}, one for each example, got {len(given)}")
     whole = given.long()
-    wrong = (whole != given) | (whole < 0) | (whole >= classes)
-    if wrong.any():
+    if (wrong := (whole != given) | (whole < 0) | (whole >= classes)).any():
         first = int(wrong.nonzero()[0])
         raise ValueError(
             f"labels: expected whole numbers from 0 to {classes - 1}, got {given[first].item()} "

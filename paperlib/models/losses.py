@@ -26,8 +26,7 @@ def binary_margin_loss(logits: Any, labels: Any) -> Tensor:
     is_column = odds.ndim > 1 and odds.shape[-1] == 1
     if is_column and (len(labels) != 1 or odds.shape[-2] == 1):  # else K models on one record
         odds = odds[..., 0]
-    wanted = check_labels(labels, 2, odds.shape[-1]).to(odds.device)
-    return (1 - 2 * wanted) * odds
+    return (1 - 2 * check_labels(labels, 2, odds.shape[-1]).to(odds.device)) * odds
 
 
 def multiclass_margin_loss(logits: Any, labels: Any) -> Tensor:
@@ -39,13 +38,11 @@ def multiclass_margin_loss(logits: Any, labels: Any) -> Tensor:
     >>> round(multiclass_margin_loss([[1.0, 1.0, 1.0, 1.0]], [2]).exp().item(), 9)
     3.0
     """
-    scores = as_tensor(logits).double()
-    if scores.ndim < 2 or scores.shape[-1] < 2:
+    if (scores := as_tensor(logits).double()).ndim < 2 or scores.shape[-1] < 2:
         shape = tuple(scores.shape)
         raise ValueError(f"logits: expected shape (..., n, classes), 2 classes or more, got {shape}")
     index = _index(scores, labels)
-    given = scores.gather(-1, index)[..., 0]
-    return scores.scatter(-1, index, -torch.inf).logsumexp(dim=-1) - given
+    return scores.scatter(-1, index, -torch.inf).logsumexp(dim=-1) - scores.gather(-1, index)[..., 0]
 
 
 def margin_loss(logits: Any, labels: Any) -> Tensor:
@@ -57,8 +54,7 @@ def margin_loss(logits: Any, labels: Any) -> Tensor:
 
 def cross_entropy(logits: Any, labels: Any) -> Tensor:
     """``-log f_y`` of each example, binary for one output column."""
-    scores = as_tensor(logits).double()
-    if scores.ndim < 2 or scores.shape[-1] > 1:
+    if (scores := as_tensor(logits).double()).ndim < 2 or scores.shape[-1] > 1:
         return scores.logsumexp(dim=-1) - scores.gather(-1, _index(scores, labels))[..., 0]
     wanted = check_labels(labels, 2, scores.shape[-2]).to(scores)
     odds = scores[..., 0]

@@ -43,8 +43,7 @@ def check_examples(
 
 def check_records(x: Any, width: int | None = None) -> Tensor:
     """Return ``x`` as float32, refusing values that are not finite and rows of a wrong width."""
-    records = as_tensor(x).float()
-    if records.ndim < 2:
+    if (records := as_tensor(x).float()).ndim < 2:
         raise ValueError(f"x: expected shape (n, features...), got {tuple(records.shape)}")
     if width is not None and (records.ndim != 2 or records.shape[1] != width):
         raise ValueError(f"x: expected shape (n, {width}) for these widths, got {tuple(records.shape)}")
@@ -59,8 +58,7 @@ _PURPOSES = {"initial": 0, "order": 1, "poisson": 2, "noise": 3, "module": 4}
 
 def torch_seed(seed: int, purpose: str, epoch: int = 0) -> int:
     """A 64-bit seed for torch, independent for each seed, purpose and epoch."""
-    words = np.random.SeedSequence([seed, _PURPOSES[purpose], epoch]).generate_state(1, np.uint64)
-    return int(words[0])
+    return int(np.random.SeedSequence([seed, _PURPOSES[purpose], epoch]).generate_state(1, np.uint64)[0])
 
 
 def generator(seed: int, purpose: str, epoch: int = 0, device: torch.device | str = "cpu") -> torch.Generator:

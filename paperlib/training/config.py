@@ -115,7 +115,6 @@ class TrainingConfig:
         known = {field.name for field in fields(cls)}
         if unknown := sorted(set(values) - known):
             raise ValueError(f"config: unknown {', '.join(unknown)}; known are {', '.join(sorted(known))}")
-        missing = sorted({"epochs", "batch_size", "learning_rate"} - set(values))
-        if missing:
+        if missing := sorted({"epochs", "batch_size", "learning_rate"} - set(values)):
             raise ValueError(f"config: {', '.join(missing)} missing")
         return cls(**values)

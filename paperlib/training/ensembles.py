@@ -147,8 +147,7 @@ def fit_ensemble(
     check_at_least(1, threads=threads, chunk=1 if chunk is None else chunk)
     if precision != "float32" and any(config.is_private for config in configs):
         raise ValueError(f"precision: expected float32 with DP-SGD, got {precision!r}")
-    shapes = {(config.widths, config.activation) for config in configs}
-    if len(shapes) != 1:
+    if len(shapes := {(config.widths, config.activation) for config in configs}) != 1:
         raise ValueError(
             f"configs: expected one or more, all of the same widths and activation, got {sorted(shapes)}"
         )
@@ -200,8 +199,7 @@ def fit_ensemble(
         parallel = threads > 1 and place.type == "cpu"
         mapped = stack.enter_context(ThreadPoolExecutor(threads)).map if parallel else map
         results = list(mapped(train, parts))
-    diverged = dict(sorted(item for part in results for item in part.items()))
-    if diverged:
+    if diverged := dict(sorted(item for part in results for item in part.items())):
         named = ", ".join(f"{model} (epoch {epoch})" for model, epoch in diverged.items())
         message = f"{len(diverged)} of {len(configs)} models diverged: {named}; lower their learning rate"
         warnings.warn(message, DivergenceWarning, stacklevel=2)

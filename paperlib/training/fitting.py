@@ -191,8 +191,7 @@ def as_module(module_or_widths: nn.Module | Sequence[int], config: TrainingConfi
 
 def check_outputs(module: nn.Module, x: Any, device: torch.device) -> int:
     """Number of labels that the module can tell apart, found by running it on one record."""
-    first = check_records(x)[:1].to(device)
-    if not len(first):
+    if not len(first := check_records(x)[:1].to(device)):
         raise ValueError("x: expected at least one record, got none")
     try:
         with evaluating(module):

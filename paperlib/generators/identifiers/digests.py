@@ -83,8 +83,7 @@ def check_hex(digits: str) -> Form:
         return Form("few different digits", False)
     if reason := no_draw(low):
         return Form(reason, False)
-    case = casing(digits)
-    if case == "mixed":
+    if (case := casing(digits)) == "mixed":
         return Form("mixed case", False)
     if digits.isdigit():
         return Form("decimal digits alone", False)
@@ -104,8 +103,7 @@ def uuid_version(digits: str) -> str:
 def _has_time(digits: str) -> bool:
     """Whether a UUID of version 1, 6 or 7 without hyphens holds a time from 1993 to 2050."""
     low, middle, high = digits[:8], digits[8:12], digits[13:16]
-    ticks = {"1": high + middle + low, "6": low + middle + high}.get(digits[12])
-    if ticks:
+    if ticks := {"1": high + middle + low, "6": low + middle + high}.get(digits[12]):
         return _TICKS[0] <= int(ticks, 16) < _TICKS[1]
     return digits[12] == "7" and _MILLISECONDS[0] <= int(low + middle, 16) < _MILLISECONDS[1]
 
@@ -172,24 +170,18 @@ UUID = Kind(
 
 def check_short_hash(value: str) -> Form:
     """The form of ``commit`` and an abbreviated hash: with a digit and a letter, lest it be a word."""
-    digits = value.split(" ")[-1]
-    if digits.isdigit() or digits.isalpha():
+    if (digits := value.split(" ")[-1]).isdigit() or digits.isalpha():
         return Form("word or number", False)
     if reason := no_draw(digits):
         return Form(reason, False)
     return Form(f"{len(digits)} digits", True)
 
 
-def _draw_short_hash(value: str, rng: np.random.Generator) -> str:
-    word, digits = value.split(" ")
-    return f"{word} {hex_digits(len(digits), rng)}"
-
-
 GIT_SHORT_HASH = Kind(
     name="git_short_hash",
     pattern=r"(?:[Cc]ommits?|[Cc]hangeset|[Mm]erge|[Rr]everts?|[Rr]evision|[Ff]ixes:?) [0-9a-f]{7,12}\b",
     check=check_short_hash,
-    draw=_draw_short_hash,
+    draw=lambda value, rng: f"{value.split()[0]} {hex_digits(len(value.split()[1]), rng)}",
     bits=lambda value: 4.0 * len(value.split(" ")[1]),
     example="commit 83a5ef2",
     not_beside="-",
@@ -211,8 +203,7 @@ def base64_digest(
 
     def check(value: str) -> Form:
         algorithm, text = value.split(sign, 1)
-        data = decode(text)
-        if data is None:
+        if (data := decode(text)) is None:
             return Form("not canonical base64", False)
         if reason := no_draw(data.hex()):
             return Form(reason, False)

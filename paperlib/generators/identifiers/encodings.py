@@ -21,8 +21,7 @@ def erc55(address: str) -> str:
     digits = address[2:].lower()
     # Keccak-256 is not the SHA3-256 of the standard library.
     check = keccak.new(digest_bits=256, data=digits.encode()).hexdigest()
-    cased = [digit.upper() if check[at] >= "8" else digit for at, digit in enumerate(digits)]
-    return "0x" + "".join(cased)
+    return "0x" + "".join(digit.upper() if check[at] >= "8" else digit for at, digit in enumerate(digits))
 
 
 def base58check(payload: bytes) -> str:
@@ -32,8 +31,7 @@ def base58check(payload: bytes) -> str:
     while number:
         number, rest = divmod(number, 58)
         letters = BASE58[rest] + letters
-    zeros = len(data) - len(data.lstrip(b"\0"))
-    return "1" * zeros + letters
+    return "1" * (len(data) - len(data.lstrip(b"\0"))) + letters
 
 
 def base58check_payload(text: str) -> bytes | None:

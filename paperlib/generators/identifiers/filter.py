@@ -167,10 +167,8 @@ def filter_identifiers(
                     told.setdefault(group[at], baseline)
         dropped.update(told[one] for one in group if one in told)
         before.append(report(blind).assign(kind=kind))
-        stay = [one for one in group if one not in told]
-        if len(stay) >= _FEWEST:
-            again = blind_shares(stay, count, folds, seed + 1)
-            after.append(report(again).assign(kind=kind))
+        if len(stay := [one for one in group if one not in told]) >= _FEWEST:
+            after.append(report(blind_shares(stay, count, folds, seed + 1)).assign(kind=kind))
     return FilteredIdentifiers(
         kept=tuple(one for one in different if one not in told),
         dropped={reason: number for reason, number in dropped.items() if number},
@@ -220,8 +218,7 @@ def ngrams(texts: list[str]) -> csr_array:
     rows = [row, row[left > 1], row[left > 2]]
     # The solvers take 32-bit places alone.
     at = (np.concatenate(rows).astype(np.int32), np.concatenate(columns).astype(np.int32))
-    shape = (len(texts), 128 + 128**2 + _TRIGRAMS)
-    return csr_array((np.ones(len(at[0])), at), shape=shape)
+    return csr_array((np.ones(len(at[0])), at), shape=(len(texts), 128 + 128**2 + _TRIGRAMS))
 
 
 def shapes(texts: list[str]) -> NDArray[np.float32]:

@@ -24,8 +24,7 @@ from paperlib.generators.identifiers.kind import Form, Kind, cased_like, casing
 
 def check_ethereum(value: str) -> Form:
     """The form of an address: one case throughout, or mixed with the checksum of ERC-55 right."""
-    form = check_hex(value[2:])
-    if form.name != "mixed case":
+    if (form := check_hex(value[2:])).name != "mixed case":
         return form
     return Form("checksum", True) if erc55(value) == value else Form("wrong checksum", False)
 
@@ -51,8 +50,7 @@ _BASE58_FORMS = {0: "public key hash", 5: "script hash"}
 
 def check_base58(value: str) -> Form:
     """The form of a bitcoin address in base58: pays to the hash of a public key, or of a script."""
-    payload = base58check_payload(value)
-    if payload is None:
+    if (payload := base58check_payload(value)) is None:
         return Form("wrong checksum", False)
     if len(payload) != 21 or payload[0] not in _BASE58_FORMS:
         return Form("no address", False)
@@ -72,8 +70,7 @@ BITCOIN_BASE58 = Kind(
 
 def check_bech32(value: str) -> Form:
     """The form of a bitcoin address in bech32: witness version, bytes of its program, case."""
-    decoded = segwit_program(value.lower())
-    if decoded is None:
+    if (decoded := segwit_program(value.lower())) is None:
         return Form("wrong checksum", False)
     version, program = decoded
     if 2 * len(set(program)) <= len(program):
@@ -99,8 +96,7 @@ BITCOIN_BECH32 = Kind(
 
 def check_ed25519(value: str) -> Form:
     """The form of an Ed25519 public key: its 32 bytes are a point of the curve."""
-    blob = from_base64(value.partition(" ")[2])
-    if blob is None:
+    if (blob := from_base64(value.partition(" ")[2])) is None:
         return Form("not canonical base64", False)
     point = blob[-32:]
     if 2 * len(set(point)) <= len(point):
@@ -135,8 +131,7 @@ def _no_small_factor(modulus: int) -> bool:
 
 def check_rsa(value: str) -> Form:
     """The form of an RSA public key: the length of a modulus without small factors, and the exponent."""
-    key = parse_ssh_rsa(value)
-    if key is None:
+    if (key := parse_ssh_rsa(value)) is None:
         return Form("not in the wire format", False)
     bits = key.modulus.bit_length()
     if not 1024 <= bits <= 16384:

@@ -78,8 +78,7 @@ class Scanner:
         while (match := search(data, at)) is not None:
             start = match.start()
             for kind, pattern, barred in self._matchers:
-                whole = pattern.match(data, start)
-                if whole is None or (start and data[start - 1] in barred):
+                if (whole := pattern.match(data, start)) is None or (start and data[start - 1] in barred):
                     continue
                 end = whole.end()
                 if end - start > LONGEST or (end < len(data) and data[end] in barred):
@@ -172,8 +171,7 @@ def find_identifiers(text: str, *, kinds: Iterable[str] | None = None) -> list[I
 
 def as_identifier(value: str) -> Identifier:
     """The identifier that a whole text is; a ValueError if it is none, or holds more than one."""
-    identifiers = find_identifiers(value)
-    if len(identifiers) != 1 or identifiers[0].value != value:
+    if len(identifiers := find_identifiers(value)) != 1 or identifiers[0].value != value:
         raise ValueError(f"value: expected the text of one identifier, got {value!r}")
     return identifiers[0]
 

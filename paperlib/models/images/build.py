@@ -110,8 +110,7 @@ class PretrainedClassifier(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Logits (B, outputs) of images as numbers from -1 to 1, grey (B, 1, ...) or in colour."""
         large = interpolate(x, size=(self.side, self.side), mode="bilinear", antialias=True)
-        colour = large.expand(-1, 3, -1, -1)
-        return self.model(((colour + 1) / 2 - self.mean) / self.std)
+        return self.model(((large.expand(-1, 3, -1, -1) + 1) / 2 - self.mean) / self.std)
 
 
 def pretrained_classifier(
@@ -200,8 +199,7 @@ def image_logits(module: nn.Module, images: Any, *, batch: int = 1024) -> Tensor
 
 def image_features(module: nn.Module, images: Any, *, batch: int = 1024) -> Tensor:
     """Inputs of the last linear layer, shape (n, features): the model's representation of each image."""
-    linears = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
-    if not linears:
+    if not (linears := [layer for layer in module.modules() if isinstance(layer, nn.Linear)]):
         raise ValueError("module: expected one with a linear layer at its end")
     seen: list[Tensor] = []
     hook = linears[-1].register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].flatten(1)))
@@ -218,11 +216,9 @@ def image_features(module: nn.Module, images: Any, *, batch: int = 1024) -> Tens
 
 def image_losses(logits: Any, labels: Any) -> Tensor:
     """Cross-entropy of each image, float64, shape (n,); the mean over attributes where labels are (n, k)."""
-    wanted = as_tensor(labels)
-    if wanted.ndim == 1:
+    if (wanted := as_tensor(labels)).ndim == 1:
         return cross_entropy(logits, wanted)
-    scores = as_tensor(logits).double()
-    if scores.shape != wanted.shape:
+    if (scores := as_tensor(logits).double()).shape != wanted.shape:
         raise ValueError(
             f"labels: expected shape {tuple(scores.shape)} as the logits, got {tuple(wanted.shape)}"
         )

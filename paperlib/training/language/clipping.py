@@ -180,8 +180,7 @@ def _add_use(gradients: _Gradients, layer: Any, given: Tensor, delta: Tensor) ->
             padding = layer.padding_idx
             outer = _Outer(given, delta if padding is None else delta * (given != padding)[..., None])
         gradients.weights.setdefault(weight, []).append(outer)
-    bias = getattr(layer, "bias", None)
-    if bias is not None and bias.requires_grad:
+    if (bias := getattr(layer, "bias", None)) is not None and bias.requires_grad:
         gradients.vectors[bias] = gradients.vectors.get(bias, 0) + delta.sum(1)
 
 

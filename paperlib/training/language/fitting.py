@@ -101,8 +101,7 @@ def fit_language_model(
         raise ValueError(f"config: expected microbatches None, got {config.microbatches}")
     if not len(documents):
         raise ValueError("documents: expected at least one, got none")
-    lengths = [len(document) for document in documents]
-    if min(lengths) < 2:
+    if min(lengths := [len(document) for document in documents]) < 2:
         raise ValueError(
             f"documents: expected 2 tokens or more, got {min(lengths)} at index {lengths.index(min(lengths))}"
         )

@@ -79,8 +79,7 @@ def fit_dp(
             total, parts = torch.zeros((), device=place), records.split(at_once or max(1, len(records)))
             for at, part in enumerate(parts, 1):
                 private.zero_grad()
-                logits = per_example(data.x[part])
-                loss = fitting.training_loss(logits, data.y[part], reduction="sum")
+                loss = fitting.training_loss(per_example(data.x[part]), data.y[part], reduction="sum")
                 loss.backward()
                 private.signal_skip_step(at < len(parts))  # clipped gradients are summed until the last part
                 private.step()
