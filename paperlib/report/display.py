@@ -90,8 +90,7 @@ def check_name(name: str) -> str:
 
 def one_line(name: str, text: str) -> str:
     """Return ``text`` with its white space folded to single spaces; refuse one without words."""
-    folded = " ".join(text.split())
-    if not folded:
+    if not (folded := " ".join(text.split())):
         raise ValueError(f"{name}: expected words, got {text!r}")
     return folded
 
@@ -109,8 +108,7 @@ def results_folder() -> Path | None:
 
 def keep_line(file_name: str, line: dict[str, Any]) -> None:
     """Add a line of JSON to a file of the run's folder; outside a run nothing is written."""
-    folder = results_folder()
-    if folder is not None:
+    if (folder := results_folder()) is not None:
         with (folder / file_name).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, sort_keys=True, ensure_ascii=False) + "\n")
 
@@ -131,8 +129,7 @@ def keep_csv(name: str, text: str) -> tuple[str, str]:
     link = f"<a download='{name}.csv' href='data:text/csv;base64,{data}'>{name}.csv</a>"
     if folder is None:  # the HTML link carries the table itself
         return link, ""
-    path = folder / f"{name}.csv"
-    if path.exists():
+    if (path := folder / f"{name}.csv").exists():
         raise ValueError(f"name: {name!r} is taken by another table or figure of this notebook")
     path.write_text(text, encoding="utf-8")
     return link, f"{{download}}`{name}.csv </{DATA_FOLDER}/{notebook_name()}/{name}.csv>`"

@@ -266,9 +266,7 @@ def histograms_plot(groups: Mapping[str, Mapping[str, ArrayLike]], *, xlabel: st
     return fig, f"Median {xlabel}: {'; '.join(words)}."
 
 
-def shares_plot(
-    frame: pd.DataFrame, *, value: str, by: str, xlabel: str, panel: str | None = None, at: float = 0.05
-) -> Plot:
+def shares_plot(frame: pd.DataFrame, *, value: str, by: str, xlabel: str, panel: str | None = None) -> Plot:
     """The share of values at or below each point of [0, 1], as of p-values, with the diagonal.
 
     >>> tests = pd.DataFrame({"test": ["a", "a"], "p": [0.01, 0.5]})
@@ -283,13 +281,13 @@ def shares_plot(
             ordered = here[value].sort_values()
             shares = np.arange(1, len(ordered) + 1) / len(ordered)
             axes.plot(ordered, shares, color=COLORS[turn], ls=LINES[turn], label=series)
-            words.append(f"{', '.join(filter(None, [title, series]))} {number((ordered <= at).mean())}")
+            words.append(f"{', '.join(filter(None, [title, series]))} {number((ordered <= 0.05).mean())}")
         axes.plot([0, 1], [0, 1], color="black", ls=":", lw=1, label="uniform")
         axes.set_title(title, loc="left")
         axes.set_ylabel("share")
     all_axes[-1].set_xlabel(xlabel)
     legend_below(fig, columns=3)
-    return fig, f"Share of values up to {at:g}: {', '.join(words)}."
+    return fig, f"Share of values up to 0.05: {', '.join(words)}."
 
 
 def images_plot(rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 12) -> Plot:

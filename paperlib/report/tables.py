@@ -149,8 +149,7 @@ def format_cell(value: Any, *, digits: int = 2, down: bool = False, whole: bool 
         return "∞" if number > 0 else "−∞"
     if number.is_integer() and abs(number) < 1e9 and (whole or isinstance(value, numbers.Integral)):
         return str(int(number))
-    small = 0 < abs(number) < 0.1
-    places = digits - 1 - math.floor(math.log10(abs(number))) if small else digits
+    places = digits - 1 - math.floor(math.log10(abs(number))) if 0 < abs(number) < 0.1 else digits
     if down:
         number = round_down(number, places)
     if abs(number) >= 1e6 or 0 < abs(number) < 1e-4:

@@ -61,8 +61,7 @@ def _panoramia(config: ValidityConfig) -> list[Case]:
         m = config.examples * (16 if search == "union" else 1)  # a union bound needs more to show much
 
         def trial(rng: np.random.Generator) -> tuple[float, bool]:
-            game = known.close_generator(rng, m, c, epsilon, gamma)
-            result = audit_panoramia(*game, **options)
+            result = audit_panoramia(*known.close_generator(rng, m, c, epsilon, gamma), **options)
             wrong = result.c_lb > c or result.c_plus_epsilon_lb > c + epsilon
             return result.c_plus_epsilon_lb, wrong
 

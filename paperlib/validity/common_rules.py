@@ -42,8 +42,7 @@ def best_threshold(scores: MembershipScores) -> float:
 def best_cut(scores: MembershipScores) -> float:
     """One-run bound at the best cut, everyone guessed (member above, non-member below)."""
     false_positive, true_positive, n, members = _roc_counts(scores)
-    right = true_positive + n - false_positive
-    return float(epsilon_from_counts(right, n + members, LEVEL).max())
+    return float(epsilon_from_counts(true_positive + n - false_positive, n + members, LEVEL).max())
 
 
 def best_pair(scores: MembershipScores, *, steps: int = 50) -> float:

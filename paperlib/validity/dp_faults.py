@@ -21,8 +21,7 @@ _WIDTHS, _VIEWS, _GROUP, _PATIENCE = (8, 8, 8, 8, 2), 4, 2, 2
 
 def made_up_records(records: int = 64, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Features, shape (records, 8), and labels 0 or 1 for `train_with_fault`."""
-    generator = torch.Generator().manual_seed(seed)
-    x = torch.randn(records, _WIDTHS[0], generator=generator)
+    x = torch.randn(records, _WIDTHS[0], generator=torch.Generator().manual_seed(seed))
     return x, (x[:, 0] + x[:, 1] > 0).long()
 
 

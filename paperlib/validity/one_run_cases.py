@@ -47,8 +47,7 @@ def searched_epsilon(
     thresholds: Search | float | None = None,
 ) -> float:
     """The bound of `audit_one_run` alone, without the curve that takes most of its time."""
-    hypothesis = Hypothesis(delta, 1 - confidence)
-    return search_thresholds(scores, guess, thresholds, hypothesis, seed=0).epsilon
+    return search_thresholds(scores, guess, thresholds, Hypothesis(delta, 1 - confidence), seed=0).epsilon
 
 
 def one_run_cases(config: ValidityConfig) -> list[Case]:
@@ -158,8 +157,7 @@ def _several_runs(config: ValidityConfig) -> Iterator[Case]:
     m, family, confidence = config.examples, "several runs", config.confidence
 
     def dealt(scores: MembershipScores) -> list[MembershipScores]:
-        parts = scores.split(0.5, seed=0)
-        return [run for part in parts for run in part.split(0.5, seed=1)]
+        return [run for part in scores.split(0.5, seed=0) for run in part.split(0.5, seed=1)]
 
     def audit(scores: MembershipScores, planned: int | None = None, delta: float = 0.0) -> float:
         return search_runs(dealt(scores), planned, Hypothesis(delta, 1 - confidence)).epsilon
@@ -222,5 +220,4 @@ def peeking_epsilon(
     made, right = np.arange(1, bets.right.size + 1), np.cumsum(bets.right, dtype=np.int64)
     if not bets.stop.any():
         return 0.0
-    counts = right[bets.stop], made[bets.stop]
-    return AnytimeCounts(1 - confidence, most=values.size).best(*counts)[0]
+    return AnytimeCounts(1 - confidence, most=values.size).best(right[bets.stop], made[bets.stop])[0]
