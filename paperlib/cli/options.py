@@ -37,7 +37,9 @@ def kind_of(kind: Kind | None, losses: bool) -> Kind | None:
     return "losses" if losses else kind
 
 
-def add_commands(app: typer.Typer, *called: Callable[..., None], **named: Callable[..., None]) -> None:
+def add_commands(
+    app: typer.Typer, *called: Callable[..., int | None], **named: Callable[..., int | None]
+) -> None:
     """Give ``app`` commands, called as their functions or by name, with what ``help.toml`` says of each."""
     table = tomllib.loads(Path(__file__).with_name("help.toml").read_text(encoding="utf-8"))
     for name, command in {**{one.__name__.replace("_", "-"): one for one in called}, **named}.items():

@@ -14,12 +14,12 @@ from paperlib.attacks.language.windows import (
     context_length,
     device_of,
     encode,
+    evaluating,
     in_parts,
     token_rows,
     windows,
 )
 from paperlib.core import FloatArray, IntArray, check_at_least
-from paperlib.models.devices import evaluating
 
 _SPARE = 4  # proposals per neighbour wanted: some give the same text, or none
 _FORBIDDEN = -1e30

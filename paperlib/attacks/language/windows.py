@@ -1,6 +1,7 @@
 """From texts to windows of tokens that fit the model, and one forward pass for numbers on each token."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import groupby, islice
@@ -12,7 +13,6 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from paperlib.core import FloatArray, check_at_least
-from paperlib.models.devices import evaluating
 
 # Logits handled at once: memory does not grow with batch x vocabulary, and on a CPU they stay in its cache.
 _AT_ONCE = {"cpu": 2**18}
@@ -240,6 +240,19 @@ def in_parts(rows: Rows, logits: Tensor, targets: Tensor) -> Tensor:
     step = max(1, _AT_ONCE.get(logits.device.type, _AT_ONCE_ELSEWHERE) // logits.shape[-1])
     parts = zip(logits.split(step), targets.split(step), strict=True)
     return torch.cat([rows(part, chosen) for part, chosen in parts])
+
+
+@contextmanager
+def evaluating(model: Any) -> Iterator[None]:
+    """Without dropout and gradients; the mode of each part of the model is put back afterwards."""
+    modes = [(part, part.training) for part in model.modules()]
+    model.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        for part, training in modes:
+            part.training = training
 
 
 def _batches(windows: Sequence[Window], size: int, share: bool) -> Iterator[tuple[int, list[int]]]:
