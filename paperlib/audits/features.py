@@ -29,6 +29,7 @@ from paperlib.core.checks import (
     unit_means,
     unit_sentence,
 )
+from paperlib.core.reading.columns import check_features
 from paperlib.core.results import AuditResult, round_down, table
 
 if TYPE_CHECKING:
@@ -369,10 +370,7 @@ def learned_test(
 
 def checked_features(name: str, features: ArrayLike) -> FloatArray:
     """Finite features, shape (m, d); messages call them ``name``."""
-    if (columns := getattr(features, "columns", None)) is not None:
-        from paperlib.core.reading.columns import check_features  # which loads what reads files
-
-        check_features(name, columns)
+    check_features(name, getattr(features, "columns", ()))
     rows = as_rows(name, features)
     rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or 0 in rows.shape:
