@@ -161,6 +161,8 @@ def as_losses(values: Any, count: int | None, who: str) -> FloatArray:
         raise ValueError(f"{who}: expected one loss per record, shape {wanted}, got shape {array.shape}")
     if array.dtype.kind not in "iuf":
         raise ValueError(f"{who}: expected real numbers as losses, got values of type {array.dtype}")
+    if np.ma.is_masked(values):
+        raise ValueError(f"{who}: some losses are masked; give each record one, or leave it out before")
     return array.astype(np.float64)
 
 

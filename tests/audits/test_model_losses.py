@@ -452,6 +452,7 @@ def test_what_a_model_cannot_answer_another_kind_and_an_option_that_would_do_not
         (lambda data: [1.0], TWO, r"model: expected one loss per record, shape \(2,\), got shape \(1,\)"),
         (lambda data: [[1.0], [2.0]], TWO, r"got shape \(2, 1\)"),
         (lambda data: 1.0, TWO, r"got shape \(\)"),
+        (lambda data: np.ma.masked_less([1.0, 2.0], 2), TWO, "some losses are masked"),
         (lambda data: ["1", "2"], TWO, "expected real numbers as losses, got values of type <U1"),
         (lambda data: [1.0, np.inf], TWO, r"losses: 1 of 2 values are infinite \(first at index 1\)"),
         (3, (X, Y), r"a torch module, a fitted scikit-learn .*, or a function .*; got int"),
