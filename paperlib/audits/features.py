@@ -208,8 +208,8 @@ def audit_features(
             such as "late, early". Options that differ are refused, as are a seed and a model.
 
     Raises:
-        ValueError: Features that are not finite or not one row per example, counts that fair coins would
-            not give, copies of rows, a unit on both sides, a value out of range.
+        ValueError: Features that are not finite, not one row per example, the membership or row numbers,
+            counts that fair coins would not give, copies of rows, a unit on both sides, a value out of range.
 
     Source:
         This project: a predictable order in the supermartingale of `audit_one_run`.

@@ -27,7 +27,6 @@ from paperlib.core import (
 )
 from paperlib.core.checks import check_ids, check_ties, unit_means, unit_sentence
 from paperlib.core.direction import NO_ANSWER, PROBABLY_REVERSED, REVERSED_LEVEL
-from paperlib.core.results import round_down
 from paperlib.core.sealed import check_loaded
 
 ById = Mapping[Any, Any] | pd.DataFrame
@@ -285,9 +284,9 @@ def saturated(scores: MembershipScores) -> tuple[str, ...]:
 def _mirrored(scores: MembershipScores, **options: Any) -> tuple[str, ...]:
     """A warning where the other direction shows a leak, such as one of few records that leaves the AUC."""
     other = replace(scores, higher_means_member=not scores.higher_means_member)
-    epsilon = audit_one_run(other, confidence=1 - REVERSED_LEVEL, **options).epsilon
-    told = f"in the other direction the scores show ε ≥ {round_down(epsilon):.3f}, {PROBABLY_REVERSED}"
-    return (told,) if epsilon > 0 else ()
+    # What it shows is no result: a direction that is chosen after a look has no confidence.
+    leaks = audit_one_run(other, confidence=1 - REVERSED_LEVEL, **options).epsilon > 0
+    return (f"the scores show a leak in the other direction, {PROBABLY_REVERSED}",) if leaks else ()
 
 
 def _tried(audit: ScoreAudit, run: Callable[[], AuditResult], *, is_reversed: bool) -> ScoreAudit:

@@ -9,7 +9,7 @@ from paperlib.core.results import round_down
 from paperlib.core.scores import MembershipScores
 
 REVERSED_LEVEL = 0.01
-"""Chance of a warning where score and membership have nothing to do with each other, at most."""
+"""Chance of a warning, of each kind, where scores have nothing to do with membership, at most."""
 
 PROBABLY_REVERSED = (
     "so the direction of the score or the membership is probably reversed and a leak may be missed: check "

@@ -210,6 +210,18 @@ def test_a_file_of_equal_values_gives_no_answer_and_one_of_few_others_a_doubt(tm
     assert sum("of the scores are" in text or none for none, text in said) < len(said) - 10
 
 
+def test_a_leak_of_few_records_in_the_other_direction_is_named_as_the_library_names_it(tmp_path):
+    files: list[list[Any]] = []
+    for at in range(12):
+        rng = np.random.default_rng([5, at])
+        member, score = rng.integers(0, 2, 1000), rng.normal(size=1000)
+        score -= 9.0 * member * (rng.random(1000) < 0.03)
+        lines = (f"{value!r},{side}" for value, side in zip(score.tolist(), member, strict=True))
+        files.append(asked("\n".join(["score,member", *lines]).encode()))
+    shown = [" ".join(one["warnings"]) for one in compare(files, tmp_path) if isinstance(one, dict)]
+    assert 2 < sum("a leak in the other direction" in text for text in shown) <= len(shown)
+
+
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

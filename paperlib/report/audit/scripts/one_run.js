@@ -440,11 +440,10 @@ const OneRun = (() => {
     };
   }
 
-  /* _mirrored of scores that point up, where these show nothing: what they show in the other direction. */
+  /* _mirrored of scores that point up, where these show nothing: whether they show a leak in the other direction. */
   function mirrored(values, members, options) {
-    const { epsilon: other } = audit(values.map((value) => -value), members, { ...options, confidence: 0.99 });
-    if (other === 0) return null;
-    return { answer: false, text: `in the other direction the scores show ε ≥ ${down(other)}, ${PROBABLY_REVERSED}` };
+    const other = audit(values.map((value) => -value), members, { ...options, confidence: 0.99 });
+    return other.epsilon === 0 ? null : { answer: false, text: `the scores show a leak in the other direction, ${PROBABLY_REVERSED}` };
   }
 
   /* _saturated of scores as they were given: all are one, but for wrong answers, or most of three or more values. */
