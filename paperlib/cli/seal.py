@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from paperlib.cli.gate import FAILED_GATE
+from paperlib.cli.gate import FAILED_GATE, Wishes
 
 
 def seal(plan: Path) -> None:
@@ -29,14 +29,16 @@ def seal(plan: Path) -> None:
 def verify(report: Path, plan: str = "", coins: str = "") -> int:
     """Compute the audit of a receipt again, from the plan, the coins and the scores in its report.
 
-    Exit code 2 if anything differs, each difference on a line, and 3 if the audit gives no answer. No receipt
-    shows that the scores come from the model, or that training followed the coins.
+    Exit code 2 if anything differs, each difference on a line, and 3 if the audit gives no answer or does not
+    pass its planned limit. No receipt shows that the scores come from the model, or that training followed
+    the coins.
     """
     from paperlib.audits import verify_receipt
 
     audits = verify_receipt(report, plan=plan, coins=coins)
     document = audits.document()
-    answer, epsilon, _ = document.judged(None)
+    limit = None if audits.plan is None else audits.plan.limit
+    answer, epsilon, ceiling = document.judged(limit)
     said = document.verdict.sentences if epsilon is None else (answer.headline, answer.claim)
     more = [text for text in document.answer_warnings if text[1:] not in said[0]]  # a verdict has the reason
     print("\n".join([*said, *(f"Warning: {text}" for text in more)]) + "\n")
@@ -48,4 +50,5 @@ def verify(report: Path, plan: str = "", coins: str = "") -> int:
     for name, given in (("plan", plan), ("coins", coins)):
         if not given:
             print(f"Warning: not compared with a published hash of the {name}; give it with --{name}")
-    return FAILED_GATE if epsilon is None else 0
+    code = Wishes(fail_above=limit).judge("", said, epsilon=epsilon, ceiling=ceiling)
+    return FAILED_GATE if epsilon is None else code
