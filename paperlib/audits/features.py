@@ -107,8 +107,7 @@ class LearnedOrder:
             self._fit(revealed)
         order = self._order[~revealed[self._order]]
         self._order = order
-        examples = order[:count]
-        return Proposal(examples, self._guess[examples], np.arange(1, examples.size + 1))
+        return Proposal(order[:count], self._guess[order[:count]])
 
     def _fit(self, revealed: Flags) -> None:
         self._next_fit = REFIT * float(revealed.sum())

@@ -6,18 +6,12 @@ import numpy as np
 import pytest
 
 from paperlib.bounds import audit_one_run
-from paperlib.bounds.one_run.adaptive import Bets, EndOfScores, Proposal, reveal
+from paperlib.bounds.one_run.adaptive import Bets, Proposal, ends_of, reveal
 from paperlib.bounds.one_run.anytime import log_mixture, log_threshold, sharp_share
 from paperlib.core import MembershipScores
 
 EXAMPLES = 11  # all membership vectors of so many coins
 LEVEL = 1 / 3
-
-
-def two_ends(members, values=None):
-    order = np.arange(members.size)
-    values = -order.astype(float) if values is None else values
-    return [EndOfScores(order, values, member=True), EndOfScores(order[::-1], values[::-1], member=False)]
 
 
 class Peeking:
@@ -37,11 +31,11 @@ class Peeking:
 
 
 def honest(members) -> Bets:
-    return reveal(two_ends(members), members)
+    return reveal(ends_of(-np.arange(members.size)), members)
 
 
 def peeking(members) -> Bets:
-    return reveal([Peeking(end, members) for end in two_ends(members)], members)
+    return reveal([Peeking(end, members) for end in ends_of(-np.arange(members.size))], members)
 
 
 @cache
@@ -127,6 +121,6 @@ def test_a_large_tied_block_has_no_order(first):
     values[:500] = values[0]
     members_first = np.concatenate([np.argsort(labels[:500] != first, kind="stable"), np.arange(500, 3000)])
     orders = np.arange(3000), members_first
-    bets = [reveal(two_ends(labels[order], values), labels[order]) for order in orders]
+    bets = [reveal(ends_of(values), labels[order]) for order in orders]
     shown = [np.cumsum(one.right)[one.stop] for one in bets]
     np.testing.assert_array_equal(*shown)

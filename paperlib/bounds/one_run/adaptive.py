@@ -43,7 +43,7 @@ class Proposal:
 
     examples: IntArray  # positions
     as_member: Flags  # True where "member" is guessed
-    block_end: IntArray  # number of proposed examples up to the end of the tied block of each
+    block_end: IntArray | None = None  # number of them up to the end of the tied block of each; None: no ties
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,77 +69,36 @@ class EndOfScores:
     """Guesses one membership from one end of a score: positions and values, most confident first."""
 
     def __init__(self, order: IntArray, values: FloatArray, *, member: bool) -> None:
-        self._order, self._at = order, 0
-        self._as_member, self._count = np.full(order.size, member), np.arange(1, order.size + 1)
-        ends = np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1)
-        self._block = np.repeat(np.arange(ends.size), np.diff(ends, prepend=-1))
-        self._end = ends + 1
-        self._tied = ends.size < values.size
+        self._order, self._at, self._as_member = order, 0, np.full(order.size, member)
+        ends = np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1) + 1
+        # End of the tied block of each position, and of the empty one after them; None if no value is tied.
+        self._end = None
+        if ends.size < values.size:
+            self._end = np.append(np.repeat(ends, np.diff(ends, prepend=0)), values.size)
 
     def next_size(self, revealed: Flags) -> int:
-        self._skip(revealed)
-        if not self._tied or self._at == self._order.size:
+        while self._at < self._order.size and revealed[self._order[self._at]]:
+            self._at += 1
+        if self._end is None:
             return int(self._at < self._order.size)
-        block = self._order[self._at : self._end[self._block[self._at]]]
-        return int(block.size - revealed[block].sum())
+        return int(np.count_nonzero(~revealed[self._order[self._at : self._end[self._at]]]))
 
     def propose(self, count: int, revealed: Flags) -> Proposal:
-        self._skip(revealed)
+        self.next_size(revealed)  # moves past what is revealed
         start, reach = self._at, min(self._at + count, self._order.size)
-        if self._tied and reach > start:
-            reach = int(self._end[self._block[reach - 1]])
+        if self._end is not None:
+            reach = int(self._end[reach - 1])
         examples = self._order[start:reach]
-        hidden = ~revealed[examples]
-        examples = examples[hidden]
-        last = self._count[: examples.size]
-        if self._tied:
-            block = self._block[start:reach][hidden]
-            last = np.searchsorted(block, block, side="right")
-            kept = last <= count
-            examples, last = examples[kept], last[kept]
-        else:
-            self._at = reach
+        offered = ~revealed[examples]
+        last = None
+        if self._end is not None:
+            last = np.cumsum(offered, dtype=np.int64)[self._end[start:reach] - start - 1]
+            whole = last <= count
+            reach = start + int(np.count_nonzero(whole))
+            offered &= whole
+            last = last[offered]
+        self._at, examples = reach, examples[offered]
         return Proposal(examples, self._as_member[: examples.size], last)
-
-    def _skip(self, revealed: Flags) -> None:
-        """Move to the first example that is not revealed yet."""
-        step = 64
-        while self._at < self._order.size and revealed[self._order[self._at]]:
-            hidden = np.flatnonzero(~revealed[self._order[self._at : self._at + step]])
-            if hidden.size:
-                self._at += int(hidden[0])
-                return
-            self._at, step = min(self._at + step, self._order.size), 2 * step
-
-
-class _Record:
-    """What is known of one bettor: its guesses so far, right or wrong, and the coins it may take."""
-
-    def __init__(self, total: int) -> None:
-        # Coins looked at before anyone bets, 3 of 1,000 examples, 4 of 10,000. A look costs a sure bet where
-        # the leak is strong; too few of them take a useless end for a good one.
-        self.credit = float(int(math.log10(total) + 1e-9))
-        self.guesses = 0
-        self._right = [0.0]  # right among the first 0, 1, 2, ... guesses
-
-    def add(self, right: Flags, block_end: IntArray) -> None:
-        """Guesses of a tied block count as equally right, since they have no order."""
-        shares: NDArray[Any] = right
-        cut = block_end[1:] != block_end[:-1]
-        if not cut.all():
-            first = np.append(0, np.flatnonzero(cut) + 1)
-            sizes = np.diff(np.append(first, right.size))
-            shares = np.repeat(np.add.reduceat(right, first, dtype=np.int64) / sizes, sizes)
-        self._right += (self._right[-1] + shares.cumsum(dtype=np.float64)).tolist()
-        self.guesses += right.size
-        self.credit -= right.size
-
-    def accuracy(self) -> tuple[float, float]:
-        """Share of right guesses among the recent ones, half a guess of each kind added, and its variance."""
-        recent = min(self.guesses, max(WINDOW, self.guesses // 4))
-        right = self._right[-1] - self._right[-1 - recent]
-        share = (right + 0.5) / (recent + 1)
-        return share, share * (1 - share) / (recent + 1)
 
 
 def reveal(
@@ -154,79 +113,85 @@ def reveal(
     # No decision before a coin is revealed depends on it. ``first_looks`` are looked at before anything else;
     # a ``leader`` bets alone wherever it would bet. Between them the bettors propose every example; these may
     # be the ends of an audit of ``total`` examples.
-    return _Game(bettors, members, leader, total or members.size).play(first_looks)
-
-
-class _Game:
-    def __init__(self, bettors: Sequence[Bettor], members: Flags, leader: int | None, total: int) -> None:
-        self._bettors, self._members, self._leader = bettors, members, leader
-        self._records = [_Record(total) for _ in bettors]
-        self._revealed = np.zeros(members.size, dtype=bool)
-        self._bets: list[tuple[Proposal, int, int]] = []  # with the bettor, and the coins seen before
-        self._seen = 0
-        self._order: list[IntArray] = []
-
-    def play(self, first_looks: IntArray | None) -> Bets:
-        if first_looks is not None:
-            self._reveal(first_looks)
-        self._turn(frozenset())
-        while self._seen < self._members.size:
-            betting = favoured([record.accuracy() if record.guesses else None for record in self._records])
-            if self._leader in betting:
-                betting = frozenset({self._leader})
-            self._give_credit(betting)
-            self._turn(betting)
-        # One order: by turn, then by the size of each bettor's guesses so far, tied blocks whole.
-        none = np.zeros(0, dtype=np.int64)
-        bets = [(Proposal(none, none == 0, none), 0, 0), *self._bets]
-        whose = np.repeat([bet[1:] for bet in bets], [bet[0].examples.size for bet in bets], axis=0).T
-        names = ("block_end", "examples", "as_member")
-        offered = [np.concatenate([getattr(bet[0], name) for bet in bets]) for name in names]
-        rows = np.vstack([whose, *offered])
-        rows = rows[:, np.lexsort((rows[0], rows[2], rows[1]))]
-        bettor, _, _, examples, as_member = rows
-        stop = np.asarray(np.diff(rows[:3], append=-1).any(axis=0))
-        right = self._members[examples] == as_member
-        return Bets(examples, as_member == 1, right, stop, bettor, np.concatenate(self._order))
-
-    def _reveal(self, examples: IntArray) -> None:
-        self._revealed[examples] = True
-        self._seen += examples.size
-        self._order.append(examples)
-
-    def _give_credit(self, betting: frozenset[int]) -> None:
-        """As many coins for every bettor that bets, a share of it for a look; nobody may be all too poor."""
-        share = [1.0 if i in betting or not betting else 1 / LOOK_EVERY for i in range(len(self._records))]
-        needed = [
-            (bettor.next_size(self._revealed) - record.credit) / rate
-            for bettor, record, rate in zip(self._bettors, self._records, share, strict=True)
-        ]
-        steps = max(1.0 + self._seen // GROWTH, min(needed))
-        for record, rate in zip(self._records, share, strict=True):
-            record.credit += steps * rate
-
-    def _turn(self, betting: frozenset[int]) -> None:
-        """Every bettor takes what its credit allows; those that bet, bet on it."""
-        turn = self._seen
-        for i, (bettor, record) in enumerate(zip(self._bettors, self._records, strict=True)):
-            count = math.floor(record.credit + 1e-9)
-            if count < 1 or not (offer := bettor.propose(count, self._revealed)).examples.size:
+    m, seen = members.size, 0
+    revealed = np.zeros(m, dtype=bool)
+    # In the order of the coins: the example, its guess, the bettor (-1 for a look), the coins seen before its
+    # turn, and the bettor's guesses of this turn up to the end of its tied block.
+    order, as_member, whose, turns, block_end = np.zeros((5, m), dtype=np.int64)
+    if first_looks is not None:
+        seen = first_looks.size
+        order[:seen], whose[:seen], revealed[first_looks] = first_looks, -1, True
+    right = [[0.0] for _ in bettors]  # of each bettor: right among its first 0, 1, 2, ... guesses
+    # Coins that each may take; before anyone bets, 3 of 1,000 examples are looked at, 4 of 10,000. A look
+    # costs a sure bet where the leak is strong; too few of them take a useless end for a good one.
+    credit: list[float] = [int(math.log10(total or m) + 1e-9)] * len(bettors)
+    betting = set[int]()
+    while True:
+        turn = seen
+        for i, bettor in enumerate(bettors):
+            count = math.floor(credit[i] + 1e-9)
+            if count < 1 or seen == m:
                 continue
-            self._reveal(offer.examples)
-            record.add(self._members[offer.examples] == offer.as_member, offer.block_end)
-            if i in betting:
-                self._bets.append((offer, i, turn))
+            offer = bettor.propose(count, revealed)
+            size, shares = offer.examples.size, members[offer.examples] == offer.as_member
+            if not size:
+                continue
+            taken = slice(seen, seen + size)
+            order[taken], as_member[taken], turns[taken] = offer.examples, offer.as_member, turn
+            whose[taken] = i if i in betting else -1
+            if offer.block_end is None:
+                block_end[taken] = np.arange(1, size + 1)
+            else:
+                block_end[taken], shares = offer.block_end, _shares(shares, offer.block_end)
+            right[i] += (right[i][-1] + shares.cumsum(dtype=np.float64)).tolist()
+            revealed[offer.examples] = True
+            credit[i] -= size
+            seen += size
+        if seen == m:
+            break
+        betting = favoured(right)
+        if leader in betting:
+            betting = {leader}
+        # As many coins for every bettor that bets, a share of it for a look; nobody may be all too poor.
+        rates = [1.0 if i in betting or not betting else 1 / LOOK_EVERY for i in range(len(bettors))]
+        needed = [
+            (bettor.next_size(revealed) - left) / rate
+            for bettor, left, rate in zip(bettors, credit, rates, strict=True)
+        ]
+        steps = max(1.0 + seen // GROWTH, min(needed))
+        credit = [left + steps * rate for left, rate in zip(credit, rates, strict=True)]
+    # One order of the bets: by turn, then by the size of each bettor's guesses so far, tied blocks whole.
+    bets = np.flatnonzero(whose >= 0)
+    bets = bets[np.lexsort((whose[bets], block_end[bets], turns[bets]))]
+    stop = np.asarray(np.diff(np.stack([whose, turns, block_end])[:, bets], append=-1).any(axis=0))
+    examples, guesses = order[bets], as_member[bets] == 1
+    return Bets(examples, guesses, members[examples] == guesses, stop, whose[bets], order)
 
 
-def favoured(accuracies: Sequence[tuple[float, float] | None]) -> frozenset[int]:
-    """Positions of the bettors that bet next, from (share right, variance), None before a first guess."""
-    # The best one bets if it is right more often than by chance, and with it those that are hardly worse.
-    unseen = {i for i, one in enumerate(accuracies) if one is None}
-    seen = {i: one for i, one in enumerate(accuracies) if one is not None}
-    if not seen:
-        return frozenset(unseen)
-    best, spread = max(seen.values())
-    if best - ABOVE_CHANCE * math.sqrt(spread) <= 0.5:
-        return frozenset(unseen)
-    close = {i for i, (share, var) in seen.items() if share >= best - CLOSE * math.sqrt(spread + var)}
-    return frozenset(unseen | close)
+def _shares(right: Flags, block_end: IntArray) -> NDArray[Any]:
+    """How right each guess was: those of a tied block equally, since they have no order."""
+    cut = block_end[1:] != block_end[:-1]
+    if cut.all():
+        return right
+    first = np.append(0, np.flatnonzero(cut) + 1)
+    sizes = np.diff(np.append(first, right.size))
+    return np.repeat(np.add.reduceat(right, first, dtype=np.int64) / sizes, sizes)
+
+
+def favoured(right: Sequence[Sequence[float]]) -> set[int]:
+    """Positions of the bettors that bet next, from the right ones among the first 0, 1, 2, ... of each."""
+    # The best one bets if it is right more often than by chance, and with it those that are hardly worse or
+    # have not guessed yet.
+    betting, seen = set[int](), dict[int, tuple[float, float]]()
+    for i, sums in enumerate(right):
+        if guesses := len(sums) - 1:
+            # Share of right guesses among the recent ones, half a guess of each kind added, and its variance.
+            recent = min(guesses, max(WINDOW, guesses // 4))
+            share = (sums[-1] - sums[-1 - recent] + 0.5) / (recent + 1)
+            seen[i] = share, share * (1 - share) / (recent + 1)
+        else:
+            betting.add(i)
+    best, spread = max(seen.values(), default=(0.0, 0.0))
+    if best - ABOVE_CHANCE * math.sqrt(spread) > 0.5:
+        betting |= {i for i, (share, var) in seen.items() if share >= best - CLOSE * math.sqrt(spread + var)}
+    return betting
