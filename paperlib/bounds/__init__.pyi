@@ -33,11 +33,11 @@ from .one_run.planning import AuditPlan as AuditPlan
 from .one_run.planning import plan_audit as plan_audit
 from .output_sets.audit import OutputSetResult as OutputSetResult
 from .output_sets.audit import audit_output_set as audit_output_set
+from .output_sets.choices import SelectionRule as SelectionRule
 from .output_sets.choices import fit_output_set as fit_output_set
 from .output_sets.choices import ratio_scores as ratio_scores
 from .output_sets.level_sets import OutputSet as OutputSet
 from .output_sets.level_sets import optimal_output_set as optimal_output_set
-from .output_sets.selection import SelectionRule as SelectionRule
 from .panoramia import PanoramiaResult as PanoramiaResult
 from .panoramia import audit_panoramia as audit_panoramia
 from .panoramia import panoramia_ceiling as panoramia_ceiling

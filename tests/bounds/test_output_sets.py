@@ -21,10 +21,16 @@ from paperlib.bounds import (
 )
 from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.bounds.one_run.tails import random_count_p_value, refuted_log_odds
-from paperlib.bounds.output_sets.choices import METHODS, choose_optimal, choose_top_bottom, logistic_fit
+from paperlib.bounds.output_sets.choices import (
+    METHODS,
+    SelectionRule,
+    choose_optimal,
+    choose_top_bottom,
+    logistic_fit,
+    selection_of,
+)
 from paperlib.bounds.output_sets.densities import density_pair
 from paperlib.bounds.output_sets.level_sets import OutputSet, count_guesses, inside, overlap
-from paperlib.bounds.output_sets.selection import SelectionRule, selection_of
 from paperlib.core import MembershipScores
 from tests.refusals import refused
 

@@ -276,7 +276,10 @@ def _parametric(
         else:
             statistic = partial(intervals.resampled_normals_epsilon, delta=delta)
             interval = intervals.bootstrap_interval(*pair, statistic, confidence, seed=seed)
-    return replace(best, threshold=_loss(score, smallest, scale, transform)), interval, fits
+    loss = -score  # the inverse of `_scores`
+    if transform == "paper":
+        loss = smallest + scale * (float(np.logaddexp(0.0, -score)) - 1)
+    return replace(best, threshold=loss), interval, fits
 
 
 def _scores(losses: FloatArray, smallest: float, scale: float, transform: str) -> FloatArray:
@@ -284,11 +287,6 @@ def _scores(losses: FloatArray, smallest: float, scale: float, transform: str) -
     if transform == "none":
         return -losses
     return -np.log(np.expm1(1 + (losses - smallest) / scale))
-
-
-def _loss(score: float, smallest: float, scale: float, transform: str) -> float:
-    """Inverse of `_scores`."""
-    return -score if transform == "none" else smallest + scale * (float(np.logaddexp(0.0, -score)) - 1)
 
 
 def _empirical(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from paperlib.core import FloatArray, IntArray, check_delta, check_vector
+from paperlib.core import FloatArray, check_delta, check_vector
 
 EMPIRICAL_RANGE = (0.001, 0.999)
 """Rates that the empirical version may use, ends excluded (Appendix B of the paper)."""
@@ -141,23 +141,18 @@ def _normal_threshold(
     return best, empty
 
 
-def sorted_counts(train: FloatArray, population: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """Distinct losses of both sets, each one threshold, and how many of each set are at or below each."""
-    # Stable sorting merges two sorted runs in one pass, so this is close to the cost of two sorts.
-    pooled = np.concatenate([np.sort(train), np.sort(population)])
-    order = np.argsort(pooled, kind="stable")
-    losses = pooled[order]
-    last = np.append(np.flatnonzero(losses[1:] != losses[:-1]), losses.size - 1)
-    below_train: IntArray = np.cumsum(order < train.size, dtype=np.int64)[last]
-    below: IntArray = last.astype(np.int64) + 1
-    return losses[last], below_train, below - below_train
-
-
 def best_empirical_threshold(
     train: FloatArray, population: FloatArray, delta: float, *, low: float, high: float
 ) -> BestThreshold:
     """Epsilon* of two samples over thresholds with both rates in (low, high); without one, clipped."""
-    losses, below_train, below_population = sorted_counts(train, population)
+    # Each distinct loss is a threshold. Stable sorting merges two sorted runs in one pass, so this is close
+    # to the cost of two sorts.
+    pooled = np.concatenate([np.sort(train), np.sort(population)])
+    order = np.argsort(pooled, kind="stable")
+    losses = pooled[order]
+    last = np.append(np.flatnonzero(losses[1:] != losses[:-1]), losses.size - 1)
+    below_train = np.cumsum(order < train.size, dtype=np.int64)[last]
+    below_population = last + 1 - below_train
     tpr, fpr = below_train / train.size, below_population / population.size
     # Complements from counts: 1 - 0.999 is not 0.001 in floats.
     fnr = (train.size - below_train) / train.size
@@ -173,7 +168,7 @@ def best_empirical_threshold(
         ratios[~allowed] = -np.inf
     at = int(ratios.argmax())
     log_rates = np.log(np.array([tpr[at], fnr[at], fpr[at], tnr[at]]))
-    return _best(definition_terms(log_rates, delta), log_rates, float(losses[at]), clipped)
+    return _best(definition_terms(log_rates, delta), log_rates, float(losses[last[at]]), clipped)
 
 
 def check_delta_below_half(delta: float, name: str = "delta") -> float:

@@ -42,17 +42,9 @@ def log_mixture(correct: ArrayLike, guesses: ArrayLike, epsilon: ArrayLike, shar
     """Log of the mixture supermartingale M_r after r = ``guesses``, at log-odds ``epsilon``; broadcasts."""
     k, r, e = np.asarray(correct, float), np.asarray(guesses, float), np.asarray(epsilon, float)
     broad, sharp = _parts(k, r, _log_evidence(k, r), e, share)
-    return np.logaddexp(broad + _log_kept(k, r, _expit(e)), sharp)
-
-
-def _log_kept(k: FloatArray, r: FloatArray, q: FloatArray) -> FloatArray:
-    """Log of the share of the Beta part that its cut at q leaves."""
     with np.errstate(divide="ignore"):
-        return np.log(betaincc(k + 0.5, r - k + 0.5, q))
-
-
-def _expit(e: FloatArray | float) -> FloatArray:
-    return np.asarray(1.0 / (1.0 + np.exp(-np.asarray(e))))
+        kept = np.log(betaincc(k + 0.5, r - k + 0.5, 1.0 / (1.0 + np.exp(-e))))  # of the Beta part cut at q
+    return np.logaddexp(broad + kept, sharp)
 
 
 def _log_evidence(k: FloatArray, r: FloatArray) -> FloatArray:
@@ -90,15 +82,14 @@ class _CountSearch:
     def refutes(self, epsilon: float) -> bool:
         """Whether some count refutes ``epsilon``; later questions must be about larger ones."""
         broad, sharp = _parts(self._k, self._r, self._evidence, epsilon, self._share)
-        upper, q = np.logaddexp(broad, sharp), _expit(epsilon)
         # At or below the accuracy q every factor of M_r is at most 1.
+        upper, q = np.logaddexp(broad, sharp), 1.0 / (1.0 + np.exp(-epsilon))
         hopeful = np.flatnonzero((upper >= self._threshold) & (self._k > self._r * q))
         if not hopeful.size:
             return False
         likeliest = hopeful[np.argmax(upper[hopeful])]
         for tried in (np.array([likeliest]), hopeful):
-            kept = _log_kept(self._k[tried], self._r[tried], q)
-            exact = np.logaddexp(broad[tried] + kept, sharp[tried])
+            exact = log_mixture(self._k[tried], self._r[tried], epsilon, self._share)
             if exact.max() >= self._threshold:
                 self.best = int(self._index[tried[np.argmax(exact)]])
                 # M_r falls in epsilon, so a count that fails here fails at every larger epsilon.
@@ -106,18 +97,6 @@ class _CountSearch:
                 self._evidence, self._index = self._evidence[hopeful], self._index[hopeful]
                 return True
         return False
-
-    def largest(self, low: float, end: float) -> float | None:
-        """Largest refuted epsilon from ``low`` to ``end``, from below; None if there is none."""
-        if not self.refutes(low):
-            return None
-        high = low
-        while high < end:
-            high = min(max(1.0, 2 * low), end)
-            if not self.refutes(high):
-                break
-            low = high
-        return float(last_refuted(self.refutes, low, high, _TOLERANCE))
 
     def alone(self, start: float, end: float) -> FloatArray:
         """Largest epsilon between two that each count refutes alone, from below; -1 where there is none."""
@@ -163,10 +142,16 @@ class AnytimeCounts:
         epsilon, at = 0.0, guesses.size - 1
         for start, end, level, failures in self._steps():
             search = _CountSearch(correct, guesses, level, failures, self.most)
-            found = search.largest(start, end)
-            if found is not None:
-                epsilon, at = found, search.best
-            if found != end:
+            if not search.refutes(start):
+                break
+            low = high = start
+            while high < end:
+                high = min(max(1.0, 2 * low), end)
+                if not search.refutes(high):
+                    break
+                low = high
+            epsilon, at = float(last_refuted(search.refutes, low, high, _TOLERANCE)), search.best
+            if epsilon != end:
                 break
         return epsilon, at
 

@@ -120,6 +120,15 @@ ADJACENCY = {"randomized": "adding or removing one example", "game": _REPLACED, 
 
 THE_PROCEDURE = "the bound speaks of the training procedure with its randomness, not of this one model"
 
+_GUESSED: dict[Guess, str] = {
+    "adaptive": "which end of the scores is guessed next, and which coin is only looked at, depends on "
+    "nothing but the scores and the coins revealed before it",
+    "both": "the highest scores are guessed to be members and as many of the lowest non-members",
+    "members": "only the highest scores are guessed to be members; the rest are abstentions",
+    "nonmembers": "only the lowest scores are guessed to be non-members; the rest are abstentions",
+    "grid": "the highest scores are guessed to be members and the lowest non-members, in fixed numbers",
+}
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OneRunResult(AuditResult):
@@ -255,7 +264,11 @@ def audit_one_run(
     return OneRunResult(
         claim=lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=ceiling),
         condition=CONDITIONS[design],
-        assumptions=_assumptions(best.words, guesses_made(guess, thresholds), design),
+        assumptions=(
+            *score_assumptions(design),
+            f"{_GUESSED[guesses_made(guess, thresholds)]}; threshold search: {best.words}",
+            THE_PROCEDURE,
+        ),
         warnings=score_warnings(doubt, scores, design),
         notes=(ceiling_note(best.path.total, ceiling),),
         delta=delta,
@@ -317,15 +330,3 @@ def lower_bound_claim(
         f"At confidence {confidence:g} this audit refutes no epsilon{most}: it is consistent with perfect "
         f"privacy under {adjacency} (delta = {delta:g}). It does not show that training is private."
     )
-
-
-def _assumptions(words: str, guess: str, design: str) -> tuple[str, ...]:
-    sides = {
-        "adaptive": "which end of the scores is guessed next, and which coin is only looked at, depends on "
-        "nothing but the scores and the coins revealed before it",
-        "both": "the highest scores are guessed to be members and as many of the lowest non-members",
-        "members": "only the highest scores are guessed to be members; the rest are abstentions",
-        "nonmembers": "only the lowest scores are guessed to be non-members; the rest are abstentions",
-        "grid": "the highest scores are guessed to be members and the lowest non-members, in fixed numbers",
-    }
-    return (*score_assumptions(design), f"{sides[guess]}; threshold search: {words}", THE_PROCEDURE)

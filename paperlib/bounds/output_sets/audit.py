@@ -8,9 +8,8 @@ import numpy as np
 from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, ceiling_note, lower_bound_claim
 from paperlib.bounds.one_run.fair_coins import CONDITIONS, fair_game, score_assumptions, score_warnings
 from paperlib.bounds.one_run.tails import random_count_p_value, refuted_log_odds
-from paperlib.bounds.output_sets.choices import Method, fit_output_set
+from paperlib.bounds.output_sets.choices import DEFAULT_RULE, Method, SelectionRule, fit_output_set
 from paperlib.bounds.output_sets.level_sets import OutputSet, count_guesses
-from paperlib.bounds.output_sets.selection import DEFAULT_RULE, SelectionRule
 from paperlib.core import Design, check_choice
 from paperlib.core.checks import check_confidence, check_delta
 from paperlib.core.direction import check_scores, reversed_warning

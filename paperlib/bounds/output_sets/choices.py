@@ -2,22 +2,19 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import betaincinv, expit, logit
 
-from paperlib.bounds.output_sets.densities import at_least, spread_of
-from paperlib.bounds.output_sets.level_sets import Intervals, OutputSet
-from paperlib.bounds.output_sets.selection import (
-    DEFAULT_RULE,
-    Selection,
-    SelectionRule,
-    ratio_of,
-    selection_of,
-)
+from paperlib.bounds.one_run.tails import refuted_log_odds
+from paperlib.bounds.output_sets.densities import RatioEstimate, at_least, estimate_ratio, spread_of
+from paperlib.bounds.output_sets.level_sets import Intervals, OutputSet, inside, overlap
 from paperlib.core import FloatArray, IntArray, MembershipScores, check_choice, check_scores, check_vector
+from paperlib.core.checks import check_confidence, check_counts, check_delta, check_in, check_nonnegative
+from paperlib.core.options import Sides
 
 Method = Literal["optimal", "whole", "top_bottom", "dp_sniper"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -28,6 +25,114 @@ _MAX_TAIL = 2048  # tail sizes compared on each side; all of them up to this man
 _ROUNDING = 1e-12  # a level reached by a flat stretch of the estimate takes all of it
 _NEWTON_STEPS = 50
 _RIDGE = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionRule:
+    """Settings of the choice of an output set from scores.
+
+    Attributes:
+        floor: Share of the highest peak, in (0, 1), to which lower densities are raised before their ratio is
+            taken, so that a thin tail cannot look certain. None: the lower of 0.01 and two kernels' height.
+        min_density: The paper's rule instead: the ratio is used only where both densities exceed
+            this value (0.01 in the paper), per unit of the score, 0 or more; None for the floor.
+        error_divisor: Candidates are compared by their bound less the cost of this many times less error,
+            1 or more, since the highest of many bounds is more optimistic the fewer guesses are made;
+            1 takes the highest bound, as the paper does.
+        guess: "both", as the paper does, or "members": only guesses "member" are made and counted. The set
+            may then hold no point: no guess is made.
+    """
+
+    floor: float | None = None
+    min_density: float | None = None
+    error_divisor: float = 20.0
+    guess: Sides = "both"
+
+    def __post_init__(self) -> None:
+        check_choice("guess", self.guess, Sides)
+        if self.floor is not None:
+            check_in("(0, 1)", "floor", self.floor)
+        if self.min_density is not None:
+            check_nonnegative("min_density", self.min_density)
+        check_in("[1, inf)", "error_divisor", self.error_divisor)
+
+
+DEFAULT_RULE = SelectionRule()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Selection:
+    """Selection scores in rising order, with the estimated log-ratio and the guess it implies."""
+
+    x: FloatArray  # scores, rising, shape (n,)
+    is_member: NDArray[np.bool_]  # their membership
+    estimate: RatioEstimate  # estimated log p/q, on a grid and at the scores
+    total: int  # number of examples the choice will be evaluated on
+    delta: float  # delta of (epsilon, delta)-DP, in [0, 1)
+    confidence: float  # confidence level of the bound that the choice maximises, in (0, 1)
+    rule: SelectionRule
+
+    @property
+    def guesses(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Whether the guess of each score, made by p >= q without the score itself, is right, and is made."""
+        says_member = self.estimate.says_member
+        made = says_member | (self.rule.guess == "both")
+        return made & (says_member == self.is_member), made
+
+    def bound(self, correct: ArrayLike, guesses: ArrayLike) -> FloatArray:
+        """Bound that such counts would give on ``total`` examples, nats; below 0 where none holds."""
+        plain, error = self._plain(correct, guesses), 1 - self.confidence
+        if self.delta == 0:
+            return plain
+        k, n = (np.floor(np.asarray(x, float) * (self.total / self.x.size)) for x in (correct, guesses))
+        approximate = refuted_log_odds(k, n, error, self.total * self.delta)
+        return np.where(approximate > 0, approximate, np.minimum(plain, 0.0))
+
+    def value(self, correct: ArrayLike, guesses: ArrayLike) -> FloatArray:
+        """Value that the choice maximises: the bound, less what the search costs (``error_divisor``)."""
+        cost = self._plain(correct, guesses) - self._plain(correct, guesses, self.rule.error_divisor)
+        return self.bound(correct, guesses) - cost
+
+    def _plain(self, correct: ArrayLike, guesses: ArrayLike, divisor: float = 1.0) -> FloatArray:
+        """The bound at delta 0 and a part of the error."""
+        k, n = (np.asarray(x, float) * (self.total / self.x.size) for x in (correct, guesses))
+        level = (1 - self.confidence) / divisor
+        accuracy = betaincinv(np.maximum(k, 0.5), np.maximum(n - k, 0.0) + 1.0, level)
+        return np.asarray(logit(accuracy), dtype=np.float64)
+
+    def result(self, intervals: Intervals, tau: float = 0.0) -> OutputSet:
+        """The output set with its counts on the selection scores."""
+        held = inside(intervals, self.x)
+        right, guesses = (int((held & flags).sum()) for flags in self.guesses)
+        if self.rule.guess == "members":
+            intervals = overlap(intervals, self.estimate.member_intervals)
+        held = inside(intervals, self.x)
+        return OutputSet(
+            intervals=intervals,
+            member_intervals=self.estimate.member_intervals,
+            objective=float(self.bound(right, guesses)),
+            tau=tau,
+            confidence=self.confidence,
+            accuracy=right / guesses if guesses else 0.0,
+            mass=float(held[self.is_member].mean() + held[~self.is_member].mean()),
+        )
+
+
+def selection_of(
+    scores: MembershipScores, rule: SelectionRule, *, total: int, delta: float, confidence: float
+) -> Selection:
+    """Sort the scores and estimate where and how strongly they tell members from nonmembers."""
+    x, is_member = scores.pooled()
+    order = np.argsort(x, kind="stable")
+    return Selection(
+        x=x[order],
+        is_member=is_member[order],
+        estimate=estimate_ratio(x[order], is_member[order], floor=rule.floor, min_density=rule.min_density),
+        total=int(check_counts("total", total, minimum=1)),
+        delta=check_delta(delta),
+        confidence=check_confidence(confidence),
+        rule=rule,
+    )
 
 
 def fit_output_set(
@@ -86,7 +191,8 @@ def ratio_scores(
     >>> (ratio_scores(selection, [-2.0, 0.0, 2.0]) > 0).tolist()
     [False, True, False]
     """
-    estimate = ratio_of(selection_scores, *selection_scores.pooled(), rule)
+    x, is_member = selection_scores.pooled()
+    estimate = estimate_ratio(x, is_member, floor=rule.floor, min_density=rule.min_density)
     return np.interp(check_vector("scores", scores), estimate.grid, estimate.ratio)
 
 
@@ -107,7 +213,7 @@ def choose_optimal(chosen: Selection) -> OutputSet:
 
 def _counts(chosen: Selection, order: IntArray | slice) -> tuple[IntArray, IntArray]:
     """Right guesses and guesses among the first score of this order, the first two, and so on."""
-    right, made = (np.cumsum(flags[order], dtype=np.int64) for flags in (chosen.correct, chosen.guessed))
+    right, made = (np.cumsum(flags[order], dtype=np.int64) for flags in chosen.guesses)
     return right, made
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from paperlib.bounds.output_sets.level_sets import Intervals, intervals_of, log_ratio
+from paperlib.bounds.output_sets.level_sets import Intervals, intervals_of
 from paperlib.core import FloatArray, check_vector
 
 _STEP = 8.0  # grid points per bandwidth
@@ -26,11 +26,6 @@ class DensityPair:
     member: FloatArray  # estimate for the members, per unit of the score
     nonmember: FloatArray  # estimate for the nonmembers
     heights: tuple[float, float]  # density that one member and one nonmember add at their own place
-
-    @property
-    def peak(self) -> float:
-        """Highest estimated density."""
-        return max(float(self.member.max()), float(self.nonmember.max()))
 
 
 def rule_of_thumb(samples: FloatArray) -> float:
@@ -110,20 +105,24 @@ def estimate_ratio(
     """Estimate log p/q from scores, shape (k,), so that a thin tail of one sample cannot look certain."""
     # Where a density is below the floor, the ratio at the nearest point with both above is used if it is the
     # stronger. A sample's own kernel is left out of its own ratio: in a thin tail it is most of the estimate.
+    for name, count in (("member", is_member.sum()), ("nonmember", (~is_member).sum())):
+        if count < 2:
+            raise ValueError(f"selection scores: expected at least 2 {name} scores, got {count}")
     pair = density_pair(x[is_member], x[~is_member])
+    peak = max(float(pair.member.max()), float(pair.nonmember.max()))
     if min_density is None:
-        thin = min(_PEAK_SHARE * pair.peak, _FLOOR_SAMPLES * max(pair.heights))
-        least = max(thin if floor is None else floor * pair.peak, _RELIABLE * pair.peak)
+        thin = min(_PEAK_SHARE * peak, _FLOOR_SAMPLES * max(pair.heights))
+        least = max(thin if floor is None else floor * peak, _RELIABLE * peak)
         ratio = _carried(pair, least)
     else:
-        least = max(min_density, _RELIABLE * pair.peak)
+        least = max(min_density, _RELIABLE * peak)
         sound = np.minimum(pair.member, pair.nonmember) > least
         ratio = np.where(sound, _floored(pair.member, pair.nonmember, least), 0.0)
     at = np.interp(x, pair.grid, pair.member), np.interp(x, pair.grid, pair.nonmember)
     rest = _left_out(at[0], is_member, pair.heights[0]), _left_out(at[1], ~is_member, pair.heights[1])
     levels = np.interp(x, pair.grid, ratio)
     # Where both estimates are rounding noise the nearest sound point decides.
-    known = np.flatnonzero(np.maximum(pair.member, pair.nonmember) > _RELIABLE * pair.peak)
+    known = np.flatnonzero(np.maximum(pair.member, pair.nonmember) > _RELIABLE * peak)
     change = _floored(rest[0], rest[1], least) - _floored(at[0], at[1], least)
     return RatioEstimate(
         grid=pair.grid,
@@ -135,7 +134,8 @@ def estimate_ratio(
 
 
 def _floored(p: FloatArray, q: FloatArray, least: float) -> FloatArray:
-    return log_ratio(np.maximum(p, least), np.maximum(q, least))
+    """log p/q of densities raised to at least ``least``, above 0."""
+    return np.log(np.maximum(p, least)) - np.log(np.maximum(q, least))
 
 
 def _left_out(density: FloatArray, own: NDArray[np.bool_], height: float) -> FloatArray:

@@ -56,7 +56,7 @@ class OutputSet:
     def guess(self, x: ArrayLike) -> IntArray:
         """1 for member, -1 for nonmember, 0 for abstain; same shape as ``x``."""
         side = np.where(inside(self.member_intervals, x), 1, -1)
-        return np.where(self.contains(x), side, 0).astype(np.int64)
+        return np.where(inside(self.intervals, x), side, 0).astype(np.int64)
 
     def __str__(self) -> str:
         parts = [f"({low:.4g}, {high:.4g})" for low, high in self.intervals] or ["no guess"]

@@ -11,8 +11,8 @@ from scipy.special import logit
 
 from paperlib.bounds import audit_one_run
 from paperlib.bounds.one_run.audit import one_run_epsilon
+from paperlib.bounds.output_sets.choices import selection_of
 from paperlib.bounds.output_sets.level_sets import count_guesses
-from paperlib.bounds.output_sets.selection import selection_of
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.papers.output_sets import gain
 from paperlib.papers.output_sets.shapes import least_m_with_a_gap

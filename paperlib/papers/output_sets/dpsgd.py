@@ -12,8 +12,8 @@ import pandas as pd
 from paperlib.audits.features import audit_features
 from paperlib.bounds import audit_one_run
 from paperlib.bounds.one_run.audit import one_run_epsilon
+from paperlib.bounds.output_sets.choices import selection_of
 from paperlib.bounds.output_sets.level_sets import count_guesses
-from paperlib.bounds.output_sets.selection import selection_of
 from paperlib.core import MembershipScores
 from paperlib.io import user_cache_folder
 from paperlib.papers.output_sets.dpsgd_models import Answers, Audited, Choice, Kind, Setup, answers_of

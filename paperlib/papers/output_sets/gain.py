@@ -16,10 +16,9 @@ from scipy.special import stdtrit
 
 from paperlib.bounds import SelectionRule
 from paperlib.bounds.one_run.audit import one_run_epsilon
-from paperlib.bounds.output_sets.choices import CHOICES, choose_optimal
+from paperlib.bounds.output_sets.choices import CHOICES, Selection, choose_optimal, selection_of
 from paperlib.bounds.output_sets.densities import density_pair
 from paperlib.bounds.output_sets.level_sets import OutputSet, count_guesses, line_of, log_ratio
-from paperlib.bounds.output_sets.selection import Selection, selection_of
 from paperlib.core import FloatArray, MembershipScores, check_choice
 from paperlib.papers.settings import settings_beside
 

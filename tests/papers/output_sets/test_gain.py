@@ -13,8 +13,8 @@ from scipy.stats import binom, norm
 
 from paperlib.bounds import SelectionRule, audit_output_set
 from paperlib.bounds.one_run.audit import one_run_epsilon
+from paperlib.bounds.output_sets.choices import selection_of
 from paperlib.bounds.output_sets.densities import density_pair
-from paperlib.bounds.output_sets.selection import selection_of
 from paperlib.core import MembershipScores
 from paperlib.papers.output_sets import claims, shapes
 from paperlib.papers.output_sets import gain as gain_study
