@@ -41,25 +41,21 @@ def sharp_share(most: int | None) -> float:
 def log_mixture(correct: ArrayLike, guesses: ArrayLike, epsilon: ArrayLike, share: float = 0.0) -> FloatArray:
     """Log of the mixture supermartingale M_r after r = ``guesses``, at log-odds ``epsilon``; broadcasts."""
     k, r, e = np.asarray(correct, float), np.asarray(guesses, float), np.asarray(epsilon, float)
-    broad, sharp = _parts(k, r, _log_evidence(k, r), e, share)
+    broad, sharp = _parts(k, r, betaln(k + 0.5, r - k + 0.5), e, share)
     with np.errstate(divide="ignore"):
         kept = np.log(betaincc(k + 0.5, r - k + 0.5, 1.0 / (1.0 + np.exp(-e))))  # of the Beta part cut at q
     return np.logaddexp(broad + kept, sharp)
 
 
-def _log_evidence(k: FloatArray, r: FloatArray) -> FloatArray:
-    return betaln(k + 0.5, r - k + 0.5) - _LOG_BETA_PRIOR
-
-
 def _parts(
-    k: FloatArray, r: FloatArray, evidence: FloatArray, e: FloatArray | float, share: float
+    k: FloatArray, r: FloatArray, log_beta: FloatArray, e: FloatArray | float, share: float
 ) -> tuple[FloatArray, FloatArray]:
     """Logs of the two parts of M_r, the Beta part without the cut at q: an upper bound, and cheap."""
     # The Beta(1/2, 1/2) prior keeps the mass (2/pi) atan(e^(-eps/2)) above q.
     e = np.asarray(e, float)
     prior_kept = np.log(2.0 / math.pi * np.arctan(np.exp(-e / 2)))
     right, wrong = np.log1p(np.exp(-e)), np.logaddexp(0.0, e)  # logs of 1 / q and 1 / (1 - q)
-    broad = np.asarray(evidence - prior_kept + k * right + (r - k) * wrong)
+    broad = np.asarray(log_beta - _LOG_BETA_PRIOR - prior_kept + k * right + (r - k) * wrong)
     if share == 0:
         return broad, np.full(broad.shape, -np.inf)
     sharp = k * (right - np.log1p(np.exp(-e - _SHARP))) + (r - k) * (wrong - np.logaddexp(0.0, e + _SHARP))
@@ -75,13 +71,13 @@ class _CountSearch:
         self._share = sharp_share(most)
         self._k = np.maximum(np.asarray(correct, float) - failures, 0.0)
         self._r, self._threshold = np.asarray(guesses, float), log_threshold(level)
-        self._evidence = _log_evidence(self._k, self._r)
+        self._log_beta = betaln(self._k + 0.5, self._r - self._k + 0.5)
         self._index = np.arange(self._k.size)
         self.best = 0  # position of a count that refutes the last refuted epsilon
 
     def refutes(self, epsilon: float) -> bool:
         """Whether some count refutes ``epsilon``; later questions must be about larger ones."""
-        broad, sharp = _parts(self._k, self._r, self._evidence, epsilon, self._share)
+        broad, sharp = _parts(self._k, self._r, self._log_beta, epsilon, self._share)
         # At or below the accuracy q every factor of M_r is at most 1.
         upper, q = np.logaddexp(broad, sharp), 1.0 / (1.0 + np.exp(-epsilon))
         hopeful = np.flatnonzero((upper >= self._threshold) & (self._k > self._r * q))
@@ -94,7 +90,7 @@ class _CountSearch:
                 self.best = int(self._index[tried[np.argmax(exact)]])
                 # M_r falls in epsilon, so a count that fails here fails at every larger epsilon.
                 self._k, self._r = self._k[hopeful], self._r[hopeful]
-                self._evidence, self._index = self._evidence[hopeful], self._index[hopeful]
+                self._log_beta, self._index = self._log_beta[hopeful], self._index[hopeful]
                 return True
         return False
 
