@@ -63,6 +63,8 @@ def run(
     print(f"Executed notebook: {folder / PAGE}\nResult file:       {folder / RESULT}")
     if measured:
         committed = project.measured / profile / f"{job.stem}.json"
+        if committed.exists() and read_result(committed).parameters != result.parameters:
+            committed = committed.with_stem(f"{job.stem}-{job.fingerprint[:8]}")  # the other one stays
         write_bytes(committed, (folder / RESULT).read_bytes())
         print(f"To be committed:   {committed}")
 

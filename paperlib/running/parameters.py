@@ -3,6 +3,7 @@
 import ast
 import io
 import json
+import math
 import re
 import shlex
 import tokenize
@@ -137,7 +138,8 @@ def convert_like(value: Any, default: Any) -> Any:
     if isinstance(default, int):
         return int(value) if isinstance(value, str) else _require(value, int)
     if isinstance(default, float):
-        return float(value if isinstance(value, str) else _require(value, int | float))
+        number = float(value if isinstance(value, str) else _require(value, int | float))
+        return number if math.isfinite(number) else _require(None, float)
     if isinstance(value, str):
         try:
             value = json.loads(value)

@@ -24,7 +24,7 @@ from paperlib.running.book import (
 from paperlib.running.execute import RESULT, Job, NotebookError, plan, variables_set
 from paperlib.running.parameters import notebook_parameters, swept_values
 from paperlib.running.project import Project
-from paperlib.running.sources import fingerprint, notebook_code
+from paperlib.running.sources import OUTPUTS, fingerprint, notebook_code
 
 _ONE_A_PROCESS = threading.Lock()
 """A run sets environment variables and a working folder, so one worker process does one at a time."""
@@ -94,6 +94,9 @@ def plan_units(
         else:
             folder = sweep_folder(project, base.stem) / mark
         units.append(Unit(**vars(job), swept=tuple(values), mark=mark, folder=folder))
+    written = [unit.parameters[name] for unit in units for name in OUTPUTS if unit.parameters.get(name)]
+    if len(set(written)) < len(written):
+        raise ValueError(f"{base.stem}: several runs would write {written[0]!r}; leave this parameter out")
     return units
 
 

@@ -45,6 +45,9 @@ def test_a_measured_run_stands_with_the_committed_ones(here, command):
     code, out, _ = command.line("run good --profile smoke -p m=6 --measured")
     assert (code, str(project.measured / "smoke" / "good.json") in out) == (0, True)
     assert [result.parameters["m"] for result in measured_results(project)] == [6]
+    for m, kept in ((6, [6]), (7, [7, 6])):  # one of other parameters takes no other's place
+        assert command.line(f"run good --profile smoke -p m={m} --measured")[0] == 0
+        assert [result.parameters["m"] for result in measured_results(project)] == kept
 
 
 def test_outside_a_checkout_only_run_is_refused(here, command):

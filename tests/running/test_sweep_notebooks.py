@@ -98,6 +98,16 @@ def test_a_model_beside_a_function_that_changed_is_audited_anew(tmp_path, monkey
     assert finished == [[False] * 2, [True] * 2, [False] * 2, [False] * 2]
 
 
+def test_runs_that_would_write_one_report_are_refused(tmp_path):
+    """The last one would take the place of the others."""
+    project = make_project(tmp_path, toy="m")
+    notebook = project.notebook("toy")
+    notebook.write_text(notebook.read_text().replace("seed = 0", 'report = \\"\\"\\nseed = 0'))
+    assert len(units_of(project, report="a.html,b.html")) == 2
+    with pytest.raises(ValueError, match=r"several runs would write 'a.html'; leave this parameter out"):
+        units_of(project, report="a.html", m="1,2")
+
+
 def test_a_failing_unit_is_named_with_cell_and_message_and_stops_no_other(tmp_path):
     project, trace = traced(tmp_path, 0.0)
     units = units_of(project, seed="13,14", m="3,4")[:3]
