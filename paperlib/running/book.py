@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from paperlib.data.made_up import made_up_folder, made_up_variables
-from paperlib.io import RunResult, read_result, write_bytes, write_text
+from paperlib.io import RunResult, file_sha256, read_result, write_bytes, write_text
 from paperlib.papers import landing
 from paperlib.papers.verdict.evidence import from_dict, rules
 from paperlib.papers.verdict.outcome import decide_alone
@@ -69,14 +69,17 @@ def current_result(job: Job) -> RunResult | None:
 
 
 def finished_result(folder: Path, mark: str) -> RunResult | None:
-    """The result in a folder if ``mark`` is its fingerprint and all its files are there, else None."""
-    if not ((folder / RESULT).is_file() and (folder / PAGE).is_file()):
+    """The result in a folder if ``mark`` is its fingerprint and all its files are there whole, else None."""
+    if not (folder / RESULT).is_file():
         return None
     try:
         result = read_result(folder / RESULT)
     except ValueError:
         return None
-    whole = all((folder / name).is_file() for name in result.data)
+    files: dict[str, str] = result.provenance.get("files", {})
+    whole = files and all(
+        (folder / name).is_file() and file_sha256(folder / name) == digest for name, digest in files.items()
+    )
     return result if whole and result.provenance.get("fingerprint") == mark else None
 
 

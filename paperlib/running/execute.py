@@ -18,7 +18,7 @@ from typing import Any
 import nbformat
 from traitlets.config import Config
 
-from paperlib.io import RunResult, write_result, write_text
+from paperlib.io import RunResult, file_sha256, write_result, write_text
 from paperlib.io.sources import Known
 from paperlib.report.display import NOTEBOOK_VARIABLE, RECORDS_FILE, RESULTS_VARIABLE, USED_DATA_FILE
 from paperlib.report.provenance import describe, provenance
@@ -31,7 +31,7 @@ from paperlib.running.parameters import (
     with_values,
 )
 from paperlib.running.project import Project
-from paperlib.running.sources import fingerprint, parameter_files
+from paperlib.running.sources import PACKAGE, fingerprint, parameter_files
 
 PAGE = "notebook.ipynb"
 RESULT = "result.json"
@@ -104,7 +104,12 @@ def plan(
     Raises:
         ValueError: Unknown notebook, profile or parameter, or a value of the wrong type.
     """
-    path = project.notebook(name)
+    path, own = project.notebook(name), project.root / PACKAGE.name
+    if own.is_dir() and not own.samefile(PACKAGE):  # which the notebook would import
+        raise ValueError(
+            f"notebook: {PACKAGE} is running, but {project.root} has a {PACKAGE.name} of its own; run `pip "
+            "install -e .` there, or set PYTHONPATH to it"
+        )
     known = notebook_parameters(path)
     preset = project.profile(profile).get(path.stem, {})
     unchanged = check_parameters(known, preset, f"profile {profile}, {path.stem}")
@@ -137,12 +142,14 @@ def _execute(job: Job, folder: Path) -> Any:
         if isinstance(value, str) and value == job.preset.get(name) and parameter_files({name: value}, root):
             values[name] = str(root / value)
     cell.source = with_values(cell.source, values)
-    variables = {
+    variables: dict[str, str | None] = {
         **{name: os.environ.get(name, "1") for name in THREADS},
         RESULTS_VARIABLE: str(folder),
         NOTEBOOK_VARIABLE: job.stem,
         "PAPERLIB_PROGRESS": "0",
         "MPLBACKEND": "agg",
+        "JUPYTER_PATH": None,  # where a kernel of another Python may have this name
+        "JUPYTER_PREFER_ENV_PATH": "1",
     }
     log = folder / KERNEL_LOG
     with (
@@ -268,6 +275,7 @@ def _finish(job: Job, folder: Path, notebook: Any, seconds: float, mark: str) ->
     )
     notebook.cells.append(nbformat.v4.new_markdown_cell(box, id="provenance"))
     write_text(folder / PAGE, nbformat.writes(notebook))
+    result.provenance["files"] = {name: file_sha256(folder / name) for name in (PAGE, *result.data)}
     write_result(folder / RESULT, result)
 
 

@@ -9,8 +9,10 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
+from paperlib.data.files import made_up
 from paperlib.io import code_tag, config_hash, file_sha256, imported_names, source_files
 from paperlib.io.sources import Known
+from paperlib.report.provenance import PACKAGES, package_version
 from paperlib.running.parameters import read_notebook
 from paperlib.running.project import Project
 
@@ -19,6 +21,7 @@ OUTPUTS = ("report",)
 """Parameters that name a file which the notebook writes: no data of a run, and no reason to repeat one."""
 _FUNCTION = re.compile(r"\.py:\w+$")
 _MADE_UP = "paperlib.data.made_up.folder"
+_MEASURED = PACKAGE / "papers" / "measured.py"
 
 
 def fingerprint(
@@ -40,14 +43,17 @@ def fingerprint(
 def notebook_code(project: Project, stem: str, profile: str, known: Known | None = None) -> dict[str, Any]:
     """What all runs of a notebook in a profile depend on, whatever their parameters; see `source_files`."""
     path = project.notebook(stem)
-    lock = project.root / "requirements.lock"
+    lock, sources = project.root / "requirements.lock", notebook_sources(path, known)
+    tables = sorted(project.measured.glob("*.csv")) if _MEASURED in sources else []  # which it may show
     return {
         "notebook": file_sha256(path),
         "profile": profile,
-        "sources": {str(p.relative_to(PACKAGE)): file_sha256(p) for p in notebook_sources(path, known)},
+        "sources": {str(p.relative_to(PACKAGE)): file_sha256(p) for p in sources},
         "lock": file_sha256(lock) if lock.is_file() else "",
         "python": sys.version_info[:2],
-        "made up": code_tag(_MADE_UP) if project.made_up(profile) else "",
+        "packages": [package_version(name) for name in PACKAGES],  # not always those of the lock
+        "measured": {table.name: file_sha256(table) for table in tables},
+        "made up": code_tag(_MADE_UP) if project.made_up(profile) else made_up(),
     }
 
 
@@ -60,11 +66,9 @@ def parameter_files(parameters: Mapping[str, Any], where: Path | None = None) ->
 
 def _named(parameters: Mapping[str, Any], where: Path | None) -> dict[str, Path]:
     """Texts that may name a file or folder to read, each with its path."""
-    texts = [
-        value.strip()
-        for name, value in parameters.items()
-        if name not in OUTPUTS and isinstance(value, str) and value.strip()
-    ]
+    given = [value for name, value in parameters.items() if name not in OUTPUTS]
+    every = [one for value in given for one in (value if isinstance(value, list | tuple) else [value])]
+    texts = [one.strip() for one in every if isinstance(one, str) and one.strip()]
     return {text: (where or Path.cwd()) / _FUNCTION.sub(".py", text) for text in texts}
 
 
@@ -80,7 +84,8 @@ def _folders(parameters: Mapping[str, Any], where: Path | None, known: Known) ->
             names = glob(pattern, root_dir=folder, recursive=True)  # none that is hidden
             kept = (one for one in names if written.isdisjoint(Path(one).parts) and (folder / one).is_file())
             stats = {one: (folder / one).stat() for one in kept}
-            known[key] = [config_hash({one: (s.st_size, s.st_mtime_ns) for one, s in stats.items()})]
+            marks = {one: (s.st_size, s.st_mtime_ns, s.st_ctime_ns) for one, s in stats.items()}
+            known[key] = [config_hash(marks)]  # the last one as unpacking and copying may keep the others
         found[key] = known[key]
     return {"folders": found} if found else {}
 

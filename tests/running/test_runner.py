@@ -98,6 +98,8 @@ def test_a_finished_run_is_shown_again_but_not_run_until_something_changes(ran):
         content = path.read_bytes()
         path.unlink()
         assert running.current_result(job) is None, f"{path.name} is missing"
+        path.write_bytes(content[:-1])
+        assert running.current_result(job) is None, f"{path.name} is cut"
         path.write_bytes(content)
     result = kept / "result.json"
     content = result.read_bytes()
@@ -355,3 +357,57 @@ def test_pages_of_removed_notebooks_go(tmp_path):
         path.write_text("{}")
     assert running.run_all(project, profile="smoke", say=lambda _: None) == []
     assert files(project) == STATUS
+
+
+def test_a_kernel_of_another_python_with_the_usual_name_is_not_used(tmp_path, monkeypatch):
+    other = tmp_path / "jupyter" / "kernels" / "python3"
+    other.mkdir(parents=True)
+    spec = {"argv": [str(tmp_path / "other-python")], "display_name": "Other", "language": "python"}
+    (other / "kernel.json").write_text(json.dumps(spec))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+    running.run_aside(running.plan(make_project(tmp_path, good="m"), "good"))
+
+
+def test_a_checkout_with_a_package_of_its_own_is_run_by_that_package_alone(tmp_path):
+    """Its notebooks would import that one, under the fingerprint of the other."""
+    project = make_project(tmp_path, good="m")
+    (tmp_path / "paperlib").symlink_to(PACKAGE)
+    running.plan(project, "good")
+    (tmp_path / "paperlib").unlink()
+    (tmp_path / "paperlib").mkdir()
+    with pytest.raises(ValueError, match=r"notebook: .* has a paperlib of its own; run `pip install -e .`"):
+        running.plan(project, "good")
+
+
+def test_the_fingerprint_covers_packages_kept_tables_made_up_data_and_files_in_lists(tmp_path, monkeypatch):
+    """And a file of a folder that has another's size and date, as unpacked archives may have."""
+    body = "from paperlib.papers.measured import measured_table"
+    project, marks = make_project(tmp_path, good=body, other="m"), list[str]()
+    path = project.notebook("good")
+    path.write_text(path.read_text().replace("# a file", "# a file\\nfiles = []"))
+    (tmp_path / "texts").mkdir()
+    given = {"files": ["rows.csv", "texts"]}
+
+    def mark():
+        marks.append(running.plan(project, "good", given=given, where=tmp_path).fingerprint)
+
+    (tmp_path / "rows.csv").write_text("1")
+    mark()
+    (tmp_path / "rows.csv").write_text("2")
+    mark()
+    for text in "ab":
+        (tmp_path / "texts" / "a.txt").write_text(text)
+        os.utime(tmp_path / "texts" / "a.txt", (0, 0))
+        mark()
+    before = running.plan(project, "other").fingerprint
+    project.measured.mkdir(parents=True)
+    (project.measured / "kept.csv").write_text("a")
+    mark()
+    assert running.plan(project, "other").fingerprint == before, "it shows no kept table"
+    monkeypatch.setattr("paperlib.running.sources.package_version", lambda name: f"{name} 0.1")
+    mark()
+    monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
+    mark()
+    (tmp_path / "MADE-UP.json").write_text("{}")
+    mark()
+    assert len(set(marks)) == len(marks) - 1, "another folder of true data alone repeats nothing"
