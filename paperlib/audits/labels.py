@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import bdtr
 
 from paperlib.audits.score_results import Audits
 from paperlib.audits.scores import audit_scores
@@ -11,7 +12,7 @@ from paperlib.bounds import fair_coin_p_value
 from paperlib.bounds.one_run.audit import ADJACENCY
 from paperlib.bounds.one_run.fair_coins import DOUBTFUL, IMPLAUSIBLE, coin_warnings
 from paperlib.core import FloatArray, Guess, IntArray, MembershipScores, ScoreAudit
-from paperlib.core.checks import check_counts, check_index
+from paperlib.core.checks import as_floats, check_at_least, check_counts, check_index
 
 _LABEL = "replacing the label of one example"
 _LAW = (
@@ -76,6 +77,7 @@ def audit_labels(
     >>> audit_labels(0.9 * np.eye(2)[labels] + 0.05, labels, proxies).headline.claim[:66]
     'With confidence 0.95, the training procedure is not (epsilon, 0)-d'
     """
+    check_at_least(0, seed=seed)
     for name, given in {"proxies": proxies, "probabilities": probabilities, "reference": reference}.items():
         check_index(name, given, labels)
     chances = _chances("probabilities", probabilities)
@@ -90,6 +92,12 @@ def audit_labels(
     if two.size < 2:
         raise ValueError(f"proxies: {two.size} of {own.size} differ from the label, 2 are needed")
     doubts = _doubts(own[two], other[two])
+    chance = float(bdtr(own.size - two.size, own.size, 1 / chances.shape[1]))
+    if not tossed and chance < DOUBTFUL:  # two draws of any one law agree in 1 / classes of records at least
+        doubts += (
+            f"proxies: {own.size - two.size} of {own.size} equal the label, so few by chance {chance:.2g} at "
+            "most: proxies drawn to differ from it look like a leak; pairs that agree belong to the data",
+        )
     differences = ratios[two, own[two]] - ratios[two, other[two]]
     first = np.random.default_rng([seed, 11]).random(two.size) < 0.5
     scores = MembershipScores(differences[first], -differences[~first])
@@ -101,7 +109,7 @@ def audit_labels(
 
 def _chances(name: str, values: ArrayLike) -> FloatArray:
     """Probabilities of classes, a row for each record."""
-    chances = np.asarray(values, dtype=np.float64)
+    chances = as_floats(name, values)
     if chances.ndim != 2 or chances.shape[1] < 2:
         raise ValueError(f"{name}: expected shape (n, classes), of 2 classes or more, got {chances.shape}")
     if not ((chances >= 0).all() and np.allclose(chances.sum(axis=1), 1, atol=1e-3)):

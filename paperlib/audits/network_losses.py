@@ -24,6 +24,7 @@ _CLOSE = {torch.float64: 1e-6, torch.float32: 1e-4}
 _CLOSE_ELSEWHERE = 2e-2  # sums of probabilities in 16 bits
 _OWN = "pass loss=, a function from outputs and targets to one loss per record"
 _BATCH_SIZE = 256
+_STEADY = 1e-2  # relative difference of two calls, which 16 bits on a GPU do not reach
 _WANTED = (
     "a DataLoader, a Dataset, inputs and targets as (x, y), a dictionary with 'labels', or an iterator of "
     "batches"
@@ -46,12 +47,26 @@ def network_losses(
     batches, total = batches_of(data, batch_size, next(weights, torch.get_default_dtype()))
     rule = LossRule()
 
-    def of_batch(batch: Any) -> FloatArray:
+    def once(batch: Any) -> FloatArray:
         inputs, targets = _divided(batch)
         outputs = _outputs(model, moved(inputs, place))
         if loss is None:
             return as_losses(rule.losses(outputs, targets), row_count(targets), "model")
         return as_losses(loss(outputs, moved(targets, place)), row_count(targets), "loss")
+
+    steady: list[bool] = []
+
+    def of_batch(batch: Any) -> FloatArray:
+        values = once(batch)
+        if not steady and np.isfinite(values).all():  # others are named by their place
+            steady.append(np.allclose(once(batch), values, rtol=_STEADY, atol=_STEADY * values.std()))
+            if not steady[0] or any(part.training for part in model.modules()):
+                raise ValueError(
+                    "model: its forward leaves dropout or batch norm in training mode, or changes the batch, "
+                    "so that losses change from call to call; where this is meant, give a function from data "
+                    "to losses"
+                )
+        return values
 
     with evaluated(model, device) as place:
         values = gathered(of_batch, batches, total=total, progress=progress)
@@ -122,7 +137,7 @@ class LossRule:
     # probabilities are classes, not values of a regression.
     def __init__(self) -> None:
         self._rows = 0
-        self._all_probabilities = True
+        self._all_probabilities = self._all_shares = True
         self._all_classes: bool | None = None
 
     def losses(self, outputs: Any, targets: Any) -> Tensor:
@@ -137,6 +152,7 @@ class LossRule:
             if shapes[1] == shapes[0][:1]:
                 self._rows += len(outputs)
                 self._all_probabilities &= _are_probabilities(outputs)
+                self._all_shares &= bool(((outputs >= 0) & (outputs <= 1)).all() and outputs.any())
                 if self._rows >= _ENOUGH:
                     self._check_logits()
                 return cross_entropy(outputs, targets)
@@ -166,10 +182,11 @@ class LossRule:
             )
 
     def _check_logits(self) -> None:
-        if self._all_probabilities:
+        if self._all_probabilities or (self._all_shares and self._rows >= _ENOUGH):
+            how = "non-negative and sums to 1" if self._all_probabilities else "between 0 and 1"
             raise ValueError(
-                "model: every output is non-negative and sums to 1, so it is probabilities; return the "
-                f"logits before the softmax, or {_OWN}"
+                f"model: every output is {how}, so it is probabilities; return the logits before softmax or "
+                f"sigmoid, or {_OWN}"
             )
 
 

@@ -102,6 +102,12 @@ def test_proxies_of_other_frequencies_are_doubted_or_refused_and_the_audit_s_own
     doubted = audit_labels(law, labels, mixed)
     assert any("is the label in" in text for text in doubted.warnings)
     refused("; draw proxies from the law", audit_labels, law, labels, np.ones(200, int))
+    law, labels, proxies = world(400, RNG(6))
+    said = "proxies: 0 of 400 equal the label"
+    another = (labels + RNG(7).integers(1, 3, 400)) % 3
+    assert any(said in text for text in audit_labels(law, labels, another).warnings)
+    assert not any("equal the label" in text for text in audit_labels(law, labels, proxies).warnings)
+    assert not any(said in text for text in audit_labels(law, labels, another, tossed=True).warnings)
 
 
 def test_a_mistake_is_named():
@@ -112,6 +118,12 @@ def test_a_mistake_is_named():
         ("probabilities", np.zeros(9), r"probabilities: expected shape \(n, classes\)"),
         ("probabilities", 3 * np.ones((9, 2)), "sum to 1; give softmax of logits"),
         ("labels", np.arange(9), "labels: expected 9 class numbers from 0 to 1"),
+        (
+            "probabilities",
+            np.ma.masked_less(np.full((9, 2), 0.5), 1),
+            "probabilities: some values are masked",
+        ),
+        ("seed", -1, "seed: expected 0 or more"),
         ("proxies", np.zeros(9), "proxies: 0 of 9 differ from the label"),
         *((name, backwards, f"{name}: the rows stand") for name in ("probabilities", "reference")),
         ("reference", np.full((9, 4), 0.25), r"reference: expected shape \(9, 2\)"),

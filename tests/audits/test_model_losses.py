@@ -204,6 +204,26 @@ def test_losses_on_a_gpu_are_those_on_the_processor():
     assert {one.device.type for one in model.parameters()} == {"cpu"}
 
 
+class Unsteady(torch.nn.Module):
+    """Keeps a part in training mode, or has dropout that is always on."""
+
+    def __init__(self, dropout):
+        super().__init__()
+        self.parts = torch.nn.Sequential(torch.nn.Linear(6, 3), torch.nn.BatchNorm1d(3))
+        self.dropout = dropout
+
+    def forward(self, x):
+        if not self.dropout:
+            self.parts.train()
+        return torch.nn.functional.dropout(self.parts(x), 0.5, training=self.dropout)
+
+
+@pytest.mark.parametrize("dropout", [True, False])
+def test_a_forward_that_stays_in_training_mode_is_refused(dropout):
+    """A record would have the loss of its batch, or of its draw."""
+    refused("leaves dropout or batch norm in training mode", losses, Unsteady(dropout), (X, Y))
+
+
 def test_probabilities_are_refused_but_log_probabilities_are_logits():
     model = torch.nn.Sequential(network(), torch.nn.Softmax(dim=1))
     said = "sums to 1, so it is probabilities; return the logits"
@@ -214,6 +234,9 @@ def test_probabilities_are_refused_but_log_probabilities_are_logits():
     np.testing.assert_allclose(own, expected, rtol=1e-4)
     model[1] = torch.nn.LogSoftmax(dim=1)
     np.testing.assert_allclose(losses(model, (X, Y)), expected, rtol=1e-5)
+    model[1] = torch.nn.Sigmoid()
+    refused("every output is between 0 and 1, so it is probabilities", losses, model, (X, Y))
+    assert losses(torch.nn.Sigmoid(), (X[:5], Y[:5])).size == 5, "of few records it may be chance"
     logits = np.array([[1.0, 0.0], [3.0, -1.0]], dtype=np.float32)  # a batch that sums to 1 by chance
     values = losses(torch.nn.Identity(), (logits, np.array([0, 1])), batch_size=1)
     np.testing.assert_allclose(values, cross_entropy_of(logits.astype(float), np.array([0, 1])))
