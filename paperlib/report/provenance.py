@@ -26,10 +26,11 @@ def provenance(
     """Conditions of one run of the checkout at ``root``; ``data`` holds the SHA-256 of each file by name."""
     commit = _answer("git", "-C", str(root), "rev-parse", "HEAD")
     changes = _answer("git", "-C", str(root), "status", "--porcelain", "--untracked-files=no")
+    new = _answer("git", "-C", str(root), "ls-files", "-o", "--exclude-standard", "paperlib", "notebooks")
     return {
         "date": utc_now(),
         "commit": commit,
-        "dirty": None if changes is None else bool(changes),
+        "dirty": None if changes is None else bool(changes or new),
         "profile": profile,
         "parameters": dict(parameters),
         "seconds": round(seconds, 2),
@@ -83,7 +84,8 @@ def hardware() -> dict[str, Any]:
 def gpu_name() -> str | None:
     """Name and memory of the first NVIDIA GPU that is not hidden, asked from its driver; None without one."""
     asked = ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader")
-    found = None if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1") else _answer(*asked)
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0].strip()
+    found = None if first in ("", "-1") else _answer(*asked, "-i", first) or _answer(*asked)
     return found.splitlines()[0] if found else None
 
 

@@ -156,7 +156,7 @@ def test_cached_pools_are_read_back_and_not_built_again(cached):
     np.testing.assert_array_equal(again.members.targets["leaky"], gaussian_pools(20).members.targets["leaky"])
 
 
-def test_games_on_cached_pools_are_cached_but_not_those_of_an_attack_of_your_own(cached):
+def test_games_on_cached_pools_are_cached_but_not_those_of_an_attack_of_your_own(cached, monkeypatch):
     folder, pools = cached[0], cached[1]()
     options = {"targets": ["leaky"], "audits": ["panoramia"]}
     once = replace(SMALL, repetitions=1, restarts=1)
@@ -164,6 +164,9 @@ def test_games_on_cached_pools_are_cached_but_not_those_of_an_attack_of_your_own
     files = sorted(folder.rglob("*.cache"))
     pd.testing.assert_frame_equal(first.table, audit_pools(pools, replace(once), **options).table)
     assert sorted(folder.rglob("*.cache")) == files
+    monkeypatch.setattr("paperlib.audits.panoramia.run.version", lambda name: f"another {name}")
+    audit_pools(pools, once, **options)
+    assert len(sorted(folder.rglob("*.cache"))) == len(files) + 1, "trees of another version are grown anew"
     owned = (replace(once, attacks=(own_attack(sign),)) for sign in (1.0, -1.0))
     plus, minus = (audit_pools(pools, one, **options).judged[0].attack for one in owned)
     np.testing.assert_array_equal(plus, -minus)

@@ -201,6 +201,9 @@ def test_gpus_are_those_that_this_process_may_see_and_each_gets_a_process(tmp_pa
     assert sweep_place("local").workers == 3
     assert sweep_place("local", workers=2).workers == 2
     assert gpu_name() == "0"
+    tool.write_text('#!/bin/sh\n[ "$4" = 2 ] && echo small || echo large\n')
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,0")
+    assert gpu_name() == "small", "not that of the first GPU of the machine"
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert gpu_name() is None, "a run that may not use the GPU does not name it"
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")

@@ -5,6 +5,7 @@ import os
 import shlex
 import shutil
 import signal
+import subprocess
 import time
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from paperlib.io import read_result
 from paperlib.papers.verdict.evidence import rules
 from paperlib.papers.verdict.pages import page_of
 from paperlib.report.printed import PAPERS
+from paperlib.report.provenance import provenance
 from paperlib.running.execute import rerun_command
 from paperlib.running.parameters import check_parameters, parse_assignments, parse_parameters
 from paperlib.running.sources import PACKAGE, notebook_sources, parameter_files
@@ -357,6 +359,17 @@ def test_pages_of_removed_notebooks_go(tmp_path):
         path.write_text("{}")
     assert running.run_all(project, profile="smoke", say=lambda _: None) == []
     assert files(project) == STATUS
+
+
+def test_a_source_that_git_does_not_know_is_a_local_change_and_a_file_of_the_user_is_none(tmp_path):
+    names = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    for words in (("init", "-q"), (*names, "commit", "-q", "--allow-empty", "-m", "first")):
+        subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
+    (tmp_path / "paperlib").mkdir()
+    for name, dirty in (("scores.csv", False), ("paperlib/new.py", True)):
+        (tmp_path / name).write_text("")
+        found = provenance(root=tmp_path, profile="smoke", parameters={}, seconds=0)
+        assert found["dirty"] is dirty
 
 
 def test_a_kernel_of_another_python_with_the_usual_name_is_not_used(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,7 @@ def _cached_scores(
             "targets": names,
             "generated": others is pools.generated,
             "code": code_tag(__name__, *modules),
+            "trees": version("scikit-learn"),
         }
         arrays = pools_cache().get(key, compute)
     return dict(zip(inputs, arrays["scores"], strict=True)), arrays["membership"].astype(bool)
