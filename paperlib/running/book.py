@@ -1,8 +1,10 @@
 """Finished runs: kept one per notebook and profile, and shown in the book."""
 
+import errno
 import itertools
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -119,12 +121,17 @@ def kept_folder(job: Job) -> Path:
 def copy_whole(folder: Path, target: Path) -> None:
     """Put a copy of ``folder`` at ``target``, whole or not at all, which takes no more room where it can."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.part")
-    shutil.rmtree(part, ignore_errors=True)  # of a run that was killed
-    shutil.copytree(folder, part, copy_function=_linked)
+    part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    shutil.copytree(folder, part, copy_function=_linked, dirs_exist_ok=True)
     part.chmod(target.parent.stat().st_mode & 0o777)  # the temporary folder was private
-    shutil.rmtree(target, ignore_errors=True)
-    part.replace(target)
+    while True:
+        shutil.rmtree(target, ignore_errors=True)
+        try:
+            part.replace(target)
+            return
+        except OSError as error:  # another run of this very notebook has put its own there
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
 
 
 def _linked(source: str, target: str) -> str:

@@ -254,7 +254,10 @@ def test_a_nearer_scale_decides_and_the_page_of_results_has_all_the_evidence_on_
 
 
 def test_a_seed_and_shared_evidence_count_once_and_a_later_empty_parameter_is_none():
-    for second in (run("panoramia_images", table_two(seed=1)), run("panoramia_images", table_two(), seed=1)):
+    noted = run("panoramia_images", table_two(), seed=1)
+    noted["records"][0]["note"] = "in 3 minutes"
+    alike = (run("panoramia_images", table_two(seed=1)), run("panoramia_images", table_two(), seed=1), noted)
+    for second in alike:
         twice = judge([run("panoramia_images", table_two()), second])
         assert status_table(twice).set_index("id").loc[TWO.target, "seeds"] == "0"
     elsewhere = run("panoramia_images", table_two(), seed=None)

@@ -17,6 +17,7 @@ from paperlib.papers.verdict.evidence import rules
 from paperlib.papers.verdict.pages import page_of
 from paperlib.report.printed import PAPERS
 from paperlib.report.provenance import provenance
+from paperlib.running import book
 from paperlib.running.execute import rerun_command
 from paperlib.running.parameters import check_parameters, parse_assignments, parse_parameters
 from paperlib.running.sources import PACKAGE, notebook_sources, parameter_files
@@ -359,6 +360,25 @@ def test_pages_of_removed_notebooks_go(tmp_path):
         path.write_text("{}")
     assert running.run_all(project, profile="smoke", say=lambda _: None) == []
     assert files(project) == STATUS
+
+
+def test_two_runs_that_are_kept_at_one_time_are_not_mixed(tmp_path, monkeypatch):
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        for file in ("1.csv", "2.csv", "3.csv"):
+            (tmp_path / name / file).write_text(name)
+    own, begun, kept = book._linked, list[str](), tmp_path / "book" / "good"
+
+    def linked(source, target):
+        begun.append(source)
+        if len(begun) == 2:  # the other one begins and ends in the midst of the first
+            book.copy_whole(tmp_path / "b", kept)
+        return own(source, target)
+
+    monkeypatch.setattr(book, "_linked", linked)
+    book.copy_whole(tmp_path / "a", kept)
+    assert [path.read_text() for path in kept.iterdir()] == ["a", "a", "a"]
+    assert list(kept.parent.iterdir()) == [kept]
 
 
 def test_a_source_that_git_does_not_know_is_a_local_change_and_a_file_of_the_user_is_none(tmp_path):
