@@ -1,10 +1,8 @@
 """Finished runs: kept one per notebook and profile, and shown in the book."""
 
-import errno
 import itertools
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -14,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from paperlib.data.made_up import made_up_folder, made_up_variables
-from paperlib.io import RunResult, file_sha256, read_result, write_bytes, write_text
+from paperlib.io import RunResult, file_sha256, lease, read_result, write_bytes, write_text
 from paperlib.papers import landing
 from paperlib.papers.verdict.evidence import from_dict, rules
 from paperlib.papers.verdict.outcome import decide_alone
@@ -121,17 +119,13 @@ def kept_folder(job: Job) -> Path:
 def copy_whole(folder: Path, target: Path) -> None:
     """Put a copy of ``folder`` at ``target``, whole or not at all, which takes no more room where it can."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-    shutil.copytree(folder, part, copy_function=_linked, dirs_exist_ok=True)
-    part.chmod(target.parent.stat().st_mode & 0o777)  # the temporary folder was private
-    while True:
+    part = target.with_name(f".{target.name}.part")
+    with lease(part.with_suffix(".copy"), lambda: None):  # another run of this notebook may end just now
+        shutil.rmtree(part, ignore_errors=True)  # of a run that was killed
+        shutil.copytree(folder, part, copy_function=_linked)
+        part.chmod(target.parent.stat().st_mode & 0o777)  # the temporary folder was private
         shutil.rmtree(target, ignore_errors=True)
-        try:
-            part.replace(target)
-            return
-        except OSError as error:  # another run of this very notebook has put its own there
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
+        part.replace(target)
 
 
 def _linked(source: str, target: str) -> str:

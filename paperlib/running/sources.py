@@ -21,7 +21,6 @@ OUTPUTS = ("report",)
 """Parameters that name a file which the notebook writes: no data of a run, and no reason to repeat one."""
 _FUNCTION = re.compile(r"\.py:\w+$")
 _MADE_UP = "paperlib.data.made_up.folder"
-_MEASURED = PACKAGE / "papers" / "measured.py"
 
 
 def fingerprint(
@@ -44,7 +43,9 @@ def notebook_code(project: Project, stem: str, profile: str, known: Known | None
     """What all runs of a notebook in a profile depend on, whatever their parameters; see `source_files`."""
     path = project.notebook(stem)
     lock, sources = project.root / "requirements.lock", notebook_sources(path, known)
-    tables = sorted(project.measured.glob("*.csv")) if _MEASURED in sources else []  # which it may show
+    tables = (
+        sorted(project.measured.glob("*.csv")) if PACKAGE / "papers" / "measured.py" in sources else []
+    )  # which it may show
     return {
         "notebook": file_sha256(path),
         "profile": profile,

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from dataclasses import replace
 
@@ -368,16 +369,19 @@ def test_two_runs_that_are_kept_at_one_time_are_not_mixed(tmp_path, monkeypatch)
         for file in ("1.csv", "2.csv", "3.csv"):
             (tmp_path / name / file).write_text(name)
     own, begun, kept = book._linked, list[str](), tmp_path / "book" / "good"
+    other = threading.Thread(target=book.copy_whole, args=(tmp_path / "b", kept))
 
     def linked(source, target):
         begun.append(source)
-        if len(begun) == 2:  # the other one begins and ends in the midst of the first
-            book.copy_whole(tmp_path / "b", kept)
+        if len(begun) == 2:  # the other one begins in the midst of the first
+            other.start()
+            other.join(0.3)
         return own(source, target)
 
     monkeypatch.setattr(book, "_linked", linked)
     book.copy_whole(tmp_path / "a", kept)
-    assert [path.read_text() for path in kept.iterdir()] == ["a", "a", "a"]
+    other.join()
+    assert [path.read_text() for path in kept.iterdir()] == ["b", "b", "b"]
     assert list(kept.parent.iterdir()) == [kept]
 
 

@@ -3,7 +3,7 @@
 import difflib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Any, Literal, cast
 
@@ -145,7 +145,7 @@ class Evidence:
     target: str
     unit: Unit
     values: Mapping[str, Sample | Mapping[str, Sample]]
-    note: str = ""
+    note: str = field(default="", compare=False)  # the same values count once, whatever it says
     reading: str = ""
 
     def __post_init__(self) -> None:

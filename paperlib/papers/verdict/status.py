@@ -91,12 +91,7 @@ def judge(
 def _repeats(one: Run, kept: Iterable[Run]) -> bool:
     """Whether a run of another setting has the same value of each repetition; exact ones are equal anyhow."""
     exact = all(isinstance(sample, Estimate) or not len(sample) for sample in one.evidence.samples().values())
-    return not exact and any(one.setting != run.setting and _same(one, run) for run in kept)
-
-
-def _same(one: Run, other: Run) -> bool:
-    """Whether the values are the same, whatever notes say of them."""
-    return replace(one.evidence, note="") == replace(other.evidence, note="")
+    return not exact and any(one.setting != run.setting and one.evidence == run.evidence for run in kept)
 
 
 def _evidence(run: Mapping[str, Any], *, committed: bool = False) -> Iterator[Run]:
@@ -119,7 +114,7 @@ def _judged(rule: TargetRule, runs: Sequence[Run]) -> list[JudgedTarget]:
     for one in runs:  # a seed that was run here and elsewhere counts once
         setting = (one.notebook, one.setting, one.scale.level, one.scale.facts, one.evidence.reading)
         group = settings.setdefault(setting, {})
-        if not any(_same(one, other) for other in group.values()):  # and so does a committed table
+        if all(other.evidence != one.evidence for other in group.values()):  # and so does a committed table
             group.setdefault(one.seed, one)
     alone = [_decided(rule, [list(group.values())]) for group in settings.values()]
     if len(rule.notebooks) == 1 or not alone:
