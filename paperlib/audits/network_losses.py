@@ -24,7 +24,6 @@ _CLOSE = {torch.float64: 1e-6, torch.float32: 1e-4}
 _CLOSE_ELSEWHERE = 2e-2  # sums of probabilities in 16 bits
 _OWN = "pass loss=, a function from outputs and targets to one loss per record"
 _BATCH_SIZE = 256
-_STEADY = 1e-2  # relative difference of two calls, which 16 bits on a GPU do not reach
 _WANTED = (
     "a DataLoader, a Dataset, inputs and targets as (x, y), a dictionary with 'labels', or an iterator of "
     "batches"
@@ -59,12 +58,11 @@ def network_losses(
     def of_batch(batch: Any) -> FloatArray:
         values = once(batch)
         if not steady and np.isfinite(values).all():  # others are named by their place
-            steady.append(np.allclose(once(batch), values, rtol=_STEADY, atol=_STEADY * values.std()))
+            steady.append(np.allclose(once(batch), values, rtol=0.01, atol=0.01 * values.std()))
             if not steady[0] or any(part.training for part in model.modules()):
                 raise ValueError(
-                    "model: its forward leaves dropout or batch norm in training mode, or changes the batch, "
-                    "so that losses change from call to call; where this is meant, give a function from data "
-                    "to losses"
+                    "model: losses change from call to call, as if forward left dropout or batch norm in "
+                    "training mode, or changed the batch; if that is meant, give a function of the data"
                 )
         return values
 

@@ -106,10 +106,7 @@ def plan(
     """
     path, own = project.notebook(name), project.root / PACKAGE.name
     if own.is_dir() and not own.samefile(PACKAGE):  # which the notebook would import
-        raise ValueError(
-            f"notebook: {PACKAGE} is running, but {project.root} has a {PACKAGE.name} of its own; run `pip "
-            "install -e .` there, or set PYTHONPATH to it"
-        )
+        raise ValueError(f"PYTHONPATH: set it to {project.root}, whose {own.name} is not the one that runs")
     known = notebook_parameters(path)
     preset = project.profile(profile).get(path.stem, {})
     unchanged = check_parameters(known, preset, f"profile {profile}, {path.stem}")

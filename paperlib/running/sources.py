@@ -43,9 +43,8 @@ def notebook_code(project: Project, stem: str, profile: str, known: Known | None
     """What all runs of a notebook in a profile depend on, whatever their parameters; see `source_files`."""
     path = project.notebook(stem)
     lock, sources = project.root / "requirements.lock", notebook_sources(path, known)
-    tables = (
-        sorted(project.measured.glob("*.csv")) if PACKAGE / "papers" / "measured.py" in sources else []
-    )  # which it may show
+    shows = PACKAGE / "papers" / "measured.py" in sources  # committed tables
+    tables = sorted(project.measured.glob("*.csv")) if shows else []
     return {
         "notebook": file_sha256(path),
         "profile": profile,

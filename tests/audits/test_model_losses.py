@@ -221,7 +221,7 @@ class Unsteady(torch.nn.Module):
 @pytest.mark.parametrize("dropout", [True, False])
 def test_a_forward_that_stays_in_training_mode_is_refused(dropout):
     """A record would have the loss of its batch, or of its draw."""
-    refused("leaves dropout or batch norm in training mode", losses, Unsteady(dropout), (X, Y))
+    refused("model: losses change from call to call", losses, Unsteady(dropout), (X, Y))
 
 
 def test_probabilities_are_refused_but_log_probabilities_are_logits():

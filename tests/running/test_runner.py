@@ -412,7 +412,7 @@ def test_a_checkout_with_a_package_of_its_own_is_run_by_that_package_alone(tmp_p
     running.plan(project, "good")
     (tmp_path / "paperlib").unlink()
     (tmp_path / "paperlib").mkdir()
-    with pytest.raises(ValueError, match=r"notebook: .* has a paperlib of its own; run `pip install -e .`"):
+    with pytest.raises(ValueError, match=r"PYTHONPATH: set it to .*, whose paperlib is not"):
         running.plan(project, "good")
 
 

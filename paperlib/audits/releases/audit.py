@@ -185,8 +185,8 @@ def audit_release(
     shuffled = taken(pool, order)
     space = space_of(released, shuffled)
     warnings = doubts + check_copies(space, member[order])
-    check_one_draw(space.pool, member[order], seed)
     near = nearness(space)
+    check_one_draw(space.pool, member[order], seed, near.own[:, 0])
     tables = (released, shuffled) if isinstance(released, pd.DataFrame) else None
     rng = np.random.default_rng([seed, 7])
     rates = disclosure_rates(

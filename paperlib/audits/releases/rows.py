@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import binom, ks_2samp
+from scipy.stats import binom, ks_2samp, mannwhitneyu
 
 from paperlib.audits.releases.distances import Flags, Space, image_space, table_space, text_space
-from paperlib.core import MembershipScores, check_ties
+from paperlib.core import FloatArray, MembershipScores, check_ties
 from paperlib.core.intervals import auc_interval
 from paperlib.core.reading.columns import INDEX
 
@@ -49,6 +49,8 @@ def alike(release: Rows, sides: Sequence[Rows]) -> tuple[Any, Any, tuple[str, ..
         parts = texts[: len(release)], texts[len(release) :]
         return *parts, tuple(_strange_columns(*(pd.DataFrame({"text": part}) for part in parts)))
     for name, rows in given.items():
+        if np.ma.is_masked(rows) or not np.isfinite(np.sum(rows)):
+            raise ValueError(f"{name}: some values are masked, NaN or infinite; leave such images out")
         shapes = np.shape(release)[1:], np.shape(rows)[1:]
         if shapes[0] != shapes[1]:
             raise ValueError(f"{name}: expected images of shape {shapes[0]} as released, got {shapes[1]}")
@@ -155,13 +157,22 @@ def check_copies(space: Space, member: Flags) -> tuple[str, ...]:
     return check_ties("rows", keys[member], keys[~member], ways="keep one row of each")
 
 
-def check_one_draw(rows: Any, member: Flags, seed: int) -> None:
-    """Refuse (ValueError) sides that a classifier tells apart by their rows, given in random order."""
+def check_one_draw(rows: Any, member: Flags, seed: int, own: FloatArray | None = None) -> None:
+    """Refuse (ValueError) sides that a classifier tells apart by their rows, given in random order.
+
+    Or that ``own`` does: the distance of each row to the nearest other one, as of images in another format.
+    """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import MaxAbsScaler
 
+    chance = 1.0 if own is None else float(mannwhitneyu(own[member], own[~member]).pvalue)
+    if chance < 1 - _SURE:
+        raise ValueError(
+            f"nonmembers: their rows alone tell them from members by distances to others (p = {chance:.1g}), "
+            "as after another file format or rounding; bring two random parts of one set, stored alike"
+        )
     model: Any = make_pipeline(MaxAbsScaler(), LogisticRegression())
     if not isinstance(rows, np.ndarray):
         rows = (rows > 0).astype(np.float64)  # weights of words know which texts were copied into the release
@@ -170,8 +181,8 @@ def check_one_draw(rows: Any, member: Flags, seed: int) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*converge.*")  # an unfinished fit is judged as it is
         model.fit(rows[::2], member[::2])
-    chance = model.predict_proba(rows[1::2])[:, 1]
-    scores = MembershipScores(chance[member[1::2]], chance[~member[1::2]])
+    values = model.predict_proba(rows[1::2])[:, 1]
+    scores = MembershipScores(values[member[1::2]], values[~member[1::2]])
     low, high = auc_interval(scores, confidence=_SURE)
     if low > 0.5:
         raise ValueError(
