@@ -41,7 +41,7 @@ def resampled(pilot, m, seed):
 
 def test_a_small_pilot_plans_what_audits_show_and_resampling_does_not():
     """On a few pairs; the page on validity has twenty of every size in the profile `paper`."""
-    miss, inside, reached = plan_misses(partial(planned, simulations=20), 100, 1_000, pairs=3)
+    miss, inside, reached = plan_misses(partial(planned, simulations=20), 100, 1_000, pairs=2)
     assert abs(miss) < 0.8
     assert min(inside, reached) > 0
     miss, inside, reached = plan_misses(resampled, 100, 3_000, pairs=2)
@@ -171,7 +171,7 @@ def test_pilots_plan_for_four_of_five_audits(examples, short_walk):
     pilot = normal_scores(np.random.default_rng(3), examples, shift=1.5)
     plan = plan_audit(epsilon=0.6, attack=pilot, guess="members")
     assert ("without repeats" in plan.assumptions[-1]) == (examples == 6_000)
-    again = {"attack": pilot, "guess": "members", "simulations": 400, "seed": 1}
+    again = {"attack": pilot, "guess": "members", "simulations": 200, "seed": 1}
     fresh = plan_audit(plan.total, power=0.72, **again)
     assert fresh.low < 0.6 <= fresh.reached  # what nine of ten show, and 72 %
 
