@@ -25,11 +25,11 @@ def corpus(kind=MD5, count=12, text="Part {} has sum {}."):
 def made_up(values, total=10):
     """Questions on one digit each, which takes one of so many values."""
     found = [FoundIdentifier("md5", f"{at:032}", "", at, 1) for at in range(total)]
-    return [ChatQuestion(one, f"{at}:", "", "1", values) for at, one in enumerate(found)]
+    return [ChatQuestion(one, "x" * at, "", "1", values) for at, one in enumerate(found)]
 
 
 def answering(hits):
-    return lambda prompt: "1" if int(prompt[:-1]) < hits else "2"
+    return lambda prompt: "1" if len(prompt) < hits else "2"
 
 
 @pytest.mark.parametrize("tries", [1, 2])
@@ -151,6 +151,30 @@ def test_a_guess_is_found_without_a_look_at_the_truth():
     assert guess(one, "90e4a73") == guess(one, None) == ""
     assert guess(one, "I cannot help with that.") == ""
     assert guess(replace(one, answer="11111111"), "90e4a735 11111111") == "90e4a735"  # the first counts
+    assert guess(one, "I cannot go on with 2f6b8d1c.") == guess(one, "20260131, 2f6b8d1c...") == ""  # quoted
+    assert (
+        guess(one, "<think>after 2f6b8d1c</think>90e4a735") == guess(one, "2f6b8d1c 90e4a735") == "90e4a735"
+    )
+
+
+def test_answers_without_digits_and_prompts_that_are_alike_are_named():
+    questions = chat_questions(corpus())
+    quoting = audit_chat(questions, lambda prompt: f"I cannot go on with {prompt[-8:]}.").document(
+        subject="x"
+    )
+    assert quoting.judged(3.0)[1] is None, "what is quoted is no answer"
+    first, answers = questions[0].prompt, {one.prompt: one.answer for one in questions[:3]}
+    few = audit_chat(questions, lambda prompt: "12345678" if prompt == first else "Sorry").document(
+        subject="x"
+    )
+    assert few.judged(3.0)[1] is None
+    assert "only 1 of 12 answers hold digits, so they say nothing" in few.answer_warnings[0]
+    known = audit_chat(questions, lambda prompt: answers.get(prompt, "Sorry")).document(subject="x")
+    assert known.judged(3.0)[1] > 3, "what is known stays an answer"
+    assert "only 3 of 12 answers hold digits; look" in known.answer_warnings[0]
+    assert audit_chat(questions, lambda _: "12345678").result.warnings == ()
+    alike = audit_chat(chat_questions(corpus(), before=0, shown=0), lambda _: "12345678").result
+    assert "11 prompts are like another one" in alike.warnings[0]
 
 
 def test_several_tries_cost_their_chance_and_bad_options_are_refused():

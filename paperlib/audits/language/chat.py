@@ -126,12 +126,13 @@ def guess(question: ChatQuestion, text: str | None) -> str:
     size, text = len(question.answer), text or ""
     if question.prompt:  # some models repeat it
         text = text.rpartition(question.prompt)[2]
+    told = question.prompt.lower().replace("-", "")
     for run in re.findall("[0-9a-f][0-9a-f-]*", text.lower()):
         digits = run.replace("-", "")
         rest = digits.removeprefix(question.shown)
-        digits = rest if len(rest) >= size else digits
-        if len(digits) >= size and not digits.isalpha():  # no word
-            return digits[:size]
+        digits = (rest if len(rest) >= size else digits)[:size]
+        if len(digits) == size and not digits.isalpha() and digits not in told:  # no word, nor a quotation
+            return digits
     return ""
 
 
@@ -270,6 +271,16 @@ def audit_chat(
             f"{round_down(epsilon):.3f}, under replacement of one identifier, wherever it stands, by another "
             "of its kind: a lower bound on the training mechanism's ε."
         )
+    warnings = list[str]()
+    if 2 * guessed < total:
+        empty = f", {NO_ANSWER}" if guessed < FEWEST and not hits else ""
+        said = f"only {guessed} of {total} answers hold digits" if guessed else "no answer holds digits"
+        warnings.append(f"{said}{empty}; look at what the model writes")
+    if alike := total - len({one.prompt for one in questions}):
+        warnings.append(
+            f"{alike} prompts are like another one, so that the model cannot tell what to write: "
+            "take more of the text (--before, --shown)"
+        )
     result = ChatResult(
         claim=f"With confidence {confidence:g}, {claim}",
         condition="assumes that identifiers were drawn at random, and that the model answers without search: "
@@ -284,7 +295,7 @@ def audit_chat(
             f"A model that saw none of them completes so many with probability {min(1, 1.05 * p_value):.2g} "
             f"at most. One shows ε ≥ {round_down(bound(1)):.3f}, all {total} show {round_down(ceiling):.3f}.",
         ),
-        warnings=() if guessed else (f"no answer holds digits, {NO_ANSWER}; look at what the model writes",),
+        warnings=tuple(warnings),
         epsilon=epsilon, delta=delta, confidence=confidence, total=total, hits=hits, p_value=p_value,
         ceiling=ceiling,
     )  # fmt: skip
