@@ -2,7 +2,7 @@
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -118,6 +118,14 @@ def check_at_least(least: int, **values: float) -> None:
     for name, value in values.items():
         if value < least:
             raise ValueError(f"{name}: expected {least} or more, got {value}")
+
+
+def check_list(name: str, values: Any) -> None:
+    """Refuse (ValueError) what is no list of texts: its letters, keys or columns would be taken for them."""
+    kind = type(values).__name__
+    if isinstance(values, str | bytes | Mapping) or hasattr(values, "columns"):
+        given = "one string; put it" if kind == "str" else f"{kind}; put its texts"
+        raise ValueError(f"{name}: expected a sequence of texts, got {given} in a list")
 
 
 def check_choice(name: str, value: object, allowed: Any) -> None:

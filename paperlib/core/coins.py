@@ -289,8 +289,9 @@ class Coins:
 
 def _names(ids: Iterable[Any]) -> list[str]:
     """Ids as text; a ValueError for an empty one."""
-    if hasattr(ids, "columns"):
-        raise ValueError("ids: expected a name for each record, got a table; give its column of ids")
+    if hasattr(ids, "columns") or isinstance(ids, str | bytes | set | frozenset):
+        got = f"expected a name for each record, in order, got a {type(ids).__name__}"
+        raise ValueError(f"ids: {got}; give a list, or the column of ids of a table")
     texts = ((one, str(one)) for one in ids)
     none = ("None", "nan", "NaT", "<NA>")
     names = [said if isinstance(one, str) or said not in none else "" for one, said in texts]

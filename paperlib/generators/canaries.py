@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from paperlib.core import IntArray, check_at_least, check_choice, check_in
+from paperlib.core.checks import check_list
 
 TEXT_KINDS = ("random", "tokens", "new-vocabulary", "high-temperature")
 _BATCH = 64  # texts that are sampled together
@@ -51,6 +52,7 @@ def make_canaries(
     >>> make_canaries(["to be or not to be", "that is the question"], 2, kind="tokens", seed=0)
     ['to to question not', 'is to to be']
     """
+    check_list("texts", texts)
     check_choice("kind", kind, TEXT_KINDS)
     check_at_least(1, count=count)
     check_in("(0, inf)", "temperature", temperature)

@@ -227,6 +227,15 @@ def test_bad_input_is_named(tokenizer):
         (["a"], {}, "nothing before"),
     ):
         refused(message, score_texts, model, tokenizer, texts, **options)
+    padded = copy.deepcopy(tokenizer)
+    padded.pad_token = padded.eos_token
+    for side in ("right", "left"):
+        rows = padded(TEXTS, padding=True, padding_side=side)["input_ids"]
+        refused(
+            "texts: token 0, which pads, stands several times at an end", score_texts, model, padded, rows
+        )
+    ended = [[*row, 0] for row in tokenizer(TEXTS)["input_ids"]]
+    assert len(score_texts(model, padded, ended)) == len(TEXTS)  # one end of text is no padding
     small = GPT2LMHeadModel(GPT2Config(vocab_size=60, n_embd=8, n_layer=1, n_head=1, n_positions=CONTEXT))
     refused("the model has tokens 0 to 59; take the model's own", score_texts, small, tokenizer, TEXTS)
 

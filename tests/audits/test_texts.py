@@ -145,6 +145,11 @@ def test_bad_input_is_refused_in_one_line(folder):
     ids = (["a"] * 20, list("bcdefghijklmnopqrstu"))
     for members, options, words in (
         (rows[:3], {}, "expected 20 or more, got 3, 20"),
+        (
+            {f"mail {n}": row for n, row in enumerate(rows)},
+            {},
+            "nonmembers, contexts: expected a .* got dict",
+        ),
         (rows, {"contexts": (rows[:2], rows)}, "expected 20 of members, got 2"),
         (rows, {"attack": "guess"}, "attack"),
         ([[-1, 2, n] for n in range(20)], {}, "expected token numbers from 0 on"),

@@ -70,7 +70,7 @@ def test_the_names_of_records_do_not_move_their_coins_and_the_system_s_randomnes
     assert one.included.tolist() == other.included.tolist()
     words = np.array([2, 7, 1, 6], dtype="<u8").tobytes()
     monkeypatch.setattr("secrets.token_bytes", lambda size: words[:size])
-    assert toss_coins("abcd").included.tolist() == [False, True, True, False]
+    assert toss_coins([*"abcd"]).included.tolist() == [False, True, True, False]
     monkeypatch.undo()
     first, second = toss_coins(np.int64(256)), toss_coins(256)
     assert first.included.tolist() != second.included.tolist()
@@ -135,7 +135,8 @@ def test_what_has_no_coin_of_its_own_is_refused():
     refused("3 records have 2 ids; two rows of one record must share a coin", toss_coins, ["a", "b", "a"])
     refused("1 are empty .first in row 2", toss_coins, ["a", None])
     refused("1 are empty .first in row 2", toss_coins, pd.Series(["a", pd.NA], dtype="string"))
-    refused("got a table; give its column of ids", toss_coins, pd.DataFrame({"id": ["a"]}))
+    for ids, given in ((pd.DataFrame({"id": ["a"]}), "DataFrame"), ("data", "str"), ({"a", "b"}, "set")):
+        refused(f"in order, got a {given}; give a list, or the column of ids", toss_coins, ids)
     refused("2 of 4 values are NaN", COINS.join, [*"abcd"], np.ma.masked_greater([1.0, 2, 3, 4], 2))
     refused("there are no records", toss_coins, [])
     refused("expected a number in", toss_coins, 3, fraction=0.0)

@@ -130,7 +130,7 @@ def score_texts(
         return [TokenStatistics(*table.T) for table in tables]
 
     if tokens:
-        encoded = token_windows(checked, around)
+        encoded = token_windows(checked, around, getattr(tokenizer, "pad_token_id", None))
         checked = tokenizer.batch_decode([list(map(int, text)) for text in checked])
     else:
         checked = check_texts("texts", cast(Any, texts) if hasattr(texts, "__len__") else checked)

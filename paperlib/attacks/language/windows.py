@@ -1,6 +1,6 @@
 """From texts to windows of tokens that fit the model, and one forward pass for numbers on each token."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from paperlib.core import FloatArray, check_at_least
+from paperlib.core.checks import check_list
 
 # Logits handled at once: memory does not grow with batch x vocabulary, and on a CPU they stay in its cache.
 _AT_ONCE = {"cpu": 2**18}
@@ -37,9 +38,7 @@ class Window:
 
 def check_texts(name: str, texts: Sequence[str]) -> list[str]:
     """Texts as a list, all of them non-empty."""
-    if isinstance(texts, str | Mapping) or hasattr(texts, "columns"):  # whose keys or columns would be scored
-        given = "one string; put it" if isinstance(texts, str) else f"{type(texts).__name__}; put its texts"
-        raise ValueError(f"{name}: expected a sequence of texts, got {given} in a list")
+    check_list(name, texts)
     checked = list(texts)
     if not checked:
         raise ValueError(f"{name}: expected at least one text, got none")
@@ -80,14 +79,21 @@ def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None)
     return encoded
 
 
-def token_windows(texts: Sequence[Sequence[int]], contexts: Sequence[Sequence[int]] | None) -> list[Window]:
-    """As `encode`, for texts and contexts that are the numbers of their tokens already."""
+def token_windows(
+    texts: Sequence[Sequence[int]], contexts: Sequence[Sequence[int]] | None, padding: int | None = None
+) -> list[Window]:
+    """As `encode`, for texts and contexts that are the numbers of their tokens already, without padding."""
     before = [()] * len(texts) if contexts is None else [tuple(map(int, context)) for context in contexts]
     if len(before) != len(texts):
         raise ValueError(f"contexts: expected {len(texts)}, one per text, got {len(before)}")
     both = [((*around, *map(int, text)), len(around)) for around, text in zip(before, texts, strict=True)]
     encoded = _numbered(both, before)
     for index, one in enumerate(encoded):
+        if padding is not None and (padding, padding) in (one.tokens[:2], one.tokens[-2:]):
+            raise ValueError(
+                f"texts: token {padding}, which pads, stands several times at an end of index {index} and "
+                "would be scored; leave padding out"
+            )
         if len(one.tokens) <= one.first or min(one.tokens) < 0:
             raise ValueError(
                 f"texts: expected token numbers from 0 on, and a token before the first that is scored, got "

@@ -16,7 +16,7 @@ from paperlib.audits.features import audit_features
 from paperlib.audits.language.blind import blind_table, quality, refusal, times_of
 from paperlib.audits.scores import Audits, ScoreOptions, audit_scores
 from paperlib.core import Coins, MembershipScores, ScoreAudit, check_at_least, check_choice
-from paperlib.core.checks import check_ids, check_in
+from paperlib.core.checks import check_ids, check_in, check_list
 from paperlib.core.sealed import check_loaded
 from paperlib.report.audit.tables import TableSection, with_interval
 
@@ -230,6 +230,8 @@ def check_sides(
     members: Texts, nonmembers: Texts, contexts: tuple[Texts, Texts] | None = None
 ) -> tuple[list[Any], list[Any] | None]:
     """All texts and contexts, the members' first; few texts, and one that stands there twice, are refused."""
+    for some in (members, nonmembers, *(contexts or ())):
+        check_list("members, nonmembers, contexts", some)
     if min(len(members), len(nonmembers)) < 20:
         raise ValueError(f"members, nonmembers: expected 20 or more, got {len(members)}, {len(nonmembers)}")
     texts: list[Any] = [*members, *nonmembers]
