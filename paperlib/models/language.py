@@ -78,18 +78,18 @@ def load_language_model(
             "random; save the model itself, without what torch.compile, DDP or peft put around it"
         )
     model = (model if spread else model.to(place)).eval()
-    _check_causal(model, str(name))
+    check_causal(model, f"name: in {name}")
     return model, tokenizer
 
 
-def _check_causal(model: Any, name: str) -> None:
+def check_causal(model: Any, where: str) -> None:
     """Refuse (ValueError) a model in which a token sees those behind it, as in BERT."""
     device = model.get_input_embeddings().weight.device
     tokens = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 5]], device="cpu" if device.type == "meta" else device)
     with torch.inference_mode():
         logits = model(input_ids=tokens, use_cache=False).logits[:, :3].float()
     if not torch.allclose(*logits, rtol=0.01, atol=0.01, equal_nan=True):
-        raise ValueError(f"name: in {name} a token sees those behind it; give a model that writes text")
+        raise ValueError(f"{where} a token sees those behind it; give a model that writes text")
 
 
 def parameter_count(name: str | Path) -> int:

@@ -7,14 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom
+from transformers import BertConfig, BertLMHeadModel
 
 from paperlib import MembershipScores, audit_one_run, audit_texts, toss_coins
 from paperlib.audits import TextsAudit, audit_features
 from paperlib.audits.features import AdditiveModel
 from paperlib.audits.language.blind import BLIND_LEVEL, blind_table, times_of
+from paperlib.audits.language.doubts import look_alikes
 from paperlib.data.made_up.texts import write_insertions
 from paperlib.data.text.insertions import read_insertions
-from tests.insertions import olmo, tokenizer
+from paperlib.models.language import train_tokenizer
+from tests.insertions import WORDS, olmo, tokenizer
 from tests.refusals import refused
 
 
@@ -139,6 +142,39 @@ def test_extraction_in_n_tries_is_that_of_every_outcome_enumerated():
     refused("no suffix was scored", TextsAudit(scores, scores, scores, "loss", None, "").extractable)
 
 
+def words_of(count, seed=0):
+    """Sentences of ten words, and a number."""
+    rng = np.random.default_rng(seed)
+    return [f"{' '.join(rng.choice(WORDS.split(), 10))} {at}" for at in range(count)]
+
+
+def test_another_tokenizer_and_copies_but_for_spaces_or_case_are_named():
+    texts = words_of(40)
+    model = olmo(tokenizer()(texts)["input_ids"])
+    assert audit_texts(model, tokenizer(), texts[:20], texts[20:]).audits.reading == ()
+    other = train_tokenizer(["Der Himmel ist blau und die Erde ist rund"], 300, context=64)
+    said = audit_texts(model, other, texts[:20], texts[20:]).audits.reading
+    assert "model: most texts have a larger loss than tokens guessed at random, 6.55" in said[0]
+    members = [*texts[:20], *(text.capitalize() for text in texts[20:25])]
+    others = [*texts[20:], *(f"{text} " for text in texts[:5])]
+    said = audit_texts(model, tokenizer(), members, others).audits.reading
+    assert said[0].startswith("10 texts stand on both sides but for white space")
+    assert look_alikes(["caf\u00e9", "cafe\u0301"], np.array([True, False]))
+    assert look_alikes(["cafe", "caf\u00e9", "cafe "], np.array([True, False, True])) == ()
+
+
+def test_the_loss_of_the_reference_is_asked_whatever_is_audited():
+    """Sentences against their words in another order: a model that knows the order tells them apart."""
+    rng = np.random.default_rng(0)
+    members = [[2, 9, 4, 7, 11, 5, 30 + at] for at in range(40)]
+    others = [[*rng.permutation(row[:6]).tolist(), 70 + at] for at, row in enumerate(members)]
+    model, base = olmo(members[:5] * 2, steps=20), olmo(members[5:10] * 2, steps=20)
+    options = {"reference": base, "attack": "ratio", "scoring": {"attacks": ["ratio"]}}
+    result = audit_texts(model, tokenizer(), members, others, **options)
+    assert "loss of the reference alone tells" in result.refused
+    assert set(result.scores) == {"ratio", "loss", "difference", "member"}
+
+
 def test_bad_input_is_refused_in_one_line(folder):
     model = olmo([])
     rows, others = ([[1, second, n] for n in range(20)] for second in (2, 3))
@@ -162,6 +198,18 @@ def test_bad_input_is_refused_in_one_line(folder):
         (rows, {"dates": ([1], [2])}, r"dates: expected as many as members .* \(20, 20\), got \(1, 1\)"),
         (rows, {"attack": "learned", "guess": "both"}, "guess, plan: they are about one score"),
         (rows, {"unit": "user"}, "unit: texts are not averaged"),
+        (rows, {"reference": model}, "reference: its losses are those of the model"),
+        (rows, {"dates": (["05/06/20"] * 20, ["06/06/20"] * 20)}, "can be read in two ways"),
         (rows, {"dates": (["05/06/2020"] * 20, ["06/06/2020"] * 20)}, "can be read in two ways"),
     ):
         refused(words, audit_texts, model, tokenizer(), members, others, **options)
+    canaries = toss_coins(40, seed=0, copies=8)
+    names = [np.array(canaries.ids)[some].tolist() for some in (canaries.included, ~canaries.included)]
+    texts = [[[1, 2, int(name)] for name in some] for some in names]
+    options = {"ids": names, "coins": canaries, "copies": 4}
+    refused("copies: the coins say 8; leave it out", audit_texts, model, tokenizer(), *texts, **options)
+    shape = BertConfig(vocab_size=700, hidden_size=16, num_hidden_layers=1, num_attention_heads=2)
+    shape.initializer_range = 1.0
+    bert = BertLMHeadModel(shape)
+    refused("model: in it a token sees those behind it", audit_texts, bert, tokenizer(), rows, others)
+    assert bert.training

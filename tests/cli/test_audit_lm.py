@@ -1,9 +1,15 @@
 """`paperlib audit-lm`: a language model from a folder, a corpus of files, the answer, and a report."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+from tokenizers.trainers import WordLevelTrainer
+from transformers import PreTrainedTokenizerFast
 
 from paperlib.audits.language.language_model import audit_language_model, audited_identifiers
 from paperlib.generators.identifiers import generate_identifiers
@@ -88,6 +94,27 @@ def test_the_ceiling_is_the_bound_of_a_model_that_knows_all(place):
     assert ranks == sorted(ranks)
     section = document.html().partition("<h2>Best-known identifiers")[2].partition("</section>")[0]
     assert section.count("<tr>") == 4
+
+
+def test_what_the_tokenizer_has_learned_and_what_it_cannot_tell_apart_is_named(place):
+    found = audited_identifiers(str(place / "my docs"), kinds=["md5"], blind_filter=False)
+    texts = [f"{one.before}{one.value}" for one in found]
+    shape = LanguageModelConfig(width=16, layers=1, seed=0)
+    for known, words in (
+        (texts, "identifiers have fewer tokens than alternatives, which alone shows ε ≥ [1-9]"),
+        (
+            [one.before for one in found],
+            "24 of 24 identifiers have the same score as all alternatives, so they say nothing",
+        ),
+    ):
+        inner = Tokenizer(WordLevel(unk_token="[UNK]"))
+        inner.pre_tokenizer = Whitespace()
+        inner.train_from_iterator(known, WordLevelTrainer(special_tokens=["[UNK]"]))
+        tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, unk_token="[UNK]")
+        model = new_language_model(shape, 100)
+        audit = audit_language_model(model, tokenizer, found, generated=7, draws=10)
+        assert re.match(words, audit.rank_audit.warnings[0])
+    assert audit.document().judged(1.0)[1] is None
 
 
 def test_a_mistake_is_one_line_and_exit_code_2(place, monkeypatch, command):

@@ -79,7 +79,7 @@ def times_of(dates: Sequence[Any]) -> FloatArray:
         times = np.array(dates, np.float64)
     else:
         said = pd.Series([str(one) for one in dates])
-        if (unclear := said[said.str.match(r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{4}")]).size:
+        if (unclear := said[said.str.match(r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{2}")]).size:
             raise ValueError(f"dates: {unclear.iloc[0]!r} can be read in two ways; write 2026-01-31")
         read = pd.to_datetime(said, utc=True, format="mixed", errors="coerce")
         days: Any = (read - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)

@@ -12,6 +12,7 @@ from paperlib.attacks.language import causal_neighbours, score_candidates
 from paperlib.audits.candidates import CandidateScores, attack_quality
 from paperlib.audits.document import AuditDocument, answer_of
 from paperlib.audits.language.corpus import FoundIdentifier, corpus_identifiers, is_fair, open_corpus
+from paperlib.audits.language.doubts import check_writes, equal_scores, tokenizer_tells, unknown
 from paperlib.bounds import audit_ranks, exposure, rank_limit_of_detection
 from paperlib.bounds.ranks.audit import RankAuditResult
 from paperlib.core import MembershipScores, ScoreAudit, check_choice
@@ -180,6 +181,7 @@ def audit_language_model(
             f"identifiers: {len(unfair)} of {len(identifiers)} stand behind a text that holds them "
             f"or a part of them, such as {unfair[0]!r}; leave them out, as corpus_identifiers does"
         )
+    check_writes(model=model, reference=options.get("reference"))
     candidates = [[one.value, *generate_identifiers(one.value, generated, seed)] for one in identifiers]
     before = [one.before for one in identifiers]
     if neighbours:
@@ -200,6 +202,8 @@ def audit_language_model(
     ranks, _ = ranks_and_positions(scores.of(rank_attack), np.random.default_rng(seed))
     sizes = np.full(len(ranks), 1 + generated)
     rank_audit = audit_ranks(ranks, sizes, delta=delta, confidence=confidence)
+    doubts = tokenizer_tells(tokenizer, candidates, seed) + equal_scores(scores.of(rank_attack))
+    doubts += unknown("model", model, -scores.of("loss")[:, 0]) if "loss" in names else ()
     if (most := max(one.occurrences for one in identifiers)) > 1:
         example = f" One example is one identifier, with all its {most} copies where it has most."
         rank_audit = replace(rank_audit, claim=rank_audit.claim + example)
@@ -210,7 +214,9 @@ def audit_language_model(
         quality=pd.DataFrame(rows),
         inference=infer_dataset(values, seed=seed),
         ranks=ranks,
-        rank_audit=replace(rank_audit, notes=(*rank_audit.notes, limit.sentence)),
+        rank_audit=replace(
+            rank_audit, warnings=(*doubts, *rank_audit.warnings), notes=(*rank_audit.notes, limit.sentence)
+        ),
         rank_attack=rank_attack,
     )
 

@@ -14,6 +14,7 @@ from paperlib.attacks.language.windows import text_tokens
 from paperlib.audits.document import Answer, AuditDocument
 from paperlib.audits.features import audit_features
 from paperlib.audits.language.blind import blind_table, quality, refusal, times_of
+from paperlib.audits.language.doubts import check_writes, look_alikes, unknown
 from paperlib.audits.scores import Audits, ScoreOptions, audit_scores
 from paperlib.core import Coins, MembershipScores, ScoreAudit, check_at_least, check_choice
 from paperlib.core.checks import check_ids, check_in, check_list
@@ -205,19 +206,36 @@ def audit_texts(
     check_loaded(coins)
     if coins is not None:
         _check_coins(coins, names, member)
+        if copies > 1 and coins.copies:
+            raise ValueError(f"copies: the coins say {coins.copies}; leave it out")
+    check_writes(model=model, reference=reference)
+    asked = dict(scoring or {})
+    if (chosen := asked.get("attacks")) is not None:  # the blind tests need these, whatever is audited
+        needed = ["loss"] if reference is None else ["loss", "difference"]
+        asked["attacks"] = [*dict.fromkeys([*([chosen] if isinstance(chosen, str) else chosen), *needed])]
     signals = {} if dates is None else {"the date": times_of(_beside("dates", dates, member))}
-    frame = score_texts(model, tokenizer, texts, contexts=before, reference=reference, **(scoring or {}))
+    frame = score_texts(model, tokenizer, texts, contexts=before, reference=reference, **asked)
     frame.index = pd.RangeIndex(len(texts)) if names is None else pd.Index(names)
     suffixes = frame.pop(EXTRACTION) if EXTRACTION in frame else None
     check_choice("attack", attack, (*frame, LEARNED))
+    doubts = unknown("model", model, -frame["loss"].to_numpy())
+    doubts += (
+        look_alikes(["".join(both) for both in zip(before or [""] * len(texts), texts, strict=True)], member)
+        if isinstance(texts[0], str)
+        else ()
+    )
     if "difference" in frame:
+        if not frame["difference"].any():
+            raise ValueError("reference: its losses are those of the model; name the one it was tuned from")
         signals["loss of the reference"] = (frame["loss"] - frame["difference"]).to_numpy()
+        doubts += unknown("reference", reference, -signals["loss of the reference"])
     blind = blind_table(_counted(tokenizer, texts, before), member, signals, seed=options.get("seed", 0))
     refused, audits = refusal(blind), None
     if not refused:
         if coins is None:
             options.setdefault("design", "game")
         audits = _bounds(frame, member, attack, options)
+        audits = replace(audits, reading=(*doubts, *audits.reading))
         if copies > 1:
             said = f"One example is one text with all its {copies} copies."
             audits = replace(audits, audits=tuple(one.with_claim(said) for one in audits.audits))
