@@ -373,9 +373,7 @@ def checked_features(name: str, features: ArrayLike) -> FloatArray:
     rows = as_rows(name, features)
     rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or 0 in rows.shape:
-        raise ValueError(
-            f"{name}: expected one row per example and 1 or more columns, got shape {rows.shape}"
-        )
+        raise ValueError(f"{name}: expected one row per example, 1 or more columns, got shape {rows.shape}")
     bad = ~np.isfinite(rows).all(axis=1)
     if bad.any():
         raise ValueError(

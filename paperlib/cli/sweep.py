@@ -111,9 +111,7 @@ def _print_plan(units: "list[Unit]", place: "Place | None") -> None:
             f"Time: {seconds:.1f} s a run (mean of finished ones), {hours:.2g} hours for the {left} left, "
             f"{hours / at_one_time:.2g} with {at_one_time} at one time"
         )
-        print(
-            f"Disk: {size / 1e6:.2f} MB a run, {left * size / 1e6:.1f} MB for the {left} left, beside caches"
-        )
+        print(f"Disk: {size / 1e6:.2f} MB a run, {left * size / 1e6:.1f} MB for {left} left, beside caches")
     print(f"Kept in {running.sweep_folder(project, stem)}")
     if place is not None and (script := job_script(place)):
         print(f"Each job:\n{script.strip()}")

@@ -8,6 +8,7 @@ from .checks import check_delta as check_delta
 from .checks import check_finite as check_finite
 from .checks import check_ids as check_ids
 from .checks import check_in as check_in
+from .checks import check_list as check_list
 from .checks import check_nonnegative as check_nonnegative
 from .checks import check_ties as check_ties
 from .checks import check_vector as check_vector

@@ -120,12 +120,11 @@ def check_at_least(least: int, **values: float) -> None:
             raise ValueError(f"{name}: expected {least} or more, got {value}")
 
 
-def check_list(name: str, values: Any) -> None:
+def check_list(name: str, values: object) -> None:
     """Refuse (ValueError) what is no list of texts: its letters, keys or columns would be taken for them."""
-    kind = type(values).__name__
+    given = type(values).__name__
     if isinstance(values, str | bytes | Mapping) or hasattr(values, "columns"):
-        given = "one string; put it" if kind == "str" else f"{kind}; put its texts"
-        raise ValueError(f"{name}: expected a sequence of texts, got {given} in a list")
+        raise ValueError(f"{name}: expected a sequence of texts, got {given}; put its texts in a list")
 
 
 def check_choice(name: str, value: object, allowed: Any) -> None:

@@ -229,9 +229,7 @@ class Coins:
             return self.join(given, list(given.values()))
         columns = [str(name) for name in getattr(by_id, "columns", ())]
         if self.column not in columns:
-            raise ValueError(
-                f"by_id: expected a mapping from ids, or a DataFrame with the column {self.column!r}"
-            )
+            raise ValueError(f"by_id: expected a mapping from ids or a DataFrame with column {self.column!r}")
         from paperlib.core.reading.columns import check_features  # which loads what reads files
 
         others = by_id.drop(columns=self.column)
@@ -290,8 +288,7 @@ class Coins:
 def _names(ids: Iterable[Any]) -> list[str]:
     """Ids as text; a ValueError for an empty one."""
     if hasattr(ids, "columns") or isinstance(ids, str | bytes | set | frozenset):
-        got = f"expected a name for each record, in order, got a {type(ids).__name__}"
-        raise ValueError(f"ids: {got}; give a list, or the column of ids of a table")
+        raise ValueError(f"ids: expected a list of names, or a table's column, got a {type(ids).__name__}")
     texts = ((one, str(one)) for one in ids)
     none = ("None", "nan", "NaT", "<NA>")
     names = [said if isinstance(one, str) or said not in none else "" for one, said in texts]

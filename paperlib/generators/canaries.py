@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from paperlib.core import IntArray, check_at_least, check_choice, check_in
-from paperlib.core.checks import check_list
+from paperlib.core import IntArray, check_at_least, check_choice, check_in, check_list
 
 TEXT_KINDS = ("random", "tokens", "new-vocabulary", "high-temperature")
 _BATCH = 64  # texts that are sampled together

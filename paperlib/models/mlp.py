@@ -33,9 +33,7 @@ class MLP:
 
     def __post_init__(self) -> None:
         if len(self.widths) < 2 or min(self.widths) < 1:
-            raise ValueError(
-                f"widths: expected inputs, hidden..., outputs, each 1 or more, got {self.widths}"
-            )
+            raise ValueError(f"widths: expected inputs, hidden..., outputs, all 1 or more, got {self.widths}")
         check_choice("activation", self.activation, ACTIVATIONS)
 
     @property

@@ -199,7 +199,7 @@ def test_candidates_come_back_as_sets(tokenizer):
 def test_bad_input_is_named(tokenizer):
     model = tiny("gpt2")
     for texts, options, message in (
-        ("one string", {}, "put it in a list"),
+        ("one string", {}, "got str; put its texts in a list"),
         ([], {}, "at least one text"),
         (dict.fromkeys(TEXTS, 1), {}, "got dict; put its texts in a list"),
         (["a1b2", ""], {}, "index 1"),
@@ -231,9 +231,7 @@ def test_bad_input_is_named(tokenizer):
     padded.pad_token = padded.eos_token
     for side in ("right", "left"):
         rows = padded(TEXTS, padding=True, padding_side=side)["input_ids"]
-        refused(
-            "texts: token 0, which pads, stands several times at an end", score_texts, model, padded, rows
-        )
+        refused("texts: [0-9] begins or ends with padding, tokens 0", score_texts, model, padded, rows)
     ended = [[*row, 0] for row in tokenizer(TEXTS)["input_ids"]]
     assert len(score_texts(model, padded, ended)) == len(TEXTS)  # one end of text is no padding
     small = GPT2LMHeadModel(GPT2Config(vocab_size=60, n_embd=8, n_layer=1, n_head=1, n_positions=CONTEXT))

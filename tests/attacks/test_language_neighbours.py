@@ -118,7 +118,7 @@ def lower_casing():
 def test_bad_requests_are_named_and_a_model_that_returns_nan_is_refused(causal, tokenizer, masked):
     plain = train_tokenizer(TEXTS, 260, context=CONTEXT)
     refused("count: expected 1", causal_neighbours, causal, tokenizer, TEXTS, count=0)
-    refused("put it in a list", causal_neighbours, causal, tokenizer, "text")
+    refused("put its texts in a list", causal_neighbours, causal, tokenizer, "text")
     refused("letter case and blanks", causal_neighbours, causal, lower_casing(), ["The cat"])
     refused("no mask token", masked_neighbours, causal, plain, TEXTS)
     refused("neighbours, expected 2000", causal_neighbours, causal, tokenizer, ["ab"], count=2_000)

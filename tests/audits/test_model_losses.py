@@ -464,7 +464,7 @@ def test_what_a_model_cannot_answer_another_kind_and_an_option_that_would_do_not
         (Bare("classifier"), (X, Y), "no predict_proba"),
         (Impossible(classes_=[0, 1, 2]), (X, Y), r"predict_proba gives 1.5 to 1.5; expected .*\[0, 1\]"),
         (RandomForestClassifier, (X, Y), "got the class RandomForestClassifier"),
-        ((LANGUAGE, TOKENIZER), "one text", "data: expected a sequence of texts, got one string"),
+        ((LANGUAGE, TOKENIZER), "one text", "data: expected a sequence of texts, got str"),
         ((LANGUAGE, TOKENIZER), {"one": "a b"}, "a sequence of texts, got dict; put its texts in a list"),
         (lambda data: [1.0], {"one": "a"}, "a dictionary of arrays; give a list of its values"),
         ((LANGUAGE, TOKENIZER), ["a b", ""], "data: expected non-empty strings, got '' at index 1"),

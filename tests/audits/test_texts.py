@@ -12,8 +12,7 @@ from transformers import BertConfig, BertLMHeadModel
 from paperlib import MembershipScores, audit_one_run, audit_texts, toss_coins
 from paperlib.audits import TextsAudit, audit_features
 from paperlib.audits.features import AdditiveModel
-from paperlib.audits.language.blind import BLIND_LEVEL, blind_table, times_of
-from paperlib.audits.language.doubts import look_alikes
+from paperlib.audits.language.blind import BLIND_LEVEL, blind_table, look_alikes, times_of
 from paperlib.data.made_up.texts import write_insertions
 from paperlib.data.text.insertions import read_insertions
 from paperlib.models.language import train_tokenizer
@@ -154,11 +153,11 @@ def test_another_tokenizer_and_copies_but_for_spaces_or_case_are_named():
     assert audit_texts(model, tokenizer(), texts[:20], texts[20:]).audits.reading == ()
     other = train_tokenizer(["Der Himmel ist blau und die Erde ist rund"], 300, context=64)
     said = audit_texts(model, other, texts[:20], texts[20:]).audits.reading
-    assert "model: most texts have a larger loss than tokens guessed at random, 6.55" in said[0]
+    assert "model: most losses are above 6.55, that of guessed tokens" in said[0]
     members = [*texts[:20], *(text.capitalize() for text in texts[20:25])]
     others = [*texts[20:], *(f"{text} " for text in texts[:5])]
     said = audit_texts(model, tokenizer(), members, others).audits.reading
-    assert said[0].startswith("10 texts stand on both sides but for white space")
+    assert said[0].startswith("10 texts stand on both sides, but for spaces")
     assert look_alikes(["caf\u00e9", "cafe\u0301"], np.array([True, False]))
     assert look_alikes(["cafe", "caf\u00e9", "cafe "], np.array([True, False, True])) == ()
 

@@ -122,7 +122,7 @@ def test_scores_that_do_not_fit_the_coins_are_refused():
         ({"a": 1, "b": 2, "c": 3, "d": float("nan")}, "values: 1 of 4 values are NaN"),
         ({"a": 1, "b": 2, "c": 3, "": 4}, "ids: 1 are empty"),
         (pd.DataFrame({"id": [*"abcda"], "s": [1, 2, 3, 4, 5]}), "1 values are a second, different one of"),
-        (pd.DataFrame({"name": [*"abcd"], "s": [1, 2, 3, 4]}), "a DataFrame with the column 'id'"),
+        (pd.DataFrame({"name": [*"abcd"], "s": [1, 2, 3, 4]}), "a DataFrame with column 'id'"),
         (pd.DataFrame({"id": [*"abcd"], "s": 1, "t": 2}), "expected one score for each id"),
         (pd.DataFrame({"id": [*"abcd"], "s": 1, "member": 1}), "by_id: 'member' says who is a member"),
         (pd.DataFrame({"id": [*"abcd"], "s": [*"wxyz"]}), "by_id: expected numbers"),
@@ -136,7 +136,7 @@ def test_what_has_no_coin_of_its_own_is_refused():
     refused("1 are empty .first in row 2", toss_coins, ["a", None])
     refused("1 are empty .first in row 2", toss_coins, pd.Series(["a", pd.NA], dtype="string"))
     for ids, given in ((pd.DataFrame({"id": ["a"]}), "DataFrame"), ("data", "str"), ({"a", "b"}, "set")):
-        refused(f"in order, got a {given}; give a list, or the column of ids", toss_coins, ids)
+        refused(f"list of names, or a table's column, got a {given}", toss_coins, ids)
     refused("2 of 4 values are NaN", COINS.join, [*"abcd"], np.ma.masked_greater([1.0, 2, 3, 4], 2))
     refused("there are no records", toss_coins, [])
     refused("expected a number in", toss_coins, 3, fraction=0.0)

@@ -122,7 +122,7 @@ def test_canaries_stand_anywhere_and_rows_keep_their_order():
 def test_what_cannot_be_made_is_refused():
     refused("kind: expected one of 'random', 'tokens', 'new-voc", make_canaries, CORPUS, 3, kind="tokns")
     refused("count", make_canaries, CORPUS, 0, kind="tokens")
-    for texts, given in (({"mail 1": "a b c d"}, "dict"), ("a long text of a file", "one string")):
+    for texts, given in (({"mail 1": "a b c d"}, "dict"), ("a long text of a file", "str")):
         refused(f"texts: .* got {given}; put", make_canaries, texts, 1, kind="new-vocabulary")
     refused("texts: there are no words", make_canaries, ["", " "], 1, kind="random")
     refused("count: only 3 different texts were found for 9 can", make_canaries, ["a b"], 9, kind="tokens")

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from paperlib.core import FloatArray, check_at_least
-from paperlib.core.checks import check_list
+from paperlib.core import FloatArray, check_at_least, check_list
 
 # Logits handled at once: memory does not grow with batch x vocabulary, and on a CPU they stay in its cache.
 _AT_ONCE = {"cpu": 2**18}
@@ -79,9 +78,7 @@ def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None)
     return encoded
 
 
-def token_windows(
-    texts: Sequence[Sequence[int]], contexts: Sequence[Sequence[int]] | None, padding: int | None = None
-) -> list[Window]:
+def token_windows(texts: Sequence[Any], contexts: Sequence[Any] | None, padding: Any = None) -> list[Window]:
     """As `encode`, for texts and contexts that are the numbers of their tokens already, without padding."""
     before = [()] * len(texts) if contexts is None else [tuple(map(int, context)) for context in contexts]
     if len(before) != len(texts):
@@ -90,10 +87,7 @@ def token_windows(
     encoded = _numbered(both, before)
     for index, one in enumerate(encoded):
         if padding is not None and (padding, padding) in (one.tokens[:2], one.tokens[-2:]):
-            raise ValueError(
-                f"texts: token {padding}, which pads, stands several times at an end of index {index} and "
-                "would be scored; leave padding out"
-            )
+            raise ValueError(f"texts: {index} begins or ends with padding, tokens {padding}; leave it out")
         if len(one.tokens) <= one.first or min(one.tokens) < 0:
             raise ValueError(
                 f"texts: expected token numbers from 0 on, and a token before the first that is scored, got "
@@ -167,7 +161,7 @@ def windows(
         special = getattr(tokenizer, "all_special_ids", [])
         if 2 * len(before) > limit:
             raise ValueError(
-                f"prefix: expected at most half of the {limit} tokens that fit the model, got {len(before)}"
+                f"prefix: expected at most half of the model's {limit} tokens, got {len(before)}"
             )
     room = limit - len(before)
     cut: list[Window] = []

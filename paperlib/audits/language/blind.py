@@ -1,5 +1,6 @@
-"""Do members and non-members differ by themselves, without the model that is audited?"""
+"""Do members and non-members differ without the model that is audited, and does it know texts like them?"""
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -8,10 +9,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu
 
+from paperlib.attacks.language.windows import evaluating
 from paperlib.core import FloatArray, MembershipScores, score_measures
 
 BLIND_LEVEL = 0.01
 """Chance, at most, that sides chosen by fair coins are said to differ, all signals together."""
+
+_WORSE = 0.5  # nats above the loss of guesses: untrained models are hardly above it
 
 
 def blind_table(
@@ -63,6 +67,27 @@ def refusal(blind: pd.DataFrame) -> str:
         f"{apart}: scores of the model would show that as well (fair coins give this in at most "
         f"{100 * BLIND_LEVEL:g} % of audits); take members and non-members of one source, chosen by coins"
     )
+
+
+def look_alikes(texts: Sequence[Any], member: NDArray[np.bool_]) -> tuple[str, ...]:
+    """A warning where texts stand on both sides, but for spaces, upper case or the form of Unicode."""
+    if not isinstance(texts[0], str):
+        return ()
+    plain = [" ".join(unicodedata.normalize("NFKC", one).casefold().split()) for one in texts]
+    ours, others = ({plain[at] for at in np.flatnonzero(side)} for side in (member, ~member))
+    said = f"{len(ours & others)} texts stand on both sides, but for spaces, upper case or Unicode form"
+    return (f"{said}: a copy hides what was learned; leave copies out",) if ours & others else ()
+
+
+def unknown(name: str, model: Any, losses: FloatArray) -> tuple[str, ...]:
+    """A warning where most texts have more than the loss of a guess; a model that sees ahead is refused."""
+    from paperlib.models.language import check_causal  # which loads transformers
+
+    with evaluating(model):
+        check_causal(model, f"{name}: in it")
+    guess = np.log(getattr(model.get_input_embeddings(), "num_embeddings", np.inf))
+    said = f"{name}: most losses are above {guess:.3g}, that of guessed tokens; is the tokenizer its own?"
+    return (said,) if np.quantile(losses, 0.25) > guess + _WORSE else ()
 
 
 def quality(member: NDArray[np.bool_], values: FloatArray) -> dict[str, float]:

@@ -271,16 +271,12 @@ def audit_chat(
             f"{round_down(epsilon):.3f}, under replacement of one identifier, wherever it stands, by another "
             "of its kind: a lower bound on the training mechanism's ε."
         )
-    warnings = list[str]()
+    warnings, alike = list[str](), total - len({one.prompt for one in questions})
     if 2 * guessed < total:
         empty = f", {NO_ANSWER}" if guessed < FEWEST and not hits else ""
-        said = f"only {guessed} of {total} answers hold digits" if guessed else "no answer holds digits"
-        warnings.append(f"{said}{empty}; look at what the model writes")
-    if alike := total - len({one.prompt for one in questions}):
-        warnings.append(
-            f"{alike} prompts are like another one, so that the model cannot tell what to write: "
-            "take more of the text (--before, --shown)"
-        )
+        warnings.append(f"{guessed} of {total} answers hold digits{empty}; look at what the model writes")
+    if alike:
+        warnings.append(f"{alike} prompts are like another one; take more of the text (--before, --shown)")
     result = ChatResult(
         claim=f"With confidence {confidence:g}, {claim}",
         condition="assumes that identifiers were drawn at random, and that the model answers without search: "

@@ -9,13 +9,15 @@ import pandas as pd
 
 from paperlib.attacks.dataset_inference import DatasetInference, infer_dataset, ranks_and_positions
 from paperlib.attacks.language import causal_neighbours, score_candidates
+from paperlib.attacks.language.windows import text_tokens
 from paperlib.audits.candidates import CandidateScores, attack_quality
 from paperlib.audits.document import AuditDocument, answer_of
+from paperlib.audits.language.blind import unknown
 from paperlib.audits.language.corpus import FoundIdentifier, corpus_identifiers, is_fair, open_corpus
-from paperlib.audits.language.doubts import check_writes, equal_scores, tokenizer_tells, unknown
 from paperlib.bounds import audit_ranks, exposure, rank_limit_of_detection
 from paperlib.bounds.ranks.audit import RankAuditResult
-from paperlib.core import MembershipScores, ScoreAudit, check_choice
+from paperlib.core import MembershipScores, ScoreAudit, check_choice, round_down
+from paperlib.core.direction import NO_ANSWER
 from paperlib.data.text.corpora import Document
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import Identifier, generate_identifiers
@@ -181,7 +183,6 @@ def audit_language_model(
             f"identifiers: {len(unfair)} of {len(identifiers)} stand behind a text that holds them "
             f"or a part of them, such as {unfair[0]!r}; leave them out, as corpus_identifiers does"
         )
-    check_writes(model=model, reference=options.get("reference"))
     candidates = [[one.value, *generate_identifiers(one.value, generated, seed)] for one in identifiers]
     before = [one.before for one in identifiers]
     if neighbours:
@@ -202,11 +203,16 @@ def audit_language_model(
     ranks, _ = ranks_and_positions(scores.of(rank_attack), np.random.default_rng(seed))
     sizes = np.full(len(ranks), 1 + generated)
     rank_audit = audit_ranks(ranks, sizes, delta=delta, confidence=confidence)
-    doubts = tokenizer_tells(tokenizer, candidates, seed) + equal_scores(scores.of(rank_attack))
-    doubts += unknown("model", model, -scores.of("loss")[:, 0]) if "loss" in names else ()
+    doubts = _learned_tokens(tokenizer, candidates, seed)
+    doubts += unknown("model", model, -scores.of("loss")[:, 0] if "loss" in names else np.zeros(1))
+    if 2 * (same := int((np.ptp(scores.of(rank_attack), axis=1) == 0).sum())) > len(ranks):
+        doubts += (
+            f"{same} of {len(ranks)} identifiers have the score of all their alternatives, {NO_ANSWER}",
+        )
     if (most := max(one.occurrences for one in identifiers)) > 1:
         example = f" One example is one identifier, with all its {most} copies where it has most."
         rank_audit = replace(rank_audit, claim=rank_audit.claim + example)
+    doubts += rank_audit.warnings
     limit = rank_limit_of_detection(sizes, delta=delta, confidence=confidence, seed=seed)
     return LanguageModelAudit(
         found=tuple(identifiers),
@@ -214,11 +220,20 @@ def audit_language_model(
         quality=pd.DataFrame(rows),
         inference=infer_dataset(values, seed=seed),
         ranks=ranks,
-        rank_audit=replace(
-            rank_audit, warnings=(*doubts, *rank_audit.warnings), notes=(*rank_audit.notes, limit.sentence)
-        ),
+        rank_audit=replace(rank_audit, warnings=doubts, notes=(*rank_audit.notes, limit.sentence)),
         rank_attack=rank_attack,
     )
+
+
+def _learned_tokens(tokenizer: Any, candidates: Sequence[Sequence[str]], seed: int) -> tuple[str, ...]:
+    """A warning where identifiers have fewer tokens than alternatives, as in a tokenizer's training."""
+    strange: Any = getattr(tokenizer, "unk_token_id", None)  # what is no word of it counts twice
+    flat = text_tokens(tokenizer, [text for some in candidates for text in some])
+    counts = np.array([len(one) + one.count(strange) for one in flat]).reshape(len(candidates), -1)
+    ranks, _ = ranks_and_positions(-counts, np.random.default_rng(seed))
+    shown = audit_ranks(ranks, np.full(len(ranks), counts.shape[1]), confidence=0.99).epsilon
+    said = f"the tokenizer has learned identifiers: numbers of tokens alone show ε ≥ {round_down(shown):.3f}"
+    return (f"{said}, and the bound is about both",) if shown > 0 else ()
 
 
 def without_look_alikes(

@@ -13,8 +13,7 @@ from paperlib.attacks.language.scores import COMPARING, EXTRACTION
 from paperlib.attacks.language.windows import text_tokens
 from paperlib.audits.document import Answer, AuditDocument
 from paperlib.audits.features import audit_features
-from paperlib.audits.language.blind import blind_table, quality, refusal, times_of
-from paperlib.audits.language.doubts import check_writes, look_alikes, unknown
+from paperlib.audits.language.blind import blind_table, look_alikes, quality, refusal, times_of, unknown
 from paperlib.audits.scores import Audits, ScoreOptions, audit_scores
 from paperlib.core import Coins, MembershipScores, ScoreAudit, check_at_least, check_choice
 from paperlib.core.checks import check_ids, check_in, check_list
@@ -99,9 +98,7 @@ class TextsAudit:
         more: dict[str, Any] = {"attacks": self.quality.to_dict("records")}
         more["blind"] = self.blind.to_dict("records")
         said = "How well it tells members from non-members: no bounds; 0.5 is guessing."
-        without = (
-            f"{said} Where it does so without any model, the model's scores do as well: no bound is given."
-        )
+        without = f"{said} Where it does without any model, the model's scores do, too: no bound is given."
         sections = [_aucs("Scores", self.quality, said), _aucs("Without the model", self.blind, without)]
         if self.suffixes is not None:
             more["extraction"], section = self._extraction(tries, chance)
@@ -205,10 +202,7 @@ def audit_texts(
     coins = options.get("coins")
     check_loaded(coins)
     if coins is not None:
-        _check_coins(coins, names, member)
-        if copies > 1 and coins.copies:
-            raise ValueError(f"copies: the coins say {coins.copies}; leave it out")
-    check_writes(model=model, reference=reference)
+        _check_coins(coins, names, member, copies)
     asked = dict(scoring or {})
     if (chosen := asked.get("attacks")) is not None:  # the blind tests need these, whatever is audited
         needed = ["loss"] if reference is None else ["loss", "difference"]
@@ -218,27 +212,24 @@ def audit_texts(
     frame.index = pd.RangeIndex(len(texts)) if names is None else pd.Index(names)
     suffixes = frame.pop(EXTRACTION) if EXTRACTION in frame else None
     check_choice("attack", attack, (*frame, LEARNED))
-    doubts = unknown("model", model, -frame["loss"].to_numpy())
-    doubts += (
-        look_alikes(["".join(both) for both in zip(before or [""] * len(texts), texts, strict=True)], member)
-        if isinstance(texts[0], str)
-        else ()
-    )
+    whole = _whole(texts, before)
+    doubts = unknown("model", model, -frame["loss"].to_numpy()) + look_alikes(whole, member)
     if "difference" in frame:
         if not frame["difference"].any():
             raise ValueError("reference: its losses are those of the model; name the one it was tuned from")
         signals["loss of the reference"] = (frame["loss"] - frame["difference"]).to_numpy()
         doubts += unknown("reference", reference, -signals["loss of the reference"])
-    blind = blind_table(_counted(tokenizer, texts, before), member, signals, seed=options.get("seed", 0))
+    tokens = text_tokens(tokenizer, whole) if isinstance(whole[0], str) else whole
+    blind = blind_table(tokens, member, signals, seed=options.get("seed", 0))
     refused, audits = refusal(blind), None
     if not refused:
         if coins is None:
             options.setdefault("design", "game")
         audits = _bounds(frame, member, attack, options)
-        audits = replace(audits, reading=(*doubts, *audits.reading))
         if copies > 1:
             said = f"One example is one text with all its {copies} copies."
             audits = replace(audits, audits=tuple(one.with_claim(said) for one in audits.audits))
+        audits = replace(audits, reading=(*doubts, *audits.reading))
     rows = [{"attack": name, **quality(member, frame[name].to_numpy())} for name in frame]
     frame["member"] = member
     return TextsAudit(frame, pd.DataFrame(rows), blind, attack, audits, refused, suffixes)
@@ -288,10 +279,12 @@ def _bounds(frame: pd.DataFrame, member: np.ndarray, attack: str, options: Score
     return replace(audits, audits=(together, alone, *audits.audits[1:]))
 
 
-def _check_coins(coins: Coins, names: list[str] | None, member: np.ndarray) -> None:
+def _check_coins(coins: Coins, names: list[str] | None, member: np.ndarray, copies: int) -> None:
     """Every text has a coin, every coin a text, and each stands on the side that its coin says."""
     if names is None or coins.unit:
         raise ValueError("coins: name each text with ids, and toss one coin for each text")
+    if copies > 1 and coins.copies:
+        raise ValueError(f"copies: the coins say {coins.copies}; leave it out")
     wrong = np.array(names)[coins.included[coins.places(names)] != member]
     if wrong.size:
         raise ValueError(f"coins: {wrong.size} texts stand on the other side than their coin: {wrong[0]}")
@@ -305,12 +298,12 @@ def _beside(name: str, both: tuple[Sequence[Any], Sequence[Any]], member: np.nda
     return [*both[0], *both[1]]
 
 
-def _counted(tokenizer: Any, texts: list[Any], before: list[Any] | None) -> list[list[int]]:
-    """Tokens of each text with its context."""
-    parts = [texts] if before is None else [before, texts]
+def _whole(texts: list[Any], before: list[Any] | None) -> list[Any]:
+    """Each text with its context, as text or as numbers of tokens."""
+    both = [(text,) for text in texts] if before is None else zip(before, texts, strict=True)
     if isinstance(texts[0], str):
-        return text_tokens(tokenizer, ["".join(both) for both in zip(*parts, strict=True)])
-    return [[token for part in both for token in part] for both in zip(*parts, strict=True)]
+        return ["".join(parts) for parts in both]
+    return [[token for part in parts for token in part] for parts in both]
 
 
 def _aucs(title: str, frame: pd.DataFrame, text: str) -> TableSection:

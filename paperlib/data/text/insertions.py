@@ -60,9 +60,7 @@ def read_insertions(
         raise ValueError(f"source: expected Parquet files in {folder}, found none")
     table = dataset.dataset(files, format="parquet")
     if missing := [name for name in _COLUMNS if name not in table.schema.names]:
-        raise ValueError(
-            f"source: expected columns {', '.join(_COLUMNS)}; {folder} lacks {', '.join(missing)}"
-        )
+        raise ValueError(f"source: needs columns {', '.join(_COLUMNS)}; {folder} lacks {', '.join(missing)}")
     known = table.to_table(columns=["condition"])["condition"].unique().to_pylist()
     check_choice("condition", condition, tuple(sorted(known)))
     rows = table.to_table(filter=compute.field("condition") == condition).to_pydict()
