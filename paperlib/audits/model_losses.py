@@ -200,7 +200,7 @@ def _function_losses(
     columns = list(data.values()) if isinstance(data, Mapping) else data if isinstance(data, tuple) else []
     has_columns = all(isinstance(one, list) or getattr(one, "shape", ()) for one in columns)
     if names is not None and not has_columns:
-        raise ValueError("data: expected a dictionary of arrays; give a list of its values for records")
+        raise ValueError("data: expected a dictionary of arrays; give a list of its values, if records")
     if not (columns and has_columns):
         names, columns, has_columns = None, [data], False
     counts = [row_count(column) for column in columns]

@@ -26,7 +26,7 @@ def write_sealed(path: str | PathLike[str], content: Mapping[str, Any]) -> None:
             file.write(f"{text}\n")
     except FileExistsError:
         what = str(content["format"]).removeprefix("paperlib ")
-        raise ValueError(f"{path}: exists already; no {what} file is overwritten, name another") from None
+        raise ValueError(f"{path}: exists already; a {what} file is never overwritten") from None
 
 
 def check_loaded(coins: object, plan: object = None) -> None:

@@ -81,6 +81,8 @@ def look_alikes(texts: Sequence[Any], member: NDArray[np.bool_]) -> tuple[str, .
 
 def unknown(name: str, model: Any, losses: FloatArray) -> tuple[str, ...]:
     """A warning where most texts have more than the loss of a guess; a model that sees ahead is refused."""
+    if not hasattr(model, "get_input_embeddings"):
+        return ()
     from paperlib.models.language import check_causal  # which loads transformers
 
     with evaluating(model):

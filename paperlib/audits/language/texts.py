@@ -98,7 +98,7 @@ class TextsAudit:
         more: dict[str, Any] = {"attacks": self.quality.to_dict("records")}
         more["blind"] = self.blind.to_dict("records")
         said = "How well it tells members from non-members: no bounds; 0.5 is guessing."
-        without = f"{said} Where it does without any model, the model's scores do, too: no bound is given."
+        without = f"{said} What tells them apart without a model is in the model's scores, too: no bound."
         sections = [_aucs("Scores", self.quality, said), _aucs("Without the model", self.blind, without)]
         if self.suffixes is not None:
             more["extraction"], section = self._extraction(tries, chance)
