@@ -8,7 +8,7 @@ PACKAGE = Path(__file__).parents[2] / "paperlib"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 FOLDERS = sorted({path.parent for path in MODULES})
 MOST_ENTRIES, MOST_MODULE_LINES, MOST_ROOM_SHARE = 15, 400, 0.3
-MOST_LINES, SLACK = 45_380, 200  # falls with the package, and rises by what a new audit may add
+MOST_LINES, SLACK = 45_330, 200  # falls with the package, and rises by what a new audit may add
 
 
 def private_imports(source: str, room: str) -> list[str]:

@@ -257,14 +257,9 @@ def audit_model(
     pool = data.smallest
     sizes: dict[str, Any] = sizes_for(pool) if data.train is None else shared_sizes(data.shares, pool)
     config = AuditConfig(
-        **sizes,
-        attacks=data.attacks,
-        searches=(search,),
-        restarts=restarts,
-        repetitions=repetitions or (3 if train_again is None else 10),
-        confidence=confidence,
-        seed=seed,
-    )
+        **sizes, attacks=data.attacks, searches=(search,), restarts=restarts, seed=seed,
+        repetitions=repetitions or (3 if train_again is None else 10), confidence=confidence,
+    )  # fmt: skip
     pools = data.pools(target, null=train_again is not None and known_c is None, seed=seed)
     judged = audit_pools(pools, config, audits=["panoramia"]).judged
     if pools.nonmembers is not None:

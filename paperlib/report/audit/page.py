@@ -89,23 +89,13 @@ def audit_report(
     block = json.dumps(json_ready(data), ensure_ascii=False, allow_nan=False, sort_keys=True)
     from paperlib.report.audit.figures import report_images  # JSON needs no figures
 
+    owner = {fields[name]["title"]: text or "not given" for name, text in about.to_dict().items()}
     return _template().render(
-        title=title,
-        scores=scores,
-        about=about,
-        verdict=verdict,
-        main=main,
-        others=others,
-        warnings=warnings,
-        doubted=doubted,
-        tables=[*tables, *more],
-        images=report_images(scores, audits, measures),
-        owner={fields[name]["title"]: text or "not given" for name, text in about.to_dict().items()},
-        facts={name: format_cell(text) for name, text in facts.items()},
-        split_addresses=_ADDRESS.split,
-        block=_inside(block),
-        receipt=None if receipt is None else _receipt(receipt),
-    )
+        title=title, scores=scores, about=about, verdict=verdict, main=main, others=others, warnings=warnings,
+        doubted=doubted, tables=[*tables, *more], images=report_images(scores, audits, measures), owner=owner,
+        facts={name: format_cell(text) for name, text in facts.items()}, split_addresses=_ADDRESS.split,
+        block=_inside(block), receipt=None if receipt is None else _receipt(receipt),
+    )  # fmt: skip
 
 
 def _inside(text: str) -> str:
@@ -158,10 +148,7 @@ def audit_content(
 @cache
 def _template() -> Template:
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
     return environment.get_template("page.html.j2")
