@@ -42,9 +42,13 @@ def log_mixture(correct: ArrayLike, guesses: ArrayLike, epsilon: ArrayLike, shar
     """Log of the mixture supermartingale M_r after r = ``guesses``, at log-odds ``epsilon``; broadcasts."""
     k, r, e = np.asarray(correct, float), np.asarray(guesses, float), np.asarray(epsilon, float)
     broad, sharp = _parts(k, r, betaln(k + 0.5, r - k + 0.5), e, share)
+    return np.logaddexp(broad + _log_kept(k, r, 1.0 / (1.0 + np.exp(-e))), sharp)
+
+
+def _log_kept(k: FloatArray, r: FloatArray, q: FloatArray) -> FloatArray:
+    """Log of the share of the Beta part that its cut at q leaves."""
     with np.errstate(divide="ignore"):
-        kept = np.log(betaincc(k + 0.5, r - k + 0.5, 1.0 / (1.0 + np.exp(-e))))  # of the Beta part cut at q
-    return np.logaddexp(broad + kept, sharp)
+        return np.log(betaincc(k + 0.5, r - k + 0.5, q))
 
 
 def _parts(
@@ -85,7 +89,8 @@ class _CountSearch:
             return False
         likeliest = hopeful[np.argmax(upper[hopeful])]
         for tried in (np.array([likeliest]), hopeful):
-            exact = log_mixture(self._k[tried], self._r[tried], epsilon, self._share)
+            kept = _log_kept(self._k[tried], self._r[tried], q)
+            exact = np.logaddexp(broad[tried] + kept, sharp[tried])
             if exact.max() >= self._threshold:
                 self.best = int(self._index[tried[np.argmax(exact)]])
                 # M_r falls in epsilon, so a count that fails here fails at every larger epsilon.
