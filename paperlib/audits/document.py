@@ -44,14 +44,10 @@ def answer_of(
 ) -> Answer:
     """The answer that a result gives, further ``warnings`` before its own; ``report`` is an HTML file."""
     return Answer(
-        about=about,
-        epsilon=result.epsilon,
-        headline=result.headline,
-        claim=result.claim,
-        condition=result.condition,
-        warnings=tuple(dict.fromkeys((*warnings, *result.warnings))),
+        about=about, epsilon=result.epsilon, headline=result.headline, claim=result.claim,
+        condition=result.condition, warnings=tuple(dict.fromkeys((*warnings, *result.warnings))),
         report=str(report or ""),
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -151,11 +151,9 @@ class PanoramiaAudit:
         measured = None if weak else result.epsilon_tilde
         most = result.ceiling - (result.c_lb if result.known_c is None else result.known_c)
         generated = ScoreAudit(
-            title="PANORAMIA, generated non-members",
-            kind="measurement" if result.epsilon is None else "lower bound",
-            purpose="Known members against generated points.",
-            result=result,
-        )
+            title="PANORAMIA, generated non-members", purpose="Known members against generated points.",
+            kind="measurement" if result.epsilon is None else "lower bound", result=result,
+        )  # fmt: skip
         audits = [generated]
         limits = [(measured if result.epsilon is None else result.epsilon, max(0.0, most))]
         if self.real is not None:
