@@ -20,6 +20,8 @@ def parameters(stem: str, profile: str) -> Any:
 
 # Parameters that hold counts and other things together, or that two processor cores cannot afford.
 ALLOWED = {
+    "dtype": "float32, as processors without bfloat16 take minutes to emulate it",
+    "prefix": "for ReCaLL, which nid_mia_benchmark rehearses",
     "hub_models": "Pythia-70m at the places of models of up to 12 billion parameters",
     "insertions": "the same",
     "insertions_reference": "the same",
