@@ -11,7 +11,7 @@ HTML    := book/_build/html
 # One room's tests: tests/ROOM and the examples of paperlib/ROOM. Several: ROOM="bounds validity".
 TESTED  = $(foreach room,$(ROOM),$(wildcard tests/$(room) paperlib/$(room)))
 LINT   := $(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/pyright && $(BIN)/lint-imports --no-logo \
-	&& $(BIN)/nbstripout --keep-id --verify notebooks/*.ipynb
+	&& $(BIN)/nbstripout --keep-id --verify notebooks/*.ipynb && $(BIN)/python .ci/measure.py
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
@@ -60,7 +60,7 @@ test: $(READY)  ## Lint and the tests of the library; with ROOM=bounds those of 
 	  $(BIN)/pytest -n $(JOBS) --dist worksteal --ignore=tests/benchmarks -m "not browser" $(TESTED); passed=$$?; \
 	  wait $$lint || { echo "lint found faults: see above, between the dots, or type make lint"; exit 1; }; exit $$passed
 
-lint: $(READY)  ## Format, style, types, import directions, notebooks stored without outputs
+lint: $(READY)  ## Format, style, types, import directions, complexity, notebooks stored without outputs
 	@$(LINT)
 
 format: $(READY)  ## Format the code and strip the notebooks

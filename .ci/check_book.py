@@ -1,4 +1,5 @@
-"""Check built HTML: nothing loaded from the network, every link leads somewhere, every image is described.
+"""Check built HTML: nothing loaded from the network, every link leads somewhere, every image is
+described.
 
 Usage: python .ci/check_book.py book/_build/html
 """
@@ -48,16 +49,23 @@ def check(root: Path) -> list[Problem]:
 
 
 def check_page(page: Path, root: Path) -> Iterator[str]:
-    """The problems of one page: external loads, broken links, images without words, types no reader knows."""
+    """The problems of one page: external loads, broken links, images without words, types no reader
+    knows.
+    """
     soup = parse(page)
     yield from external_loads(soup)
-    for link in soup.find_all("a", href=True, hidden=False):  # the PDF's link is hidden until it is printed
+    for link in soup.find_all(
+        "a", href=True, hidden=False
+    ):  # the PDF's link is hidden until it is printed
         yield from broken_link(str(link["href"]), page, root)
     for image in soup.find_all("img"):
         if not str(image.get("alt", "")).strip():
             yield f"image without alt text: {str(image.get('src'))[:60]}"
     if found := LONG_TYPE.search(soup.get_text()):
-        yield f"spells out a type of numpy's ({found[0]}); book/_ext/short_types.py has its short name"
+        yield (
+            f"spells out a type of numpy's ({found[0]}); book/_ext/short_types.py has its short "
+            "name"
+        )
     for text in soup.find_all(string=MINUS_ZERO):
         if not text.find_parent(["pre", "code", "script", "style"]):
             yield f"shows zero with a minus: {' '.join(text.split())[:80]}"
@@ -78,8 +86,18 @@ def external_loads(soup: BeautifulSoup) -> Iterator[str]:
 
 
 def loads_on_sight(link: Tag) -> bool:
-    """Whether a browser fetches what this <link> names (it does not follow rel=canonical, next, author…)."""
-    fetched = {"stylesheet", "icon", "preload", "prefetch", "modulepreload", "manifest", "preconnect"}
+    """Whether a browser fetches what this <link> names (it does not follow rel=canonical, next,
+    author…).
+    """
+    fetched = {
+        "stylesheet",
+        "icon",
+        "preload",
+        "prefetch",
+        "modulepreload",
+        "manifest",
+        "preconnect",
+    }
     return bool(fetched & {word.lower() for word in link.get_attribute_list("rel") if word})
 
 
@@ -100,7 +118,11 @@ def broken_link(href: str, page: Path, root: Path) -> Iterator[str]:
         target /= "index.html"
     if not target.is_file():
         yield f"link to a missing file: {href}"
-    elif parts.fragment and target.suffix == ".html" and unquote(parts.fragment) not in anchors(target):
+    elif (
+        parts.fragment
+        and target.suffix == ".html"
+        and unquote(parts.fragment) not in anchors(target)
+    ):
         yield f"link to a missing anchor: {href}"
 
 
@@ -109,7 +131,9 @@ def anchors(page: Path) -> frozenset[str]:
     """Every name on a page that a link can point at."""
     soup = parse(page)
     named = {str(tag["id"]) for tag in soup.find_all(id=True)}
-    return frozenset(named | {str(tag["name"]) for tag in soup.find_all("a", attrs={"name": True})} | {"top"})
+    return frozenset(
+        named | {str(tag["name"]) for tag in soup.find_all("a", attrs={"name": True})} | {"top"}
+    )
 
 
 @functools.cache

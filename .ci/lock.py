@@ -1,4 +1,6 @@
-"""Write requirements.lock and environment.yml from the output of ``pip freeze`` on standard input."""
+"""Write requirements.lock and environment.yml from the output of ``pip freeze`` on standard
+input.
+"""
 
 import re
 import sys
@@ -11,11 +13,18 @@ CUDA_MARKER = 'sys_platform == "linux" and platform_machine == "x86_64"'
 LEFT_OUT = ["setuptools==81.0.0", "wheel==0.48.0"] + [
     f'{pin} ; python_version == "3.12"'
     for pin in (
-        "aiohappyeyeballs==2.7.1", "aiohttp==3.14.5", "aiosignal==1.4.0", "frozenlist==1.8.0",
-        "multidict==7.2.1", "propcache==0.5.4", "yarl==1.25.1",
+        "aiohappyeyeballs==2.7.1",
+        "aiohttp==3.14.5",
+        "aiosignal==1.4.0",
+        "frozenlist==1.8.0",
+        "multidict==7.2.1",
+        "propcache==0.5.4",
+        "yarl==1.25.1",
     )
-]  # fmt: skip
-HEADER = "# Every version this project was tested with, Python 3.11 to 3.13. Written by `make lock`.\n"
+]
+HEADER = (
+    "# Every version this project was tested with, Python 3.11 to 3.13. Written by `make lock`.\n"
+)
 
 
 def pins(frozen: str) -> list[str]:
@@ -24,7 +33,9 @@ def pins(frozen: str) -> list[str]:
     >>> pins("-e ./x\\nnumpy==2.4.6\\ntriton==3.7.1")
     ['numpy==2.4.6', 'triton==3.7.1 ; sys_platform == "linux" and platform_machine == "x86_64"']
     """
-    lines = [line.strip() for line in frozen.splitlines() if re.fullmatch(r"[\w.-]+==\S+", line.strip())]
+    lines = [
+        line.strip() for line in frozen.splitlines() if re.fullmatch(r"[\w.-]+==\S+", line.strip())
+    ]
     return [f"{line} ; {CUDA_MARKER}" if CUDA.match(line) else line for line in lines]
 
 

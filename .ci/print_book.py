@@ -16,10 +16,16 @@ from playwright.sync_api import sync_playwright
 
 NAME = "paperlib.pdf"
 FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-# The reference is for the screen: its pages go, with the links to them. Everything folded is opened.
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+# The reference is for the screen: its pages go, with the links to them. Everything folded is
+# opened.
 PREPARE = """printed => {
   for (const mark of document.querySelectorAll("[id^='document-api/']")) {
     if (mark.nextElementSibling?.matches("section")) mark.nextElementSibling.remove();
@@ -29,13 +35,16 @@ PREPARE = """printed => {
     mark.nextElementSibling?.classList.add("chapter");
   }
   for (const link of document.querySelectorAll("a.chip[href*='.html#']")) {
-    link.setAttribute("href", link.getAttribute("href").replace(/^[^#]*/, ""));  // raw HTML names the page
+    link.setAttribute("href", link.getAttribute("href").replace(/^[^#]*/, ""));
+    // raw HTML names the page
   }
   for (const link of document.querySelectorAll("a[href^='#']")) {
     const target = decodeURIComponent(link.getAttribute("href").slice(1));
     if (!target || document.getElementById(target)) continue;
     const item = link.closest("li.toctree-l1, li.toctree-l2");
-    item && target.startsWith("document-api/") ? item.remove() : link.replaceWith(...link.childNodes);
+    item && target.startsWith("document-api/")
+      ? item.remove()
+      : link.replaceWith(...link.childNodes);
   }
   document.querySelectorAll("[data-pdf]").forEach(link => link.remove());
   document.querySelectorAll("details").forEach(one => { one.open = true; });
@@ -56,7 +65,8 @@ PREPARE = """printed => {
 }"""
 
 
-# What is too wide for the page gets a page on its side, and what is too wide for that breaks its words.
+# What is too wide for the page gets a page on its side, and what is too wide for that breaks its
+# words.
 FIT = """() => {
   for (const table of document.querySelectorAll(".pst-scrollable-table-container > table")) {
     const box = table.parentElement, room = box.clientWidth;
@@ -76,7 +86,9 @@ def print_pdf(page: Path, pdf: Path) -> None:
         tab.set_default_timeout(300_000)
         tab.goto(page.resolve().as_uri(), wait_until="load")
         tab.evaluate("() => window.MathJax?.startup?.promise")
-        tab.evaluate(PREPARE, f"Printed on {datetime.now(UTC):%d %B %Y}{commit()}, without the reference.")
+        tab.evaluate(
+            PREPARE, f"Printed on {datetime.now(UTC):%d %B %Y}{commit()}, without the reference."
+        )
         tab.emulate_media(media="print")
         tab.evaluate(FIT)
         tab.pdf(path=pdf, format="A4", outline=True, tagged=True, prefer_css_page_size=True)

@@ -1,6 +1,7 @@
 """Audit the privacy of machine-learning models without retraining them.
 
-The names of this package are loaded when they are first used, so that ``import paperlib`` stays fast.
+The names of this package are loaded when they are first used, so that ``import paperlib`` stays
+fast.
 
 >>> from paperlib import MembershipScores, audit_one_run
 >>> scores = MembershipScores(member=range(20, 60), nonmember=range(40))

@@ -1,7 +1,8 @@
-"""A test that needs more CPU time than it may have fails, and so does a suite: they stay fast to work with.
+"""A test that needs more CPU time than it may have fails, and so does a suite: they stay fast to
+work with.
 
-CPU time, of the process and of those it started, does not depend on what else the machine does. On a slower
-processor the limits are as many times as long.
+CPU time, of the process and of those it started, does not depend on what else the machine does. On
+a slower processor the limits are as many times as long.
 """
 
 import gc
@@ -14,7 +15,8 @@ import pytest
 MOST_SECONDS = 20.0
 """CPU time of one test; it only falls."""
 SLOWER = {
-    "test_the_rehearsal_reaches_its_last_cell_and_decides_nothing": 45.0,  # the first writes the made-up data
+    # the first writes the made-up data
+    "test_the_rehearsal_reaches_its_last_cell_and_decides_nothing": 45.0,
 }
 """A test of whole notebooks may take longer; it only falls, too."""
 MOST_SECONDS_OF_ALL = 1100.0
@@ -22,19 +24,27 @@ MOST_SECONDS_OF_ALL = 1100.0
 LOOP_SECONDS = 0.05
 """CPU time of `loop_seconds` on the processor for which the limits hold."""
 
-os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # compiling takes seconds, the code runs once
-gc.set_threshold(100_000, 20, 20)  # imports and tests leave few cycles, and looking for them takes long
+os.environ.setdefault(
+    "JAX_DISABLE_MOST_OPTIMIZATIONS", "1"
+)  # compiling takes seconds, the code runs once
+gc.set_threshold(
+    100_000, 20, 20
+)  # imports and tests leave few cycles, and looking for them takes long
 
 
 @pytest.fixture
 def few_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limits of detection from ten simulated audits each, where how exact they are is not what is tested."""
+    """Limits of detection from ten simulated audits each, where how exact they are is not what is
+    tested.
+    """
     from paperlib.bounds.one_run.detection import fewest_shown
 
     for module in ("one_run.detection", "one_run.combine", "ranks.detection"):
         monkeypatch.setattr(
             f"paperlib.bounds.{module}.fewest_shown",
-            lambda shown, most, power, simulations: fewest_shown(shown, most, power, min(simulations, 10)),
+            lambda shown, most, power, simulations: fewest_shown(
+                shown, most, power, min(simulations, 10)
+            ),
         )
 
 
@@ -67,7 +77,9 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     result = yield
     spent = cpu_seconds() - start
     limit = SLOWER.get(item.name.partition("[")[0], MOST_SECONDS) * SLOWER_BY
-    assert spent <= limit, f"{item.name} took {spent:.0f} s of CPU time, and {limit:g} s is the limit"
+    assert spent <= limit, (
+        f"{item.name} took {spent:.0f} s of CPU time, and {limit:g} s is the limit"
+    )
     return result
 
 

@@ -1,4 +1,6 @@
-"""OLMo-2 models that know the members of a small data set of insertions, and the tokenizer they need."""
+"""OLMo-2 models that know the members of a small data set of insertions, and the tokenizer they
+need.
+"""
 
 from functools import cache
 from typing import Any
@@ -31,7 +33,11 @@ def olmo(texts: list[list[int]], *, steps: int = 60) -> Any:
     model = transformers.Olmo2ForCausalLM(shape)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     rows = [torch.tensor(text) for text in texts]
-    labels = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-100) if rows else None
+    labels = (
+        torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-100)
+        if rows
+        else None
+    )
     for _ in range(steps if rows else 0):
         optimizer.zero_grad()
         model(input_ids=labels.clamp(min=0), labels=labels).loss.backward()

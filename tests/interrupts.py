@@ -2,7 +2,9 @@
 
 
 def stopping(patch, owner, name, at):
-    """Interrupts a function of ``owner`` in place of call ``at``; the arguments of its calls so far."""
+    """Interrupts a function of ``owner`` in place of call ``at``; the arguments of its calls so
+    far.
+    """
     work, calls = getattr(owner, name), []
 
     def stops(*given, **options):

@@ -9,7 +9,9 @@ import pytest
 def refused(
     message: str, call: Callable[..., Any], /, *given: Any, error: type = ValueError, **options: Any
 ) -> str:
-    """The call ends in an error of one line that has this message, a regular expression; all of it."""
+    """The call ends in an error of one line that has this message, a regular expression; all of
+    it.
+    """
     with pytest.raises(error, match=message) as caught:
         call(*given, **options)
     assert "\n" not in str(caught.value)

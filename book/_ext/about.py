@@ -1,7 +1,9 @@
-"""What a page says of itself: tags to cite and to share it, and its footer with version and a way to answer.
+"""What a page says of itself: tags to cite and to share it, and its footer with version and a way
+to answer.
 
-Two settings in _config.yml are empty by default: `html.baseurl`, the address of the published book, and
-`answer_url`, where readers answer a page (``{page}`` in it is the page). What needs them is then left out.
+Two settings in _config.yml are empty by default: `html.baseurl`, the address of the published book,
+and `answer_url`, where readers answer a page (``{page}`` in it is the page). What needs them is
+then left out.
 """
 
 import re
@@ -39,7 +41,9 @@ def citation() -> dict[str, Any]:
     return yaml.safe_load(CITATION.read_text(encoding="utf-8"))
 
 
-def describe(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+def describe(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
     """Add tags and footer to a page that has text; those of search and index have none."""
     if doctree is None:
         return
@@ -61,7 +65,9 @@ def describe(app: Sphinx, pagename: str, template: str, context: dict[str, Any],
         ("property", "og:url", address),
         ("property", "og:image", f"{base}/_static/book.png" if base else ""),
     ]
-    written = [f'<meta {kind}="{name}" content="{escape(text)}">' for kind, name, text in tags if text]
+    written = [
+        f'<meta {kind}="{name}" content="{escape(text)}">' for kind, name, text in tags if text
+    ]
     context["metatags"] = "\n".join([context.get("metatags", ""), *written])
     footer = f'paperlib {cited["version"]}, <a href="{context["pathto"]("changelog")}">changes</a>'
     if answer := app.config.answer_url.replace("{page}", quote(pagename, safe="")):

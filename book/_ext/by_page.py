@@ -1,4 +1,6 @@
-"""Tables and figures numbered by page: Table 12.3 is the third on the twelfth page after the first."""
+"""Tables and figures numbered by page: Table 12.3 is the third on the twelfth page after the
+first.
+"""
 
 from typing import cast
 
@@ -15,7 +17,10 @@ def pages_in_order(includes: dict[str, list[str]], page: str) -> list[str]:
     >>> pages_in_order({"index": ["a", "c"], "a": ["b"]}, "index")
     ['index', 'a', 'b', 'c']
     """
-    return [page, *(one for below in includes.get(page, []) for one in pages_in_order(includes, below))]
+    return [
+        page,
+        *(one for below in includes.get(page, []) for one in pages_in_order(includes, below)),
+    ]
 
 
 def enumerated(env: BuildEnvironment, page: str) -> dict[str, list[str]]:
@@ -28,9 +33,15 @@ def enumerated(env: BuildEnvironment, page: str) -> dict[str, list[str]]:
 
 
 def kind_of(env: BuildEnvironment, node: nodes.Element) -> str | None:
-    """What a node counts as, such as ``table``; None where it has no number, as without a caption."""
+    """What a node counts as, such as ``table``; None where it has no number, as without a
+    caption.
+    """
     standard = cast(StandardDomain, env.get_domain("std"))
-    domains = [one for one in env.domains.values() if one is not standard or standard.get_numfig_title(node)]
+    domains = [
+        one
+        for one in env.domains.values()
+        if one is not standard or standard.get_numfig_title(node)
+    ]
     return next((kind for one in domains if (kind := one.get_enumerable_node_type(node))), None)
 
 
@@ -53,7 +64,8 @@ def number(self: TocTreeCollector, env: BuildEnvironment) -> list[str]:
         if page not in kept(env):
             kept(env)[page] = enumerated(env, page)
         env.toc_fignumbers[page] = {
-            kind: {one: (*place, n) for n, one in enumerate(ids, 1)} for kind, ids in kept(env)[page].items()
+            kind: {one: (*place, n) for n, one in enumerate(ids, 1)}
+            for kind, ids in kept(env)[page].items()
         }
     return [page for page, numbers in env.toc_fignumbers.items() if numbers != before.get(page, {})]
 

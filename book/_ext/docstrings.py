@@ -1,4 +1,6 @@
-"""Docstrings here are plain words with `code` in backquotes: keep reStructuredText from reading more."""
+"""Docstrings here are plain words with `code` in backquotes: keep reStructuredText from reading
+more.
+"""
 
 import re
 from typing import Any
@@ -18,15 +20,21 @@ def escape(line: str) -> str:
     if line.lstrip().startswith((">>>", "...")):
         return line
     parts = CODE.split(line)
-    return "".join(_code(part) if part.startswith("`") else MARKUP.sub(r"\\\g<0>", part) for part in parts)
+    return "".join(
+        _code(part) if part.startswith("`") else MARKUP.sub(r"\\\g<0>", part) for part in parts
+    )
 
 
 def _code(text: str) -> str:
-    """Code as it is; Markdown's space before closing backquotes is not allowed in reStructuredText."""
+    """Code as it is; Markdown's space before closing backquotes is not allowed in
+    reStructuredText.
+    """
     return text[:-3] + "``" if text.endswith(" ``") else text
 
 
-def escape_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+def escape_docstring(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
     """Escape a docstring in place, before napoleon reads its sections."""
     lines[:] = map(escape, lines)
 

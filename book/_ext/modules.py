@@ -1,4 +1,6 @@
-"""The directives ``names`` and ``modules``: a table of what a page documents, then everything in full."""
+"""The directives ``names`` and ``modules``: a table of what a page documents, then everything in
+full.
+"""
 
 import importlib.util
 import inspect
@@ -20,10 +22,14 @@ LONGEST_VALUE = 60
 
 
 class Reference(SphinxDirective):
-    """What both directives share: a table of two columns, and parsing what was written for autodoc."""
+    """What both directives share: a table of two columns, and parsing what was written for
+    autodoc.
+    """
 
     def row(self, link: str, thing: Any) -> str:
-        """A row of the table: a link, and the first sentence of a docstring, treated as autodoc treats it."""
+        """A row of the table: a link, and the first sentence of a docstring, treated as autodoc
+        treats it.
+        """
         lines = first_sentence(thing).splitlines()
         self.env.app.emit("autodoc-process-docstring", "function", link, thing, None, lines)
         return f"   * - {link}\n     - {' '.join(lines)}\n"
@@ -32,7 +38,9 @@ class Reference(SphinxDirective):
         """The nodes of a table and of the directives after it."""
         lines = f".. list-table::\n   :widths: auto\n\n{''.join(rows)}\n{text}".splitlines()
         container = nodes.Element()
-        self.state.nested_parse(StringList(lines, source="reference"), self.content_offset, container)
+        self.state.nested_parse(
+            StringList(lines, source="reference"), self.content_offset, container
+        )
         return container.children
 
 
@@ -47,14 +55,18 @@ class Names(Reference):
         (package,) = self.arguments
         names = [name for name in self.content if name]
         offered = importlib.import_module(package)
-        rows = [self.row(f":py:obj:`{name} <{package}.{name}>`", getattr(offered, name)) for name in names]
+        rows = [
+            self.row(f":py:obj:`{name} <{package}.{name}>`", getattr(offered, name))
+            for name in names
+        ]
         return self.parsed(rows, "".join(in_full(package, name) for name in names))
 
 
 class Modules(Reference):
     """``.. modules:: package``, so that a new module cannot be forgotten.
 
-    ``:internal:`` leaves out what the package, or the one it names, offers. ``:without:`` leaves out modules
+    ``:internal:`` leaves out what the package, or the one it names, offers. ``:without:`` leaves
+        out modules
     and packages in it that have another page, and ``:only:`` makes that page.
     """
 
@@ -132,13 +144,19 @@ def first_sentence(thing: Any) -> str:
 
 
 def shown(env: BuildEnvironment) -> dict[str, tuple[str, tuple[list[str], list[str]], list[str]]]:
-    """Page to its package, what it leaves out and keeps, and the modules that it had; kept between builds."""
+    """Page to its package, what it leaves out and keeps, and the modules that it had; kept between
+    builds.
+    """
     return vars(env).setdefault("modules_shown", {})
 
 
 def outdated(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
     """Pages of packages that have gained or lost a module."""
-    return [page for page, (package, chosen, names) in shown(env).items() if below(package, *chosen) != names]
+    return [
+        page
+        for page, (package, chosen, names) in shown(env).items()
+        if below(package, *chosen) != names
+    ]
 
 
 def hide_long_value(app: Sphinx, domain: str, kind: str, content: addnodes.desc_content) -> None:

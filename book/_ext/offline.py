@@ -11,7 +11,9 @@ from sphinx.util.fileutil import copy_asset, copy_asset_file
 
 
 def mathjax_folder() -> Path:
-    """Where the installed MathJax lies; the package's name is not an identifier, so it cannot be imported."""
+    """Where the installed MathJax lies; the package's name is not an identifier, so it cannot be
+    imported.
+    """
     spec = importlib.util.find_spec("sphinx-mathjax-offline")
     if spec is None or not spec.submodule_search_locations:
         raise RuntimeError("sphinx-mathjax-offline is not installed: type make")
@@ -46,7 +48,9 @@ ONLY_ON = {
 """Pages that need a script of ours; Jupyter Book would load them on every page."""
 
 
-def choose_scripts(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+def choose_scripts(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
     """Leave out other pages' scripts, and those for live code: they name a network address."""
     context["script_files"] = [
         script for script in context.get("script_files", []) if _wanted(script, pagename)
@@ -56,7 +60,11 @@ def choose_scripts(app: Sphinx, pagename: str, template: str, context: dict[str,
 def _wanted(script: Any, pagename: str) -> bool:
     name, attributes = str(script), str(getattr(script, "attributes", ""))
     others = [ours for ours, pages in ONLY_ON.items() if pagename not in pages]
-    return "thebe" not in name and "THEBE_JS_URL" not in attributes and not any(one in name for one in others)
+    return (
+        "thebe" not in name
+        and "THEBE_JS_URL" not in attributes
+        and not any(one in name for one in others)
+    )
 
 
 def set_theme(app: Sphinx, config: Config) -> None:

@@ -1,6 +1,8 @@
-"""The text of every page in one script, from which the search page shows excerpts without a network.
+"""The text of every page in one script, from which the search page shows excerpts without a
+network.
 
-Browsers let no script read files, so Sphinx's own excerpts fail where a book is opened from a folder.
+Browsers let no script read files, so Sphinx's own excerpts fail where a book is opened from a
+folder.
 """
 
 import json
@@ -14,7 +16,21 @@ MOST = 100_000  # characters of one page
 HEAD, TAIL = "const PAGE_TEXTS = ", ";\n"
 SILENT = {"script", "style", "button", "svg"}
 DISPLAYED = re.compile(r"\\\[.*?\\\]")  # formulas on lines of their own, as LaTeX
-BLOCKS = {"p", "h1", "h2", "h3", "li", "td", "th", "dt", "dd", "pre", "figcaption", "caption", "summary"}
+BLOCKS = {
+    "p",
+    "h1",
+    "h2",
+    "h3",
+    "li",
+    "td",
+    "th",
+    "dt",
+    "dd",
+    "pre",
+    "figcaption",
+    "caption",
+    "summary",
+}
 SYMBOLS = {r"\(": "", r"\)": "", r"\varepsilon": "ε", r"\delta": "δ", r"\le ": "≤ ", r"\ge ": "≥ "}
 
 
@@ -44,7 +60,8 @@ class ArticleText(HTMLParser):
 def article_text(html: str) -> str:
     r"""The words of a page on one line, at most ``MOST`` characters.
 
-    >>> article_text(r'<nav>x</nav><article class="bd-article"><h1>On<a>#</a></h1>\(\delta\)</article>')
+    >>> page = r'<nav>x</nav><article class="bd-article"><h1>On<a>#</a></h1>\(\delta\)</article>'
+    >>> article_text(page)
     'On δ'
     """
     parser = ArticleText()
@@ -76,8 +93,13 @@ def write_texts(app: Sphinx, error: Exception | None) -> None:
 
 
 def kept_texts(script: Path) -> tuple[dict[str, str], int]:
-    """The texts of the last build, and the time in ns when they were written; none if this file is newer."""
-    if not script.is_file() or (since := script.stat().st_mtime_ns) <= Path(__file__).stat().st_mtime_ns:
+    """The texts of the last build, and the time in ns when they were written; none if this file is
+    newer.
+    """
+    if (
+        not script.is_file()
+        or (since := script.stat().st_mtime_ns) <= Path(__file__).stat().st_mtime_ns
+    ):
         return {}, 0
     try:
         return json.loads(script.read_text("utf-8").removeprefix(HEAD).removesuffix(TAIL)), since

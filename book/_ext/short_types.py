@@ -1,4 +1,6 @@
-"""Types in the reference by the names their users know, such as ``ArrayLike`` and ``array of float64``."""
+"""Types in the reference by the names their users know, such as ``ArrayLike`` and
+``array of float64``.
+"""
 
 import re
 from typing import Any, get_origin
@@ -8,11 +10,14 @@ from sphinx.application import Sphinx
 _NAME = r"~?(?:[\w]+\.)*"
 _SUPPORTS = rf"{_NAME}_SupportsArray\[{_NAME}dtype\[{_NAME}Any\]\]"
 _ARRAY_LIKE = re.compile(
-    rf"{_NAME}_Buffer \| {_SUPPORTS} \| {_NAME}_NestedSequence\[{_SUPPORTS}\] \| complex \| bytes(?: \| str)?"
+    rf"{_NAME}_Buffer \| {_SUPPORTS} \| {_NAME}_NestedSequence\[{_SUPPORTS}\] \| complex"
+    r" \| bytes(?: \| str)?"
     rf" \| {_NAME}_NestedSequence\[complex \| bytes \| str\]"
 )  # beside a str of its own, a union of numpy's ArrayLike has lost the other one
 _TYPE_FIELD = re.compile(r"\s*:(?:var)?type ")
-_QUALIFIED = re.compile(r"(?<![~\w.])(?=(?:\w+\.)+[A-Z])")  # Sphinx shows the last part of a name after ~
+_QUALIFIED = re.compile(
+    r"(?<![~\w.])(?=(?:\w+\.)+[A-Z])"
+)  # Sphinx shows the last part of a name after ~
 _ARRAY = re.compile(rf"{_NAME}ndarray\[tuple\[{_NAME}Any, \.\.\.\], {_NAME}dtype\[{_NAME}(\w+)\]\]")
 
 
@@ -23,7 +28,8 @@ def short(annotation: str) -> str:
     >>> from sphinx.util.typing import stringify_annotation
     >>> short("~numpy.ndarray[tuple[~typing.Any, ...], ~numpy.dtype[~numpy.float64]] | None")
     'array of float64 | None'
-    >>> [short(stringify_annotation(ArrayLike | None, mode)) for mode in ("smart", "fully-qualified")]
+    >>> modes = ("smart", "fully-qualified")
+    >>> [short(stringify_annotation(ArrayLike | None, mode)) for mode in modes]
     ['ArrayLike | None', 'ArrayLike | None']
     >>> short(stringify_annotation(str | ArrayLike, "smart"))
     'str | ArrayLike'
@@ -38,13 +44,21 @@ def shorten(app: Sphinx, what: str, name: str, *_: Any) -> None:
         recorded[argument] = short(annotation)
 
 
-def shorten_lines(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+def shorten_lines(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
     """Shorten the types of attributes, which napoleon writes into the docstring."""
-    lines[:] = [_QUALIFIED.sub("~", short(one)) if _TYPE_FIELD.match(one) else short(one) for one in lines]
+    lines[:] = [
+        _QUALIFIED.sub("~", short(one)) if _TYPE_FIELD.match(one) else short(one) for one in lines
+    ]
 
 
-def skip_long_alias(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
-    """Leave out names of types that hold an ArrayLike: autodoc would spell it out after "alias of"."""
+def skip_long_alias(
+    app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any
+) -> bool | None:
+    """Leave out names of types that hold an ArrayLike: autodoc would spell it out after "alias
+    of".
+    """
     return True if get_origin(obj) is not None and "_SupportsArray" in str(obj) else None
 
 

@@ -1,4 +1,6 @@
-"""Fills a ``div`` of the class used-in: names of the reference, each with the pages whose code uses it."""
+"""Fills a ``div`` of the class used-in: names of the reference, each with the pages whose code uses
+it.
+"""
 
 import ast
 import json
@@ -12,13 +14,25 @@ from sphinx.application import ENV_PICKLE_FILENAME, Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.nodes import make_refnode
 
-ROOMS = {"attacks", "audits", "bounds", "core", "data", "generators", "models", "report", "validity"}
+ROOMS = {
+    "attacks",
+    "audits",
+    "bounds",
+    "core",
+    "data",
+    "generators",
+    "models",
+    "report",
+    "validity",
+}
 KINDS = {"function", "class", "exception", "data"}
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def trees_of(path: Path) -> list[ast.Module]:
-    """The code cells of a notebook, or the Python blocks of a page, but those that are no plain Python."""
+    """The code cells of a notebook, or the Python blocks of a page, but those that are no plain
+    Python.
+    """
     text, trees = path.read_text(encoding="utf-8"), list[ast.Module]()
     cells = json.loads(text)["cells"] if path.suffix == ".ipynb" else []
     blocks = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
@@ -29,7 +43,8 @@ def trees_of(path: Path) -> list[ast.Module]:
 
 
 def names_used(trees: list[ast.Module]) -> set[tuple[str, str]]:
-    """Module and name of what code imports from paperlib, asks of a room, or calls without making it.
+    """Module and name of what code imports from paperlib, asks of a room, or calls without making
+    it.
 
     >>> code = "from paperlib import losses as f; audits.audit_text(x); coins(1); game = game(2)"
     >>> sorted(names_used([ast.parse(code)]))
@@ -47,11 +62,14 @@ def names_used(trees: list[ast.Module]) -> set[tuple[str, str]]:
                 called.add(name)
             case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name):
                 made.add(name)
-    return {one for one in used if one[0].startswith("paperlib")} | {("paperlib", n) for n in called - made}
+    return {one for one in used if one[0].startswith("paperlib")} | {
+        ("paperlib", n) for n in called - made
+    }
 
 
 def documented(names: Iterable[str], module: str, name: str) -> str | None:
-    """Of full names the one that ``name`` of a module or room stands for: the nearest to the package.
+    """Of full names the one that ``name`` of a module or room stands for: the nearest to the
+    package.
 
     >>> names = ["paperlib.audits.deep.audit", "paperlib.audits.audit", "paperlib.core.Coins"]
     >>> [documented(names, module, "audit") for module in ("paperlib", "paperlib.papers")]
@@ -66,7 +84,9 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     for place in [one for one in doctree.findall(nodes.container) if "used-in" in one["classes"]]:
         listed, pages = nodes.bullet_list(), dict[str, list[str]]()
         offered = {
-            name: one for name, one in app.env.domains["py"].data["objects"].items() if one[2] in KINDS
+            name: one
+            for name, one in app.env.domains["py"].data["objects"].items()
+            if one[2] in KINDS
         }
         ending = dict[str, list[str]]()
         for name in offered:
@@ -80,7 +100,10 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             links += [(page, "", nodes.Text(app.env.titles[page].astext())) for page in pages[name]]
             words = nodes.paragraph()
             for at, link in enumerate(links):
-                words += [nodes.Text(("", ": ", ", ")[min(at, 2)]), make_refnode(app.builder, docname, *link)]
+                words += [
+                    nodes.Text(("", ": ", ", ")[min(at, 2)]),
+                    make_refnode(app.builder, docname, *link),
+                ]
             listed += nodes.list_item("", words)
         place[:] = [listed]
 
@@ -91,7 +114,9 @@ def note_reading(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
 
 
 def outdated(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """The page with the list, where a page was read now, or in a build that ended before it was written."""
+    """The page with the list, where a page was read now, or in a build that ended before it was
+    written.
+    """
     listing = [page for page in env.found_docs if page.endswith("used_in")]
     saved = Path(app.doctreedir) / ENV_PICKLE_FILENAME
     return [page for page in listing if vars(app)["reads_pages"] or not newer(app, page, saved)]

@@ -1,4 +1,6 @@
-"""Dataset inference: was a set of identifiers trained on? Boosted trees on attack scores, and a rank test."""
+"""Dataset inference: was a set of identifiers trained on? Boosted trees on attack scores, and a
+rank test.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,13 +15,13 @@ from paperlib.core import AuditResult, FloatArray, IntArray, check_at_least, che
 
 SCHEDULES = ("forward", "kfold")
 _CLAIM = (
-    "If the model had not been trained on the identifiers (nor on anything that depends on which of its "
-    "candidates each one is), a p-value of at most a would occur with probability a{}. A small p-value is "
-    "evidence of training on this set; a large one is no evidence of the contrary."
+    "If the model had not been trained on the identifiers (nor on anything that depends on which "
+    "of its candidates each one is), a p-value of at most a would occur with probability a{}. A "
+    "small p-value is evidence of training on this set; a large one is no evidence of the contrary."
 )
 _ASSUMPTIONS = (
-    "Each identifier was drawn from the distribution of its generated alternatives, independently of the "
-    "other identifiers and of its context.",
+    "Each identifier was drawn from the distribution of its generated alternatives, independently "
+    "of the other identifiers and of its context.",
     "Identifiers are different from each other and occur in no data outside the suspect set.",
 )
 _Score = Callable[[FloatArray], FloatArray]
@@ -34,8 +36,8 @@ class DatasetInference(AuditResult):
         p_value: One-sided: identifiers rank better than chance.
         p_value_two_sided: The paper's: ranks are not uniform.
         ranks: Rank of each identifier among its candidates, 1 is best, shape (n,).
-        positions: Rank as a share of the set, spread evenly within its cell: uniform on (0, 1) if nothing was
-            trained on, shape (n,).
+        positions: Rank as a share of the set, spread evenly within its cell: uniform on (0, 1) if
+            nothing was trained on, shape (n,).
         set_size: Candidates per identifier, itself included.
     """
 
@@ -65,27 +67,30 @@ def infer_dataset(
 ) -> DatasetInference:
     """Test whether identifiers rank better than alternatives that could have stood in their place.
 
-    Boosted trees learn from the attacks' scores to tell identifiers from alternatives. All candidates of one
-    identifier are in one fold and are scored by trees that did not see them.
+    Boosted trees learn from the attacks' scores to tell identifiers from alternatives. All
+    candidates of one identifier are in one fold and are scored by trees that did not see them.
 
     Guarantee:
-        With ``schedule="forward"``, if the model does not depend on which candidate of each set is the
-        identifier, both p-values are uniform: each fold is scored by trees that saw earlier folds only (the
-        first by the mean of the standardized attacks). With "kfold", the paper's, trees saw all other folds;
-        ranks are dependent, and the test rejects too often, as the notebook nid_dataset_inference counts.
+        With ``schedule="forward"``, if the model does not depend on which candidate of each set is
+        the identifier, both p-values are uniform: each fold is scored by trees that saw earlier
+        folds only (the first by the mean of the standardized attacks). With "kfold", the paper's,
+        trees saw all other folds; ranks are dependent, and the test rejects too often, as the
+        notebook nid_dataset_inference counts.
 
     Args:
-        features: Attack scores, higher means member, shape (n, 1 + c, attacks); the identifier comes first.
+        features: Attack scores, higher means member, shape (n, 1 + c, attacks); the identifier
+            comes first.
         trees: Boosting rounds.
-        within_set: Standardize each attack within each set, which takes out what its candidates share.
+        within_set: Standardize each attack within each set, which takes out what its candidates
+            share.
 
     Raises:
-        ValueError: Features of another shape or not finite, fewer than 2 candidates or fewer identifiers than
-            folds, or unknown options.
+        ValueError: Features of another shape or not finite, fewer than 2 candidates or fewer
+            identifiers than folds, or unknown options.
 
     Source:
-        Natural identifiers, section 5, after Maini et al. (2024); forward schedule, exact test of discrete
-        ranks and one-sided alternative are ours.
+        Natural identifiers, section 5, after Maini et al. (2024); forward schedule, exact test of
+        discrete ranks and one-sided alternative are ours.
 
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.normal(size=(60, 8, 2))
@@ -107,12 +112,14 @@ def infer_by_schedule(
     within_set: bool = True,
     seed: int = 0,
 ) -> dict[str, DatasetInference]:
-    """`infer_dataset` by each schedule, in less time: trees that saw the same folds are fitted once."""
+    """`infer_dataset` by each schedule, in less time: trees that saw the same folds are fitted
+    once.
+    """
     table = np.asarray(features, dtype=np.float64)
     if table.ndim != 3 or table.shape[1] < 2 or not table.shape[2]:
         raise ValueError(
-            f"features: expected shape (identifiers, 1 + alternatives, attacks) with at least 1 alternative "
-            f"and 1 attack, got {table.shape}"
+            "features: expected shape (identifiers, 1 + alternatives, attacks) with at least 1 "
+            f"alternative and 1 attack, got {table.shape}"
         )
     if (bad := ~np.isfinite(table).all(axis=(1, 2))).any():
         count, first = f"{bad.sum()} of {len(table)} sets", bad.argmax()
@@ -120,8 +127,8 @@ def infer_by_schedule(
     if not 2 <= folds <= len(table):
         raise ValueError(f"folds: expected 2 to the {len(table)} identifiers, got {folds}")
     check_at_least(1, trees=trees)
-    # Mean 0 and deviation 1 within each set, 0 where all candidates score alike. The whole set is treated
-    # alike, so nothing tells which candidate is the identifier.
+    # Mean 0 and deviation 1 within each set, 0 where all candidates score alike. The whole set is
+    # treated alike, so nothing tells which candidate is the identifier.
     smallest = 1e-12 * np.maximum(1.0, np.abs(table).max(axis=1, keepdims=True))
     deviation = table.std(axis=1, keepdims=True)
     centred = table - table.mean(axis=1, keepdims=True)
@@ -137,7 +144,9 @@ def infer_by_schedule(
             held = fold == number
             if seen.any() and (key := seen.tobytes()) not in fits:
                 fits[key] = _fitted(used[seen], trees)
-            scores[held] = fits[seen.tobytes()](used[held]) if seen.any() else relative[held].mean(axis=2)
+            scores[held] = (
+                fits[seen.tobytes()](used[held]) if seen.any() else relative[held].mean(axis=2)
+            )
         ranks, positions = ranks_and_positions(scores, rng)
         results[schedule] = DatasetInference(
             epsilon=None,
@@ -154,14 +163,22 @@ def infer_by_schedule(
 
 
 def rank_test(positions: ArrayLike, *, one_sided: bool) -> float:
-    """P-value of a Kolmogorov-Smirnov test that positions (n,), small for good ranks, are uniform: exact."""
+    """P-value of a Kolmogorov-Smirnov test that positions (n,), small for good ranks, are uniform:
+    exact.
+    """
     # On ranks themselves, which take few values, the test would be conservative.
     alternative = "greater" if one_sided else "two-sided"
-    return float(kstest(np.asarray(positions, dtype=float), "uniform", alternative=alternative).pvalue)
+    return float(
+        kstest(np.asarray(positions, dtype=float), "uniform", alternative=alternative).pvalue
+    )
 
 
-def ranks_and_positions(scores: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
-    """Ranks in scores (n, 1 + c), ties at random, and positions in (0, 1), even within ranks' cells."""
+def ranks_and_positions(
+    scores: FloatArray, rng: np.random.Generator
+) -> tuple[IntArray, FloatArray]:
+    """Ranks in scores (n, 1 + c), ties at random, and positions in (0, 1), even within ranks'
+    cells.
+    """
     better = (scores[:, 1:] > scores[:, :1]).sum(axis=1)
     tied = (scores[:, 1:] == scores[:, :1]).sum(axis=1)
     ranks = 1 + better + rng.integers(0, tied + 1)
@@ -169,13 +186,17 @@ def ranks_and_positions(scores: FloatArray, rng: np.random.Generator) -> tuple[I
 
 
 def _fitted(features: FloatArray, trees: int) -> _Score:
-    """A function from features to scores, learned from sets whose first candidate is the identifier."""
+    """A function from features to scores, learned from sets whose first candidate is the
+    identifier.
+    """
     member = np.zeros(features.shape[:2])
     member[:, 0] = 1.0
     options: dict[str, Any] = {"max_leaf_nodes": 8, "min_samples_leaf": 10, "early_stopping": False}
     model = HistGradientBoostingClassifier(max_iter=trees, random_state=0, **options)
     model.fit(features.reshape(-1, features.shape[2]), member.ravel())
-    return lambda held: model.decision_function(held.reshape(-1, held.shape[2])).reshape(held.shape[:2])
+    return lambda held: model.decision_function(held.reshape(-1, held.shape[2])).reshape(
+        held.shape[:2]
+    )
 
 
 def _shown(p_value: float) -> str:

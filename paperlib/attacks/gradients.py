@@ -12,11 +12,12 @@ from paperlib.training.fitting import training_loss
 
 
 def gradient_norms(module: nn.Module, x: Any, y: Any, *, batch_size: int = 256) -> FloatArray:
-    """Euclidean norm over all parameters of the gradient of each example's cross-entropy, shape (n,).
+    """Euclidean norm over all parameters of the gradient of each example's cross-entropy, shape
+    (n,).
 
     Args:
-        module: A classifier that keeps examples apart (no batch norm in training mode); one output is the log
-            odds of label 1.
+        module: A classifier that keeps examples apart (no batch norm in training mode); one output
+            is the log odds of label 1.
         x, y: Examples, shape (n, ...), and class numbers, shape (n,).
 
     Raises:
@@ -27,13 +28,17 @@ def gradient_norms(module: nn.Module, x: Any, y: Any, *, batch_size: int = 256) 
     """
     examples, labels = torch.as_tensor(np.asarray(x)).float(), torch.as_tensor(np.asarray(y)).long()
     if len(examples) != len(labels) or labels.ndim != 1:
-        raise ValueError(f"y: expected {len(examples)} labels, one for each of x, got {tuple(labels.shape)}")
+        raise ValueError(
+            f"y: expected {len(examples)} labels, one for each of x, got {tuple(labels.shape)}"
+        )
     check_at_least(1, batch_size=batch_size)
     parameters = {name: value.detach() for name, value in module.named_parameters()}
     buffers = dict(module.named_buffers())
 
     def loss(values: dict[str, Tensor], example: Tensor, label: Tensor) -> Tensor:
-        return training_loss(functional_call(module, (values, buffers), (example[None],)), label[None])
+        return training_loss(
+            functional_call(module, (values, buffers), (example[None],)), label[None]
+        )
 
     each = vmap(grad(loss), in_dims=(None, 0, 0))
     parts = []
@@ -41,10 +46,14 @@ def gradient_norms(module: nn.Module, x: Any, y: Any, *, batch_size: int = 256) 
     was_training = module.training
     module.eval()
     try:
-        for part_x, part_y in zip(examples.split(batch_size), labels.split(batch_size), strict=True):
+        for part_x, part_y in zip(
+            examples.split(batch_size), labels.split(batch_size), strict=True
+        ):
             gradients = each(parameters, part_x.to(device), part_y.to(device))
             # Norms in single precision: 40 times faster than squares in double, and right to 1e-6.
-            norms = [torch.linalg.vector_norm(value.flatten(1), dim=1) for value in gradients.values()]
+            norms = [
+                torch.linalg.vector_norm(value.flatten(1), dim=1) for value in gradients.values()
+            ]
             parts.append(torch.linalg.vector_norm(torch.stack(norms).double(), dim=0).cpu())
     finally:
         module.train(was_training)

@@ -1,7 +1,8 @@
-"""LiRA and RMIA: membership from how a target differs from shadow models, which were trained without it.
+"""LiRA and RMIA: membership from how a target differs from shadow models, which were trained
+without it.
 
-Functions on arrays. Shadow models come first: shape (K, n) for K of them on n examples. All scores are
-higher for members. Variances are divided by one less than the number of models.
+Functions on arrays. Shadow models come first: shape (K, n) for K of them on n examples. All scores
+are higher for members. Variances are divided by one less than the number of models.
 """
 
 import numpy as np
@@ -15,22 +16,24 @@ _LEAST_VARIANCE = 1e-12
 def lira_online(
     target: ArrayLike, shadows: ArrayLike, included: ArrayLike, *, fixed_variance: bool = False
 ) -> FloatArray:
-    """Log-likelihood ratio of "trained on" against "not trained on", each a normal fitted to shadow models.
+    """Log-likelihood ratio of "trained on" against "not trained on", each a normal fitted to shadow
+    models.
 
     Args:
-        target: Logit-scaled confidence log(p / (1 - p)) of the target on each example: minus the margin loss,
-            shape (n,).
+        target: Logit-scaled confidence log(p / (1 - p)) of the target on each example: minus the
+            margin loss, shape (n,).
         shadows: The same of the shadow models, shape (K, n).
         included: True where a shadow model was trained on an example, shape (K, n).
-        fixed_variance: One variance pooled over all examples: better with few shadow models. Members and
-            others must then stand in one call, lest a variance of each kind's own tell the kinds apart.
+        fixed_variance: One variance pooled over all examples: better with few shadow models.
+            Members and others must then stand in one call, lest a variance of each kind's own tell
+            the kinds apart.
 
     Returns:
         Shape (n,), nats.
 
     Raises:
-        ValueError: Shapes that do not fit, NaN or infinite values, or an example that fewer than two shadow
-            models were trained on (or on which fewer than two were not).
+        ValueError: Shapes that do not fit, NaN or infinite values, or an example that fewer than
+            two shadow models were trained on (or on which fewer than two were not).
 
     Source:
         Carlini et al. (2022), Membership Inference Attacks From First Principles, Algorithm 1.
@@ -50,18 +53,23 @@ def lira_online(
 
 
 def lira_offline(
-    target: ArrayLike, shadows: ArrayLike, included: ArrayLike | None = None, *, fixed_variance: bool = False
+    target: ArrayLike,
+    shadows: ArrayLike,
+    included: ArrayLike | None = None,
+    *,
+    fixed_variance: bool = False,
 ) -> FloatArray:
-    """Standard deviations of the target's score above the mean of models not trained on the example, (n,).
+    """Standard deviations of the target's score above the mean of models not trained on the
+    example, (n,).
 
     Guarantee:
-        Its normal distribution function is the paper's score 1 - Pr[Z > confidence]; the number itself orders
-        examples alike and does not round to 1.
+        Its normal distribution function is the paper's score 1 - Pr[Z > confidence]; the number
+        itself orders examples alike and does not round to 1.
 
     Args:
         target, shadows, fixed_variance: As in `lira_online`.
-        included: Shadow models to leave out for an example because they were trained on it; None leaves out
-            none.
+        included: Shadow models to leave out for an example because they were trained on it; None
+            leaves out none.
 
     Raises:
         ValueError: The cases of `lira_online`.
@@ -88,29 +96,31 @@ def rmia(
     gamma: float = 1.0,
     offline_slope: float = 0.3,
 ) -> FloatArray:
-    """Share of population points z that the example x beats in a pairwise likelihood ratio, shape (n,).
+    """Share of population points z that the example x beats in a pairwise likelihood ratio, shape
+    (n,).
 
-    The ratio is Pr(x|target)/Pr(x) over Pr(z|target)/Pr(z), where Pr(.) is the mean over shadow models. Where
-    no shadow model was trained on x, its probability with training is put at 1 + a(p - 1) for the mean p
-    without.
+    The ratio is Pr(x|target)/Pr(x) over Pr(z|target)/Pr(z), where Pr(.) is the mean over shadow
+    models. Where no shadow model was trained on x, its probability with training is put at 1 + a(p
+    - 1) for the mean p without.
 
     Args:
         target: Probability that the target gives the label of x, in [0, 1], shape (n,).
         shadows: The same of shadow models, shape (K, n).
         population_target: That the target gives the label of z, shape (m,).
-        population_shadows: Shape (K, m). Their plain mean is taken, which is right where about half of the
-            models were trained on each z, or where one z more or less changes little.
-        included: True where a shadow model was trained on an x, shape (K, n); None for no model (offline).
+        population_shadows: Shape (K, m). Their plain mean is taken, which is right where about half
+            of the models were trained on each z, or where one z more or less changes little.
+        included: True where a shadow model was trained on an x, shape (K, n); None for no model
+            (offline).
         gamma: x beats z if the ratio is at least this, above 0.
         offline_slope: The a, in [0, 1]; used offline only.
 
     Raises:
-        ValueError: Values outside [0, 1], shapes that do not fit, or an example that all (or no) shadow
-            models were trained on.
+        ValueError: Values outside [0, 1], shapes that do not fit, or an example that all (or no)
+            shadow models were trained on.
 
     Source:
-        Zarifzadeh, Liu and Shokri (2024), Low-Cost High-Power Membership Inference Attacks, equations 2, 3, 9
-        and 10.
+        Zarifzadeh, Liu and Shokri (2024), Low-Cost High-Power Membership Inference Attacks,
+        equations 2, 3, 9 and 10.
     """
     check_in("[0, 1]", "offline_slope", offline_slope)
     check_in("(0, inf)", "gamma", gamma)
@@ -123,9 +133,13 @@ def rmia(
         with_it, without = inside.sum(axis=0), (~inside).sum(axis=0)
         if (bad := np.flatnonzero((with_it == 0) | (without == 0))).size:
             raise ValueError(
-                f"included: expected shadow models with and without each example; not so at {bad[0]}"
+                "included: expected shadow models with and without each example; not so at "
+                f"{bad[0]}"
             )
-        means = (x_models * inside).sum(axis=0) / with_it, (x_models * ~inside).sum(axis=0) / without
+        means = (
+            (x_models * inside).sum(axis=0) / with_it,
+            (x_models * ~inside).sum(axis=0) / without,
+        )
         x_mean = 0.5 * (means[0] + means[1])
     ratio = _ratios("target", x, x_mean)
     others = np.sort(_ratios("population_target", z, z_models.mean(axis=0)))
@@ -134,7 +148,9 @@ def rmia(
 
 def _ratios(name: str, target: FloatArray, mean: FloatArray) -> FloatArray:
     if not (mean > 0).all():
-        raise ValueError(f"{name}: all shadow models give probability 0 at index {int(np.argmin(mean > 0))}")
+        raise ValueError(
+            f"{name}: all shadow models give probability 0 at index {int(np.argmin(mean > 0))}"
+        )
     return target / mean
 
 
@@ -154,29 +170,38 @@ def _normals(
     return mean, np.maximum(variance, _LEAST_VARIANCE) * np.ones_like(mean)
 
 
-def _checked(target: ArrayLike, shadows: ArrayLike, prefix: str = "") -> tuple[FloatArray, FloatArray]:
+def _checked(
+    target: ArrayLike, shadows: ArrayLike, prefix: str = ""
+) -> tuple[FloatArray, FloatArray]:
     """Both as arrays of numbers; ``prefix`` begins the names of the arguments in messages."""
     scores, models = np.asarray(target, dtype=np.float64), np.asarray(shadows, dtype=np.float64)
     if scores.ndim != 1 or models.ndim != 2 or models.shape[1] != scores.size or not models.size:
         raise ValueError(
-            f"{prefix}shadows: expected shape (K, {scores.size}) like the target, got {models.shape}"
+            f"{prefix}shadows: expected shape (K, {scores.size}) like the target, got "
+            f"{models.shape}"
         )
     check_finite(f"{prefix}target", scores)
     check_finite(f"{prefix}shadows", models.ravel())
     return scores, models
 
 
-def _probabilities(target: ArrayLike, shadows: ArrayLike, prefix: str = "") -> tuple[FloatArray, FloatArray]:
+def _probabilities(
+    target: ArrayLike, shadows: ArrayLike, prefix: str = ""
+) -> tuple[FloatArray, FloatArray]:
     scores, models = _checked(target, shadows, prefix)
     for name, values in (("target", scores), ("shadows", models)):
         low, high = values.min(), values.max()
         if low < 0 or high > 1:
-            raise ValueError(f"{prefix}{name}: expected probabilities in [0, 1], got {low} to {high}")
+            raise ValueError(
+                f"{prefix}{name}: expected probabilities in [0, 1], got {low} to {high}"
+            )
     return scores, models
 
 
 def _flags(included: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     flags = np.asarray(included)
     if flags.shape != shape or not np.isin(flags, (0, 1)).all():
-        raise ValueError(f"included: expected truth values of shape {shape}, got shape {flags.shape}")
+        raise ValueError(
+            f"included: expected truth values of shape {shape}, got shape {flags.shape}"
+        )
     return flags.astype(bool)

@@ -1,4 +1,5 @@
-"""Audits of what a user brings: scores, a language model with a corpus, a model with its training data.
+"""Audits of what a user brings: scores, a language model with a corpus, a model with its training
+data.
 
 Names are imported when they are first used, so that an audit of scores does not wait for torch.
 """

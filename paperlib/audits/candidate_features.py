@@ -1,4 +1,6 @@
-"""Rank audits that learn from sets already revealed which candidate to guess, and which set comes next."""
+"""Rank audits that learn from sets already revealed which candidate to guess, and which set comes
+next.
+"""
 
 import math
 from dataclasses import replace
@@ -6,7 +8,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paperlib.audits.features import RECALL_SHARE, REFIT, AdditiveModel, Classifier, Flags, checked_features
+from paperlib.audits.features import (
+    RECALL_SHARE,
+    REFIT,
+    AdditiveModel,
+    Classifier,
+    Flags,
+    checked_features,
+)
 from paperlib.bounds import RankAuditResult, audit_ranks
 from paperlib.core import FloatArray, IntArray, check_counts
 
@@ -24,15 +33,17 @@ def audit_candidate_features(
 ) -> RankAuditResult:
     """Lower-bound epsilon from candidate sets with several signals per candidate.
 
-    One set in ten is looked at. A model then learns from the revealed sets what the true candidate is like,
-    guesses in the sets where it is surest, and is fitted again as more are revealed.
+    One set in ten is looked at. A model then learns from the revealed sets what the true candidate
+    is like, guesses in the sets where it is surest, and is fitted again as more are revealed.
 
     Guarantee:
         That of `audit_ranks`, search and learning included, whatever the features and the model.
 
     Args:
-        features: Signals of each candidate, finite, shape (m, k, d): m sets of k candidates each, 2 or more.
-        true: Position of the true candidate in its set, 0 to k - 1, shape (m,), perhaps always the same.
+        features: Signals of each candidate, finite, shape (m, k, d): m sets of k candidates each, 2
+            or more.
+        true: Position of the true candidate in its set, 0 to k - 1, shape (m,), perhaps always the
+            same.
         delta, confidence: As for `audit_ranks`.
         seed: Seed of the looks, the shuffle and ties, 0 or more.
         model: As for `audit_features`.
@@ -50,15 +61,21 @@ def audit_candidate_features(
     shape: tuple[int, ...] = np.shape(features)
     if len(shape) != 3 or shape[0] < 3 or shape[1] < 2:
         raise ValueError(
-            f"features: expected 3 or more sets of 2 or more candidates, shape (sets, candidates, columns), "
-            f"got shape {shape}"
+            "features: expected 3 or more sets of 2 or more candidates, shape (sets, candidates, "
+            f"columns), got shape {shape}"
         )
-    sets = checked_features("features", np.reshape(features, (shape[0] * shape[1], shape[2]))).reshape(shape)
+    sets = checked_features(
+        "features", np.reshape(features, (shape[0] * shape[1], shape[2]))
+    ).reshape(shape)
     places = check_counts("true", true)
     if places.shape != shape[:1]:
-        raise ValueError(f"true: expected {shape[0]} positions like features, got shape {places.shape}")
+        raise ValueError(
+            f"true: expected {shape[0]} positions like features, got shape {places.shape}"
+        )
     if (places >= shape[1]).any():
-        raise ValueError(f"true: expected positions from 0 to {shape[1] - 1}, got {int(places.max())}")
+        raise ValueError(
+            f"true: expected positions from 0 to {shape[1] - 1}, got {int(places.max())}"
+        )
     rng = np.random.default_rng([seed, 3])
     order = rng.permuted(np.tile(np.arange(sets.shape[1]), (len(sets), 1)), axis=1)
     sets = np.take_along_axis(sets, order[:, :, None], axis=1)
@@ -66,20 +83,26 @@ def audit_candidate_features(
     hits = learned_hits(sets, places, AdditiveModel() if model is None else model, rng)
     ranks, sure = np.where(hits, 1, 2), -np.arange(hits.size, dtype=float)
     result = audit_ranks(ranks, sets.shape[1], delta=delta, confidence=confidence, margins=sure)
-    others = [text for text in result.assumptions if "Margins" not in text and "fixed before" not in text]
+    others = [
+        text for text in result.assumptions if "Margins" not in text and "fixed before" not in text
+    ]
     return replace(
         result,
         assumptions=(
             *others,
-            f"{len(sets) - hits.size} sets, drawn at random, were only looked at. Which candidate is "
-            "guessed, and which set comes next, depends on nothing but the features and the sets revealed "
-            "before.",
+            f"{len(sets) - hits.size} sets, drawn at random, were only looked at. Which candidate "
+            "is guessed, and which set comes next, depends on nothing but the features and the "
+            "sets revealed before.",
         ),
     )
 
 
-def learned_hits(sets: FloatArray, true: IntArray, model: Classifier, rng: np.random.Generator) -> Flags:
-    """Whether each guess was right, in the order of guessing, those looked at left out; sets (m, k, d)."""
+def learned_hits(
+    sets: FloatArray, true: IntArray, model: Classifier, rng: np.random.Generator
+) -> Flags:
+    """Whether each guess was right, in the order of guessing, those looked at left out; sets (m, k,
+    d).
+    """
     revealed = np.zeros(len(sets), dtype=bool)
     revealed[rng.permutation(len(sets))[: max(1, math.ceil(RECALL_SHARE * len(sets)))]] = True
     rows = sets - sets.mean(axis=1, keepdims=True)
@@ -98,7 +121,9 @@ def learned_hits(sets: FloatArray, true: IntArray, model: Classifier, rng: np.ra
 def _odds(
     rows: FloatArray, true: IntArray, revealed: Flags, model: Classifier, rng: np.random.Generator
 ) -> FloatArray:
-    """Odds of each candidate to be the true one, shape (m, k), as learned from the revealed sets."""
+    """Odds of each candidate to be the true one, shape (m, k), as learned from the revealed
+    sets.
+    """
     known, size = np.flatnonzero(revealed), rows.shape[1]
     others = rng.permuted(np.tile(np.arange(1, size), (known.size, 1)), axis=1)[:, :_OTHERS]
     places = (true[known, None] + np.column_stack([np.zeros(known.size, dtype=int), others])) % size

@@ -1,4 +1,6 @@
-"""Scores of true identifiers and of the alternatives drawn for each, and how well they tell them apart."""
+"""Scores of true identifiers and of the alternatives drawn for each, and how well they tell them
+apart.
+"""
 
 from dataclasses import dataclass
 
@@ -12,9 +14,12 @@ from paperlib.core import FloatArray, IntArray, MembershipScores, check_confiden
 class CandidateScores:
     """Scores of identifiers and of the alternatives generated for each."""
 
-    values: FloatArray  #: higher means member, shape (n, 1 + c, attacks); the identifier comes first
+    values: (
+        FloatArray  #: higher means member, shape (n, 1 + c, attacks); the identifier comes first
+    )
     attacks: tuple[str, ...]
-    groups: IntArray  #: occurrences of each identifier in the training data, 0 for held-out ones, shape (n,)
+    #: occurrences of each identifier in the training data, 0 for held-out ones, shape (n,)
+    groups: IntArray
 
     def of(self, attack: str, group: int | None = None) -> FloatArray:
         """Scores of one attack, of one group or of all, shape (n, 1 + c)."""
@@ -25,13 +30,19 @@ class CandidateScores:
 def attack_quality(
     scores: FloatArray, *, draws: int = 200, confidence: float = 0.99, seed: int = 0
 ) -> dict[str, float]:
-    """AUC and TPR at 1 % FPR of identifiers against all generated ones, with intervals, as shares."""
-    # For the AUC a bootstrap draws identifiers with their alternatives, which share a context. A bootstrap of
-    # no hits would never see one, so the TPR gets the exact binomial interval, the threshold taken as known.
+    """AUC and TPR at 1 % FPR of identifiers against all generated ones, with intervals, as
+    shares.
+    """
+    # For the AUC a bootstrap draws identifiers with their alternatives, which share a context. A
+    # bootstrap of no hits would never see one, so the TPR gets the exact binomial interval, the
+    # threshold taken as known.
     spread = (1 - check_confidence(confidence)) / 2
     wins = _wins(scores)
     aucs = _drawn_means(wins, draws, seed)
-    auc, tpr = float(wins.mean()), MembershipScores(scores[:, 0], scores[:, 1:].ravel()).tpr_at_fpr(0.01)
+    auc, tpr = (
+        float(wins.mean()),
+        MembershipScores(scores[:, 0], scores[:, 1:].ravel()).tpr_at_fpr(0.01),
+    )
     low, high = np.quantile(aucs, [spread, 1 - spread])
     hits, misses = tpr * len(scores), (1 - tpr) * len(scores)
     return {
@@ -46,7 +57,9 @@ def attack_quality(
 
 
 def auc_difference(one: FloatArray, other: FloatArray, *, draws: int = 200) -> tuple[float, float]:
-    """AUC of one model less another's on the same identifiers, as a share, and its standard error."""
+    """AUC of one model less another's on the same identifiers, as a share, and its standard
+    error.
+    """
     more = _wins(one) - _wins(other)
     return float(more.mean()), float(_drawn_means(more, draws).std())
 
@@ -54,12 +67,18 @@ def auc_difference(one: FloatArray, other: FloatArray, *, draws: int = 200) -> t
 def _drawn_means(table: FloatArray, draws: int, seed: int = 0) -> FloatArray:
     """Mean of the table, shape (n, n), in each bootstrap draw of identifiers, shape (draws,)."""
     size = len(table)
-    weights = np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), size=draws).astype(float)
+    weights = (
+        np.random.default_rng(seed)
+        .multinomial(size, np.full(size, 1 / size), size=draws)
+        .astype(float)
+    )
     return ((weights @ table) * weights).sum(axis=1) / size**2
 
 
 def _wins(scores: FloatArray) -> FloatArray:
-    """Share of the alternatives of identifier j that identifier i beats, ties as a half, shape (n, n)."""
+    """Share of the alternatives of identifier j that identifier i beats, ties as a half, shape (n,
+    n).
+    """
     identifiers = scores[:, 0]
     table = np.empty((len(scores), len(scores)))  # gigabytes where there are many
     for at, alternatives in enumerate(np.sort(scores[:, 1:], axis=1)):

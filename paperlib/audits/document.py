@@ -1,4 +1,6 @@
-"""One audit as it is shown everywhere: as text, as JSON, as a page, and as a number that a limit judges."""
+"""One audit as it is shown everywhere: as text, as JSON, as a page, and as a number that a limit
+judges.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +9,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from paperlib.core import AuditResult, MembershipScores, ScoreAudit, ScoreMeasures, json_ready, score_measures
+from paperlib.core import (
+    AuditResult,
+    MembershipScores,
+    ScoreAudit,
+    ScoreMeasures,
+    json_ready,
+    score_measures,
+)
 from paperlib.io.files import config_hash, file_sha256, visible_files, write_text
 from paperlib.report.audit.about import About
 from paperlib.report.audit.tables import Names, TableSection
@@ -40,14 +49,24 @@ class Answer:
 
 
 def answer_of(
-    result: AuditResult, *, about: str, warnings: Sequence[str] = (), report: str | Path | None = None
+    result: AuditResult,
+    *,
+    about: str,
+    warnings: Sequence[str] = (),
+    report: str | Path | None = None,
 ) -> Answer:
-    """The answer that a result gives, further ``warnings`` before its own; ``report`` is an HTML file."""
+    """The answer that a result gives, further ``warnings`` before its own; ``report`` is an HTML
+    file.
+    """
     return Answer(
-        about=about, epsilon=result.epsilon, headline=result.headline, claim=result.claim,
-        condition=result.condition, warnings=tuple(dict.fromkeys((*warnings, *result.warnings))),
+        about=about,
+        epsilon=result.epsilon,
+        headline=result.headline,
+        claim=result.claim,
+        condition=result.condition,
+        warnings=tuple(dict.fromkeys((*warnings, *result.warnings))),
         report=str(report or ""),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,12 +78,14 @@ class AuditDocument:
     scores: MembershipScores
     audits: tuple[ScoreAudit, ...]  #: one or more, the main one first
     answers: tuple[Answer, ...]  #: to the question of the audit, that of the main one first
-    #: For each answer what a limit on epsilon judges (None for no answer) and the largest epsilon that could
-    #: have been shown (None where it is not known), nats.
+    #: For each answer what a limit on epsilon judges (None for no answer) and the largest epsilon
+    #: that could have been shown (None where it is not known), nats.
     limits: tuple[tuple[float | None, float | None], ...]
     design: str | None  #: where coins were tossed, as in ``result.schema.json``
     warnings: tuple[str, ...] = ()  #: of the whole audit, beside those of the main result
-    facts: Mapping[str, str] = field(default_factory=dict)  #: heading to where the numbers come from
+    facts: Mapping[str, str] = field(
+        default_factory=dict
+    )  #: heading to where the numbers come from
     inputs: Mapping[str, str] = field(default_factory=dict)  #: name of a file to its SHA-256
     about: About = field(default_factory=About)
     claimed_epsilon: float | None = None  #: nats
@@ -72,19 +93,25 @@ class AuditDocument:
     groups: Names | None = None
     sections: tuple[TableSection, ...] = ()  #: further ones of the page
     more: Mapping[str, Any] = field(default_factory=dict)  #: further or other fields of the JSON
-    receipt: Mapping[str, str] | None = None  #: sealed texts of plan and coins, and scores, as for the page
+    receipt: Mapping[str, str] | None = (
+        None  #: sealed texts of plan and coins, and scores, as for the page
+    )
 
     @cached_property
     def measures(self) -> ScoreMeasures:
         """Area under the ROC curve and true-positive rates, at the confidence of the main audit."""
-        return score_measures(self.scores, confidence=getattr(self.audits[0].result, "confidence", 0.95))
+        return score_measures(
+            self.scores, confidence=getattr(self.audits[0].result, "confidence", 0.95)
+        )
 
     @cached_property
     def verdict(self) -> Verdict:
         """What the main number means, in plain words."""
         answered = [one.result for one in self.audits[: len(self.answers)] if one.result]
         own = [text for result in answered for text in result.warnings]
-        return audit_verdict(self.audits[0], (*self.warnings, *own), self.claimed_epsilon, self.what)
+        return audit_verdict(
+            self.audits[0], (*self.warnings, *own), self.claimed_epsilon, self.what
+        )
 
     @cached_property
     def answer_warnings(self) -> tuple[str, ...]:
@@ -92,11 +119,15 @@ class AuditDocument:
         return tuple(dict.fromkeys(text for one in self.answers for text in one.warnings))
 
     def judged(self, limit: float | None) -> tuple[Answer, float | None, float | None]:
-        """The answer that a limit judges (the first above it, or the main one), its number, its ceiling."""
+        """The answer that a limit judges (the first above it, or the main one), its number, its
+        ceiling.
+        """
         if any(map(is_reversed, self.answer_warnings)):
             return self.answers[0], None, self.limits[0][1]
         numbers = [(answer, *pair) for answer, pair in zip(self.answers, self.limits, strict=True)]
-        above = [one for one in numbers if limit is not None and one[1] is not None and one[1] > limit]
+        above = [
+            one for one in numbers if limit is not None and one[1] is not None and one[1] > limit
+        ]
         return (above or numbers)[0]
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,7 +137,11 @@ class AuditDocument:
         content = audit_content(
             self.audits, self.verdict, self.measures, self.about, self.answer_warnings, self.facts
         )
-        own = {"design": self.design, "inputs": self.inputs, "claimed_epsilon": self.claimed_epsilon}
+        own = {
+            "design": self.design,
+            "inputs": self.inputs,
+            "claimed_epsilon": self.claimed_epsilon,
+        }
         return json_ready({**content, **own, **self.more})
 
     def html(self) -> str:
@@ -114,10 +149,20 @@ class AuditDocument:
         from paperlib.report import audit_report
 
         return audit_report(
-            self.scores, self.audits, title=self.title, facts=self.facts, verdict=self.verdict,
-            measures=self.measures, about=self.about, ids=self.ids, groups=self.groups, data=self.to_dict(),
-            warnings=self.warnings, more=self.sections, receipt=self.receipt,
-        )  # fmt: skip
+            self.scores,
+            self.audits,
+            title=self.title,
+            facts=self.facts,
+            verdict=self.verdict,
+            measures=self.measures,
+            about=self.about,
+            ids=self.ids,
+            groups=self.groups,
+            data=self.to_dict(),
+            warnings=self.warnings,
+            more=self.sections,
+            receipt=self.receipt,
+        )
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the page, else an `OutputError`."""
@@ -125,7 +170,9 @@ class AuditDocument:
 
 
 def report_facts(files: Mapping[str, str], **facts: object) -> dict[str, str]:
-    """Where a report's numbers come from: the files with their checksums, date, versions and hardware."""
+    """Where a report's numbers come from: the files with their checksums, date, versions and
+    hardware.
+    """
     named = {name: path for name, path in files.items() if path}
     return {
         **named,
@@ -136,7 +183,9 @@ def report_facts(files: Mapping[str, str], **facts: object) -> dict[str, str]:
 
 
 def checksums(paths: Iterable[str]) -> dict[str, str]:
-    """Name to SHA-256 of each file or folder; FILE.py:FUNCTION stands for its file, others are left out."""
+    """Name to SHA-256 of each file or folder; FILE.py:FUNCTION stands for its file, others are left
+    out.
+    """
     sums: dict[str, str] = {}
     for path in filter(None, paths):
         file, colon, _ = path.rpartition(":")

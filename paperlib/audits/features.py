@@ -12,7 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from paperlib.audits.sealed_plan import SealedPlan
 from paperlib.bounds.one_run.adaptive import Bets, Bettor, Proposal, ends_of, reveal
 from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, ceiling_note, lower_bound_claim
-from paperlib.bounds.one_run.fair_coins import CONDITIONS, coin_warnings, fair_game, score_assumptions
+from paperlib.bounds.one_run.fair_coins import (
+    CONDITIONS,
+    coin_warnings,
+    fair_game,
+    score_assumptions,
+)
 from paperlib.bounds.one_run.guesses import GuessPath, bets_path, no_guess
 from paperlib.bounds.one_run.search import Hypothesis, RecallTest, every_count, recall_test
 from paperlib.bounds.panoramia import PanoramiaResult, panoramia_result
@@ -66,7 +71,9 @@ class AdditiveModel:
 
         self._scaler: Any = StandardScaler()
         self._last = LogisticRegression(max_iter=300)
-        self._curves: Any = SplineTransformer(n_knots=_KNOTS, knots="quantile", extrapolation="linear")
+        self._curves: Any = SplineTransformer(
+            n_knots=_KNOTS, knots="quantile", extrapolation="linear"
+        )
 
     def fit(self, X: FloatArray, y: Flags) -> None:
         scaled = self._scaler.fit_transform(X)
@@ -74,15 +81,19 @@ class AdditiveModel:
 
     def predict_proba(self, X: FloatArray) -> FloatArray:
         scaled = self._scaler.transform(X)
-        return self._last.predict_proba(np.hstack([scaled, _CURVED * self._curves.transform(scaled)]))
+        return self._last.predict_proba(
+            np.hstack([scaled, _CURVED * self._curves.transform(scaled)])
+        )
 
 
 class LearnedOrder:
-    """Bettor: proposes the examples of whose membership a model, fitted on the revealed coins, is surest."""
+    """Bettor: proposes the examples of whose membership a model, fitted on the revealed coins, is
+    surest.
+    """
 
-    # Choosing examples by their features does not change the chance of membership given the features, so a
-    # model may learn from coins that were bet on as well as from those looked at. Members are read where a
-    # coin is revealed, nowhere else.
+    # Choosing examples by their features does not change the chance of membership given the
+    # features, so a model may learn from coins that were bet on as well as from those looked at.
+    # Members are read where a coin is revealed, nowhere else.
     def __init__(
         self,
         features: FloatArray,
@@ -131,13 +142,17 @@ def learned_bets(
     rng: np.random.Generator,
     share: float = FIRST_SHARE,
 ) -> Bets:
-    """Bets of a learned order, numbered last, beside others; a share of the coins is looked at first."""
+    """Bets of a learned order, numbered last, beside others; a share of the coins is looked at
+    first.
+    """
     first = rng.permutation(members.size)[: math.ceil(share * members.size)]
     return reveal([*others, learned], members, first, leader=len(others))
 
 
 def learned_path(bets: Bets, scores: FloatArray) -> GuessPath:
-    """The guesses of the bets, of examples with these scores; a path without a guess where none was made."""
+    """The guesses of the bets, of examples with these scores; a path without a guess where none was
+    made.
+    """
     return bets_path(bets, scores) if bets.stop.any() else no_guess(scores.size)
 
 
@@ -160,14 +175,16 @@ class FeaturesResult(AuditResult):
     @property
     def headline(self) -> str:
         return (
-            f"ε ≥ {round_down(self.epsilon):.3f} (δ = {self.delta:g}, confidence {self.confidence:g}; "
-            f"{self.correct} of {self.guesses} guesses right, {self.learned} in the learned order, "
-            f"{self.total} examples)"
+            f"ε ≥ {round_down(self.epsilon):.3f} (δ = {self.delta:g}, confidence "
+            f"{self.confidence:g}; {self.correct} of {self.guesses} guesses right, {self.learned} "
+            f"in the learned order, {self.total} examples)"
         )
 
     @property
     def curve(self) -> "pd.DataFrame":
-        """DataFrame over guess counts, at most 200: guesses, correct, bound (corrected for the search)."""
+        """DataFrame over guess counts, at most 200: guesses, correct, bound (corrected for the
+        search).
+        """
         columns = (self.curve_guesses, self.curve_correct, self.curve_bound)
         return table(dict(zip(("guesses", "correct", "bound"), columns, strict=True)))
 
@@ -186,29 +203,36 @@ def audit_features(
 ) -> FeaturesResult:
     """Lower-bound epsilon from several signals per example, learning where to guess.
 
-    A few coins are looked at. A model then learns membership from the revealed coins, bets on the examples it
-    is surest of, and is fitted again as more are revealed, unless an end of the first column does better.
+    A few coins are looked at. A model then learns membership from the revealed coins, bets on the
+    examples it is surest of, and is fitted again as more are revealed, unless an end of the first
+    column does better.
 
     Guarantee:
-        Exceeds the epsilon of (epsilon, delta)-DP training with probability at most ``1 - confidence``,
-        search and learning included, whatever the features and the model. Adjacency as in `audit_one_run`.
+        Exceeds the epsilon of (epsilon, delta)-DP training with probability at most
+        ``1 - confidence``, search and learning included, whatever the features and the model.
+        Adjacency as in `audit_one_run`.
 
     Args:
-        features: Finite signals of each example, shape (m, d) or (m,), such as losses at several epochs. In
-            the first column, best the strongest, higher means member (negate a loss). With coins as
-            membership a mapping from ids to rows, or a DataFrame with the column of ids.
-        membership: 1 for a member, 0 for a non-member, decided by fair coins, shape (m,); or these `Coins`.
+        features: Finite signals of each example, shape (m, d) or (m,), such as losses at several
+            epochs. In the first column, best the strongest, higher means member (negate a loss).
+            With coins as membership a mapping from ids to rows, or a DataFrame with the column of
+            ids.
+        membership: 1 for a member, 0 for a non-member, decided by fair coins, shape (m,); or these
+            `Coins`.
         delta, confidence, design: As for `audit_one_run`.
         seed: Seed of the first looks, of ties and of the game, 0 or more.
-        model: Classifier with scikit-learn's ``fit`` and ``predict_proba``, fitted about twenty times; by
-            default a smooth additive logistic regression.
-        unit: Name of each row's unit, such as a user, shape (m,), whose rows are averaged and are one record.
-        plan: What was planned for these coins: direction "higher", and as score the columns of a DataFrame,
-            such as "late, early". Options that differ are refused, as are a seed and a model.
+        model: Classifier with scikit-learn's ``fit`` and ``predict_proba``, fitted about twenty
+            times; by default a smooth additive logistic regression.
+        unit: Name of each row's unit, such as a user, shape (m,), whose rows are averaged and are
+            one record.
+        plan: What was planned for these coins: direction "higher", and as score the columns of a
+            DataFrame, such as "late, early". Options that differ are refused, as are a seed and a
+            model.
 
     Raises:
-        ValueError: Features that are not finite, not one row per example, the membership or row numbers,
-            counts that fair coins would not give, copies of rows, a unit on both sides, a value out of range.
+        ValueError: Features that are not finite, not one row per example, the membership or row
+            numbers, counts that fair coins would not give, copies of rows, a unit on both sides, a
+            value out of range.
 
     Source:
         This project: a predictable order in the supermartingale of `audit_one_run`.
@@ -221,11 +245,17 @@ def audit_features(
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_choice("design", design, Design)
-    coins, flags = (membership, membership.included) if isinstance(membership, Coins) else (None, membership)
+    coins, flags = (
+        (membership, membership.included) if isinstance(membership, Coins) else (None, membership)
+    )
     if plan is not None:
-        given = dict(delta=delta, confidence=confidence, design=design, kind="scores", guess="adaptive")
+        given = dict(
+            delta=delta, confidence=confidence, design=design, kind="scores", guess="adaptive"
+        )
         if coins is not None and hasattr(features, "columns"):
-            given["score_column"] = ", ".join(str(one) for one in features.columns if one != coins.column)
+            given["score_column"] = ", ".join(
+                str(one) for one in features.columns if one != coins.column
+            )
         plan.follow(coins, given)
         if seed or model is not None:
             raise ValueError("plan: it settles neither a seed nor a model; leave both out")
@@ -236,7 +266,11 @@ def audit_features(
     rows, copies = checked_features("features", features), () if coins is None else coins.warnings
     members = checked_membership(rows, flags)
     if unit is None:
-        copies += check_ties("features", rows[members], rows[~members]) if not (coins and coins.unit) else ()
+        copies += (
+            check_ties("features", rows[members], rows[~members])
+            if not (coins and coins.unit)
+            else ()
+        )
     else:
         names = np.asarray(unit, dtype=object)
         means, _ = unit_means(np.column_stack([rows, members.astype(float)]), names.tolist())
@@ -246,7 +280,9 @@ def audit_features(
     order = np.random.default_rng([seed, 4]).permutation(members.size)
     rows, members = rows[order], members[order]
     # The game of audits of scores, on places in their stead.
-    played = fair_game(MembershipScores.from_labels(np.arange(members.size), members), design, seed=seed)
+    played = fair_game(
+        MembershipScores.from_labels(np.arange(members.size), members), design, seed=seed
+    )
     places = np.sort(played.pooled()[0]).astype(np.int64)
     rows, members = rows[places], members[places]
     rng = np.random.default_rng([seed, 1])
@@ -256,14 +292,16 @@ def audit_features(
     best = every_count(path := learned_path(bets, rows[:, 0]), Hypothesis(delta, 1 - confidence), 2)
     guesses, curve, ceiling = int(path.guesses[best.at]), best.shown(), best.ceiling()
     claim = lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=ceiling)
-    example = unit_sentence("the names given") if unit is not None else coins.example if coins else ""
+    example = (
+        unit_sentence("the names given") if unit is not None else coins.example if coins else ""
+    )
     return FeaturesResult(
         claim=" ".join(filter(None, [claim, example])),
         condition=CONDITIONS[design],
         assumptions=(
             *score_assumptions(design),
-            "which example is guessed next, and which is only looked at, depends on nothing but the features "
-            f"and the coins revealed before it; threshold search: {best.words}",
+            "which example is guessed next, and which is only looked at, depends on nothing but "
+            f"the features and the coins revealed before it; threshold search: {best.words}",
             THE_PROCEDURE,
             *(one.assumption for one in (coins, plan) if one is not None),
         ),
@@ -298,23 +336,26 @@ def audit_panoramia_features(
 ) -> PanoramiaResult:
     """Measure leakage with generated non-members, learning from the audit's own coins.
 
-    Baseline and attack learn while they are judged, as in `audit_features`; one coin in ten is looked at.
+    Baseline and attack learn while they are judged, as in `audit_features`; one coin in ten is
+    looked at.
 
     Guarantee:
-        That of `audit_panoramia`, search and learning included, whatever the features and the model: only
-        with ``known_c`` there is a lower bound on epsilon.
+        That of `audit_panoramia`, search and learning included, whatever the features and the
+        model: only with ``known_c`` there is a lower bound on epsilon.
 
     Args:
-        baseline_features: What anyone sees of each example, finite, shape (m, d) or (m,): its columns, the
-            outputs of models that never saw the members. The first is best higher for real examples.
-        attack_features: What the target says of each example, shape (m, k) or (m,), the first best higher for
-            members (negate a loss). The attack sees the baseline's features too.
+        baseline_features: What anyone sees of each example, finite, shape (m, d) or (m,): its
+            columns, the outputs of models that never saw the members. The first is best higher for
+            real examples.
+        attack_features: What the target says of each example, shape (m, k) or (m,), the first best
+            higher for members (negate a loss). The attack sees the baseline's features too.
         membership: 1 for a real member, 0 for a generated example, shape (m,).
         confidence, gamma, delta, known_c, design: As for `audit_panoramia`.
         seed, model: As for `audit_features`; each test fits the model.
 
     Source:
-        PANORAMIA, Propositions 1 to 4; the learned orders are this project's, as in `audit_features`.
+        PANORAMIA, Propositions 1 to 4; the learned orders are this project's, as in
+        `audit_features`.
 
     >>> rng = np.random.default_rng(0)
     >>> member, difficulty = rng.random(2000) < 0.5, 2 * rng.normal(size=2000)
@@ -324,13 +365,17 @@ def audit_panoramia_features(
     (True, True)
     """
     terms = Terms(confidence, gamma, delta, known_c, design, seed)
-    for name, features in (("baseline_features", baseline_features), ("attack_features", attack_features)):
+    for name, features in (
+        ("baseline_features", baseline_features),
+        ("attack_features", attack_features),
+    ):
         check_index(name, features, membership)
     baseline = checked_features("baseline_features", baseline_features)
     target = checked_features("attack_features", attack_features)
     if len(target) != len(baseline):
         raise ValueError(
-            f"attack_features: expected {len(baseline)} rows like baseline_features, got {len(target)}"
+            f"attack_features: expected {len(baseline)} rows like baseline_features, got "
+            f"{len(target)}"
         )
     members = checked_membership(np.column_stack([baseline, target]), membership)
     shown = terms.shown(members)
@@ -339,8 +384,12 @@ def audit_panoramia_features(
     learner = AdditiveModel() if model is None else model
     gamma, with_delta = terms.relaxations
     tests = (
-        learned_test("baseline", seen[0], members, Hypothesis(gamma, terms.level), learner, [seed, 1]),
-        learned_test("mia", seen[1], members, Hypothesis(with_delta, terms.level), learner, [seed, 2]),
+        learned_test(
+            "baseline", seen[0], members, Hypothesis(gamma, terms.level), learner, [seed, 1]
+        ),
+        learned_test(
+            "mia", seen[1], members, Hypothesis(with_delta, terms.level), learner, [seed, 2]
+        ),
     )
     return panoramia_result(tests, members, terms, learned=True)
 
@@ -353,17 +402,22 @@ def learned_test(
     model: Classifier,
     seed: Sequence[int],
 ) -> RecallTest:
-    """One of the two tests: the guesses "member" in a learned order, beside the top of the first column."""
-    # If, given the coins revealed before, each positive guess is right with probability at most e^x / (1 +
-    # e^x), up to failures of mean m delta / (2 (1 + e^x)) with the hypothesis's delta, the bound exceeds x
-    # with probability at most the hypothesis's error.
+    """One of the two tests: the guesses "member" in a learned order, beside the top of the first
+    column.
+    """
+    # If, given the coins revealed before, each positive guess is right with probability at most e^x
+    # / (1 + e^x), up to failures of mean m delta / (2 (1 + e^x)) with the hypothesis's delta, the
+    # bound exceeds x with probability at most the hypothesis's error.
     rng = np.random.default_rng(seed)
     order = rng.permutation(members.size)  # a model may look at neighbouring rows
     rows, members = rows[order], members[order]
     learned = LearnedOrder(rows, members, model, rng, only_members=True)
     bets = learned_bets(ends_of(rows[:, 0])[:1], learned, members, rng, RECALL_SHARE)
     return recall_test(
-        name, every_count(learned_path(bets, rows[:, 0]), hypothesis, 1), int(members.sum()), "anytime"
+        name,
+        every_count(learned_path(bets, rows[:, 0]), hypothesis, 1),
+        int(members.sum()),
+        "anytime",
     )
 
 
@@ -373,12 +427,14 @@ def checked_features(name: str, features: ArrayLike) -> FloatArray:
     rows = as_rows(name, features)
     rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or 0 in rows.shape:
-        raise ValueError(f"{name}: expected one row per example, 1 or more columns, got shape {rows.shape}")
+        raise ValueError(
+            f"{name}: expected one row per example, 1 or more columns, got shape {rows.shape}"
+        )
     bad = ~np.isfinite(rows).all(axis=1)
     if bad.any():
         raise ValueError(
-            f"{name}: {bad.sum()} of {len(rows)} rows hold NaN or infinity (first at row {bad.argmax()}); "
-            "fix or drop them, whatever their membership"
+            f"{name}: {bad.sum()} of {len(rows)} rows hold NaN or infinity (first at row "
+            f"{bad.argmax()}); fix or drop them, whatever their membership"
         )
     return rows
 
@@ -388,10 +444,13 @@ def checked_membership(rows: FloatArray, membership: ArrayLike) -> Flags:
     flags = as_floats("membership", membership)
     MembershipScores.from_labels(rows[:, 0], flags)
     wrong = (
-        (flags == rows.T).all(axis=1) | (1 - flags == rows.T).all(axis=1) | (np.diff(rows.T) == 1).all(axis=1)
+        (flags == rows.T).all(axis=1)
+        | (1 - flags == rows.T).all(axis=1)
+        | (np.diff(rows.T) == 1).all(axis=1)
     )
     if wrong.any() and len(rows) >= _FEWEST:
         raise ValueError(
-            f"features: column {wrong.argmax()} is the membership itself, or numbers the rows; leave it out"
+            f"features: column {wrong.argmax()} is the membership itself, or numbers the rows; "
+            "leave it out"
         )
     return flags.astype(bool)

@@ -1,4 +1,6 @@
-"""`losses`: one loss per record, whatever kind of model it is: what the audits of scores start from."""
+"""`losses`: one loss per record, whatever kind of model it is: what the audits of scores start
+from.
+"""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -18,10 +20,12 @@ _KINDS = {  # what messages call it, and the options that it uses
     "function": ("a function", ()),
 }
 _WANTED = (
-    "a torch module, a fitted scikit-learn estimator, (model, tokenizer) of a causal language model, or a "
-    "function from data to one loss per record"
+    "a torch module, a fitted scikit-learn estimator, (model, tokenizer) of a causal language "
+    "model, or a function from data to one loss per record"
 )
-_SMALLEST = np.finfo(np.float64).tiny  # what a probability of 0 counts as: minus its logarithm is finite
+_SMALLEST = np.finfo(
+    np.float64
+).tiny  # what a probability of 0 counts as: minus its logarithm is finite
 _SURE = 1e-6  # rounding of probabilities in float32
 
 
@@ -39,33 +43,38 @@ def losses(
 
     What is computed depends on the kind of model, and on nothing that is guessed:
 
-    - *torch module*: the cross entropy of logits, shape (n, classes), and whole-number targets, shape (n,);
-      the squared error of floating targets of the same shape as the outputs, averaged over those of a record.
-      Everything else needs ``loss``. The module runs in evaluation mode, and is put back as it was.
-    - *scikit-learn classifier*: minus the logarithm of the probability of the true class; a probability of 0
-      counts as 2.2e-308, so that the loss is finite.
+    - *torch module*: the cross entropy of logits, shape (n, classes), and whole-number targets,
+      shape (n,); the squared error of floating targets of the same shape as the outputs, averaged
+      over those of a record. Everything else needs ``loss``. The module runs in evaluation mode,
+      and is put back as it was.
+    - *scikit-learn classifier*: minus the logarithm of the probability of the true class; a
+      probability of 0 counts as 2.2e-308, so that the loss is finite.
     - *scikit-learn regressor*: the squared error, averaged over the outputs of a record.
-    - *causal language model*: the mean over the tokens of minus the logarithm of their probability. The first
-      token of a text is scored only where the tokenizer puts a start token before it.
+    - *causal language model*: the mean over the tokens of minus the logarithm of their probability.
+      The first token of a text is scored only where the tokenizer puts a start token before it.
     - *function*: what it returns.
 
     Args:
-        model: A torch module, a fitted scikit-learn estimator (pipelines and searches too), a causal language
-            model as ``(model, tokenizer)`` or as a text-generation pipeline, or a function from data to
-            losses, shape (n,).
-        data: For a torch module a DataLoader that neither shuffles nor drops records, a Dataset, ``(x, y)``,
-            a dictionary of arrays with "labels", or an iterator of batches, of which one is in memory at a
-            time. For an estimator ``(x, y)``. For a language model texts of two tokens or more. For a
-            function what it takes; arrays in a tuple or a dictionary are cut alike.
-        loss: Function from outputs (or their ``.logits``) and targets of a batch to losses, shape (n,), for a
-            torch module; None for the rule above.
+        model: A torch module, a fitted scikit-learn estimator (pipelines and searches too), a
+            causal language model as ``(model, tokenizer)`` or as a text-generation pipeline, or a
+            function from data to losses, shape (n,).
+        data: For a torch module a DataLoader that neither shuffles nor drops records, a Dataset,
+            ``(x, y)``, a dictionary of arrays with "labels", or an iterator of batches, of which
+            one is in memory at a time. For an estimator ``(x, y)``. For a language model texts of
+            two tokens or more. For a function what it takes; arrays in a tuple or a dictionary are
+            cut alike.
+        loss: Function from outputs (or their ``.logits``) and targets of a batch to losses, shape
+            (n,), for a torch module; None for the rule above.
         tokenizer: Tokenizer of the language model, where ``model`` does not bring it.
-        batch_size: Records per batch; None for 256 (torch module), 32 (language model) or all at once.
-        device: Device for torch modules and language models, such as "cuda"; None for the model's own.
+        batch_size: Records per batch; None for 256 (torch module), 32 (language model) or all at
+            once.
+        device: Device for torch modules and language models, such as "cuda"; None for the model's
+            own.
         progress: Whether a bar shows the progress; None shows it on a terminal.
 
     Raises:
-        ValueError: A model, data or options that do not go together, or losses that are not certain.
+        ValueError: A model, data or options that do not go together, or losses that are not
+            certain.
 
     >>> losses(lambda numbers: [abs(number - 2.0) for number in numbers], [1, 2, 4])
     array([1., 0., 2.])
@@ -82,7 +91,10 @@ def losses(
         return _estimator_losses(model, data, **how)
     if kind == "function":
         return _function_losses(model, data, **how)
-    from paperlib.audits.network_losses import network_losses, text_losses  # torch takes seconds to import
+    from paperlib.audits.network_losses import (
+        network_losses,
+        text_losses,
+    )  # torch takes seconds to import
 
     if kind == "text":
         return text_losses(model, data, tokenizer=tokenizer, device=device, **how)
@@ -93,19 +105,23 @@ def _kind(model: Any, tokenizer: Any, data: Any) -> tuple[str, Any, Any]:
     """The kind of model, model and tokenizer, from a pair or a transformers pipeline, too."""
     if isinstance(model, tuple | list):
         if len(model) != 2 or tokenizer is not None:
-            raise ValueError(f"model: expected {_WANTED}; got a {type(model).__name__} of {len(model)}")
+            raise ValueError(
+                f"model: expected {_WANTED}; got a {type(model).__name__} of {len(model)}"
+            )
         model, tokenizer = model
     elif all(hasattr(model, name) for name in ("task", "model", "tokenizer", "feature_extractor")):
         if model.task not in ("text-generation", ""):  # "": made without pipeline()
             raise ValueError(
-                f"model: expected a pipeline for 'text-generation', got one for {model.task!r}; give its "
-                ".model, a torch module, with batches that its tokenizer made"
+                f"model: expected a pipeline for 'text-generation', got one for {model.task!r}; "
+                "give its .model, a torch module, with batches that its tokenizer made"
             )
         if tokenizer is not None:
             raise ValueError("tokenizer: the pipeline has its own; leave it out")
         model, tokenizer = model.model, model.tokenizer
     if isinstance(model, type):
-        raise ValueError(f"model: expected {_WANTED}; got the class {model.__name__}, give an instance of it")
+        raise ValueError(
+            f"model: expected {_WANTED}; got the class {model.__name__}, give an instance of it"
+        )
     if tokenizer is not None:
         return "text", model, tokenizer
     torch = sys.modules.get("torch")
@@ -128,8 +144,12 @@ def gathered(
     total: int | None = None,
     progress: bool | None = None,
 ) -> FloatArray:
-    """``function`` of every batch, one after the other, as one array; no batch outlives its turn."""
-    parts: Iterable[FloatArray] = map(function, batches)  # a loop or a bar would keep the last batch
+    """``function`` of every batch, one after the other, as one array; no batch outlives its
+    turn.
+    """
+    parts: Iterable[FloatArray] = map(
+        function, batches
+    )  # a loop or a bar would keep the last batch
     if sys.stderr.isatty() if progress is None else progress:
         from paperlib.report.bars import progress as bar
 
@@ -144,25 +164,38 @@ def gathered(
 def by_rows(
     function: Callable[[int, int], FloatArray], count: int, size: int, progress: bool | None
 ) -> FloatArray:
-    """``function`` of the first and the last place of every ``size`` of ``count`` records, as `gathered`."""
+    """``function`` of the first and the last place of every ``size`` of ``count`` records, as
+    `gathered`.
+    """
     starts = range(0, count, size)
     return gathered(
-        lambda start: function(start, min(start + size, count)), starts, total=len(starts), progress=progress
+        lambda start: function(start, min(start + size, count)),
+        starts,
+        total=len(starts),
+        progress=progress,
     )
 
 
 def as_losses(values: Any, count: int | None, who: str) -> FloatArray:
-    """Losses of a batch from an array, a tensor or a list that ``who`` gave, float64, shape (count,)."""
+    """Losses of a batch from an array, a tensor or a list that ``who`` gave, float64, shape
+    (count,).
+    """
     if hasattr(values, "detach"):
         values = values.detach().cpu().double()
     array = np.asarray(values)
     wanted = "(n,)" if count is None else f"({count},)"
     if array.ndim != 1 or (count is not None and len(array) != count):
-        raise ValueError(f"{who}: expected one loss per record, shape {wanted}, got shape {array.shape}")
+        raise ValueError(
+            f"{who}: expected one loss per record, shape {wanted}, got shape {array.shape}"
+        )
     if array.dtype.kind not in "iuf":
-        raise ValueError(f"{who}: expected real numbers as losses, got values of type {array.dtype}")
+        raise ValueError(
+            f"{who}: expected real numbers as losses, got values of type {array.dtype}"
+        )
     if np.ma.is_masked(values):
-        raise ValueError(f"{who}: some losses are masked; give each record one, or leave it out before")
+        raise ValueError(
+            f"{who}: some losses are masked; give each record one, or leave it out before"
+        )
     return array.astype(np.float64)
 
 
@@ -187,7 +220,9 @@ def pair_of(data: Any, what: str) -> tuple[Any, Any, int]:
     x, y = (one if row_count(one) is not None else list(one) for one in data)
     counts = row_count(x), row_count(y)
     if counts[0] != counts[1]:
-        raise ValueError(f"data: expected as many targets as records, got {counts[1]} and {counts[0]}")
+        raise ValueError(
+            f"data: expected as many targets as records, got {counts[1]} and {counts[0]}"
+        )
     return x, y, counts[0] or 0
 
 
@@ -197,10 +232,18 @@ def _function_losses(
     """What a function returns for the data, or for one batch of it after the other."""
     # Arrays of one length, such as (x, y) or {"x": x, "y": y}, and no tuple of records.
     names = list(data) if isinstance(data, Mapping) else None
-    columns = list(data.values()) if isinstance(data, Mapping) else data if isinstance(data, tuple) else []
+    columns = (
+        list(data.values())
+        if isinstance(data, Mapping)
+        else data
+        if isinstance(data, tuple)
+        else []
+    )
     has_columns = all(isinstance(one, list) or getattr(one, "shape", ()) for one in columns)
     if names is not None and not has_columns:
-        raise ValueError("data: expected a dictionary of arrays; give a list of its values, if records")
+        raise ValueError(
+            "data: expected a dictionary of arrays; give a list of its values, if records"
+        )
     if not (columns and has_columns):
         names, columns, has_columns = None, [data], False
     counts = [row_count(column) for column in columns]
@@ -213,7 +256,9 @@ def _function_losses(
             f"{type(data).__name__}; leave batch_size out to call the function once"
         )
     if batch_size is None or count is None:
-        return gathered(lambda whole: as_losses(model(whole), count, "model"), [data], progress=progress)
+        return gathered(
+            lambda whole: as_losses(model(whole), count, "model"), [data], progress=progress
+        )
 
     def of_batch(start: int, end: int) -> FloatArray:
         cut = [rows(column, start, end) for column in columns]
@@ -223,23 +268,29 @@ def _function_losses(
     return by_rows(of_batch, count, batch_size, progress)
 
 
-def _estimator_losses(model: Any, data: Any, *, batch_size: int | None, progress: bool | None) -> FloatArray:
+def _estimator_losses(
+    model: Any, data: Any, *, batch_size: int | None, progress: bool | None
+) -> FloatArray:
     """Minus log p of the true class of a classifier, or the squared error of a regressor."""
     x, y, count = pair_of(data, "records and targets, (x, y), for a scikit-learn estimator")
     name, targets = type(model).__name__, np.asarray(y)
     is_classifier = hasattr(model, "predict_proba")
     if is_classifier:
         if not hasattr(model, "classes_"):
-            raise ValueError(f"model: {name} has no classes_; fit it before its losses are computed")
+            raise ValueError(
+                f"model: {name} has no classes_; fit it before its losses are computed"
+            )
     elif hasattr(model, "classes_") or _is("classifier", model):
         raise ValueError(
             f"model: {name} has no predict_proba, so its records have no loss; refit it within "
-            "sklearn.calibration.CalibratedClassifierCV, or give a function from data to one loss per record"
+            "sklearn.calibration.CalibratedClassifierCV, or give a function from data to one loss "
+            "per record"
         )
     elif not _is("regressor", model):
         raise ValueError(
-            f"model: {name} says neither that it is a classifier nor a regressor; give a function from data "
-            "to one loss per record, such as lambda data: (model.predict(data[0]) - data[1]) ** 2"
+            f"model: {name} says neither that it is a classifier nor a regressor; give a function "
+            "from data to one loss per record, such as lambda data: (model.predict(data[0]) - "
+            "data[1]) ** 2"
         )
 
     def of_batch(start: int, end: int) -> FloatArray:
@@ -259,13 +310,15 @@ def _is(kind: str, model: Any) -> bool:
 def _classified(model: Any, x: Any, y: np.ndarray) -> FloatArray:
     one_per_class = "for several outputs give a function from data to one loss per record"
     if np.ndim(model.classes_[0]) or y.ndim != 1:
-        raise ValueError(f"data: expected a label per record, got labels of shape {y.shape}; {one_per_class}")
+        raise ValueError(
+            f"data: expected a label per record, got labels of shape {y.shape}; {one_per_class}"
+        )
     classes = np.asarray(model.classes_).tolist()
     probabilities = np.asarray(model.predict_proba(x))
     if probabilities.shape != (len(y), len(classes)):
         raise ValueError(
-            f"model: expected probabilities of shape ({len(y)}, {len(classes)}), got {probabilities.shape}; "
-            f"{one_per_class}"
+            f"model: expected probabilities of shape ({len(y)}, {len(classes)}), got "
+            f"{probabilities.shape}; {one_per_class}"
         )
     place = {label: at for at, label in enumerate(classes)}  # "1" is not 1
     places = np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
@@ -273,14 +326,15 @@ def _classified(model: Any, x: Any, y: np.ndarray) -> FloatArray:
         first = int((places < 0).argmax())
         shown = f"{', '.join(map(repr, classes[:5]))}{', ...' if len(classes) > 5 else ''}"
         raise ValueError(
-            f"data: label {y.tolist()[first]!r} at index {first} is none of the classes that the model was "
-            f"fitted on ({shown}); leave such records out, or write the labels as in training"
+            f"data: label {y.tolist()[first]!r} at index {first} is none of the classes that the "
+            f"model was fitted on ({shown}); leave such records out, or write the labels as in "
+            "training"
         )
     chosen = probabilities[np.arange(len(y)), places].astype(np.float64)
     if ((chosen < 0) | (chosen > 1 + _SURE)).any():
         raise ValueError(
-            f"model: predict_proba gives {chosen.min():g} to {chosen.max():g}; expected probabilities in "
-            "[0, 1]; give a function from data to one loss per record"
+            f"model: predict_proba gives {chosen.min():g} to {chosen.max():g}; expected "
+            "probabilities in [0, 1]; give a function from data to one loss per record"
         )
     return as_losses(0.0 - np.log(np.maximum(chosen, _SMALLEST)), len(y), "model")
 
@@ -289,9 +343,12 @@ def _regressed(model: Any, x: Any, y: np.ndarray) -> FloatArray:
     predicted = np.asarray(model.predict(x))
     if predicted.shape != y.shape or not y.ndim:
         raise ValueError(
-            f"data: expected targets of the same shape as the predictions, {predicted.shape}, got {y.shape}"
+            f"data: expected targets of the same shape as the predictions, {predicted.shape}, "
+            f"got {y.shape}"
         )
     if y.dtype.kind not in "biuf":
-        raise ValueError(f"data: expected numbers as targets of a regressor, got values of type {y.dtype}")
+        raise ValueError(
+            f"data: expected numbers as targets of a regressor, got values of type {y.dtype}"
+        )
     squared = (predicted.astype(np.float64) - y.astype(np.float64)) ** 2
     return as_losses(squared.reshape(len(y), -1).mean(axis=1), len(y), "model")

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 class Audits:
     """All audits of one set of scores, the main one first.
 
-    Each number holds at its own confidence; no claim covers the largest of several, chosen afterwards.
+    Each number holds at its own confidence; no claim covers the largest of several, chosen
+    afterwards.
     """
 
     scores: MembershipScores
@@ -52,7 +53,9 @@ class Audits:
 
     @cached_property
     def reversed(self) -> str | None:
-        """A warning that direction or membership is probably reversed, so that no number is an answer."""
+        """A warning that direction or membership is probably reversed, so that no number is an
+        answer.
+        """
         return reversed_warning(self.scores)
 
     @cached_property
@@ -70,7 +73,9 @@ class Audits:
 
     @cached_property
     def measures(self) -> ScoreMeasures:
-        """Area under the ROC curve and true-positive rates with intervals, at the audits' confidence."""
+        """Area under the ROC curve and true-positive rates with intervals, at the audits'
+        confidence.
+        """
         return score_measures(self.scores, confidence=self.headline.confidence)
 
     def __iter__(self) -> Iterator[ScoreAudit]:
@@ -111,7 +116,9 @@ class Audits:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per audit: audit, kind, epsilon (nats), condition, note (purpose, or why not possible)."""
+        """One row per audit: audit, kind, epsilon (nats), condition, note (purpose, or why not
+        possible).
+        """
         rows = [
             (one.title, one.kind, one.result.epsilon, one.result.condition, one.purpose)
             if one.result
@@ -121,7 +128,9 @@ class Audits:
         return pd.DataFrame(rows, columns=["audit", "kind", "epsilon", "condition", "note"])
 
     def document(self, **parts: Any) -> "AuditDocument":
-        """The audit for readers and programs; ``parts`` are more fields of `AuditDocument`, as ``facts``."""
+        """The audit for readers and programs; ``parts`` are more fields of `AuditDocument`, as
+        ``facts``.
+        """
         from paperlib.audits.document import AuditDocument, answer_of
 
         main = self.headline
@@ -139,9 +148,15 @@ class Audits:
             scores = sealed_text(values.tolist())
             parts["receipt"] = {"plan": self.plan.text, "coins": self.coins.text, "scores": scores}
         return AuditDocument(
-            scores=self.scores, audits=self.audits, answers=(answer,), design=self.design,
-            limits=((main.epsilon, main.ceiling),), warnings=answer.warnings, more=more, **parts,
-        )  # fmt: skip
+            scores=self.scores,
+            audits=self.audits,
+            answers=(answer,),
+            design=self.design,
+            limits=((main.epsilon, main.ceiling),),
+            warnings=answer.warnings,
+            more=more,
+            **parts,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values, as `AuditDocument.to_dict` gives them without provenance."""

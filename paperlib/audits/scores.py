@@ -13,7 +13,13 @@ from numpy.typing import ArrayLike
 
 from paperlib.audits.score_results import Audits
 from paperlib.audits.sealed_plan import SealedPlan
-from paperlib.bounds import audit_one_run, audit_output_set, epsilon_star, game_spread, limit_of_detection
+from paperlib.bounds import (
+    audit_one_run,
+    audit_output_set,
+    epsilon_star,
+    game_spread,
+    limit_of_detection,
+)
 from paperlib.core import (
     AuditResult,
     Coins,
@@ -42,8 +48,8 @@ _MAIN = ScoreAudit(
 _OUTPUT_SET = ScoreAudit(
     title="One training run, optimal output set",
     kind="lower bound",
-    purpose="Where to guess is learned on one half of the scores and tested on the other; strong when "
-    "members sit in the middle or in several places.",
+    purpose="Where to guess is learned on one half of the scores and tested on the other; strong "
+    "when members sit in the middle or in several places.",
 )
 _EPSILON_STAR = ScoreAudit(
     title="Epsilon*",
@@ -78,20 +84,22 @@ def audit(
     """Run every audit that scores or losses allow, whatever they come as.
 
     Args:
-        data: `MembershipScores`; the path of a file, as `paperlib.io.read_scores` reads it; or the values of
-            the members, shape (n_member,); with ``coins`` values by id, as for `Coins.scores`, or a file.
+        data: `MembershipScores`; the path of a file, as `paperlib.io.read_scores` reads it; or the
+            values of the members, shape (n_member,); with ``coins`` values by id, as for
+            `Coins.scores`, or a file.
         nonmembers: Values of the non-members, shape (n_nonmember,), or the path of their file.
-        kind: "losses" if lower values mean member, "scores" if higher ones do; needed for arrays, and for
-            files whose columns do not tell.
+        kind: "losses" if lower values mean member, "scores" if higher ones do; needed for arrays,
+            and for files whose columns do not tell.
         score_column, member_column, id_column: Columns of a file that has several, as for
             `paperlib.io.read_scores`.
-        unit: Column of a file that says what one record is, such as a customer, whose values are averaged.
-        options: ``delta``, ``confidence``, ``guess``, ``design``, ``seed``, ``coins``, ``plan``, as for
-            `audit_scores`; what is not given is as planned.
+        unit: Column of a file that says what one record is, such as a customer, whose values are
+            averaged.
+        options: ``delta``, ``confidence``, ``guess``, ``design``, ``seed``, ``coins``, ``plan``, as
+            for `audit_scores`; what is not given is as planned.
 
     Raises:
-        ValueError: Values without a kind, options that do not go with the data, a file that cannot be read,
-            or scores that do not allow the main audit.
+        ValueError: Values without a kind, options that do not go with the data, a file that cannot
+            be read, or scores that do not allow the main audit.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -102,7 +110,11 @@ def audit(
     check_loaded(coins, plan)
     if plan is not None:
         is_file = isinstance(data, str | PathLike)
-        said = {"kind": kind, "score_column": score_column, "scores": Path(data).name if is_file else None}
+        said = {
+            "kind": kind,
+            "score_column": score_column,
+            "scores": Path(data).name if is_file else None,
+        }
         said = {name: value for name, value in said.items() if value is not None}
         planned = plan.follow(coins, {**said, **options})
         kind = None if isinstance(data, MembershipScores) else planned["kind"]
@@ -113,31 +125,37 @@ def audit(
     columns["id_column"] = id_column
     scores, reading = data, tuple[str, ...]()
     if isinstance(data, str | PathLike):
-        from paperlib.io import read_scores  # here, since it takes longer to load than arrays take to audit
+        from paperlib.io import (
+            read_scores,
+        )  # here, since it takes longer to load than arrays take to audit
 
         loaded = read_scores(data, cast(Any, nonmembers), kind=kind, coins=coins, **columns)
         scores, reading = loaded.scores, loaded.warnings
     elif any(columns.values()):
-        raise ValueError("score_column, member_column, id_column, unit: columns of a file; data is no path")
+        raise ValueError(
+            "score_column, member_column, id_column, unit: columns of a file; data is no path"
+        )
     elif isinstance(data, MembershipScores):
         if nonmembers is not None or kind is not None:
             raise ValueError(
-                "data: MembershipScores hold the non-members and their direction; give neither nonmembers "
-                "nor kind beside them"
+                "data: MembershipScores hold the non-members and their direction; give neither "
+                "nonmembers nor kind beside them"
             )
     elif coins is not None:
         if nonmembers is not None:
-            raise ValueError("coins: they tell who is a member; give the values of all records by id, alone")
+            raise ValueError(
+                "coins: they tell who is a member; give the values of all records by id, alone"
+            )
         scores = coins.scores(cast(ById, data), kind=str(kind))
     elif nonmembers is None:
         raise ValueError(
-            "nonmembers: needed where data holds values of members; give audit(members, nonmembers, "
-            "kind='losses'), MembershipScores, or the path of a file"
+            "nonmembers: needed where data holds values of members; give audit(members, "
+            "nonmembers, kind='losses'), MembershipScores, or the path of a file"
         )
     elif kind is None:
         raise ValueError(
-            "kind: say what the values are: kind='losses' if lower values mean member, kind='scores' if "
-            "higher ones do"
+            "kind: say what the values are: kind='losses' if lower values mean member, "
+            "kind='scores' if higher ones do"
         )
     else:
         check_choice("kind", kind, Kind)
@@ -158,11 +176,11 @@ def audit_losses(
     """Run every audit that a model's losses allow, on records it was trained on and on others.
 
     Args:
-        members: Losses of training records, shape (n_member,); lower means member. With ``coins`` the losses
-            of all records with a coin, by id.
+        members: Losses of training records, shape (n_member,); lower means member. With ``coins``
+            the losses of all records with a coin, by id.
         nonmembers: Losses of other records, shape (n_nonmember,); None with ``coins``.
-        unit: Names of the unit of each member and of each non-member, such as users, whose losses are
-            averaged: a unit is one record.
+        unit: Names of the unit of each member and of each non-member, such as users, whose losses
+            are averaged: a unit is one record.
         options: As for `audit`; design "game" is for a split that nobody tossed coins for.
 
     >>> import numpy as np
@@ -176,9 +194,13 @@ def audit_losses(
     scores = MembershipScores(cast(Any, members), cast(Any, nonmembers), higher_means_member=False)
     if len(unit) != 2 or any(np.ndim(one) != 1 for one in unit):
         given = f"{type(unit).__name__} of {len(unit)}"
-        raise ValueError(f"unit: expected a pair, names for the members and for the others, got {given}")
+        raise ValueError(
+            f"unit: expected a pair, names for the members and for the others, got {given}"
+        )
     check_ids(*unit, unit=True)
-    means = [unit_means(*side)[0] for side in zip((scores.member, scores.nonmember), unit, strict=True)]
+    means = [
+        unit_means(*side)[0] for side in zip((scores.member, scores.nonmember), unit, strict=True)
+    ]
     scores = MembershipScores(*means, higher_means_member=False)
     return audit_scores(scores, unit="the names given", **options)
 
@@ -197,29 +219,31 @@ def audit_scores(
 ) -> Audits:
     """Run every score-based audit of one set of scores.
 
-    The first number is the answer to "how much does this training leak at least?". Each holds at its own
-    confidence; no claim covers the largest, chosen after looking.
+    The first number is the answer to "how much does this training leak at least?". Each holds at
+    its own confidence; no claim covers the largest, chosen after looking.
 
     Args:
         others: Nothing: a second array is refused with a hint at `MembershipScores`.
-        delta: Delta of the (epsilon, delta)-DP to test, and of Epsilon* where it is above 0, in [0, 1).
+        delta: Delta of the (epsilon, delta)-DP to test, and of Epsilon* where it is above 0, in [0,
+            1).
         confidence: Confidence level of every number, in (0, 1).
         guess: Guesses of the one-run audit, as in `audit_one_run`.
-        design: "randomized" if fair coins decided membership before training; "game" draws a fair-coin
-            subsample; "played" if fair coins decided after training who is shown.
+        design: "randomized" if fair coins decided membership before training; "game" draws a
+            fair-coin subsample; "played" if fair coins decided after training who is shown.
         seed: Seed of every random split, 0 or more.
-        unit: What one record is where each score is the mean of several rows; it stands in every claim.
-        coins: The coins that were tossed before training, where ``scores`` are those of `Coins.scores`; their
-            unit and commitment stand in every result.
-        plan: What was planned for these coins; options that differ are refused, and its hash and day stand in
-            every result.
+        unit: What one record is where each score is the mean of several rows; it stands in every
+            claim.
+        coins: The coins that were tossed before training, where ``scores`` are those of
+            `Coins.scores`; their unit and commitment stand in every result.
+        plan: What was planned for these coins; options that differ are refused, and its hash and
+            day stand in every result.
 
     Returns:
         The audits, the main one first. Epsilon* needs losses and is left out for scores.
 
     Raises:
-        ValueError: Arrays in place of `MembershipScores`, or scores that do not allow the main audit: the
-            message says what to do.
+        ValueError: Arrays in place of `MembershipScores`, or scores that do not allow the main
+            audit: the message says what to do.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -234,16 +258,25 @@ def audit_scores(
     check_loaded(coins, plan)
     if plan is not None:
         kind = "scores" if given.higher_means_member else "losses"
-        used = {"delta": delta, "confidence": confidence, "guess": guess, "design": design, "kind": kind}
+        used = {
+            "delta": delta,
+            "confidence": confidence,
+            "guess": guess,
+            "design": design,
+            "kind": kind,
+        }
         plan.follow(coins, used)
     if coins is not None:
         coins.check_alone(design, unit)
         if (given.member.size, len(given)) != (int(coins.included.sum()), len(coins.ids)):
-            raise ValueError("coins: for another number of members or of records; use coins.scores(...)")
+            raise ValueError(
+                "coins: for another number of members or of records; use coins.scores(...)"
+            )
         unit = coins.unit or None
     copies = check_ties("scores", given.member, given.nonmember) if unit is None else ()
     copies += saturated(given)
-    # Sorted, so that the order of the rows tells nothing and changes nothing: neither a game nor a split.
+    # Sorted, so that the order of the rows tells nothing and changes nothing: neither a game nor a
+    # split.
     sides = np.sort(given.member), np.sort(given.nonmember)
     scores = MembershipScores(*sides, higher_means_member=given.higher_means_member)
     bound = partial(audit_one_run, scores, delta=delta, confidence=confidence, guess=guess)
@@ -255,7 +288,10 @@ def audit_scores(
         main = replace(main, _limit=partial(limit, design=design, seed=seed))
     tried = partial(_tried, is_reversed=reversed_warning(scores) is not None)
     sets = partial(audit_output_set, delta=delta, confidence=confidence, design=design, seed=seed)
-    audits = [replace(_MAIN, result=main), tried(_OUTPUT_SET, lambda: sets(*scores.split(seed=seed)))]
+    audits = [
+        replace(_MAIN, result=main),
+        tried(_OUTPUT_SET, lambda: sets(*scores.split(seed=seed))),
+    ]
     if not scores.higher_means_member:
         audits.append(tried(_EPSILON_STAR, lambda: _epsilon_star(scores, delta, confidence)))
     said = coins.example if coins is not None else "" if unit is None else unit_sentence(unit)
@@ -268,21 +304,31 @@ def audit_scores(
 
 
 def saturated(scores: MembershipScores) -> tuple[str, ...]:
-    """A warning where all scores are one, but for wrong answers, or most of three or more values."""
+    """A warning where all scores are one, but for wrong answers, or most of three or more
+    values.
+    """
     values, times = np.unique(scores.pooled()[0] + 0.0, return_counts=True)  # no -0
     if values.size == 1 and not (scores.higher_means_member and values[0] in (0, 1)):
         anew = "compute them again with all their digits, each from its own record"
-        return (f"all scores are {values[0]:g}, {NO_ANSWER}; {anew}; if they stay equal, take another score",)
+        return (
+            (
+                f"all scores are {values[0]:g}, {NO_ANSWER}; {anew}; if they stay equal, take "
+                "another score"
+            ),
+        )
     if values.size <= 2 or 2 * times.max() <= len(scores):
         return ()
     return (
-        f"{times.max() / len(scores):.0%} of the scores are {values[times.argmax()]:g}: if they were "
-        "rounded, or computed in 16 bits, a leak among them is not seen; compute them in 64 bits",
+        f"{times.max() / len(scores):.0%} of the scores are {values[times.argmax()]:g}: if they "
+        "were rounded, or computed in 16 bits, a leak among them is not seen; compute them in 64 "
+        "bits",
     )
 
 
 def _mirrored(scores: MembershipScores, **options: Any) -> tuple[str, ...]:
-    """A warning where the other direction shows a leak, such as one of few records that leaves the AUC."""
+    """A warning where the other direction shows a leak, such as one of few records that leaves the
+    AUC.
+    """
     other = replace(scores, higher_means_member=not scores.higher_means_member)
     # What it shows is no result: a direction that is chosen after a look has no confidence.
     leaks = audit_one_run(other, confidence=1 - REVERSED_LEVEL, **options).epsilon > 0
@@ -291,8 +337,12 @@ def _mirrored(scores: MembershipScores, **options: Any) -> tuple[str, ...]:
 
 def _tried(audit: ScoreAudit, run: Callable[[], AuditResult], *, is_reversed: bool) -> ScoreAudit:
     """The audit with its result, or with the reason why these scores do not allow it."""
-    if is_reversed:  # it would look at both ends of the scores, and show what the other direction gives
-        return replace(audit, refused="direction or membership is probably reversed; settle that first")
+    if (
+        is_reversed
+    ):  # it would look at both ends of the scores, and show what the other direction gives
+        return replace(
+            audit, refused="direction or membership is probably reversed; settle that first"
+        )
     try:
         return replace(audit, result=run())
     except ValueError as error:
@@ -306,7 +356,8 @@ def _epsilon_star(losses: MembershipScores, delta: float, confidence: float) -> 
     used = f"Epsilon* is taken at delta = {star.delta:.3g}, as given."
     if given is None:
         used = (
-            f"Epsilon* is taken at delta = {star.delta:.3g}, which is 1 / (n log n) for n = {star.n_train} "
-            "training losses, since its parametric version needs one above 0 and none was given."
+            f"Epsilon* is taken at delta = {star.delta:.3g}, which is 1 / (n log n) for n = "
+            f"{star.n_train} training losses, since its parametric version needs one above 0 and "
+            "none was given."
         )
     return replace(star, notes=(used, *star.notes))

@@ -22,7 +22,12 @@ _CHOICES = {
     "design": ("randomized",),
     "adjacency": ("add/remove",),
 }
-_NUMBERS = {"delta": "[0, 1)", "confidence": "(0, 1)", "claimed_epsilon": "[0, inf)", "limit": "[0, inf)"}
+_NUMBERS = {
+    "delta": "[0, 1)",
+    "confidence": "(0, 1)",
+    "claimed_epsilon": "[0, inf)",
+    "limit": "[0, inf)",
+}
 _REQUIRED = {
     "coins": "the hash that `paperlib coins` printed (in Python coins.commitment)",
     "score": "the column of the scores in the file that you will audit",
@@ -36,8 +41,9 @@ _LONGEST = 2000  # characters of a text
 class SealedPlan:
     """What an audit will do, decided before training; `seal_plan` makes it.
 
-    The audit follows the fields up to ``scores``. The others are shown, in the words of who sealed the plan;
-    they are those that NIST SP 800-226 and registries of deployments ask for beside epsilon and delta.
+    The audit follows the fields up to ``scores``. The others are shown, in the words of who sealed
+    the plan; they are those that NIST SP 800-226 and registries of deployments ask for beside
+    epsilon and delta.
 
     Attributes:
         coins: Hash of the coins, as `Coins.commitment` gives it.
@@ -49,9 +55,11 @@ class SealedPlan:
         unit: What has a coin, such as "user"; empty for what the coins say.
         claimed_epsilon: Epsilon that the training is said to have, nats; None for no claim.
         limit: Epsilon above which the audit fails, nats; None for none.
-        scores: Name of the file that will hold the scores, without folder; no plan is sealed where it exists.
-        model, attack, mechanism, accountant, sampling, notes: Free text, such as how the score is computed,
-            DP-SGD with its clipping and noise, the accountant with its version, and how batches are drawn.
+        scores: Name of the file that will hold the scores, without folder; no plan is sealed where
+            it exists.
+        model, attack, mechanism, accountant, sampling, notes: Free text, such as how the score is
+            computed, DP-SGD with its clipping and noise, the accountant with its version, and how
+            batches are drawn.
         sealed: Day on which it was sealed (UTC).
         salt: Random text without which the hash tells nothing of the plan.
     """
@@ -84,7 +92,9 @@ class SealedPlan:
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of the plan: published before training, it shows that no other plan was followed."""
+        """SHA-256 of the plan: published before training, it shows that no other plan was
+        followed.
+        """
         return sealed_hash(self.text)
 
     @property
@@ -96,8 +106,8 @@ class SealedPlan:
     def assumption(self) -> str:
         """What a result takes for granted of the plan."""
         return (
-            f"the audit followed {self.seal}; only a hash published before training shows that it was not "
-            "chosen among several plans"
+            f"the audit followed {self.seal}; only a hash published before training shows that it "
+            "was not chosen among several plans"
         )
 
     def follow(
@@ -110,18 +120,22 @@ class SealedPlan:
             named: How the message calls an option.
 
         Raises:
-            ValueError: Other coins, another unit, or given options that differ, each in a line of its own.
+            ValueError: Other coins, another unit, or given options that differ, each in a line of
+                its own.
         """
         if coins is None:
-            raise ValueError("plan: it names coins; give their file as well, with --coins (in Python coins=)")
+            raise ValueError(
+                "plan: it names coins; give their file as well, with --coins (in Python coins=)"
+            )
         if coins.commitment != self.coins:
             raise ValueError(
-                f"plan: it names the coins {self.coins}, and those given are {coins.commitment}; bring the "
-                "coins that were planned with"
+                f"plan: it names the coins {self.coins}, and those given are {coins.commitment}; "
+                "bring the coins that were planned with"
             )
         if self.unit not in ("", coins.unit or "record"):
             raise ValueError(
-                f"plan: its unit is {self.unit!r}, and what has a coin is {coins.unit or 'record'!r}"
+                f"plan: its unit is {self.unit!r}, and what has a coin is "
+                f"{coins.unit or 'record'!r}"
             )
         planned = {
             "kind": "scores" if self.direction == "higher" else "losses",
@@ -140,7 +154,9 @@ class SealedPlan:
             if name in planned and planned[name] != value
         ]
         if differ:
-            raise ValueError("\n".join([f"plan: this is not what was planned on {self.sealed}:", *differ]))
+            raise ValueError(
+                "\n".join([f"plan: this is not what was planned on {self.sealed}:", *differ])
+            )
         return planned
 
     def _content(self) -> dict[str, Any]:
@@ -151,15 +167,22 @@ class SealedPlan:
         return {**asdict(self), "hash": self.hash}
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write the sealed file, which only its owner can read; a ValueError where a file is there."""
+        """Write the sealed file, which only its owner can read; a ValueError where a file is
+        there.
+        """
         if Path(path).exists():
             there = SealedPlan.load(path)
             differ = [
-                f"  {name}: {_said(getattr(there, name))} is sealed, {_said(getattr(self, name))} is new"
+                (
+                    f"  {name}: {_said(getattr(there, name))} is sealed, "
+                    f"{_said(getattr(self, name))} is new"
+                )
                 for name in _fields()
                 if getattr(there, name) != getattr(self, name)
             ]
-            why = "with another content, and a plan is sealed once:" if differ else f"as {there.hash}"
+            why = (
+                "with another content, and a plan is sealed once:" if differ else f"as {there.hash}"
+            )
             raise ValueError("\n".join([f"{path}: was sealed on {there.sealed} {why}", *differ]))
         write_sealed(path, self._content())
 
@@ -168,11 +191,16 @@ class SealedPlan:
         """Read a sealed file, or its JSON as a mapping.
 
         Raises:
-            ValueError: It is no sealed plan, of a later version, or its hash is not that of its content.
+            ValueError: It is no sealed plan, of a later version, or its hash is not that of its
+                content.
         """
         content = read_sealed(path, _FORMAT, _VERSION, by="`paperlib seal` and seal_plan(...).save")
         made: dict[str, Any] = {name: str(content.get(name, "")) for name in _MADE}
-        own = {name: value for name, value in content.items() if name not in ("format", "version", *_MADE)}
+        own = {
+            name: value
+            for name, value in content.items()
+            if name not in ("format", "version", *_MADE)
+        }
         name = "plan" if isinstance(path, Mapping) else str(path)
         plan = cls(**_checked(own, name), **made)
         if plan.text != sealed_text(content):  # or its hash would be called another one than it is
@@ -184,17 +212,17 @@ def seal_plan(plan: "str | PathLike[str] | Mapping[str, Any]") -> SealedPlan:
     """Check a plan and seal it, before training.
 
     Guarantee:
-        Whoever published the hash of the sealed plan cannot later show another plan with that hash. A hash
-        tells neither when it was made nor how many other plans were sealed: publish one, before training,
-        where others keep the date.
+        Whoever published the hash of the sealed plan cannot later show another plan with that hash.
+        A hash tells neither when it was made nor how many other plans were sealed: publish one,
+        before training, where others keep the date.
 
     Args:
-        plan: Fields of `SealedPlan` but for ``sealed`` and ``salt``, as a mapping or a YAML file; ``coins``,
-            ``score`` and ``direction`` are needed, and an empty one counts as left out.
+        plan: Fields of `SealedPlan` but for ``sealed`` and ``salt``, as a mapping or a YAML file;
+            ``coins``, ``score`` and ``direction`` are needed, and an empty one counts as left out.
 
     Raises:
-        ValueError: Unknown or missing fields and values that are not allowed, each in a line of its own; or
-            the file named as ``scores`` exists, beside the YAML file or here.
+        ValueError: Unknown or missing fields and values that are not allowed, each in a line of its
+            own; or the file named as ``scores`` exists, beside the YAML file or here.
 
     >>> plan = seal_plan({"coins": "0" * 64, "score": "loss", "direction": "lower", "limit": 3})
     >>> plan.limit, plan.guess, len(plan.hash)
@@ -206,7 +234,9 @@ def seal_plan(plan: "str | PathLike[str] | Mapping[str, Any]") -> SealedPlan:
         values, name, folder = read_pairs(Path(plan)), str(plan), Path(plan).parent
     sealed = SealedPlan(**_checked(values, name))
     if sealed.scores and (folder / sealed.scores).exists():
-        raise ValueError(f"{name}: {folder / sealed.scores} exists; a plan is sealed before there are scores")
+        raise ValueError(
+            f"{name}: {folder / sealed.scores} exists; a plan is sealed before there are scores"
+        )
     return sealed
 
 
@@ -215,7 +245,9 @@ def _fields() -> list[str]:
 
 
 def _said(value: Any) -> str:
-    return "none" if value in (None, "") else f"{value:g}" if isinstance(value, float) else f"{value}"
+    return (
+        "none" if value in (None, "") else f"{value:g}" if isinstance(value, float) else f"{value}"
+    )
 
 
 def _checked(values: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -245,7 +277,9 @@ def _value(key: str, value: Any) -> Any:
     if key in _CHOICES:
         check_choice(key, value, _CHOICES[key])
     if key == "coins" and not re.fullmatch("[0-9a-f]{64}", value):
-        raise ValueError(f"coins: expected the hash of the coins, 64 hexadecimal digits, got {value!r}")
+        raise ValueError(
+            f"coins: expected the hash of the coins, 64 hexadecimal digits, got {value!r}"
+        )
     if key == "scores" and Path(value).name != value:
         raise ValueError(f"scores: expected the name of a file without its folder, got {value!r}")
     if len(value) > _LONGEST:

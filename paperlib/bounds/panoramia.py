@@ -37,7 +37,8 @@ class PanoramiaResult(AuditResult):
         epsilon_tilde: ``max(0, c_plus_epsilon_lb - c_lb)``. Not a lower bound on epsilon.
         epsilon: Lower bound on epsilon, only where c is known; else None.
         ceiling: {c+epsilon}_lb of a perfect attack at this size and level.
-        beside: What a reader must see beside the number, such as what a null target gave; empty for nothing.
+        beside: What a reader must see beside the number, such as what a null target gave; empty for
+            nothing.
     """
 
     c_lb: float
@@ -62,9 +63,12 @@ class PanoramiaResult(AuditResult):
         after = f"; {self.beside}" if self.beside else ""
         if self.epsilon is not None:
             return (
-                f"ε ≥ {round_down(self.epsilon):.3f} (known c = {self.known_c:g}; {parts}; {ending}){after}"
+                f"ε ≥ {round_down(self.epsilon):.3f} (known c = {self.known_c:g}; {parts}; "
+                f"{ending}){after}"
             )
-        return f"ε~ = {round_down(self.epsilon_tilde):.3f} (a measurement; {parts}; {ending}){after}"
+        return (
+            f"ε~ = {round_down(self.epsilon_tilde):.3f} (a measurement; {parts}; {ending}){after}"
+        )
 
     @property
     def tests(self) -> tuple[RecallTest, RecallTest]:
@@ -102,8 +106,8 @@ class PanoramiaResult(AuditResult):
 def panoramia_ceiling(m: int, guesses: int, confidence: float = 0.95) -> float:
     """Bound of a test whose ``guesses`` positive guesses are all right, searching m recall levels.
 
-    ``logit((beta / 2 / m) ** (1 / guesses))`` floored at 0, nats; a perfect attack guesses every member
-    (PANORAMIA, section 4.2, with every guess right).
+    ``logit((beta / 2 / m) ** (1 / guesses))`` floored at 0, nats; a perfect attack guesses every
+    member (PANORAMIA, section 4.2, with every guess right).
 
     >>> round(panoramia_ceiling(10_000, 5_000), 6)
     5.958736
@@ -131,37 +135,40 @@ def audit_panoramia(
     """Measure leakage with generated non-members.
 
     Guarantee:
-        If training is (epsilon, delta)-DP for replacing one record and the generator (c, gamma)-close,
-        then c_lb <= c and c_plus_epsilon_lb <= c + epsilon together with probability at least
-        ``confidence``. Their difference epsilon_tilde carries no such guarantee; with ``known_c`` >= c,
-        ``epsilon`` does, and the two bounds then hold at ``confidence`` each. For adding or removing a
-        record the second one bounds c + 2 epsilon, as a hidden member stands for each generated point.
+        If training is (epsilon, delta)-DP for replacing one record and the generator (c,
+        gamma)-close, then c_lb <= c and c_plus_epsilon_lb <= c + epsilon together with probability
+        at least ``confidence``. Their difference epsilon_tilde carries no such guarantee; with
+        ``known_c`` >= c, ``epsilon`` does, and the two bounds then hold at ``confidence`` each. For
+        adding or removing a record the second one bounds c + 2 epsilon, as a hidden member stands
+        for each generated point.
 
     Args:
-        baseline_scores: Score of each example from the example alone, higher means real, shape (m,).
+        baseline_scores: Score of each example from the example alone, higher means real, shape
+            (m,).
         mia_scores: Score of each example from the example and the model, shape (m,).
         membership: 1 for a real member, 0 for a generated example, shape (m,).
-        confidence: Confidence level of both lower bounds together, in (0, 1). With ``known_c`` the claim
-            needs one test, which gets all of the error.
+        confidence: Confidence level of both lower bounds together, in (0, 1). With ``known_c`` the
+            claim needs one test, which gets all of the error.
         gamma: Closeness may fail on a set of this probability, in [0, 1).
-        delta: Delta of (epsilon, delta)-DP, in [0, 1). Above 0, "union" pays for both as the paper does, for
-            guess counts fixed in advance: those of scores without ties. "anytime" holds for any.
+        delta: Delta of (epsilon, delta)-DP, in [0, 1). Above 0, "union" pays for both as the paper
+            does, for guess counts fixed in advance: those of scores without ties. "anytime" holds
+            for any.
         known_c: c of the generator where it is known, at least 0; 0 for a generator that draws
             from the true distribution.
         search: "union" tests m recall levels with a union bound, fixed in advance;
             "anytime" tests every guess count at once with a supermartingale. None: "anytime" with
             ``known_c``, else "union", the paper's.
-        design: "randomized" or "played" if a fair coin chose member or generated point for each example;
-            "game" to draw such coins here by ``seed``, one for each place of a whole game.
+        design: "randomized" or "played" if a fair coin chose member or generated point for each
+            example; "game" to draw such coins here by ``seed``, one for each place of a whole game.
 
     Raises:
-        ValueError: Mismatched lengths, NaN or infinite scores, one class only, counts implausible under
-            fair coins, or a number out of range.
+        ValueError: Mismatched lengths, NaN or infinite scores, one class only, counts implausible
+            under fair coins, or a number out of range.
 
     Source:
-        PANORAMIA, Propositions 1 to 4, Corollary 1, section 4.2; the baseline's failures have mean 2 m gamma
-        (Proposition 4 prints 2 m delta), and the game does not support the paper's add/remove adjacency.
-        The anytime search and its smaller correction are this project's.
+        PANORAMIA, Propositions 1 to 4, Corollary 1, section 4.2; the baseline's failures have mean
+        2 m gamma (Proposition 4 prints 2 m delta), and the game does not support the paper's
+        add/remove adjacency. The anytime search and its smaller correction are this project's.
 
     >>> flags = [1, 0] * 50
     >>> result = audit_panoramia([0.0] * 100, flags, flags)
@@ -186,9 +193,15 @@ def audit_panoramia(
 
 
 def panoramia_result(
-    tests: tuple[RecallTest, RecallTest], flags: NDArray[np.bool_], terms: Terms, *, learned: bool = False
+    tests: tuple[RecallTest, RecallTest],
+    flags: NDArray[np.bool_],
+    terms: Terms,
+    *,
+    learned: bool = False,
 ) -> PanoramiaResult:
-    """The result of the baseline's and the attack's test; ``learned`` if coins decided the orders."""
+    """The result of the baseline's and the attack's test; ``learned`` if coins decided the
+    orders.
+    """
     members, known_c = int(flags.sum()), terms.known_c
     nonmembers = flags.size - members
     c_lb, both_lb = tests[0].bound, tests[1].bound
@@ -218,7 +231,10 @@ def panoramia_result(
 def _checked(
     baseline_scores: ArrayLike, mia_scores: ArrayLike, membership: ArrayLike
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-    baseline, mia = check_vector("baseline_scores", baseline_scores), check_vector("mia_scores", mia_scores)
+    baseline, mia = (
+        check_vector("baseline_scores", baseline_scores),
+        check_vector("mia_scores", mia_scores),
+    )
     flags = check_vector("membership", membership)
     for name, values in (("mia_scores", mia), ("membership", flags)):
         if values.size != baseline.size:
@@ -239,11 +255,13 @@ def _claim(result: PanoramiaResult) -> str:
     neighbours = ADJACENCY["game"]
     if result.epsilon is not None:
         most = max(0.0, result.ceiling - (result.known_c or 0.0))
-        claim = lower_bound_claim(result.epsilon, result.delta, result.confidence, neighbours, ceiling=most)
+        claim = lower_bound_claim(
+            result.epsilon, result.delta, result.confidence, neighbours, ceiling=most
+        )
         return (
-            f"Lower bound on the mechanism, given a generator with c = {result.known_c:g}. {claim} Here c + "
-            f"epsilon is at least {both_lb:.3f}, and at the same confidence of its own c is at least "
-            f"{c_lb:.3f} ({terms})."
+            f"Lower bound on the mechanism, given a generator with c = {result.known_c:g}. {claim} "
+            f"Here c + epsilon is at least {both_lb:.3f}, and at the same confidence of its own c "
+            f"is at least {c_lb:.3f} ({terms})."
         )
     most = ""
     if result.epsilon_tilde <= 0:
@@ -252,12 +270,12 @@ def _claim(result: PanoramiaResult) -> str:
         if result.ceiling <= 0:
             most = " So few examples can show nothing, however good the attack: nothing is learned."
     return (
-        f"Measurement of the trained model, not a lower bound on epsilon: PANORAMIA could not reject a claim "
-        f"of c-closeness for the generator at c = {c_lb:.3f}, and if this claim is tight, then the model "
-        f"cannot be the output of a mechanism that is (epsilon, {result.delta:g})-differentially private "
-        f"under {neighbours} for any epsilon below {round_down(result.epsilon_tilde):.3f}. With confidence "
-        f"{result.confidence:g}, c is at least {c_lb:.3f} and c + epsilon at least {both_lb:.3f}, both "
-        f"together ({terms}).{most}"
+        "Measurement of the trained model, not a lower bound on epsilon: PANORAMIA could not "
+        f"reject a claim of c-closeness for the generator at c = {c_lb:.3f}, and if this claim is "
+        "tight, then the model cannot be the output of a mechanism that is (epsilon, "
+        f"{result.delta:g})-differentially private under {neighbours} for any epsilon below "
+        f"{round_down(result.epsilon_tilde):.3f}. With confidence {result.confidence:g}, c is at "
+        f"least {c_lb:.3f} and c + epsilon at least {both_lb:.3f}, both together ({terms}).{most}"
     )
 
 
@@ -267,8 +285,9 @@ def _warnings(tests: tuple[RecallTest, RecallTest], known_c: float | None) -> tu
     if baseline.bound > baseline.ceiling / 2:
         messages.append(
             f"c_lb {round_down(baseline.bound):.3f} is above half of this test's ceiling "
-            f"{round_down(baseline.ceiling):.3f}: the generator is easily told from real data, and epsilon~ "
-            "may be positive for a model that never saw the members; compare with a null model"
+            f"{round_down(baseline.ceiling):.3f}: the generator is easily told from real data, and "
+            "epsilon~ may be positive for a model that never saw the members; compare with a null "
+            "model"
         )
     if known_c is not None and baseline.bound > known_c:
         messages.append(
@@ -277,12 +296,19 @@ def _warnings(tests: tuple[RecallTest, RecallTest], known_c: float | None) -> tu
         )
     if mia.bound > 0.99 * mia.ceiling > 0:
         messages.append(
-            f"c + epsilon sits at the ceiling {round_down(mia.ceiling):.3f} of a perfect attack at this "
-            "size: it measures the size of the test"
+            f"c + epsilon sits at the ceiling {round_down(mia.ceiling):.3f} of a perfect attack at "
+            "this size: it measures the size of the test"
         )
     messages += [
-        f"the {test.name} test cannot refute anything at this size, gamma and delta, whatever the scores: "
-        + ("use search='anytime' or a smaller relaxation" if test.search == "union" else "relax less")
+        (
+            f"the {test.name} test cannot refute anything at this size, gamma and delta, whatever "
+            "the scores: "
+        )
+        + (
+            "use search='anytime' or a smaller relaxation"
+            if test.search == "union"
+            else "relax less"
+        )
         for test in tests
         if test.ceiling <= 0
     ]

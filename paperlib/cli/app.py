@@ -19,8 +19,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    epilog="Examples:  paperlib audit my_scores.csv   |   paperlib audit my_scores.csv --fail-above 3   |   "
-    "paperlib --debug audit my_scores.csv",
+    epilog="Examples:  paperlib audit my_scores.csv   |   paperlib audit my_scores.csv "
+    "--fail-above 3   |   paperlib --debug audit my_scores.csv",
 )
 
 
@@ -34,10 +34,16 @@ def _print_version(wanted: bool) -> None:
 def common(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help=f"Show the traceback of an error; also with {DEBUG_VARIABLE}=1.")
+        bool,
+        typer.Option(
+            "--debug", help=f"Show the traceback of an error; also with {DEBUG_VARIABLE}=1."
+        ),
     ] = False,
 ) -> None:
     """Options of the command itself."""
@@ -48,15 +54,31 @@ def common(
 
 
 def doctor() -> None:
-    """Show the installed packages, the hardware, the data folder, and the folders that can be written."""
+    """Show the installed packages, the hardware, the data folder, and the folders that can be
+    written.
+    """
     from paperlib.cli.doctor import doctor
 
     doctor()
 
 
 add_commands(
-    app, scores.audit, data.audit_data, language_model.audit_lm, chat.audit_chat, identifiers.identifiers,
-    texts.audit_texts, release.audit_release, combine.combine, coins.coins, coins.canaries, seal.seal,
-    seal.verify, plan.plan, notebooks.run, sweep=sweep.sweep_notebook, list=notebooks.list_notebooks,
+    app,
+    scores.audit,
+    data.audit_data,
+    language_model.audit_lm,
+    chat.audit_chat,
+    identifiers.identifiers,
+    texts.audit_texts,
+    release.audit_release,
+    combine.combine,
+    coins.coins,
+    coins.canaries,
+    seal.seal,
+    seal.verify,
+    plan.plan,
+    notebooks.run,
+    sweep=sweep.sweep_notebook,
+    list=notebooks.list_notebooks,
     doctor=doctor,
-)  # fmt: skip
+)

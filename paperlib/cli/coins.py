@@ -1,4 +1,6 @@
-"""``paperlib coins`` and ``canaries``: fair coins before training, for records of the data or made ones."""
+"""``paperlib coins`` and ``canaries``: fair coins before training, for records of the data or made
+ones.
+"""
 
 import json
 from collections import Counter
@@ -24,9 +26,9 @@ def coins(
 ) -> None:
     """Toss a fair coin for each record before training: train on heads, leave out tails.
 
-    An audit of the trained model then bounds the epsilon of the training for adding or removing a record. The
-    coins file has ids and coins: keep it secret from those who compute the scores. Its hash can be published:
-    it does not reveal the coins, and shows later that none was changed.
+    An audit of the trained model then bounds the epsilon of the training for adding or removing a
+    record. The coins file has ids and coins: keep it secret from those who compute the scores. Its
+    hash can be published: it does not reveal the coins, and shows later that none was changed.
     """
     import numpy as np
 
@@ -34,7 +36,9 @@ def coins(
     from paperlib.io import MADE_ID, open_records, write_text
 
     if unit and id_column:
-        raise ValueError("--unit: contradicts --id; the unit is what has a coin and is named in the scores")
+        raise ValueError(
+            "--unit: contradicts --id; the unit is what has a coin and is named in the scores"
+        )
     records = open_records(data)
     to_score, sealed = _places(data, out, records, records.ending or ".txt")
     column = unit or id_column or records.id_column()
@@ -46,9 +50,9 @@ def coins(
     same = f"{copies:,} of {len(names):,} records are the same as another one"
     if copies and not column:
         raise ValueError(
-            f"{data}: {same}; copies must share a coin, or the one that is trained on gives the other away: "
-            "keep one of each, or say with --unit COLUMN what has a coin, or with --id COLUMN that they are "
-            "different records"
+            f"{data}: {same}; copies must share a coin, or the one that is trained on gives the "
+            "other away: keep one of each, or say with --unit COLUMN what has a coin, or with --id "
+            "COLUMN that they are different records"
         )
     called = column or ("id" if made is None else MADE_ID)
     tossed = toss_coins(names, seed=seed, fraction=audit_fraction, unit=unit or "", column=called)
@@ -62,20 +66,25 @@ def coins(
     tossed.save(sealed)
 
     if copies:
-        print(f"Warning: {same}, but for {column!r}; if they are copies, give them one coin with --unit")
+        print(
+            f"Warning: {same}, but for {column!r}; if they are copies, give them one coin with "
+            "--unit"
+        )
     of = f"units of {unit!r}" if unit else "records"
     _tell(
         sealed,
         tossed,
-        f"{len(tossed.ids):,} coins for {tossed.records:,} {of}, {int(tossed.included.sum()):,} heads\n"
-        f"{out}: {int(keep.sum()):,} of {len(names):,} records, to train on\n"
-        f"{to_score}: {int(audited.sum()):,} records with a coin, to be scored after training by their "
-        f"{called!r}",
+        f"{len(tossed.ids):,} coins for {tossed.records:,} {of}, {int(tossed.included.sum()):,} "
+        f"heads\n{out}: {int(keep.sum()):,} of {len(names):,} records, to train on\n"
+        f"{to_score}: {int(audited.sum()):,} records with a coin, to be scored after training by "
+        f"their {called!r}",
     )
 
 
 def _places(data: str, out: Path, records: "Records", ending: str) -> tuple[Path, Path]:
-    """The files beside ``out``: what is to be scored, and the coins; a ValueError where a file is there."""
+    """The files beside ``out``: what is to be scored, and the coins; a ValueError where a file is
+    there.
+    """
     if not str(out).lower().endswith(records.ending):
         raise ValueError(f"--out: {out} gets the form of {data}; let it end in {records.ending}")
     if not records.ending and out.resolve().is_relative_to(Path(data).resolve()):
@@ -84,7 +93,9 @@ def _places(data: str, out: Path, records: "Records", ending: str) -> tuple[Path
     beside = out.with_name(f"{stem}.audit{ending}"), out.with_name(f"{stem}.coins.json")
     for path in (out, *beside):
         if path.exists():
-            raise ValueError(f"{path}: exists already, and nothing is overwritten; give another --out")
+            raise ValueError(
+                f"{path}: exists already, and nothing is overwritten; give another --out"
+            )
     return beside
 
 
@@ -130,11 +141,13 @@ def canaries(
     id_column: str | None = None,
     seed: int | None = None,
 ) -> None:
-    """Make records for an audit, and insert those whose fair coin shows heads at random places of the data.
+    """Make records for an audit, and insert those whose fair coin shows heads at random places of
+    the data.
 
-    All records of the data are trained on, except those that get a wrong label. An audit of the trained
-    model bounds the epsilon of the training for adding or removing a canary, however the canaries were made.
-    The coins file has ids and coins: keep it secret from those who compute the scores.
+    All records of the data are trained on, except those that get a wrong label. An audit of the
+    trained model bounds the epsilon of the training for adding or removing a canary, however the
+    canaries were made. The coins file has ids and coins: keep it secret from those who compute the
+    scores.
     """
     import numpy as np
 
@@ -158,7 +171,9 @@ def canaries(
     elif is_folder:
         raise ValueError(f"--kind: {data} holds no texts; the kind for images is labels")
     else:
-        make = partial(make_canaries, count=count, kind=kind, seed=seed, model=model, temperature=temperature)
+        make = partial(
+            make_canaries, count=count, kind=kind, seed=seed, model=model, temperature=temperature
+        )
         made = _made_texts(data, records, text, column, count, make, seed)
     every, size = records.added(made), len(records.contents)
     every_name = every.names if is_folder else every.cells(column) if column else every.digests()
@@ -195,14 +210,18 @@ def _made_texts(
     make: Callable[[list[str]], list[str]],
     seed: int | None,
 ) -> list[dict[str, Any]]:
-    """Records with a made text and an id; what else a record holds is that of a random one of the data."""
+    """Records with a made text and an id; what else a record holds is that of a random one of the
+    data.
+    """
     import numpy as np
 
     if records.names is not None:
         return [{"text": one} for one in make(records.names)]
     _check_column(data, records, text)
     if not all(isinstance(row.get(text), str | None) for row in records.contents):
-        raise ValueError(f"{data}: column {text!r} holds other values than text; name another with --text")
+        raise ValueError(
+            f"{data}: column {text!r} holds other values than text; name another with --text"
+        )
     made = make(records.cells(text))
     rng = np.random.default_rng(None if seed is None else [seed, 3])
     like = [records.contents[at] for at in rng.integers(len(records.contents), size=count).tolist()]
@@ -220,31 +239,47 @@ def _made_texts(
 
 
 def _wrong_rows(
-    data: str, records: "Records", label: str | None, column: str | None, count: int, seed: int | None
+    data: str,
+    records: "Records",
+    label: str | None,
+    column: str | None,
+    count: int,
+    seed: int | None,
 ) -> tuple["IntArray", list[dict[str, Any]]]:
-    """Places of rows without a copy, and each with a wrong label; files get their new class as folder."""
+    """Places of rows without a copy, and each with a wrong label; files get their new class as
+    folder.
+    """
     import numpy as np
 
     from paperlib.generators.canaries import TEXT_KINDS, wrong_labels
 
     names, contents = records.names, records.contents
     if records.ending.startswith(".txt"):
-        raise ValueError(f"--kind: the texts of {data} have no labels; the kinds are {', '.join(TEXT_KINDS)}")
+        raise ValueError(
+            f"--kind: the texts of {data} have no labels; the kinds are {', '.join(TEXT_KINDS)}"
+        )
     if names is not None:
         if alone := [name for name in names if "/" not in name]:
             raise ValueError(f"{data}: expected a folder for each class; {alone[0]} is in none")
         labels = [name.split("/")[0] for name in names]
     else:
         if label is None:
-            raise ValueError(f"--label: name the column of labels; columns are {', '.join(records.columns)}")
+            raise ValueError(
+                f"--label: name the column of labels; columns are {', '.join(records.columns)}"
+            )
         _check_column(data, records, label)
         labels = [one.get(label) for one in contents]
     digests = records.digests(label, column)
     times = Counter(digests)
-    able = [at for at, one in enumerate(digests) if one and times[one] == 1 and labels[at] not in (None, "")]
+    able = [
+        at
+        for at, one in enumerate(digests)
+        if one and times[one] == 1 and labels[at] not in (None, "")
+    ]
     if count > len(able):
         raise ValueError(
-            f"--count: {len(able):,} of {len(contents):,} records have a label and no copy; ask for no more"
+            f"--count: {len(able):,} of {len(contents):,} records have a label and no copy; "
+            "ask for no more"
         )
     places, wrong = wrong_labels([labels[at] for at in able], count, seed=seed)
     taken = np.array(able)[places]
@@ -252,6 +287,9 @@ def _wrong_rows(
     if names is None:
         return taken, [{**contents[at], label or "": other} for at, other in pairs]
     return taken, [
-        {"path": f"{other}/{contents[at]['sha256'][:24]}{Path(names[at]).suffix}", "source": names[at]}
+        {
+            "path": f"{other}/{contents[at]['sha256'][:24]}{Path(names[at]).suffix}",
+            "source": names[at],
+        }
         for at, other in pairs
     ]

@@ -50,14 +50,23 @@ def combine(
     _check_own(tossed, len(files))
     loaded = [
         read_scores(
-            file, score_column=score_column, member_column=member_column, kind=kind, id_column=id_column,
-            unit_column=unit, coins=own,
+            file,
+            score_column=score_column,
+            member_column=member_column,
+            kind=kind,
+            id_column=id_column,
+            unit_column=unit,
+            coins=own,
         )
         for file, own in zip(files, tossed or [None] * len(files), strict=True)
-    ]  # fmt: skip
-    inputs = {file: next(iter(one.checksums.values())) for file, one in zip(files, loaded, strict=True)}
+    ]
+    inputs = {
+        file: next(iter(one.checksums.values())) for file, one in zip(files, loaded, strict=True)
+    }
     if len(set(inputs.values())) < len(files):
-        raise ValueError("FILE: two of the files have the same content; one run counts once, leave one out")
+        raise ValueError(
+            "FILE: two of the files have the same content; one run counts once, leave one out"
+        )
     runs = [one.scores for one in loaded]
     names = [[""] * len(one.scores) if one.ids is None else [*one.ids] for one in loaded]
     split = [np.split(one, [run.member.size]) for one, run in zip(names, runs, strict=True)]
@@ -65,12 +74,21 @@ def combine(
     main = ScoreAudit(
         title="Several training runs, every threshold",
         kind="lower bound",
-        purpose="The main number: a lower bound on epsilon of the training procedure, from all of its runs.",
-        result=combine_runs(
-            runs, planned=planned, ids=None if tossed else names, delta=delta, confidence=confidence,
-            guess=guess, design=design, seed=seed,
+        purpose=(
+            "The main number: a lower bound on epsilon of the training procedure, from all of "
+            "its runs."
         ),
-    )  # fmt: skip
+        result=combine_runs(
+            runs,
+            planned=planned,
+            ids=None if tossed else names,
+            delta=delta,
+            confidence=confidence,
+            guess=guess,
+            design=design,
+            seed=seed,
+        ),
+    )
     main = main if unit is None else main.with_claim(unit_sentence(unit))
     for number, own in enumerate(tossed):
         own.check_alone(design, unit)
@@ -80,7 +98,9 @@ def combine(
         for file, one in zip(files, loaded, strict=True)
         for said in (*one.warnings, *saturated(one.scores))
     )
-    reading += tuple(f"run {number}: {said}" for number, own in enumerate(tossed, 1) for said in own.warnings)
+    reading += tuple(
+        f"run {number}: {said}" for number, own in enumerate(tossed, 1) for said in own.warnings
+    )
     inputs |= {str(one): file_sha256(one) for one in coins or ()}
     source = {"Input": "; ".join(f"{one.source}, read as {one.kind}" for one in loaded)}
     source["Scores"] = "share of the run's examples that rank below"
@@ -103,15 +123,19 @@ def _check_own(tossed: "Sequence[Coins]", runs: int) -> None:
     if not tossed:
         return
     if len(tossed) != runs:
-        raise ValueError(f"--coins: {len(tossed)} files for {runs} runs; give one for each, in their order")
+        raise ValueError(
+            f"--coins: {len(tossed)} files for {runs} runs; give one for each, in their order"
+        )
     if len({(one.unit, one.copies) for one in tossed}) > 1:
-        raise ValueError("--coins: what has a coin differs between the runs; combine runs of one kind alone")
+        raise ValueError(
+            "--coins: what has a coin differs between the runs; combine runs of one kind alone"
+        )
     for (first, one), (second, other) in combinations(enumerate(tossed, 1), 2):
         fell = dict(zip(one.ids, one.included.tolist(), strict=True))
         pairs = zip(other.ids, other.included.tolist(), strict=True)
         alike = [fell[name] == side for name, side in pairs if name in fell]
         if one.commitment == other.commitment or (len(alike) >= _ALIKE and all(alike)):
             raise ValueError(
-                f"--coins: runs {first} and {second} share their coins; models trained on one toss are one "
-                "run, so give one of them"
+                f"--coins: runs {first} and {second} share their coins; models trained on one toss "
+                "are one run, so give one of them"
             )

@@ -15,19 +15,23 @@ def doctor() -> None:
     """Print versions, hardware, the data folder, and which folders can be written."""
     machine = hardware()
     print(
-        f"Python {sys.version.split()[0]} on {machine['system']}, {machine['cpu']}, {machine['cores']} cores"
+        f"Python {sys.version.split()[0]} on {machine['system']}, {machine['cpu']}, "
+        f"{machine['cores']} cores"
     )
     print(f"GPU: {gpu_name() or 'none found'}")
     for name, extra in _WANTED.items():
         missing = f"not installed ({install_command(extra)})"
         print(f"  {name:16} {package_version(name) or missing}")
     browser = next(
-        (p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None
+        (p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))),
+        None,
     )
     print(f"Chromium (make check, make pdf): {browser or 'not found'}")
     data = data_folder()
     chosen = (
-        "PAPERLIB_DATA" if os.environ.get("PAPERLIB_DATA") else "the default; set PAPERLIB_DATA to change it"
+        "PAPERLIB_DATA"
+        if os.environ.get("PAPERLIB_DATA")
+        else "the default; set PAPERLIB_DATA to change it"
     )
     print(f"Data is looked for in {data} ({chosen}): {_writable(data)}")
     try:
@@ -40,10 +44,21 @@ def doctor() -> None:
 
 
 _WANTED = {
-    "paperlib": "", "numpy": "", "scipy": "", "pandas": "", "matplotlib": "", "pyarrow": "run",
-    "papermill": "run", "ipykernel": "run", "torch": "train", "torchvision": "train", "scikit-learn": "train",
-    "transformers": "language", "jupyter-book": "book", "pytest": "dev",
-}  # fmt: skip
+    "paperlib": "",
+    "numpy": "",
+    "scipy": "",
+    "pandas": "",
+    "matplotlib": "",
+    "pyarrow": "run",
+    "papermill": "run",
+    "ipykernel": "run",
+    "torch": "train",
+    "torchvision": "train",
+    "scikit-learn": "train",
+    "transformers": "language",
+    "jupyter-book": "book",
+    "pytest": "dev",
+}
 
 
 def _writable(folder: Path) -> str:

@@ -49,13 +49,17 @@ class Wishes:
     as_json: bool = False
 
     def checked(self, *inputs: str | None) -> "About":
-        """What the file of --about says, before the audit; a ValueError where an output is an input."""
+        """What the file of --about says, before the audit; a ValueError where an output is an
+        input.
+        """
         from paperlib.report import About, read_about
 
         taken = {Path(one).resolve() for one in (*inputs, self.about) if one}
         for option, path in (("--output", self.output), ("--junit", self.junit)):
             if path is not None and path.resolve() in taken:
-                raise ValueError(f"{option}: {path} is the input, or another output; name another file")
+                raise ValueError(
+                    f"{option}: {path} is the input, or another output; name another file"
+                )
             taken |= set() if path is None else {path.resolve()}
         place = (self.output or Path("report.html")).resolve()
         for folder in (Path(one) for one in inputs if one and Path(one).is_dir()):
@@ -66,9 +70,15 @@ class Wishes:
         return About() if self.about is None else read_about(self.about)
 
     def parts(
-        self, about: "About", files: dict[str, str], inputs: dict[str, str] | None = None, **facts: object
+        self,
+        about: "About",
+        files: dict[str, str],
+        inputs: dict[str, str] | None = None,
+        **facts: object,
     ) -> dict[str, Any]:
-        """Fields of a document that every audit has; ``files`` by heading, ``inputs`` beside them by name."""
+        """Fields of a document that every audit has; ``files`` by heading, ``inputs`` beside them
+        by name.
+        """
         from paperlib.audits.document import checksums, report_facts
 
         return {
@@ -81,7 +91,9 @@ class Wishes:
     def parts_of_scores(
         self, about: "About", source: dict[str, str], inputs: dict[str, str]
     ) -> dict[str, Any]:
-        """As `parts`, of an audit of scores: where they come from by heading, and checksums by name."""
+        """As `parts`, of an audit of scores: where they come from by heading, and checksums by
+        name.
+        """
         from paperlib.report.provenance import report_conditions
 
         sums = {f"SHA-256 of {name}": digest for name, digest in inputs.items()}
@@ -90,7 +102,9 @@ class Wishes:
         return {"facts": {**source, **sums, **made}, "inputs": inputs, **own}
 
     def deliver(self, document: "AuditDocument", file: str, text: Sequence[str]) -> int:
-        """Write the report on ``file``, print paragraphs or JSON, and judge the limit: the exit code."""
+        """Write the report on ``file``, print paragraphs or JSON, and judge the limit: the exit
+        code.
+        """
         from paperlib.io import canonical_json
 
         name = report_name(file)
@@ -101,17 +115,30 @@ class Wishes:
             print(canonical_json(document.to_dict(), indent=1))
         else:
             steps = [f"  - {step}" for step in document.verdict.next_steps]
-            print("\n\n".join(filter(None, [*text, "\n".join(["Next:", *steps]) if steps else ""])) + "\n")
+            print(
+                "\n\n".join(filter(None, [*text, "\n".join(["Next:", *steps]) if steps else ""]))
+                + "\n"
+            )
             usual = f"{name}-audit.html"
             moved = self.output is None and report is not None and report.name != usual
             print(f"Report: {report}{f' ({usual} is the report of other data)' if moved else ''}")
         answer, epsilon, ceiling = document.judged(self.fail_above)
-        said = [answer.headline, answer.claim, *(f"Warning: {one}" for one in document.answer_warnings)]
+        said = [
+            answer.headline,
+            answer.claim,
+            *(f"Warning: {one}" for one in document.answer_warnings),
+        ]
         return self.judge(name, said, epsilon=epsilon, ceiling=ceiling)
 
-    def judge(self, name: str, said: Sequence[str], *, epsilon: float | None, ceiling: float | None) -> int:
-        """The exit code: 3 where the gate is not passed, else 0; ``epsilon`` is None without an answer."""
-        code, verdict = (0, "") if self.fail_above is None else _judged(epsilon, self.fail_above, ceiling)
+    def judge(
+        self, name: str, said: Sequence[str], *, epsilon: float | None, ceiling: float | None
+    ) -> int:
+        """The exit code: 3 where the gate is not passed, else 0; ``epsilon`` is None without an
+        answer.
+        """
+        code, verdict = (
+            (0, "") if self.fail_above is None else _judged(epsilon, self.fail_above, ceiling)
+        )
         if self.junit is not None:
             _write_junit(self.junit, name, epsilon, said, failure=verdict if code else "")
         if verdict:
@@ -120,7 +147,9 @@ class Wishes:
 
 
 def with_wishes(command: Callable[..., int]) -> Callable[..., None]:
-    """A command that returns its exit code, with the options of `Wishes` after its own, as ``wishes``."""
+    """A command that returns its exit code, with the options of `Wishes` after its own, as
+    ``wishes``.
+    """
 
     @wraps(command)
     def run(**given: Any) -> None:
@@ -143,36 +172,51 @@ def command_line() -> str:
 
 
 def _judged(epsilon: float | None, limit: float, ceiling: float | None) -> tuple[int, str]:
-    """The exit code of a gate and what is said of it; only an audit that could have failed passes."""
+    """The exit code of a gate and what is said of it; only an audit that could have failed
+    passes.
+    """
     if epsilon is None:
         return FAILED_GATE, "failed: the audit gives no answer; see its warnings"
     if epsilon > limit:
         return FAILED_GATE, f"failed: epsilon {_shown(epsilon, limit)} is above {limit:g}"
     if ceiling is not None and ceiling <= limit:
         return FAILED_GATE, (
-            f"failed: the audit gives no answer, as so few examples can show at most epsilon {ceiling:.3f}, "
-            f"which is not above {limit:g}; bring more examples"
+            "failed: the audit gives no answer, as so few examples can show at most epsilon "
+            f"{ceiling:.3f}, which is not above {limit:g}; bring more examples"
         )
     return 0, f"passed: epsilon {_shown(epsilon, limit)} is not above {limit:g}"
 
 
 def _shown(epsilon: float, limit: float) -> str:
-    """A lower bound, rounded down; all its digits where fewer would not show that it is above the limit."""
+    """A lower bound, rounded down; all its digits where fewer would not show that it is above the
+    limit.
+    """
     from paperlib.core import round_down
 
     short = round_down(epsilon)
     return f"{epsilon!r}" if short <= limit < epsilon else f"{short:.3f}"
 
 
-def _write_junit(path: Path, name: str, epsilon: float | None, lines: Sequence[str], *, failure: str) -> None:
-    """One test suite with one test case, as test runners write it; without answer and gate it is skipped."""
+def _write_junit(
+    path: Path, name: str, epsilon: float | None, lines: Sequence[str], *, failure: str
+) -> None:
+    """One test suite with one test case, as test runners write it; without answer and gate it is
+    skipped.
+    """
     from paperlib.io import write_text
 
     skipped = epsilon is None and not failure
-    counts = {"tests": "1", "failures": str(int(bool(failure))), "errors": "0", "skipped": str(int(skipped))}
+    counts = {
+        "tests": "1",
+        "failures": str(int(bool(failure))),
+        "errors": "0",
+        "skipped": str(int(skipped)),
+    }
     root = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(root, "testsuite", {"name": "paperlib", **counts})
-    case = ElementTree.SubElement(suite, "testcase", {"classname": "paperlib.audit", "name": _xml(name)})
+    case = ElementTree.SubElement(
+        suite, "testcase", {"classname": "paperlib.audit", "name": _xml(name)}
+    )
     text = _xml("\n".join(line for line in lines if line))
     if failure:
         ElementTree.SubElement(case, "failure", {"message": _xml(f"gate {failure}")}).text = text
@@ -195,8 +239,12 @@ def report_name(file: str) -> str:
     return "stdin" if file == "-" else _SUFFIX.sub("", Path(file).name or Path(file).resolve().name)
 
 
-def report_path(given: Path | None, name: str, *, as_json: bool, inputs: Mapping[str, str]) -> Path | None:
-    """Where the report goes, None for none; one whose JSON has other ``inputs`` is another's, and stays."""
+def report_path(
+    given: Path | None, name: str, *, as_json: bool, inputs: Mapping[str, str]
+) -> Path | None:
+    """Where the report goes, None for none; one whose JSON has other ``inputs`` is another's, and
+    stays.
+    """
     if given is not None or as_json:
         return given
     for at in count(1):

@@ -1,6 +1,7 @@
 """The end of every command: one line for an error, and an exit code.
 
-Nothing is imported here that a plain installation could lack, so that a missing package is one line as well.
+Nothing is imported here that a plain installation could lack, so that a missing package is one line
+as well.
 """
 
 import errno
@@ -16,10 +17,12 @@ _OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 def main() -> None:
-    """Run the command; an error ends with one line on stderr and an exit code, and with --debug a traceback.
+    """Run the command; an error ends with one line on stderr and an exit code, and with --debug a
+    traceback.
 
-    The exit code is 2 for a mistake of the user, 1 for an error of this package or of a notebook, 3 for a
-    gate that is not passed, 130 after an interrupt, and 141 where nobody reads the output any more.
+    The exit code is 2 for a mistake of the user, 1 for an error of this package or of a notebook, 3
+    for a gate that is not passed, 130 after an interrupt, and 141 where nobody reads the output any
+    more.
     """
     settings: dict[str, Any] = {"debug": os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")}
 
@@ -110,7 +113,9 @@ def _complain(message: str, code: int) -> int:
 
 
 def _flushed(code: int, settings: dict[str, Any]) -> int:
-    """The exit code after the last of the output is written; an error while writing it is an error."""
+    """The exit code after the last of the output is written; an error while writing it is an
+    error.
+    """
     if sys.stdout is None:  # closed by the caller
         return code
     try:

@@ -1,7 +1,8 @@
 """What to install for a part of this package that is missing, in words that fetch nothing else.
 
-``pip install 'paperlib[train]'`` asks a package index for a project of this name, and the index may have
-another one. So the commands name the checkout that this package came from, or the packages themselves.
+``pip install 'paperlib[train]'`` asks a package index for a project of this name, and the index may
+have another one. So the commands name the checkout that this package came from, or the packages
+themselves.
 """
 
 import json
@@ -16,20 +17,26 @@ from urllib.parse import unquote, urlsplit
 import paperlib
 
 _IMPORTED_AS = {
-    "crypto": "pycryptodome", "pil": "pillow", "re2": "google-re2", "sklearn": "scikit-learn",
+    "crypto": "pycryptodome",
+    "pil": "pillow",
+    "re2": "google-re2",
+    "sklearn": "scikit-learn",
     "yaml": "pyyaml",
-}  # fmt: skip
+}
 """Import names, in small letters, of packages that have another name on an index."""
 
 _EXTRA = re.compile(r"extra\s*==\s*[\"']([\w-]+)[\"']")
 
 
 def install_command(extra: str = "") -> str:
-    """``pip install`` of this checkout, or of the packages of an extra; "" is the package without extras."""
+    """``pip install`` of this checkout, or of the packages of an extra; "" is the package without
+    extras.
+    """
     wanted = requirements().get(extra)
     if wanted is None:
         raise ValueError(
-            f"extra: expected one of {', '.join(sorted(filter(None, requirements())))}; got {extra!r}"
+            f"extra: expected one of {', '.join(sorted(filter(None, requirements())))}; got "
+            f"{extra!r}"
         )
     folder = checkout()
     if folder is None:
@@ -40,17 +47,23 @@ def install_command(extra: str = "") -> str:
 
 
 def missing_package(module: str) -> str:
-    """One line for an import that failed: the package of ``module``, and the command that installs it."""
+    """One line for an import that failed: the package of ``module``, and the command that installs
+    it.
+    """
     first = module.partition(".")[0].lower()
     package = _IMPORTED_AS.get(first, first.replace("_", "-"))
-    extra = next((extra for extra, wanted in requirements().items() if package in map(_name, wanted)), None)
+    extra = next(
+        (extra for extra, wanted in requirements().items() if package in map(_name, wanted)), None
+    )
     if extra is None:
         return f"{module} is not installed"
     return f"{package} is not installed; to get it: {install_command(extra)}"
 
 
 def requirements() -> dict[str, list[str]]:
-    """Each extra with its requirements, "" for the package itself; the extra of everything is left out."""
+    """Each extra with its requirements, "" for the package itself; the extra of everything is left
+    out.
+    """
     wanted: dict[str, list[str]] = {"": []}
     if folder := checkout():
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -70,7 +83,9 @@ def _name(requirement: str) -> str:
 
 
 def checkout() -> Path | None:
-    """The folder that this package was installed from, or is imported from; None where there is none."""
+    """The folder that this package was installed from, or is imported from; None where there is
+    none.
+    """
     folders = [Path(paperlib.__file__).parents[1]]
     url = urlsplit(_direct_url().get("url", ""))
     if url.scheme == "file":
@@ -86,7 +101,9 @@ def checkout() -> Path | None:
 
 
 def _direct_url() -> dict[str, Any]:
-    """Where pip took this package from (PEP 610); empty where it came from an index, or is not installed."""
+    """Where pip took this package from (PEP 610); empty where it came from an index, or is not
+    installed.
+    """
     try:
         return json.loads(metadata.distribution("paperlib").read_text("direct_url.json") or "{}")
     except metadata.PackageNotFoundError:

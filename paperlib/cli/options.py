@@ -1,4 +1,6 @@
-"""What the commands take: types of options that several share, and the table of what help says of each."""
+"""What the commands take: types of options that several share, and the table of what help says of
+each.
+"""
 
 import tomllib
 from collections.abc import Callable
@@ -31,7 +33,9 @@ Profile = Annotated[str, typer.Option(autocompletion=lambda: names_of("profiles/
 
 
 def kind_of(kind: Kind | None, losses: bool) -> Kind | None:
-    """One answer of the options --kind and --losses; a ValueError where they contradict each other."""
+    """One answer of the options --kind and --losses; a ValueError where they contradict each
+    other.
+    """
     if losses and kind == "scores":
         raise ValueError("--losses: contradicts --kind scores")
     return "losses" if losses else kind
@@ -40,11 +44,19 @@ def kind_of(kind: Kind | None, losses: bool) -> Kind | None:
 def add_commands(
     app: typer.Typer, *called: Callable[..., int | None], **named: Callable[..., int | None]
 ) -> None:
-    """Give ``app`` commands, called as their functions or by name, with what ``help.toml`` says of each."""
+    """Give ``app`` commands, called as their functions or by name, with what ``help.toml`` says of
+    each.
+    """
     table = tomllib.loads(Path(__file__).with_name("help.toml").read_text(encoding="utf-8"))
-    for name, command in {**{one.__name__.replace("_", "-"): one for one in called}, **named}.items():
+    for name, command in {
+        **{one.__name__.replace("_", "-"): one for one in called},
+        **named,
+    }.items():
         said: dict[str, tuple[Callable[..., Any], Any]] = {}
-        for title, group in table.items():  # from those of several commands to those of one, which counts
+        for (
+            title,
+            group,
+        ) in table.items():  # from those of several commands to those of one, which counts
             if title == "shared" or name in title.split():
                 for kind, make in (("arguments", typer.Argument), ("options", typer.Option)):
                     said |= {one: (make, words) for one, words in group.get(kind, {}).items()}
@@ -57,8 +69,12 @@ def add_commands(
         app.command(name, epilog="   |   ".join(table[name]["epilog"]))(command)
 
 
-def _described(parameter: Parameter, make: Callable[..., Any], said: str | dict[str, Any]) -> Parameter:
-    """The parameter as Typer takes it, with what the table says of it; only True has a flag for False."""
+def _described(
+    parameter: Parameter, make: Callable[..., Any], said: str | dict[str, Any]
+) -> Parameter:
+    """The parameter as Typer takes it, with what the table says of it; only True has a flag for
+    False.
+    """
     words = {"help": said} if isinstance(said, str) else dict(said)
     usual = [f"--{parameter.name.replace('_', '-')}"] if parameter.default is False else []
     flags, annotation = words.pop("flags", usual), parameter.annotation

@@ -1,4 +1,6 @@
-"""``paperlib plan``: what an audit could show, or how many examples it needs, before anyone trains."""
+"""``paperlib plan``: what an audit could show, or how many examples it needs, before anyone
+trains.
+"""
 
 from pathlib import Path
 
@@ -23,10 +25,12 @@ def plan(
     seed: int = 0,
     as_json: bool = False,
 ) -> None:
-    """Plan an audit: the epsilon that m examples can show, or the number of examples for an epsilon.
+    """Plan an audit: the epsilon that m examples can show, or the number of examples for an
+    epsilon.
 
-    The plan simulates audits by the attack, a perfect one without --auc or --pilot. It prints the bound that
-    a share --power of audits reaches, the mean bound, and the range of 80 % of the bounds.
+    The plan simulates audits by the attack, a perfect one without --auc or --pilot. It prints the
+    bound that a share --power of audits reaches, the mean bound, and the range of 80 % of the
+    bounds.
     """
     from paperlib.bounds import plan_audit
     from paperlib.core import check_in
@@ -44,12 +48,21 @@ def plan(
             pilot, nonmembers, score_column=score_column, member_column=member_column, kind=kind
         ).scores
     elif any(value is not None for value in (nonmembers, score_column, member_column, kind)):
-        raise ValueError("--pilot: is missing; the other options about a file of scores describe it")
+        raise ValueError(
+            "--pilot: is missing; the other options about a file of scores describe it"
+        )
     else:
         attack = None if auc is None else check_in("[0.5, 1)", "--auc", auc)
     planned = plan_audit(
-        m, delta, confidence, epsilon=epsilon, power=power, attack=attack, guess=guess,
-        simulations=simulations, seed=seed,
-    )  # fmt: skip
+        m,
+        delta,
+        confidence,
+        epsilon=epsilon,
+        power=power,
+        attack=attack,
+        guess=guess,
+        simulations=simulations,
+        seed=seed,
+    )
     content = {"headline": planned.headline, **planned.to_dict()}
     print(canonical_json(content, indent=1) if as_json else planned)

@@ -1,4 +1,6 @@
-"""``paperlib seal`` and ``verify``: the plan of an audit, fixed before training, and the receipt after it."""
+"""``paperlib seal`` and ``verify``: the plan of an audit, fixed before training, and the receipt
+after it.
+"""
 
 from pathlib import Path
 
@@ -8,9 +10,9 @@ from paperlib.cli.gate import FAILED_GATE, Wishes
 def seal(plan: Path) -> None:
     """Seal the plan of an audit before training, after the coins are tossed.
 
-    Writes NAME.sealed.json next to NAME.yaml and prints its hash. `paperlib audit --plan` runs as planned and
-    refuses anything else. A hash published before training shows that the plan was made before; by itself
-    the hash shows neither its date nor that no other plan was sealed.
+    Writes NAME.sealed.json next to NAME.yaml and prints its hash. `paperlib audit --plan` runs as
+    planned and refuses anything else. A hash published before training shows that the plan was made
+    before; by itself the hash shows neither its date nor that no other plan was sealed.
     """
     from paperlib.audits import seal_plan
 
@@ -20,8 +22,8 @@ def seal(plan: Path) -> None:
     print(
         f"{path}: the plan, sealed on {sealed.sealed}\n"
         f"Hash of the plan, to be published before training: {sealed.hash}\n"
-        "Publish this one alone, where others keep the date: a hash does not show when it was made, nor that "
-        "no other plan was sealed\n"
+        "Publish this one alone, where others keep the date: a hash does not show when it was "
+        "made, nor that no other plan was sealed\n"
         f"After training: paperlib audit {sealed.scores or 'scores.csv'} --coins FILE --plan {path}"
     )
 
@@ -29,9 +31,9 @@ def seal(plan: Path) -> None:
 def verify(report: Path, plan: str = "", coins: str = "") -> int:
     """Compute the audit of a receipt again, from the plan, the coins and the scores in its report.
 
-    Exit code 2 if anything differs, each difference on a line, and 3 if the audit gives no answer or does not
-    pass its planned limit. No receipt shows that the scores come from the model, or that training followed
-    the coins.
+    Exit code 2 if anything differs, each difference on a line, and 3 if the audit gives no answer
+    or does not pass its planned limit. No receipt shows that the scores come from the model, or
+    that training followed the coins.
     """
     from paperlib.audits import verify_receipt
 
@@ -40,15 +42,21 @@ def verify(report: Path, plan: str = "", coins: str = "") -> int:
     limit = None if audits.plan is None else audits.plan.limit
     answer, epsilon, ceiling = document.judged(limit)
     said = document.verdict.sentences if epsilon is None else (answer.headline, answer.claim)
-    more = [text for text in document.answer_warnings if text[1:] not in said[0]]  # a verdict has the reason
+    more = [
+        text for text in document.answer_warnings if text[1:] not in said[0]
+    ]  # a verdict has the reason
     print("\n".join([*said, *(f"Warning: {text}" for text in more)]) + "\n")
     if audits.plan is not None:
         shown = "as printed" if epsilon is not None else "as printed: no answer"
         print(f"Computed again from the receipt, and {shown}. It follows {audits.plan.seal}:")
-        fields = {name: value for name, value in audits.plan.to_dict().items() if value not in ("", None)}
+        fields = {
+            name: value for name, value in audits.plan.to_dict().items() if value not in ("", None)
+        }
         print("\n".join(f"  {name}: {value}" for name, value in fields.items() if name != "salt"))
     for name, given in (("plan", plan), ("coins", coins)):
         if not given:
-            print(f"Warning: not compared with a published hash of the {name}; give it with --{name}")
+            print(
+                f"Warning: not compared with a published hash of the {name}; give it with --{name}"
+            )
     code = Wishes(fail_above=limit).judge("", said, epsilon=epsilon, ceiling=ceiling)
     return FAILED_GATE if epsilon is None else code

@@ -1,4 +1,6 @@
-"""``paperlib sweep``: one notebook over many parameter values, in many processes or on many machines."""
+"""``paperlib sweep``: one notebook over many parameter values, in many processes or on many
+machines.
+"""
 
 import re
 import sys
@@ -30,16 +32,19 @@ def sweep_notebook(
 ) -> None:
     """Run one notebook with all combinations of parameter values, here or on a cluster.
 
-    Each combination is a run, stored in runs/sweep/NOTEBOOK. A finished run is never repeated, so the same
-    command continues after an interrupt or a lost machine. A failing run does not stop the others. The output
-    is a table with a row per run, and for each setting the outcomes of all its seeds together.
+    Each combination is a run, stored in runs/sweep/NOTEBOOK. A finished run is never repeated, so
+    the same command continues after an interrupt or a lost machine. A failing run does not stop the
+    others. The output is a table with a row per run, and for each setting the outcomes of all its
+    seeds together.
     """
     from paperlib.core import check_at_least
     from paperlib.io import SweepError, config_hash, sweep_place
 
     given = parameter or []
     project = running.find_project()
-    units = running.plan_units(project, notebook, profile=profile, given=running.parse_assignments(given))
+    units = running.plan_units(
+        project, notebook, profile=profile, given=running.parse_assignments(given)
+    )
     if not name:  # it says the values as far as a file name can
         name = re.sub(r"[^\w.,=+-]+", "-", ",".join([profile, *given]))
         if len(name) > _LONGEST_NAME:
@@ -59,7 +64,10 @@ def sweep_notebook(
         for _ in running.run_notebook_units(units, place=place, retries=retries):
             pass
     except SweepError as error:
-        for unit, cause in error.failures:  # the cell and the message of its error, and where its log is
+        for (
+            unit,
+            cause,
+        ) in error.failures:  # the cell and the message of its error, and where its log is
             lines = str(cause).splitlines() or [type(cause).__name__]
             logged = len(lines) > 1 and lines[-1].startswith("No result")
             failed[unit] = f"{lines[0]} ({lines[-1]})" if logged else lines[0]
@@ -108,10 +116,13 @@ def _print_plan(units: "list[Unit]", place: "Place | None") -> None:
         hours = left * seconds / 3600
         at_one_time = 1 if place is None or place.address else place.workers
         print(
-            f"Time: {seconds:.1f} s a run (mean of finished ones), {hours:.2g} hours for the {left} left, "
-            f"{hours / at_one_time:.2g} with {at_one_time} at one time"
+            f"Time: {seconds:.1f} s a run (mean of finished ones), {hours:.2g} hours for the "
+            f"{left} left, {hours / at_one_time:.2g} with {at_one_time} at one time"
         )
-        print(f"Disk: {size / 1e6:.2f} MB a run, {left * size / 1e6:.1f} MB for {left} left, beside caches")
+        print(
+            f"Disk: {size / 1e6:.2f} MB a run, {left * size / 1e6:.1f} MB for {left} left, "
+            "beside caches"
+        )
     print(f"Kept in {running.sweep_folder(project, stem)}")
     if place is not None and (script := job_script(place)):
         print(f"Each job:\n{script.strip()}")
@@ -123,7 +134,9 @@ def _finished(units: "list[Unit]") -> int:
 
 def _show_results(units: "list[Unit]", path: Path, failed: "dict[Unit, str]") -> None:
     if path.parent.is_dir():
-        list(path.parent.iterdir())  # makes a network file system look for what other machines wrote
+        list(
+            path.parent.iterdir()
+        )  # makes a network file system look for what other machines wrote
     for words, (seeds, said) in running.pooled_by_setting(units).items():
         print(f"\n{words}: {seeds} finished")
         for target, outcome in said.items():

@@ -1,4 +1,6 @@
-"""Checks of arguments and of records: each error names the argument, what was given and what is allowed."""
+"""Checks of arguments and of records: each error names the argument, what was given and what is
+allowed.
+"""
 
 import difflib
 from collections import Counter
@@ -30,20 +32,27 @@ def check_vector(name: str, values: ArrayLike, *, minimum_size: int = 1) -> Floa
 
 
 def check_finite(name: str, vector: FloatArray) -> None:
-    """Refuse NaN and infinite values by a ValueError with their number and the place of the first."""
+    """Refuse NaN and infinite values by a ValueError with their number and the place of the
+    first.
+    """
     missing = np.isnan(vector)
     bad = missing if missing.any() else ~np.isfinite(vector)
     if bad.any():
         raise ValueError(
-            f"{name}: {bad.sum()} of {vector.size} values are {'NaN' if missing.any() else 'infinite'} "
-            f"(first at index {bad.argmax()}); drop or fix them before auditing"
+            f"{name}: {bad.sum()} of {vector.size} values are "
+            f"{'NaN' if missing.any() else 'infinite'} (first at index {bad.argmax()}); drop or "
+            "fix them before auditing"
         )
 
 
 def as_floats(name: str, values: Any) -> FloatArray:
-    """Return numbers, of a tensor on a GPU or with gradients too, as a new array; a ValueError otherwise."""
+    """Return numbers, of a tensor on a GPU or with gradients too, as a new array; a ValueError
+    otherwise.
+    """
     if np.ma.is_masked(values):
-        raise ValueError(f"{name}: some values are masked or missing; drop or fill them before auditing")
+        raise ValueError(
+            f"{name}: some values are masked or missing; drop or fill them before auditing"
+        )
     raw = np.asarray(values.detach().cpu().double() if hasattr(values, "detach") else values)
     if raw.dtype.kind not in "biuf" and not {*map(type, raw.flat)} <= {bool, np.bool_, int, float}:
         raise ValueError(f"{name}: expected real numbers, got values of type {raw.dtype}")
@@ -54,7 +63,9 @@ def as_rows(name: str, values: Any) -> FloatArray:
     """Return numbers, also as text, of any shape as an array; masked and missing ones are NaN."""
     try:
         if np.asarray(values).dtype.kind in "cmM":
-            raise TypeError("numbers of another kind, which would lose a part or get a unit of their own")
+            raise TypeError(
+                "numbers of another kind, which would lose a part or get a unit of their own"
+            )
         return np.ma.filled(np.ma.asarray(values, np.float64), np.nan)
     except (TypeError, ValueError, RuntimeError):
         raise ValueError(
@@ -65,15 +76,21 @@ def as_rows(name: str, values: Any) -> FloatArray:
 def check_index(name: str, values: Any, others: Any) -> None:
     """Refuse (ValueError) pandas objects with the same labels of rows in another order."""
     tables = all(hasattr(one, "iloc") for one in (values, others))
-    if tables and not values.index.equals(others.index) and Counter(values.index) == Counter(others.index):
+    if (
+        tables
+        and not values.index.equals(others.index)
+        and Counter(values.index) == Counter(others.index)
+    ):
         raise ValueError(
-            f"{name}: the rows stand in another order than those they go with; bring both into one order "
-            "by .loc, or give .to_numpy() of both"
+            f"{name}: the rows stand in another order than those they go with; bring both into one "
+            "order by .loc, or give .to_numpy() of both"
         )
 
 
 def check_counts(name: str, values: ArrayLike, *, minimum: int = 0) -> IntArray:
-    """Return ``values`` as int64 (any shape); a ValueError for fractions and values below ``minimum``."""
+    """Return ``values`` as int64 (any shape); a ValueError for fractions and values below
+    ``minimum``.
+    """
     numbers = as_floats(name, values)
     check_finite(name, numbers.ravel())
     fractions, small = numbers != np.floor(numbers), numbers < minimum
@@ -101,7 +118,9 @@ def check_nonnegative(name: str, value: float) -> float:
 
 
 def check_in(interval: str, name: str, value: Any) -> float:
-    """Return ``value`` as a float in an interval such as "(0, 1]" or "[0, inf)"; a ValueError otherwise."""
+    """Return ``value`` as a float in an interval such as "(0, 1]" or "[0, inf)"; a ValueError
+    otherwise.
+    """
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -121,20 +140,28 @@ def check_at_least(least: int, **values: float) -> None:
 
 
 def check_list(name: str, values: object) -> None:
-    """Refuse (ValueError) what is no list of texts: its letters, keys or columns would be taken for them."""
+    """Refuse (ValueError) what is no list of texts: its letters, keys or columns would be taken for
+    them.
+    """
     given = type(values).__name__
     if isinstance(values, str | bytes | Mapping) or hasattr(values, "columns"):
-        raise ValueError(f"{name}: expected a sequence of texts, got {given}; put its texts in a list")
+        raise ValueError(
+            f"{name}: expected a sequence of texts, got {given}; put its texts in a list"
+        )
 
 
 def check_choice(name: str, value: object, allowed: Any) -> None:
-    """Refuse a value outside ``allowed``, a collection or a ``Literal``, by a ValueError that lists it."""
+    """Refuse a value outside ``allowed``, a collection or a ``Literal``, by a ValueError that lists
+    it.
+    """
     if value not in (choices := get_args(allowed) or allowed):
         raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The known word most like ``word`` in any case, as the end of an error message; "" if none is."""
+    """The known word most like ``word`` in any case, as the end of an error message; "" if none
+    is.
+    """
     spelled = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), spelled, n=1)
     return f"; did you mean {spelled[near[0]]!r}?" if near else ""
@@ -144,12 +171,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def check_ids(members: Sequence[Any], nonmembers: Sequence[Any], *, unit: bool = False) -> None:
-    """Refuse (ValueError) names of rows that stand on both sides, or, but for units, several times on one.
+    """Refuse (ValueError) names of rows that stand on both sides, or, but for units, several times
+    on one.
 
     >>> check_ids(["a", "b"], ["b", "c"])
     Traceback (most recent call last):
     ...
-    ValueError: records among both the members and the non-members: 1, such as 'b'; a record is one or the
+    ValueError: records among both the members and the non-members: 1, such as 'b'; a record is one
+        or the
     other, so leave them out of one side
     """
     if both := set(members) & set(nonmembers):
@@ -160,20 +189,25 @@ def check_ids(members: Sequence[Any], nonmembers: Sequence[Any], *, unit: bool =
     rows, records = len(members) + len(nonmembers), len(set(members)) + len(set(nonmembers))
     if records < rows and not unit:
         raise ValueError(
-            f"{rows:,} rows hold {records:,} records: the rows of one record are not independent; {_WAYS}"
+            f"{rows:,} rows hold {records:,} records: the rows of one record are not "
+            f"independent; {_WAYS}"
         )
 
 
-def check_ties(name: str, members: Any, nonmembers: Any = None, *, ways: str = _WAYS) -> tuple[str, ...]:
-    """Refuse values, shape (n,), or rows, shape (n, d), that are equal too often for independent records.
+def check_ties(
+    name: str, members: Any, nonmembers: Any = None, *, ways: str = _WAYS
+) -> tuple[str, ...]:
+    """Refuse values, shape (n,), or rows, shape (n, d), that are equal too often for independent
+    records.
 
-    Independent draws may have ties where laws have atoms, such as rounded scores. The numbers N1, N2, N3 of
-    values that stand once, twice and three times are then those of a mixture of Poisson counts, so that
-    6 N1 N3 >= 4 N2^2 in expectation (Cauchy and Schwarz). Copies break this: many pairs, hardly
-    a triple; so do copies of all records, after which no value stands alone.
+    Independent draws may have ties where laws have atoms, such as rounded scores. The numbers N1,
+    N2, N3 of values that stand once, twice and three times are then those of a mixture of Poisson
+    counts, so that 6 N1 N3 >= 4 N2^2 in expectation (Cauchy and Schwarz). Copies break this: many
+    pairs, hardly a triple; so do copies of all records, after which no value stands alone.
 
     Guarantee:
-        Independent records are refused with probability 0.001 at most, in the Poisson approximation.
+        Independent records are refused with probability 0.001 at most, in the Poisson
+        approximation.
 
     Returns:
         A warning where a few rows, or values in more than seven digits, are equal.
@@ -181,29 +215,38 @@ def check_ties(name: str, members: Any, nonmembers: Any = None, *, ways: str = _
     >>> check_ties("losses", np.repeat(np.arange(30.0), 3))
     Traceback (most recent call last):
     ...
-    ValueError: losses: each of 30 different values stands 3 times or a multiple of it: copies of a record are
-    not independent; keep one row of each, or say what a record is: unit=, or `paperlib audit --unit COLUMN`
+    ValueError: losses: each of 30 different values stands 3 times or a multiple of it: copies of a
+        record are
+    not independent; keep one row of each, or say what a record is: unit=, or
+    `paperlib audit --unit COLUMN`
     """
     sides = [np.asarray(side) for side in (members, nonmembers) if side is not None]
-    keys = [side if side.ndim == 1 else np.array([hash(row.tobytes()) for row in side]) for side in sides]
+    keys = [
+        side if side.ndim == 1 else np.array([hash(row.tobytes()) for row in side])
+        for side in sides
+    ]
     values, times = np.unique(np.concatenate(keys), return_counts=True)
     divisor = int(np.gcd.reduce(times))
     if divisor > 1 and times.size >= _FEWEST:
         raise ValueError(
-            f"{name}: each of {times.size:,} different values stands {divisor} times or a multiple of it: "
-            f"copies of a record are not independent; {ways}"
+            f"{name}: each of {times.size:,} different values stands {divisor} times or a multiple "
+            f"of it: copies of a record are not independent; {ways}"
         )
     alone, pairs, triples = (int((times == count).sum()) for count in (1, 2, 3))
-    fewest_pairs = float(gammaincinv(max(pairs, 1), _LEVEL / 3))  # limits of Poisson means by their counts
+    fewest_pairs = float(
+        gammaincinv(max(pairs, 1), _LEVEL / 3)
+    )  # limits of Poisson means by their counts
     most_alone = float(gammainccinv(alone + 1, _LEVEL / 3))
     expected = fewest_pairs**2 * 2 / 3 / most_alone
     if pairs > 2 and gammaincc(triples + 1, expected) < _LEVEL / 3:
         raise ValueError(
-            f"{name}: {pairs:,} values stand twice and {triples:,} three times, which independent records do "
-            f"not show: some are copies, perhaps of the other side; {ways}"
+            f"{name}: {pairs:,} values stand twice and {triples:,} three times, which independent "
+            f"records do not show: some are copies, perhaps of the other side; {ways}"
         )
     tied: list[float] = [] if triples else values[times == 2].tolist()
-    if any(isinstance(value, int) or float(f"{value:.7g}") != value for value in tied):  # not rounded scores
+    if any(
+        isinstance(value, int) or float(f"{value:.7g}") != value for value in tied
+    ):  # not rounded scores
         of = f"{2 * pairs:,} of {int(times.sum()):,}"
         return (f"{name}: {of} are equal to another one; check for copies",)
     return ()
@@ -220,7 +263,9 @@ def unit_means(values: FloatArray, units: Iterable[Any]) -> tuple[FloatArray, ND
     if at.size != len(values):
         raise ValueError(f"unit: expected {len(values)} names like values, got {at.size}")
     if any(one is None or one != one for one in places):
-        raise ValueError("unit: some rows have no name; give each a name of its own, or leave those rows out")
+        raise ValueError(
+            "unit: some rows have no name; give each a name of its own, or leave those rows out"
+        )
     sums = np.zeros((len(places), *values.shape[1:]))
     np.add.at(sums, at, values)
     counts = np.bincount(at).reshape(-1, *[1] * (values.ndim - 1))
@@ -228,7 +273,9 @@ def unit_means(values: FloatArray, units: Iterable[Any]) -> tuple[FloatArray, ND
 
 
 def one_of_each(units: Sequence[Any], rows: int, seed: int) -> NDArray[np.int64]:
-    """Places of one row of each unit, drawn by the seed; a ValueError where not every row has a unit."""
+    """Places of one row of each unit, drawn by the seed; a ValueError where not every row has a
+    unit.
+    """
     units = list(units)  # a Series is asked by label
     if len(units) != rows:
         raise ValueError(f"unit: expected {rows} names, one for each row, got {len(units)}")

@@ -1,4 +1,6 @@
-"""Fair coins that decide before training which records a model is trained on, and the sealed file of them."""
+"""Fair coins that decide before training which records a model is trained on, and the sealed file
+of them.
+"""
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,22 +42,24 @@ def toss_coins(
     """Toss one fair coin for each record, before training: heads is trained on, tails is left out.
 
     Guarantee:
-        The coins are fair and independent of each other, of the ids and of the choice of a ``fraction``.
+        The coins are fair and independent of each other, of the ids and of the choice of a
+        ``fraction``.
 
     Args:
         ids: Name of each record, or a number of records, which are then "0", "1", ...
-        seed: None for the randomness of the operating system. A seed makes tests and tutorials repeatable;
-            whoever knows it knows the coins.
-        fraction: Share of the records that get a coin, in (0, 1]; all others are trained on. Exactly
-            round(fraction * n) are drawn, each set of so many alike, without a look at the coins: given the
-            set they are fair coins, which is all that an audit needs.
+        seed: None for the randomness of the operating system. A seed makes tests and tutorials
+            repeatable; whoever knows it knows the coins.
+        fraction: Share of the records that get a coin, in (0, 1]; all others are trained on.
+            Exactly round(fraction * n) are drawn, each set of so many alike, without a look at the
+            coins: given the set they are fair coins, which is all that an audit needs.
         unit: What has the coin where ids repeat, such as "user": all rows of one id share it.
         column: Name of the column of ids, which is looked for in files of scores.
-        copies: Where the records are canaries, made for the audit: how often each with heads is put into the
-            training data, as every claim then says. 0 for records of the data.
+        copies: Where the records are canaries, made for the audit: how often each with heads is put
+            into the training data, as every claim then says. 0 for records of the data.
 
     Raises:
-        ValueError: No record, an empty id, an id that repeats without ``unit``, a fraction that leaves none.
+        ValueError: No record, an empty id, an id that repeats without ``unit``, a fraction that
+            leaves none.
 
     >>> data = np.arange(10.0)
     >>> coins = toss_coins(len(data), seed=0)
@@ -68,8 +72,9 @@ def toss_coins(
     distinct = list(dict.fromkeys(names))
     if len(distinct) < len(names) and not unit:
         raise ValueError(
-            f"ids: {len(names):,} records have {len(distinct):,} ids; two rows of one record must share a "
-            "coin: keep one row of each, or say what has the coin with --unit COLUMN (in Python unit=)"
+            f"ids: {len(names):,} records have {len(distinct):,} ids; two rows of one record must "
+            "share a coin: keep one row of each, or say what has the coin with --unit COLUMN (in "
+            "Python unit=)"
         )
     count = round(fraction * len(distinct))
     if not count:
@@ -77,7 +82,8 @@ def toss_coins(
     size = 8 * len(distinct)
     drawn = secrets.token_bytes(size) if seed is None else np.random.default_rng(seed).bytes(size)
     words = np.frombuffer(drawn, dtype="<u8")
-    # The lowest bit of a word is the coin, the 63 others order the records: neither tells of the other.
+    # The lowest bit of a word is the coin, the 63 others order the records: neither tells of the
+    # other.
     chosen = np.sort(np.argsort(words >> np.uint64(1), kind="stable")[:count])
     return Coins(
         ids=tuple(np.array(distinct, dtype=object)[chosen].tolist()),
@@ -92,18 +98,21 @@ def toss_coins(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Coins:
-    """Records with a coin and how each fell, as `toss_coins` makes them; scores are joined to them by id.
+    """Records with a coin and how each fell, as `toss_coins` makes them; scores are joined to them
+    by id.
 
     Attributes:
         ids: Record with a coin, in the order in which they were given; shape (n,).
         included: True where the coin says that the record is trained on; shape (n,).
         unit: What has the coin where it is not a row, such as "user"; else empty.
         column: Name of the column of ids.
-        records: Records, or units, that the coins were drawn among; those without a coin are trained on.
+        records: Records, or units, that the coins were drawn among; those without a coin are
+            trained on.
         seed: Seed of the coins; None for the randomness of the operating system.
         sealed: Day of the toss (UTC).
         salt: Random text without which the commitment tells nothing.
-        copies: Where the records are canaries, how often each with heads is in the training data; else 0.
+        copies: Where the records are canaries, how often each with heads is in the training data;
+            else 0.
     """
 
     ids: tuple[str, ...]
@@ -120,11 +129,15 @@ class Coins:
         self.included.flags.writeable = False
 
     def __repr__(self) -> str:
-        return f"Coins({len(self.ids)} of {self.records} records, {int(self.included.sum())} included)"
+        return (
+            f"Coins({len(self.ids)} of {self.records} records, {int(self.included.sum())} included)"
+        )
 
     @cached_property
     def commitment(self) -> str:
-        """SHA-256 of the coins with ids and salt: published before training, it shows that no coin moved."""
+        """SHA-256 of the coins with ids and salt: published before training, it shows that no coin
+        moved.
+        """
         return sealed_hash(self.text)
 
     @property
@@ -132,7 +145,9 @@ class Coins:
         """What a report says of the coins."""
         what = f"units of {self.unit!r}" if self.unit else "canaries" if self.copies else "records"
         of = f"{self.records:,} {what}"
-        return f"{len(self.ids):,} coins for {of}, sealed on {self.sealed}, SHA-256 {self.commitment}"
+        return (
+            f"{len(self.ids):,} coins for {of}, sealed on {self.sealed}, SHA-256 {self.commitment}"
+        )
 
     @property
     def example(self) -> str:
@@ -140,54 +155,72 @@ class Coins:
         said = "One example is one canary, a record that was made for the audit"
         if self.copies > 1:
             return (
-                f"{said}, with all its {self.copies} copies: {self.copies} records that come and go together."
+                f"{said}, with all its {self.copies} copies: {self.copies} records that come "
+                "and go together."
             )
         return f"{said}." if self.copies else unit_sentence(self.unit) if self.unit else ""
 
     @property
     def assumption(self) -> str:
         """What a result takes for granted of the coins."""
-        return f"membership is that of {self.seal}; a hash published before training shows that none moved"
+        return (
+            f"membership is that of {self.seal}; a hash published before training shows that "
+            "none moved"
+        )
 
     def check_alone(self, design: str, unit: object) -> None:
         """Refuse options (ValueError) that the coins answer."""
         if design != "randomized" or unit is not None:
-            raise ValueError("coins: they say that the design is randomized and what a unit is; give neither")
+            raise ValueError(
+                "coins: they say that the design is randomized and what a unit is; give neither"
+            )
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """That the coins are of a seed, if they are."""
         if self.seed is None:
             return ()
-        return (f"the coins were tossed with the seed {self.seed}: whoever knows the seed knows the coins",)
+        return (
+            (
+                f"the coins were tossed with the seed {self.seed}: whoever knows the seed knows "
+                "the coins"
+            ),
+        )
 
     def training(self, ids: Iterable[Any]) -> NDArray[np.bool_]:
-        """Which rows of the data to train on: those of an included id, and of ids without a coin; shape (n,).
+        """Which rows of the data to train on: those of an included id, and of ids without a coin;
+        shape (n,).
 
         Raises:
             ValueError: A record with a coin is not among the ids, so that these are other data.
         """
         names = _names(ids)
-        left_out = {one for one, included in zip(self.ids, self.included, strict=True) if not included}
+        left_out = {
+            one for one, included in zip(self.ids, self.included, strict=True) if not included
+        }
         self._check_all_there(names)
         return np.array([name not in left_out for name in names])
 
     def join(self, ids: Iterable[Any], values: Any) -> FloatArray:
-        """One value, or row of values, per coin, in the order of ``self.ids``: the mean of those of a unit.
+        """One value, or row of values, per coin, in the order of ``self.ids``: the mean of those of
+        a unit.
 
         Args:
             ids: Name of each value, in any order.
             values: Finite numbers, shape (n,) or (n, d).
 
         Raises:
-            ValueError: An id without a coin, a coin without a value, or two values of one id without a unit.
+            ValueError: An id without a coin, a coin without a value, or two values of one id
+                without a unit.
 
         >>> toss_coins(["a", "b"], seed=0).join(["b", "a"], [1.0, 2.0])
         array([2., 1.])
         """
         names, numbers = _names(ids), as_rows("values", values)
         if len(names) != len(numbers):
-            raise ValueError(f"ids: expected one of each for {len(numbers)} values, got {len(names)}")
+            raise ValueError(
+                f"ids: expected one of each for {len(numbers)} values, got {len(names)}"
+            )
         check_finite("values", numbers.ravel())
         places = self.places(names)
         if self.unit:
@@ -207,29 +240,37 @@ class Coins:
         """Scores of all records with a coin, whose membership the coins tell.
 
         Args:
-            by_id: One score for each id: a mapping, or a DataFrame with the column of ids and one of scores.
+            by_id: One score for each id: a mapping, or a DataFrame with the column of ids and one
+                of scores.
             kind: "scores" if higher means member, "losses" if lower does.
 
         Raises:
             ValueError: As for `join`, or a DataFrame with other columns.
 
-        >>> toss_coins(["a", "b", "c"], seed=2).scores({"c": 0.1, "b": 0.2, "a": 0.3}, kind="losses")
+        >>> losses = {"c": 0.1, "b": 0.2, "a": 0.3}
+        >>> toss_coins(["a", "b", "c"], seed=2).scores(losses, kind="losses")
         MembershipScores(1 members, 2 non-members, lower means member)
         """
         check_choice("kind", kind, ("scores", "losses"))
         values = self.values(by_id)
         if values.ndim != 1:
             raise ValueError("by_id: expected one score for each id; leave the other columns out")
-        return MembershipScores.from_labels(values, self.included, higher_means_member=kind == "scores")
+        return MembershipScores.from_labels(
+            values, self.included, higher_means_member=kind == "scores"
+        )
 
     def values(self, by_id: Any) -> FloatArray:
-        """As `join`, of a mapping from ids, or a DataFrame with the column of ids and columns of numbers."""
+        """As `join`, of a mapping from ids, or a DataFrame with the column of ids and columns of
+        numbers.
+        """
         if isinstance(by_id, Mapping):
             given = cast(Mapping[Any, Any], by_id)
             return self.join(given, list(given.values()))
         columns = [str(name) for name in getattr(by_id, "columns", ())]
         if self.column not in columns:
-            raise ValueError(f"by_id: expected a mapping from ids or a DataFrame with column {self.column!r}")
+            raise ValueError(
+                f"by_id: expected a mapping from ids or a DataFrame with column {self.column!r}"
+            )
         from paperlib.core.reading.columns import check_features  # which loads what reads files
 
         others = by_id.drop(columns=self.column)
@@ -238,13 +279,16 @@ class Coins:
         return self.join(by_id[self.column], rows[:, 0] if rows.shape[1] == 1 else rows)
 
     def places(self, names: Sequence[str]) -> NDArray[np.int64]:
-        """Place among ``self.ids`` of each name; a ValueError where a name or a coin is without the other."""
+        """Place among ``self.ids`` of each name; a ValueError where a name or a coin is without the
+        other.
+        """
         where = {one: at for at, one in enumerate(self.ids)}
         unknown = list(dict.fromkeys(name for name in names if name not in where))
         if unknown:
             raise ValueError(
-                f"{len(unknown):,} of {len(set(names)):,} ids have no coin, such as {unknown[0]!r}; give the "
-                f"coins file of these data, and only the {len(self.ids):,} records that have a coin"
+                f"{len(unknown):,} of {len(set(names)):,} ids have no coin, such as "
+                f"{unknown[0]!r}; give the coins file of these data, and only the "
+                f"{len(self.ids):,} records that have a coin"
             )
         self._check_all_there(names)
         return np.array([where[name] for name in names], dtype=np.int64)
@@ -255,7 +299,8 @@ class Coins:
         if absent:
             raise ValueError(
                 f"{len(absent):,} of {len(self.ids):,} records with a coin are missing, such as "
-                f"{absent[0]!r}; an audit that chooses among its coins is not valid: bring all of them"
+                f"{absent[0]!r}; an audit that chooses among its coins is not valid: bring all of "
+                "them"
             )
 
     @property
@@ -264,12 +309,22 @@ class Coins:
         return sealed_text(self._content())
 
     def _content(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in (*_FIELDS, *(["copies"] if self.copies else []))}
+        own = {
+            name: getattr(self, name) for name in (*_FIELDS, *(["copies"] if self.copies else []))
+        }
         coins = "".join("01"[one] for one in self.included.tolist())
-        return {"format": _FORMAT, "version": _VERSION, "ids": list(self.ids), "coins": coins, **own}
+        return {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "ids": list(self.ids),
+            "coins": coins,
+            **own,
+        }
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write the sealed file, which only its owner can read; a ValueError where a file is there."""
+        """Write the sealed file, which only its owner can read; a ValueError where a file is
+        there.
+        """
         write_sealed(path, self._content())
 
     @classmethod
@@ -277,18 +332,25 @@ class Coins:
         """Read a sealed file, or its JSON as a mapping.
 
         Raises:
-            ValueError: It is no coins file, of a later version, or its hash is not that of its content.
+            ValueError: It is no coins file, of a later version, or its hash is not that of its
+                content.
         """
-        values = read_sealed(path, _FORMAT, _VERSION, by="`paperlib coins` and toss_coins(...).save")
+        values = read_sealed(
+            path, _FORMAT, _VERSION, by="`paperlib coins` and toss_coins(...).save"
+        )
         included = np.array([one == "1" for one in values["coins"]])
         own = {name: values[name] for name in _FIELDS}
-        return cls(ids=tuple(values["ids"]), included=included, copies=values.get("copies", 0), **own)
+        return cls(
+            ids=tuple(values["ids"]), included=included, copies=values.get("copies", 0), **own
+        )
 
 
 def _names(ids: Iterable[Any]) -> list[str]:
     """Ids as text; a ValueError for an empty one."""
     if hasattr(ids, "columns") or isinstance(ids, str | bytes | set | frozenset):
-        raise ValueError(f"ids: expected a list of names, or a table's column, got a {type(ids).__name__}")
+        raise ValueError(
+            f"ids: expected a list of names, or a table's column, got a {type(ids).__name__}"
+        )
     texts = ((one, str(one)) for one in ids)
     none = ("None", "nan", "NaT", "<NA>")
     names = [said if isinstance(one, str) or said not in none else "" for one, said in texts]
@@ -296,6 +358,7 @@ def _names(ids: Iterable[Any]) -> list[str]:
         raise ValueError("ids: there are no records")
     if "" in names:
         raise ValueError(
-            f"ids: {names.count('')} are empty (first in row {names.index('') + 1}); fill or drop these rows"
+            f"ids: {names.count('')} are empty (first in row {names.index('') + 1}); fill or "
+            "drop these rows"
         )
     return names

@@ -12,9 +12,10 @@ REVERSED_LEVEL = 0.01
 """Chance of a warning, of each kind, where scores have nothing to do with membership, at most."""
 
 PROBABLY_REVERSED = (
-    "so the direction of the score or the membership is probably reversed and a leak may be missed: check "
-    "whether the values are losses or scores (`--kind losses` of `paperlib audit`, or higher_means_member in "
-    "Python) and who is a member, by the membership column or by the files"
+    "so the direction of the score or the membership is probably reversed and a leak may be "
+    "missed: check whether the values are losses or scores (`--kind losses` of `paperlib audit`, "
+    "or higher_means_member in Python) and who is a member, by the membership column or by the "
+    "files"
 )
 """End of a warning that a direction is probably reversed."""
 NO_ANSWER = "so they say nothing of membership"
@@ -23,29 +24,34 @@ _PERMUTATIONS, _GROUPS = 1_999, 128
 
 
 def check_scores(name: str, scores: object, *others: object) -> MembershipScores:
-    """Return ``scores`` if they are `MembershipScores`, alone; else a ValueError says how to build them."""
+    """Return ``scores`` if they are `MembershipScores`, alone; else a ValueError says how to build
+    them.
+    """
     if isinstance(scores, MembershipScores) and not others:
         return scores
     given = f"{1 + len(others)} arguments, the first" if others else "an argument"
     raise ValueError(
-        f"{name}: expected MembershipScores, got {given} of type {type(scores).__name__}; build them with "
-        "MembershipScores(member, nonmember), or call audit_losses(members, nonmembers) for losses"
+        f"{name}: expected MembershipScores, got {given} of type {type(scores).__name__}; build "
+        "them with MembershipScores(member, nonmember), or call audit_losses(members, nonmembers) "
+        "for losses"
     )
 
 
 def reversed_warning(scores: MembershipScores, *, tests: int = 1) -> str | None:
     """A warning where members score significantly less like members than non-members do.
 
-    A one-sided Mann-Whitney test of the area under the ROC curve, with corrections for ties and continuity,
-    at level 0.01 for all ``tests`` that are made. Below 50 of one side, or where a score is held by more than
-    5 % of all, normal theory is confirmed by permutations, which keep the level for any scores.
+    A one-sided Mann-Whitney test of the area under the ROC curve, with corrections for ties and
+    continuity, at level 0.01 for all ``tests`` that are made. Below 50 of one side, or where a
+    score is held by more than 5 % of all, normal theory is confirmed by permutations, which keep
+    the level for any scores.
 
     Source:
-        Mann and Whitney (1947); variance with ties as in Lehmann (1975), Nonparametrics, section 1.4.
+        Mann and Whitney (1947); variance with ties as in Lehmann (1975), Nonparametrics, section
+        1.4.
 
     >>> print(reversed_warning(MembershipScores(range(20), range(10, 30))))
-    AUC 0.125 is significantly below one half (p = 0.0005), so the direction of the score or the membership
-    is probably reversed and a leak may be missed: ...
+    AUC 0.125 is significantly below one half (p = 0.0005), so the direction of the score or the
+    membership is probably reversed and a leak may be missed: ...
     """
     auc = scores.auc()
     members, nonmembers, total = scores.member.size, scores.nonmember.size, len(scores)
@@ -61,7 +67,8 @@ def reversed_warning(scores: MembershipScores, *, tests: int = 1) -> str | None:
     if p_value > REVERSED_LEVEL / tests:
         return None
     return (
-        f"AUC {round_down(auc):.3f} is significantly below one half (p = {p_value:.2g}), {PROBABLY_REVERSED}"
+        f"AUC {round_down(auc):.3f} is significantly below one half (p = {p_value:.2g}), "
+        f"{PROBABLY_REVERSED}"
     )
 
 

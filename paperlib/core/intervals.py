@@ -1,4 +1,6 @@
-"""Confidence intervals of what membership scores show: shares, the area under the ROC curve, error rates."""
+"""Confidence intervals of what membership scores show: shares, the area under the ROC curve, error
+rates.
+"""
 
 import math
 from dataclasses import dataclass
@@ -20,9 +22,13 @@ _LARGE_SAMPLE = 200  # of the smaller side, from which DeLong's interval stands 
 
 
 def upper_rate(errors: ArrayLike, trials: ArrayLike, level: ArrayLike) -> Any:
-    """Clopper-Pearson bound, rounded up, that a true rate exceeds with probability at most ``level``."""
+    """Clopper-Pearson bound, rounded up, that a true rate exceeds with probability at most
+    ``level``.
+    """
     k, n = np.asarray(errors, float), np.asarray(trials, float)
-    inside = np.asarray(betainccinv(k + 1.0, np.maximum(n - k, 1.0), np.asarray(level, float)), float)
+    inside = np.asarray(
+        betainccinv(k + 1.0, np.maximum(n - k, 1.0), np.asarray(level, float)), float
+    )
     return np.where(k >= n, 1.0, np.minimum(1.0, inside * (1 + 1e-12)))[()]
 
 
@@ -41,14 +47,20 @@ def share_interval(count: int, total: int, *, confidence: float = 0.95) -> tuple
     return 1 - float(missed), float(caught)
 
 
-def tpr_interval(scores: MembershipScores, rate: float, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Interval of the true-positive rate at a false-positive rate, with the error of the threshold."""
-    # The share of all members above the least threshold that at most `rate` of all non-members exceed.
-    # A quarter of the error each: either end can fail through its threshold or through its share.
+def tpr_interval(
+    scores: MembershipScores, rate: float, *, confidence: float = 0.95
+) -> tuple[float, float]:
+    """Interval of the true-positive rate at a false-positive rate, with the error of the
+    threshold.
+    """
+    # The share of all members above the least threshold that at most `rate` of all non-members
+    # exceed. A quarter of the error each: either end can fail through its threshold or through its
+    # share.
     level, oriented = (1 - check_confidence(confidence)) / 4, scores.oriented()
     others, size = np.sort(oriented.nonmember)[::-1], oriented.nonmember.size
     ranks = np.arange(1, size + 1)
-    # The threshold is above the k-th highest non-member with P(Bin(size, rate) < k), below with P(... >= k).
+    # The threshold is above the k-th highest non-member with P(Bin(size, rate) < k), below with
+    # P(... >= k).
     highest = int(np.sum(bdtr(ranks - 1, size, rate) <= level))
     lowest = int(np.sum(bdtrc(ranks - 1, size, rate) > level)) + 1
     strict = others[highest - 1] if highest else math.inf
@@ -63,9 +75,10 @@ def tpr_interval(scores: MembershipScores, rate: float, *, confidence: float = 0
 def auc_interval(scores: MembershipScores, *, confidence: float = 0.95) -> tuple[float, float]:
     """DeLong's interval of the area under the ROC curve, clipped to [0, 1].
 
-    A large-sample interval for independent members and non-members. Below 200 of one side it is widened to
-    hold Hanley and McNeil's, since DeLong's alone is too short near 0 and 1. Where it has no width, an exact
-    one stands in, of k disjoint pairs of a member and a non-member, k the smaller number of both.
+    A large-sample interval for independent members and non-members. Below 200 of one side it is
+    widened to hold Hanley and McNeil's, since DeLong's alone is too short near 0 and 1. Where it
+    has no width, an exact one stands in, of k disjoint pairs of a member and a non-member, k the
+    smaller number of both.
 
     Source:
         DeLong, DeLong and Clarke-Pearson (1988); in O(n log n) as Sun and Xu (2014);
@@ -80,7 +93,9 @@ def auc_interval(scores: MembershipScores, *, confidence: float = 0.95) -> tuple
     member, nonmember = np.sort(oriented.member), np.sort(oriented.nonmember)
     auc = scores.auc()
     pairs = min(member.size, nonmember.size)
-    least = level ** (1 / pairs)  # lower bound on the chance of what every one of these pairs showed
+    least = level ** (
+        1 / pairs
+    )  # lower bound on the chance of what every one of these pairs showed
     if member[0] == member[-1] == nonmember[0] == nonmember[-1]:
         return least / 2, 1 - least / 2
     if pairs == 1 or auc in (0.0, 1.0):
@@ -99,12 +114,16 @@ def auc_interval(scores: MembershipScores, *, confidence: float = 0.95) -> tuple
 
 
 def _highest_area(auc: float, members: int, others: int, level: float) -> float:
-    """Highest area from which ``auc`` is not significantly low, by Hanley and McNeil's larger variance."""
+    """Highest area from which ``auc`` is not significantly low, by Hanley and McNeil's larger
+    variance.
+    """
 
     def excess(area: float) -> float:
         first, second = area / (2 - area) - area**2, 2 * area**2 / (1 + area) - area**2
         few, many = sorted((members, others))
-        spread = area * (1 - area) + (many - 1) * max(first, second) + (few - 1) * min(first, second)
+        spread = (
+            area * (1 - area) + (many - 1) * max(first, second) + (few - 1) * min(first, second)
+        )
         return area - auc + float(ndtri(level)) * math.sqrt(max(0.0, spread) / (members * others))
 
     return float(brentq(excess, auc, 1.0))
@@ -114,7 +133,8 @@ def _highest_area(auc: float, members: int, others: int, level: float) -> float:
 class RateAtFpr:
     """The true-positive rate at one false-positive rate.
 
-    The interval has the error of the threshold. Without a rate, ``note`` says why it cannot be measured.
+    The interval has the error of the threshold. Without a rate, ``note`` says why it cannot be
+    measured.
     """
 
     false_positive_rate: float
@@ -156,9 +176,11 @@ class ScoreMeasures:
 
 
 def score_measures(scores: MembershipScores, *, confidence: float = 0.95) -> ScoreMeasures:
-    """Area under the ROC curve, and true-positive rates at 0.1 % and 1 % false positives, with intervals.
+    """Area under the ROC curve, and true-positive rates at 0.1 % and 1 % false positives, with
+    intervals.
 
-    A rate needs one non-member that may exceed the threshold: 1,000 non-members for 0.1 %, 100 for 1 %.
+    A rate needs one non-member that may exceed the threshold: 1,000 non-members for 0.1 %, 100 for
+    1 %.
 
     >>> rng = np.random.default_rng(0)
     >>> print(score_measures(MembershipScores(rng.normal(2, 1, 500), rng.normal(0, 1, 500))))
@@ -173,8 +195,13 @@ def score_measures(scores: MembershipScores, *, confidence: float = 0.95) -> Sco
         if present >= needed:
             interval = tpr_interval(scores, rate, confidence=confidence)
             share, note = scores.tpr_at_fpr(rate), ""
-        one = RateAtFpr(false_positive_rate=rate, true_positive_rate=share, interval=interval, note=note)
+        one = RateAtFpr(
+            false_positive_rate=rate, true_positive_rate=share, interval=interval, note=note
+        )
         rates.append(one)
     return ScoreMeasures(
-        auc=scores.auc(), auc_interval=area, confidence=check_confidence(confidence), rates=tuple(rates)
+        auc=scores.auc(),
+        auc_interval=area,
+        confidence=check_confidence(confidence),
+        rates=tuple(rates),
     )

@@ -10,12 +10,14 @@ Sides = Literal["both", "members"]
 """Guesses "member" and "non-member", or "member" alone."""
 
 Guess = Literal["adaptive", Sides, "nonmembers", "grid"]
-"""As `Sides`; "nonmembers": guesses "non-member" alone; "adaptive": what is guessed next depends on the coins
-revealed so far; "grid": pairs of counts of both guesses from a fixed grid."""
+"""As `Sides`; "nonmembers": guesses "non-member" alone; "adaptive": what is guessed next depends on
+the coins revealed so far; "grid": pairs of counts of both guesses from a fixed grid."""
 
 Design = Literal["randomized", "game", "played"]
-"""Fair coins decided membership before training; the audit draws a fair-coin subsample; or fair coins decided
-who is shown after training, and nothing is drawn. The last two give bounds for replacing one example."""
+"""Fair coins decided membership before training; the audit draws a fair-coin subsample; or fair
+coins decided who is shown after training, and nothing is drawn. The last two give bounds for
+replacing one example.
+"""
 
 Search = Literal["anytime", "dyadic", "bonferroni", "split"]
 """Correction for testing many thresholds in a one-run audit."""
@@ -33,10 +35,12 @@ RankBound = Literal["tight", "paper"]
 def from_parameters(settings: type[T], values: Mapping[str, Any], **others: Any) -> T:
     """A dataclass with fields from a notebook's parameters of the same names; lists become tuples.
 
-    ``values`` are such as ``globals()``: names that are no field are left out. ``others`` go before them.
+    ``values`` are such as ``globals()``: names that are no field are left out. ``others`` go before
+    them.
 
     >>> from dataclasses import make_dataclass
-    >>> from_parameters(make_dataclass("Sizes", ["widths", "seed"]), {"widths": [8, 4], "x": 1}, seed=3)
+    >>> sizes = make_dataclass("Sizes", ["widths", "seed"])
+    >>> from_parameters(sizes, {"widths": [8, 4], "x": 1}, seed=3)
     Sizes(widths=(8, 4), seed=3)
     """
     known = {field.name for field in fields(settings)}  # pyright: ignore[reportArgumentType]

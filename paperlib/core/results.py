@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RESULT_SCHEMA_VERSION = 1
-"""Version of the JSON that a whole audit is written as; it rises when a field changes its meaning."""
+"""Version of the JSON that a whole audit is written as; it rises when a field changes its meaning.
+"""
 
 
 def round_down(value: float, digits: int = 3) -> float:
@@ -44,7 +45,8 @@ class AuditResult(ABC):
     Attributes:
         claim: The exact sentence the number supports, with confidence, adjacency and delta.
         assumptions: Conditions under which the claim holds.
-        condition: The one assumption that a reader is likely to miss, shown beside the number; or empty.
+        condition: The one assumption that a reader is likely to miss, shown beside the number; or
+            empty.
         warnings: Problems of this very run that weaken its number.
         notes: What puts the number in proportion, such as the most that so many examples can show.
         epsilon: The number as an epsilon, nats; None for a result that is no epsilon.
@@ -58,7 +60,8 @@ class AuditResult(ABC):
     epsilon: float | None
 
     def __init_subclass__(cls) -> None:
-        # `dataclass` writes a repr of all fields into every subclass that does not hold one of its own.
+        # `dataclass` writes a repr of all fields into every subclass that does not hold one of its
+        # own.
         if "__repr__" not in cls.__dict__:
             cls.__repr__ = AuditResult.__repr__
 
@@ -67,7 +70,9 @@ class AuditResult(ABC):
 
     @property
     def curve(self) -> "pd.DataFrame | None":
-        """The bound over guess counts, with columns guesses, bound and more; None without a search."""
+        """The bound over guess counts, with columns guesses, bound and more; None without a
+        search.
+        """
         return None
 
     @property
@@ -90,10 +95,12 @@ class AuditResult(ABC):
     def _repr_html_(self) -> str:
         condition = f"<p><em>{html.escape(self.condition)}</em></p>" if self.condition else ""
         items = "".join(f"<li>{html.escape(text)}</li>" for text in self.assumptions)
-        warnings = "".join(f"<p><strong>Warning:</strong> {html.escape(text)}</p>" for text in self.warnings)
+        warnings = "".join(
+            f"<p><strong>Warning:</strong> {html.escape(text)}</p>" for text in self.warnings
+        )
         return (
-            f"<div class='audit-result'><p><strong>{html.escape(self.headline)}</strong></p>{condition}"
-            f"<p>{html.escape(' '.join((self.claim, *self.remarks)))}</p>{warnings}"
+            f"<div class='audit-result'><p><strong>{html.escape(self.headline)}</strong></p>"
+            f"{condition}<p>{html.escape(' '.join((self.claim, *self.remarks)))}</p>{warnings}"
             f"<details><summary>Assumptions</summary><ul>{items}</ul></details></div>"
         )
 
@@ -106,7 +113,9 @@ class AuditResult(ABC):
         }
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row with every field that holds one number, truth value or text; the others are left out."""
+        """One row with every field that holds one number, truth value or text; the others are left
+        out.
+        """
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         single = (str, int, float, type(None))
         return table({name: [value] for name, value in values.items() if isinstance(value, single)})
@@ -130,7 +139,10 @@ class ScoreAudit:
         if self.result is None:
             lines += [f"not possible: {self.refused}"]
         else:
-            lines += [self.result.headline, *([self.result.condition] if self.result.condition else [])]
+            lines += [
+                self.result.headline,
+                *([self.result.condition] if self.result.condition else []),
+            ]
             lines += [self.result.claim, *self.result.remarks]
             lines += [f"Warning: {text}" for text in self.result.warnings]
         return "\n  ".join(lines)

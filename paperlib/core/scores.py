@@ -15,16 +15,21 @@ if TYPE_CHECKING:
 
 
 def twice_below(values: FloatArray, others: FloatArray) -> NDArray[np.int64]:
-    """Twice the number of ``others`` below each of ``values``, ties counting one half; both are sorted."""
+    """Twice the number of ``others`` below each of ``values``, ties counting one half; both are
+    sorted.
+    """
     # Sorted values are looked up several times as fast as values in any order.
-    return np.searchsorted(others, values, side="left") + np.searchsorted(others, values, side="right")
+    return np.searchsorted(others, values, side="left") + np.searchsorted(
+        others, values, side="right"
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class MembershipScores:
     """Finite scores of known members and known non-members, kept as given.
 
-    Shapes are (n_member,) and (n_nonmember,); ``higher_means_member`` is their direction, False for losses.
+    Shapes are (n_member,) and (n_nonmember,); ``higher_means_member`` is their direction, False for
+    losses.
 
     Raises:
         ValueError: An array is empty, not 1-D, not numeric, or holds NaN or infinity.
@@ -37,7 +42,9 @@ class MembershipScores:
     nonmember: FloatArray
     higher_means_member: bool
 
-    def __init__(self, member: ArrayLike, nonmember: ArrayLike, *, higher_means_member: bool = True) -> None:
+    def __init__(
+        self, member: ArrayLike, nonmember: ArrayLike, *, higher_means_member: bool = True
+    ) -> None:
         object.__setattr__(self, "member", check_vector("member scores", member))
         object.__setattr__(self, "nonmember", check_vector("nonmember scores", nonmember))
         object.__setattr__(self, "higher_means_member", bool(higher_means_member))
@@ -80,10 +87,12 @@ class MembershipScores:
         return float(won.sum() / (2.0 * oriented.member.size * oriented.nonmember.size))
 
     def tpr_at_fpr(self, false_positive_rate: float) -> float:
-        """True-positive rate at a false-positive rate: a point of the empirical ROC curve, never between two.
+        """True-positive rate at a false-positive rate: a point of the empirical ROC curve, never
+        between two.
 
-        It is the share of members above the lowest score that at most ``false_positive_rate`` of the
-        non-members exceed. Members tied with this threshold do not count: ties can only lower the result.
+        It is the share of members above the lowest score that at most ``false_positive_rate`` of
+        the non-members exceed. Members tied with this threshold do not count: ties can only lower
+        the result.
 
         >>> MembershipScores([3, 2, 1, 1], [2, 1, 0, 0]).tpr_at_fpr(0.25)
         0.5
@@ -97,13 +106,16 @@ class MembershipScores:
         return float((oriented.member > highest_first[allowed]).mean())
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row per example, members first, as `from_file` reads: score or loss, and member (0 or 1)."""
+        """One row per example, members first, as `from_file` reads: score or loss, and member (0 or
+        1).
+        """
         scores, labels = self.pooled()
         name = "score" if self.higher_means_member else "loss"
         return table({name: scores, "member": labels.astype(np.int64)})
 
     def roc(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """False-positive rates, true-positive rates and thresholds, from (0, 0, inf), one per distinct score.
+        """False-positive rates, true-positive rates and thresholds, from (0, 0, inf), one per
+        distinct score.
 
         An example is called a member when its oriented score is at least the threshold.
         """
@@ -119,11 +131,14 @@ class MembershipScores:
             np.append(np.inf, scores[last]),
         )
 
-    def split(self, fraction: float = 0.5, *, seed: int = 0) -> "tuple[MembershipScores, MembershipScores]":
-        """Two disjoint random parts: one to select with, a ``fraction`` of all, and one to evaluate on.
+    def split(
+        self, fraction: float = 0.5, *, seed: int = 0
+    ) -> "tuple[MembershipScores, MembershipScores]":
+        """Two disjoint random parts: one to select with, a ``fraction`` of all, and one to evaluate
+        on.
 
-        The draw does not look at membership, so that fair coins stay fair coins in each part; a ValueError if
-        a part would hold no member or no non-member.
+        The draw does not look at membership, so that fair coins stay fair coins in each part; a
+        ValueError if a part would hold no member or no non-member.
         """
         check_in("(0, 1)", "fraction", fraction)
         values, labels = self.pooled()
@@ -136,7 +151,9 @@ class MembershipScores:
                 sizes = f"{self.member.size} members and {self.nonmember.size} non-members"
                 raise ValueError(f"scores: {sizes} are too few to split")
             return MembershipScores(
-                values[chosen][member], values[chosen][~member], higher_means_member=self.higher_means_member
+                values[chosen][member],
+                values[chosen][~member],
+                higher_means_member=self.higher_means_member,
             )
 
         return part(order[:cut]), part(order[cut:])
@@ -145,7 +162,9 @@ class MembershipScores:
     def from_labels(
         cls, scores: ArrayLike, membership: ArrayLike, *, higher_means_member: bool = True
     ) -> "MembershipScores":
-        """Build from one score per example and a membership flag (0/1 or bool, both present), shape (n,)."""
+        """Build from one score per example and a membership flag (0/1 or bool, both present), shape
+        (n,).
+        """
         values = check_vector("scores", scores)
         flags = as_floats("membership", membership)
         check_index("membership", scores, membership)
@@ -156,7 +175,9 @@ class MembershipScores:
         flags = flags.astype(bool)
         if flags.all() or not flags.any():
             present = "members" if flags.all() else "non-members"
-            raise ValueError(f"membership: both classes are needed, got {flags.size} {present} only")
+            raise ValueError(
+                f"membership: both classes are needed, got {flags.size} {present} only"
+            )
         return cls(values[flags], values[~flags], higher_means_member=higher_means_member)
 
     @classmethod
@@ -169,7 +190,8 @@ class MembershipScores:
         kind: str | None = None,
         higher_means_member: bool | None = None,
     ) -> "MembershipScores":
-        """Read scores and membership from one file, as `read_scores` and ``paperlib audit`` read it.
+        """Read scores and membership from one file, as `read_scores` and ``paperlib audit`` read
+        it.
 
         ``higher_means_member`` is the same as ``kind``: True for scores, False for losses.
         """
@@ -179,10 +201,13 @@ class MembershipScores:
             meant = "scores" if higher_means_member else "losses"
             if kind not in (None, meant):
                 raise ValueError(
-                    f"higher_means_member: {higher_means_member} contradicts kind={kind!r}; give one"
+                    f"higher_means_member: {higher_means_member} contradicts kind={kind!r}; "
+                    "give one"
                 )
             kind = meant
-        return read_scores(path, score_column=score_column, member_column=member_column, kind=kind).scores
+        return read_scores(
+            path, score_column=score_column, member_column=member_column, kind=kind
+        ).scores
 
     from_csv = from_file
     from_npz = from_file

@@ -1,4 +1,6 @@
-"""Sealed files: content and its SHA-256, which shows later, if it was published, that nothing was changed."""
+"""Sealed files: content and its SHA-256, which shows later, if it was published, that nothing was
+changed.
+"""
 
 import hashlib
 import json
@@ -20,9 +22,13 @@ def sealed_hash(text: str) -> str:
 
 def write_sealed(path: str | PathLike[str], content: Mapping[str, Any]) -> None:
     """Write content and hash, for the owner's eyes alone; a ValueError where a file is there."""
-    text = json.dumps({**content, "hash": sealed_hash(sealed_text(content))}, indent=1, sort_keys=True)
+    text = json.dumps(
+        {**content, "hash": sealed_hash(sealed_text(content))}, indent=1, sort_keys=True
+    )
     try:
-        with open(path, "x", encoding="utf-8", opener=lambda name, how: os.open(name, how, 0o600)) as file:
+        with open(
+            path, "x", encoding="utf-8", opener=lambda name, how: os.open(name, how, 0o600)
+        ) as file:
             file.write(f"{text}\n")
     except FileExistsError:
         what = str(content["format"]).removeprefix("paperlib ")
@@ -30,17 +36,23 @@ def write_sealed(path: str | PathLike[str], content: Mapping[str, Any]) -> None:
 
 
 def check_loaded(coins: object, plan: object = None) -> None:
-    """Refuse (ValueError) anything else than coins and a plan, or None, such as the path of their file."""
+    """Refuse (ValueError) anything else than coins and a plan, or None, such as the path of their
+    file.
+    """
     for name, given, kind in (("coins", coins, "Coins"), ("plan", plan, "SealedPlan")):
         if given is not None and not hasattr(given, "seal"):
             got = type(given).__name__
-            raise ValueError(f"{name}: expected {kind}, got {got}; read a file with {kind}.load(path)")
+            raise ValueError(
+                f"{name}: expected {kind}, got {got}; read a file with {kind}.load(path)"
+            )
 
 
 def read_sealed(
     path: str | PathLike[str] | Mapping[str, Any], form: str, version: int, *, by: str
 ) -> dict[str, Any]:
-    """Content of a sealed file, or of its JSON, which ``by`` writes; a ValueError where it was changed."""
+    """Content of a sealed file, or of its JSON, which ``by`` writes; a ValueError where it was
+    changed.
+    """
     what = form.removeprefix("paperlib ")
     if isinstance(path, Mapping):
         path, content = what, dict(path)
@@ -54,11 +66,13 @@ def read_sealed(
     if values.get("format") != form:
         raise ValueError(f"{path}: is no {what} file; {by} write one")
     if values.get("version") != version:
-        raise ValueError(f"{path}: has version {values.get('version')!r}; this paperlib reads {version}")
+        raise ValueError(
+            f"{path}: has version {values.get('version')!r}; this paperlib reads {version}"
+        )
     said, found = values.pop("hash", None), sealed_hash(sealed_text(values))
     if said != found:
         raise ValueError(
-            f"{path}: was changed after it was sealed (hash {said}, of its content {found}); use an "
-            "unchanged copy"
+            f"{path}: was changed after it was sealed (hash {said}, of its content {found}); use "
+            "an unchanged copy"
         )
     return values

@@ -1,4 +1,6 @@
-"""`Dataset`: what every loader returns, how tables become features, and who of a set is trained on."""
+"""`Dataset`: what every loader returns, how tables become features, and who of a set is trained
+on.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,11 +13,12 @@ Columns = Mapping[str, NDArray[np.generic]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dataset:
-    """Examples to train on, others from the same population that never are, and where they come from.
+    """Examples to train on, others from the same population that never are, and where they come
+    from.
 
-    Features are float32 of shape (n, features), labels int64 of shape (n,) from 0. ``sha256s`` are checksums
-    of the files (or arrays) that it was read from; ``features`` are the names of the columns, if they have
-    some.
+    Features are float32 of shape (n, features), labels int64 of shape (n,) from 0. ``sha256s`` are
+    checksums of the files (or arrays) that it was read from; ``features`` are the names of the
+    columns, if they have some.
 
     Raises:
         ValueError: Arrays of another type or of shapes that do not fit.
@@ -36,20 +39,25 @@ class Dataset:
         for part in ("train", "test"):
             x, y = getattr(self, f"{part}_x"), getattr(self, f"{part}_y")
             if x.dtype != np.float32 or x.ndim != 2 or not x.size:
-                raise ValueError(f"{part}_x: expected float32 of shape (n, d), got {x.dtype} {x.shape}")
+                raise ValueError(
+                    f"{part}_x: expected float32 of shape (n, d), got {x.dtype} {x.shape}"
+                )
             if y.dtype != np.int64 or y.shape != (len(x),):
-                raise ValueError(f"{part}_y: expected int64 of shape ({len(x)},), got {y.dtype} {y.shape}")
+                raise ValueError(
+                    f"{part}_y: expected int64 of shape ({len(x)},), got {y.dtype} {y.shape}"
+                )
             if y.min() < 0:
                 raise ValueError(f"{part}_y: expected labels from 0, got {y.min()}")
         if self.train_x.shape[1] != self.test_x.shape[1]:
             raise ValueError(
-                f"test_x: expected {self.train_x.shape[1]} features as in train_x, got {self.test_x.shape[1]}"
+                f"test_x: expected {self.train_x.shape[1]} features as in train_x, got "
+                f"{self.test_x.shape[1]}"
             )
 
     def __repr__(self) -> str:
         return (
-            f"Dataset({self.name!r}, {len(self.train_y)} training and {len(self.test_y)} other rows, "
-            f"{self.train_x.shape[1]} features, {self.classes} classes)"
+            f"Dataset({self.name!r}, {len(self.train_y)} training and {len(self.test_y)} other "
+            f"rows, {self.train_x.shape[1]} features, {self.classes} classes)"
         )
 
     @property
@@ -62,12 +70,17 @@ class Dataset:
 class TableEncoder:
     """Numbers to mean 0 and deviation 1, words to one column per value seen while fitting."""
 
-    numeric: Mapping[str, tuple[float, float]]  # column name to mean and deviation in the fitted part
+    numeric: Mapping[
+        str, tuple[float, float]
+    ]  # column name to mean and deviation in the fitted part
     words: Mapping[str, tuple[str, ...]]  # column name to the values of the fitted part, sorted
 
     @classmethod
-    def fit(cls, columns: Columns, *, numeric: Sequence[str], words: Sequence[str]) -> "TableEncoder":
-        """Learn means, deviations and values from the training part; a constant column becomes all zeros.
+    def fit(
+        cls, columns: Columns, *, numeric: Sequence[str], words: Sequence[str]
+    ) -> "TableEncoder":
+        """Learn means, deviations and values from the training part; a constant column becomes all
+        zeros.
 
         >>> table = {"age": np.array([20.0, 40.0]), "job": np.array(["?", "cook"])}
         >>> encoder = TableEncoder.fit(table, numeric=["age"], words=["job"])
@@ -77,8 +90,12 @@ class TableEncoder:
         array([[0., 0., 0.]], dtype=float32)
         """
         numbers = {name: np.asarray(columns[name], dtype=float) for name in numeric}
-        scales = {name: (float(one.mean()), float(one.std()) or 1.0) for name, one in numbers.items()}
-        return cls(scales, {name: tuple(sorted({str(one) for one in columns[name]})) for name in words})
+        scales = {
+            name: (float(one.mean()), float(one.std()) or 1.0) for name, one in numbers.items()
+        }
+        return cls(
+            scales, {name: tuple(sorted({str(one) for one in columns[name]})) for name in words}
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -87,7 +104,9 @@ class TableEncoder:
         return (*self.numeric, *words)
 
     def transform(self, columns: Columns) -> NDArray[np.float32]:
-        """The features of any part, shape (n, features); a word not seen while fitting gives zeros."""
+        """The features of any part, shape (n, features); a word not seen while fitting gives
+        zeros.
+        """
         parts = [
             ((np.asarray(columns[name], dtype=float) - mean) / deviation)[:, None]
             for name, (mean, deviation) in self.numeric.items()

@@ -19,10 +19,12 @@ Loaded = TypeVar("Loaded")
 
 @dataclass(frozen=True)
 class Source:
-    """An entry of the registry: a loader, whose keyword arguments are the options of `load`, and its data.
+    """An entry of the registry: a loader, whose keyword arguments are the options of `load`, and
+    its data.
 
     Attributes:
-        sha256s: Pinned checksums of the original files, by name; empty where none is known or needed.
+        sha256s: Pinned checksums of the original files, by name; empty where none is known or
+            needed.
     """
 
     loader: Callable[..., Dataset]
@@ -51,7 +53,8 @@ IMAGE_SETS: Mapping[str, Callable[..., ImageSet]] = MappingProxyType(
         "celeba": load_celeba,
     }
 )
-"""Names of image sets to their loaders; the first ships inside a dependency, the others need files."""
+"""Names of image sets to their loaders; the first ships inside a dependency, the others need files.
+"""
 
 
 def load(name: str, **options: Any) -> Dataset:
@@ -72,10 +75,14 @@ def load_images(name: str, **options: Any) -> ImageSet:
     return _load(name, IMAGE_SETS, options)
 
 
-def _load(name: str, loaders: Mapping[str, Callable[..., Loaded]], options: Mapping[str, Any]) -> Loaded:
+def _load(
+    name: str, loaders: Mapping[str, Callable[..., Loaded]], options: Mapping[str, Any]
+) -> Loaded:
     check_choice("name", name, loaders)
     known = tuple(signature(loaders[name]).parameters)
     if unknown := sorted(set(options) - set(known)):
         named = ", ".join(map(repr, unknown))
-        raise ValueError(f"{name}: no option {named}; its options are: {', '.join(known) or 'none'}")
+        raise ValueError(
+            f"{name}: no option {named}; its options are: {', '.join(known) or 'none'}"
+        )
     return loaders[name](**options)

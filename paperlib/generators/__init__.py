@@ -1,4 +1,6 @@
-"""Generators of non-members, which could have been trained on, and of canaries; a name loads on first use."""
+"""Generators of non-members, which could have been trained on, and of canaries; a name loads on
+first use.
+"""
 
 import lazy_loader
 

@@ -1,4 +1,6 @@
-"""Canaries: records that are made for an audit, unlike all others, to be put into the data by fair coins."""
+"""Canaries: records that are made for an audit, unlike all others, to be put into the data by fair
+coins.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,7 +26,8 @@ def make_canaries(
 ) -> list[str]:
     """Make texts to be planted among others; `wrong_labels` makes canaries of rows with labels.
 
-    Each is as long as a text of the corpus that is drawn for it. Words are what white space divides.
+    Each is as long as a text of the corpus that is drawn for it. Words are what white space
+    divides.
 
     Guarantee:
         All differ from each other and from the texts of the corpus, and no coin is known to them.
@@ -32,21 +35,24 @@ def make_canaries(
     Args:
         texts: The corpus.
         count: Number of canaries, 1 or more.
-        kind: "random" has random characters of the corpus, "tokens" random words of it, each word of its
-            vocabulary alike, and "new-vocabulary" such words with, at every second place, one word that is
-            made up for the canary and stands in no other text. "high-temperature" samples a language model.
+        kind: "random" has random characters of the corpus, "tokens" random words of it, each word
+            of its vocabulary alike, and "new-vocabulary" such words with, at every second place,
+            one word that is made up for the canary and stands in no other text. "high-temperature"
+            samples a language model.
         seed: None for the randomness of the operating system.
-        model: Of "high-temperature", not yet trained on the corpus: a folder, or a causal model and its
-            tokenizer. A canary has as many tokens as a text of the corpus.
+        model: Of "high-temperature", not yet trained on the corpus: a folder, or a causal model and
+            its tokenizer. A canary has as many tokens as a text of the corpus.
         temperature: Divisor of its logits, above 0: the higher, the less probable the canaries.
 
     Raises:
-        ValueError: An unknown kind, a model missing or of no use, a corpus without words, or more canaries
-            than such short texts allow.
+        ValueError: An unknown kind, a model missing or of no use, a corpus without words, or more
+            canaries than such short texts allow.
 
     Source:
-        New and improbable tokens make strong canaries: Panda et al. (2025), arXiv 2503.06808; texts of high
-        temperature: Mitchell et al. (2026), arXiv 2606.10481, who also prompt for texts like the data.
+        New and improbable tokens make strong canaries: Panda et al. (2025), arXiv 2503.06808; texts
+        of high
+        temperature: Mitchell et al. (2026), arXiv 2606.10481, who also prompt for texts like the
+            data.
 
     >>> make_canaries(["to be or not to be", "that is the question"], 2, kind="tokens", seed=0)
     ['to to question not', 'is to to be']
@@ -95,13 +101,17 @@ def make_canaries(
         if len(made) == count:
             return made
     raise ValueError(
-        f"count: only {len(made):,} different texts were found for {count:,} canaries of the kind {kind!r}, "
-        "since the texts are short; ask for fewer, or for another kind"
+        f"count: only {len(made):,} different texts were found for {count:,} canaries of the kind "
+        f"{kind!r}, since the texts are short; ask for fewer, or for another kind"
     )
 
 
-def _sampled(model: Any, texts: Sequence[str], temperature: float, rng: np.random.Generator) -> Iterator[str]:
-    """Texts of a language model, in one line each, with as many tokens as texts drawn from the corpus."""
+def _sampled(
+    model: Any, texts: Sequence[str], temperature: float, rng: np.random.Generator
+) -> Iterator[str]:
+    """Texts of a language model, in one line each, with as many tokens as texts drawn from the
+    corpus.
+    """
     import torch  # here, since other canaries need no torch
 
     from paperlib.generators.text import TextGenerator, continue_prompts
@@ -109,7 +119,9 @@ def _sampled(model: Any, texts: Sequence[str], temperature: float, rng: np.rando
 
     network, tokenizer = load_language_model(model) if isinstance(model, str | Path) else model
     most = getattr(network.config, "max_position_embeddings", 1024) - 1
-    sizes = [min(len(one), most) for one in tokenizer(list(texts), verbose=False)["input_ids"] if one]
+    sizes = [
+        min(len(one), most) for one in tokenizer(list(texts), verbose=False)["input_ids"] if one
+    ]
     coins = torch.Generator(network.device).manual_seed(int(rng.integers(2**62)))
     while True:
         chosen = rng.choice(sizes, _BATCH)
@@ -119,7 +131,9 @@ def _sampled(model: Any, texts: Sequence[str], temperature: float, rng: np.rando
             yield " ".join(tokenizer.decode(row[:size], skip_special_tokens=True).split())
 
 
-def wrong_labels(labels: Sequence[Any], count: int, *, seed: int | None = None) -> tuple[IntArray, list[Any]]:
+def wrong_labels(
+    labels: Sequence[Any], count: int, *, seed: int | None = None
+) -> tuple[IntArray, list[Any]]:
     """Choose rows at random, and for each a label that it does not have, every other one alike.
 
     Take the rows out of the data, lest the model learn their right labels.
@@ -146,7 +160,9 @@ def wrong_labels(labels: Sequence[Any], count: int, *, seed: int | None = None) 
             f"labels: all rows have the label {known[0]!r}" if known else "labels: there are none"
         )
     if count > len(labels):
-        raise ValueError(f"count: {count:,} canaries need as many rows, and {len(labels):,} can be had")
+        raise ValueError(
+            f"count: {count:,} canaries need as many rows, and {len(labels):,} can be had"
+        )
     rng = np.random.default_rng(None if seed is None else [seed, 1])
     rows = np.sort(rng.permutation(len(labels))[:count])
     place = {label: at for at, label in enumerate(known)}
@@ -155,7 +171,8 @@ def wrong_labels(labels: Sequence[Any], count: int, *, seed: int | None = None) 
 
 
 def planted_order(rows: IntArray, canaries: IntArray, *, seed: int | None = None) -> IntArray:
-    """Rows in their order, with canaries at random places among them, every order of canaries alike.
+    """Rows in their order, with canaries at random places among them, every order of canaries
+    alike.
 
     >>> planted_order(np.arange(4), np.array([10, 10]), seed=0)
     array([ 0,  1, 10,  2,  3, 10])

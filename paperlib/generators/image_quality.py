@@ -17,8 +17,8 @@ class FakeFilter:
     """A vanilla classifier of real and generated images, which drops fakes it is sure of.
 
     Attributes:
-        threshold: Chance of being generated above which an image is dropped, in (0.5, 1]; 1 drops nothing and
-            trains nothing.
+        threshold: Chance of being generated above which an image is dropped, in (0.5, 1]; 1 drops
+            nothing and trains nothing.
         width: Width of "mlp", "cnn" and "cnn4", 1 or more.
         epochs: Passes over the real and as many generated images.
 
@@ -34,7 +34,9 @@ class FakeFilter:
     def __post_init__(self) -> None:
         check_in("(0.5, 1]", "threshold", self.threshold)
 
-    def fit(self, real: Any, generated: Any, *, seed: int = 0, progress: bool = True) -> "FittedFilter":
+    def fit(
+        self, real: Any, generated: Any, *, seed: int = 0, progress: bool = True
+    ) -> "FittedFilter":
         """Train on what the generator was trained on, and on images of its own for nothing else.
 
         ``real`` and ``generated`` are uint8, shape (n, channels, side, side).
@@ -66,10 +68,12 @@ class FittedFilter:
 def kernel_distance(
     first: ArrayLike, second: ArrayLike, *, subset: int = 500, subsets: int = 10, seed: int = 0
 ) -> tuple[float, float]:
-    """Kernel distance of features (n, d) and (m, d): 0 on average if both come from one distribution.
+    """Kernel distance of features (n, d) and (m, d): 0 on average if both come from one
+    distribution.
 
-    The squared maximum mean discrepancy with the kernel (x y / d + 1)^3, without bias, averaged over random
-    ``subsets`` of at most ``subset`` points each; with features of an Inception network this is KID.
+    The squared maximum mean discrepancy with the kernel (x y / d + 1)^3, without bias, averaged
+    over random ``subsets`` of at most ``subset`` points each; with features of an Inception network
+    this is KID.
 
     Returns:
         Mean over subsets, and its standard error.
@@ -83,7 +87,8 @@ def kernel_distance(
     x, y = (np.asarray(values, dtype=np.float64) for values in (first, second))
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1] or min(len(x), len(y)) < 2:
         raise ValueError(
-            f"first, second: expected (n, d) and (m, d), 2 rows or more, got {x.shape} and {y.shape}"
+            f"first, second: expected (n, d) and (m, d), 2 rows or more, got {x.shape} and "
+            f"{y.shape}"
         )
     size = min(subset, len(x), len(y))
     rng, values = np.random.default_rng(seed), list[float]()

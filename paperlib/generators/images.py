@@ -1,7 +1,7 @@
 """Images of a class, drawn by a rectified flow: straight lines from noise to images.
 
-The paper's generator is StyleGAN2, which is not packaged. A rectified flow learns the direction from noise to
-an image at each point between the two; drawing follows it.
+The paper's generator is StyleGAN2, which is not packaged. A rectified flow learns the direction
+from noise to an image at each point between the two; drawing follows it.
 """
 
 import copy
@@ -34,7 +34,8 @@ class FlowConfig:
     Attributes:
         network: "mlp", for images of a few dozen pixels, or "unet", diffusers' `UNet2DModel`.
         width: Hidden units of the MLP; channels of the U-Net's first block, a multiple of 8.
-        blocks: Residual blocks of the MLP; levels of the U-Net, whose channels double after the first.
+        blocks: Residual blocks of the MLP; levels of the U-Net, whose channels double after the
+            first.
         learning_rate: Peak of a one-cycle schedule.
         average: Weight of the past in the running mean of parameters that is drawn from, in [0, 1).
         dequantise: Uniform noise on the training pixels, in units of the gap between grey values.
@@ -45,7 +46,8 @@ class FlowConfig:
         compile: Compile the network's training on a GPU, which pays in long runs.
 
     Source:
-        Liu, Gong and Liu (2023), arXiv:2209.03003; times drawn by a logistic normal: Esser et al. (2024),
+        Liu, Gong and Liu (2023), arXiv:2209.03003; times drawn by a logistic normal: Esser et al.
+        (2024),
         arXiv:2403.03206.
     """
 
@@ -89,8 +91,8 @@ class FlowConfig:
             images: uint8, shape (n, channels, side, side).
             labels: Class numbers, shape (n,); all 0 for a generator without classes.
             device: None takes CUDA where there is one, else the CPU.
-            checkpoint: File that is written about once a minute and at the end, and read if it is there: the
-                training ends as one that was not interrupted. The caller removes it.
+            checkpoint: File that is written about once a minute and at the end, and read if it is
+                there: the training ends as one that was not interrupted. The caller removes it.
 
         Raises:
             ValueError: Images or labels that do not fit.
@@ -109,7 +111,9 @@ class FlowConfig:
             torch.manual_seed(self.seed)
             network = kind(shape, classes, self.width, self.blocks).to(place)
         run = _FlowTraining(self, network, x, y)
-        run.finish(Saved(checkpoint, {"config": asdict(self), "images": list(x.shape)}), progress=progress)
+        run.finish(
+            Saved(checkpoint, {"config": asdict(self), "images": list(x.shape)}), progress=progress
+        )
         shares = torch.bincount(y, minlength=classes).double().cpu() / len(y)
         return FittedFlow(run.averaged, self, shape, shares.numpy(), tuple(run.losses))
 
@@ -118,7 +122,9 @@ class FlowConfig:
 class FittedFlow:
     """A trained generator."""
 
-    network: nn.Module  # points (B, channels, side, side), times (B,) and classes (B,) to velocities
+    network: (
+        nn.Module
+    )  # points (B, channels, side, side), times (B,) and classes (B,) to velocities
     config: FlowConfig
     shape: tuple[int, ...]  # of an image: channels, side, side
     shares: NDArray[np.float64]  # of each class in the training data, shape (classes,)
@@ -127,10 +133,13 @@ class FittedFlow:
     def sample(
         self, n: int, seed: int, *, batch: int | None = None
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Draw images, uint8 (n, channels, side, side), and classes, (n,), as frequent as in training."""
+        """Draw images, uint8 (n, channels, side, side), and classes, (n,), as frequent as in
+        training.
+        """
         check_at_least(1, n=n)
         labels = np.random.default_rng(seed).choice(len(self.shares), size=n, p=self.shares)
-        # Fewer of images beyond 32 pixels a side, for their memory; on a GPU the images depend on the number.
+        # Fewer of images beyond 32 pixels a side, for their memory; on a GPU the images depend on
+        # the number.
         batch = batch or max(1, min(1024, 1024 * 32 * 32 // math.prod(self.shape[1:])))
         rng, steps = torch.Generator().manual_seed(seed), self.config.levels - 1
         device, parts = next(self.network.parameters()).device, list[NDArray[np.uint8]]()
@@ -156,7 +165,9 @@ class FittedFlow:
         return x
 
     def _velocity(self, x: Tensor, time: Tensor, y: Tensor) -> Tensor:
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"):
+        with torch.autocast(
+            x.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"
+        ):
             return self.network(x, time.expand(len(x)), y).float()
 
 
@@ -199,7 +210,9 @@ class _FlowTraining:
             self.done, self.losses = state["done"], list(state["losses"])
             self.total.copy_(state["total"])
         steps, tenth, first = self.config.steps, max(1, self.config.steps // 10), self.done
-        with progress_bar(steps, label="generator", unit="step", initial=first, show=progress) as bar:
+        with progress_bar(
+            steps, label="generator", unit="step", initial=first, show=progress
+        ) as bar:
             for _ in range(first, steps):
                 self.step()
                 if self.done % tenth == 0:
@@ -212,7 +225,12 @@ class _FlowTraining:
                 bar.update()
 
     def _state(self) -> dict[str, Any]:
-        own = {"rng": self.rng.get_state(), "done": self.done, "losses": self.losses, "total": self.total}
+        own = {
+            "rng": self.rng.get_state(),
+            "done": self.done,
+            "losses": self.losses,
+            "total": self.total,
+        }
         return {name: part.state_dict() for name, part in self.parts.items()} | own
 
 
@@ -265,19 +283,27 @@ class VelocityUNet(nn.Module):
         super().__init__()
         if shape[1] % 2 ** (levels - 1):
             got = f"got {levels} ({levels - 1} halvings)"
-            raise ValueError(f"blocks: expected levels that halve a side of {shape[1]} evenly, {got}")
+            raise ValueError(
+                f"blocks: expected levels that halve a side of {shape[1]} evenly, {got}"
+            )
         if width % 8:
             raise ValueError(f"width: expected a multiple of 8 for the U-Net, got {width}")
         attention = [at >= 2 for at in range(levels)]
-        package = optional_package("diffusers.models.unets.unet_2d", "images", "the U-Net")  # slow to import
+        package = optional_package(
+            "diffusers.models.unets.unet_2d", "images", "the U-Net"
+        )  # slow to import
         self.unet = package.UNet2DModel(
             sample_size=shape[1],
             in_channels=shape[0],
             out_channels=shape[0],
             layers_per_block=2,
             block_out_channels=tuple(width * (1 if at == 0 else 2) for at in range(levels)),
-            down_block_types=tuple("AttnDownBlock2D" if there else "DownBlock2D" for there in attention),
-            up_block_types=tuple("AttnUpBlock2D" if there else "UpBlock2D" for there in reversed(attention)),
+            down_block_types=tuple(
+                "AttnDownBlock2D" if there else "DownBlock2D" for there in attention
+            ),
+            up_block_types=tuple(
+                "AttnUpBlock2D" if there else "UpBlock2D" for there in reversed(attention)
+            ),
             num_class_embeds=classes,
             norm_num_groups=8,
         )

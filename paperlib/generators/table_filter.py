@@ -1,4 +1,6 @@
-"""Which generated rows to keep: a discriminator trained on the generator's own data and rows it made."""
+"""Which generated rows to keep: a discriminator trained on the generator's own data and rows it
+made.
+"""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -28,9 +30,12 @@ class RowRule(Protocol):
 
 @dataclass(frozen=True)
 class RejectionByOdds:
-    """Keep a row with a chance in proportion to its odds of being real, always above a quantile of them."""
+    """Keep a row with a chance in proportion to its odds of being real, always above a quantile of
+    them.
+    """
 
-    # With a perfect discriminator and no cap this is rejection sampling: rows are distributed as real ones.
+    # With a perfect discriminator and no cap this is rejection sampling: rows are distributed as
+    # real ones.
     cap: float = 0.95
 
     def __post_init__(self) -> None:
@@ -45,7 +50,9 @@ class RejectionByOdds:
 
 @dataclass(frozen=True)
 class ConfidentlySynthetic:
-    """Remove rows that look generated with high confidence: PANORAMIA, appendix C.3, without a threshold."""
+    """Remove rows that look generated with high confidence: PANORAMIA, appendix C.3, without a
+    threshold.
+    """
 
     confidence: float = 0.8  # probability of being generated above which a row goes
 
@@ -79,7 +86,9 @@ class FilteredGenerator:
     seed: int = 0
 
     def fit(self, table: pd.DataFrame) -> "FilteredTable":
-        """Fit the generator, and train the discriminator on ``table`` and as many generated rows."""
+        """Fit the generator, and train the discriminator on ``table`` and as many generated
+        rows.
+        """
         fitted = self.generator.fit(table)
         coder = RowCoder.fit(table)
         made = fitted.sample(2 * len(table), self.seed)
@@ -94,7 +103,9 @@ class FilteredGenerator:
         )
         x = np.concatenate([coder.numbers(table), coder.numbers(train)])
         model.fit(x, np.arange(2 * len(table)) < len(table))
-        unlimited = FilteredTable(generator=fitted, coder=coder, model=model, rule=self.rule, limit=0.0)
+        unlimited = FilteredTable(
+            generator=fitted, coder=coder, model=model, rule=self.rule, limit=0.0
+        )
         return replace(unlimited, limit=self.rule.limit(unlimited.odds(fresh)))
 
 
@@ -110,7 +121,9 @@ class FilteredTable:
 
     def odds(self, rows: pd.DataFrame) -> FloatArray:
         """Odds of each row to be real, shape (n,)."""
-        return np.exp(np.asarray(self.model.decision_function(self.coder.numbers(rows)), dtype=np.float64))
+        return np.exp(
+            np.asarray(self.model.decision_function(self.coder.numbers(rows)), dtype=np.float64)
+        )
 
     def sample(self, n: int, seed: int) -> pd.DataFrame:
         """``n`` rows that were kept."""
@@ -122,12 +135,16 @@ class FilteredTable:
             if sum(map(len, kept)) >= n:
                 return pd.concat(kept, ignore_index=True)[:n]
         count = sum(map(len, kept))
-        raise RuntimeError(f"the discriminator kept {count} rows of {_BATCHES} batches, {n} were asked for")
+        raise RuntimeError(
+            f"the discriminator kept {count} rows of {_BATCHES} batches, {n} were asked for"
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class RowCoder:
-    """Rows as numbers for trees: numbers unchanged, words by their place among a column's fitted words."""
+    """Rows as numbers for trees: numbers unchanged, words by their place among a column's fitted
+    words.
+    """
 
     words: dict[str, NDArray[Any]]
 
@@ -135,12 +152,20 @@ class RowCoder:
     def fit(cls, table: pd.DataFrame) -> "RowCoder":
         """Learn which words there are."""
         columns = check_table("table", table)
-        return cls({name: np.unique(values) for name, values in columns.items() if values.dtype.kind == "U"})
+        return cls(
+            {
+                name: np.unique(values)
+                for name, values in columns.items()
+                if values.dtype.kind == "U"
+            }
+        )
 
     def numbers(self, table: pd.DataFrame) -> FloatArray:
         """Shape (n, columns); a word not seen while fitting is -1."""
         columns = []
         for name, values in check_table("table", table).items():
             words = self.words.get(name)
-            columns.append(values if words is None else pd.Index(words).get_indexer(pd.Index(values)))
+            columns.append(
+                values if words is None else pd.Index(words).get_indexer(pd.Index(values))
+            )
         return np.stack(columns, axis=1, dtype=np.float64)

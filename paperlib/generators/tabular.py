@@ -1,4 +1,6 @@
-"""Generated rows of a table: a tree over its columns, after Chow and Liu or with noise as in MST."""
+"""Generated rows of a table: a tree over its columns, after Chow and Liu or with noise as in
+MST.
+"""
 
 import math
 import warnings
@@ -20,7 +22,9 @@ class FittedTable(Protocol):
     """Draws rows like those of the table it was fitted on."""
 
     def sample(self, n: int, seed: int) -> pd.DataFrame:
-        """``n`` rows with the columns and types of the fitted table; equal seeds give equal rows."""
+        """``n`` rows with the columns and types of the fitted table; equal seeds give equal
+        rows.
+        """
         ...
 
 
@@ -33,20 +37,26 @@ class TableGenerator(Protocol):
 
 
 def is_name_like(values: NDArray[Any]) -> bool:
-    """Whether a column of text names rows rather than describes them: most values stand a few times alone."""
+    """Whether a column of text names rows rather than describes them: most values stand a few times
+    alone.
+    """
     distinct = 0 if values.dtype.kind != "U" else np.unique(values).size
     return distinct > 50 and (4 * distinct > values.size or distinct > 2_000)
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnCodes:
-    """One column as whole numbers: a word or a frequent number each its own, other numbers by quantile."""
+    """One column as whole numbers: a word or a frequent number each its own, other numbers by
+    quantile.
+    """
 
     values: NDArray[Any]  # the fitted values as numbers or text, sorted
     starts: IntArray  # where the values of each code start, and their number at the end, (K + 1,)
     floors: NDArray[Any]  # least value of each code, (K,)
     distinct: NDArray[Any]  # different values, sorted
-    originals: "pd.Series[Any]"  # each different value as it was given, of the column's name and type
+    originals: (
+        "pd.Series[Any]"  # each different value as it was given, of the column's name and type
+    )
 
     @classmethod
     def fit(cls, column: "pd.Series[Any]", plain: NDArray[Any], bins: int) -> "ColumnCodes":
@@ -73,7 +83,9 @@ class ColumnCodes:
         return np.maximum(np.searchsorted(self.floors, column, side="right") - 1, 0)
 
     def decode(self, codes: IntArray, rng: np.random.Generator) -> "pd.Series[Any]":
-        """A fitted value of each code, drawn uniformly among those that share it, of the column's type."""
+        """A fitted value of each code, drawn uniformly among those that share it, of the column's
+        type.
+        """
         drawn = self.values[rng.integers(self.starts[codes], self.starts[codes + 1])]
         return self.originals.take(np.searchsorted(self.distinct, drawn)).reset_index(drop=True)
 
@@ -82,13 +94,14 @@ class ColumnCodes:
 class ChowLiuTree:
     """The tree of column pairs with the most mutual information, sampled from the root downwards.
 
-    MST fits the same model with noise; this one guarantees no privacy. The information of a pair counts less
-    what chance alone gives it, (K - 1)(L - 1) / 2n for K and L codes, lest columns of many codes attract each
-    other.
+    MST fits the same model with noise; this one guarantees no privacy. The information of a pair
+    counts less what chance alone gives it, (K - 1)(L - 1) / 2n for K and L codes, lest columns of
+    many codes attract each other.
 
     Attributes:
         bins: Quantiles of a column of numbers; frequent values get codes of their own.
-        smoothing: Strength of the Dirichlet prior around a column's own frequencies, in rows, at least 0.
+        smoothing: Strength of the Dirichlet prior around a column's own frequencies, in rows, at
+            least 0.
 
     Source:
         Chow and Liu (1968); PANORAMIA, appendix C.3, uses MST of McKenna et al. (2021).
@@ -132,7 +145,9 @@ def fitted_tree(
     pair: Callable[[int, int], FloatArray],
     smoothing: float,
 ) -> "FittedTree":
-    """The tree of largest ``weights``, (d, d), from counts of a column, (K,), and of a pair, (K, L)."""
+    """The tree of largest ``weights``, (d, d), from counts of a column, (K,), and of a pair, (K,
+    L).
+    """
     order, parents = spanning_tree(weights)
     conditionals = []
     for child in order.tolist():
@@ -151,7 +166,9 @@ class FittedTree:
     codecs: Mapping[str, ColumnCodes]  # of each column, in the table's order
     order: IntArray  # columns from the root downwards, shape (d,)
     parents: IntArray  # of each column, -1 for the root, shape (d,)
-    conditionals: tuple[FloatArray, ...]  # distribution functions of ``order`` given the parent's code
+    conditionals: tuple[
+        FloatArray, ...
+    ]  # distribution functions of ``order`` given the parent's code
 
     def sample(self, n: int, seed: int) -> pd.DataFrame:
         """``n`` rows: codes from the root downwards, then values within the codes."""
@@ -162,13 +179,19 @@ class FittedTree:
             rows = below[codes[int(self.parents[child])]]
             codes[child] = (rng.random(n)[:, None] >= rows).sum(axis=1)
         codecs = enumerate(self.codecs.values())
-        return pd.DataFrame({codec.originals.name: codec.decode(codes[at], rng) for at, codec in codecs})
+        return pd.DataFrame(
+            {codec.originals.name: codec.decode(codes[at], rng) for at, codec in codecs}
+        )
 
     @property
     def edges(self) -> pd.DataFrame:
         """The tree: columns parent and child, from the root downwards."""
         names = list(self.codecs)
-        pairs = [(names[self.parents[at]], names[at]) for at in self.order.tolist() if self.parents[at] >= 0]
+        pairs = [
+            (names[self.parents[at]], names[at])
+            for at in self.order.tolist()
+            if self.parents[at] >= 0
+        ]
         return pd.DataFrame(pairs, columns=["parent", "child"])
 
 
@@ -191,21 +214,28 @@ class FittedColumns:
     def sample(self, n: int, seed: int) -> pd.DataFrame:
         """``n`` rows whose columns know nothing of each other."""
         rng = np.random.default_rng(seed)
-        drawn = {name: column.take(rng.choice(len(column), n)) for name, column in self.columns.items()}
+        drawn = {
+            name: column.take(rng.choice(len(column), n)) for name, column in self.columns.items()
+        }
         return pd.DataFrame({name: column.reset_index(drop=True) for name, column in drawn.items()})
 
 
 def check_table(name: str, table: pd.DataFrame) -> dict[str, NDArray[Any]]:
-    """Columns of a table as arrays of numbers or of text, by which their values can be told apart."""
+    """Columns of a table as arrays of numbers or of text, by which their values can be told
+    apart.
+    """
     if len(table) < 2 or not len(table.columns):
-        raise ValueError(f"{name}: expected two rows and one column at least, got shape {table.shape}")
+        raise ValueError(
+            f"{name}: expected two rows and one column at least, got shape {table.shape}"
+        )
     if not table.columns.is_unique or len(set(map(str, table.columns))) < len(table.columns):
         raise ValueError(f"{name}: expected different column names, got {list(table.columns)}")
     missing = table.isna().sum()
     if missing.any():
         worst: Any = missing.idxmax()
         raise ValueError(
-            f"{name}: column {worst!r} misses {missing[worst]} values; make them values of their own"
+            f"{name}: column {worst!r} misses {missing[worst]} values; make them values of "
+            "their own"
         )
     columns: dict[str, NDArray[Any]] = {}
     for label, column in table.items():
@@ -216,17 +246,23 @@ def check_table(name: str, table: pd.DataFrame) -> dict[str, NDArray[Any]]:
             values = values.astype(f"{values.dtype.kind}8[ns]").astype(np.int64)
         elif values.dtype.kind not in "biuf":
             # What is no text has its type in its key: 1 is not "1", and True is not "True".
-            keys = [one if isinstance(one, str) else f"{one!r} {type(one).__name__}" for one in column]
+            keys = [
+                one if isinstance(one, str) else f"{one!r} {type(one).__name__}" for one in column
+            ]
             values = np.array(keys, dtype=np.str_)
         columns[str(label)] = values
     return columns
 
 
 def coded(table: pd.DataFrame, bins: int) -> tuple[dict[str, ColumnCodes], FloatArray]:
-    """The codes of each column, and joint counts of all pairs of columns as blocks of one matrix."""
+    """The codes of each column, and joint counts of all pairs of columns as blocks of one
+    matrix.
+    """
     plain = check_table("table", table)
     columns = zip(plain.items(), table.items(), strict=True)
-    codecs = {name: ColumnCodes.fit(column, values, bins) for (name, values), (_, column) in columns}
+    codecs = {
+        name: ColumnCodes.fit(column, values, bins) for (name, values), (_, column) in columns
+    }
     codes = np.stack([codecs[name].encode(values) for name, values in plain.items()], axis=1)
     ends = np.cumsum([len(codec) for codec in codecs.values()])
     hot = np.zeros((len(table), ends[-1]), dtype=np.float32)
@@ -252,7 +288,9 @@ def corrected_information(joint: FloatArray, sizes: list[int], rows: int) -> Flo
 
 
 def spanning_tree(weights: FloatArray) -> tuple[IntArray, IntArray]:
-    """The tree of largest ``weights``, (d, d): columns from the root downwards, and their parents or -1."""
+    """The tree of largest ``weights``, (d, d): columns from the root downwards, and their parents
+    or -1.
+    """
     # Zero means no edge to scipy, so all costs are made positive; that changes no spanning tree.
     costs = np.max(weights) + 1 - np.asarray(weights, dtype=np.float64)
     np.fill_diagonal(costs, 0)
@@ -264,14 +302,15 @@ def spanning_tree(weights: FloatArray) -> tuple[IntArray, IntArray]:
 class NoisyTree:
     """MST of McKenna et al. (2021), whose graphical model comes from ``mbi`` (the extra ``mst``).
 
-    A third of the budget each goes to the counts of single columns, to the choice of the tree and to the
-    counts of its edges. Each edge joins two parts of the tree so far, drawn by the exponential mechanism; its
-    quality is the distance of the pair's counts from what independence would give.
+    A third of the budget each goes to the counts of single columns, to the choice of the tree and
+    to the counts of its edges. Each edge joins two parts of the tree so far, drawn by the
+    exponential mechanism; its quality is the distance of the pair's counts from what independence
+    would give.
 
     Guarantee:
-        Counts and tree are (epsilon, delta)-DP for adding or removing one row, in exact arithmetic, by
-        zero-concentrated DP. The rows drawn are not: values and quantiles come from the table without noise.
-        PANORAMIA needs no such guarantee: the generator's table holds no member.
+        Counts and tree are (epsilon, delta)-DP for adding or removing one row, in exact arithmetic,
+        by zero-concentrated DP. The rows drawn are not: values and quantiles come from the table
+        without noise. PANORAMIA needs no such guarantee: the generator's table holds no member.
 
     Attributes:
         epsilon: Privacy budget in nats; the paper's is 1000.
@@ -279,7 +318,8 @@ class NoisyTree:
         iterations: Steps of mirror descent.
 
     Source:
-        McKenna, Miklau and Sheldon (2021), Winning the NIST Contest, Algorithm 2; PANORAMIA, appendix C.3.
+        McKenna, Miklau and Sheldon (2021), Winning the NIST Contest, Algorithm 2; PANORAMIA,
+        appendix C.3.
     """
 
     epsilon: float = 1000.0
@@ -315,14 +355,24 @@ class NoisyTree:
         exact = blocks(joint, sizes)
         rng, third, count = np.random.default_rng(self.seed), self.rho / 3, len(sizes)
         # One row moves one count of every column (or edge) by 1.
-        noise = {"columns": math.sqrt(count / 2 / third), "edges": math.sqrt((count - 1) / 2 / third)}
-        singles = [np.diag(exact[at][at]) + rng.normal(0, noise["columns"], sizes[at]) for at in range(count)]
+        noise = {
+            "columns": math.sqrt(count / 2 / third),
+            "edges": math.sqrt((count - 1) / 2 / third),
+        }
+        singles = [
+            np.diag(exact[at][at]) + rng.normal(0, noise["columns"], sizes[at])
+            for at in range(count)
+        ]
         edges = grow_tree(exact, singles, math.sqrt(8 * third / (count - 1)), rng)
         named = zip(names, singles, strict=True)
-        measured = [mbi.LinearMeasurement(values, (name,), noise["columns"]) for name, values in named]
+        measured = [
+            mbi.LinearMeasurement(values, (name,), noise["columns"]) for name, values in named
+        ]
         for i, j in edges:
             noisy = exact[i][j] + rng.normal(0, noise["edges"], exact[i][j].shape)
-            measured.append(mbi.LinearMeasurement(noisy.ravel(), (names[i], names[j]), noise["edges"]))
+            measured.append(
+                mbi.LinearMeasurement(noisy.ravel(), (names[i], names[j]), noise["edges"])
+            )
         domain = mbi.Domain(names, sizes)
         model = mbi.estimation.MirrorDescent().estimate(domain, measured, iters=self.iterations)
         weights = np.zeros((count, count))
@@ -340,8 +390,12 @@ class NoisyTree:
 def grow_tree(
     exact: Any, singles: Sequence[FloatArray], epsilon: float, rng: np.random.Generator
 ) -> list[tuple[int, int]]:
-    """Edges that join all columns, each drawn with ``epsilon`` nats among those that close no cycle."""
-    frequencies = [np.maximum(values, 0) / max(np.maximum(values, 0).sum(), 1.0) for values in singles]
+    """Edges that join all columns, each drawn with ``epsilon`` nats among those that close no
+    cycle.
+    """
+    frequencies = [
+        np.maximum(values, 0) / max(np.maximum(values, 0).sum(), 1.0) for values in singles
+    ]
     total = max(1.0, float(np.mean([values.sum() for values in singles])))
     # Adding a row moves one count by 1, and with it the distance by 1 at most.
     quality = {
@@ -365,6 +419,8 @@ def import_mbi() -> Any:
     """The package ``mbi``, which brings JAX."""
     purpose = "MST (a Chow-Liu tree needs no further package)"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns of float32 and of a cache of JAX, whatever is done
+        warnings.simplefilter(
+            "ignore"
+        )  # it warns of float32 and of a cache of JAX, whatever is done
         optional_package("mbi.estimation", "mst", purpose)
         return optional_package("mbi", "mst", purpose)

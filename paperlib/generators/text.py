@@ -20,7 +20,9 @@ from paperlib.training.language.fitting import scheduled_steps
 
 Weights = Mapping[str, Tensor]
 PRECISIONS = ("float32", "bfloat16")
-_LARGE_VOCABULARY = 10_000  # tokens from which on the loss is computed along the last axis, as memory lies
+_LARGE_VOCABULARY = (
+    10_000  # tokens from which on the loss is computed along the last axis, as memory lies
+)
 _LOGITS, _LOGITS_ON_A_CPU = 2**30, 2**25  # of a batch whose losses are computed
 
 
@@ -31,10 +33,11 @@ class ChunkTraining:
     Attributes:
         epochs: Most passes over the chunks, 0 or more.
         last: Pass after which training ends, though its learning rate is that of all; 0 makes all.
-        learning_rate: Largest learning rate of AdamW: it rises over a tenth of the steps, then falls as a
-            cosine to a tenth.
+        learning_rate: Largest learning rate of AdamW: it rises over a tenth of the steps, then
+            falls as a cosine to a tenth.
         weight_decay: Weight decay of AdamW, 0 or more.
-        patience: Epochs without a lower validation loss before training ends; 0 never ends it early.
+        patience: Epochs without a lower validation loss before training ends; 0 never ends it
+            early.
         precision: "float32", or "bfloat16" to train under autocast; the weights stay in float32.
     """
 
@@ -66,19 +69,25 @@ class TrainedOnChunks:
 
 
 def with_start(model: Any, chunks: ArrayLike) -> Tensor:
-    """Chunks behind the token that starts a text, lest their first have no loss; shape (n, 1 + length)."""
+    """Chunks behind the token that starts a text, lest their first have no loss; shape (n, 1 +
+    length).
+    """
     tokens = np.asarray(chunks)
     vocabulary = int(model.config.vocab_size)
     if tokens.ndim != 2 or not tokens.size or tokens.dtype.kind not in "iu":
         raise ValueError(
-            f"chunks: expected whole numbers in shape (n, length), got {tokens.dtype} {tokens.shape}"
+            f"chunks: expected whole numbers in shape (n, length), got {tokens.dtype} "
+            f"{tokens.shape}"
         )
     if tokens.min() < 0 or tokens.max() >= vocabulary:
         raise ValueError(
-            f"chunks: expected tokens from 0 to {vocabulary - 1}, got {tokens.min()} to {tokens.max()}"
+            f"chunks: expected tokens from 0 to {vocabulary - 1}, got {tokens.min()} to "
+            f"{tokens.max()}"
         )
     start = np.full((len(tokens), 1), model.config.bos_token_id or 0)
-    return torch.as_tensor(np.concatenate([start, tokens], axis=1), dtype=torch.long, device=model.device)
+    return torch.as_tensor(
+        np.concatenate([start, tokens], axis=1), dtype=torch.long, device=model.device
+    )
 
 
 def token_losses(
@@ -94,7 +103,9 @@ def token_losses(
 
 
 def _each(model: Any, batch: Tensor) -> Tensor:
-    if (logits := model(input_ids=batch, use_cache=False).logits[:, :-1]).shape[2] >= _LARGE_VOCABULARY:
+    if (logits := model(input_ids=batch, use_cache=False).logits[:, :-1]).shape[
+        2
+    ] >= _LARGE_VOCABULARY:
         each = cross_entropy(logits.flatten(0, 1).float(), batch[:, 1:].flatten(), reduction="none")
         return each.view(len(batch), -1)
     return cross_entropy(logits.transpose(1, 2).float(), batch[:, 1:], reduction="none")
@@ -116,14 +127,18 @@ def train_on_chunks(
 ) -> TrainedOnChunks:
     """Train a causal language model in place on chunks of tokens, shape (n, length).
 
-    With validation chunks, (k, length), it ends at its best epoch, unless weights are to be copied after the
-    epochs ``keep``. A ``checkpoint`` is written after the first epoch that ends ``between`` seconds or more
-    after the last one; called again with the same arguments, training goes on from it to the same result.
+    With validation chunks, (k, length), it ends at its best epoch, unless weights are to be copied
+    after the epochs ``keep``. A ``checkpoint`` is written after the first epoch that ends
+    ``between`` seconds or more after the last one; called again with the same arguments, training
+    goes on from it to the same result.
     """
     tokens = with_start(model, chunks)
     state = _ChunkState(training.seed)
     optimizer = torch.optim.AdamW(
-        model.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, fused=True
+        model.parameters(),
+        lr=training.learning_rate,
+        weight_decay=training.weight_decay,
+        fused=True,
     )
     each = -(-len(tokens) // training.batch_size)
     steps = training.epochs * each
@@ -141,7 +156,9 @@ def train_on_chunks(
                 total += loss.detach() * len(rows)
         model.eval()
         if validation is not None:
-            state.losses.append(float(token_losses(model, validation, precision=training.precision).mean()))
+            state.losses.append(
+                float(token_losses(model, validation, precision=training.precision).mean())
+            )
             if state.losses[-1] == min(state.losses) and not keep:
                 state.best = _weights(model)
         if epoch + 1 in keep:
@@ -156,7 +173,9 @@ def train_on_chunks(
         Saved(checkpoint, run, seconds=between),
         replace(training, epochs=training.last or training.epochs, last=0),
         model.device,
-        is_last=lambda epoch: 0 < training.patience <= epoch - int(np.argmin(state.losses or [0.0])),
+        is_last=lambda epoch: (
+            0 < training.patience <= epoch - int(np.argmin(state.losses or [0.0]))
+        ),
         progress=False,
     )
     if state.best is not None:
@@ -189,7 +208,8 @@ def _weights(model: Any) -> Weights:
 
 @dataclass(frozen=True, kw_only=True)
 class TextGenerator:
-    """A language model fine-tuned on text of the members' distribution, and sampled after held prompts.
+    """A language model fine-tuned on text of the members' distribution, and sampled after held
+    prompts.
 
     Attributes:
         length: Tokens of a generated chunk, as many as a member has.
@@ -221,9 +241,9 @@ class TextGenerator:
         """Fine-tune a copy of ``base``, a causal language model.
 
         Args:
-            passages: Tokens of consecutive text, shape (n, prompt + length), or chunks as long as a prompt,
-                as in the paper; the last rows are held for prompts, so that passages of one document should
-                follow each other.
+            passages: Tokens of consecutive text, shape (n, prompt + length), or chunks as long as a
+                prompt, as in the paper; the last rows are held for prompts, so that passages of one
+                document should follow each other.
 
         Raises:
             ValueError: Passages of another length, or too few of them.
@@ -235,9 +255,13 @@ class TextGenerator:
             raise ValueError(f"passages: expected shape {allowed}, got {rows.shape}")
         held = round(self.held_share * len(rows))
         if held < 1 or held == len(rows):
-            raise ValueError(f"passages: {len(rows)} are too few to hold {self.held_share:.0%} of them")
+            raise ValueError(
+                f"passages: {len(rows)} are too few to hold {self.held_share:.0%} of them"
+            )
         model = copy.deepcopy(base)
-        trained = train_on_chunks(model, rows[:-held], training=self.training, validation=rows[-held:])
+        trained = train_on_chunks(
+            model, rows[:-held], training=self.training, validation=rows[-held:]
+        )
         return FittedTextGenerator(self, model, rows[-held:, : self.prompt], trained)
 
 
@@ -255,7 +279,9 @@ class FittedTextGenerator:
         check_at_least(0, n=n)
         rng = np.random.default_rng(seed)
         rounds = -(-n // (len(self.prompts) * self.settings.samples_per_prompt))
-        orders = np.array([rng.permutation(len(self.prompts)) for _ in range(rounds)], dtype=np.int64)
+        orders = np.array(
+            [rng.permutation(len(self.prompts)) for _ in range(rounds)], dtype=np.int64
+        )
         chosen = np.repeat(orders, self.settings.samples_per_prompt)[:n]
         coins = torch.Generator(self.model.device).manual_seed(int(rng.integers(2**62)))
         parts = [np.empty((0, self.settings.length), dtype=np.int64)]
@@ -265,10 +291,16 @@ class FittedTextGenerator:
         return np.concatenate(parts)
 
 
-def continue_prompts(model: Any, prompts: NDArray[Any], settings: TextGenerator, coins: Any) -> IntArray:
-    """One continuation (n, length) of each prompt (n, prompt or 0), drawn token by token by ``coins``."""
+def continue_prompts(
+    model: Any, prompts: NDArray[Any], settings: TextGenerator, coins: Any
+) -> IntArray:
+    """One continuation (n, length) of each prompt (n, prompt or 0), drawn token by token by
+    ``coins``.
+    """
     start = torch.full((len(prompts), 1), model.config.bos_token_id or 0, device=model.device)
-    inputs = torch.cat([start, torch.as_tensor(prompts, dtype=torch.long, device=model.device)], dim=1)
+    inputs = torch.cat(
+        [start, torch.as_tensor(prompts, dtype=torch.long, device=model.device)], dim=1
+    )
     drawn: list[Tensor] = []
     memory: Any = None
     with torch.inference_mode():
@@ -288,7 +320,9 @@ def continue_prompts(model: Any, prompts: NDArray[Any], settings: TextGenerator,
 
 
 def copied_share(generated: ArrayLike, text: ArrayLike, *, length: int) -> float:
-    """Share of the chunks (n, t) that hold ``length`` consecutive tokens of a row of ``text`` (k, u)."""
+    """Share of the chunks (n, t) that hold ``length`` consecutive tokens of a row of ``text`` (k,
+    u).
+    """
     made, real = np.asarray(generated), np.asarray(text)
     check_in(f"[1, {min(made.shape[1], real.shape[1])}]", "length", length)
     known = {row.tobytes() for row in _runs(real, length)}
@@ -302,13 +336,18 @@ def _runs(rows: NDArray[Any], length: int) -> NDArray[np.int64]:
     return np.ascontiguousarray(windows).reshape(-1, length)
 
 
-def copied_text(generated: IntArray, trained_on: IntArray, real: IntArray, *, length: int) -> tuple[str, ...]:
-    """Warning that generated chunks repeat training text by 2 points more than other real text does."""
+def copied_text(
+    generated: IntArray, trained_on: IntArray, real: IntArray, *, length: int
+) -> tuple[str, ...]:
+    """Warning that generated chunks repeat training text by 2 points more than other real text
+    does.
+    """
     run = max(1, round(0.75 * length))
     copied, by_chance = (copied_share(rows, trained_on, length=run) for rows in (generated, real))
     if copied <= by_chance + 0.02:
         return ()
     return (
-        f"the generator copies: {copied:.1%} of its chunks hold {run} tokens in a row of its training text "
-        f"(other real text: {by_chance:.1%}); stop its training earlier or give it more text",
+        f"the generator copies: {copied:.1%} of its chunks hold {run} tokens in a row of its "
+        f"training text (other real text: {by_chance:.1%}); stop its training earlier or give it "
+        "more text",
     )

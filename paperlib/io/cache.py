@@ -21,10 +21,11 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Cache:
-    """Arrays on disk, one file per configuration, in a folder that is made when the first one is written.
+    """Arrays on disk, one file per configuration, in a folder that is made when the first one is
+    written.
 
-    An entry carries the checksum of its content and the configuration itself: one that is damaged, or of
-    another configuration, counts as absent. Nothing is ever unpickled.
+    An entry carries the checksum of its content and the configuration itself: one that is damaged,
+    or of another configuration, counts as absent. Nothing is ever unpickled.
     """
 
     folder: Path
@@ -32,11 +33,13 @@ class Cache:
     def get(self, config: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]]) -> Arrays:
         """The arrays of ``config``: read if a sound entry exists, else computed and kept.
 
-        Processes that ask at one time, on machines that share the folder, compute it once (see `lease`).
+        Processes that ask at one time, on machines that share the folder, compute it once (see
+        `lease`).
 
         Args:
-            config: Everything the arrays depend on: typed configurations, seed, checksum of the data, and
-                `code_tag` of the module that computes them. Dataclasses count with their type.
+            config: Everything the arrays depend on: typed configurations, seed, checksum of the
+                data, and `code_tag` of the module that computes them. Dataclasses count with their
+                type.
 
         Raises:
             OutputError: The entry cannot be written.
@@ -50,7 +53,9 @@ class Cache:
             self.put(config, arrays)
             return arrays
 
-    def resumed(self, config: Mapping[str, Any], compute: Callable[[Path], Mapping[str, Any]]) -> Arrays:
+    def resumed(
+        self, config: Mapping[str, Any], compute: Callable[[Path], Mapping[str, Any]]
+    ) -> Arrays:
         """As `get`; ``compute`` is handed the path of a checkpoint, which is removed in the end."""
         checkpoint = self.path(config).with_suffix(".checkpoint")
         arrays = self.get(config, lambda: compute(checkpoint))
@@ -75,7 +80,9 @@ class Cache:
         """Keep arrays under ``config``, in one piece or not at all; errors as in `get`."""
         for name, values in arrays.items():
             if values.dtype.hasobject:
-                raise ValueError(f"{name}: expected an array of numbers, truth values or text, got objects")
+                raise ValueError(
+                    f"{name}: expected an array of numbers, truth values or text, got objects"
+                )
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **dict(arrays))
         body = _text(config) + b"\n" + buffer.getvalue()
@@ -87,9 +94,13 @@ class Cache:
 
 
 def typed(value: Any) -> Any:
-    """A configuration in which every dataclass names its type, so that no two types give the same key."""
+    """A configuration in which every dataclass names its type, so that no two types give the same
+    key.
+    """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        parts = {field.name: typed(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        parts = {
+            field.name: typed(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
         return {"": type(value).__qualname__, **parts}
     if isinstance(value, Mapping):
         return {str(name): typed(one) for name, one in cast(Mapping[Any, Any], value).items()}
@@ -107,20 +118,25 @@ def _head(body: bytes) -> bytes:
 
 
 @contextmanager
-def lease(path: Path, ready: Callable[[], T | None], *, seconds: float = 120.0) -> Iterator[T | None]:
-    """Hold the lease on making something while the block runs, or hand over what another process made.
+def lease(
+    path: Path, ready: Callable[[], T | None], *, seconds: float = 120.0
+) -> Iterator[T | None]:
+    """Hold the lease on making something while the block runs, or hand over what another process
+    made.
 
     Guarantee:
-        Of many processes that ask at one time, one gets None and holds the lease; the others wait, and get
-        what ``ready`` finds, or the lease if its holder failed, died, or did not renew it. No process waits
-        longer than ``seconds`` for one that is dead, and not at all if that one ran on the same machine and
-        its parent has noticed its end.
+        Of many processes that ask at one time, one gets None and holds the lease; the others wait,
+        and get what ``ready`` finds, or the lease if its holder failed, died, or did not renew it.
+        No process waits longer than ``seconds`` for one that is dead, and not at all if that one
+        ran on the same machine and its parent has noticed its end.
 
     Args:
         path: File of the lease, removed at the end; an OutputError if it cannot be written.
-        ready: What is to be made; None as long as it is missing. Asked again once the lease is held.
-        seconds: Age at which a lease counts as lost, above 0; its holder renews it six times as often. Each
-            waiting process counts from the last renewal that it saw, so that clocks need not agree.
+        ready: What is to be made; None as long as it is missing. Asked again once the lease is
+            held.
+        seconds: Age at which a lease counts as lost, above 0; its holder renews it six times as
+            often. Each waiting process counts from the last renewal that it saw, so that clocks
+            need not agree.
     """
     ready_now = ready()
     held = SoftFileLease(path, lease_duration=seconds, heartbeat_interval=seconds / 6)

@@ -1,4 +1,6 @@
-"""Files: where they stand, written or downloaded so that a reader never sees half of one; result files."""
+"""Files: where they stand, written or downloaded so that a reader never sees half of one; result
+files.
+"""
 
 import errno
 import hashlib
@@ -43,7 +45,10 @@ def user_cache_folder() -> Path:
     if base := os.environ.get("XDG_CACHE_HOME"):
         return Path(base) / "paperlib"
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", str(Path.home() / "AppData" / "Local"))) / "paperlib"
+        return (
+            Path(os.environ.get("LOCALAPPDATA", str(Path.home() / "AppData" / "Local")))
+            / "paperlib"
+        )
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "paperlib"
     return Path.home() / ".cache" / "paperlib"
@@ -57,7 +62,8 @@ def data_folder() -> Path:
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file for writing that takes its place only when all of it is on disk; missing folders are made.
+    """Open a file for writing that takes its place only when all of it is on disk; missing folders
+    are made.
 
     Guarantee:
         After a crash, a full disk or an exception in the block, ``path`` is what it was before.
@@ -68,7 +74,9 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        handle, name = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{target.name}.", suffix=".part"
+        )
     except OSError as error:
         raise output_error(target, error) from error
     try:
@@ -109,7 +117,8 @@ def write_json(path: str | os.PathLike[str], value: Any) -> None:
 
 
 def canonical_json(value: Any, *, indent: int | None = None) -> str:
-    """The same text for equal values: sorted keys; infinities and NaN as strings; a ValueError for others.
+    """The same text for equal values: sorted keys; infinities and NaN as strings; a ValueError for
+    others.
 
     >>> canonical_json({"b": (1, 2.5), "a": float("inf")})
     '{"a": "inf", "b": [1, 2.5]}'
@@ -123,7 +132,9 @@ def canonical_json(value: Any, *, indent: int | None = None) -> str:
 
 
 def config_hash(config: Mapping[str, Any]) -> str:
-    """32 hexadecimal digits that change when any value of ``config`` changes, and not with their order."""
+    """32 hexadecimal digits that change when any value of ``config`` changes, and not with their
+    order.
+    """
     return hashlib.sha256(canonical_json(config).encode("utf-8")).hexdigest()[:32]
 
 
@@ -136,7 +147,8 @@ def file_sha256(path: str | os.PathLike[str]) -> str:
 def visible_files(folder: str | os.PathLike[str]) -> list[Path]:
     """Where the files of a folder stand in it, sorted, without hidden ones.
 
-    Linked folders are followed, but for links to a folder that they stand in, which would never end.
+    Linked folders are followed, but for links to a folder that they stand in, which would never
+    end.
     """
     found: list[Path] = []
     for at, inside, names in os.walk(folder, followlinks=True):
@@ -157,13 +169,15 @@ def fetch(
     timeout: float = 30.0,
     opener: Callable[..., Any] = urllib.request.urlopen,
 ) -> str:
-    """Download an https address to a file, whose folders are made, and return the SHA-256 of the file.
+    """Download an https address to a file, whose folders are made, and return the SHA-256 of the
+    file.
 
     Guarantee:
         ``path`` holds the whole file, with the checksum asked for, or is what it was before.
 
     Raises:
-        DownloadError: No https, no answer for ``timeout`` seconds, a file cut short, or another checksum.
+        DownloadError: No https, no answer for ``timeout`` seconds, a file cut short, or another
+            checksum.
         OutputError: The file cannot be written.
     """
     if not url.startswith("https://"):
@@ -199,7 +213,8 @@ class RunResult:
     """The content of a result file.
 
     Attributes:
-        records: One mapping per paper table or figure: its evidence and scale, as `record` keeps them.
+        records: One mapping per paper table or figure: its evidence and scale, as `record` keeps
+            them.
         data: Names of the CSVs written beside it.
         provenance: Date, commit, versions, hardware, wall time, checksums.
     """

@@ -1,4 +1,6 @@
-"""Records of a file or folder, a part of which can be written without a change: what coins are tossed for."""
+"""Records of a file or folder, a part of which can be written without a change: what coins are
+tossed for.
+"""
 
 import csv
 import gzip
@@ -25,7 +27,8 @@ _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
 _IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm"}
 
 Rows = NDArray[np.bool_] | NDArray[np.int64]
-"""True for each record of a part, or the places of its records, in an order and with repetitions."""
+"""True for each record of a part, or the places of its records, in an order and with repetitions.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,14 +36,17 @@ class Records:
     """What each record holds, and a way to write some of them as they stand.
 
     Attributes:
-        contents: Column to cell of each record; empty for a list of ids, a checksum for a file of a folder.
+        contents: Column to cell of each record; empty for a list of ids, a checksum for a file of a
+            folder.
         columns: Names of the columns; none for a list or a folder.
         names: Id of each record of a list or of a folder (its path), else None.
         ending: Ending of the file, such as ".csv.gz"; empty for a folder.
-        write: Writes a part of the records to a path, with a first column of ids where these are given. A
-            file of a folder that is to be there several times gets a number behind its name.
-        added: These records and further ones after them, of which the cells are given; those of a list have
-            the cell "text", those of a folder "path" and "source", the name of the file that is copied.
+        write: Writes a part of the records to a path, with a first column of ids where these are
+            given. A file of a folder that is to be there several times gets a number behind its
+            name.
+        added: These records and further ones after them, of which the cells are given; those of a
+            list have the cell "text", those of a folder "path" and "source", the name of the file
+            that is copied.
     """
 
     contents: list[dict[str, Any]]
@@ -53,15 +59,21 @@ class Records:
     def id_column(self) -> str | None:
         """The column with a usual name of ids, or None; a ValueError where there are several."""
         if len(known := [name for name in self.columns if plain(name) in _USUAL]) > 1:
-            raise ValueError(f"{' and '.join(map(repr, known))} may each hold the ids; choose one with --id")
+            raise ValueError(
+                f"{' and '.join(map(repr, known))} may each hold the ids; choose one with --id"
+            )
         return known[0] if known else None
 
     def cells(self, column: str) -> list[str]:
         """Cells of a column as a reader of scores sees them: stripped text."""
-        return ["" if one.get(column) is None else str(one[column]).strip() for one in self.contents]
+        return [
+            "" if one.get(column) is None else str(one[column]).strip() for one in self.contents
+        ]
 
     def digests(self, *without: str | None) -> list[str]:
-        """A hash of what each record holds but row numbers and some columns; "" where that is nothing."""
+        """A hash of what each record holds but row numbers and some columns; "" where that is
+        nothing.
+        """
         left_out = {name for name in self.columns if INDEX.fullmatch(name.strip())} | {*without}
         kept = ({k: v for k, v in one.items() if k not in left_out} for one in self.contents)
         texts = (json.dumps(one, sort_keys=True, default=repr) if one else "" for one in kept)
@@ -69,11 +81,12 @@ class Records:
 
 
 def open_records(path: str) -> Records:
-    """Records of a table, a list of ids (``.txt``, one a line) or a folder of files, such as images.
+    """Records of a table, a list of ids (``.txt``, one a line) or a folder of files, such as
+    images.
 
     Args:
-        path: CSV or TSV with commas, semicolons or tabs, JSON lines (both also ``.gz``), Parquet, ``.txt``,
-            or a folder, in which every file is a record and hidden files are left out.
+        path: CSV or TSV with commas, semicolons or tabs, JSON lines (both also ``.gz``), Parquet,
+            ``.txt``, or a folder, in which every file is a record and hidden files are left out.
 
     Raises:
         ValueError: None of these, or a file that cannot be read as its ending says.
@@ -83,11 +96,13 @@ def open_records(path: str) -> Records:
         return _folder(place)
     lower = place.name.lower()
     packed = ".gz" if lower.endswith(".gz") else ""
-    ending = next((one for one in (*_TABLES, ".txt") if lower.removesuffix(packed).endswith(one)), "")
+    ending = next(
+        (one for one in (*_TABLES, ".txt") if lower.removesuffix(packed).endswith(one)), ""
+    )
     if place.exists() and (not ending or (packed and ending in (".parquet", ".pq"))):
         raise ValueError(
-            f"{path}: expected a folder or a file ending in {', '.join((*_TABLES, '.txt'))}; for arrays toss "
-            "the coins in Python, with toss_coins"
+            f"{path}: expected a folder or a file ending in {', '.join((*_TABLES, '.txt'))}; for "
+            "arrays toss the coins in Python, with toss_coins"
         )
     source = open_source(str(place))
     with named(source):
@@ -138,9 +153,16 @@ def _lines(
         called = None if names is None else [*names, *(row["text"] for row in rows)]
         return _lines(head, [*lines, *map(line, rows)], [*contents, *rows], called, ending, packed)
 
-    columns = () if names is not None else tuple(dict.fromkeys(key for one in contents for key in one))
+    columns = (
+        () if names is not None else tuple(dict.fromkeys(key for one in contents for key in one))
+    )
     return Records(
-        contents=contents, columns=columns, names=names, ending=ending + packed, write=write, added=added
+        contents=contents,
+        columns=columns,
+        names=names,
+        ending=ending + packed,
+        write=write,
+        added=added,
     )
 
 
@@ -172,7 +194,9 @@ def _json(text: str) -> _Text:
 def _list(text: str) -> _Text:
     lines = [line.rstrip("\r") for line in text.split("\n") if line.strip()]
     if lines and plain(lines[0]) in _USUAL:
-        raise ValueError(f"its first line is {lines[0]!r}; a list has ids alone, so call a table .csv")
+        raise ValueError(
+            f"its first line is {lines[0]!r}; a list has ids alone, so call a table .csv"
+        )
     return "", lines, [{} for _ in lines], [line.strip() for line in lines]
 
 
@@ -195,7 +219,9 @@ def _parquet(data: bytes, ending: str) -> Records:
             return of(pyarrow.concat_tables([table, more]))
 
         names = tuple(table.column_names)
-        return Records(contents=table.to_pylist(), columns=names, ending=ending, write=write, added=added)
+        return Records(
+            contents=table.to_pylist(), columns=names, ending=ending, write=write, added=added
+        )
 
     return of(parquet.read_table(io.BytesIO(data)))
 
@@ -207,13 +233,15 @@ def _folder(folder: Path) -> Records:
         raise ValueError(f"{folder}: there are no files")
     if len(kinds) > 1 and not kinds <= _IMAGES:
         raise ValueError(
-            f"{folder}: holds files of several kinds ({', '.join(sorted(kinds))}), each of which would be a "
-            "record; move away what is none, or list the records in a CSV"
+            f"{folder}: holds files of several kinds ({', '.join(sorted(kinds))}), each of which "
+            "would be a record; move away what is none, or list the records in a CSV"
         )
     return _files(folder, [{"sha256": file_sha256(folder / name)} for name in names], names, names)
 
 
-def _files(folder: Path, contents: list[dict[str, Any]], names: list[str], sources: list[str]) -> Records:
+def _files(
+    folder: Path, contents: list[dict[str, Any]], names: list[str], sources: list[str]
+) -> Records:
     """Files of a folder, by the names that they get and those that they have."""
 
     def write(target: Path, keep: Rows, ids: Sequence[str] | None) -> None:

@@ -1,4 +1,6 @@
-"""Places where a sweep runs: processes of this machine, a Dask scheduler already there, or a batch system."""
+"""Places where a sweep runs: processes of this machine, a Dask scheduler already there, or a batch
+system.
+"""
 
 import logging
 import math
@@ -23,7 +25,8 @@ SCHEDULER_VARIABLE = "PAPERLIB_SCHEDULER"
 _ADDRESSES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 _BATCH_SYSTEMS = {
-    name.lower(): f"{name}Cluster" for name in ("SLURM", "PBS", "LSF", "SGE", "Moab", "OAR", "HTCondor")
+    name.lower(): f"{name}Cluster"
+    for name in ("SLURM", "PBS", "LSF", "SGE", "Moab", "OAR", "HTCondor")
 }
 _SECONDS_TO_CONNECT = 20
 _SECONDS_TO_REPLACE = 5
@@ -34,7 +37,8 @@ _DEVICES_VARIABLE = "CUDA_VISIBLE_DEVICES"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a sweep runs, as `sweep_place` reads it: at the address of a scheduler, or on a batch system.
+    """Where a sweep runs, as `sweep_place` reads it: at the address of a scheduler, or on a batch
+    system.
 
     With neither, it runs in ``workers`` local processes.
     """
@@ -50,9 +54,10 @@ def sweep_place(chosen: str = "", *, workers: int | None = None, said_by: str = 
     """Read where a sweep shall run, without starting anything.
 
     Args:
-        chosen: A word as in `SCHEDULER_VARIABLE`, named by ``said_by``; empty for what that variable says.
-        workers: Local processes or batch jobs, 1 or more; None takes one process for each GPU, or else for
-            each core, and the number of jobs in the batch system's file, or else 1.
+        chosen: A word as in `SCHEDULER_VARIABLE`, named by ``said_by``; empty for what that
+            variable says.
+        workers: Local processes or batch jobs, 1 or more; None takes one process for each GPU, or
+            else for each core, and the number of jobs in the batch system's file, or else 1.
 
     Raises:
         ValueError: No such place, a file that cannot be read, or one that shares a job's GPUs.
@@ -60,25 +65,31 @@ def sweep_place(chosen: str = "", *, workers: int | None = None, said_by: str = 
     said_by = said_by if chosen else SCHEDULER_VARIABLE
     word = (chosen or os.environ.get(SCHEDULER_VARIABLE, "")).strip()
     if word in ("", "local"):
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cores = (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
         return Place(said_by, workers=workers or len(visible_devices()) or cores)
     if word.startswith(_ADDRESSES):
         return Place(said_by, address=word)
     system, _, path = word.partition(":")
     options, jobs = dict[str, Any](), 1
     if path and system in ("slurm", "jobqueue"):
-        system, options, jobs = _read_batch_file(Path(path), said_by, "slurm" if system == "slurm" else "")
+        system, options, jobs = _read_batch_file(
+            Path(path), said_by, "slurm" if system == "slurm" else ""
+        )
     elif word != "slurm":
         raise ValueError(
-            f"{said_by}: expected an address such as tcp://host:8786, local, slurm, slurm:file.yaml or "
-            f"jobqueue:file.yaml, got {word!r}"
+            f"{said_by}: expected an address such as tcp://host:8786, local, slurm, "
+            f"slurm:file.yaml or jobqueue:file.yaml, got {word!r}"
         )
     processes = options.get("processes") or 1
     directives = " ".join(map(str, options.get("job_extra_directives") or []))
     if processes > 1 and ("gpu" in directives or "gres" in directives):
         raise ValueError(
-            f"{said_by}: expected processes: 1 in a file that asks for GPUs, got {processes}: ask for "
-            "one GPU a job, such as job_extra_directives: ['--gres=gpu:1'], and for more jobs"
+            f"{said_by}: expected processes: 1 in a file that asks for GPUs, got {processes}: ask "
+            "for one GPU a job, such as job_extra_directives: ['--gres=gpu:1'], and for more jobs"
         )
     # A process takes one call at a time, however many cores its job has.
     words = [*(options.get("worker_extra_args") or []), "--nthreads", "1"]
@@ -103,10 +114,13 @@ def visible_devices() -> list[str]:
 def sweep_client(place: Place, *, calls: int, retries: int) -> Iterator["Client"]:
     """A Dask client for some calls; what it started is closed at the end, what was there stays."""
     purpose = "a sweep in processes (pass workers=0 to do without)"
-    dask, distributed = (optional_package(name, "sweep", purpose) for name in ("dask", "distributed"))
+    dask, distributed = (
+        optional_package(name, "sweep", purpose) for name in ("dask", "distributed")
+    )
     settings = {
         "distributed.scheduler.allowed-failures": retries,
-        # Every call that waits at a worker gets the blame for its death, so that calls wait at the scheduler.
+        # Every call that waits at a worker gets the blame for its death, so that calls wait at the
+        # scheduler.
         "distributed.scheduler.worker-saturation": 1.0,
     }
     with dask.config.set(settings), ExitStack() as stack:
@@ -115,8 +129,8 @@ def sweep_client(place: Place, *, calls: int, retries: int) -> Iterator["Client"
                 client = distributed.Client(place.address, timeout=_SECONDS_TO_CONNECT)
             except (OSError, TimeoutError) as error:
                 raise ConnectionError(
-                    f"{place.said_by}: no Dask scheduler answers at {place.address} ({error}); start one "
-                    "with 'dask scheduler', or use processes of this machine"
+                    f"{place.said_by}: no Dask scheduler answers at {place.address} ({error}); "
+                    "start one with 'dask scheduler', or use processes of this machine"
                 ) from None
         elif place.system:
             from tornado.ioloop import PeriodicCallback
@@ -132,7 +146,9 @@ def sweep_client(place: Place, *, calls: int, retries: int) -> Iterator["Client"
         else:
             # What matters of Dask's messages about its own processes is raised or reported.
             stack.enter_context(quiet("distributed", logging.CRITICAL))
-            client = distributed.Client(stack.enter_context(_local_cluster(min(place.workers, calls))))
+            client = distributed.Client(
+                stack.enter_context(_local_cluster(min(place.workers, calls)))
+            )
         yield stack.enter_context(closing(client))
 
 
@@ -150,13 +166,20 @@ def _local_cluster(workers: int) -> Any:
         env = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **_ONE_THREAD, **own}
         return {"cls": Nanny, "options": {**options, "env": env}}
 
-    scheduler = {"cls": Scheduler, "options": {"host": "127.0.0.1", "dashboard_address": _FREE_PORT}}
+    scheduler = {
+        "cls": Scheduler,
+        "options": {"host": "127.0.0.1", "dashboard_address": _FREE_PORT},
+    }
     cluster: Any = SpecCluster
-    return cluster(workers={at: process(at) for at in range(workers)}, scheduler=scheduler, **silent)
+    return cluster(
+        workers={at: process(at) for at in range(workers)}, scheduler=scheduler, **silent
+    )
 
 
 def job_script(place: Place) -> str:
-    """The script of a batch system's jobs; empty without one, a ValueError where its options are wrong."""
+    """The script of a batch system's jobs; empty without one, a ValueError where its options are
+    wrong.
+    """
     if not place.system:
         return ""
     with _batch_cluster(place) as cluster:
@@ -177,7 +200,9 @@ def _batch_cluster(place: Place) -> Any:
 
 
 def _read_batch_file(path: Path, said_by: str, needed: str) -> tuple[str, dict[str, Any], int]:
-    """System, options and jobs of dask-jobqueue's usual YAML, ``jobqueue: {slurm: …}``, and ``jobs: N``."""
+    """System, options and jobs of dask-jobqueue's usual YAML, ``jobqueue: {slurm: …}``, and
+    ``jobs: N``.
+    """
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -185,20 +210,27 @@ def _read_batch_file(path: Path, said_by: str, needed: str) -> tuple[str, dict[s
 
     base_60 = ("tag:yaml.org,2002:str", re.compile(r"^[-+]?[0-9_]+(:[0-9]+)+(\.[0-9_]*)?$"))
     known_values = yaml.SafeLoader.yaml_implicit_resolvers
-    Loader.yaml_implicit_resolvers = {first: [base_60, *pairs] for first, pairs in known_values.items()}
+    Loader.yaml_implicit_resolvers = {
+        first: [base_60, *pairs] for first, pairs in known_values.items()
+    }
     try:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ValueError(f"{said_by}: {path} cannot be read: {' '.join(str(error).split())}") from None
+        raise ValueError(
+            f"{said_by}: {path} cannot be read: {' '.join(str(error).split())}"
+        ) from None
     known = (needed,) if needed else (*_BATCH_SYSTEMS, "local")
     systems = content.get("jobqueue") if isinstance(content, dict) else None
     if not isinstance(systems, dict) or len(systems) != 1 or next(iter(systems)) not in known:
         raise ValueError(
-            f"{said_by}: {path} must hold one batch system below 'jobqueue', one of {', '.join(known)}"
+            f"{said_by}: {path} must hold one batch system below 'jobqueue', one of "
+            f"{', '.join(known)}"
         )
     jobs = content.get("jobs", 1)
     if not isinstance(jobs, int) or isinstance(jobs, bool) or jobs < 1:
-        raise ValueError(f"{said_by}: {path}: jobs: expected a whole number of at least 1, got {jobs!r}")
+        raise ValueError(
+            f"{said_by}: {path}: jobs: expected a whole number of at least 1, got {jobs!r}"
+        )
     ((system, options),) = systems.items()
     if not isinstance(options, dict):
         raise ValueError(f"{said_by}: {path}: {system}: expected options such as cores and memory")

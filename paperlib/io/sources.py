@@ -13,7 +13,9 @@ from paperlib.io.files import file_sha256
 Known = dict[str | Path, list[str | Path]]
 _OWN = "paperlib"
 _BESIDE = (".yaml", ".json", ".mplstyle")  # endings of a module's settings, in a file of its name
-_TAGS: dict[tuple[str, ...], tuple[dict[Path, tuple[int, int]], str]] = {}  # with the files they are of
+_TAGS: dict[
+    tuple[str, ...], tuple[dict[Path, tuple[int, int]], str]
+] = {}  # with the files they are of
 _PARSING = RLock()  # Python 3.11 raises SystemError now and then where two threads parse at once
 
 
@@ -25,7 +27,9 @@ def code_tag(*modules: str) -> str:
         for file in stamps:
             digest.update(f"{file.parent.name}/{file.name} {file_sha256(file)}\n".encode())
         tag = digest.hexdigest()[:16]
-        if all(name.partition(".")[0] == _OWN for name in modules):  # the user's files may change any moment
+        if all(
+            name.partition(".")[0] == _OWN for name in modules
+        ):  # the user's files may change any moment
             _TAGS[modules] = stamps, tag
     return tag
 
@@ -36,11 +40,14 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 
 def source_files(names: Iterable[str], known: Known | None = None) -> list[Path]:
-    """Source files that modules, or names that they define, reach by their imports, with their own, sorted.
+    """Source files that modules, or names that they define, reach by their imports, with their own,
+    sorted.
 
-    Imports are followed into the package of each module and into this one, those inside functions included,
-    those for type checkers alone left out. A package whose ``__init__`` only passes names on is passed
-    through: an imported name leads to the module that defines it, and to no other. A module's settings, in a
+    Imports are followed into the package of each module and into this one, those inside functions
+    included, those for type checkers alone left out. A package whose ``__init__`` only passes names
+    on is passed
+    through: an imported name leads to the module that defines it, and to no other. A module's
+        settings, in a
     file of its name, count with it. Calls between which no file changes may share ``known``.
     """
     given, seen, known = list(names), set[str | Path](), {} if known is None else known
@@ -56,7 +63,9 @@ def source_files(names: Iterable[str], known: Known | None = None) -> list[Path]
             known[one] = _imports(one) if isinstance(one, Path) else _reached(one)
         more = known[one]
         if isinstance(one, Path):
-            more = [name for name in more if isinstance(name, str) and name.partition(".")[0] in own]
+            more = [
+                name for name in more if isinstance(name, str) and name.partition(".")[0] in own
+            ]
         waiting += more
     files = {one for one in seen if isinstance(one, Path)}
     beside = {file.with_suffix(ending) for file in files for ending in _BESIDE}
@@ -73,7 +82,8 @@ def _imports(file: Path) -> list[str | Path]:
 
 @lru_cache(maxsize=4096)
 def imported_names(source: str, package: str = "") -> tuple[str, ...]:
-    """Dotted names that a source imports, those inside functions included: ``from a import b`` gives ``a.b``.
+    """Dotted names that a source imports, those inside functions included: ``from a import b``
+    gives ``a.b``.
 
     Relative imports start from ``package``.
 
@@ -83,7 +93,9 @@ def imported_names(source: str, package: str = "") -> tuple[str, ...]:
     names, waiting = list[str](), list[ast.AST](_parsed(source).body)
     for node in waiting:  # statements alone: an expression imports nothing
         checked = isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-        for part in ("orelse",) if checked else ("body", "handlers", "cases", "orelse", "finalbody"):
+        for part in (
+            ("orelse",) if checked else ("body", "handlers", "cases", "orelse", "finalbody")
+        ):
             waiting += getattr(node, part, ())
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
@@ -94,7 +106,9 @@ def imported_names(source: str, package: str = "") -> tuple[str, ...]:
 
 
 def _reached(name: str) -> list[str | Path]:
-    """Files that using ``name`` runs, and the names that stand for it where a package passes it on."""
+    """Files that using ``name`` runs, and the names that stand for it where a package passes it
+    on.
+    """
     top, *parts = name.split(".")
     place = _top(top, name)
     files: set[Path] = set()
@@ -103,7 +117,9 @@ def _reached(name: str) -> list[str | Path]:
     package = top
     while True:
         stub = place.with_suffix(".pyi")
-        passed_on = _passed_on((stub if stub.is_file() else place).read_text(encoding="utf-8"), package)
+        passed_on = _passed_on(
+            (stub if stub.is_file() else place).read_text(encoding="utf-8"), package
+        )
         if passed_on is None:
             files.add(place)
         if not parts:
@@ -160,6 +176,11 @@ def _top(package: str, name: str) -> Path:
         spec = importlib.util.find_spec(package)
     except ValueError:
         spec = None  # such as __main__
-    if spec is None or not spec.has_location or spec.origin is None or not spec.origin.endswith(".py"):
+    if (
+        spec is None
+        or not spec.has_location
+        or spec.origin is None
+        or not spec.origin.endswith(".py")
+    ):
         raise ValueError(f"modules: no module {name!r} with a source file")
     return Path(spec.origin)

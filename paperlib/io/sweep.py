@@ -35,7 +35,9 @@ _SHOWN = 5
 
 
 class SweepError(RuntimeError):
-    """Some configurations could not be computed, ``failures`` with their errors; the others are kept."""
+    """Some configurations could not be computed, ``failures`` with their errors; the others are
+    kept.
+    """
 
     def __init__(self, message: str, failures: Sequence[tuple[Any, BaseException]] = ()) -> None:
         super().__init__(message)
@@ -59,27 +61,28 @@ def run_sweep(
 
     Guarantee:
         Every configuration is yielded exactly once or named in the error raised at the end. What is
-        yielded is on disk before: after a kill, a full disk or an error the same call goes on where it
-        was. A unit on disk is never computed again; a damaged one is.
+        yielded is on disk before: after a kill, a full disk or an error the same call goes on where
+        it was. A unit on disk is never computed again; a damaged one is.
 
     Args:
-        function: Takes a list of configurations and returns one mapping of names to numbers, truth values,
-            text or arrays for each, in their order. Must be importable by the workers. A result must not
-            depend on which configurations share its call.
+        function: Takes a list of configurations and returns one mapping of names to numbers, truth
+            values, text or arrays for each, in their order. Must be importable by the workers. A
+            result must not depend on which configurations share its call.
         configs: Frozen dataclasses, all different.
-        batch_key: Configurations with equal keys may share a call; None gives each a call of its own.
+        batch_key: Configurations with equal keys may share a call; None gives each a call of its
+            own.
         max_batch: Most configurations in one call.
-        client: A Dask client, which stays open; None starts local processes, or what ``PAPERLIB_SCHEDULER``
-            says.
+        client: A Dask client, which stays open; None starts local processes, or what
+            ``PAPERLIB_SCHEDULER`` says.
         workers: Local processes with one thread each; 0 computes in this process, without Dask.
-        retries: New attempts after a call lost its worker, where this process starts the scheduler. A call
-            that fails with an error is not tried again: all its configurations failed.
-        version: Part of every unit's name; units of another version are left alone and computed again.
-            None takes `code_tag` of the module that ``function`` is defined in.
+        retries: New attempts after a call lost its worker, where this process starts the scheduler.
+            A call that fails with an error is not tried again: all its configurations failed.
+        version: Part of every unit's name; units of another version are left alone and computed
+            again. None takes `code_tag` of the module that ``function`` is defined in.
 
     Returns:
-        Pairs of a configuration and its result, those on disk first; numbers come back as Python numbers,
-        lists as arrays.
+        Pairs of a configuration and its result, those on disk first; numbers come back as Python
+        numbers, lists as arrays.
 
     Raises:
         SweepError: At the end, if configurations failed; earlier, if the scheduler was lost.
@@ -92,7 +95,8 @@ def run_sweep(
     ...     side: float
     >>> def area(batch):
     ...     return [{"area": config.side**2} for config in batch]
-    >>> done = run_sweep(area, [Square(1.0), Square(3.0)], folder=tempfile.mkdtemp(), workers=0, version="1")
+    >>> squares, folder = [Square(1.0), Square(3.0)], tempfile.mkdtemp()
+    >>> done = run_sweep(area, squares, folder=folder, workers=0, version="1")
     >>> sorted(result["area"] for _, result in done)
     [1.0, 9.0]
     """
@@ -111,7 +115,10 @@ def run_sweep(
     if (name := getattr(function, "__qualname__", None)) is None:
         raise ValueError(f"function: expected a plain function, which has a name, got {function!r}")
     cache = Cache(Path(folder))
-    about = {"function": f"{function.__module__}.{name}", "version": version or _source_tag(function)}
+    about = {
+        "function": f"{function.__module__}.{name}",
+        "version": version or _source_tag(function),
+    }
 
     def key(config: C) -> dict[str, Any]:
         kind = type(config)
@@ -146,7 +153,8 @@ def run_units(
 
     Args:
         find: What is on disk of a configuration; None if it is still to be computed.
-        keep: Writes what the function returned for a configuration; None where the function does so.
+        keep: Writes what the function returned for a configuration; None where the function does
+            so.
         where: A Dask client to use, or where to run; None computes in this process, without Dask.
     """
     waiting: list[C] = []
@@ -157,7 +165,8 @@ def run_units(
             yield config, _plain(arrays)
     if not waiting:
         return
-    # Groups of equal key in the order of their first member, each cut into parts of about equal size.
+    # Groups of equal key in the order of their first member, each cut into parts of about equal
+    # size.
     groups: dict[Hashable, list[C]] = {}
     for at, config in enumerate(waiting):
         groups.setdefault(at if batch_key is None else batch_key(config), []).append(config)
@@ -168,7 +177,9 @@ def run_units(
         calls += [group[low:high] for low, high in itertools.pairwise(edges)]
     failures: list[tuple[C, BaseException]] = []
     with (
-        progress_bar(len(configs), label="sweep", initial=len(configs) - len(waiting), show=progress) as bar,
+        progress_bar(
+            len(configs), label="sweep", initial=len(configs) - len(waiting), show=progress
+        ) as bar,
         closing(_outcomes(partial(_call, function), calls, where, retries)) as outcomes,
     ):
         for call, outcome in outcomes:
@@ -187,7 +198,9 @@ def run_units(
                 yield from zip(call, map(_plain, outcome), strict=True)
     if failures:
         rest = len(configs) - len(failures)
-        lines = [f"{len(failures)} of {len(configs)} configurations failed; the other {rest} are kept"]
+        lines = [
+            f"{len(failures)} of {len(configs)} configurations failed; the other {rest} are kept"
+        ]
         lines += [f"  {config!r}: {_first_line(error)}" for config, error in failures[:_SHOWN]]
         lines += [f"  and {len(failures) - _SHOWN} more"] if len(failures) > _SHOWN else []
         raise SweepError("\n".join(lines), failures) from failures[0][1]
@@ -202,7 +215,10 @@ def _first_line(error: BaseException) -> str:
 
 
 def _outcomes(
-    run: Callable[[list[C]], list[Arrays]], calls: list[list[C]], where: "Client | Place | None", retries: int
+    run: Callable[[list[C]], list[Arrays]],
+    calls: list[list[C]],
+    where: "Client | Place | None",
+    retries: int,
 ) -> Generator[tuple[list[C], list[Arrays] | Exception]]:
     """Each call with its results or its error, as they end."""
     if where is None:
@@ -221,17 +237,25 @@ def _outcomes(
 
         running = dict(zip(dask.map(run, calls, pure=False), calls, strict=True))
         try:
-            ended: Any = as_completed(list(running), loop=dask.loop, with_results=True, raise_errors=False)
+            ended: Any = as_completed(
+                list(running), loop=dask.loop, with_results=True, raise_errors=False
+            )
             for future, result in ended:
                 call = running.pop(future)
-                future.release()  # held any longer, it would be computed again if its worker died now
+                # held any longer, it would be computed again if its worker died now
+                future.release()
                 if isinstance(result, list):
                     yield call, result
                 elif not isinstance(result, tuple):
                     goes_on = "what is finished is kept, and the same call goes on with the rest"
                     raise SweepError(f"the scheduler was lost; {goes_on}")
                 elif isinstance(result[1], KilledWorker):
-                    yield call, RuntimeError("its process died at every attempt (out of memory, or killed)")
+                    yield (
+                        call,
+                        RuntimeError(
+                            "its process died at every attempt (out of memory, or killed)"
+                        ),
+                    )
                 else:
                     yield call, result[1]
         finally:
@@ -239,15 +263,21 @@ def _outcomes(
 
 
 def _call(function: Function[C], batch: list[C]) -> list[Arrays]:
-    """Run one call, and make sure of the form of its results where the error can still be told apart."""
+    """Run one call, and make sure of the form of its results where the error can still be told
+    apart.
+    """
     results = function(list(batch))
     if not isinstance(results, Sequence) or len(results) != len(batch):
         size = len(results) if isinstance(results, Sequence) else type(results).__name__
         raise ValueError(f"function: expected a list of {len(batch)} results, got {size}")
     for result in results:
         if not isinstance(result, Mapping):
-            raise ValueError(f"function: expected results that are mappings, got {type(result).__name__}")
-    as_arrays = [{str(name): np.asarray(value) for name, value in result.items()} for result in results]
+            raise ValueError(
+                f"function: expected results that are mappings, got {type(result).__name__}"
+            )
+    as_arrays = [
+        {str(name): np.asarray(value) for name, value in result.items()} for result in results
+    ]
     for name, values in (pair for arrays in as_arrays for pair in arrays.items()):
         if values.dtype.kind not in "biufcSU":
             raise ValueError(

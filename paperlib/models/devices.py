@@ -39,8 +39,8 @@ def default_device(device: torch.device | str | None = None) -> torch.device:
         torch.empty(0, device=chosen)
     except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts
         raise ValueError(
-            f"device: expected 'cpu', 'cuda', 'cuda:0', ..., one that is there, got {str(device)!r}: "
-            f"{str(error).splitlines()[0]}"
+            "device: expected 'cpu', 'cuda', 'cuda:0', ..., one that is there, got "
+            f"{str(device)!r}: {str(error).splitlines()[0]}"
         ) from error
     return torch.device(chosen)
 
@@ -51,7 +51,9 @@ def evaluating(model: torch.nn.Module) -> Iterator[None]:
     modes = [(part, part.training) for part in model.modules()]
     model.eval()
     try:
-        with torch.no_grad():  # not in inference mode: what a module keeps of a call can be trained with
+        with (
+            torch.no_grad()
+        ):  # not in inference mode: what a module keeps of a call can be trained with
             yield
     finally:
         for part, training in modes:
@@ -60,7 +62,9 @@ def evaluating(model: torch.nn.Module) -> Iterator[None]:
 
 @contextmanager
 def fast_products(*, allowed: bool = True) -> Iterator[None]:
-    """Products of float32 matrices on a GPU's tensor cores (TF32, 10 bits of mantissa), not on a CPU."""
+    """Products of float32 matrices on a GPU's tensor cores (TF32, 10 bits of mantissa), not on a
+    CPU.
+    """
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = before or allowed
     try:

@@ -31,22 +31,27 @@ class LanguageModelConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_at_least(1, width=self.width, layers=self.layers, heads=self.heads, context=self.context)
+        check_at_least(
+            1, width=self.width, layers=self.layers, heads=self.heads, context=self.context
+        )
         if self.width % (2 * self.heads):
             raise ValueError(
-                f"width: expected a multiple of twice the heads ({2 * self.heads}), got {self.width}"
+                f"width: expected a multiple of twice the heads ({2 * self.heads}), got "
+                f"{self.width}"
             )
 
 
 def load_language_model(
     name: str | Path, *, dtype: str = "auto", device: str | None = None, revision: str | None = None
 ) -> tuple[Any, Any]:
-    """A causal language model, in evaluation mode, and its tokenizer, by name on the hub or by folder.
+    """A causal language model, in evaluation mode, and its tokenizer, by name on the hub or by
+    folder.
 
     Args:
-        dtype: "auto" (as stored), "float32", "bfloat16", "float16", or "int8" (through bitsandbytes: linear
-            layers but the last keep weights of 8 bits).
-        device: "cpu", "cuda:0", ..., or "auto": all GPUs, through accelerate. None takes CUDA or the CPU.
+        dtype: "auto" (as stored), "float32", "bfloat16", "float16", or "int8" (through
+            bitsandbytes: linear layers but the last keep weights of 8 bits).
+        device: "cpu", "cuda:0", ..., or "auto": all GPUs, through accelerate. None takes CUDA or
+            the CPU.
     """
     check_choice("dtype", dtype, DTYPES)
     place = device if device == "auto" else str(default_device(device))
@@ -74,8 +79,9 @@ def load_language_model(
     model, found = given
     if absent := sorted(map(str, (*found["missing_keys"], *found["mismatched_keys"]))):
         raise ValueError(
-            f"name: {len(absent)} weights of the model are not in {name}, such as {absent[0]}, and would be "
-            "random; save the model itself, without what torch.compile, DDP or peft put around it"
+            f"name: {len(absent)} weights of the model are not in {name}, such as {absent[0]}, and "
+            "would be random; save the model itself, without what torch.compile, DDP or peft put "
+            "around it"
         )
     model = (model if spread else model.to(place)).eval()
     check_causal(model, f"name: in {name}")
@@ -85,7 +91,9 @@ def load_language_model(
 def check_causal(model: Any, where: str) -> None:
     """Refuse (ValueError) a model in which a token sees those behind it, as in BERT."""
     device = model.get_input_embeddings().weight.device
-    tokens = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 5]], device="cpu" if device.type == "meta" else device)
+    tokens = torch.tensor(
+        [[1, 2, 3, 4], [1, 2, 3, 5]], device="cpu" if device.type == "meta" else device
+    )
     with torch.inference_mode():
         logits = model(input_ids=tokens, use_cache=False).logits[:, :3].float()
     if not torch.allclose(*logits, rtol=0.01, atol=0.01, equal_nan=True):
@@ -99,10 +107,14 @@ def parameter_count(name: str | Path) -> int:
 
 
 def model_stamp(name: str | Path) -> dict[str, Any]:
-    """What identifies a model in a cache: its shape, and its commit on the hub or files in a folder."""
+    """What identifies a model in a cache: its shape, and its commit on the hub or files in a
+    folder.
+    """
     config, folder = _config(name), Path(name)
     files = sorted(folder.iterdir()) if folder.is_dir() else []
-    stamps = [[one.name, one.stat().st_size, one.stat().st_mtime_ns] for one in files if one.is_file()]
+    stamps = [
+        [one.name, one.stat().st_size, one.stat().st_mtime_ns] for one in files if one.is_file()
+    ]
     commit = getattr(config, "_commit_hash", None)
     return {"name": str(name), "config": config.to_json_string(), "commit": commit, "files": stamps}
 
@@ -118,18 +130,24 @@ def _missing(name: str, error: Exception) -> str:
     """One line: what was not found, and what to fetch and where to put it."""
     said, folder = str(error).strip().splitlines()[0], Path(name)
     if folder.is_dir():
-        wanted = {"config.json": ["config.json"], "weights": ["*.safetensors", "*.bin"],
-                  "tokenizer": ["tokenizer*", "vocab.*"]}  # fmt: skip
-        lacks = [part for part, files in wanted.items() if not any(any(folder.glob(f)) for f in files)]
+        wanted = {
+            "config.json": ["config.json"],
+            "weights": ["*.safetensors", "*.bin"],
+            "tokenizer": ["tokenizer*", "vocab.*"],
+        }
+        lacks = [
+            part for part, files in wanted.items() if not any(any(folder.glob(f)) for f in files)
+        ]
         return (
             f"name: expected a folder with config.json, weights (*.safetensors) and a tokenizer "
             f"(tokenizer.json); {name!r} lacks {' and '.join(lacks) or 'none of them'}: {said}"
         )
     cache = Path(huggingface_hub.constants.HF_HUB_CACHE)
     return (
-        "name: expected a folder with a model and its tokenizer or a name on the Hugging Face hub, got "
-        f"{name!r}: {said} Where there is a network, run 'hf download {name}' and copy the folder "
-        f"models--{name.replace('/', '--')} of its cache into {cache}, or name the folder that has the files"
+        "name: expected a folder with a model and its tokenizer or a name on the Hugging Face hub, "
+        f"got {name!r}: {said} Where there is a network, run 'hf download {name}' and copy the "
+        f"folder models--{name.replace('/', '--')} of its cache into {cache}, or name the folder "
+        "that has the files"
     )
 
 
@@ -138,7 +156,9 @@ def _need(package: str, purpose: str) -> None:
         raise ModuleNotFoundError(f"{purpose} needs {package}: pip install {package}", name=package)
 
 
-def new_language_model(config: LanguageModelConfig, vocabulary: int) -> "transformers.GPTNeoXForCausalLM":
+def new_language_model(
+    config: LanguageModelConfig, vocabulary: int
+) -> "transformers.GPTNeoXForCausalLM":
     """A small GPT with fresh weights, without dropout, its output layer untied as in Pythia."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
@@ -160,7 +180,9 @@ def new_language_model(config: LanguageModelConfig, vocabulary: int) -> "transfo
 def train_tokenizer(
     texts: Iterable[str], vocabulary: int, *, context: int
 ) -> "transformers.PreTrainedTokenizerFast":
-    """A byte-level BPE tokenizer like GPT-2's: 256 bytes, a token for the end of a text, and more."""
+    """A byte-level BPE tokenizer like GPT-2's: 256 bytes, a token for the end of a text, and
+    more.
+    """
     check_at_least(257, vocabulary=vocabulary)
     bpe = Tokenizer(models.BPE())
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -178,7 +200,9 @@ def train_tokenizer(
 
 
 def wrap_tokenizer(text: str, *, context: int) -> "transformers.PreTrainedTokenizerFast":
-    """The tokenizer that ``tokenizers`` wrote as JSON, with one token for start and end of a text."""
+    """The tokenizer that ``tokenizers`` wrote as JSON, with one token for start and end of a
+    text.
+    """
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(text),
         bos_token=END_OF_TEXT,

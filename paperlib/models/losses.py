@@ -32,24 +32,31 @@ def binary_margin_loss(logits: Any, labels: Any) -> Tensor:
 def multiclass_margin_loss(logits: Any, labels: Any) -> Tensor:
     """The loss ``-(log f_y - log(1 - f_y))``: minus the log odds of the given class.
 
-    Logits have shape (..., n, classes), at least 2 classes; labels are 0 to classes - 1, shape (n,). Losses
-    are low where the model is sure of the class, shape (..., n). Source: Epsilon*, footnote 1.
+    Logits have shape (..., n, classes), at least 2 classes; labels are 0 to classes - 1, shape
+    (n,). Losses are low where the model is sure of the class, shape (..., n). Source: Epsilon*,
+    footnote 1.
 
     >>> round(multiclass_margin_loss([[1.0, 1.0, 1.0, 1.0]], [2]).exp().item(), 9)
     3.0
     """
     if (scores := as_tensor(logits).double()).ndim < 2 or scores.shape[-1] < 2:
         shape = tuple(scores.shape)
-        raise ValueError(f"logits: expected shape (..., n, classes), 2 classes or more, got {shape}")
+        raise ValueError(
+            f"logits: expected shape (..., n, classes), 2 classes or more, got {shape}"
+        )
     index = _index(scores, labels)
-    return scores.scatter(-1, index, -torch.inf).logsumexp(dim=-1) - scores.gather(-1, index)[..., 0]
+    return (
+        scores.scatter(-1, index, -torch.inf).logsumexp(dim=-1) - scores.gather(-1, index)[..., 0]
+    )
 
 
 def margin_loss(logits: Any, labels: Any) -> Tensor:
     """`binary_margin_loss` for one output column, `multiclass_margin_loss` for more."""
     scores = as_tensor(logits).double()
     is_binary = scores.ndim < 2 or scores.shape[-1] == 1
-    return binary_margin_loss(scores, labels) if is_binary else multiclass_margin_loss(scores, labels)
+    return (
+        binary_margin_loss(scores, labels) if is_binary else multiclass_margin_loss(scores, labels)
+    )
 
 
 def cross_entropy(logits: Any, labels: Any) -> Tensor:

@@ -22,7 +22,8 @@ ACTIVATIONS = ("relu", "tanh")
 class MLP:
     """Fully connected layers with ReLU or tanh between them.
 
-    Widths are inputs, hidden units..., outputs. One output is the log odds of label 1; more are logits.
+    Widths are inputs, hidden units..., outputs. One output is the log odds of label 1; more are
+    logits.
 
     >>> MLP((108, 150, 100, 50, 1)).size
     36551
@@ -33,7 +34,9 @@ class MLP:
 
     def __post_init__(self) -> None:
         if len(self.widths) < 2 or min(self.widths) < 1:
-            raise ValueError(f"widths: expected inputs, hidden..., outputs, all 1 or more, got {self.widths}")
+            raise ValueError(
+                f"widths: expected inputs, hidden..., outputs, all 1 or more, got {self.widths}"
+            )
         check_choice("activation", self.activation, ACTIVATIONS)
 
     @property
@@ -55,7 +58,9 @@ class MLP:
         return sum(inputs * outputs + outputs for inputs, outputs in pairwise(self.widths))
 
     def views(self, stacked: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Weights (K, inputs, outputs) and biases (K, 1, outputs) of each layer, as views of (K, size)."""
+        """Weights (K, inputs, outputs) and biases (K, 1, outputs) of each layer, as views of (K,
+        size).
+        """
         layers, start = [], 0
         for inputs, outputs in pairwise(self.widths):
             middle, end = start + inputs * outputs, start + inputs * outputs + outputs
@@ -65,7 +70,9 @@ class MLP:
         return layers
 
     def initial(self, generator: torch.Generator) -> Tensor:
-        """Draw parameters as ``nn.Linear`` does: uniform within 1/sqrt(inputs). Shape (size,), on the CPU."""
+        """Draw parameters as ``nn.Linear`` does: uniform within 1/sqrt(inputs). Shape (size,), on
+        the CPU.
+        """
         drawn = torch.empty(1, self.size)
         for (weights, biases), inputs in zip(self.views(drawn), self.widths, strict=False):
             bound = 1 / math.sqrt(inputs)
@@ -79,7 +86,9 @@ class MLP:
         for weights, biases in self.views(parameters[None]):
             inputs, outputs = weights.shape[1:]
             # Skipping the random initialisation leaves the caller's global generator alone.
-            linear = cast(nn.Linear, skip_init(nn.Linear, inputs, outputs, device=parameters.device))
+            linear = cast(
+                nn.Linear, skip_init(nn.Linear, inputs, outputs, device=parameters.device)
+            )
             with torch.no_grad():
                 linear.weight.copy_(weights[0].T)
                 linear.bias.copy_(biases[0, 0])
@@ -90,6 +99,8 @@ class MLP:
         """The parameters of a module made by ``module``, shape (size,)."""
         linears = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
         parts = [
-            part for layer in linears for part in (layer.weight.detach().T.flatten(), layer.bias.detach())
+            part
+            for layer in linears
+            for part in (layer.weight.detach().T.flatten(), layer.bias.detach())
         ]
         return torch.cat(parts)

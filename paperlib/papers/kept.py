@@ -1,4 +1,6 @@
-"""What experiments computed, kept in the user's cache until settings, code, data, torch or device change."""
+"""What experiments computed, kept in the user's cache until settings, code, data, torch or device
+change.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -26,14 +28,23 @@ def cached_arrays(
 def resumed_arrays(
     config: Mapping[str, Any], compute: Callable[[Path], Mapping[str, Any]], *, code: str
 ) -> dict[str, np.ndarray]:
-    """As `cached_arrays`; ``compute`` is handed the path of a checkpoint, from which a run goes on."""
+    """As `cached_arrays`; ``compute`` is handed the path of a checkpoint, from which a run goes
+    on.
+    """
     key = {**config, **machine(), "code": code_tag(code)}
     return Cache(user_cache_folder() / "language").resumed(key, compute)
 
 
 def kept_runs(
-    function: Callable[..., Any], units: Sequence[Any], *, folder: Path, data: Any = None, **options: Any
+    function: Callable[..., Any],
+    units: Sequence[Any],
+    *,
+    folder: Path,
+    data: Any = None,
+    **options: Any,
 ) -> dict[Any, Any]:
-    """The result of each unit of `run_sweep`, in ``folder``; ``data`` identifies what is trained on."""
+    """The result of each unit of `run_sweep`, in ``folder``; ``data`` identifies what is trained
+    on.
+    """
     version = config_hash({"code": code_tag(function.__module__), "data": data, **machine()})
     return dict(run_sweep(function, units, folder=folder, version=version, **options))

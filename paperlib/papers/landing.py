@@ -10,7 +10,13 @@ from typing import Any
 import pandas as pd
 
 from paperlib.papers.settings import settings_beside
-from paperlib.papers.verdict.pages import best_of, chips_html, counts_in_words, legend_html, scales_table
+from paperlib.papers.verdict.pages import (
+    best_of,
+    chips_html,
+    counts_in_words,
+    legend_html,
+    scales_table,
+)
 from paperlib.papers.verdict.status import JudgedTarget
 from paperlib.report.printed import PAPERS
 from paperlib.report.tables import format_cell, pipe_table
@@ -22,7 +28,8 @@ CITED, HEADLINES, COSTS = (_SETTINGS[name] for name in ("cited", "headlines", "c
 GUIDE_PAGE, GUIDE = "compare_audits", "compare-decision-guide"
 """The notebook that puts one model under every audit, and its table of advice."""
 _FIGURE = re.compile(
-    r"data:image/svg\+xml;base64,(?P<svg>\S+)\n:alt: (?P<alt>.+)\n:name: fig-finding-(?P<slug>\S+)\n"
+    r"data:image/svg\+xml;base64,(?P<svg>\S+)\n:alt: (?P<alt>.+)\n"
+    r":name: fig-finding-(?P<slug>\S+)\n"
     r"(?::.+\n)*\n(?P<caption>.+)\n"
 )
 """A finding's figure as `show_figure` writes it."""
@@ -30,12 +37,16 @@ Finding = dict[Any, str]
 """slug, finding and sentence; svg, alt (as JSON) and caption of its figure."""
 
 
-def landing_markdown(judged: Sequence[JudgedTarget], *, profile: str, findings: Mapping[str, Finding]) -> str:
-    """Counts, and for each paper a finding, its figure and a chip for every table and figure, as MyST."""
+def landing_markdown(
+    judged: Sequence[JudgedTarget], *, profile: str, findings: Mapping[str, Finding]
+) -> str:
+    """Counts, and for each paper a finding, its figure and a chip for every table and figure, as
+    MyST.
+    """
     best = best_of(judged)
     parts = [
-        f"{counts_in_words(best)} Each was judged by [a rule that was fixed before the run](results). The "
-        f"runs of this book have the profile `{profile}`.",
+        f"{counts_in_words(best)} Each was judged by [a rule that was fixed before the "
+        f"run](results). The runs of this book have the profile `{profile}`.",
         legend_html(best),
         f"By the scale of the evidence, the nearest to the paper first:\n\n{scales_table(best)}",
     ]

@@ -22,7 +22,9 @@ def measured_table(path: str) -> tuple[pd.DataFrame, str] | None:
 def kept_file(path: str) -> Path:
     """The table of a measured run in this folder or above, with its result file beside it."""
     here = Path.cwd()
-    file = next((folder / path for folder in (here, *here.parents) if (folder / path).is_file()), None)
+    file = next(
+        (folder / path for folder in (here, *here.parents) if (folder / path).is_file()), None
+    )
     if file is None or not file.with_suffix(".json").is_file():
         raise ValueError(
             f"measured: no {path!r} with its .json in {here} or above; pass an empty text for none"

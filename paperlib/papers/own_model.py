@@ -1,4 +1,6 @@
-"""Demonstrations of audits of one's own model and data: a network that leaks, and a table with its target."""
+"""Demonstrations of audits of one's own model and data: a network that leaks, and a table with its
+target.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,10 +52,16 @@ def audited_digits(config: OwnModelConfig) -> tuple[np.ndarray, np.ndarray, np.n
     spoiled = rng.random(config.examples) < config.noisy_labels
     drawn = rng.integers(0, 10, config.examples)
     member = rng.integers(0, 2, config.examples).astype(bool)
-    return (images[chosen] / 16).astype(np.float32), np.where(spoiled, drawn, labels[chosen]), member
+    return (
+        (images[chosen] / 16).astype(np.float32),
+        np.where(spoiled, drawn, labels[chosen]),
+        member,
+    )
 
 
-def train_and_score(config: OwnModelConfig, checkpoints: tuple[int, ...] = ()) -> dict[int, MembershipScores]:
+def train_and_score(
+    config: OwnModelConfig, checkpoints: tuple[int, ...] = ()
+) -> dict[int, MembershipScores]:
     """Train on the members, and take every record's loss at the checkpoints and at the end."""
     images, truth, member = audited_digits(config)
     pixels, labels = torch.from_numpy(images), torch.from_numpy(truth)
@@ -72,7 +80,9 @@ def train_and_score(config: OwnModelConfig, checkpoints: tuple[int, ...] = ()) -
             if epoch in wanted:
                 with torch.no_grad():
                     losses = margin_loss(network(pixels), labels).numpy()
-                scored[epoch] = MembershipScores.from_labels(losses, member, higher_means_member=False)
+                scored[epoch] = MembershipScores.from_labels(
+                    losses, member, higher_means_member=False
+                )
     return scored
 
 
@@ -90,7 +100,9 @@ def _one_thread() -> Iterator[None]:
 def demonstration(
     *, epochs: int = 100, generator: TableGenerator | None = None, seed: int = 0
 ) -> tuple[AuditData, Model, Trainer]:
-    """Members of the RAND table, a target trained on them, and its training, as `audit_model` takes them."""
+    """Members of the RAND table, a target trained on them, and its training, as `audit_model` takes
+    them.
+    """
     table = load_table("randhie", "visits")
     used_data("randhie (statsmodels)", table.rows.to_csv(index=False).encode())
     cut = round(0.9 * len(table.rows))

@@ -11,7 +11,8 @@ T = TypeVar("T")
 
 
 def progress(iterable: Iterable[T], *, total: int | None = None, label: str = "") -> Iterator[T]:
-    """Yield from ``iterable`` and show the progress on standard error; silent when ``PAPERLIB_PROGRESS=0``.
+    """Yield from ``iterable`` and show the progress on standard error; silent when
+    ``PAPERLIB_PROGRESS=0``.
 
     Args:
         iterable: Items to yield.
@@ -24,4 +25,6 @@ def progress(iterable: Iterable[T], *, total: int | None = None, label: str = ""
     [1, 2]
     """
     silent = os.environ.get("PAPERLIB_PROGRESS") == "0"
-    yield from tqdm(iterable, total=total, desc=label or None, disable=silent, file=sys.stderr, leave=False)
+    yield from tqdm(
+        iterable, total=total, desc=label or None, disable=silent, file=sys.stderr, leave=False
+    )

@@ -11,7 +11,9 @@ _POINTS = 300
 
 
 def precision_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
-    """Precision of the positive guesses over recall, with the columns of `TargetAudits.curves` (Figure 3)."""
+    """Precision of the positive guesses over recall, with the columns of `TargetAudits.curves`
+    (Figure 3).
+    """
     fig = _panels(curves, "precision", ylabel="precision")
     for axes in fig.axes:
         axes.axhline(0.5, color="black", linewidth=0.8, linestyle=":", label="guessing")
@@ -21,10 +23,14 @@ def precision_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
 
 
 def bounds_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
-    """Lower bounds on c and on c + epsilon over recall, with the ceiling of a perfect attack (Figure 4)."""
+    """Lower bounds on c and on c + epsilon over recall, with the ceiling of a perfect attack
+    (Figure 4).
+    """
     fig = _panels(curves, "bound", ylabel="bound (nats)")
     for axes, (_, rows) in zip(fig.axes, curves.groupby("target", sort=False), strict=True):
-        axes.axhline(rows["ceiling"].mean(), color="black", linewidth=1, linestyle="-.", label="ceiling")
+        axes.axhline(
+            rows["ceiling"].mean(), color="black", linewidth=1, linestyle="-.", label="ceiling"
+        )
         axes.set_ylim(bottom=0)
     legend_below(fig, columns=3)
     words = _describe(curves, "bound", "largest bound")
@@ -36,7 +42,9 @@ def guesses_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
     fig = _panels(curves, "true_positives", x="guesses", ylabel="members")
     top = fig.axes[0].get_xlim()[1]
     for axes in fig.axes:
-        axes.plot([0, top], [0, top / 2], color="black", linewidth=0.8, linestyle=":", label="guessing")
+        axes.plot(
+            [0, top], [0, top / 2], color="black", linewidth=0.8, linestyle=":", label="guessing"
+        )
     fig.axes[-1].set_xlabel("positive guesses")
     legend_below(fig, columns=3)
     return fig, _describe(curves, "precision", "precision")
@@ -48,7 +56,9 @@ def _panels(curves: pd.DataFrame, y: str, *, x: str = "recall", ylabel: str) -> 
     for axes, target in zip(all_axes, targets, strict=True):
         shown = curves[curves["target"] == target]
         for (test, _), rows in shown.groupby(["test", "seed"], sort=False):
-            if len(rows) > _POINTS:  # evenly spread on a log axis, since the curve changes most at low recall
+            if (
+                len(rows) > _POINTS
+            ):  # evenly spread on a log axis, since the curve changes most at low recall
                 rows = rows.iloc[np.unique(np.geomspace(1, len(rows), _POINTS).astype(int)) - 1]
             style, color, label = _LINES[str(test)]
             axes.plot(rows[x], rows[y], linestyle=style, color=color, linewidth=1.1, label=label)
@@ -68,6 +78,9 @@ def _describe(curves: pd.DataFrame, column: str, name: str) -> str:
     means = games.groupby(["target", "test"]).mean()
     words = []
     for target in curves["target"].unique():
-        parts = (f"{label} {means.get((target, test), np.nan):.2f}" for test, (*_, label) in _LINES.items())
+        parts = (
+            f"{label} {means.get((target, test), np.nan):.2f}"
+            for test, (*_, label) in _LINES.items()
+        )
         words.append(f"{target}: {name} {', '.join(parts)}")
     return "; ".join(words) + "."

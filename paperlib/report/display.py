@@ -1,4 +1,6 @@
-"""How a table or figure reaches both Jupyter and the book: one MIME bundle, and a CSV beside the result."""
+"""How a table or figure reaches both Jupyter and the book: one MIME bundle, and a CSV beside the
+result.
+"""
 
 import base64
 import hashlib
@@ -52,7 +54,8 @@ def show(bundle: Bundle) -> None:
 
 
 def show_text(text: str) -> None:
-    """Show a computed sentence, or paragraphs of MyST, as text of the page and not in a box as of ``print``.
+    """Show a computed sentence, or paragraphs of MyST, as text of the page and not in a box as of
+    ``print``.
 
     >>> show_text("Two of three intervals hold.")
     Two of three intervals hold.
@@ -64,7 +67,8 @@ def show_text(text: str) -> None:
 
 
 def used_data(name: str, content: bytes | np.ndarray | Sequence[np.ndarray]) -> str:
-    """Note in the result file which data a run used, and return the SHA-256 of their bytes or arrays.
+    """Note in the result file which data a run used, and return the SHA-256 of their bytes or
+    arrays.
 
     >>> used_data("nothing", b"")[:8]
     'e3b0c442'
@@ -72,7 +76,9 @@ def used_data(name: str, content: bytes | np.ndarray | Sequence[np.ndarray]) -> 
     whole = hashlib.sha256()
     for part in [content] if isinstance(content, bytes | np.ndarray) else content:
         whole.update(
-            part if isinstance(part, bytes) else np.ascontiguousarray(part).reshape(-1).view(np.uint8).data
+            part
+            if isinstance(part, bytes)
+            else np.ascontiguousarray(part).reshape(-1).view(np.uint8).data
         )
     digest = whole.hexdigest()
     keep_line(USED_DATA_FILE, {"name": one_line("name", name), "sha256": digest})
@@ -123,7 +129,9 @@ def kept_lines(file_name: str) -> list[dict[str, Any]]:
 
 
 def keep_csv(name: str, text: str) -> tuple[str, str]:
-    """Write ``<name>.csv``, not yet taken, beside the result and return its link as HTML and as MyST."""
+    """Write ``<name>.csv``, not yet taken, beside the result and return its link as HTML and as
+    MyST.
+    """
     folder = results_folder()
     data = base64.b64encode(text.encode()).decode()
     link = f"<a download='{name}.csv' href='data:text/csv;base64,{data}'>{name}.csv</a>"

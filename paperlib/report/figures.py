@@ -1,4 +1,6 @@
-"""Figures: one look for all, and `show_figure`: numbered, with alt text in the book, and its data as CSV."""
+"""Figures: one look for all, and `show_figure`: numbered, with alt text in the book, and its data
+as CSV.
+"""
 
 import base64
 import html
@@ -41,7 +43,8 @@ def show_figure(
     data: pd.DataFrame | None = None,
     invert: bool = True,
 ) -> None:
-    """Show a figure, which the book numbers and names ``fig-<name>``, with its description, and close it.
+    """Show a figure, which the book numbers and names ``fig-<name>``, with its description, and
+    close it.
 
     Args:
         figure: A figure, or a figure and its description, as the functions of `plots` give them.
@@ -75,7 +78,9 @@ def svg_text(fig: Figure) -> str:
     # Letters become outlines: inside an <img> no font of the page can be used.
     with mpl.rc_context({"svg.hashsalt": "paperlib", "svg.fonttype": "path"}):
         about = {"Date": None, "Description": f"{SMALLEST} {points_on_a_phone(fig):.2f}"}
-        fig.set_layout_engine("none")  # the layout of the drawing above stays, in place of a second one
+        fig.set_layout_engine(
+            "none"
+        )  # the layout of the drawing above stays, in place of a second one
         fig.savefig(buffer, format="svg", transparent=True, bbox_inches="tight", metadata=about)
     return "<svg" + buffer.getvalue().partition("<svg")[2]
 
@@ -85,8 +90,11 @@ def svg_uri(fig: Figure) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(svg_text(fig).encode()).decode()
 
 
-def panels(count: int = 1, *, height: float = 2.8, share_x: bool = False) -> tuple[Figure, list[Axes]]:
-    """A figure with panels of this height (inches), from top to bottom, in the book's style, which stays set.
+def panels(
+    count: int = 1, *, height: float = 2.8, share_x: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """A figure with panels of this height (inches), from top to bottom, in the book's style, which
+    stays set.
 
     >>> figure, (upper, lower) = panels(2)
     >>> figure.get_size_inches().tolist()
@@ -95,13 +103,20 @@ def panels(count: int = 1, *, height: float = 2.8, share_x: bool = False) -> tup
     """
     plt.style.use([_STYLE, {"axes.prop_cycle": cycler(color=COLORS) + cycler(linestyle=LINES)}])
     fig, axes = plt.subplots(
-        count, 1, figsize=(WIDTH, height * count), layout="constrained", squeeze=False, sharex=share_x
+        count,
+        1,
+        figsize=(WIDTH, height * count),
+        layout="constrained",
+        squeeze=False,
+        sharex=share_x,
     )
     return fig, list(axes[:, 0])
 
 
 def legend_below(fig: Figure, *, columns: int = 2) -> None:
-    """Give a figure of `panels` one legend for all of them, below them; equal labels are named once."""
+    """Give a figure of `panels` one legend for all of them, below them; equal labels are named
+    once.
+    """
     entries: dict[str, Any] = {}
     for axes in fig.axes:
         handles, labels = axes.get_legend_handles_labels()
@@ -121,26 +136,38 @@ def dot_rows(
     high: pd.Series | Sequence[float] | None = None,
     printed: pd.Series | Sequence[float] | None = None,
 ) -> None:
-    """Draw a row for each value, NaN for none, with its interval, and the paper's value as a cross."""
+    """Draw a row for each value, NaN for none, with its interval, and the paper's value as a
+    cross.
+    """
     rows = np.arange(len(labels))[::-1]
     middle = np.asarray(values, dtype=float)
     if low is not None and high is not None:
-        ends = np.stack([middle - np.asarray(low, dtype=float), np.asarray(high, dtype=float) - middle])
-        axes.errorbar(middle, rows, xerr=np.maximum(ends, 0), fmt="o", color=COLORS[0], label="here")
+        ends = np.stack(
+            [middle - np.asarray(low, dtype=float), np.asarray(high, dtype=float) - middle]
+        )
+        axes.errorbar(
+            middle, rows, xerr=np.maximum(ends, 0), fmt="o", color=COLORS[0], label="here"
+        )
     else:
         axes.plot(middle, rows, marker="o", linestyle="", color=COLORS[0], label="here")
     if printed is not None:
         paper = np.asarray(printed, dtype=float)
-        axes.plot(paper, rows, marker="x", ms=7, mew=2, linestyle="", color=COLORS[1], label="the paper")
+        axes.plot(
+            paper, rows, marker="x", ms=7, mew=2, linestyle="", color=COLORS[1], label="the paper"
+        )
     axes.set_yticks(rows, list(labels))
     axes.set_ylim(-0.6, len(labels) - 0.4)
 
 
 def points_on_a_phone(fig: Figure) -> float:
-    """Size of the smallest text of a figure on a phone of 390 pixels, in points; infinite without text."""
+    """Size of the smallest text of a figure on a phone of 390 pixels, in points; infinite without
+    text.
+    """
     fig.draw_without_rendering()
     texts: list[Any] = fig.findobj(Text)
-    sizes = [float(one.get_fontsize()) for one in texts if one.get_visible() and one.get_text().strip()]
+    sizes = [
+        float(one.get_fontsize()) for one in texts if one.get_visible() and one.get_text().strip()
+    ]
     box = fig.get_tightbbox()
     scale = min(1.0, PHONE / (96 * box.width)) if box is not None and box.width > 0 else 1.0
     return min((size * scale for size in sizes), default=math.inf)

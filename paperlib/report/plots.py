@@ -1,4 +1,6 @@
-"""General figures of the book: each takes a frame and gives a figure and its description in words."""
+"""General figures of the book: each takes a frame and gives a figure and its description in
+words.
+"""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -73,7 +75,9 @@ def dots_plot(
                 dot_rows(axes, order, here[value], low=ends[0], high=ends[1], printed=paper)
             else:
                 # A little apart from the other series, so that no bar hides another.
-                places = np.arange(len(here))[::-1] + min(0.22, 0.7 / several) * ((several - 1) / 2 - at)
+                places = np.arange(len(here))[::-1] + min(0.22, 0.7 / several) * (
+                    (several - 1) / 2 - at
+                )
                 look: dict[str, Any] = {"ls": "", "ms": 4, "label": series, **_look(at)}
                 axes.errorbar(here[value], places, xerr=_bars(here[value], ends), **look)
                 if printed is not None:
@@ -128,13 +132,22 @@ def number(value: float) -> str:
 
 
 def _in_words(
-    titles: list[str], what: str, order: list[str], here: pd.DataFrame, value: str, printed: str | None
+    titles: list[str],
+    what: str,
+    order: list[str],
+    here: pd.DataFrame,
+    value: str,
+    printed: str | None,
 ) -> str:
     cells = []
     for name, row in zip(order, here.to_dict("records"), strict=True):
         if pd.isna(row[value]):
             continue
-        paper = "" if printed is None or pd.isna(row[printed]) else f" (the paper {number(row[printed])})"
+        paper = (
+            ""
+            if printed is None or pd.isna(row[printed])
+            else f" (the paper {number(row[printed])})"
+        )
         cells.append(f"{name} {number(row[value])}{paper}")
     return f"{', '.join(filter(None, titles)) or what}: {', '.join(cells)}".replace("\n", " ")
 
@@ -161,13 +174,14 @@ def lines_plot(
 ) -> Plot:
     """A line for each series, with bars or a band.
 
-    Of several rows at one place it shows the mean and the standard deviation. Columns of series, panels and
-    intervals are as in `dots_plot`.
+    Of several rows at one place it shows the mean and the standard deviation. Columns of series,
+    panels and intervals are as in `dots_plot`.
 
     Args:
         band: Draw the intervals as a band and not as bars.
         dots: Mark the points; without, a curve of every row.
-        even: Points at even distances, whatever the values of ``x`` in a panel, which become its labels.
+        even: Points at even distances, whatever the values of ``x`` in a panel, which become its
+            labels.
         marks: Label and height of dotted horizontal lines.
 
     >>> sizes = pd.DataFrame({"m": [100, 200], "bound": [0.25, 0.5]})
@@ -182,9 +196,16 @@ def lines_plot(
         for series, here in _groups(part, by):
             here, at, bars = here.sort_values(x, kind="stable"), names.index(series), spread
             if dots and here[x].duplicated().any():
-                here = here.groupby(x)[y].agg(["mean", "std"]).reset_index().set_axis([x, y, "sd"], axis=1)
+                here = (
+                    here.groupby(x)[y]
+                    .agg(["mean", "std"])
+                    .reset_index()
+                    .set_axis([x, y, "sd"], axis=1)
+                )
                 bars = "sd"
-            across = here[x].map(places.index) + 0.09 * (at - (len(names) - 1) / 2) if even else here[x]
+            across = (
+                here[x].map(places.index) + 0.09 * (at - (len(names) - 1) / 2) if even else here[x]
+            )
             ends = _ends(here, y, low, high, bars)
             look: dict[str, Any] = _look(at) if dots else {"color": COLORS[at % len(COLORS)]}
             look |= {"linestyle": LINES[at % len(LINES)], "label": series or None}
@@ -207,7 +228,13 @@ def lines_plot(
     all_axes[-1].set_xlabel(xlabel)
     if len(names) > 1 or marks:
         legend_below(fig)
-    return fig, f"{ylabel} over {xlabel} from {frame[x].min():g} to {frame[x].max():g}: {'; '.join(words)}."
+    return (
+        fig,
+        (
+            f"{ylabel} over {xlabel} from {frame[x].min():g} to {frame[x].max():g}: "
+            f"{'; '.join(words)}."
+        ),
+    )
 
 
 def points_plot(
@@ -223,7 +250,8 @@ def points_plot(
     yscale: Scale = "linear",
     height: float = 3.6,
 ) -> Plot:
-    """A point for each row, in the colour and marker of its series, with a diagonal where both are equal.
+    """A point for each row, in the colour and marker of its series, with a diagonal where both are
+    equal.
 
     >>> rows = pd.DataFrame({"kind": ["a", "a"], "x": [1.0, 2.0], "y": [2.0, 3.0]})
     >>> points_plot(rows, x="x", y="y", by="kind", xlabel="x", ylabel="y")[1]
@@ -243,7 +271,9 @@ def points_plot(
     return fig, f"Median of {xlabel} and of {ylabel}: {', '.join(words)}."
 
 
-def histograms_plot(groups: Mapping[str, Mapping[str, ArrayLike]], *, xlabel: str, bins: int = 40) -> Plot:
+def histograms_plot(
+    groups: Mapping[str, Mapping[str, ArrayLike]], *, xlabel: str, bins: int = 40
+) -> Plot:
     """Outlines of histograms, a panel for each outer name and an outline for each inner one.
 
     >>> histograms_plot({"model": {"members": [1.0, 2.0]}}, xlabel="loss (nats)")[1]
@@ -256,17 +286,23 @@ def histograms_plot(groups: Mapping[str, Mapping[str, ArrayLike]], *, xlabel: st
         edges = np.histogram_bin_edges(np.concatenate(list(values.values())), bins=bins)
         for at, (kind, given) in enumerate(values.items()):
             shares = np.histogram(given, edges)[0] / given.size
-            axes.stairs(shares, edges, label=kind, color=COLORS[at], linestyle=LINES[at], linewidth=1.6)
+            axes.stairs(
+                shares, edges, label=kind, color=COLORS[at], linestyle=LINES[at], linewidth=1.6
+            )
         axes.set_title(title, loc="left")
         axes.set_ylabel("share")
-        medians = ", ".join(f"{kind} {number(float(np.median(given)))}" for kind, given in values.items())
+        medians = ", ".join(
+            f"{kind} {number(float(np.median(given)))}" for kind, given in values.items()
+        )
         words.append(f"{title}: {medians}")
     all_axes[-1].set_xlabel(xlabel)
     legend_below(fig)
     return fig, f"Median {xlabel}: {'; '.join(words)}."
 
 
-def shares_plot(frame: pd.DataFrame, *, value: str, by: str, xlabel: str, panel: str | None = None) -> Plot:
+def shares_plot(
+    frame: pd.DataFrame, *, value: str, by: str, xlabel: str, panel: str | None = None
+) -> Plot:
     """The share of values at or below each point of [0, 1], as of p-values, with the diagonal.
 
     >>> tests = pd.DataFrame({"test": ["a", "a"], "p": [0.01, 0.5]})
@@ -281,7 +317,9 @@ def shares_plot(frame: pd.DataFrame, *, value: str, by: str, xlabel: str, panel:
             ordered = here[value].sort_values()
             shares = np.arange(1, len(ordered) + 1) / len(ordered)
             axes.plot(ordered, shares, color=COLORS[turn], ls=LINES[turn], label=series)
-            words.append(f"{', '.join(filter(None, [title, series]))} {number((ordered <= 0.05).mean())}")
+            words.append(
+                f"{', '.join(filter(None, [title, series]))} {number((ordered <= 0.05).mean())}"
+            )
         axes.plot([0, 1], [0, 1], color="black", ls=":", lw=1, label="uniform")
         axes.set_title(title, loc="left")
         axes.set_ylabel("share")
@@ -291,7 +329,8 @@ def shares_plot(frame: pd.DataFrame, *, value: str, by: str, xlabel: str, panel:
 
 
 def images_plot(rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 12) -> Plot:
-    """The first images of each kind side by side, uint8 of shape (n, 1 or 3, side, side), without smoothing.
+    """The first images of each kind side by side, uint8 of shape (n, 1 or 3, side, side), without
+    smoothing.
 
     >>> images_plot({"members": np.zeros((2, 1, 4, 4), dtype=np.uint8)})[1]
     'Rows of small images, with the mean grey value out of 255: members 0.'

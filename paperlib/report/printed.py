@@ -31,7 +31,9 @@ def paper_table(name: str, *, as_printed: bool = False) -> pd.DataFrame:
     files = _files()
     check_choice("name", name, sorted(files))
     with files[name].open(encoding="utf-8") as file:
-        return pd.read_csv(file, dtype=str, keep_default_na=False) if as_printed else pd.read_csv(file)
+        return (
+            pd.read_csv(file, dtype=str, keep_default_na=False) if as_printed else pd.read_csv(file)
+        )
 
 
 @cache
@@ -47,9 +49,12 @@ def targets() -> pd.DataFrame:
     """Every result table and figure of the four papers, one row each, as text.
 
     Columns: id, paper, item, what, notebook (names joined by "; "), claim, unit, repetitions, runs,
-    own_data, widest (see `paperlib.papers.verdict.evidence`), headline (the paper's number) and its source.
+    own_data, widest (see `paperlib.papers.verdict.evidence`), headline (the paper's number) and its
+    source.
 
     >>> len(targets())
     50
     """
-    return paper_table("targets", as_printed=True).merge(paper_table("headlines", as_printed=True), on="id")
+    return paper_table("targets", as_printed=True).merge(
+        paper_table("headlines", as_printed=True), on="id"
+    )

@@ -10,9 +10,18 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = (
-    "paperlib", "numpy", "scipy", "pandas", "matplotlib", "pyarrow", "torch", "torchvision", "scikit-learn",
-    "opacus", "transformers",
-)  # fmt: skip
+    "paperlib",
+    "numpy",
+    "scipy",
+    "pandas",
+    "matplotlib",
+    "pyarrow",
+    "torch",
+    "torchvision",
+    "scikit-learn",
+    "opacus",
+    "transformers",
+)
 
 
 def provenance(
@@ -23,10 +32,14 @@ def provenance(
     seconds: float,
     data: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Conditions of one run of the checkout at ``root``; ``data`` holds the SHA-256 of each file by name."""
+    """Conditions of one run of the checkout at ``root``; ``data`` holds the SHA-256 of each file by
+    name.
+    """
     commit = _answer("git", "-C", str(root), "rev-parse", "HEAD")
     changes = _answer("git", "-C", str(root), "status", "--porcelain", "--untracked-files=no")
-    new = _answer("git", "-C", str(root), "ls-files", "-o", "--exclude-standard", "paperlib", "notebooks")
+    new = _answer(
+        "git", "-C", str(root), "ls-files", "-o", "--exclude-standard", "paperlib", "notebooks"
+    )
     return {
         "date": utc_now(),
         "commit": commit,
@@ -64,7 +77,9 @@ def package_version(name: str) -> str | None:
 
 
 def report_conditions(*packages: str) -> dict[str, str]:
-    """Date, versions of Python and of ``packages``, and hardware: headings of a report, and text."""
+    """Date, versions of Python and of ``packages``, and hardware: headings of a report, and
+    text.
+    """
     machine, named = hardware(), [f"Python {platform.python_version()}"]
     named += [f"{name} {version}" for name in packages if (version := package_version(name))]
     processor = f"{machine['cpu']}, {machine['cores']} cores"
@@ -75,14 +90,20 @@ def hardware() -> dict[str, Any]:
     """Processor, cores this process may use, GPU (None without one) and operating system."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     system, info = f"{platform.system()} {platform.machine()}", Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf-8", errors="replace").splitlines() if info.is_file() else []
-    models = [" ".join(line.partition(":")[2].split()) for line in lines if line.startswith("model name")]
+    lines = (
+        info.read_text(encoding="utf-8", errors="replace").splitlines() if info.is_file() else []
+    )
+    models = [
+        " ".join(line.partition(":")[2].split()) for line in lines if line.startswith("model name")
+    ]
     cpu = models[0] if models else platform.processor() or platform.machine()
     return {"cpu": cpu, "cores": cores, "gpu": gpu_name(), "system": system}
 
 
 def gpu_name() -> str | None:
-    """Name and memory of the first NVIDIA GPU that is not hidden, asked from its driver; None without one."""
+    """Name and memory of the first NVIDIA GPU that is not hidden, asked from its driver; None
+    without one.
+    """
     asked = ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader")
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0].strip()
     found = None if first in ("", "-1") else _answer(*asked, "-i", first) or _answer(*asked)
@@ -96,7 +117,10 @@ def describe(run: Mapping[str, Any]) -> list[str]:
     versions = ", ".join(f"{name} {version}" for name, version in run["packages"].items())
     data = ", ".join(f"{name} (SHA-256 {digest[:16]}…)" for name, digest in run["data"].items())
     lines = [
-        f"Profile {run['profile']}; {run['date']}; {run['seconds']:.0f} s; commit {commit}{changed}",
+        (
+            f"Profile {run['profile']}; {run['date']}; {run['seconds']:.0f} s; commit "
+            f"{commit}{changed}"
+        ),
         f"{run['cpu']}, {run['cores']} cores, {run['gpu'] or 'no GPU'}, {run['system']}",
         f"Python {run['python']}, {versions}",
     ]

@@ -24,22 +24,27 @@ def show_table(
     lower_bounds: Iterable[str] = (),
     digits: int = 2,
 ) -> None:
-    """Show a table, which the book numbers and names ``tbl-<name>``, and keep its CSV, with every digit.
+    """Show a table, which the book numbers and names ``tbl-<name>``, and keep its CSV, with every
+    digit.
 
     Args:
         name: Slug, unique within the notebook: lower-case words joined by hyphens.
         caption: Caption in MyST Markdown.
-        columns: Columns that the page shows, by default all, such as ``"target, m, eps_tilde"``. Several may
-            share a cell, as in ``"rate (low to high)"``, under the first one's heading; where another one is
-            missing, the first stands alone. A mapping gives names and headings.
-        lower_bounds: Columns that hold lower bounds, beside those of ``columns.csv``: shown rounded down.
-        digits: Number of decimals shown, 1 or more; numbers below 0.1 have as many significant digits.
+        columns: Columns that the page shows, by default all, such as ``"target, m, eps_tilde"``.
+            Several may share a cell, as in ``"rate (low to high)"``, under the first one's heading;
+            where another one is missing, the first stands alone. A mapping gives names and
+            headings.
+        lower_bounds: Columns that hold lower bounds, beside those of ``columns.csv``: shown rounded
+            down.
+        digits: Number of decimals shown, 1 or more; numbers below 0.1 have as many significant
+            digits.
 
     Raises:
         ValueError: A bad or taken name, an empty caption, an empty frame, an unknown column.
 
     >>> frame = pd.DataFrame({"m": [100, 400], "epsilon": [0.5, 1.638], "sd": 0.25})
-    >>> show_table(frame, name="gain", caption="Means", columns="m, epsilon ± sd", lower_bounds=["epsilon"])
+    >>> columns = "m, epsilon ± sd"
+    >>> show_table(frame, name="gain", caption="Means", columns=columns, lower_bounds=["epsilon"])
     Means
     | m   | ε           |
     | --- | ----------- |
@@ -69,10 +74,16 @@ def show_table(
         cells = []
         for part in parts:  # whole where all its numbers are
             values = frame[part].tolist()
-            whole = not any(isinstance(one, float) and math.isfinite(one) and one % 1 for one in values)
+            whole = not any(
+                isinstance(one, float) and math.isfinite(one) and one % 1 for one in values
+            )
             down = part in bounds
-            cells.append([format_cell(one, digits=digits, down=down, whole=whole) for one in values])
-        texts[item] = [_shared(item, dict(zip(parts, row, strict=True))) for row in zip(*cells, strict=True)]
+            cells.append(
+                [format_cell(one, digits=digits, down=down, whole=whole) for one in values]
+            )
+        texts[item] = [
+            _shared(item, dict(zip(parts, row, strict=True))) for row in zip(*cells, strict=True)
+        ]
     shown = pd.DataFrame(texts).rename(columns=titles)
     link, download = keep_csv(name, frame.to_csv(index=False))
     pipes = pipe_table(shown)
@@ -128,8 +139,8 @@ def _shared(item: str, cells: Mapping[str, str]) -> str:
 def format_cell(value: Any, *, digits: int = 2, down: bool = False, whole: bool = True) -> str:
     """One cell as text: whole numbers in full, others with ``digits`` decimals, "–" for missing.
 
-    Numbers below 0.1 have ``digits`` significant digits in place of decimals. ``whole=False`` gives whole
-    floats decimals too, as in a column with others.
+    Numbers below 0.1 have ``digits`` significant digits in place of decimals. ``whole=False`` gives
+    whole floats decimals too, as in a column with others.
 
     >>> format_cell(1.23456), format_cell(0.000126), format_cell(51200), format_cell(float("nan"))
     ('1.23', '0.00013', '51200', '–')

@@ -1,4 +1,6 @@
-"""What an audit of one's own data found, kept in the result file of the run, and printed when it ends."""
+"""What an audit of one's own data found, kept in the result file of the run, and printed when it
+ends.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -15,9 +17,15 @@ _KEY = "answer"
 
 
 def record_answer(
-    result: AuditResult, *, about: str, warnings: Sequence[str] = (), report: str | Path | None = None
+    result: AuditResult,
+    *,
+    about: str,
+    warnings: Sequence[str] = (),
+    report: str | Path | None = None,
 ) -> Answer:
-    """Keep the answer of an audit, as `answer_of` gives it, in the result file of a run, which prints it."""
+    """Keep the answer of an audit, as `answer_of` gives it, in the result file of a run, which
+    prints it.
+    """
     answer = answer_of(result, about=about, warnings=warnings, report=report)
     keep_line(RECORDS_FILE, {_KEY: asdict(answer)})
     return answer

@@ -27,7 +27,9 @@ from paperlib.running.sources import fingerprint, notebook_code
 
 
 def run_into_book(job: Job) -> RunResult:
-    """Run a notebook, keep the finished run, and show it in the book; a NotebookError changes no book."""
+    """Run a notebook, keep the finished run, and show it in the book; a NotebookError changes no
+    book.
+    """
     keep_run(job)
     return show_run(job)
 
@@ -58,7 +60,9 @@ def run_aside(job: Job) -> Path:
     with _profile_data(job), finished_run(job) as folder:
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
         names = itertools.chain([stamp], (f"{stamp}-{at}" for at in itertools.count(2)))
-        target = next(path for name in names if not (path := job.project.runs / job.stem / name).exists())
+        target = next(
+            path for name in names if not (path := job.project.runs / job.stem / name).exists()
+        )
         copy_whole(folder, target)
     return target
 
@@ -69,7 +73,9 @@ def current_result(job: Job) -> RunResult | None:
 
 
 def finished_result(folder: Path, mark: str) -> RunResult | None:
-    """The result in a folder if ``mark`` is its fingerprint and all its files are there whole, else None."""
+    """The result in a folder if ``mark`` is its fingerprint and all its files are there whole, else
+    None.
+    """
     if not (folder / RESULT).is_file():
         return None
     try:
@@ -78,13 +84,16 @@ def finished_result(folder: Path, mark: str) -> RunResult | None:
         return None
     files: dict[str, str] = result.provenance.get("files", {})
     whole = files and all(
-        (folder / name).is_file() and file_sha256(folder / name) == digest for name, digest in files.items()
+        (folder / name).is_file() and file_sha256(folder / name) == digest
+        for name, digest in files.items()
     )
     return result if whole and result.provenance.get("fingerprint") == mark else None
 
 
 def show_run(job: Job) -> RunResult:
-    """Copy a kept run into the book, unless the book shows it already; on made-up data it stays outside."""
+    """Copy a kept run into the book, unless the book shows it already; on made-up data it stays
+    outside.
+    """
     project, kept = job.project, kept_folder(job)
     if project.made_up(job.profile):
         return read_result(kept / RESULT)
@@ -95,7 +104,11 @@ def show_run(job: Job) -> RunResult:
     if not (same and page.is_file() and all((data / path.name).is_file() for path in csvs)):
         result.unlink(missing_ok=True)  # written last: without it the page counts as not there
         shutil.rmtree(data, ignore_errors=True)
-        copies = [*((path, data / path.name) for path in csvs), (kept / PAGE, page), (kept / RESULT, result)]
+        copies = [
+            *((path, data / path.name) for path in csvs),
+            (kept / PAGE, page),
+            (kept / RESULT, result),
+        ]
         for source, target in copies:
             write_bytes(target, source.read_bytes())
     return read_result(result)
@@ -117,10 +130,14 @@ def kept_folder(job: Job) -> Path:
 
 
 def copy_whole(folder: Path, target: Path) -> None:
-    """Put a copy of ``folder`` at ``target``, whole or not at all, which takes no more room where it can."""
+    """Put a copy of ``folder`` at ``target``, whole or not at all, which takes no more room where
+    it can.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
-    with lease(part.with_suffix(".copy"), lambda: None):  # another run of this notebook may end just now
+    with lease(
+        part.with_suffix(".copy"), lambda: None
+    ):  # another run of this notebook may end just now
         shutil.rmtree(part, ignore_errors=True)  # of a run that was killed
         shutil.copytree(folder, part, copy_function=_linked)
         part.chmod(target.parent.stat().st_mode & 0o777)  # the temporary folder was private
@@ -138,13 +155,17 @@ def _linked(source: str, target: str) -> str:
 
 
 def prune(project: Project) -> None:
-    """Remove pages, results and kept runs of notebooks that no longer exist, and folders of killed runs."""
+    """Remove pages, results and kept runs of notebooks that no longer exist, and folders of killed
+    runs.
+    """
     known = set(project.stems())
     for path in [*project.pages.glob("*.ipynb"), *project.results.glob("*.json")]:
         if path.stem not in known:
             path.unlink()
     gone = [folder for folder in project.kept.glob("*/*") if folder.name.lstrip(".") not in known]
-    old = [folder for folder in project.runs.glob(".*") if time.time() - folder.stat().st_mtime > 86400]
+    old = [
+        folder for folder in project.runs.glob(".*") if time.time() - folder.stat().st_mtime > 86400
+    ]
     for folder in [*gone, *old]:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -155,7 +176,9 @@ def book_results(project: Project) -> list[RunResult]:
 
 
 def repeated_results(project: Project, profile: str) -> list[RunResult]:
-    """The result files of runs with other seeds that are still current, sorted by seed and notebook."""
+    """The result files of runs with other seeds that are still current, sorted by seed and
+    notebook.
+    """
     results = dict[Path, RunResult | None]()
     for stem in judged_notebooks(project):
         if paths := list(project.kept.glob(f"{profile}-seed-*/{stem}/{RESULT}")):
@@ -170,7 +193,9 @@ def repeated_results(project: Project, profile: str) -> list[RunResult]:
 
 
 def measured_results(project: Project) -> list[RunResult]:
-    """The committed result files of large runs and of other seeds, without plans that lack some seeds."""
+    """The committed result files of large runs and of other seeds, without plans that lack some
+    seeds.
+    """
     paths = sorted(project.measured.rglob("*.json"))
     return [read_result(path) for path in paths if path.parent.name != "unfinished"]
 
@@ -181,12 +206,15 @@ def judged_notebooks(project: Project) -> list[str]:
     return [
         stem
         for stem in project.stems()
-        if stem in named and "seed" in {item.name for item in notebook_parameters(project.notebook(stem))}
+        if stem in named
+        and "seed" in {item.name for item in notebook_parameters(project.notebook(stem))}
     ]
 
 
 def write_status(project: Project, profile: str) -> None:
-    """Write the outcomes, the page of results and its CSV, unless the profile's data are made up."""
+    """Write the outcomes, the page of results and its CSV, unless the profile's data are made
+    up.
+    """
     if project.made_up(profile):
         return
     shown = [result for result in book_results(project) if result.profile == profile]
@@ -197,7 +225,9 @@ def write_status(project: Project, profile: str) -> None:
         _write_if_new(project.generated / f"executions_{paper}.md", text)
     toc = project.root / "book" / "_toc.yml"
     listed = toc.read_text(encoding="utf-8") if toc.is_file() else ""
-    pages = [path.stem for path in project.pages.glob("*.ipynb") if f"notebooks/{path.stem}" in listed]
+    pages = [
+        path.stem for path in project.pages.glob("*.ipynb") if f"notebooks/{path.stem}" in listed
+    ]
     _write_if_new(project.generated / "data" / CSV_NAME, status_table(judged).to_csv(index=False))
     for name, text in results_pages(judged, pages=pages).items():
         _write_if_new(project.generated / "outcomes" / f"{name}.md", text)
@@ -209,22 +239,34 @@ def write_status(project: Project, profile: str) -> None:
     text = landing.landing_markdown(judged, profile=profile, findings=findings)
     _write_if_new(project.generated / "status.md", text)
     guide = _table(project, landing.GUIDE_PAGE, landing.GUIDE)
-    missing = f"`make run NB={landing.GUIDE_PAGE}` makes this guide; it was not run for this book.\n"
-    _write_if_new(project.generated / "guide.md", missing if guide is None else landing.guide_markdown(guide))
+    missing = (
+        f"`make run NB={landing.GUIDE_PAGE}` makes this guide; it was not run for this book.\n"
+    )
+    _write_if_new(
+        project.generated / "guide.md", missing if guide is None else landing.guide_markdown(guide)
+    )
     for name in landing.COSTS:  # without the columns that the page on costs has no room for
         path = project.measured / "estimates" / f"{name}.csv"
         if path.is_file():
-            _write_if_new(project.generated / f"{name}.md", landing.costs_markdown(name, pd.read_csv(path)))
+            _write_if_new(
+                project.generated / f"{name}.md", landing.costs_markdown(name, pd.read_csv(path))
+            )
 
 
 def _table(project: Project, stem: str, name: str) -> pd.DataFrame | None:
     """A table that a page of the book keeps; None where the page was not run."""
     path = project.generated / "data" / stem / f"{name}.csv"
-    return pd.read_csv(path) if path.is_file() and (project.pages / f"{stem}.ipynb").is_file() else None
+    return (
+        pd.read_csv(path)
+        if path.is_file() and (project.pages / f"{stem}.ipynb").is_file()
+        else None
+    )
 
 
 def pooled_outcomes(results: Sequence[RunResult]) -> dict[str, str]:
-    """Target to its outcome by runs that differ in the seed alone, put together as in the book, in words."""
+    """Target to its outcome by runs that differ in the seed alone, put together as in the book, in
+    words.
+    """
     judged = [one for one in judge([_evidence(result) for result in results]) if one.runs]
     words: dict[str, str] = {}
     for one in judged:

@@ -20,7 +20,12 @@ from traitlets.config import Config
 
 from paperlib.io import RunResult, file_sha256, write_result, write_text
 from paperlib.io.sources import Known
-from paperlib.report.display import NOTEBOOK_VARIABLE, RECORDS_FILE, RESULTS_VARIABLE, USED_DATA_FILE
+from paperlib.report.display import (
+    NOTEBOOK_VARIABLE,
+    RECORDS_FILE,
+    RESULTS_VARIABLE,
+    USED_DATA_FILE,
+)
 from paperlib.report.provenance import describe, provenance
 from paperlib.running.parameters import (
     assignment,
@@ -40,9 +45,18 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 DEBUG_VARIABLE = "PAPERLIB_DEBUG"
 """Set to 1 (by ``paperlib --debug``), errors of notebooks come with their traceback."""
 MISTAKES = (
-    "ValueError", "FileNotFoundError", "PermissionError", "IsADirectoryError", "NotADirectoryError",
-    "OutputError", "DataUnavailableError", "DownloadError", "CheckpointError", "NoSpreadError", "SweepError",
-)  # fmt: skip
+    "ValueError",
+    "FileNotFoundError",
+    "PermissionError",
+    "IsADirectoryError",
+    "NotADirectoryError",
+    "OutputError",
+    "DataUnavailableError",
+    "DownloadError",
+    "CheckpointError",
+    "NoSpreadError",
+    "SweepError",
+)
 """Errors whose message says what is wrong with what was given; any other one is a fault in code."""
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -53,7 +67,8 @@ _STRICT = [
     "[_warnings.simplefilter('default', _kind) for _kind in "
     "(DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning)]",
     "del _warnings",
-    "__import__('gc').set_threshold(100_000, 20, 20)",  # imports leave few cycles: a fifth of their time
+    # imports leave few cycles: a fifth of their time
+    "__import__('gc').set_threshold(100_000, 20, 20)",
 ]
 
 
@@ -65,7 +80,8 @@ class NotebookError(RuntimeError):
 class Job:
     """One run to do: a notebook with all its parameters, and those the profile alone would give it.
 
-    With a ``seed`` of its own it repeats the run that the book shows. Relative paths are seen from ``where``.
+    With a ``seed`` of its own it repeats the run that the book shows. Relative paths are seen from
+    ``where``.
     """
 
     project: Project
@@ -98,7 +114,8 @@ def plan(
     Args:
         name: Stem or path of the notebook.
         given: Values by name that replace those of the profile, as Python values or as text.
-        seed: Seed of a repetition that is kept beside the run of the book; None for that run itself.
+        seed: Seed of a repetition that is kept beside the run of the book; None for that run
+            itself.
         where: Folder from which relative paths are seen; None for the current one.
 
     Raises:
@@ -106,16 +123,23 @@ def plan(
     """
     path, own = project.notebook(name), project.root / PACKAGE.name
     if own.is_dir() and not own.samefile(PACKAGE):  # which the notebook would import
-        raise ValueError(f"PYTHONPATH: set it to {project.root}, whose {own.name} is not the one that runs")
+        raise ValueError(
+            f"PYTHONPATH: set it to {project.root}, whose {own.name} is not the one that runs"
+        )
     known = notebook_parameters(path)
     preset = project.profile(profile).get(path.stem, {})
     unchanged = check_parameters(known, preset, f"profile {profile}, {path.stem}")
     repeated = {} if seed is None else {"seed": seed}
     parameters = check_parameters(known, {**preset, **(given or {}), **repeated}, path.stem)
     return Job(
-        project=project, stem=path.stem, profile=profile, parameters=parameters, preset=unchanged, seed=seed,
+        project=project,
+        stem=path.stem,
+        profile=profile,
+        parameters=parameters,
+        preset=unchanged,
+        seed=seed,
         where=(where or Path.cwd()).resolve(),
-    )  # fmt: skip
+    )
 
 
 @contextlib.contextmanager
@@ -136,7 +160,11 @@ def _execute(job: Job, folder: Path) -> Any:
     values, root = dict(job.parameters), job.project.root
     for name, value in () if job.where.is_relative_to(root) else job.parameters.items():
         # A file of the checkout that the profile names is found from elsewhere, too.
-        if isinstance(value, str) and value == job.preset.get(name) and parameter_files({name: value}, root):
+        if (
+            isinstance(value, str)
+            and value == job.preset.get(name)
+            and parameter_files({name: value}, root)
+        ):
             values[name] = str(root / value)
     cell.source = with_values(cell.source, values)
     variables: dict[str, str | None] = {
@@ -162,9 +190,15 @@ def _execute(job: Job, folder: Path) -> Any:
 
         try:
             return papermill.execute_notebook(
-                notebook, None, kernel_name="python3", progress_bar=False, config=config, start_timeout=120,
-                iopub_timeout=600, cwd=job.where,  # a busy machine may need long for what a cell printed
-            )  # fmt: skip
+                notebook,
+                None,
+                kernel_name="python3",
+                progress_bar=False,
+                config=config,
+                start_timeout=120,
+                iopub_timeout=600,
+                cwd=job.where,  # a busy machine may need long for what a cell printed
+            )
         except PapermillExecutionError as error:
             traceback = _ANSI.sub("", "\n".join(error.traceback))
             said = " ".join(str(error.evalue).split())
@@ -178,7 +212,9 @@ def _execute(job: Job, folder: Path) -> Any:
 
 def _failure(job: Job, message: str, traceback: str, kernel_log: Path) -> NotebookError:
     """The error of a failed run, whose log is kept."""
-    own = "" if job.parameters == job.preset else f"-{job.fingerprint[:8]}"  # many may fail at one time
+    own = (
+        "" if job.parameters == job.preset else f"-{job.fingerprint[:8]}"
+    )  # many may fail at one time
     log = job.project.runs / "failed" / f"{job.stem}{own}.log"
     said = kernel_log.read_text(encoding="utf-8", errors="replace")
     head = f"{job.stem}, profile {job.profile}, parameters {dict(job.parameters)}"
@@ -187,7 +223,9 @@ def _failure(job: Job, message: str, traceback: str, kernel_log: Path) -> Notebo
     shown = os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
     hint = "" if shown else " (paperlib --debug prints the traceback)"
     kept = f"No result was kept, only this log{hint}: {place}"
-    return NotebookError("\n".join(part for part in (message, traceback if shown else "", kept) if part))
+    return NotebookError(
+        "\n".join(part for part in (message, traceback if shown else "", kept) if part)
+    )
 
 
 @contextlib.contextmanager
@@ -225,7 +263,9 @@ def _set_variables(values: Mapping[str, str | None]) -> None:
 
 @contextlib.contextmanager
 def _kernel_config() -> Iterator[Config]:
-    """Settings of a strict kernel; its sockets have a folder of their own, since equal names block."""
+    """Settings of a strict kernel; its sockets have a folder of their own, since equal names
+    block.
+    """
     client = {"extra_arguments": [f"--IPKernelApp.exec_lines={_STRICT!r}"]}
     if os.name == "nt":
         yield Config({"NotebookClient": client})
@@ -233,7 +273,9 @@ def _kernel_config() -> Iterator[Config]:
     base = "/tmp" if os.path.isdir("/tmp") else None  # a socket's path may have 107 characters
     folder = tempfile.mkdtemp(prefix="nb-", dir=base)
     try:
-        yield Config({"NotebookClient": client, "KernelManager": {"transport": "ipc", "ip": f"{folder}/k"}})
+        yield Config(
+            {"NotebookClient": client, "KernelManager": {"transport": "ipc", "ip": f"{folder}/k"}}
+        )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -243,7 +285,11 @@ def _finish(job: Job, folder: Path, notebook: Any, seconds: float, mark: str) ->
     used = {item["name"]: item["sha256"] for item in _lines(folder / USED_DATA_FILE)}
     data = {**parameter_files(job.parameters, job.where), **used}
     origin = provenance(
-        root=job.project.root, profile=job.profile, parameters=job.parameters, seconds=seconds, data=data
+        root=job.project.root,
+        profile=job.profile,
+        parameters=job.parameters,
+        seconds=seconds,
+        data=data,
     )
     result = RunResult(
         notebook=job.stem,
@@ -277,7 +323,11 @@ def _finish(job: Job, folder: Path, notebook: Any, seconds: float, mark: str) ->
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.is_file() else []
+    return (
+        [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        if path.is_file()
+        else []
+    )
 
 
 def rerun_command(job: Job) -> str:

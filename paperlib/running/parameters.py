@@ -1,4 +1,6 @@
-"""A notebook's parameters: read from its own cell, checked before a run, written back into the cell."""
+"""A notebook's parameters: read from its own cell, checked before a run, written back into the
+cell.
+"""
 
 import ast
 import io
@@ -37,9 +39,11 @@ class Parameter:
 
     @property
     def least(self) -> int | None:
-        """The smallest whole number it may be, 0 where its comment says what 0 means; None for no count.
+        """The smallest whole number it may be, 0 where its comment says what 0 means; None for no
+        count.
 
-        >>> Parameter("trials", 20, "audits").least, Parameter("side", 7, "pixels; 0 keeps them").least
+        >>> side = Parameter("side", 7, "pixels; 0 keeps them")
+        >>> Parameter("trials", 20, "audits").least, side.least
         (1, 0)
         """
         if type(self.default) is not int or self.default < 0:
@@ -64,12 +68,16 @@ def parameters_cell(notebook: Any, name: str) -> Any:
 
 
 def notebook_parameters(path: Path) -> list[Parameter]:
-    """The parameters of a notebook in their order; a ValueError where its cell holds more than literals."""
+    """The parameters of a notebook in their order; a ValueError where its cell holds more than
+    literals.
+    """
     return parse_parameters(parameters_cell(read_notebook(path), path.name).source, path.name)
 
 
 def parse_parameters(source: str, where: str) -> list[Parameter]:
-    """The parameters that a cell's source assigns; a ValueError for all but ``name = literal`` lines."""
+    """The parameters that a cell's source assigns; a ValueError for all but ``name = literal``
+    lines.
+    """
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     comments = {t.start[0]: t.string.lstrip("# ") for t in tokens if t.type == tokenize.COMMENT}
     parameters: list[Parameter] = []
@@ -79,7 +87,9 @@ def parse_parameters(source: str, where: str) -> list[Parameter]:
         except ValueError:
             wanted = "a literal value in the parameters cell"
             raise ValueError(f"{where}: expected {wanted}, got {ast.unparse(node)}") from None
-        parameters.append(Parameter(name, default, comments.get(node.end_lineno or node.lineno, "")))
+        parameters.append(
+            Parameter(name, default, comments.get(node.end_lineno or node.lineno, ""))
+        )
     return parameters
 
 
@@ -88,22 +98,29 @@ def _assignments(source: str, where: str) -> list[tuple[str, Any, ast.stmt]]:
     found: list[tuple[str, Any, ast.stmt]] = []
     for node in ast.parse(source).body:
         match node:
-            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, ast.expr() as value):
+            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(
+                ast.Name(name), _, ast.expr() as value
+            ):
                 found.append((name, value, node))
             case _:
                 text = ast.unparse(node).splitlines()[0]
-                raise ValueError(f"{where}: the parameters cell holds more than 'name = value': {text}")
+                raise ValueError(
+                    f"{where}: the parameters cell holds more than 'name = value': {text}"
+                )
     return found
 
 
-def check_parameters(known: Sequence[Parameter], given: Mapping[str, Any], where: str) -> dict[str, Any]:
+def check_parameters(
+    known: Sequence[Parameter], given: Mapping[str, Any], where: str
+) -> dict[str, Any]:
     """Every parameter with its value: given ones, as Python values or text, over the defaults."""
     by_name = {parameter.name: parameter for parameter in known}
     if unknown := sorted(set(given) - set(by_name)):
         listed = "".join(f"\n  {parameter}" for parameter in known) or " none"
         meant = did_you_mean(unknown[0], by_name)
         raise ValueError(
-            f"{where}: unknown parameter {', '.join(map(repr, unknown))}{meant}; the known ones are:{listed}"
+            f"{where}: unknown parameter {', '.join(map(repr, unknown))}{meant}; the known "
+            f"ones are:{listed}"
         )
     values = {parameter.name: parameter.default for parameter in known}
     for name, value in given.items():
@@ -116,16 +133,21 @@ def check_parameters(known: Sequence[Parameter], given: Mapping[str, Any], where
             kinds = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
             kind = kinds.get(type(default), f"a {type(default).__name__}")
             raise ValueError(
-                f"{where}: parameter {name!r} should be {kind} like {default!r}, got {value!r}{about}"
+                f"{where}: parameter {name!r} should be {kind} like {default!r}, got "
+                f"{value!r}{about}"
             ) from None
         if least is not None and converted < least:
-            raise ValueError(f"{where}: parameter {name!r} should be {least} or more, got {converted}{about}")
+            raise ValueError(
+                f"{where}: parameter {name!r} should be {least} or more, got {converted}{about}"
+            )
         values[name] = converted
     return values
 
 
 def convert_like(value: Any, default: Any) -> Any:
-    """``value``, not rounded, with the type of ``default``; a ValueError or SyntaxError for another type."""
+    """``value``, not rounded, with the type of ``default``; a ValueError or SyntaxError for another
+    type.
+    """
     if default is None:
         try:
             return ast.literal_eval(value) if isinstance(value, str) else value
@@ -158,7 +180,8 @@ def _require(value: Any, kind: type | UnionType) -> Any:
 
 
 def parse_assignments(words: list[str]) -> dict[str, str]:
-    """``name=value`` words as a mapping; a ValueError for a word without ``=``, or a name given twice.
+    """``name=value`` words as a mapping; a ValueError for a word without ``=``, or a name given
+    twice.
 
     >>> parse_assignments(["m=100", "delta=1e-5"])
     {'m': '100', 'delta': '1e-5'}
@@ -177,7 +200,8 @@ def parse_assignments(words: list[str]) -> dict[str, str]:
 def split_assignments(text: str) -> list[str]:
     """``name=value`` words of one line, such as the P of ``make run``.
 
-    Values with spaces stand in quotes or begin with a bracket. Backslashes and dollar signs stay as they are.
+    Values with spaces stand in quotes or begin with a bracket. Backslashes and dollar signs stay as
+    they are.
 
     >>> split_assignments("a='two words' sizes=[1, 2] b=3")
     ['a=two words', 'sizes=[1, 2]', 'b=3']
@@ -187,15 +211,20 @@ def split_assignments(text: str) -> list[str]:
         name = _NAME.match(rest)
         if name is None:
             raise ValueError(
-                f"P: expected name=value, got {rest.split()[0]!r}; put a value with spaces in quotes, such "
-                "as P=\"members='my rows.csv' seed=1\""
+                f"P: expected name=value, got {rest.split()[0]!r}; put a value with spaces in "
+                "quotes, such as P=\"members='my rows.csv' seed=1\""
             )
         rest = rest[name.end() :]
         end = _value_end(rest)
         value = rest[:end]
         if not value.startswith(_BRACKETS):
             reader = shlex.shlex(value, posix=True)
-            reader.escape, reader.commenters, reader.whitespace, reader.whitespace_split = "", "", "", True
+            reader.escape, reader.commenters, reader.whitespace, reader.whitespace_split = (
+                "",
+                "",
+                "",
+                True,
+            )
             value = "".join(reader)
         words.append(f"{name[1]}={value}")
         rest = rest[end:].lstrip()
@@ -203,7 +232,9 @@ def split_assignments(text: str) -> list[str]:
 
 
 def _value_end(text: str) -> int:
-    """Where the first value ends: at a space outside of quotes and of the brackets that it begins with."""
+    """Where the first value ends: at a space outside of quotes and of the brackets that it begins
+    with.
+    """
     bracketed = text.startswith(_BRACKETS)  # further ones may follow semicolons
     depth, quote, escaped = 0, "", False
     for at, letter in enumerate(text):
@@ -219,7 +250,9 @@ def _value_end(text: str) -> int:
         elif depth <= 0 and letter.isspace():
             return at
     if quote or depth > 0:
-        raise ValueError(f"P: {'the quote ' + quote if quote else 'a bracket'} is not closed in {text}")
+        raise ValueError(
+            f"P: {'the quote ' + quote if quote else 'a bracket'} is not closed in {text}"
+        )
     return len(text)
 
 
@@ -229,7 +262,8 @@ def assignment(name: str, value: Any) -> str:
         return f"{name}={json.dumps(value, separators=(',', ':'))}"
     text = str(value)
     if text.startswith(_BRACKETS) or set(" \t\n\r'\"").intersection(text):
-        # In quotes of the other kind where one kind is in it; no backslashes, which mean themselves.
+        # In quotes of the other kind where one kind is in it; no backslashes, which mean
+        # themselves.
         parts = [f"'{part}'" if part else "" for part in text.split("'")]
         text = f'"{text}"' if '"' not in text and len(parts) > 1 else '"\'"'.join(parts)
     return f"{name}={text}"
@@ -249,10 +283,14 @@ def with_values(source: str, values: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def swept_values(known: Sequence[Parameter], given: Mapping[str, str], where: str) -> dict[str, list[Any]]:
-    """Name to the values that a word gives it, each checked against the notebook's own parameters."""
-    # Numbers, truth values and text stand between commas, whole numbers also as a range with both ends, text
-    # that holds commas as a JSON list; lists and mappings between semicolons.
+def swept_values(
+    known: Sequence[Parameter], given: Mapping[str, str], where: str
+) -> dict[str, list[Any]]:
+    """Name to the values that a word gives it, each checked against the notebook's own
+    parameters.
+    """
+    # Numbers, truth values and text stand between commas, whole numbers also as a range with both
+    # ends, text that holds commas as a JSON list; lists and mappings between semicolons.
     by_name = {parameter.name: parameter for parameter in known}
     check_parameters(known, {name: None for name in given if name not in by_name}, where)
     all_values = dict[str, list[Any]]()
@@ -290,11 +328,13 @@ def _containers(default: Any, text: str, about: str) -> list[str]:
     """The word as one value where it is one, else its parts between semicolons."""
     whole = _json_value(text) is not None
     parts = [text.strip()] if whole else [part.strip() for part in text.split(";")]
-    opening, example = ("{", '{"a":1};{"a":2}') if isinstance(default, dict) else ("([", "[20,50];[100]")
+    opening, example = (
+        ("{", '{"a":1};{"a":2}') if isinstance(default, dict) else ("([", "[20,50];[100]")
+    )
     if not all(part and part[0] in opening for part in parts):
         raise ValueError(
-            f"{about} is a {type(default).__name__}: write its values whole and with semicolons between "
-            f"them, such as {example}; got {text!r}"
+            f"{about} is a {type(default).__name__}: write its values whole and with semicolons "
+            f"between them, such as {example}; got {text!r}"
         )
     return parts
 

@@ -57,7 +57,9 @@ class Project:
         return sorted(path.stem for path in self.notebooks.glob("*.ipynb"))
 
     def notebook(self, name: str) -> Path:
-        """The notebook called ``name``, its stem or a path to it; a ValueError lists the known ones."""
+        """The notebook called ``name``, its stem or a path to it; a ValueError lists the known
+        ones.
+        """
         stem = Path(name).name.removesuffix(".ipynb")
         path = self.notebooks / f"{stem}.ipynb"
         if not path.is_file():
@@ -65,7 +67,9 @@ class Project:
 
             known = ", ".join(self.stems()) or "none yet"
             meant = did_you_mean(stem, self.stems())
-            raise ValueError(f"notebook: no {name!r} in {self.notebooks}{meant}; the notebooks are: {known}")
+            raise ValueError(
+                f"notebook: no {name!r} in {self.notebooks}{meant}; the notebooks are: {known}"
+            )
         return path
 
     def profiles(self) -> list[str]:
@@ -73,15 +77,23 @@ class Project:
         return sorted(path.stem for path in (self.notebooks / "profiles").glob("*.yaml"))
 
     def profile(self, name: str) -> Mapping[str, Mapping[str, Any]]:
-        """What a profile sets: notebook stem to parameters, over those of the profile it is based on."""
+        """What a profile sets: notebook stem to parameters, over those of the profile it is based
+        on.
+        """
         content = self._profile_file(name)
         base = content.get(_BASE)
         below: Mapping[str, Mapping[str, Any]] = {} if base is None else self.profile(base)
-        own = {str(stem): values or {} for stem, values in content.items() if stem not in (_BASE, _DATA)}
+        own = {
+            str(stem): values or {}
+            for stem, values in content.items()
+            if stem not in (_BASE, _DATA)
+        }
         return _merged(below, own)
 
     def made_up(self, name: str) -> bool:
-        """Whether a profile runs on made-up data (``data: made up`` in its file); errors as in `profile`."""
+        """Whether a profile runs on made-up data (``data: made up`` in its file); errors as in
+        `profile`.
+        """
         return self._profile_file(name).get(_DATA) == _MADE_UP
 
     def _profile_file(self, name: str) -> dict[str, Any]:
@@ -90,13 +102,17 @@ class Project:
             from paperlib.core import did_you_mean
 
             meant = did_you_mean(name, self.profiles())
-            raise ValueError(f"profile: expected one of {', '.join(self.profiles())}; got {name!r}{meant}")
+            raise ValueError(
+                f"profile: expected one of {', '.join(self.profiles())}; got {name!r}{meant}"
+            )
         try:
             content = yaml.load(path.read_text(encoding="utf-8"), _Loader) or {}
         except yaml.YAMLError as error:
             raise ValueError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
         if not isinstance(content, dict) or not all(
-            isinstance(value, dict | None) for key, value in content.items() if key not in (_BASE, _DATA)
+            isinstance(value, dict | None)
+            for key, value in content.items()
+            if key not in (_BASE, _DATA)
         ):
             raise ValueError(f"{path}: expected notebook names, each with its parameters")
         base, data, known = content.get(_BASE, ""), content.get(_DATA, _MADE_UP), self.profiles()
@@ -117,9 +133,13 @@ def _merged(below: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_project(start: Path | None = None) -> Project:
-    """The project around ``start``, the current folder by default; a ValueError outside a checkout."""
+    """The project around ``start``, the current folder by default; a ValueError outside a
+    checkout.
+    """
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
         if (folder / "notebooks" / "profiles").is_dir():
             return Project(folder)
-    raise ValueError(f"no notebooks/profiles in {here} or above; run this inside a checkout of paperlib")
+    raise ValueError(
+        f"no notebooks/profiles in {here} or above; run this inside a checkout of paperlib"
+    )

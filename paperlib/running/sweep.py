@@ -1,4 +1,6 @@
-"""Sweeps: one notebook over all combinations of parameter values, each a run that is never repeated."""
+"""Sweeps: one notebook over all combinations of parameter values, each a run that is never
+repeated.
+"""
 
 import gc
 import itertools
@@ -12,7 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from paperlib.io import SCHEDULER_VARIABLE, Place, RunResult, lease, read_result, run_units, write_text
+from paperlib.io import (
+    SCHEDULER_VARIABLE,
+    Place,
+    RunResult,
+    lease,
+    read_result,
+    run_units,
+    write_text,
+)
 from paperlib.running.book import (
     finished_result,
     judged_notebooks,
@@ -27,7 +37,8 @@ from paperlib.running.project import Project
 from paperlib.running.sources import OUTPUTS, fingerprint, notebook_code
 
 _ONE_A_PROCESS = threading.Lock()
-"""A run sets environment variables and a working folder, so one worker process does one at a time."""
+"""A run sets environment variables and a working folder, so one worker process does one at a time.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -37,7 +48,8 @@ class Unit(Job):
     Attributes:
         swept: Names of the parameters that the sweep was given.
         mark: Fingerprint of the run as it was planned.
-        folder: Where the finished run is kept: where the book keeps it, if the book asks for the same run.
+        folder: Where the finished run is kept: where the book keeps it, if the book asks for the
+            same run.
     """
 
     swept: tuple[str, ...]
@@ -59,7 +71,9 @@ class Unit(Job):
         return ", ".join(f"{name}={self.parameters[name]!r}" for name in names) or self.stem
 
     def result(self) -> RunResult | None:
-        """The result of the finished run; None as long as there is none, or if a file of it is damaged."""
+        """The result of the finished run; None as long as there is none, or if a file of it is
+        damaged.
+        """
         return finished_result(self.folder, self.mark)
 
 
@@ -84,8 +98,12 @@ def plan_units(
     repeated = base.stem in judged_notebooks(project)
     units: list[Unit] = []
     for chosen in itertools.product(*values.values()):
-        job = replace(base, parameters={**base.parameters, **dict(zip(values, chosen, strict=True))})
-        mark = fingerprint(project, job.stem, profile, job.parameters, code, where=job.where, known=job.known)
+        job = replace(
+            base, parameters={**base.parameters, **dict(zip(values, chosen, strict=True))}
+        )
+        mark = fingerprint(
+            project, job.stem, profile, job.parameters, code, where=job.where, known=job.known
+        )
         changed = {name for name, value in job.parameters.items() if value != base.preset[name]}
         if not changed:
             folder = kept_folder(job)
@@ -94,9 +112,13 @@ def plan_units(
         else:
             folder = sweep_folder(project, base.stem) / mark
         units.append(Unit(**vars(job), swept=tuple(values), mark=mark, folder=folder))
-    written = [unit.parameters[name] for unit in units for name in OUTPUTS if unit.parameters.get(name)]
+    written = [
+        unit.parameters[name] for unit in units for name in OUTPUTS if unit.parameters.get(name)
+    ]
     if len(set(written)) < len(written):
-        raise ValueError(f"{base.stem}: several runs would write {written[0]!r}; leave this parameter out")
+        raise ValueError(
+            f"{base.stem}: several runs would write {written[0]!r}; leave this parameter out"
+        )
     return units
 
 
@@ -113,7 +135,9 @@ def run_notebook_units(
         SweepError: At the end, if units failed; earlier, if the scheduler was lost.
         OutputError: A run cannot be written, such as on a full disk; what was finished is kept.
     """
-    done = run_units(run_batch, units, find=_seconds, where=place, retries=retries, progress=progress)
+    done = run_units(
+        run_batch, units, find=_seconds, where=place, retries=retries, progress=progress
+    )
     for unit, result in done:
         yield unit, result["seconds"]
 
@@ -124,31 +148,38 @@ def _seconds(unit: Unit) -> dict[str, Any] | None:
 
 
 def run_batch(units: list[Unit]) -> list[dict[str, Any]]:
-    """Run units in this process and keep them, unless another process has done so in the meantime."""
+    """Run units in this process and keep them, unless another process has done so in the
+    meantime.
+    """
     done = list[dict[str, Any]]()
     for unit in units:
         waiting = sweep_folder(unit.project, unit.stem) / f".{unit.mark}.lease"
-        # Sweeps that the notebook itself starts stay on its worker: others there may all wait for such a one.
+        # Sweeps that the notebook itself starts stay on its worker: others there may all wait for
+        # such a one.
         alone = variables_set({SCHEDULER_VARIABLE: None})
         with _ONE_A_PROCESS, alone, lease(waiting, unit.result) as finished:
             if finished is None:
                 if unit.fingerprint != unit.mark:
                     raise NotebookError(
-                        f"{unit.stem}: the notebook, the code, the Python version or a file that a parameter "
-                        "names is not what the sweep was planned with; start it again, with the same "
-                        "checkout on every worker"
+                        f"{unit.stem}: the notebook, the code, the Python version or a file that a "
+                        "parameter names is not what the sweep was planned with; start it again, "
+                        "with the same checkout on every worker"
                     )
                 keep_run(unit, unit.folder)
                 gc.collect()  # sockets to the kernel that ended, in a process that runs hundreds
         seconds = _seconds(unit)
         if seconds is None:
-            raise NotebookError(f"{unit.stem}: the code changed while it ran; start the sweep again")
+            raise NotebookError(
+                f"{unit.stem}: the code changed while it ran; start the sweep again"
+            )
         done.append(seconds)
     return done
 
 
 def mean_run(project: Project, stem: str, profile: str) -> tuple[float, float] | None:
-    """Mean seconds and bytes on disk of the finished runs of a notebook in a profile; None without any."""
+    """Mean seconds and bytes on disk of the finished runs of a notebook in a profile; None without
+    any.
+    """
     places = [sweep_folder(project, stem).glob("*"), (project.runs / stem).glob("*")]
     seconds, sizes = list[float](), list[int]()
     for folder in itertools.chain(*places, project.kept.glob(f"{profile}*/{stem}")):
@@ -163,7 +194,8 @@ def mean_run(project: Project, stem: str, profile: str) -> tuple[float, float] |
 
 
 def write_table(path: Path, units: Sequence[Unit], errors: Mapping[Unit, str]) -> None:
-    """Write a CSV with one row per unit: parameters, state, seconds, error, folder, and outcomes by itself.
+    """Write a CSV with one row per unit: parameters, state, seconds, error, folder, and outcomes by
+    itself.
 
     ``errors`` are those of failed units. An OutputError says why the CSV cannot be written.
     """
@@ -173,7 +205,9 @@ def write_table(path: Path, units: Sequence[Unit], errors: Mapping[Unit, str]) -
     for unit in units:
         result, error = unit.result(), errors.get(unit, "")
         values = dict(unit.parameters)
-        values |= {name: json.dumps(one) for name, one in values.items() if isinstance(one, list | dict)}
+        values |= {
+            name: json.dumps(one) for name, one in values.items() if isinstance(one, list | dict)
+        }
         about = {
             "state": "failed" if error else "not yet" if result is None else "finished",
             "seconds": None if result is None else result.provenance["seconds"],
@@ -185,7 +219,9 @@ def write_table(path: Path, units: Sequence[Unit], errors: Mapping[Unit, str]) -
 
 
 def pooled_by_setting(units: Sequence[Unit]) -> dict[str, tuple[int, dict[str, str]]]:
-    """Setting, in words, to the number of its finished seeds and the pooled outcome of each target."""
+    """Setting, in words, to the number of its finished seeds and the pooled outcome of each
+    target.
+    """
     groups: dict[str, list[RunResult]] = {}
     for unit in units:
         results = groups.setdefault(unit.setting, [])

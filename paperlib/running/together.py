@@ -37,11 +37,20 @@ class _Running:
     @classmethod
     def start(cls, job: Job) -> "_Running":
         where = ["--book"] if job.seed is None else ["--seed", str(job.seed)]
-        command = [sys.executable, "-m", "paperlib", "run", job.stem, "--profile", job.profile, *where]
+        command = [
+            sys.executable,
+            "-m",
+            "paperlib",
+            "run",
+            job.stem,
+            "--profile",
+            job.profile,
+            *where,
+        ]
         output = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the run ends)
         streams: dict[str, Any] = {"stdout": output, "stderr": subprocess.STDOUT}
-        # In a session of its own: a Ctrl-C of the terminal reaches only this process, which then ends the
-        # others in order.
+        # In a session of its own: a Ctrl-C of the terminal reaches only this process, which then
+        # ends the others in order.
         process = subprocess.Popen(command, cwd=job.project.root, start_new_session=True, **streams)
         return cls(job, process, output, time.monotonic())
 
@@ -49,7 +58,8 @@ class _Running:
 def run_all(
     project: Project, *, profile: str, jobs: int = 2, seed: int | None = None, say: Say = print
 ) -> list[str]:
-    """Run every notebook whose source, parameters, code, versions or data changed; renew the status.
+    """Run every notebook whose source, parameters, code, versions or data changed; renew the
+    status.
 
     Each run is a process of its own: a failing one stops no other, and no finished one is repeated.
 
@@ -75,7 +85,8 @@ def run_all(
     for job in every:
         if job not in to_do and job.seed is None:
             show_run(job)
-    # Longest first keeps both processes busy to the end; unknown times count as long, in the profile's order.
+    # Longest first keeps both processes busy to the end; unknown times count as long, in the
+    # profile's order.
     order = {stem: place for place, stem in enumerate(project.profile(profile))}
     to_do.sort(key=lambda job: (-(seconds[job.stem] or 1e9), order.get(job.stem, 0)))
     failed = _run_many(to_do, seconds, jobs, say)
@@ -110,7 +121,8 @@ def _run_many(to_do: list[Job], seconds: dict[str, float | None], jobs: int, say
             if not finished:
                 time.sleep(0.05)
     finally:
-        # Runs that still go on end by an interrupt, so that they remove their folders, then by force.
+        # Runs that still go on end by an interrupt, so that they remove their folders, then by
+        # force.
         for run in running:
             run.process.send_signal(signal.SIGINT)
         for run in running:

@@ -1,4 +1,6 @@
-"""Training: one model, many at once, with and without differential privacy; a name loads on first use."""
+"""Training: one model, many at once, with and without differential privacy; a name loads on first
+use.
+"""
 
 import lazy_loader
 

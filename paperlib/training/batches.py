@@ -1,4 +1,5 @@
-"""Checked training data; which records are in which batch, and the noise: drawn from the seed alone.
+"""Checked training data; which records are in which batch, and the noise: drawn from the seed
+alone.
 
 One-at-a-time training, ensembles and Opacus all draw from here, by (seed, purpose, epoch). So they
 see the same batches, and an interrupted run resumes with nothing to restore but the epoch number.
@@ -37,7 +38,9 @@ def check_examples(
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if len(labels) != len(records):
-        raise ValueError(f"y: expected {len(records)} labels, one for each record of x, got {len(labels)}")
+        raise ValueError(
+            f"y: expected {len(records)} labels, one for each record of x, got {len(labels)}"
+        )
     return Examples(records.to(device), check_labels(labels, classes).to(device))
 
 
@@ -46,10 +49,14 @@ def check_records(x: Any, width: int | None = None) -> Tensor:
     if (records := as_tensor(x).float()).ndim < 2:
         raise ValueError(f"x: expected shape (n, features...), got {tuple(records.shape)}")
     if width is not None and (records.ndim != 2 or records.shape[1] != width):
-        raise ValueError(f"x: expected shape (n, {width}) for these widths, got {tuple(records.shape)}")
+        raise ValueError(
+            f"x: expected shape (n, {width}) for these widths, got {tuple(records.shape)}"
+        )
     if len(wrong := (~torch.isfinite(records)).nonzero()):
         first = f"first in row {int(wrong[0, 0])}"
-        raise ValueError(f"x: {len(wrong)} values are not finite ({first}); fix them before training")
+        raise ValueError(
+            f"x: {len(wrong)} values are not finite ({first}); fix them before training"
+        )
     return records
 
 
@@ -58,16 +65,22 @@ _PURPOSES = {"initial": 0, "order": 1, "poisson": 2, "noise": 3, "module": 4}
 
 def torch_seed(seed: int, purpose: str, epoch: int = 0) -> int:
     """A 64-bit seed for torch, independent for each seed, purpose and epoch."""
-    return int(np.random.SeedSequence([seed, _PURPOSES[purpose], epoch]).generate_state(1, np.uint64)[0])
+    return int(
+        np.random.SeedSequence([seed, _PURPOSES[purpose], epoch]).generate_state(1, np.uint64)[0]
+    )
 
 
-def generator(seed: int, purpose: str, epoch: int = 0, device: torch.device | str = "cpu") -> torch.Generator:
+def generator(
+    seed: int, purpose: str, epoch: int = 0, device: torch.device | str = "cpu"
+) -> torch.Generator:
     """A torch generator of its own for each seed, purpose and epoch."""
     return torch.Generator(device).manual_seed(torch_seed(seed, purpose, epoch))
 
 
 def shuffled(seed: int, epoch: int, examples: int) -> np.ndarray:
-    """The order in which one epoch of plain training goes through the records, shape (examples,)."""
+    """The order in which one epoch of plain training goes through the records, shape
+    (examples,).
+    """
     return _numpy(seed, "order", epoch).permutation(examples)
 
 
@@ -93,8 +106,11 @@ class PoissonBatches:
 def poisson_batches(
     seed: int, epoch: int, examples: int, *, rate: float, steps: int, shuffle: bool = False
 ) -> PoissonBatches:
-    """Draw every record into every batch by its own coin, with chance ``rate`` in (0, 1], exactly."""
-    # The coins are one long row; gaps between heads are geometric: work grows with the heads, not the coins.
+    """Draw every record into every batch by its own coin, with chance ``rate`` in (0, 1],
+    exactly.
+    """
+    # The coins are one long row; gaps between heads are geometric: work grows with the heads, not
+    # the coins.
     rng = _numpy(seed, "poisson", epoch)
     coins = steps * examples
     expected = rate * coins
@@ -104,13 +120,16 @@ def poisson_batches(
         heads = np.concatenate([heads, (heads[-1] if len(heads) else -1) + np.cumsum(gaps)])
     heads = heads[heads < coins]
     step, record = np.divmod(heads, examples)
-    if shuffle:  # The order in a batch is random; renaming the records leaves the coins as fair as they were.
+    # The order in a batch is random; renaming the records leaves the coins as fair as they were.
+    if shuffle:
         record = rng.permutation(examples)[record]
     return PoissonBatches(record, np.searchsorted(step, np.arange(steps + 1)))
 
 
 class NoiseStreams:
-    """Standard normal noise for each model of a stack, from its own seed and the kind of device alone."""
+    """Standard normal noise for each model of a stack, from its own seed and the kind of device
+    alone.
+    """
 
     def __init__(self, seeds: Sequence[int], size: int, device: torch.device) -> None:
         self._seeds = seeds
@@ -123,7 +142,9 @@ class NoiseStreams:
 
     def start(self, epoch: int, count: int) -> None:
         """Begin an epoch with the first ``count`` models."""
-        self._generators = [generator(seed, "noise", epoch, self._device) for seed in self._seeds[:count]]
+        self._generators = [
+            generator(seed, "noise", epoch, self._device) for seed in self._seeds[:count]
+        ]
         self._used = self._block
 
     def next(self) -> Tensor:

@@ -12,9 +12,10 @@ from paperlib.models.mlp import ACTIVATIONS
 class TrainingConfig:
     """Settings of the training of one classifier.
 
-    With ``clip_norm`` set, training is DP-SGD: each record is in a batch with probability batch_size / n,
-    by its own coin, gradients are clipped, and noise of standard deviation ``noise_multiplier * clip_norm``
-    is added to their sum before momentum. Otherwise an epoch goes through shuffled batches.
+    With ``clip_norm`` set, training is DP-SGD: each record is in a batch with probability
+    batch_size / n, by its own coin, gradients are clipped, and noise of standard deviation
+    ``noise_multiplier * clip_norm`` is added to their sum before momentum. Otherwise an epoch goes
+    through shuffled batches.
 
     Attributes:
         widths: Widths of the MLP, inputs first; empty where a module is given instead.
@@ -25,10 +26,10 @@ class TrainingConfig:
         momentum: Of SGD, in [0, 1); 0 with Adam.
         clip_norm: Largest Euclidean norm of a clipped gradient, above 0; None trains without DP.
         noise_multiplier: Noise in units of ``clip_norm``, 0 or more; needs ``clip_norm`` unless 0.
-        microbatches: None, or ``batch_size`` and more, clips each example's gradient. With fewer, the batch
-            is dealt into this many groups and each group's *average* gradient is clipped. One record then
-            moves a clipped average by up to twice ``clip_norm``, so the accountant's epsilon is not a
-            guarantee for a record (see ``record_level``).
+        microbatches: None, or ``batch_size`` and more, clips each example's gradient. With fewer,
+            the batch is dealt into this many groups and each group's *average* gradient is clipped.
+            One record then moves a clipped average by up to twice ``clip_norm``, so the
+            accountant's epsilon is not a guarantee for a record (see ``record_level``).
 
     >>> TrainingConfig(widths=(108, 150, 1), epochs=5, batch_size=64, learning_rate=0.01).is_private
     False
@@ -62,7 +63,9 @@ class TrainingConfig:
         if self.microbatches is not None:
             check_at_least(1, microbatches=self.microbatches)
         if not self.is_private and (self.noise_multiplier or self.microbatches):
-            raise ValueError("clip_norm: expected a number with noise_multiplier or microbatches, got None")
+            raise ValueError(
+                "clip_norm: expected a number with noise_multiplier or microbatches, got None"
+            )
 
     @property
     def is_private(self) -> bool:
@@ -84,7 +87,14 @@ class TrainingConfig:
     @property
     def batch_key(self) -> tuple[Any, ...]:
         """Configs with equal keys train as one stack; the rest may differ from model to model."""
-        return (self.widths, self.activation, self.batch_size, self.optimizer, self.is_private, self.groups)
+        return (
+            self.widths,
+            self.activation,
+            self.batch_size,
+            self.optimizer,
+            self.is_private,
+            self.groups,
+        )
 
     def steps(self, examples: int) -> int:
         """Optimizer steps in all on ``examples`` records."""
@@ -102,7 +112,9 @@ class TrainingConfig:
         """Expected number of records in a batch of DP-SGD; refuses more than there are."""
         # The divisor would depend on the data.
         if self.is_private and self.batch_size > examples:
-            raise ValueError(f"batch_size: expected at most the {examples} records, got {self.batch_size}")
+            raise ValueError(
+                f"batch_size: expected at most the {examples} records, got {self.batch_size}"
+            )
         return min(self.batch_size, examples)
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,7 +126,9 @@ class TrainingConfig:
         """The config that ``to_dict`` wrote; refuses unknown and missing names."""
         known = {field.name for field in fields(cls)}
         if unknown := sorted(set(values) - known):
-            raise ValueError(f"config: unknown {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+            raise ValueError(
+                f"config: unknown {', '.join(unknown)}; known are {', '.join(sorted(known))}"
+            )
         if missing := sorted({"epochs", "batch_size", "learning_rate"} - set(values)):
             raise ValueError(f"config: {', '.join(missing)} missing")
         return cls(**values)

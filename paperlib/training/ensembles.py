@@ -33,9 +33,15 @@ from paperlib.training.private import ghost
 # Numbers in one block of a forward pass over many records: 64 MiB in float32.
 _BLOCK = 2**24
 _ADAM: Mapping[str, Any] = {  # the defaults of torch.optim.Adam, and its fused kernel
-    "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0, "amsgrad": False, "maximize": False,
-    "foreach": False, "fused": True,
-}  # fmt: skip
+    "beta1": 0.9,
+    "beta2": 0.999,
+    "eps": 1e-8,
+    "weight_decay": 0.0,
+    "amsgrad": False,
+    "maximize": False,
+    "foreach": False,
+    "fused": True,
+}
 
 
 class DivergenceWarning(RuntimeWarning):
@@ -48,7 +54,8 @@ class MLPEnsemble:
 
     Attributes:
         parameters: Shape (K, size), laid out as ``MLP.views`` reads them.
-        diverged: Models whose parameters are not finite, with the epoch, from 1; their logits are NaN.
+        diverged: Models whose parameters are not finite, with the epoch, from 1; their logits are
+            NaN.
     """
 
     configs: tuple[TrainingConfig, ...]
@@ -68,7 +75,9 @@ class MLPEnsemble:
         return self.mlp.module(self.parameters[range(len(self))[index]])
 
     def logits(self, x: Any) -> Tensor:
-        """Logits of every model on every record (n, inputs), shape (K, n, outputs), on the models' device."""
+        """Logits of every model on every record (n, inputs), shape (K, n, outputs), on the models'
+        device.
+        """
         return torch.cat([self._forward(block) for block in self._blocks(x)], dim=1)
 
     def margin_losses(self, x: Any, y: Any) -> np.ndarray:
@@ -116,24 +125,26 @@ def fit_ensemble(
     """Train one MLP for each config on the same records.
 
     Guarantee:
-        A model depends on its own config, the records, the kind of device and ``precision`` alone, up
-        to float rounding: it is the model that ``fit`` (or a call with this config alone) trains.
-        Under DP-SGD every record is drawn by its own coin and no draw is cut short. Configs equal in all
-        but their epochs are trained once.
+        A model depends on its own config, the records, the kind of device and ``precision`` alone,
+        up to float rounding: it is the model that ``fit`` (or a call with this config alone)
+        trains. Under DP-SGD every record is drawn by its own coin and no draw is cut short. Configs
+        equal in all but their epochs are trained once.
 
     Args:
-        configs: Configs of equal ``widths`` and ``activation``; those equal in ``batch_key`` too are stacked.
+        configs: Configs of equal ``widths`` and ``activation``; those equal in ``batch_key`` too
+            are stacked.
         x: Records, shape (n, widths[0]), finite.
         y: Class numbers, shape (n,); 0 or 1 for one output.
         device: None takes CUDA where there is one, else the CPU.
         precision: "float32", or "bfloat16" to round the inputs of matrix products (parameters stay
             float32; not with DP-SGD, whose clipping would be off by the rounding).
         chunk: Models in a stack, 1 or more; None takes the fastest by measurement.
-        threads: Stacks trained at the same time on the CPU, 1 or more. Set it to the number of cores only
-            if each stack's own arithmetic is held to one (``OMP_NUM_THREADS=1``).
+        threads: Stacks trained at the same time on the CPU, 1 or more. Set it to the number of
+            cores only if each stack's own arithmetic is held to one (``OMP_NUM_THREADS=1``).
 
     Raises:
-        ValueError: No configs, configs of several widths or activations, or data that do not fit them.
+        ValueError: No configs, configs of several widths or activations, or data that do not fit
+            them.
 
     Warns:
         DivergenceWarning: Some models' parameters are not finite; the others are not affected.
@@ -149,7 +160,8 @@ def fit_ensemble(
         raise ValueError(f"precision: expected float32 with DP-SGD, got {precision!r}")
     if len(shapes := {(config.widths, config.activation) for config in configs}) != 1:
         raise ValueError(
-            f"configs: expected one or more, all of the same widths and activation, got {sorted(shapes)}"
+            "configs: expected one or more, all of the same widths and activation, got "
+            f"{sorted(shapes)}"
         )
     mlp = MLP(*shapes.pop())
     place = default_device(device)
@@ -158,7 +170,8 @@ def fit_ensemble(
     alike: dict[TrainingConfig, list[int]] = {}
     for index, config in enumerate(configs):
         alike.setdefault(replace(config, epochs=0), []).append(index)
-    # Of configs that differ in their epochs alone the longest is trained, and the others on the way.
+    # Of configs that differ in their epochs alone the longest is trained, and the others on the
+    # way.
     paths = {max(path, key=lambda index: configs[index].epochs): path for path in alike.values()}
     epochs = sum(configs[index].epochs for index in paths)
     bar = progress_bar(epochs, label="training", unit="epoch", show=progress)
@@ -201,7 +214,9 @@ def fit_ensemble(
         results = list(mapped(train, parts))
     if diverged := dict(sorted(item for part in results for item in part.items())):
         named = ", ".join(f"{model} (epoch {epoch})" for model, epoch in diverged.items())
-        message = f"{len(diverged)} of {len(configs)} models diverged: {named}; lower their learning rate"
+        message = (
+            f"{len(diverged)} of {len(configs)} models diverged: {named}; lower their learning rate"
+        )
         warnings.warn(message, DivergenceWarning, stacklevel=2)
     return MLPEnsemble(configs=tuple(configs), diverged=diverged, parameters=parameters)
 
@@ -219,7 +234,8 @@ class MLPStack:
         self._noise: NoiseStreams | None = None
         if configs[0].is_private:
             self._groups = configs[0].groups
-            # Of clipped gradients and noise: as in TensorFlow Privacy for groups, as in Opacus for examples.
+            # Of clipped gradients and noise: as in TensorFlow Privacy for groups, as in Opacus for
+            # examples.
             self._divisor = self._groups or configs[0].expected_batch(len(data))
             norms = [config.clip_norm or 0.0 for config in configs]
             noise = [config.noise_multiplier for config in configs]
@@ -237,7 +253,9 @@ class MLPStack:
             self._noise.start(epoch, count)
 
     def gradients(self, x: Tensor, y: Tensor, present: Tensor | None) -> Tensor:
-        """Gradients (count, size) on (count, B, inputs) and (count, B); with DP-SGD where ``present``."""
+        """Gradients (count, size) on (count, B, inputs) and (count, B); with DP-SGD where
+        ``present``.
+        """
         gradients = self._gradients[: self._count]
         if present is not None and self._noise is not None:
             inputs, logits = ghost.forward(self._layers, x, self._mlp.activation)
@@ -251,7 +269,10 @@ class MLPStack:
                 ghost.write_gradients(self._slots, inputs, deltas)
                 gradients.mul_(ghost.clip_factors(gradients.square().sum(1, keepdim=True), clip))
             else:
-                share = ghost.clip_factors(ghost.square_norms(inputs, deltas, groups), clip) / self._divisor
+                share = (
+                    ghost.clip_factors(ghost.square_norms(inputs, deltas, groups), clip)
+                    / self._divisor
+                )
                 each = share.repeat_interleave(x.shape[1] // share.shape[1], dim=1)[..., None]
                 ghost.write_gradients(self._slots, inputs, [delta.mul_(each) for delta in deltas])
             gradients.addcmul_(self._noise.next(), self._noise_scale[: self._count])
@@ -261,7 +282,9 @@ class MLPStack:
             layers = self._mlp.views(self.parameters[: self._count].to(self._dtype))
         inputs, logits = ghost.forward(layers, x.to(self._dtype), activation)
         top = ghost.loss_derivative(logits, y).div_(y.shape[1])
-        ghost.write_gradients(self._slots, inputs, ghost.derivatives(layers, inputs, top, activation))
+        ghost.write_gradients(
+            self._slots, inputs, ghost.derivatives(layers, inputs, top, activation)
+        )
         return gradients
 
 
@@ -272,7 +295,9 @@ def train_stack(
     *,
     on_epoch: Callable[[int, int], object],
 ) -> dict[int, int]:
-    """Train a stack in place, most epochs first; returns models that diverged, with the epoch, from 1."""
+    """Train a stack in place, most epochs first; returns models that diverged, with the epoch, from
+    1.
+    """
     optimizer = StackedOptimizer(configs, stack.parameters)
     diverged: dict[int, int] = {}
     for epoch in range(configs[0].epochs):
@@ -281,7 +306,9 @@ def train_stack(
         stack.start(epoch, count)
         for records, present in _epoch_batches(active, epoch, data):
             taken = records.flatten()
-            x, y = (one.index_select(0, taken).unflatten(0, records.shape) for one in (data.x, data.y))
+            x, y = (
+                one.index_select(0, taken).unflatten(0, records.shape) for one in (data.x, data.y)
+            )
             optimizer.step(stack.gradients(x, y, present), count)
         finite = torch.isfinite(stack.parameters[:count]).all(1)
         for model in (~finite).nonzero().flatten().tolist():
@@ -316,7 +343,9 @@ def _epoch_batches(
 
 
 class StackedOptimizer:
-    """``torch.optim.SGD`` and ``torch.optim.Adam`` for many models, one row (K, size) and rate for each."""
+    """``torch.optim.SGD`` and ``torch.optim.Adam`` for many models, one row (K, size) and rate for
+    each.
+    """
 
     def __init__(self, configs: Sequence[TrainingConfig], parameters: Tensor) -> None:
         self._configs, self._parameters = list(configs), parameters

@@ -1,4 +1,6 @@
-"""Train one classifier of any architecture; checkpoints are whole or absent, and matched to their run."""
+"""Train one classifier of any architecture; checkpoints are whole or absent, and matched to their
+run.
+"""
 
 import hashlib
 import math
@@ -39,14 +41,18 @@ class CheckpointError(ValueError):
     """A checkpoint that cannot be used; it is left where it is."""
 
 
-def save_checkpoint(path: str | os.PathLike[str], run: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+def save_checkpoint(
+    path: str | os.PathLike[str], run: Mapping[str, Any], state: Mapping[str, Any]
+) -> None:
     """Write tensors and plain values; `Saved.state` asks for the same ``run``."""
     with atomic_file(path) as file:
         torch.save({"format": _FORMAT, "run": dict(run), "state": dict(state)}, file)
 
 
 class Saved:
-    """The checkpoint of one run, written again when ``seconds`` have passed; without a path none is."""
+    """The checkpoint of one run, written again when ``seconds`` have passed; without a path none
+    is.
+    """
 
     def __init__(
         self, path: str | os.PathLike[str] | None, run: Mapping[str, Any], *, seconds: float = 60.0
@@ -55,22 +61,39 @@ class Saved:
         self._written = time.monotonic()
 
     def state(self, device: torch.device | str) -> dict[str, Any] | None:
-        """The state kept of this run; None without one, and a `CheckpointError` if it cannot be used."""
+        """The state kept of this run; None without one, and a `CheckpointError` if it cannot be
+        used.
+        """
         if self._path is None or not (source := Path(self._path)).exists():
             return None
         advice = "remove the file, or pass resume=False to start over"
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about the format of files that fail right after
-                checkpoint = torch.load(source, map_location=device, weights_only=True)  # a file runs no code
-        except (RuntimeError, EOFError, OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise CheckpointError(f"{source} is not a whole checkpoint ({reason}); {advice}") from error
+                checkpoint = torch.load(
+                    source, map_location=device, weights_only=True
+                )  # a file runs no code
+        except (
+            RuntimeError,
+            EOFError,
+            OSError,
+            ValueError,
+            KeyError,
+            pickle.UnpicklingError,
+        ) as error:
+            reason = (
+                str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            )
+            raise CheckpointError(
+                f"{source} is not a whole checkpoint ({reason}); {advice}"
+            ) from error
         of_here = isinstance(checkpoint, dict) and checkpoint.get("format") == _FORMAT
         if not of_here or "state" not in checkpoint:
             raise CheckpointError(f"{source} is not a checkpoint of this library; {advice}")
         run, own = checkpoint["run"], self._run
-        if names := ", ".join(sorted(name for name in {*run, *own} if run.get(name) != own.get(name))):
+        if names := ", ".join(
+            sorted(name for name in {*run, *own} if run.get(name) != own.get(name))
+        ):
             raise CheckpointError(f"{source} belongs to another run (different: {names}); {advice}")
         return checkpoint["state"]
 
@@ -88,7 +111,9 @@ class TrainingDiverged(ArithmeticError):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fitted:
-    """A classifier in evaluation mode, and the mean cross-entropy of each epoch, seen while training."""
+    """A classifier in evaluation mode, and the mean cross-entropy of each epoch, seen while
+    training.
+    """
 
     module: nn.Module
     config: TrainingConfig
@@ -119,12 +144,12 @@ def fit(
 
     Guarantee:
         On a given device the result depends on the arguments alone. A run that was interrupted and
-        resumed ends with the same bits as any other (on CUDA as far as its kernels are deterministic).
-        The global random state is left as it was.
+        resumed ends with the same bits as any other (on CUDA as far as its kernels are
+        deterministic). The global random state is left as it was.
 
     Args:
-        module_or_widths: A module, trained in place, that maps (B, ...) to logits (B, outputs); or the
-            widths of an MLP, initialised from ``config.seed``.
+        module_or_widths: A module, trained in place, that maps (B, ...) to logits (B, outputs); or
+            the widths of an MLP, initialised from ``config.seed``.
         x: Records, shape (n, ...), finite.
         y: Class numbers, shape (n,); 0 or 1 for one output.
         config: Settings without ``clip_norm``.
@@ -146,7 +171,9 @@ def fit(
     """
     check_choice("precision", precision, ("float32", "bfloat16"))
     if config.is_private:
-        raise ValueError("config: expected clip_norm None; train with DP-SGD through fit_dp or fit_ensemble")
+        raise ValueError(
+            "config: expected clip_norm None; train with DP-SGD through fit_dp or fit_ensemble"
+        )
     place = default_device(device)
     module = as_module(module_or_widths, config).to(place)
     data = check_examples(x, y, classes=check_outputs(module, x, place), device=place)
@@ -206,7 +233,9 @@ def check_outputs(module: nn.Module, x: Any, device: torch.device) -> int:
 
 
 def training_loss(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
-    """Cross-entropy, binary for one output; binary over all attributes where labels are (B, attributes)."""
+    """Cross-entropy, binary for one output; binary over all attributes where labels are (B,
+    attributes).
+    """
     if labels.ndim == 1 and logits.shape[-1] > 1:
         return cross_entropy(logits, labels, reduction=reduction)
     odds = logits if labels.ndim == 2 else logits[..., 0]
@@ -220,7 +249,9 @@ def make_optimizer(
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
     if config.optimizer == "adam":
         return torch.optim.Adam(parameters, lr=config.learning_rate, betas=betas, fused=True)
-    return torch.optim.SGD(parameters, lr=config.learning_rate, momentum=config.momentum, fused=True)
+    return torch.optim.SGD(
+        parameters, lr=config.learning_rate, momentum=config.momentum, fused=True
+    )
 
 
 @contextmanager
@@ -265,7 +296,9 @@ def train_epochs(
     resume: bool = True,
     progress: bool = True,
 ) -> tuple[float, ...]:
-    """Losses of the epochs, the last perhaps early; a checkpoint holds them and the states of ``parts``."""
+    """Losses of the epochs, the last perhaps early; a checkpoint holds them and the states of
+    ``parts``.
+    """
     if every is not None:
         check_at_least(1, checkpoint_every=every)
     state = saved.state(device) if resume else None
@@ -274,8 +307,8 @@ def train_epochs(
         losses.extend(state["losses"])
         if len(losses) > config.epochs:
             raise CheckpointError(
-                f"checkpoint: already has {len(losses)} epochs, and config.epochs is {config.epochs}; "
-                "ask for as many or more, or use another file"
+                f"checkpoint: already has {len(losses)} epochs, and config.epochs is "
+                f"{config.epochs}; ask for as many or more, or use another file"
             )
         for name, part in parts.items():
             part.load_state_dict(state[name])
@@ -292,14 +325,21 @@ def train_epochs(
             if is_last(epoch):
                 break
             saved.keep(
-                lambda: {name: part.state_dict() for name, part in parts.items()} | {"losses": losses},
+                lambda: (
+                    {name: part.state_dict() for name, part in parts.items()} | {"losses": losses}
+                ),
                 now=every is not None and ((epoch + 1) % every == 0 or epoch + 1 == config.epochs),
             )
     return tuple(losses)
 
 
 def epoch_loss(
-    step: Callable[[Tensor], Tensor], seed: int, epoch: int, examples: int, batch: int, device: torch.device
+    step: Callable[[Tensor], Tensor],
+    seed: int,
+    epoch: int,
+    examples: int,
+    batch: int,
+    device: torch.device,
 ) -> float:
     """Mean loss of one pass over shuffled batches; ``step`` learns from record numbers."""
     total = torch.zeros((), device=device)
@@ -310,9 +350,15 @@ def epoch_loss(
 
 
 def private_epochs(
-    optimizer: Any, config: TrainingConfig, examples: int, device: torch.device, step: Callable[[Tensor], Any]
+    optimizer: Any,
+    config: TrainingConfig,
+    examples: int,
+    device: torch.device,
+    step: Callable[[Tensor], Any],
 ) -> Callable[[int], float]:
-    """One epoch of DP-SGD with an optimizer of Opacus; returns the mean loss of the records seen."""
+    """One epoch of DP-SGD with an optimizer of Opacus; returns the mean loss of the records
+    seen.
+    """
     steps, rate = config.steps_per_epoch(examples), config.sampling_rate(examples)
 
     def one_epoch(epoch: int) -> float:

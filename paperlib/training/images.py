@@ -33,7 +33,9 @@ class ImageTraining:
     weight_decay: float = 0.0
     schedule: str = "constant"  # of the learning rate, or "cosine" down to 0
     augment: bool = False  # flips, and shifts by up to an eighth of the side, as usual on CIFAR
-    precision: str = "float32"  # or "bfloat16": under autocast, in the layout that convolutions like then
+    precision: str = (
+        "float32"  # or "bfloat16": under autocast, in the layout that convolutions like then
+    )
     compile: bool = False  # the forward pass on a GPU, which pays in long runs
     seed: int = 0
 
@@ -47,7 +49,9 @@ class ImageTraining:
 
 @dataclass(frozen=True, eq=False)
 class FittedImages:
-    """A module in evaluation mode, copies by epoch of which it is the last, and mean losses of the epochs."""
+    """A module in evaluation mode, copies by epoch of which it is the last, and mean losses of the
+    epochs.
+    """
 
     module: nn.Module
     snapshots: dict[int, nn.Module]
@@ -65,7 +69,9 @@ def fit_images(
     progress: bool = True,
     checkpoint: Path | None = None,
 ) -> FittedImages:
-    """Train a classifier in place on uint8 images, with copies after ``snapshots`` and its checkpoint."""
+    """Train a classifier in place on uint8 images, with copies after ``snapshots`` and its
+    checkpoint.
+    """
     if wrong := [epoch for epoch in snapshots if not 1 <= epoch <= config.epochs]:
         raise ValueError(f"snapshots: expected epochs from 1 to {config.epochs}, got {wrong}")
     place = default_device(device)
@@ -120,12 +126,18 @@ class _ImageTraining:
     def __init__(self, module: nn.Module, x: Tensor, y: Tensor, config: ImageTraining) -> None:
         self.module, self.x, self.y, self.config = module, x, y, config
         self.forward: Any = torch.compile(module) if config.compile and x.is_cuda else module
-        options: Any = {"lr": config.learning_rate, "weight_decay": config.weight_decay, "fused": True}
+        options: Any = {
+            "lr": config.learning_rate,
+            "weight_decay": config.weight_decay,
+            "fused": True,
+        }
         self.optimizer: torch.optim.Optimizer
         if config.optimizer == "adam":
             self.optimizer = torch.optim.AdamW(module.parameters(), **options)
         else:
-            self.optimizer = torch.optim.SGD(module.parameters(), momentum=0.9, nesterov=True, **options)
+            self.optimizer = torch.optim.SGD(
+                module.parameters(), momentum=0.9, nesterov=True, **options
+            )
         steps = config.epochs * -(-len(x) // config.batch_size)
         self.cosine = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, steps)
 
@@ -152,7 +164,9 @@ class _ImageTraining:
 
 
 def augmented(x: Tensor, rng: torch.Generator) -> Tensor:
-    """Images (B, channels, side, side), each flipped by a coin and shifted by up to an eighth of its side."""
+    """Images (B, channels, side, side), each flipped by a coin and shifted by up to an eighth of
+    its side.
+    """
     count, _, side, _ = x.shape
     most = max(1, side // 8)
     flip = torch.rand(count, device=x.device, generator=rng) < 0.5
@@ -161,7 +175,9 @@ def augmented(x: Tensor, rng: torch.Generator) -> Tensor:
     along = torch.arange(side, device=x.device)
     padded = pad(x, (most, most, most, most))
     picked = torch.arange(count, device=x.device)[:, None, None]
-    return padded[picked, :, (rows + along)[:, :, None], (columns + along)[:, None, :]].permute(0, 3, 1, 2)
+    return padded[picked, :, (rows + along)[:, :, None], (columns + along)[:, None, :]].permute(
+        0, 3, 1, 2
+    )
 
 
 def _checked(images: Any, labels: Any, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -176,7 +192,9 @@ def _checked(images: Any, labels: Any, device: torch.device) -> tuple[Tensor, Te
 def images_per_second(
     module: nn.Module, images: Any, labels: Any, *, config: ImageTraining
 ) -> dict[str, float]:
-    """Images per second of this loop, "here", and of a plain "dataloader" loop in float32, both warm."""
+    """Images per second of this loop, "here", and of a plain "dataloader" loop in float32, both
+    warm.
+    """
     place = default_device()
     x, y = _checked(images, labels, place)
     own = copy.deepcopy(module).to(place)
@@ -198,18 +216,27 @@ def images_per_second(
     return {"here": here, "dataloader": _timed(epoch, config.epochs, len(x), place)}
 
 
-# TFLOP/s without sparsity, by a part of the driver's name: bfloat16, and TF32, in which convolutions run.
-_PEAKS = {"H100": (989.4, 494.7), "A100": (312.0, 156.0), "4090": (165.2, 82.6)}  # NVIDIA's data sheets
+# TFLOP/s without sparsity, by a part of the driver's name: bfloat16, and TF32, in which
+# convolutions run.
+_PEAKS = {
+    "H100": (989.4, 494.7),
+    "A100": (312.0, 156.0),
+    "4090": (165.2, 82.6),
+}  # NVIDIA's data sheets
 
 
 def peak_of(name: str | None, precision: str) -> float | None:
-    """Most TFLOP/s of a GPU in "bfloat16" or "float32"; None for none, or one that is not known here."""
+    """Most TFLOP/s of a GPU in "bfloat16" or "float32"; None for none, or one that is not known
+    here.
+    """
     known = [peaks for part, peaks in _PEAKS.items() if name and part in name]
     return known[0][precision != "bfloat16"] if known else None
 
 
 def flops_per_image(module: nn.Module, images: Any, labels: Any, *, config: ImageTraining) -> float:
-    """Operations of products and convolutions for each image of a training step; a multiply-add is two."""
+    """Operations of products and convolutions for each image of a training step; a multiply-add is
+    two.
+    """
     place = default_device()
     x, y = _checked(images[: config.batch_size], labels[: config.batch_size], place)
     run = _ImageTraining(copy.deepcopy(module).to(place), x, y, replace(config, compile=False))

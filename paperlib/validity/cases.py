@@ -30,7 +30,15 @@ from paperlib.bounds.output_sets.choices import METHODS, Method
 from paperlib.bounds.output_sets.level_sets import count_guesses
 from paperlib.core import MembershipScores
 from paperlib.validity import mechanisms as known
-from paperlib.validity.coverage import DEFAULT_SHARE, TWIN, Case, ValidityConfig, against, case_of, simulate
+from paperlib.validity.coverage import (
+    DEFAULT_SHARE,
+    TWIN,
+    Case,
+    ValidityConfig,
+    against,
+    case_of,
+    simulate,
+)
 from paperlib.validity.mechanisms import (
     Burst,
     Mechanism,
@@ -57,15 +65,23 @@ def _panoramia(config: ValidityConfig) -> list[Case]:
     ln_2 = float(np.log(2))
 
     def case(c: float, epsilon: float, search: str, share: float, gamma: float = 0.0) -> Case:
-        options: dict[str, Any] = {"search": search, "gamma": gamma, "confidence": config.confidence}
-        m = config.examples * (16 if search == "union" else 1)  # a union bound needs more to show much
+        options: dict[str, Any] = {
+            "search": search,
+            "gamma": gamma,
+            "confidence": config.confidence,
+        }
+        m = config.examples * (
+            16 if search == "union" else 1
+        )  # a union bound needs more to show much
 
         def trial(rng: np.random.Generator) -> tuple[float, bool]:
             result = audit_panoramia(*known.close_generator(rng, m, c, epsilon, gamma), **options)
             wrong = result.c_lb > c or result.c_plus_epsilon_lb > c + epsilon
             return result.c_plus_epsilon_lb, wrong
 
-        name = f"c and c + ε, {'default' if search == 'union' else search}" + (", γ relaxed" if gamma else "")
+        name = f"c and c + ε, {'default' if search == 'union' else search}" + (
+            ", γ relaxed" if gamma else ""
+        )
         mechanism = f"{'ln 2' if c else '0'}-close generator, ε = {epsilon:g}"
         mechanism += f", γ = {gamma:.2g}" if gamma else ""
         return Case("PANORAMIA", name, mechanism, c + epsilon, 0.0, trial, share)
@@ -85,7 +101,11 @@ def _known_c(config: ValidityConfig) -> Iterator[Case]:
 
     def audit(scores: MembershipScores, delta: float) -> float:
         values, bits = scores.oriented().pooled()
-        options: dict[str, Any] = {"known_c": 0.0, "search": "anytime", "confidence": config.confidence}
+        options: dict[str, Any] = {
+            "known_c": 0.0,
+            "search": "anytime",
+            "confidence": config.confidence,
+        }
         return audit_panoramia(np.zeros(m), values, bits, delta=delta, **options).c_plus_epsilon_lb
 
     aware, blind = (partial(audit, delta=delta) for delta in (mechanism.delta, 0.0))
@@ -104,7 +124,9 @@ def _ranks(config: ValidityConfig) -> list[Case]:
             more: dict[str, Any] = {**options, "margins": margins} if searched else options
             return audit_ranks(ranks, size, top=top, confidence=config.confidence, **more)
 
-        words = [*map(str, options.values()), *(["anytime over sets"] if searched else [])] or ["default"]
+        words = [*map(str, options.values()), *(["anytime over sets"] if searched else [])] or [
+            "default"
+        ]
         mechanism = f"{'subset selection' if top > 1 else 'k-valued response'}, ε = {epsilon:g}"
         name = ", ".join([f"top {top} of {size}", *words])
         return case_of("ranks", name, mechanism, epsilon, audit, share=share)
@@ -121,7 +143,9 @@ def _ranks(config: ValidityConfig) -> list[Case]:
 
 
 def _rank_bursts(config: ValidityConfig) -> Iterator[Case]:
-    """k-valued response with bursts of hits, at the worst burst for each delta term and for the twin."""
+    """k-valued response with bursts of hits, at the worst burst for each delta term and for the
+    twin.
+    """
     m, size, epsilon = config.examples, 8, 1.0
     law = binomial_law(m, float(rank_success_probability(size, epsilon)))
     ranks = [np.where(np.arange(m) < hits, 1, size) for hits in range(m + 1)]
@@ -140,7 +164,9 @@ def _rank_bursts(config: ValidityConfig) -> Iterator[Case]:
 
 
 def _searched_bursts(config: ValidityConfig) -> Iterator[Case]:
-    """A few random sets are told in bursts and have the largest margins; the others show nothing."""
+    """A few random sets are told in bursts and have the largest margins; the others show
+    nothing.
+    """
     m, m_delta, size, shown = config.examples, config.m_delta, 8, 6
     chance = burst_chance(binomial_law(shown, 1 / size), shown, m_delta)
     mechanism = f"bursts of {shown} in {shown} sets, else ε = 0"
@@ -195,7 +221,9 @@ def _epsilon_star(config: ValidityConfig) -> list[Case]:
 
         def trial(rng: np.random.Generator) -> tuple[float, bool]:
             losses = rng.normal(size=config.examples), gap + rng.normal(size=config.examples)
-            star = epsilon_star(*losses, delta=config.delta, confidence=config.confidence, **options)
+            star = epsilon_star(
+                *losses, delta=config.delta, confidence=config.confidence, **options
+            )
             low, high = star.interval or (0.0, 0.0)
             return low, not low - 1e-9 <= truth <= high + 1e-9
 
@@ -219,7 +247,13 @@ def _classical(config: ValidityConfig) -> list[Case]:
     audits += [("Gaussian DP", gaussian, one) for one in noisy]
     thresholds = {"threshold fixed in advance": 0.5, "split": None}
     cases = [
-        against("many runs", f"{bound}, {name}", mechanism, partial(audit, threshold=value), config.examples)
+        against(
+            "many runs",
+            f"{bound}, {name}",
+            mechanism,
+            partial(audit, threshold=value),
+            config.examples,
+        )
         for bound, audit, mechanism in audits
         for name, value in thresholds.items()
     ]

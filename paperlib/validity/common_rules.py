@@ -1,4 +1,6 @@
-"""Rules in common use for turning scores into an "epsilon", from their descriptions: to test, not to use."""
+"""Rules in common use for turning scores into an "epsilon", from their descriptions: to test, not
+to use.
+"""
 
 from collections.abc import Callable
 
@@ -19,7 +21,9 @@ LEVEL = 0.05
 
 
 def _roc_counts(scores: MembershipScores) -> tuple[FloatArray, FloatArray, int, int]:
-    """False and true positives at each distinct threshold, at least one guess; non-members and members."""
+    """False and true positives at each distinct threshold, at least one guess; non-members and
+    members.
+    """
     false_positive, true_positive, _ = scores.roc()
     n, members = scores.nonmember.size, scores.member.size
     return np.rint(false_positive[1:] * n), np.rint(true_positive[1:] * members), n, members
@@ -60,7 +64,9 @@ def hull_corrected(scores: MembershipScores) -> float:
     """Best point of the ROC hull, the error divided by the number of hull points."""
     false_positive, true_positive, *_ = _roc_counts(scores)
     at = upper_hull(false_positive, true_positive)
-    bounds = epsilon_from_counts(true_positive[at], (true_positive + false_positive)[at], LEVEL / len(at))
+    bounds = epsilon_from_counts(
+        true_positive[at], (true_positive + false_positive)[at], LEVEL / len(at)
+    )
     return float(bounds.max())
 
 
@@ -88,7 +94,9 @@ def best_clopper_pearson(scores: MembershipScores) -> float:
 
 
 def best_ratio(scores: MembershipScores) -> float:
-    """Largest lower end of approximate ratio intervals (Bailey 1987), over thresholds and directions."""
+    """Largest lower end of approximate ratio intervals (Bailey 1987), over thresholds and
+    directions.
+    """
     false_positive, true_positive, n, members = _roc_counts(scores)
     pairs = [
         (true_positive, members, false_positive, n),
@@ -112,7 +120,9 @@ def _bailey_log_lower(x: FloatArray, m: int, y: FloatArray, n: int) -> FloatArra
 
 
 def point_estimate(scores: MembershipScores) -> float:
-    """log(TPR/FPR) at the best threshold with at least 10 errors of both kinds: no interval at all."""
+    """log(TPR/FPR) at the best threshold with at least 10 errors of both kinds: no interval at
+    all.
+    """
     false_positive, true_positive, n, members = _roc_counts(scores)
     kept = (false_positive >= 10) & (members - true_positive >= 10)
     x, y = false_positive[kept] / n, 1 - true_positive[kept] / members
@@ -138,7 +148,8 @@ def false_positives(config: ValidityConfig) -> pd.DataFrame:
 
 def rule_cases(config: ValidityConfig) -> list[Case]:
     """Rules in common use, and a control that needs no correction because it searches nothing."""
-    # A search goes wrong more often the more there is to search: four times as many examples as elsewhere.
+    # A search goes wrong more often the more there is to search: four times as many examples as
+    # elsewhere.
     m = 4 * config.examples
     nothing, uneven = known.no_leakage(), known.unbalanced(9 * m // 10, m // 10)
     pure, answered = (nothing, known.laplace(1.0)), known.randomized_response(1.0)
@@ -151,14 +162,20 @@ def rule_cases(config: ValidityConfig) -> list[Case]:
         ("best approximate ratio interval, uncorrected", best_ratio, pure),
         ("point estimate at the best threshold", point_estimate, pure),
         ("corrected by the size of the ROC hull", hull_corrected, (nothing,)),
-        ("point estimate at a threshold fixed in advance", fixed_point_estimate, (nothing, answered)),
+        (
+            "point estimate at a threshold fixed in advance",
+            fixed_point_estimate,
+            (nothing, answered),
+        ),
         ("Gaussian DP with the sign of μ dropped", absolute_mu, (nothing,)),
         ("unbalanced classes unchecked, number of guesses fixed", fixed_count, (uneven,)),
         ("unbalanced classes unchecked, ROC hull", hull_corrected, (uneven,)),
     ]
     cases: list[Case] = []
     for name, rule, mechanisms in named:
-        share = 10.0 if name.startswith("corrected") else 1.0  # a rate of 6 % shows only in many trials
+        share = (
+            10.0 if name.startswith("corrected") else 1.0
+        )  # a rate of 6 % shows only in many trials
         more = {"share": share, "valid": name.startswith("control")}
         cases += [against("rules in common use", name, one, rule, m, **more) for one in mechanisms]
     return cases

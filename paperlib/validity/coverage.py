@@ -48,12 +48,17 @@ class Case:
 
 
 DEFAULT_SHARE = 2.0  # audits of default options and twins, as a share of the configured number
-TWIN: dict[str, Any] = {"share": DEFAULT_SHARE, "valid": False}  # options of a case that must be found wrong
+TWIN: dict[str, Any] = {
+    "share": DEFAULT_SHARE,
+    "valid": False,
+}  # options of a case that must be found wrong
 BOUNDARY = 0.5  # nats of slack up to which a row is a boundary case
 
 
 def simulate(cases: Iterable[Case], config: ValidityConfig) -> pd.DataFrame:
-    """Run every case, a row for each, and compare its rate of wrong bounds with the nominal level."""
+    """Run every case, a row for each, and compare its rate of wrong bounds with the nominal
+    level.
+    """
     return pd.DataFrame([_row(case, config) for case in cases])
 
 
@@ -68,7 +73,10 @@ def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
     nominal, bounds = 1 - config.confidence, np.array([bound for bound, _ in outcomes])
     slack = case.epsilon - float(np.quantile(bounds, config.confidence))
     return {
-        **{name: getattr(case, name) for name in ("family", "bound", "mechanism", "epsilon", "delta")},
+        **{
+            name: getattr(case, name)
+            for name in ("family", "bound", "mechanism", "epsilon", "delta")
+        },
         "trials": trials,
         "wrong": wrong,
         "rate": wrong / trials,
@@ -77,7 +85,8 @@ def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
         "nominal": nominal,
         "seen_from": seen_from(trials, nominal, config.interval),
         "mean_bound": float(bounds.mean()),
-        "slack": slack,  # nats by which all bounds could rise before the rate passes the nominal level
+        # nats by which all bounds could rise before the rate passes the nominal level
+        "slack": slack,
         "boundary": slack <= BOUNDARY or wrong >= trials * nominal / 2,
         "valid": case.valid,
         "verdict": "above the nominal level" if low > nominal else "consistent with it",
@@ -86,8 +95,12 @@ def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
 
 @cache
 def seen_from(trials: int, nominal: float, interval: float) -> float:
-    """Smallest true rate that is called above the nominal level with probability 0.9; or infinity."""
-    above = np.array([share_interval(k, trials, confidence=interval)[0] > nominal for k in range(trials + 1)])
+    """Smallest true rate that is called above the nominal level with probability 0.9; or
+    infinity.
+    """
+    above = np.array(
+        [share_interval(k, trials, confidence=interval)[0] > nominal for k in range(trials + 1)]
+    )
     if not above.any():
         return math.inf
     needed = int(np.argmax(above))  # P[count >= needed] is a beta distribution function of the rate
@@ -118,4 +131,6 @@ def against(
 ) -> Case:
     """A case whose audit takes scores of ``m`` examples of a mechanism."""
     name, epsilon, delta = mechanism.name, mechanism.epsilon, mechanism.delta
-    return case_of(family, bound, name, epsilon, lambda rng: audit(mechanism.draw(rng, m)), delta, **more)
+    return case_of(
+        family, bound, name, epsilon, lambda rng: audit(mechanism.draw(rng, m)), delta, **more
+    )

@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from paperlib.bounds import audit_ranks, limit_of_detection, one_run_epsilon, rank_limit_of_detection
+from paperlib.bounds import (
+    audit_ranks,
+    limit_of_detection,
+    one_run_epsilon,
+    rank_limit_of_detection,
+)
 from paperlib.bounds.one_run.combine import limit_of_runs, search_runs
 from paperlib.bounds.one_run.search import Hypothesis
 from paperlib.core import Guess, MembershipScores
@@ -23,20 +28,30 @@ _SIZE, _RUNS, _PRICE = 8, 4, 0.1  # candidates of a set; runs; share of delta fo
 
 
 def detection_misses(config: ValidityConfig) -> pd.DataFrame:
-    """Rates of audits that show no leak where the limit says that 80 % do; columns as in `simulate`."""
+    """Rates of audits that show no leak where the limit says that 80 % do; columns as in
+    `simulate`.
+    """
     return simulate(detection_cases(config), replace(config, confidence=STATED))
 
 
 def detection_cases(config: ValidityConfig) -> Iterator[Case]:
-    """Fresh audits of as many exposed records as the limit says, and of a limit that forgets the looks."""
+    """Fresh audits of as many exposed records as the limit says, and of a limit that forgets the
+    looks.
+    """
     m, confidence = config.examples, config.confidence
     # An estimate from few audits is off by a few percent itself.
     simulations = int(np.clip(config.trials, 20, 400))
-    options: dict[str, Any] = {"confidence": confidence, "simulations": simulations, "seed": config.seed}
+    options: dict[str, Any] = {
+        "confidence": confidence,
+        "simulations": simulations,
+        "seed": config.seed,
+    }
     blank = _exposed(np.random.default_rng(config.seed), m, 0)
 
     def one_run(guess: Guess) -> Audit:
-        return lambda rng, k: searched_epsilon(_exposed(rng, m, k), confidence=confidence, guess=guess)
+        return lambda rng, k: searched_epsilon(
+            _exposed(rng, m, k), confidence=confidence, guess=guess
+        )
 
     guesses: tuple[Guess, ...] = ("adaptive", "members")
     for guess in guesses:
@@ -44,16 +59,24 @@ def detection_cases(config: ValidityConfig) -> Iterator[Case]:
         yield from _case(f"one run, {guess}", records, one_run(guess))
     alone = np.arange(1, m + 1)
     first = 1 + int(np.argmax(one_run_epsilon(alone, alone, confidence=confidence) > 0))
-    yield from _case("one run, adaptive, looks forgotten (twin)", first, one_run("adaptive"), valid=False)
+    yield from _case(
+        "one run, adaptive, looks forgotten (twin)", first, one_run("adaptive"), valid=False
+    )
 
     def ranks(rng: np.random.Generator, k: int, delta: float | None = None) -> float:
         places = np.where(np.arange(m) < k, 1, rng.integers(1, _SIZE + 1, m))
         surest = None if delta is None else rng.random(m) + (np.arange(m) < k)
-        return audit_ranks(places, _SIZE, margins=surest, delta=delta or 0.0, confidence=confidence).epsilon
+        return audit_ranks(
+            places, _SIZE, margins=surest, delta=delta or 0.0, confidence=confidence
+        ).epsilon
 
-    yield from _case("ranks, every set", rank_limit_of_detection([_SIZE] * m, **options).records, ranks)
+    yield from _case(
+        "ranks, every set", rank_limit_of_detection([_SIZE] * m, **options).records, ranks
+    )
     delta = _PRICE * config.delta
-    searched = rank_limit_of_detection([_SIZE] * m, margins=np.zeros(m), delta=delta, **options).records
+    searched = rank_limit_of_detection(
+        [_SIZE] * m, margins=np.zeros(m), delta=delta, **options
+    ).records
     yield from _case("ranks, anytime over sets at δ", searched, lambda rng, k: ranks(rng, k, delta))
     hypothesis = Hypothesis(0.0, 1 - confidence)
 
@@ -71,7 +94,9 @@ def detection_cases(config: ValidityConfig) -> Iterator[Case]:
 
 
 def _case(name: str, records: int | None, audit: Audit, *, valid: bool = True) -> Iterator[Case]:
-    """A case where an audit that shows no leak is wrong; none where no number of records is enough."""
+    """A case where an audit that shows no leak is wrong; none where no number of records is
+    enough.
+    """
 
     def trial(rng: np.random.Generator) -> tuple[float, bool]:
         bound = audit(rng, records or 0)

@@ -13,7 +13,9 @@ SOUND = ("", "tied weights", "averaged augmentations")
 """Names of trainings without a fault: the plain one, and the twins of two faults."""
 
 _FAULTS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
-FAULTS: dict[str, tuple[str, str]] = {name: (one["check"], one["met"]) for name, one in _FAULTS.items()}
+FAULTS: dict[str, tuple[str, str]] = {
+    name: (one["check"], one["met"]) for name, one in _FAULTS.items()
+}
 """Faults by name, each with the check that finds it, and with where it was met or is discussed."""
 
 _WIDTHS, _VIEWS, _GROUP, _PATIENCE = (8, 8, 8, 8, 2), 4, 2, 2
@@ -47,7 +49,9 @@ def train_with_fault(
     >>> train_with_fault(made_up_records(), 0, "noise over batch")
     """
     if fault not in (*SOUND, *FAULTS):
-        raise ValueError(f"fault: expected one of {', '.join(map(repr, (*SOUND, *FAULTS)))}, got {fault!r}")
+        raise ValueError(
+            f"fault: expected one of {', '.join(map(repr, (*SOUND, *FAULTS)))}, got {fault!r}"
+        )
     torch.manual_seed(seed)
     x, y = data
     sizes = [(after, before) for before, after in pairwise(_WIDTHS)]
@@ -71,7 +75,9 @@ def train_with_fault(
         noise = noise_multiplier * clipping_norm * _noise(total, sizes, seed, step, fault)
         if fault == "noise over batch":
             noise = noise / expected
-        released = (total + noise) / (max(len(batch), 1) if fault == "actual batch size" else expected)
+        released = (total + noise) / (
+            max(len(batch), 1) if fault == "actual batch size" else expected
+        )
         parts = released.split([weight.numel() for weight in trained])
         for weight, part in zip(trained, parts, strict=True):
             weight.grad = part.view_as(weight).clone()
@@ -91,14 +97,18 @@ def _losses(weights: Sequence[Tensor], x: Tensor, y: Tensor) -> tuple[Tensor, li
     for weight in weights[:-1]:
         inputs.append(torch.tanh(linear(inputs[-1], weight)))
     outputs = linear(inputs[-1], weights[-1])
-    error = (torch.softmax(outputs, 1) - torch.eye(outputs.shape[1])[y.clamp(min=0)]) * (y >= 0)[:, None]
+    error = (torch.softmax(outputs, 1) - torch.eye(outputs.shape[1])[y.clamp(min=0)]) * (y >= 0)[
+        :, None
+    ]
     for weight, entered in zip(reversed(weights), reversed(inputs), strict=True):
         rows.insert(0, (error[:, :, None] * entered[:, None]).flatten(1))
         error = error @ weight * (1 - entered**2)
     return cross_entropy(outputs, y, reduction="none"), rows
 
 
-def _clipped_sum(weights: Sequence[Tensor], x: Tensor, y: Tensor, norm: float, fault: str) -> Tensor:
+def _clipped_sum(
+    weights: Sequence[Tensor], x: Tensor, y: Tensor, norm: float, fault: str
+) -> Tensor:
     """The sum of clipped gradients of a batch, all parameters in one row."""
     if not len(x):
         x, y = torch.zeros(1, _WIDTHS[0]), torch.tensor([-100])  # a gradient of zero

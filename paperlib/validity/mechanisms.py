@@ -26,7 +26,9 @@ class Mechanism:
 
 
 def fair_bits(rng: np.random.Generator, m: int) -> IntArray:
-    """Fair coins, tossed again in the one case in a million that an audit refuses as implausible."""
+    """Fair coins, tossed again in the one case in a million that an audit refuses as
+    implausible.
+    """
     while True:
         bits = rng.integers(0, 2, m)
         if fair_coin_p_value(int(bits.sum()), m - int(bits.sum())) >= IMPLAUSIBLE:
@@ -56,7 +58,9 @@ def of_bits(scores: Callable[[np.random.Generator, IntArray], ArrayLike]) -> Dra
 
 def _answers(rng: np.random.Generator, bits: IntArray, epsilon: float) -> FloatArray:
     """Randomized response, with a little noise."""
-    return np.where(rng.random(bits.size) < expit(epsilon), bits, 1 - bits) + 0.1 * rng.random(bits.size)
+    return np.where(rng.random(bits.size) < expit(epsilon), bits, 1 - bits) + 0.1 * rng.random(
+        bits.size
+    )
 
 
 def laplace(epsilon: float) -> Mechanism:
@@ -72,11 +76,15 @@ def gaussian(mu: float, delta: float) -> Mechanism:
 
 
 def sparing_response(epsilon: float, share: float) -> Mechanism:
-    """Randomized response for a share of the examples, nothing of the others: a trade-off with one step."""
+    """Randomized response for a share of the examples, nothing of the others: a trade-off with one
+    step.
+    """
 
     def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
         answered = rng.random(bits.size) < share
-        return np.where(answered, 2 * _answers(rng, bits, epsilon) - 1, 0.1 * rng.normal(size=bits.size))
+        return np.where(
+            answered, 2 * _answers(rng, bits, epsilon) - 1, 0.1 * rng.normal(size=bits.size)
+        )
 
     return Mechanism(f"{share:g} answered, ε = {epsilon:g}", epsilon, 0.0, of_bits(scores))
 
@@ -90,10 +98,15 @@ def unbalanced(members: int, nonmembers: int) -> Mechanism:
     return Mechanism(f"no leakage, {members} members and {nonmembers} others", 0.0, 0.0, draw)
 
 
-def close_generator(rng: np.random.Generator, m: int, c: float, epsilon: float, gamma: float = 0.0) -> Game:
-    """Baseline scores, attack scores and membership: a c-close generator and an epsilon-DP model."""
-    # Real points are Laplace(0, 1), generated ones Laplace(c, 1): their density ratio, the baseline's score,
-    # tops out at e^c. With probability gamma a real point is never generated. The model answers at random.
+def close_generator(
+    rng: np.random.Generator, m: int, c: float, epsilon: float, gamma: float = 0.0
+) -> Game:
+    """Baseline scores, attack scores and membership: a c-close generator and an epsilon-DP
+    model.
+    """
+    # Real points are Laplace(0, 1), generated ones Laplace(c, 1): their density ratio, the
+    # baseline's score, tops out at e^c. With probability gamma a real point is never generated. The
+    # model answers at random.
     bits = fair_bits(rng, m)
     points = rng.laplace(size=m) + np.where(bits == 1, 0.0, c)
     ratio = np.abs(points - c) - np.abs(points) + 1e-6 * rng.random(m)
@@ -106,7 +119,8 @@ def ranked_sets(
     rng: np.random.Generator, sets: int, size: int, top: int, epsilon: float, informed: float = 1.0
 ) -> tuple[IntArray, FloatArray]:
     """Ranks and margins of subset selection (at top = 1: randomized response), shapes (sets,)."""
-    # A share ``informed`` of the sets is answered at epsilon and has the larger margins; the rest at 0.
+    # A share ``informed`` of the sets is answered at epsilon and has the larger margins; the rest
+    # at 0.
     knows = rng.random(sets) < informed
     chance = np.where(knows, rank_success_probability(size, epsilon, top=top), top / size)
     hit = rng.random(sets) < chance
@@ -122,15 +136,19 @@ def binomial_law(n: int, chance: float) -> FloatArray:
 
 
 def right_counts(epsilon: float, shown: int) -> FloatArray:
-    """Law of the number of right answers of randomized response on ``shown`` examples, shape (shown + 1,)."""
+    """Law of the number of right answers of randomized response on ``shown`` examples, shape (shown
+    + 1,).
+    """
     return binomial_law(shown, float(expit(epsilon)))
 
 
 def burst_chance(law: FloatArray, right: int, m_delta: float, leak: float = 1.0) -> float:
-    """Chance of a burst of ``right`` right answers or more, which costs ``leak`` times less delta."""
-    # The worst case of delta. Changing one bit moves the number K of right answers by one, so a burst, in the
-    # place of a run with chance c, gives away an example only where K is exactly ``right``:
-    # delta = c (right / m) P[K = right] / P[K >= right].
+    """Chance of a burst of ``right`` right answers or more, which costs ``leak`` times less
+    delta.
+    """
+    # The worst case of delta. Changing one bit moves the number K of right answers by one, so a
+    # burst, in the place of a run with chance c, gives away an example only where K is exactly
+    # ``right``: delta = c (right / m) P[K = right] / P[K >= right].
     return float(min(1.0, leak * m_delta / right * law[right:].sum() / law[right]))
 
 
@@ -142,7 +160,9 @@ def with_bursts(law: FloatArray, right: int, chance: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class Burst:
-    """Randomized response with bursts on some random examples, which are answered the most confidently."""
+    """Randomized response with bursts on some random examples, which are answered the most
+    confidently.
+    """
 
     epsilon: float  # epsilon of the randomized response, nats, at least 0
     m_delta: float  # delta times the number of examples, at least 0
@@ -155,17 +175,23 @@ class Burst:
         return burst_chance(right_counts(self.epsilon, self.shown), self.right, self.m_delta)
 
     def mechanism(self, m: int, *, certain: bool = False) -> Mechanism:
-        """The mechanism on m examples; ``certain`` bursts happen in every run, at no delta below 1."""
+        """The mechanism on m examples; ``certain`` bursts happen in every run, at no delta
+        below 1.
+        """
         law = right_counts(self.epsilon, self.shown)
         counts = with_bursts(law, self.right, 1.0 if certain else self.chance)
 
         def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
             first = rng.permutation(bits.size)[: self.shown]
             correct = rng.random(bits.size) < expit(self.epsilon)
-            correct[first] = rng.permutation(self.shown) < rng.choice(law.size, p=counts / counts.sum())
+            correct[first] = rng.permutation(self.shown) < rng.choice(
+                law.size, p=counts / counts.sum()
+            )
             sure = np.ones(bits.size)
             sure[first] = 2.0
-            return np.where(correct == (bits == 1), 1.0, -1.0) * (sure + 0.1 * rng.random(bits.size))
+            return np.where(correct == (bits == 1), 1.0, -1.0) * (
+                sure + 0.1 * rng.random(bits.size)
+            )
 
         name = f"bursts of {self.right} in {self.shown}, else ε = {self.epsilon:g}"
         return Mechanism(name, self.epsilon, self.m_delta / m, of_bits(scores))
@@ -180,7 +206,9 @@ def first_refuting(bounds: FloatArray, epsilon: float) -> int:
 def strongest_burst(
     bound: Callable[[MembershipScores], float], m_delta: float, m: int, *, pilots: int, seed: int
 ) -> Burst:
-    """The burst of all right answers that makes a search wrong most often, by pilot audits of sure bursts."""
+    """The burst of all right answers that makes a search wrong most often, by pilot audits of sure
+    bursts.
+    """
     rng = np.random.default_rng([seed, m])
 
     def harm(burst: Burst) -> float:

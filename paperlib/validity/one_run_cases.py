@@ -47,7 +47,9 @@ def searched_epsilon(
     thresholds: Search | float | None = None,
 ) -> float:
     """The bound of `audit_one_run` alone, without the curve that takes most of its time."""
-    return search_thresholds(scores, guess, thresholds, Hypothesis(delta, 1 - confidence), seed=0).epsilon
+    return search_thresholds(
+        scores, guess, thresholds, Hypothesis(delta, 1 - confidence), seed=0
+    ).epsilon
 
 
 def one_run_cases(config: ValidityConfig) -> list[Case]:
@@ -62,7 +64,9 @@ def one_run_cases(config: ValidityConfig) -> list[Case]:
 def _case(
     config: ValidityConfig, name: str, mechanism: Mechanism, share: float = 1.0, **options: Any
 ) -> Case:
-    audit = partial(searched_epsilon, delta=mechanism.delta, confidence=config.confidence, **options)
+    audit = partial(
+        searched_epsilon, delta=mechanism.delta, confidence=config.confidence, **options
+    )
     return against("one run", name, mechanism, audit, config.examples, share=share)
 
 
@@ -75,12 +79,16 @@ def _searches(config: ValidityConfig) -> Iterator[Case]:
     for mechanism in pure():
         for search in ("dyadic", "bonferroni", "split"):
             yield _case(config, f"{search}, both", mechanism, guess="both", thresholds=search)
-        yield _case(config, "threshold fixed in advance, both", mechanism, guess="both", thresholds=0.5)
+        yield _case(
+            config, "threshold fixed in advance, both", mechanism, guess="both", thresholds=0.5
+        )
         yield _case(config, "bonferroni, grid", mechanism, guess="grid")
 
 
 def _bursts(config: ValidityConfig) -> Iterator[Case]:
-    """The default search against the bursts that harm it most and those that harm its blind twin most."""
+    """The default search against the bursts that harm it most and those that harm its blind twin
+    most.
+    """
     m, family = config.examples, "delta in one run"
     blind = partial(searched_epsilon, confidence=config.confidence)
     aware = partial(blind, delta=config.delta)
@@ -89,11 +97,17 @@ def _bursts(config: ValidityConfig) -> Iterator[Case]:
     against_blind, against_aware = (burst.mechanism(m) for burst in bursts)
     yield against(family, "default", against_blind, aware, m)
     yield against(family, "default", against_aware, aware, m, share=DEFAULT_SHARE)
-    yield against(family, f"default, {BLIND}", against_blind, blind, m, share=4.0, valid=False)  # just above
+    yield against(
+        family, f"default, {BLIND}", against_blind, blind, m, share=4.0, valid=False
+    )  # just above
 
 
-def _count_case(family: str, bound: str, m: int, m_delta: float, bounds: FloatArray, **more: Any) -> Case:
-    """A case whose bound is looked up by the number of right answers under the burst that is worst for it."""
+def _count_case(
+    family: str, bound: str, m: int, m_delta: float, bounds: FloatArray, **more: Any
+) -> Case:
+    """A case whose bound is looked up by the number of right answers under the burst that is worst
+    for it.
+    """
     burst = Burst(1.0, m_delta, bounds.size - 1, max(1, first_refuting(bounds, 1.0)))
     law = with_bursts(right_counts(1.0, burst.shown), burst.right, burst.chance)
     return table_case(family, bound, burst.mechanism(m).name, law, bounds, 1.0, m_delta / m, **more)
@@ -113,14 +127,22 @@ def table_case(
     chances = law / law.sum()
     more = {"share": CHEAP, **more}
     return case_of(
-        family, bound, mechanism, epsilon, lambda rng: bounds[rng.choice(law.size, p=chances)], delta, **more
+        family,
+        bound,
+        mechanism,
+        epsilon,
+        lambda rng: bounds[rng.choice(law.size, p=chances)],
+        delta,
+        **more,
     )
 
 
 def _fixed_counts(config: ValidityConfig) -> Iterator[Case]:
     """Half of the examples guessed, a number fixed in advance, at each bound's own worst burst."""
     m, shown = config.examples, config.examples // 2
-    audit = partial(one_run_epsilon, np.arange(shown + 1), shown, total=m, confidence=config.confidence)
+    audit = partial(
+        one_run_epsilon, np.arange(shown + 1), shown, total=m, confidence=config.confidence
+    )
     for name, m_delta, bounds, more in (
         ("sharp", config.m_delta, audit(delta=config.delta, delta_term="sharp"), {}),
         ("published", PUBLISHED * config.m_delta, audit(delta=PUBLISHED * config.delta), {}),
@@ -207,17 +229,23 @@ class _PeekingBettor:
         """As of the bettor itself, but right wherever it peeks."""
         offer = self.bettor.propose(count, revealed)
         known = self.peeks[offer.examples]
-        return replace(offer, as_member=np.where(known, self.members[offer.examples], offer.as_member))
+        return replace(
+            offer, as_member=np.where(known, self.members[offer.examples], offer.as_member)
+        )
 
 
 def peeking_epsilon(
     scores: MembershipScores, *, confidence: float, share: float, rng: np.random.Generator
 ) -> float:
-    """The default bound of `audit_one_run` at delta 0 if a ``share`` of the guesses, 0 to 1, is known."""
+    """The default bound of `audit_one_run` at delta 0 if a ``share`` of the guesses, 0 to 1, is
+    known.
+    """
     values, labels = scores.oriented().pooled()
     members, peeks = labels == 1, rng.random(values.size) < share
     bets = reveal([_PeekingBettor(end, members, peeks) for end in ends_of(values)], members)
     made, right = np.arange(1, bets.right.size + 1), np.cumsum(bets.right, dtype=np.int64)
     if not bets.stop.any():
         return 0.0
-    return AnytimeCounts(1 - confidence, most=values.size).best(right[bets.stop], made[bets.stop])[0]
+    return AnytimeCounts(1 - confidence, most=values.size).best(right[bets.stop], made[bets.stop])[
+        0
+    ]

@@ -32,7 +32,12 @@ class PowerConfig:
     """Settings of the comparison."""
 
     sizes: tuple[int, ...] = (300, 1_000, 3_000, 10_000)  # audit examples m
-    deltas: tuple[float, ...] = (0.0, 1e-6, 1e-5, 1e-4)  # 0 compares pure bounds, where the truth is infinite
+    deltas: tuple[float, ...] = (
+        0.0,
+        1e-6,
+        1e-5,
+        1e-4,
+    )  # 0 compares pure bounds, where the truth is infinite
     draws: int = 10  # audits per size
     confidence: float = 0.95  # confidence level of every bound, in (0, 1)
     seed: int = 0  # seed of the scores, 0 or more
@@ -53,7 +58,9 @@ _SHIFTED = gaussian(1.0, 1e-5).draw  # unit normals one standard deviation apart
 
 
 def mean_bounds(config: PowerConfig) -> pd.DataFrame:
-    """Mean bound of every search on the same Gaussian scores, a row for each bound, size and delta."""
+    """Mean bound of every search on the same Gaussian scores, a row for each bound, size and
+    delta.
+    """
     rows: list[dict[str, object]] = []
     for m in config.sizes:
         rng = np.random.default_rng([config.seed, m])
@@ -76,12 +83,16 @@ ORACLE = "best fixed rule in hindsight"
 SET_SIZE = 8  # candidates of a set in the design with ranks
 
 
-def _normal(rng: np.random.Generator, bits: IntArray, *, mean: float, spread: float = 1.0) -> FloatArray:
+def _normal(
+    rng: np.random.Generator, bits: IntArray, *, mean: float, spread: float = 1.0
+) -> FloatArray:
     noise = rng.normal(size=bits.shape)
     return np.where(bits == 1, mean + spread * noise, noise)
 
 
-def _known(rng: np.random.Generator, bits: IntArray, *, members: float, others: float) -> FloatArray:
+def _known(
+    rng: np.random.Generator, bits: IntArray, *, members: float, others: float
+) -> FloatArray:
     """Shares of the members that stand 5 higher, and of the others that stand 5 lower."""
     sure = rng.random(bits.shape) < np.where(bits == 1, members, others)
     return rng.normal(size=bits.shape) + 5.0 * sure * (2 * bits - 1)
@@ -138,13 +149,18 @@ DESIGNS: dict[str, Design] = {
 
 
 def design_bounds(config: PowerConfig) -> pd.DataFrame:
-    """Mean bound of every design at delta 0, and of the best fixed rule in hindsight, by leak and size."""
+    """Mean bound of every design at delta 0, and of the best fixed rule in hindsight, by leak and
+    size.
+    """
     rows: list[dict[str, object]] = []
     for leak_name, leak in LEAKS.items():
         for m in config.sizes:
             rng = np.random.default_rng([config.seed, m, *leak_name.encode()])
             audits = [of_bits(leak)(rng, m) for _ in range(config.draws)]
-            designs = {ORACLE: lambda rng, scores, leak: hindsight(scores, config.confidence), **DESIGNS}
+            designs = {
+                ORACLE: lambda rng, scores, leak: hindsight(scores, config.confidence),
+                **DESIGNS,
+            }
             for name, design in designs.items():
                 about = {"leak": leak_name, "design": name, "examples": m}
                 rows.append(about | _summary([design(rng, scores, leak) for scores in audits]))
@@ -159,9 +175,14 @@ FIXED: tuple[Guess, ...] = ("both", "members", "nonmembers")  # rules that fix t
 
 
 def hindsight(scores: MembershipScores, confidence: float) -> float:
-    """Bound of the best number of guesses, chosen after looking and not corrected: a line to compare with."""
+    """Bound of the best number of guesses, chosen after looking and not corrected: a line to
+    compare with.
+    """
     paths = [guess_path(scores, guess) for guess in FIXED]
-    return max(float(epsilon_from_counts(path.correct, path.guesses, 1 - confidence).max()) for path in paths)
+    return max(
+        float(epsilon_from_counts(path.correct, path.guesses, 1 - confidence).max())
+        for path in paths
+    )
 
 
 @dataclass(frozen=True)
@@ -174,7 +195,9 @@ class ShapesConfig(PowerConfig):
 
 
 def shape_bounds(config: ShapesConfig) -> pd.DataFrame:
-    """Mean bounds of the default audit and of the rules that fix the side, by shape, size and delta."""
+    """Mean bounds of the default audit and of the rules that fix the side, by shape, size and
+    delta.
+    """
     # The best of the fixed rules is chosen by its mean, so it is a ceiling that no auditor knows.
     rows: list[dict[str, object]] = []
     for shape, leak in SHAPES.items():
@@ -184,7 +207,9 @@ def shape_bounds(config: ShapesConfig) -> pd.DataFrame:
             for delta in config.deltas:
                 options = {"delta": delta, "confidence": config.confidence}
                 bounds = {
-                    guess: np.array([searched_epsilon(one, guess=guess, **options) for one in audits])
+                    guess: np.array(
+                        [searched_epsilon(one, guess=guess, **options) for one in audits]
+                    )
                     for guess in ("adaptive", *FIXED)
                 }
                 means = {guess: float(values.mean()) for guess, values in bounds.items()}
@@ -203,13 +228,19 @@ Plan = Callable[[MembershipScores, int, int], tuple[float, float, float, float]]
 def planned(
     pilot: MembershipScores, m: int, seed: int, *, simulations: int = 60
 ) -> tuple[float, float, float, float]:
-    """Mean bound of m examples, its 10 % and 90 % points, and what 80 % of them reach, by `plan_audit`."""
+    """Mean bound of m examples, its 10 % and 90 % points, and what 80 % of them reach, by
+    `plan_audit`.
+    """
     plan = plan_audit(m, attack=pilot, simulations=simulations, seed=seed)
     return plan.expected, plan.low, plan.high, plan.reached
 
 
-def plan_misses(rule: Plan, pilot: int, m: int, pairs: int, *, seed: int = 0) -> tuple[float, float, float]:
-    """Mean of the planned less the real bound; shares of real bounds in the planned range, and that reach."""
+def plan_misses(
+    rule: Plan, pilot: int, m: int, pairs: int, *, seed: int = 0
+) -> tuple[float, float, float]:
+    """Mean of the planned less the real bound; shares of real bounds in the planned range, and that
+    reach.
+    """
     rng = np.random.default_rng([seed, pilot, m])
     misses, kept = np.zeros(pairs), np.zeros((pairs, 2), dtype=bool)
     for i in range(pairs):
@@ -220,7 +251,13 @@ def plan_misses(rule: Plan, pilot: int, m: int, pairs: int, *, seed: int = 0) ->
     return float(misses.mean()), float(inside), float(reaching)
 
 
-def plan_rows(pilots: Sequence[int], sizes: Sequence[int], pairs: int, *, seed: int = 0) -> pd.DataFrame:
+def plan_rows(
+    pilots: Sequence[int], sizes: Sequence[int], pairs: int, *, seed: int = 0
+) -> pd.DataFrame:
     """`plan_misses` of `planned`, a row for each size of a pilot and of an audit."""
-    rows = [(pilot, m, *plan_misses(planned, pilot, m, pairs, seed=seed)) for m in sizes for pilot in pilots]
+    rows = [
+        (pilot, m, *plan_misses(planned, pilot, m, pairs, seed=seed))
+        for m in sizes
+        for pilot in pilots
+    ]
     return pd.DataFrame(rows, columns=["pilot", "examples", "miss", "inside", "reached"])

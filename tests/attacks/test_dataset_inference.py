@@ -28,7 +28,9 @@ def features(identifiers, alternatives, shift, seed):
 def linear(table, trees):
     """A linear classifier in place of the trees: the same schedule, a thousand times faster."""
     centre = table.mean(axis=1)
-    weights = np.linalg.pinv(np.cov(table.reshape(-1, table.shape[2]).T)) @ (table[:, 0] - centre).mean(0)
+    weights = np.linalg.pinv(np.cov(table.reshape(-1, table.shape[2]).T)) @ (
+        table[:, 0] - centre
+    ).mean(0)
     return lambda held: held @ weights
 
 
@@ -45,7 +47,10 @@ def test_trained_sets_are_found_and_both_schedules_at_once_are_each_by_itself():
 
 
 def null_p_values(schedule, runs):
-    found = [infer_dataset(features(60, 15, 0.0, 1000 + s), schedule=schedule, seed=s) for s in range(runs)]
+    found = [
+        infer_dataset(features(60, 15, 0.0, 1000 + s), schedule=schedule, seed=s)
+        for s in range(runs)
+    ]
     return np.array([(one.p_value, one.p_value_two_sided) for one in found])
 
 
@@ -58,12 +63,17 @@ def test_forward_p_values_are_uniform_on_held_out_sets_and_kfold_ones_are_not(mo
             assert_rate_at_most(level, int((column <= level).sum()), runs)
     assert min(kstest(column, "uniform").pvalue for column in forward.T) > 1e-6
     kfold = null_p_values("kfold", runs)[:, 1]
-    refused("allows", assert_rate_at_most, 0.01, int((kfold <= 0.01).sum()), runs, error=AssertionError)
+    refused(
+        "allows", assert_rate_at_most, 0.01, int((kfold <= 0.01).sum()), runs, error=AssertionError
+    )
 
 
 def test_trees_reject_held_out_sets_at_the_nominal_rate():
     runs = 40
-    found = [infer_dataset(features(40, 7, 0.0, s), folds=4, trees=3, seed=s).p_value for s in range(runs)]
+    found = [
+        infer_dataset(features(40, 7, 0.0, s), folds=4, trees=3, seed=s).p_value
+        for s in range(runs)
+    ]
     assert_rate_at_most(0.05, int((np.array(found) <= 0.05).sum()), runs)
 
 

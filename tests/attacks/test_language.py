@@ -21,9 +21,21 @@ from tests.refusals import refused
 
 CONTEXT = 128
 PREFIX = "nothing here was ever trained on"
-TEXTS = ["b7a1f3c2", "the cat sat on the mat", "deadbeef" * 5, "ab", "one two three four five six seven"]
+TEXTS = [
+    "b7a1f3c2",
+    "the cat sat on the mat",
+    "deadbeef" * 5,
+    "ab",
+    "one two three four five six seven",
+]
 CONTEXTS = ["the hash is ", "yesterday ", "", "md5: ", "count with me: "]
-NEIGHBOURS = [["c8b2e4d3", "a6c1f1c1"], ["the dog sat on it"], ["feedbeef" * 5], ["ac2", "xd"], ["1 2 3 4"]]
+NEIGHBOURS = [
+    ["c8b2e4d3", "a6c1f1c1"],
+    ["the dog sat on it"],
+    ["feedbeef" * 5],
+    ["ac2", "xd"],
+    ["1 2 3 4"],
+]
 
 
 tiny = partial(any_tiny, context=CONTEXT)
@@ -42,7 +54,9 @@ def model(request):
 
 
 def token_table(model, tokenizer, text, context="", prefix=""):
-    """Rows (log p, mean, deviation, margin) of the scored tokens, one text at a time, in float64."""
+    """Rows (log p, mean, deviation, margin) of the scored tokens, one text at a time, in
+    float64.
+    """
     ids, first = placed(tokenizer, text, context)
     before = tokenizer(prefix)["input_ids"] if prefix else []
     model.eval()
@@ -56,7 +70,9 @@ def token_table(model, tokenizer, text, context="", prefix=""):
         p = np.exp(logp)
         mean = (p * logp).sum()
         deviation = np.sqrt((p * logp**2).sum() - mean**2)
-        rows.append((logp[chosen], mean, deviation, scores[chosen] - np.delete(scores, chosen).max()))
+        rows.append(
+            (logp[chosen], mean, deviation, scores[chosen] - np.delete(scores, chosen).max())
+        )
     return np.array(rows)
 
 
@@ -102,25 +118,35 @@ def test_every_attack_equals_the_slow_reference(model, tokenizer, contexts, k, b
     assert tuple(frame.columns) == ATTACKS
     for index, text in enumerate(TEXTS):
         context = contexts[index] if contexts else ""
-        slow = reference_scores(model, other, tokenizer, text, context, PREFIX, NEIGHBOURS[index], k)
+        slow = reference_scores(
+            model, other, tokenizer, text, context, PREFIX, NEIGHBOURS[index], k
+        )
         assert frame.loc[index].to_dict() == pytest.approx(slow, rel=1e-4, abs=1e-4)
 
 
 def test_extraction_probabilities_are_those_of_every_suffix_enumerated(tokenizer):
-    """Over all suffixes of three of four tokens, sampled one by one behind a prefix of two; one pass each."""
+    """Over all suffixes of three of four tokens, sampled one by one behind a prefix of two; one
+    pass each.
+    """
     torch.manual_seed(0)
-    shape = GPT2Config(vocab_size=4, n_embd=16, n_layer=1, n_head=2, n_positions=8, initializer_range=0.5)
+    shape = GPT2Config(
+        vocab_size=4, n_embd=16, n_layer=1, n_head=2, n_positions=8, initializer_range=0.5
+    )
     model = GPT2LMHeadModel(shape).eval()
     prefix, suffixes = [3, 1], list(itertools.product(range(4), repeat=3))
     rest = [0, 2]  # what follows the suffix changes nothing
     texts = [[*prefix, *suffix, *rest] for suffix in suffixes]
-    chances = np.exp(score_texts(model, tokenizer, texts, attacks=["loss"], split=(2, 3))["extraction"])
+    chances = np.exp(
+        score_texts(model, tokenizer, texts, attacks=["loss"], split=(2, 3))["extraction"]
+    )
     assert chances.sum() == pytest.approx(1, abs=1e-5)
     with torch.no_grad():
         for chance, suffix in zip(chances, suffixes, strict=True):
             sampled, drawn = 1.0, list(prefix)
             for token in suffix:
-                sampled *= float(model(torch.tensor([drawn])).logits[0, -1].double().softmax(-1)[token])
+                sampled *= float(
+                    model(torch.tensor([drawn])).logits[0, -1].double().softmax(-1)[token]
+                )
                 drawn.append(token)
             assert chance == pytest.approx(sampled, rel=1e-4)
     short = score_texts(model, tokenizer, [texts[0][:5], texts[0][:4]], split=(2, 3))["extraction"]
@@ -159,7 +185,9 @@ def test_a_text_longer_than_the_context_scores_each_token_once(tokenizer):
             expected += [float(logp[place - begin - 1, ids[place]]) for place in range(scored, end)]
             scored, begin = end, end - half
     assert len(expected) == len(ids) - 1
-    assert score_texts(model, tokenizer, [text])["loss"][0] == pytest.approx(np.mean(expected), abs=1e-4)
+    assert score_texts(model, tokenizer, [text])["loss"][0] == pytest.approx(
+        np.mean(expected), abs=1e-4
+    )
     after_prefix = score_texts(model, tokenizer, [text], prefix=PREFIX)
     assert np.isfinite(after_prefix.to_numpy()).all()
 
@@ -187,7 +215,10 @@ def test_a_vocabulary_of_equal_chances_and_a_certain_model_stay_finite(tokenizer
 
 def test_candidates_come_back_as_sets(tokenizer):
     model = tiny("gpt2")
-    sets, options = [["aa11", "bb22", "cc33"], ["dd44", "ee55", "ff66"]], {"attacks": ["loss", "hinge"]}
+    sets, options = (
+        [["aa11", "bb22", "cc33"], ["dd44", "ee55", "ff66"]],
+        {"attacks": ["loss", "hinge"]},
+    )
     values, names = score_candidates(model, tokenizer, sets, contexts=["x: ", "y: "], **options)
     assert values.shape == (2, 3, 2)
     assert names == ("loss", "hinge")
@@ -209,9 +240,17 @@ def test_bad_input_is_named(tokenizer):
         (TEXTS, {"attacks": ["ratio"]}, "reference: needed"),
         (TEXTS, {"attacks": ["neighbourhood"]}, "neighbours: needed"),
         (TEXTS, {"attacks": ["ez"]}, "reference of the same tokenizer: needed for ez"),
-        (TEXTS, {"split": (100, 29)}, "split: a prefix of 100 and a suffix of 29 tokens do not fit"),
+        (
+            TEXTS,
+            {"split": (100, 29)},
+            "split: a prefix of 100 and a suffix of 29 tokens do not fit",
+        ),
         (TEXTS, {"split": (0, 5)}, "prefix_tokens: expected 1 or more"),
-        (TEXTS, {"split": (5, 5), "contexts": CONTEXTS}, "split: takes the prefix from the text itself"),
+        (
+            TEXTS,
+            {"split": (5, 5), "contexts": CONTEXTS},
+            "split: takes the prefix from the text itself",
+        ),
         (TEXTS, {"attacks": []}, "attacks"),
         (TEXTS, {"k": 1.5}, r"k: expected a number in \(0, 1\]"),
         (TEXTS, {"k": 0.0}, r"k: expected a number in \(0, 1\]"),
@@ -231,11 +270,17 @@ def test_bad_input_is_named(tokenizer):
     padded.pad_token = padded.eos_token
     for side in ("right", "left"):
         rows = padded(TEXTS, padding=True, padding_side=side)["input_ids"]
-        refused("texts: [0-9] begins or ends with padding, tokens 0", score_texts, model, padded, rows)
+        refused(
+            "texts: [0-9] begins or ends with padding, tokens 0", score_texts, model, padded, rows
+        )
     ended = [[*row, 0] for row in tokenizer(TEXTS)["input_ids"]]
     assert len(score_texts(model, padded, ended)) == len(TEXTS)  # one end of text is no padding
-    small = GPT2LMHeadModel(GPT2Config(vocab_size=60, n_embd=8, n_layer=1, n_head=1, n_positions=CONTEXT))
-    refused("the model has tokens 0 to 59; take the model's own", score_texts, small, tokenizer, TEXTS)
+    small = GPT2LMHeadModel(
+        GPT2Config(vocab_size=60, n_embd=8, n_layer=1, n_head=1, n_positions=CONTEXT)
+    )
+    refused(
+        "the model has tokens 0 to 59; take the model's own", score_texts, small, tokenizer, TEXTS
+    )
 
 
 def test_a_model_that_returns_nan_is_refused_with_the_text(tokenizer):
@@ -255,9 +300,15 @@ def test_an_unknown_device_or_number_format_and_missing_packages_are_named(monke
         refused(rf"device: expected 'cpu'.*'{device}'", load_language_model, "x", device=device)
     for options, absent, words in (
         ({"dtype": "int8"}, "bitsandbytes", "'int8' needs bitsandbytes: pip install bitsandbytes"),
-        ({"device": "auto"}, "accelerate", "device 'auto' needs accelerate: pip install accelerate"),
+        (
+            {"device": "auto"},
+            "accelerate",
+            "device 'auto' needs accelerate: pip install accelerate",
+        ),
     ):
-        monkeypatch.setattr(language, "find_spec", lambda name, absent=absent: name != absent or None)
+        monkeypatch.setattr(
+            language, "find_spec", lambda name, absent=absent: name != absent or None
+        )
         refused(words, load_language_model, "x", **options, error=ModuleNotFoundError)
 
 
@@ -278,7 +329,9 @@ def test_a_folder_loads_in_every_number_format_and_on_all_devices(folder, tokeni
     # As with device="auto" where the GPUs do not hold all of the model.
     model = accelerate.cpu_offload(tiny("llama"), execution_device=torch.device("cpu"))
     assert next(model.parameters()).device.type == "meta"
-    np.testing.assert_allclose(score_texts(model, tokenizer, TEXTS, attacks=["loss"]), expected, rtol=1e-5)
+    np.testing.assert_allclose(
+        score_texts(model, tokenizer, TEXTS, attacks=["loss"]), expected, rtol=1e-5
+    )
 
 
 def test_eight_bit_is_asked_of_the_library(folder, monkeypatch):
@@ -298,7 +351,9 @@ def test_eight_bit_is_asked_of_the_library(folder, monkeypatch):
 
 
 def test_eight_bits_score_nearly_as_thirty_two(folder):
-    """On a CPU too. Rounding weights to 8 bits moves scores a little, and far less than texts differ."""
+    """On a CPU too. Rounding weights to 8 bits moves scores a little, and far less than texts
+    differ.
+    """
     pytest.importorskip("bitsandbytes", reason="pip install bitsandbytes to load models in 8 bits")
     whole, tokenizer = load_language_model(folder, dtype="float32", device="cpu")
     rounded, _ = load_language_model(folder, dtype="int8", device="cpu")

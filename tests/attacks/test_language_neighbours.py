@@ -62,7 +62,9 @@ def slow_neighbours(predict, tokenizer, text, context, count):
     return list(best)[:count]
 
 
-@pytest.mark.parametrize(("contexts", "batch_size"), [(None, 1), (CONTEXTS, 5)], ids=["alone", "in context"])
+@pytest.mark.parametrize(
+    ("contexts", "batch_size"), [(None, 1), (CONTEXTS, 5)], ids=["alone", "in context"]
+)
 @pytest.mark.parametrize("kind", ["causal", "masked"])
 def test_neighbours_are_the_slow_reference(causal, masked, tokenizer, contexts, batch_size, kind):
     def predict(ids, place):
@@ -86,7 +88,8 @@ def test_long_texts_have_neighbours_and_neighbours_go_into_the_attack(causal, ma
         assert all(abs(len(new) - len(text)) < 20 and new != text for new in found[0])
     near = causal_neighbours(causal, tokenizer, TEXTS, count=4, contexts=CONTEXTS)
     scores = score_texts(causal, tokenizer, TEXTS, contexts=CONTEXTS, neighbours=near)
-    # The best replacements by the model's own predictions are likelier than the texts of no meaning.
+    # The best replacements by the model's own predictions are likelier than the texts of no
+    # meaning.
     assert (scores["neighbourhood"] < 0).all()
 
 

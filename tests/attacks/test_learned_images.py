@@ -21,7 +21,9 @@ def game(seed, *, bright=0.0, leak=0.0, n=400, columns=2):
     """Members that are brighter, or have lower losses in the first column."""
     rng = np.random.default_rng(seed)
     member = np.arange(n) < n // 2
-    images = np.clip(rng.normal(120, 30, (n, 1, 4, 4)) + bright * member[:, None, None, None], 0, 255)
+    images = np.clip(
+        rng.normal(120, 30, (n, 1, 4, 4)) + bright * member[:, None, None, None], 0, 255
+    )
     losses = rng.exponential(size=(n, columns))
     losses[:, :1] *= np.exp(-leak * member)[:, None]
     return Labelled(AttackInputs(images.astype(np.uint8), losses), member)
@@ -51,7 +53,9 @@ def test_the_scale_of_losses_does_not_matter_and_nothing_is_found_where_there_is
         return ImageStack(**FAST).fit(part, part, seeds=[0])[0].scores(shown)
 
     np.testing.assert_allclose(scores(lambda x: x), scores(lambda x: np.exp(3 * x)), atol=1e-5)
-    assert np.mean([auc(ImageStack(**FAST), seed=10 * at) for at in range(5)]) == pytest.approx(0.5, abs=0.06)
+    assert np.mean([auc(ImageStack(**FAST), seed=10 * at) for at in range(5)]) == pytest.approx(
+        0.5, abs=0.06
+    )
 
 
 def test_the_image_module_is_trained_once_for_baseline_and_attack(monkeypatch):
@@ -116,14 +120,21 @@ def test_both_modules_stop_by_the_criterion():
 
 def share_first(scores, membership):
     """Another criterion than the AUC: members among the first tenth."""
-    return membership[np.argsort(-scores)[: scores.size // 10]].mean() + 1e-6 * scores[membership].mean()
+    return (
+        membership[np.argsort(-scores)[: scores.size // 10]].mean()
+        + 1e-6 * scores[membership].mean()
+    )
 
 
 def test_the_loss_module_is_taken_from_the_best_evaluation():
-    """Against a loop written out for one module: autograd, evaluations, and the first of equal values."""
+    """Against a loop written out for one module: autograd, evaluations, and the first of equal
+    values.
+    """
     rng = np.random.default_rng(3)
     member = np.arange(60) < 30
-    losses, check = (rng.exponential(size=(60, 2)) * np.exp(-0.7 * member)[:, None] for _ in range(2))
+    losses, check = (
+        rng.exponential(size=(60, 2)) * np.exp(-0.7 * member)[:, None] for _ in range(2)
+    )
     train, shown = (Labelled(AttackInputs(values, values), member) for values in (losses, check))
     options = {"steps": 200, "seeds": (1, 2), "hidden": 6, "weight_decay": 0.01}
     scores = [alone(losses, member, check, seed) for seed in options["seeds"]]
@@ -132,7 +143,9 @@ def test_the_loss_module_is_taken_from_the_best_evaluation():
         for one, evaluations in zip(found, scores, strict=True):
             best = max(evaluations, key=lambda some: criterion(some, member))
             np.testing.assert_allclose(one.scores(shown.inputs), best, atol=2e-3)
-            assert np.abs(evaluations[-1] - best).max() > 0.1, "the last evaluation is not the best one"
+            assert np.abs(evaluations[-1] - best).max() > 0.1, (
+                "the last evaluation is not the best one"
+            )
 
 
 def alone(losses, member, check, seed):

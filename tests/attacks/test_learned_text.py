@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from paperlib.attacks.learned import AttackInputs, Labelled, fit_best
-from paperlib.attacks.learned.loss_summaries import LossSummaries, sequences_and_summaries, summaries
+from paperlib.attacks.learned.loss_summaries import (
+    LossSummaries,
+    sequences_and_summaries,
+    summaries,
+)
 from paperlib.attacks.learned.text import TextClassifier
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
 
@@ -16,7 +20,9 @@ ATTACKS = (LossSummaries(tokens=T, strength=0.1), FAST)
 
 
 def game(n, *, shift=0.0, models=2, seed=0, word=None):
-    """Losses of ``models`` models, those of the first lower by ``shift`` for the first half, the members."""
+    """Losses of ``models`` models, those of the first lower by ``shift`` for the first half, the
+    members.
+    """
     rng = np.random.default_rng(seed)
     each = rng.gamma(2.0, 1.0, (n, 1, T)) + 0.3 * rng.normal(size=(n, models, T))
     if models:
@@ -46,10 +52,14 @@ def test_the_classifier_reads_tokens_the_summaries_do_not_and_labels_are_one_per
     assert auc(FAST, models=0, word=7) > 0.8
     assert auc(ATTACKS[0], models=0, word=7) == 0.5
     inputs = game(20).inputs
-    with pytest.raises(ValueError, match=r"membership: expected shape \(20,\) as in inputs, got \(19,\)"):
+    with pytest.raises(
+        ValueError, match=r"membership: expected shape \(20,\) as in inputs, got \(19,\)"
+    ):
         Labelled(inputs, np.arange(19) < 9)
     others = Labelled(inputs, np.zeros(20, dtype=bool))
-    with pytest.raises(ValueError, match=r"validation: expected 2 or more members and .*, got 0 and 20"):
+    with pytest.raises(
+        ValueError, match=r"validation: expected 2 or more members and .*, got 0 and 20"
+    ):
         fit_best(ATTACKS, game(20), others, criterion=lambda s, _: s[0])
 
 
@@ -70,7 +80,9 @@ def test_seeds_trained_together_are_trained_as_if_alone(models):
 
 
 class Watched:
-    """An attack that scores by its seed or, without one, by the first column; remembers what it was given."""
+    """An attack that scores by its seed or, without one, by the first column; remembers what it was
+    given.
+    """
 
     name = "watched"
 
@@ -151,7 +163,9 @@ def test_sequences_and_summaries_by_hand():
 
 def test_a_pretrained_model_can_read_the_tokens(tmp_path):
     tokenizer = train_tokenizer(["to be or not to be"], 260, context=16)
-    new_language_model(LanguageModelConfig(width=16, heads=2, context=16), 260).save_pretrained(tmp_path)
+    new_language_model(LanguageModelConfig(width=16, heads=2, context=16), 260).save_pretrained(
+        tmp_path
+    )
     tokenizer.save_pretrained(tmp_path)
     reader = TextClassifier(tokens=T, pretrained=str(tmp_path), epochs=4, reader_rate=3e-3)
     assert auc(reader, word=7, models=1) > 0.8

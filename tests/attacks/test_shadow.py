@@ -1,4 +1,6 @@
-"""LiRA, RMIA and gradient norms against slow loops, and against a world whose best attack is known."""
+"""LiRA, RMIA and gradient norms against slow loops, and against a world whose best attack is
+known.
+"""
 
 import numpy as np
 import pytest
@@ -33,7 +35,9 @@ def test_lira_compares_two_fitted_normals(world, fixed):
         mean, sigma = np.array([(group.mean(), group.std(ddof=1)) for group in groups]).T
         slow[flag] = norm(mean, np.sqrt(np.mean(sigma**2)) if fixed else sigma)
     online = lira_online(target, shadows, included, fixed_variance=fixed)
-    np.testing.assert_allclose(online, slow[True].logpdf(target) - slow[False].logpdf(target), rtol=1e-9)
+    np.testing.assert_allclose(
+        online, slow[True].logpdf(target) - slow[False].logpdf(target), rtol=1e-9
+    )
     offline = lira_offline(target, shadows, included, fixed_variance=fixed)
     np.testing.assert_allclose(ndtr(offline), 1 - slow[False].sf(target), rtol=1e-9)
 
@@ -42,7 +46,12 @@ def test_lira_compares_two_fitted_normals(world, fixed):
 def test_rmia_counts_the_points_it_beats(world, online):
     _, _, included = world
     rng = np.random.default_rng(1)
-    x, z, x_models, z_models = rng.random(9), rng.random(30), rng.random((12, 9)), rng.random((12, 30))
+    x, z, x_models, z_models = (
+        rng.random(9),
+        rng.random(30),
+        rng.random((12, 9)),
+        rng.random((12, 30)),
+    )
     slow = []
     for i in range(9):
         if online:
@@ -67,7 +76,9 @@ def test_lira_reaches_the_optimum_of_a_gaussian_world_and_the_raw_confidence_doe
     member = np.arange(n) < n // 2
     target = difficulty + shift * member + rng.normal(size=n)
     best, plain = ndtr(shift / np.sqrt(2)), ndtr(shift / np.sqrt(2 * (1 + spread**2)))
-    tolerance = 0.03  # three standard errors of an AUC of 2,000 against 2,000, and the fit of 64 models
+    tolerance = (
+        0.03  # three standard errors of an AUC of 2,000 against 2,000, and the fit of 64 models
+    )
     for attack in (lira_online, lira_offline):
         scores = attack(target, shadows, included, fixed_variance=True)
         assert abs(auc(scores[member], scores[~member]) - best) < tolerance

@@ -21,7 +21,9 @@ MODELS = {
 
 
 def tiny(kind, *, context, vocabulary=400, layers=2, heads=4, seed=0):
-    """A model left in training mode; its weights are large, so that its predictions differ from uniform."""
+    """A model left in training mode; its weights are large, so that its predictions differ from
+    uniform.
+    """
     config, model, more = MODELS[kind]
     torch.manual_seed(seed)
     shape = {"vocab_size": vocabulary, "hidden_size": 32, "max_position_embeddings": context}

@@ -26,7 +26,19 @@ def table(rows=600, seed=0):
 
 def pages(count, seed):
     rng = np.random.default_rng(seed)
-    words = ["the", "privacy", "of", "models", "is", "audited", "with", "generated", "text", "and", "coins"]
+    words = [
+        "the",
+        "privacy",
+        "of",
+        "models",
+        "is",
+        "audited",
+        "with",
+        "generated",
+        "text",
+        "and",
+        "coins",
+    ]
     return [" ".join(rng.choice(words, 40)) + f" page {seed}-{at}" for at in range(count)]
 
 

@@ -1,4 +1,6 @@
-"""Audits of models that only write text: the bound is valid, and no digit that is compared can be derived."""
+"""Audits of models that only write text: the bound is valid, and no digit that is compared can be
+derived.
+"""
 
 import itertools
 from dataclasses import replace
@@ -38,12 +40,18 @@ def test_the_bound_and_the_p_value_keep_their_level_exactly(tries):
     n, total, epsilon, delta = 4, 10, 1.0, 1e-3
     options = {"tries": tries, "delta": delta, "confidence": 0.9}
     found = [audit_chat(made_up(n), answering(h), **options).result for h in range(total + 1)]
-    bounds, p_values = (np.array([getattr(one, name) for one in found]) for name in ("epsilon", "p_value"))
-    np.testing.assert_allclose(p_values, binom.sf(np.arange(total + 1) - 1, total, tries / n), rtol=1e-9)
+    bounds, p_values = (
+        np.array([getattr(one, name) for one in found]) for name in ("epsilon", "p_value")
+    )
+    np.testing.assert_allclose(
+        p_values, binom.sf(np.arange(total + 1) - 1, total, tries / n), rtol=1e-9
+    )
     chance = tries * np.exp(epsilon) / (tries * np.exp(epsilon) + n - tries)
     law = binom.pmf(np.arange(total + 1), total, chance)
     assert law[bounds > epsilon].sum() + total * delta <= 0.1
-    twin = np.array([audit_chat(made_up(n), answering(h), confidence=0.5).result.epsilon for h in range(11)])
+    twin = np.array(
+        [audit_chat(made_up(n), answering(h), confidence=0.5).result.epsilon for h in range(11)]
+    )
     assert law[twin > epsilon].sum() > 0.1
     for hits, bound in enumerate(bounds):
         if bound > 0:
@@ -66,7 +74,9 @@ def most_hits(prior, depends, epsilon, delta, hits):
     for (x, y), at in place.items():
         right = sum(y[i][x[1 - i] if depends[i] else 0] == x[i] for i in range(2))
         gain[at] = prior[x[0]] * prior[x[1]] * (right >= hits)
-    near = [(a, b) for a, b in itertools.permutations(inputs, 2) if (a[0] != b[0]) + (a[1] != b[1]) == 1]
+    near = [
+        (a, b) for a, b in itertools.permutations(inputs, 2) if (a[0] != b[0]) + (a[1] != b[1]) == 1
+    ]
     most = np.exp(epsilon)
     excesses = [((a, b), (place[a, y], 1.0), (place[b, y], most)) for a, b in near for y in outputs]
     laws = np.kron(np.eye(len(inputs)), np.ones(len(outputs)))
@@ -76,7 +86,9 @@ def most_hits(prior, depends, epsilon, delta, hits):
 @pytest.mark.parametrize("hits", [1, 2])
 @pytest.mark.parametrize("prior", [(0.5, 0.5), (0.5, 0.3, 0.2)])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (0.7, 0.0), (0.7, 0.05)])
-def test_no_mechanism_completes_more_where_prompts_hold_earlier_identifiers(hits, prior, epsilon, delta):
+def test_no_mechanism_completes_more_where_prompts_hold_earlier_identifiers(
+    hits, prior, epsilon, delta
+):
     """Two values at least, none likelier than one half, though three can stand there."""
     worst = most_hits(prior, (False, len(prior) == 2), epsilon, delta, hits)
     allowed = rank_p_value(hits, [2, 2], epsilon)
@@ -97,7 +109,10 @@ def test_questions_end_within_identifiers_and_charge_for_digits_that_are_drawn(k
     example = KINDS[kind].example.lower()
     (one, *_), short = chat_questions(corpus(example)), kind == "git_short_hash"
     value = one.found.value
-    assert f"{one.prompt}{value[len(one.prompt) - len(one.found.before) :]}" == one.found.before + value
+    assert (
+        f"{one.prompt}{value[len(one.prompt) - len(one.found.before) :]}"
+        == one.found.before + value
+    )
     whole = value.split()[-1].replace("-", "").removeprefix("0x")
     assert whole.startswith(one.shown + one.answer)
     assert (len(one.shown), len(one.answer)) == ((0, 7) if short else (8, 8))
@@ -105,9 +120,13 @@ def test_questions_end_within_identifiers_and_charge_for_digits_that_are_drawn(k
     assert one.values == 16 ** (7 if kind in ("uuid", "git_short_hash") else 8) // 2
 
 
-@pytest.mark.parametrize("begin", ["01234567", "deadbe", "0000", "aaaaaaaa", "0189abcd", "4445464748", ""])
+@pytest.mark.parametrize(
+    "begin", ["01234567", "deadbe", "0000", "aaaaaaaa", "0189abcd", "4445464748", ""]
+)
 def test_at_least_half_of_the_values_that_begin_alike_are_kept(begin):
-    """Odd beginnings leave most values to be found; each question charges for one half that is not."""
+    """Odd beginnings leave most values to be found; each question charges for one half that is
+    not.
+    """
     rng, check = np.random.default_rng(0), KINDS["md5"].check
     drawn = [KINDS["md5"].draw(MD5, rng) for _ in range(400)]
     kept = np.mean([check((begin + value[len(begin) :])[:32]).valid for value in drawn])
@@ -122,11 +141,20 @@ def test_what_is_not_fair_is_left_out_and_named():
     texts[2] = f"{values[2][:8]} begins {values[2]}"
     texts[3] = f"{values[3][4:8]} is told of {values[3]}"
     texts[4] = f"commit {values[4][:9]} is short for {texts[4]}"
-    texts += ["See 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "id 0189d1f2-3c4b-7abc-9dc0-5ffdce74fad2"]
+    texts += [
+        "See 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+        "id 0189d1f2-3c4b-7abc-9dc0-5ffdce74fad2",
+    ]
     asked = chat_questions(texts, log=log)
     assert [one.found.value for one in asked] == [values[0], *values[5:]]
     reasons = " ".join(reason for reason, _, _ in log.rows)
-    for words in ("more than once", "checksum", "holds a time", "holds it, or a part", "last digits shown"):
+    for words in (
+        "more than once",
+        "checksum",
+        "holds a time",
+        "holds it, or a part",
+        "last digits shown",
+    ):
         assert words in reasons
     assert len(chat_questions(texts, limit=10)) == 10
     for options, message in (
@@ -147,13 +175,21 @@ def test_a_guess_is_found_without_a_look_at_the_truth():
     assert guess(one, "2f6b8d1c-90e4-a735-3b1e") == "90e4a735"
     assert guess(one, "a defaced facade 12345678") == "12345678"
     assert guess(one, "deadbeefdeadbeef") == ""
-    assert guess(one, f"{one.prompt}90e4a735") == "90e4a735"  # some repeat the prompt, here with a date
+    assert (
+        guess(one, f"{one.prompt}90e4a735") == "90e4a735"
+    )  # some repeat the prompt, here with a date
     assert guess(one, "90e4a73") == guess(one, None) == ""
     assert guess(one, "I cannot help with that.") == ""
-    assert guess(replace(one, answer="11111111"), "90e4a735 11111111") == "90e4a735"  # the first counts
-    assert guess(one, "I cannot go on with 2f6b8d1c.") == guess(one, "20260131, 2f6b8d1c...") == ""  # quoted
     assert (
-        guess(one, "<think>after 2f6b8d1c</think>90e4a735") == guess(one, "2f6b8d1c 90e4a735") == "90e4a735"
+        guess(replace(one, answer="11111111"), "90e4a735 11111111") == "90e4a735"
+    )  # the first counts
+    assert (
+        guess(one, "I cannot go on with 2f6b8d1c.") == guess(one, "20260131, 2f6b8d1c...") == ""
+    )  # quoted
+    assert (
+        guess(one, "<think>after 2f6b8d1c</think>90e4a735")
+        == guess(one, "2f6b8d1c 90e4a735")
+        == "90e4a735"
     )
 
 
@@ -181,7 +217,10 @@ def test_several_tries_cost_their_chance_and_bad_options_are_refused():
     questions = chat_questions(corpus())
     answers = {one.prompt: one.answer for one in questions}.get
     texts = (text for one in questions for text in ("no idea", one.answer, "12345678"))
-    once, thrice = audit_chat(questions, answers), audit_chat(questions, lambda _: next(texts), tries=3)
+    once, thrice = (
+        audit_chat(questions, answers),
+        audit_chat(questions, lambda _: next(texts), tries=3),
+    )
     assert once.result.hits == thrice.result.hits == 12
     assert once.result.epsilon - thrice.result.epsilon == pytest.approx(np.log(3), abs=1e-6)
     assert (once.right.tolist(), max(once.control) < 3) == (12 * [8], True)

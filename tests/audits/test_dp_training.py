@@ -1,4 +1,6 @@
-"""Faults of DP-SGD are found by the checks that the table names, and sound loops pass all of them."""
+"""Faults of DP-SGD are found by the checks that the table names, and sound loops pass all of
+them.
+"""
 
 import warnings
 from functools import partial
@@ -16,7 +18,9 @@ from tests.refusals import refused
 from tests.validity.coverage import assert_rate_at_most
 
 STATED = {"clipping_norm": 1.0, "noise_multiplier": 1.0, "sampling_rate": 0.25, "steps": 32}
-CANARIES = outliers(made_up_records())[2:4]  # fewer than by default, for speed; one stops training early
+CANARIES = outliers(made_up_records())[
+    2:4
+]  # fewer than by default, for speed; one stops training early
 NULL = (torch.zeros(8), torch.tensor(-100))
 
 
@@ -40,7 +44,9 @@ def test_a_fault_is_found_by_its_check(fault):
     found = audit(fault, null=NULL, canaries=CANARIES)
     assert not found.passed
     assert FAULTS[fault][0] in {check.name for check in found.checks if not check.passed}
-    assert f"not as stated; {next(one.name for one in found.checks if not one.passed)}: " in str(found)
+    assert f"not as stated; {next(one.name for one in found.checks if not one.passed)}: " in str(
+        found
+    )
 
 
 @pytest.mark.parametrize("twin", SOUND)
@@ -69,7 +75,8 @@ def test_a_clipping_norm_a_tenth_too_large_is_seen_also_without_a_record_of_no_g
     assert audit_dp_training(loop, made_up_records(), **stated, seeds=1, canaries=CANARIES).passed
 
 
-# A mechanism without a network: the sum of clipped rows and noise, as a user without torch would return it.
+# A mechanism without a network: the sum of clipped rows and noise, as a user without torch would
+# return it.
 
 
 def release(data, seed, noise=1.0, again=slice(None), sign=1):
@@ -95,7 +102,8 @@ def test_noise_that_comes_again_in_another_step_is_found(found):
         partial(release, **AGAIN[found]), data, **STATED | {"steps": 16, "divisor": 1}
     )
     assert (
-        f"not as stated; noise of different steps: the {found} apart in parameter 1 has" in audited.headline
+        f"not as stated; noise of different steps: the {found} apart in parameter 1 has"
+        in audited.headline
     )
 
 
@@ -107,7 +115,8 @@ def test_one_seed_for_the_noise_of_each_parameter_is_found_whatever_their_widths
     monkeypatch.setattr(dp_faults, "_WIDTHS", (8, 9, 7, 6, 2))
     monkeypatch.setattr(dp_faults, "_noise", same)
     assert (
-        "noise of different parameters: the difference of parameters" in audit("", canaries=CANARIES).headline
+        "noise of different parameters: the difference of parameters"
+        in audit("", canaries=CANARIES).headline
     )
 
 
@@ -137,8 +146,11 @@ def told_apart(noise, trainings, offset=0, confidence=0.999):
     }
     found = audit_dp_training(
         lambda data, seed: release(data, [seed, offset], noise),
-        data, **stated, canaries=list(np.eye(24)[:2] * 5), null=np.zeros(24),
-    )  # fmt: skip
+        data,
+        **stated,
+        canaries=list(np.eye(24)[:2] * 5),
+        null=np.zeros(24),
+    )
     return not found.checks[-1].passed
 
 
@@ -155,7 +167,10 @@ def test_bad_input_is_refused_by_a_line_that_says_what_to_do():
     pairs = torch.utils.data.TensorDataset(torch.tensor(data), torch.arange(16))
     for changed, message in (
         ({"data": (data, data[:5])}, r"data: expected a tuple of arrays .*got lengths \[16, 5\]"),
-        ({"data": pairs}, r"got TensorDataset; stack records, or give \.tensors of a TensorDataset"),
+        (
+            {"data": pairs},
+            r"got TensorDataset; stack records, or give \.tensors of a TensorDataset",
+        ),
         ({"data": pd.DataFrame(data)}, r"got DataFrame; .* \.to_numpy\(\) of a DataFrame"),
         ({"data": list(zip(data, range(16), strict=True))}, "got list; stack records"),
         ({"data": (data, list(range(16)))}, "got ndarray, list; stack records"),
@@ -165,8 +180,14 @@ def test_bad_input_is_refused_by_a_line_that_says_what_to_do():
         ({"canaries": data[[0, 0]]}, "canaries: they change no step"),
         ({"train": lambda data, seed: None}, "train: no torch optimizer made a step"),
         ({"train": lambda data, seed: release(data, 0)}, "train: two seeds give the same training"),
-        ({"train": lambda data, seed: release(data, None)}, "two trainings of the same data and seed differ"),
-        ({"train": lambda data, seed: release(data, seed) * np.inf}, "gradients that are not finite"),
+        (
+            {"train": lambda data, seed: release(data, None)},
+            "two trainings of the same data and seed differ",
+        ),
+        (
+            {"train": lambda data, seed: release(data, seed) * np.inf},
+            "gradients that are not finite",
+        ),
     ):
         refused(message, audit_dp_training, **given | changed)
 
@@ -182,9 +203,13 @@ def opacus_loop(data, seed, poisson_sampling=True):
     model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
     loader = DataLoader(TensorDataset(*data), batch_size=16, shuffle=True)
     private, optimizer, loader = PrivacyEngine().make_private(
-        module=model, optimizer=torch.optim.Adam(model.parameters()), data_loader=loader,
-        noise_multiplier=1.0, max_grad_norm=1.0, poisson_sampling=poisson_sampling,
-    )  # fmt: skip
+        module=model,
+        optimizer=torch.optim.Adam(model.parameters()),
+        data_loader=loader,
+        noise_multiplier=1.0,
+        max_grad_norm=1.0,
+        poisson_sampling=poisson_sampling,
+    )
     for _ in range(8):
         for x, y in loader:
             optimizer.zero_grad()
@@ -198,13 +223,17 @@ def test_a_loop_with_opacus_is_private_with_poisson_sampling_only():
         warnings.simplefilter("ignore")  # of Opacus: its noise is not that of a secure generator
         assert assert_private(opacus_loop, made_up_records(), **options).passed
         loop = partial(opacus_loop, poisson_sampling=False)
-        with pytest.raises(AssertionError, match="not as stated; Poisson sampling: a record is in exactly"):
+        with pytest.raises(
+            AssertionError, match="not as stated; Poisson sampling: a record is in exactly"
+        ):
             assert_private(loop, made_up_records(), **options)
 
 
 def test_the_epsilon_of_the_real_training_is_checked_before_a_small_copy():
     options = {"accounted": (0.01, 1000), "seeds": 1, "canaries": CANARIES, **STATED}
-    with pytest.raises(AssertionError, match=r"sampling rate 0\.01 and 1000 steps give epsilon 1\.83"):
+    with pytest.raises(
+        AssertionError, match=r"sampling rate 0\.01 and 1000 steps give epsilon 1\.83"
+    ):
         assert_private(train_with_fault, made_up_records(), epsilon=1, **options)
     small = assert_private(train_with_fault, made_up_records(), epsilon=2, **options)
     assert small.to_dict()["checks"][0]["name"] == "number of steps"

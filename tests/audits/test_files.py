@@ -19,8 +19,12 @@ from tests.refusals import refused
 
 def test_text_from_a_folder(tmp_path):
     for at in range(60):
-        (tmp_path / f"{at}.txt").write_text(f"page {at} " + "words of text about coins and models " * 8)
-    (tmp_path / "mine.py").write_text("def losses(texts):\n    return [len(text) for text in texts]\n")
+        (tmp_path / f"{at}.txt").write_text(
+            f"page {at} " + "words of text about coins and models " * 8
+        )
+    (tmp_path / "mine.py").write_text(
+        "def losses(texts):\n    return [len(text) for text in texts]\n"
+    )
     texts, target = str(tmp_path), f"{tmp_path}/mine.py:losses"
     options = {"generated": texts, "tokens": 8, "repetitions": 1, "restarts": 1}
     assert audit_files("text", texts, target, **options).result.epsilon_tilde < 1
@@ -53,7 +57,12 @@ def test_rows_images_and_targets_that_are_something_else_are_refused(tmp_path):
         refused(words, read_images, str(path))
     path.write_text("no archive")
     refused("expected an NPZ file", read_images, str(path))
-    refused("target: expected FILE.py:FUNCTION for table, got 'model.pkl'", load_target, "table", "model.pkl")
+    refused(
+        "target: expected FILE.py:FUNCTION for table, got 'model.pkl'",
+        load_target,
+        "table",
+        "model.pkl",
+    )
     refused("or a .safetensors file for images", load_target, "images", "model.pt")
     refused("kind", load_target, "sound", "a.py:f")
     refused("there is no such file", load_target, "table", "nowhere.py:f")
@@ -69,8 +78,8 @@ def folder(tmp_path_factory):
     (folder / "mine.py").write_text(
         "import pandas as pd\nfrom pathlib import Path\n"
         "KNOWN = set(map(tuple, pd.read_csv(Path(__file__).with_name('my rows.csv')).to_numpy()))\n"
-        "def losses(rows):\n    return [-(tuple(row) in KNOWN) - 0.1 * row[0] for row in rows.to_numpy()]\n"
-        "def again(rows, seed):\n    return lambda asked: [seed] * len(asked)\n"
+        "def losses(rows):\n    return [-(tuple(row) in KNOWN) - 0.1 * row[0] for row in "
+        "rows.to_numpy()]\ndef again(rows, seed):\n    return lambda asked: [seed] * len(asked)\n"
     )
     return folder
 
@@ -107,12 +116,20 @@ def test_a_lower_bound_is_the_main_number_and_a_known_c_makes_one(folder, tmp_pa
     assert content["claim"] == audit.real.claim
     assert document.verdict.refuted
     assert document.limits[0] == (audit.real.epsilon, audit.real.ceiling)
-    assert document.judged(1e9)[0].epsilon == audit.real.epsilon, "the main number, where none is above"
+    assert document.judged(1e9)[0].epsilon == audit.real.epsilon, (
+        "the main number, where none is above"
+    )
     document.write(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert page.index(audit.real.headline) < page.index(audit.result.headline)
-    for text in ("coins tossed by this audit", "check it with a null model", "RM;RN", "; null not checked",
-                 "ceiling of a perfect attack", audit.result.claim.split("PANORAMIA")[0]):  # fmt: skip
+    for text in (
+        "coins tossed by this audit",
+        "check it with a null model",
+        "RM;RN",
+        "; null not checked",
+        "ceiling of a perfect attack",
+        audit.result.claim.split("PANORAMIA")[0],
+    ):
         assert text in page
     audit = audited(folder, known_c=0.5)
     document = audit.document()

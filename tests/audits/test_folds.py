@@ -1,4 +1,6 @@
-"""Helpers that learn members out of fold: nobody is asked about what it learned, and c_lb stays a bound."""
+"""Helpers that learn members out of fold: nobody is asked about what it learned, and c_lb stays a
+bound.
+"""
 
 from dataclasses import replace
 
@@ -7,7 +9,15 @@ import numpy as np
 from paperlib.attacks.learned import AttackInputs, BoostedTrees, LossScore
 from paperlib.audits.panoramia.folds import out_of_fold
 from paperlib.audits.panoramia.game import AuditConfig, GameSplit
-from paperlib.audits.panoramia.pools import FOLDS, PLACEBO, SYNTHETIC, Pool, Pools, Target, add_helpers
+from paperlib.audits.panoramia.pools import (
+    FOLDS,
+    PLACEBO,
+    SYNTHETIC,
+    Pool,
+    Pools,
+    Target,
+    add_helpers,
+)
 from paperlib.audits.panoramia.run import audit_pools
 from tests.audits.samples import Examples
 from tests.refusals import refused
@@ -15,9 +25,14 @@ from tests.refusals import refused
 SIZES = {"members": 300, "generated": 300}
 LEARNED = 180
 GAME = AuditConfig(
-    train=240, validation=80, test=180, attacks=(BoostedTrees(rounds=15, smallest_leaf=10),),
-    searches=("anytime",), restarts=1, repetitions=1,
-)  # fmt: skip
+    train=240,
+    validation=80,
+    test=180,
+    attacks=(BoostedTrees(rounds=15, smallest_leaf=10),),
+    searches=("anytime",),
+    restarts=1,
+    repetitions=1,
+)
 
 
 def knows(rows, fold):
@@ -34,7 +49,9 @@ def knows(rows, fold):
 def test_each_model_learns_all_other_folds_no_judged_member_and_is_asked_of_nothing_it_learned():
     for folds in (2, 3, 7):
         outputs = out_of_fold(knows, SIZES, learned=LEARNED, folds=folds, seed=0)
-        assert {kind: values.shape for kind, values in outputs.items()} == dict.fromkeys(SIZES, (300, 1))
+        assert {kind: values.shape for kind, values in outputs.items()} == dict.fromkeys(
+            SIZES, (300, 1)
+        )
         assert min(values.min() for values in outputs.values()) > 0
     for most, count in ((None, 135), (50, 50)):
         learned = []
@@ -83,7 +100,13 @@ def test_settings_out_of_range_are_named():
         ({"learned": 301}, r"learned: expected a number in \[2, 300\], got 301"),
         ({"most": -1}, "most: expected 0 or more"),
     ):
-        refused(words, out_of_fold, knows, SIZES, **{"learned": LEARNED, "folds": 2, "seed": 0, **changes})
+        refused(
+            words,
+            out_of_fold,
+            knows,
+            SIZES,
+            **{"learned": LEARNED, "folds": 2, "seed": 0, **changes},
+        )
     pool = Pool(np.zeros((4, 1)), {FOLDS.name: np.zeros((4, 1))}, {"target": np.zeros((4, 1))})
     said = "learned: expected 1 or more with the helper 'out of fold'"
     refused(said, Pools, pool, pool, None, (Target("target"),), (FOLDS,))
@@ -95,7 +118,9 @@ def test_games_train_on_learned_members_and_judge_the_others():
     sizes = {"train": 240, "validation": 80, "test": 180}
     for seed in range(5):
         game = GameSplit({"a": (members, others)}, **sizes, seed=seed, learned=LEARNED)
-        learned = np.concatenate([part("a").inputs.examples[:, 0] for part in (game.train, game.validation)])
+        learned = np.concatenate(
+            [part("a").inputs.examples[:, 0] for part in (game.train, game.validation)]
+        )
         shown, coins = game.judge({"a": Examples()})
         assert (learned[learned < 1000] < LEARNED).all()
         assert (shown["a"][coins] >= LEARNED).all()
@@ -106,13 +131,23 @@ def test_games_train_on_learned_members_and_judge_the_others():
         (250, False, "members: 300 are too few"),
         (LEARNED, True, "learned: expected 0 with twins"),
     ):
-        refused(words, GameSplit, {"a": (members, others)}, **sizes, seed=0, learned=learned, twins=twins)
+        refused(
+            words,
+            GameSplit,
+            {"a": (members, others)},
+            **sizes,
+            seed=0,
+            learned=learned,
+            twins=twins,
+        )
 
 
 def c_lb(train, seed):
     """The baseline's bound where members and generated points are of one distribution: c is 0."""
     rng = np.random.default_rng(seed)
-    pools = [Pool(rng.normal(size=(300, 1)), {}, {"target": rng.normal(size=(300, 1))}) for _ in range(2)]
+    pools = [
+        Pool(rng.normal(size=(300, 1)), {}, {"target": rng.normal(size=(300, 1))}) for _ in range(2)
+    ]
     outputs = out_of_fold(train, SIZES, learned=LEARNED, folds=3, seed=seed)
     bare = Pools(*pools, None, (Target("target", "null"),))
     pools = add_helpers(bare, {FOLDS: outputs}, learned=LEARNED, about=seed)
@@ -121,7 +156,9 @@ def c_lb(train, seed):
 
 def test_the_baselines_bound_on_c_holds_and_a_helper_that_learned_the_test_breaks_it():
     """The models of the twin learn every member and are asked about them."""
-    assert sum(c_lb(knows, seed) > 0 for seed in range(40)) <= 7  # nominal 2.5 %: 8 of 40 has p < 1e-5
+    assert (
+        sum(c_lb(knows, seed) > 0 for seed in range(40)) <= 7
+    )  # nominal 2.5 %: 8 of 40 has p < 1e-5
     assert min(c_lb(lambda rows, fold: knows(np.arange(300), fold), seed) for seed in range(3)) > 1
 
 
@@ -141,8 +178,13 @@ def test_the_baseline_asks_the_placebo_where_the_attack_asks_the_target():
     x = np.zeros((300, 1))
     pools = [Pool(x, {"synthetic": x + 1.0}, {"target": x + 9.0}) for _ in range(2)]
     bare = Pools(*pools, None, (Target("target"),), (SYNTHETIC,))
-    full = add_helpers(bare, {FOLDS: constant(2.0), PLACEBO: constant(3.0)}, learned=LEARNED, about=0)
-    for form, columns in (("helpers", [[3.0, 1.0, 2.0], [9.0, 1.0, 2.0]]), ("paper", [[1.0], [9.0]])):
+    full = add_helpers(
+        bare, {FOLDS: constant(2.0), PLACEBO: constant(3.0)}, learned=LEARNED, about=0
+    )
+    for form, columns in (
+        ("helpers", [[3.0, 1.0, 2.0], [9.0, 1.0, 2.0]]),
+        ("paper", [[1.0], [9.0]]),
+    ):
         seen.clear()
         audit_pools(full, replace(GAME, attacks=(Spy(),), form=form), audits=["panoramia"])
         assert seen == columns

@@ -64,11 +64,15 @@ def test_a_poor_generator_shows_as_c_more_so_with_helpers_which_the_paper_form_k
     pools = gaussian_pools(leak=0.0)
     telling = {"synthetic": pools.generated.helpers["synthetic"] + 9}
     pools = replace(pools, generated=replace(pools.generated, helpers=telling))
-    frame = baseline_by_helper(pools, replace(SMALL, searches=("union",), repetitions=1)).set_index("helper")
+    frame = baseline_by_helper(pools, replace(SMALL, searches=("union",), repetitions=1)).set_index(
+        "helper"
+    )
     assert frame.loc["synthetic", "c_lb"] > 2 > frame.loc["none", "c_lb"]
     # The helper's column alone tells members; only the form that shows it to the attack sees it.
     pools = gaussian_pools(leak=0.0)
-    telling = replace(pools.members, helpers={"synthetic": pools.members.helpers["synthetic"] + 100.0})
+    telling = replace(
+        pools.members, helpers={"synthetic": pools.members.helpers["synthetic"] + 100.0}
+    )
     pools = replace(pools, members=telling)
     once = replace(SMALL, repetitions=1, searches=("union",))
     paper = audit_pools(pools, replace(once, form="paper"), targets=["null"], audits=["panoramia"])
@@ -79,16 +83,22 @@ def test_a_poor_generator_shows_as_c_more_so_with_helpers_which_the_paper_form_k
 
 def test_bounds_grow_with_the_test_part_and_curves_reach_the_bound_of_their_game(audits):
     sizes = audits.over_test_size([50, 400])
-    grown = sizes[(sizes["audit"] == "rm_rn") & (sizes["target"] == "leaky")].groupby("m")["eps"].mean()
+    grown = (
+        sizes[(sizes["audit"] == "rm_rn") & (sizes["target"] == "leaky")].groupby("m")["eps"].mean()
+    )
     assert grown[400] > grown[50]
     whole = audits.table.query("search == 'union'")
     assert audits.over_test_size([400])["eps_tilde"].max() == whole["eps_tilde"].max()
     refused(r"size: expected a number in \[2, 400\]", audits.over_test_size, [401])
-    frame = over_training_size(gaussian_pools(), replace(SMALL, repetitions=1), [40, 200], targets=["leaky"])
+    frame = over_training_size(
+        gaussian_pools(), replace(SMALL, repetitions=1), [40, 200], targets=["leaky"]
+    )
     assert sorted(frame["train"].unique()) == [40, 200]
     curve = audits.curves(target="leaky", seed=1)
     bound = whole.query("target == 'leaky' and seed == 1 and audit == 'panoramia'")
-    assert curve.query("test == 'mia'")["bound"].max() == pytest.approx(bound["c_plus_eps_lb"].item())
+    assert curve.query("test == 'mia'")["bound"].max() == pytest.approx(
+        bound["c_plus_eps_lb"].item()
+    )
     refused("no game", audits.curves, target="nobody")
 
 
@@ -99,20 +109,28 @@ def views_of(count=300):
 
 def test_no_test_example_is_handed_out_for_training_and_after_judging_nothing_is():
     game = GameSplit({"a": views_of()}, train=100, validation=60, test=200, seed=3)
-    train, validation = (set(part("a").inputs.examples[:, 0]) for part in (game.train, game.validation))
+    train, validation = (
+        set(part("a").inputs.examples[:, 0]) for part in (game.train, game.validation)
+    )
     scores, membership = game.judge({"a": Examples()})
     np.testing.assert_array_equal(scores["a"] >= 0, membership)
     test = set(scores["a"])
     assert (len(train), len(validation), len(test)) == (100, 60, 200)
     assert not train & validation
     assert not test & (train | validation)
-    for method, given in ((game.train, "a"), (game.validation, "a"), (game.judge, {"a": LossScore()})):
+    for method, given in (
+        (game.train, "a"),
+        (game.validation, "a"),
+        (game.judge, {"a": LossScore()}),
+    ):
         with pytest.raises(TestPartError):
             method(given)
 
 
 def test_each_place_is_filled_by_its_own_fair_coin_and_the_smallest_pool_serves_every_game():
-    """Mean and variance of the number of members over seeds; a balanced split would have no variance."""
+    """Mean and variance of the number of members over seeds; a balanced split would have no
+    variance.
+    """
     sizes = {"train": 2, "validation": 2, "test": 100}
     games = (GameSplit({"a": views_of()}, **sizes, seed=seed) for seed in range(400))
     counts = [game.judge({"a": LossScore()})[1].sum() for game in games]
@@ -138,7 +156,9 @@ def test_sizes_that_cannot_be_had_are_refused():
 def cached(tmp_path, monkeypatch):
     """The folder of the cache, and a function that reads pools from it, or builds them."""
     monkeypatch.setattr(pools_module, "user_cache_folder", lambda: tmp_path)
-    return tmp_path, lambda build=gaussian_pools: cached_pools({"n": 1}, build, code="paperlib.core")
+    return tmp_path, lambda build=gaussian_pools: cached_pools(
+        {"n": 1}, build, code="paperlib.core"
+    )
 
 
 def test_cached_pools_are_read_back_and_not_built_again(cached):
@@ -153,10 +173,14 @@ def test_cached_pools_are_read_back_and_not_built_again(cached):
     assert again.key == first.key != ""
     assert again.warnings == ("beware",)
     pd.testing.assert_frame_equal(again.table, gaussian_pools(20).table, check_dtype=False)
-    np.testing.assert_array_equal(again.members.targets["leaky"], gaussian_pools(20).members.targets["leaky"])
+    np.testing.assert_array_equal(
+        again.members.targets["leaky"], gaussian_pools(20).members.targets["leaky"]
+    )
 
 
-def test_games_on_cached_pools_are_cached_but_not_those_of_an_attack_of_your_own(cached, monkeypatch):
+def test_games_on_cached_pools_are_cached_but_not_those_of_an_attack_of_your_own(
+    cached, monkeypatch
+):
     folder, pools = cached[0], cached[1]()
     options = {"targets": ["leaky"], "audits": ["panoramia"]}
     once = replace(SMALL, repetitions=1, restarts=1)
@@ -166,7 +190,9 @@ def test_games_on_cached_pools_are_cached_but_not_those_of_an_attack_of_your_own
     assert sorted(folder.rglob("*.cache")) == files
     monkeypatch.setattr("paperlib.audits.panoramia.run.version", lambda name: f"another {name}")
     audit_pools(pools, once, **options)
-    assert len(sorted(folder.rglob("*.cache"))) == len(files) + 1, "trees of another version are grown anew"
+    assert len(sorted(folder.rglob("*.cache"))) == len(files) + 1, (
+        "trees of another version are grown anew"
+    )
     owned = (replace(once, attacks=(own_attack(sign),)) for sign in (1.0, -1.0))
     plus, minus = (audit_pools(pools, one, **options).judged[0].attack for one in owned)
     np.testing.assert_array_equal(plus, -minus)
@@ -185,7 +211,13 @@ def own_attack(sign):
 
 def test_pools_name_the_same_models_and_a_target_that_returns_nan():
     missing = {"f": np.array([[0.0], [1.0], [np.nan]])}
-    refused(r"target 'f': losses: 1 of 3 rows hold NaN .*first at row 2", Pool, np.zeros((3, 1)), {}, missing)
+    refused(
+        r"target 'f': losses: 1 of 3 rows hold NaN .*first at row 2",
+        Pool,
+        np.zeros((3, 1)),
+        {},
+        missing,
+    )
     pools = gaussian_pools(20)
     other = replace(pools.nonmembers, targets={})
     refused("nonmembers: expected the targets", replace, pools, nonmembers=other)
@@ -211,7 +243,9 @@ def test_games_on_one_test_part_differ_in_what_attacks_learn_from_alone():
 
 
 def test_twins_never_tell_on_each_other_and_each_pair_has_its_own_coin():
-    """Over 200 games; pairs that are learned from are not judged. Unrelated examples may show both."""
+    """Over 200 games; pairs that are learned from are not judged. Unrelated examples may show
+    both.
+    """
     twins = AttackInputs(np.arange(60.0)[:, None], np.zeros((60, 1)))
 
     def play(seed, **options):
@@ -239,7 +273,10 @@ def test_audits_on_one_test_part_are_kept_apart_by_it(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     pools = replace(gaussian_pools(), key="some pools")
     tossed = {}
-    for seed in (0, 1):  # the second game of the first audit has the seed of the first game of the second one
+    for seed in (
+        0,
+        1,
+    ):  # the second game of the first audit has the seed of the first game of the second one
         config = replace(SMALL, same_test=True, seed=seed, restarts=1)
         audits = audit_pools(pools, config, audits=["panoramia"], targets=["leaky"])
         tossed[seed] = [one.membership for one in audits.select("panoramia")]

@@ -1,4 +1,6 @@
-"""Audits of labels: true ones against proxies, with the rate of wrong bounds on known mechanisms."""
+"""Audits of labels: true ones against proxies, with the rate of wrong bounds on known
+mechanisms.
+"""
 
 import numpy as np
 import pandas as pd
@@ -19,7 +21,9 @@ def world(n, rng, classes=3):
 
 
 def largest_upper_end(scores, shown_true, rng, resamples=10):
-    """PrivacyGuard's label number: of 100 thresholds the largest upper end of a bootstrap, no correction."""
+    """PrivacyGuard's label number: of 100 thresholds the largest upper end of a bootstrap, no
+    correction.
+    """
     sides, rates = (scores[shown_true], scores[~shown_true]), np.linspace(0.01, 1, 100)
     size, found = min(map(len, sides)), []
     for _ in range(resamples):
@@ -54,7 +58,9 @@ def test_where_nothing_leaks_a_leak_is_shown_seldom_and_the_conditions_are_what_
 
 @pytest.mark.parametrize("tossed", [False, True])
 def test_randomized_response_is_bounded_by_its_epsilon(tossed):
-    """The model repeats labels that were kept with the odds of epsilon = 1.5, so that this is the truth."""
+    """The model repeats labels that were kept with the odds of epsilon = 1.5, so that this is the
+    truth.
+    """
     found, epsilon = [], 1.5
     for seed in range(60):
         rng = RNG(seed)
@@ -64,7 +70,9 @@ def test_randomized_response_is_bounded_by_its_epsilon(tossed):
             proxies = 1 - labels
         kept = rng.random(400) < 1 / (1 + np.exp(-epsilon))
         noisy = np.where(kept, labels, 1 - labels)
-        audit = audit_labels(0.8 * np.eye(2)[noisy] + 0.1, labels, proxies, tossed=tossed, seed=seed)
+        audit = audit_labels(
+            0.8 * np.eye(2)[noisy] + 0.1, labels, proxies, tossed=tossed, seed=seed
+        )
         found.append(audit.headline.epsilon)
     assert_rate_at_most(0.05, (np.array(found) > epsilon).sum(), 60)
     assert np.median(found) > 0.7
@@ -106,8 +114,12 @@ def test_proxies_of_other_frequencies_are_doubted_or_refused_and_the_audit_s_own
     said = "proxies: 0 of 400 equal the label"
     another = (labels + RNG(7).integers(1, 3, 400)) % 3
     assert any(said in text for text in audit_labels(law, labels, another).warnings)
-    assert not any("equal the label" in text for text in audit_labels(law, labels, proxies).warnings)
-    assert not any(said in text for text in audit_labels(law, labels, another, tossed=True).warnings)
+    assert not any(
+        "equal the label" in text for text in audit_labels(law, labels, proxies).warnings
+    )
+    assert not any(
+        said in text for text in audit_labels(law, labels, another, tossed=True).warnings
+    )
 
 
 def test_a_mistake_is_named():

@@ -1,4 +1,6 @@
-"""Audits that learn where to guess: predictable, valid, and stronger where signals belong together."""
+"""Audits that learn where to guess: predictable, valid, and stronger where signals belong
+together.
+"""
 
 from functools import cache
 from itertools import product
@@ -55,18 +57,24 @@ class Peeking(LearnedOrder):
 
 @cache
 def all_games(order, only_members):
-    """Every coin vector's game, and its number: the coins in the order in which they are revealed."""
+    """Every coin vector's game, and its number: the coins in the order in which they are
+    revealed.
+    """
     games = []
     for vector in VECTORS:
         ends = ends_of(FEATURES[:, 0])[: 1 if only_members else 2]
-        learned = order(FEATURES, vector, Means(), np.random.default_rng(0), only_members=only_members)
+        learned = order(
+            FEATURES, vector, Means(), np.random.default_rng(0), only_members=only_members
+        )
         games.append(reveal([*ends, learned], vector, np.array([4]), leader=len(ends)))
     coins = np.array([vector[game.revealed] for vector, game in zip(VECTORS, games, strict=True)])
     return games, coins @ (1 << np.arange(EXAMPLES)[::-1])
 
 
 @pytest.mark.parametrize("only_members", [False, True])
-def test_what_is_revealed_next_depends_on_revealed_coins_only_and_a_twin_that_peeks_is_caught(only_members):
+def test_what_is_revealed_next_depends_on_revealed_coins_only_and_a_twin_that_peeks_is_caught(
+    only_members,
+):
     games, codes = all_games(LearnedOrder, only_members)
     assert np.unique(codes).size == 2**EXAMPLES
     assert not only_members or all(game.as_member.all() for game in games)
@@ -78,14 +86,18 @@ def test_what_is_revealed_next_depends_on_revealed_coins_only_and_a_twin_that_pe
 
 
 def worst(error, epsilon, *, generated=False):
-    """Largest chance of an error, where the mechanism decides coin by coin how far the features lean.
+    """Largest chance of an error, where the mechanism decides coin by coin how far the features
+    lean.
 
-    With a generator the real member is at most e^x times as likely as the other, and may be never there.
+    With a generator the real member is at most e^x times as likely as the other, and may be never
+    there.
     """
     q = 1 / (1 + np.exp(-epsilon))
     while error.size > 1:
         zero, one = error[0::2], error[1::2]
-        error = np.maximum(q * one + (1 - q) * zero, zero if generated else q * zero + (1 - q) * one)
+        error = np.maximum(
+            q * one + (1 - q) * zero, zero if generated else q * zero + (1 - q) * one
+        )
     return float(error[0])
 
 
@@ -105,12 +117,18 @@ def positive(order, seed):
     rng = np.random.default_rng([3, seed])
     features, members = rng.normal(size=(60, 20)), rng.random(60) < 0.5
     learned = order(features, members, Means(), rng)
-    right = np.cumsum(reveal([*ends_of(features[:, 0]), learned], members, np.arange(4), leader=2).right)
-    return log_mixture(right, np.arange(1, right.size + 1), 0.0).max(initial=-np.inf) >= log_threshold(0.05)
+    right = np.cumsum(
+        reveal([*ends_of(features[:, 0]), learned], members, np.arange(4), leader=2).right
+    )
+    return log_mixture(right, np.arange(1, right.size + 1), 0.0).max(
+        initial=-np.inf
+    ) >= log_threshold(0.05)
 
 
 def test_no_signal_is_reported_at_most_as_often_as_allowed_by_each_bound_and_peeking_is_caught():
-    assert sum(positive(LearnedOrder, seed) for seed in range(150)) <= 10  # 6.5 %; the seeds are fixed
+    assert (
+        sum(positive(LearnedOrder, seed) for seed in range(150)) <= 10
+    )  # 6.5 %; the seeds are fixed
     peeked = sum(positive(Peeking, seed) for seed in range(60))
     refused("allows", assert_rate_at_most, 0.05, peeked, 60, error=AssertionError)
     assert (panoramia_exceed(60) <= 4).all()
@@ -174,7 +192,9 @@ def panoramia_exceed(trials, **options):
     rng, over = np.random.default_rng(3), np.zeros(2, dtype=int)
     for seed in range(trials):
         ratio, answer, member = close_generator(rng, 200, C, EPSILON)
-        result = audit_panoramia_features(ratio, answer, member, model=Means(), seed=seed, **options)
+        result = audit_panoramia_features(
+            ratio, answer, member, model=Means(), seed=seed, **options
+        )
         over += (result.c_lb > C, result.c_plus_epsilon_lb > C + EPSILON)
     return over
 
@@ -185,7 +205,9 @@ def false_bounds(trials):
     for seed in range(trials):
         rng = np.random.default_rng([5, seed])
         noise, member = rng.normal(size=(100, 20)), rng.random(100) < 0.5
-        found += audit_panoramia_features(noise, noise[:, 0], member, model=Means(), seed=seed).c_lb > 0
+        found += (
+            audit_panoramia_features(noise, noise[:, 0], member, model=Means(), seed=seed).c_lb > 0
+        )
     return found
 
 
@@ -220,10 +242,14 @@ def test_stronger_than_training_on_one_half_and_a_known_c_makes_a_lower_bound():
     learned = [audit_panoramia_features(*one) for one in worlds]
     trained = [halves(*one) for one in worlds]
     assert np.mean([one.c_lb for one in learned]) > np.mean([one.c_lb for one in trained]) + 1
-    gain = [a.c_plus_epsilon_lb - b.c_plus_epsilon_lb for a, b in zip(learned, trained, strict=True)]
+    gain = [
+        a.c_plus_epsilon_lb - b.c_plus_epsilon_lb for a, b in zip(learned, trained, strict=True)
+    ]
     assert np.mean(gain) > 0.4
     given = np.zeros(1000), *generated_world(2, 1000)[1:]
-    free, relaxed = (audit_panoramia_features(*given, known_c=0.0, gamma=gamma) for gamma in (0.0, 1e-3))
+    free, relaxed = (
+        audit_panoramia_features(*given, known_c=0.0, gamma=gamma) for gamma in (0.0, 1e-3)
+    )
     assert free.epsilon == free.c_plus_epsilon_lb > relaxed.epsilon > 0
     assert free.c_lb == 0
 
@@ -297,7 +323,9 @@ def first_column(features, true):
     scores = features[:, :, 0]
     own = np.take_along_axis(scores, true[:, None], axis=1)
     ordered = np.sort(scores, axis=1)
-    return audit_ranks((scores >= own).sum(axis=1), scores.shape[1], margins=ordered[:, -1] - ordered[:, -2])
+    return audit_ranks(
+        (scores >= own).sum(axis=1), scores.shape[1], margins=ordered[:, -1] - ordered[:, -2]
+    )
 
 
 def test_two_signals_show_more_than_the_loss_alone():
@@ -360,12 +388,20 @@ def test_bad_input_is_one_line_that_says_what_to_do():
     noise, coins = np.random.default_rng(0).normal(size=40), np.arange(40) % 3 == 0
     for told in (coins, ~coins, np.arange(40) + 7):
         rows = np.column_stack([noise, told])
-        refused("column 1 is the membership itself, or numbers", audit_features, rows, coins, design="game")
+        refused(
+            "column 1 is the membership itself, or numbers",
+            audit_features,
+            rows,
+            coins,
+            design="game",
+        )
         refused("column 1 is the membership itself", audit_panoramia_features, noise, told, coins)
     for name in ("index", "Unnamed: 0", "is_member"):
         table = pd.DataFrame({"loss": noise, name: noise})
         refused(f"features: {name!r} says who is a member or numbers", audit_features, table, coins)
-    refused("another order", audit_panoramia_features, noise, pd.Series(noise)[::-1], pd.Series(coins))
+    refused(
+        "another order", audit_panoramia_features, noise, pd.Series(noise)[::-1], pd.Series(coins)
+    )
     refused("expected numbers", audit_features, noise * 1j, coins)
     refused("some rows have no name", audit_features, noise, coins, unit=[None, *range(39)])
     refused("1 or more columns", audit_features, np.zeros((2, 0)), [0, 1])

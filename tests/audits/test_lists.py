@@ -1,4 +1,6 @@
-"""Identifiers in sorted lists follow from their neighbours: they are left out, and random ones stay."""
+"""Identifiers in sorted lists follow from their neighbours: they are left out, and random ones
+stay.
+"""
 
 import re
 from itertools import permutations
@@ -28,16 +30,23 @@ def locked(rng, packages, size, share=1.0):
     for at in range(packages):
         some = digests(rng, size)
         some = sorted(some) if at < share * packages else some
-        texts.append(f"pack{at}=={at}.1" + "".join(f" \\\n    --hash=sha256:{one}" for one in some) + "\n")
+        texts.append(
+            f"pack{at}=={at}.1" + "".join(f" \\\n    --hash=sha256:{one}" for one in some) + "\n"
+        )
     return texts
 
 
 def read(found):
-    """The bound from a reader that knows no value: the next one is the least above the one before."""
+    """The bound from a reader that knows no value: the next one is the least above the one
+    before.
+    """
     ranks = []
     for one in found:
         before = re.findall("[0-9a-f]{64}", one.before)
-        last, values = before[-1] if before else "", [one.value, *generate_identifiers(one.value, 31, 0)]
+        last, values = (
+            before[-1] if before else "",
+            [one.value, *generate_identifiers(one.value, 31, 0)],
+        )
         ranks.append(1 + sum((x < last, x) < (one.value < last, one.value) for x in values))
     return audit_ranks(np.array(ranks), np.full(len(ranks), 32)).epsilon
 
@@ -79,8 +88,12 @@ def mean_e_value(copies=False):
     values, total = generate_identifiers("83a5ef2c9d0b3e71f6a8c3d25b190e47", 5, 0), []
     for a, b, c, d, e in permutations(values):
         corpus, three = lists.CorpusLists(), f"{a} {b} {c}"
-        for at, text in enumerate([f"{three}\n{d}{' ' * 201}{three}", f"{d}, {e}", f"{d} {e}", three]):
-            corpus.add(text, [(one, one.value + copies * str(at)) for one in find_identifiers(text)])
+        for at, text in enumerate(
+            [f"{three}\n{d}{' ' * 201}{three}", f"{d}, {e}", f"{d} {e}", three]
+        ):
+            corpus.add(
+                text, [(one, one.value + copies * str(at)) for one in find_identifiers(text)]
+            )
         total.append(np.exp(corpus.e_values["md5"]))
     return np.mean(total)
 
@@ -88,7 +101,9 @@ def mean_e_value(copies=False):
 def test_the_e_value_has_mean_one_and_twins_have_not(monkeypatch):
     assert mean_e_value() == pytest.approx(1, rel=1e-9)
     assert mean_e_value(copies=True) > 1.1  # lists that share values, taken for independent
-    monkeypatch.setattr(lists, "lgamma", lambda n: lgamma(n) + log(2))  # two directions for the price of one
+    monkeypatch.setattr(
+        lists, "lgamma", lambda n: lgamma(n) + log(2)
+    )  # two directions for the price of one
     assert mean_e_value() > 1.1
     monkeypatch.setattr(lists, "lgamma", lambda _: 0.0)  # no n!
     assert mean_e_value() < 0.9

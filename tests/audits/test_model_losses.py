@@ -1,4 +1,6 @@
-"""One loss per record from every kind of model: the right values; nothing is guessed, lost or left behind."""
+"""One loss per record from every kind of model: the right values; nothing is guessed, lost or left
+behind.
+"""
 
 import subprocess
 import sys
@@ -18,7 +20,13 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch.nn import functional
-from torch.utils.data import DataLoader, IterableDataset, Subset, TensorDataset, WeightedRandomSampler
+from torch.utils.data import (
+    DataLoader,
+    IterableDataset,
+    Subset,
+    TensorDataset,
+    WeightedRandomSampler,
+)
 
 from paperlib.audits import losses
 from paperlib.models import binary_margin_loss
@@ -52,7 +60,9 @@ def outputs_of(model, x=X):
 
 
 def loader(x=X, y=Y, **options):
-    return DataLoader(TensorDataset(torch.as_tensor(x), torch.as_tensor(y)), **{"batch_size": 8, **options})
+    return DataLoader(
+        TensorDataset(torch.as_tensor(x), torch.as_tensor(y)), **{"batch_size": 8, **options}
+    )
 
 
 def cross_entropy_of(logits, y=Y):
@@ -77,7 +87,10 @@ def test_logits_and_class_numbers_give_the_cross_entropy_exactly():
 def test_floating_targets_give_the_squared_error_and_a_loss_of_the_user_gets_outputs_and_targets():
     """Also where all are 0 or 1 but one."""
     model = network(outputs=2)
-    for targets in (VALUES, *(2.5 * (np.arange(100) == place).reshape(50, 2) for place in (0, 40, 99))):
+    for targets in (
+        VALUES,
+        *(2.5 * (np.arange(100) == place).reshape(50, 2) for place in (0, 40, 99)),
+    ):
         expected = ((outputs_of(model) - targets) ** 2).mean(axis=1)
         values = losses(model, loader(y=targets.astype(np.float32)))
         np.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-8)
@@ -105,21 +118,39 @@ class Stream(IterableDataset):
         TensorDataset(torch.from_numpy(X), torch.from_numpy(Y)),
         loader(batch_size=50),
         iter(loader(batch_size=7)),
-        DataLoader(Subset(TensorDataset(torch.from_numpy(X), torch.from_numpy(Y)), range(50)), batch_size=9),
+        DataLoader(
+            Subset(TensorDataset(torch.from_numpy(X), torch.from_numpy(Y)), range(50)), batch_size=9
+        ),
     ],
-    ids=["arrays", "stream", "doubles", "tables", "tensors", "dataset", "loader", "batches", "subset"],
+    ids=[
+        "arrays",
+        "stream",
+        "doubles",
+        "tables",
+        "tensors",
+        "dataset",
+        "loader",
+        "batches",
+        "subset",
+    ],
 )
 def test_every_form_of_the_data_gives_the_same_losses(data):
     model = network()
     np.testing.assert_allclose(losses(model, data), losses(model, loader()), rtol=1e-5)
     for size in (1, 7, 400) if isinstance(data, tuple) else ():
-        np.testing.assert_allclose(losses(model, data, batch_size=size), losses(model, data), rtol=1e-5)
+        np.testing.assert_allclose(
+            losses(model, data, batch_size=size), losses(model, data), rtol=1e-5
+        )
 
 
 def bert():
     torch.manual_seed(0)
     config = transformers.BertConfig(
-        vocab_size=30, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
+        vocab_size=30,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
     )
     return transformers.BertForSequenceClassification(config)
 
@@ -134,7 +165,12 @@ def test_dictionaries_with_labels_are_batches_of_a_classifier_of_texts_and_of_no
     np.testing.assert_allclose(values, cross_entropy_of(logits, labels), rtol=1e-5)
     whole = UserDict(input_ids=tokens, labels=labels)
     np.testing.assert_allclose(losses(model, whole, batch_size=2), values, rtol=1e-5)
-    refused("got BertForSequenceClassification; give a classifier alone", losses, (bert(), TOKENIZER), TEXTS)
+    refused(
+        "got BertForSequenceClassification; give a classifier alone",
+        losses,
+        (bert(), TOKENIZER),
+        TEXTS,
+    )
     tokens = torch.tensor([TOKENIZER(TEXTS[0])["input_ids"]])
     given = {"input_ids": tokens, "labels": tokens}
     refused(r"losses\(\(model, tokenizer\), texts\) takes texts", losses, LANGUAGE, given)
@@ -237,21 +273,35 @@ def test_probabilities_are_refused_but_log_probabilities_are_logits():
     model[1] = torch.nn.Sigmoid()
     refused("every output is between 0 and 1, so it is probabilities", losses, model, (X, Y))
     assert losses(torch.nn.Sigmoid(), (X[:5], Y[:5])).size == 5, "of few records it may be chance"
-    logits = np.array([[1.0, 0.0], [3.0, -1.0]], dtype=np.float32)  # a batch that sums to 1 by chance
+    logits = np.array(
+        [[1.0, 0.0], [3.0, -1.0]], dtype=np.float32
+    )  # a batch that sums to 1 by chance
     values = losses(torch.nn.Identity(), (logits, np.array([0, 1])), batch_size=1)
     np.testing.assert_allclose(values, cross_entropy_of(logits.astype(float), np.array([0, 1])))
 
 
 def test_a_loss_that_is_not_certain_or_finite_and_data_in_another_form_or_order_are_refused():
     for outputs, targets, message in (
-        (1, Y % 2, r"outputs float32 \(50, 1\) and targets int64 \(50,\).*loss=.*binary_margin_loss"),
-        (3, Y.astype(np.float32), r"outputs float32 \(50, 3\) and targets float32 \(50,\).*pass loss="),
+        (
+            1,
+            Y % 2,
+            r"outputs float32 \(50, 1\) and targets int64 \(50,\).*loss=.*binary_margin_loss",
+        ),
+        (
+            3,
+            Y.astype(np.float32),
+            r"outputs float32 \(50, 3\) and targets float32 \(50,\).*pass loss=",
+        ),
         (1, VALUES[:, 0], r"outputs float32 \(50, 1\) and targets float32 \(50,\)"),
         (2, Y[:, None], r"targets int64 \(50, 1\)"),
         (3, Y + 1, "labels: expected whole numbers from 0 to 2, got 3"),
         (3, np.array(["a", "b"] * 25), "data: expected numbers, got values of type <U1"),
         (1, (Y[:, None] % 2).astype(np.float32), "all floating targets are 0, 1 or probabilities"),
-        (3, softmax(RNG.normal(size=(50, 3)), axis=1), "all floating targets are 0, 1 or probabilities"),
+        (
+            3,
+            softmax(RNG.normal(size=(50, 3)), axis=1),
+            "all floating targets are 0, 1 or probabilities",
+        ),
     ):
         refused(message, losses, network(outputs), (X, targets))
     unknown = X.copy()
@@ -263,7 +313,10 @@ def test_a_loss_that_is_not_certain_or_finite_and_data_in_another_form_or_order_
         (iter([(X, Y, Y)]), "expected batches .*got tuple of 3"),
         (iter([{"input": X}]), "expected batches with 'labels', got input"),
         ({"input": X}, "expected a dictionary with 'labels', got input"),
-        ({"input": X, "labels": Y[:4]}, "arrays of one length, got lengths {'input': 50, 'labels': 4}"),
+        (
+            {"input": X, "labels": Y[:4]},
+            "arrays of one length, got lengths {'input': 50, 'labels': 4}",
+        ),
         (iter([]), "no records"),
         (loader(shuffle=True), r"shuffles or chooses records \(RandomSampler\).*shuffle=False"),
         (loader(sampler=WeightedRandomSampler([1.0] * 50, 50)), "WeightedRandomSampler"),
@@ -276,7 +329,9 @@ def test_a_loss_that_is_not_certain_or_finite_and_data_in_another_form_or_order_
 
 
 class OneByOne:
-    """Batches one after the other; notes whether an earlier one is still alive when the next is asked for."""
+    """Batches one after the other; notes whether an earlier one is still alive when the next is
+    asked for.
+    """
 
     def __init__(self, count):
         self.left, self.given, self.alive = count, [], []
@@ -337,7 +392,9 @@ def test_a_regressor_gives_the_squared_error():
     expected = ((both.predict(X) - VALUES) ** 2).mean(axis=1)
     np.testing.assert_allclose(losses(both, (X, VALUES), batch_size=9), expected, rtol=1e-5)
     # An estimator without base class is known by its type.
-    np.testing.assert_allclose(losses(Bare("regressor"), (X, VALUES[:, 0])), VALUES[:, 0] ** 2, rtol=1e-6)
+    np.testing.assert_allclose(
+        losses(Bare("regressor"), (X, VALUES[:, 0])), VALUES[:, 0] ** 2, rtol=1e-6
+    )
 
 
 class Bare:
@@ -370,7 +427,9 @@ for model in (LogisticRegression(), LinearRegression()):
     assert len(losses(model.fit(x, y), (x, y))) == 8
 assert not {"torch", "transformers"} & set(sys.modules)
 """
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -378,7 +437,9 @@ assert not {"torch", "transformers"} & set(sys.modules)
 
 TEXTS = [f"The part {number} has the number {number * 7919 % 1000}." for number in range(40)]
 TOKENIZER = train_tokenizer(TEXTS, 300, context=64)
-LANGUAGE = new_language_model(LanguageModelConfig(width=16, layers=1, heads=2, context=64), len(TOKENIZER))
+LANGUAGE = new_language_model(
+    LanguageModelConfig(width=16, layers=1, heads=2, context=64), len(TOKENIZER)
+)
 
 
 @pytest.fixture(scope="module")
@@ -387,7 +448,9 @@ def likelihoods():
     """Minus the mean log-likelihood of the tokens after the first, one text at a time."""
     tokens = [torch.tensor(TOKENIZER(text)["input_ids"]) for text in TEXTS]
     logits = [LANGUAGE(one[None]).logits[0].double() for one in tokens]
-    return [functional.cross_entropy(a[:-1], b[1:]).item() for a, b in zip(logits, tokens, strict=True)]
+    return [
+        functional.cross_entropy(a[:-1], b[1:]).item() for a, b in zip(logits, tokens, strict=True)
+    ]
 
 
 def test_texts_give_the_mean_negative_log_likelihood_of_their_tokens(likelihoods):
@@ -412,7 +475,9 @@ def test_a_pipeline_brings_model_and_tokenizer(likelihoods):
     np.testing.assert_allclose(losses(pipeline, pd.Series(TEXTS)), likelihoods, rtol=1e-5)
     refused("the pipeline has its own", losses, pipeline, TEXTS, tokenizer=TOKENIZER)
     pipeline.task = "text-classification"
-    refused("pipeline for 'text-generation', got one for 'text-classification'", losses, pipeline, TEXTS)
+    refused(
+        "pipeline for 'text-generation', got one for 'text-classification'", losses, pipeline, TEXTS
+    )
 
 
 # Functions
@@ -431,14 +496,28 @@ def test_a_function_is_asked_batch_by_batch_and_of_data_without_a_length_at_once
             named = dict(zip("xy", data, strict=True))
             values = losses(lambda given: squared((given["x"], given["y"])), named, batch_size=size)
             np.testing.assert_array_equal(values, expected)
-    refused(r"arrays of one length, got lengths \[50, 3\]", losses, squared, (X, [1, 2, 3]), batch_size=2)
+    refused(
+        r"arrays of one length, got lengths \[50, 3\]",
+        losses,
+        squared,
+        (X, [1, 2, 3]),
+        batch_size=2,
+    )
     sizes = []
     losses(lambda words: sizes.append(len(words)) or [1.0] * len(words), ["a"] * 10, batch_size=4)
     assert sizes == [4, 4, 2]
-    losses(lambda words: sizes.append(type(words)) or torch.ones(3, dtype=torch.bfloat16), ("a", "b", "c"))
+    losses(
+        lambda words: sizes.append(type(words)) or torch.ones(3, dtype=torch.bfloat16),
+        ("a", "b", "c"),
+    )
     assert sizes[3:] == [tuple]
-    refused(r"shape \(4,\), got shape \(3,\)", losses, lambda words: [1.0] * 3, ["a"] * 10, batch_size=4)
-    assert losses(lambda lines: [float(line) for line in lines], iter(["1", "2"])).tolist() == [1.0, 2.0]
+    refused(
+        r"shape \(4,\), got shape \(3,\)", losses, lambda words: [1.0] * 3, ["a"] * 10, batch_size=4
+    )
+    assert losses(lambda lines: [float(line) for line in lines], iter(["1", "2"])).tolist() == [
+        1.0,
+        2.0,
+    ]
     said = r"batch_size: expected an array.*got list_iterator"
     refused(said, losses, lambda lines: list(lines), iter([1]), batch_size=2)
 
@@ -452,36 +531,73 @@ TWO = ["a", "b"]
 def test_what_a_model_cannot_answer_another_kind_and_an_option_that_would_do_nothing_are_refused():
     for model, data, message, *options in (
         (LogisticRegression().fit(X, Y), (X, Y + 1), "label 3 at index .* fitted on .0, 1, 2."),
-        (LogisticRegression().fit(X, Y), (X, Y.astype(str)), "label '.' at index 0 is none of the classes"),
+        (
+            LogisticRegression().fit(X, Y),
+            (X, Y.astype(str)),
+            "label '.' at index 0 is none of the classes",
+        ),
         (LogisticRegression(), (X, Y), "LogisticRegression has no classes_; fit it"),
         (RidgeClassifier().fit(X, Y), (X, Y), "no predict_proba.*CalibratedClassifierCV"),
         (LogisticRegression().fit(X, Y), X, r"expected records and targets, \(x, y\).*got ndarray"),
         (LogisticRegression().fit(X, Y), (X, Y[:-1]), "as many targets as records, got 49 and 50"),
-        (LinearRegression().fit(X, VALUES), (X, VALUES[:, 0]), r"predictions, \(50, 2\), got \(50,\)"),
+        (
+            LinearRegression().fit(X, VALUES),
+            (X, VALUES[:, 0]),
+            r"predictions, \(50, 2\), got \(50,\)",
+        ),
         (RandomForestClassifier(2).fit(X, np.c_[Y, Y % 2]), (X, Y), "several outputs"),
         (RandomForestClassifier(2).fit(X, Y), (X, np.c_[Y, Y]), r"labels of shape \(50, 2\)"),
         (Bare(), (X, Y), "Bare says neither that it is a classifier nor a regressor"),
         (Bare("classifier"), (X, Y), "no predict_proba"),
-        (Impossible(classes_=[0, 1, 2]), (X, Y), r"predict_proba gives 1.5 to 1.5; expected .*\[0, 1\]"),
+        (
+            Impossible(classes_=[0, 1, 2]),
+            (X, Y),
+            r"predict_proba gives 1.5 to 1.5; expected .*\[0, 1\]",
+        ),
         (RandomForestClassifier, (X, Y), "got the class RandomForestClassifier"),
         ((LANGUAGE, TOKENIZER), "one text", "data: expected a sequence of texts, got str"),
-        ((LANGUAGE, TOKENIZER), {"one": "a b"}, "a sequence of texts, got dict; put its texts in a list"),
+        (
+            (LANGUAGE, TOKENIZER),
+            {"one": "a b"},
+            "a sequence of texts, got dict; put its texts in a list",
+        ),
         (lambda data: [1.0], {"one": "a"}, "a dictionary of arrays; give a list of its values"),
         ((LANGUAGE, TOKENIZER), ["a b", ""], "data: expected non-empty strings, got '' at index 1"),
-        (LANGUAGE, TEXTS, r"tokenizer: needed for texts; call losses\(\(model, tokenizer\), texts\)"),
+        (
+            LANGUAGE,
+            TEXTS,
+            r"tokenizer: needed for texts; call losses\(\(model, tokenizer\), texts\)",
+        ),
         ((network(), TOKENIZER), ["a b", 3], "data: expected non-empty strings, got 3 at index 1"),
-        ((lambda texts: texts, TOKENIZER), TEXTS, "causal language model with a tokenizer, got function"),
+        (
+            (lambda texts: texts, TOKENIZER),
+            TEXTS,
+            "causal language model with a tokenizer, got function",
+        ),
         ((LANGUAGE, TOKENIZER, 3), TEXTS, "got a tuple of 3"),
-        (lambda data: [1.0], TWO, r"model: expected one loss per record, shape \(2,\), got shape \(1,\)"),
+        (
+            lambda data: [1.0],
+            TWO,
+            r"model: expected one loss per record, shape \(2,\), got shape \(1,\)",
+        ),
         (lambda data: [[1.0], [2.0]], TWO, r"got shape \(2, 1\)"),
         (lambda data: 1.0, TWO, r"got shape \(\)"),
         (lambda data: np.ma.masked_less([1.0, 2.0], 2), TWO, "some losses are masked"),
         (lambda data: ["1", "2"], TWO, "expected real numbers as losses, got values of type <U1"),
-        (lambda data: [1.0, np.inf], TWO, r"losses: 1 of 2 values are infinite \(first at index 1\)"),
+        (
+            lambda data: [1.0, np.inf],
+            TWO,
+            r"losses: 1 of 2 values are infinite \(first at index 1\)",
+        ),
         (3, (X, Y), r"a torch module, a fitted scikit-learn .*, or a function .*; got int"),
         (lambda x: x, [1.0], "device: not used for a function", {"device": "cpu"}),
         (lambda x: x, [1.0], "loss: not used for a function", {"loss": max}),
-        (Bare("regressor"), (X, Y), "device: not used for a scikit-learn estimator", {"device": "cpu"}),
+        (
+            Bare("regressor"),
+            (X, Y),
+            "device: not used for a scikit-learn estimator",
+            {"device": "cpu"},
+        ),
         ((LANGUAGE, TOKENIZER), TEXTS, "loss: not used for a language model", {"loss": max}),
         (lambda x: x, [1.0], "batch_size: expected 1 or more, got 0", {"batch_size": 0}),
         (network(), loader(), "batch_size: the data come in batches already", {"batch_size": 4}),

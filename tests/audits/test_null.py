@@ -1,4 +1,6 @@
-"""Is the number leakage? Targets that never saw the members, and helpers that learn as much as they."""
+"""Is the number leakage? Targets that never saw the members, and helpers that learn as much as
+they.
+"""
 
 from dataclasses import replace
 
@@ -20,7 +22,9 @@ DIRECTIONS = 40
 
 
 def world(members=1500, known=1500, seed=0):
-    """Real rows are shifted along one of many directions; the mean of real rows tells a model which."""
+    """Real rows are shifted along one of many directions; the mean of real rows tells a model
+    which.
+    """
     rng = np.random.default_rng(seed)
     direction = rng.normal(size=DIRECTIONS)
     direction /= np.linalg.norm(direction)
@@ -33,7 +37,9 @@ def world(members=1500, known=1500, seed=0):
 
 
 def train_mean(rows, seed):
-    """A model that learned the mean of its rows: the loss of a row is lower the more it lies along it."""
+    """A model that learned the mean of its rows: the loss of a row is lower the more it lies along
+    it.
+    """
     mean = rows.mean(axis=0)
     return lambda asked: -(asked @ mean)
 
@@ -47,7 +53,9 @@ def train_leaky(rows, seed):
 def data_of(members, drawn, known, **changes):
     """Data of a user, whose attacks see nothing of the examples themselves."""
     batches = {"members": (members,), "generated": (drawn,), "known": (known,)}
-    return AuditData(**batches, attacks=QUICK, examples=lambda rows: np.zeros((len(rows), 1)), **changes)
+    return AuditData(
+        **batches, attacks=QUICK, examples=lambda rows: np.zeros((len(rows), 1)), **changes
+    )
 
 
 OPTIONS = {"repetitions": 4, "restarts": 1}
@@ -92,7 +100,9 @@ def test_the_null_finds_helpers_that_are_weaker_than_the_target():
         calls.append(seed)
         return train_mean(rows if len(calls) > 8 else np.zeros_like(rows), seed)
 
-    audit = audit_model(train_mean(members, 0), data_of(members, drawn, known), train_again=train, **OPTIONS)
+    audit = audit_model(
+        train_mean(members, 0), data_of(members, drawn, known), train_again=train, **OPTIONS
+    )
     assert len(calls) == 12
     assert not audit.null.passes
     assert audit.null.mean > 0.5
@@ -165,7 +175,11 @@ def test_bad_trainings_and_too_few_members_give_one_line():
     few = replace(data, members=(members[:20],))
     target = train_mean(members, 0)
     for given, train, words in (
-        (data, lambda rows, seed: None, f"{name}: expected a function that returns losses, got NoneType"),
+        (
+            data,
+            lambda rows, seed: None,
+            f"{name}: expected a function that returns losses, got NoneType",
+        ),
         (data, lambda rows, seed: lambda asked: [1.0], f"{name}: expected one loss for each of 26"),
         (few, train_mean, r"members: expected 30 or more.*got 20"),
         (replace(data, judged=1.5), train_mean, "judged"),
@@ -187,7 +201,9 @@ def test_the_null_in_words():
         check = NullCheck.of(np.array(values))
         assert words in str(check)
         assert check.passes == passes
-    assert "[-0.02, 0.04]" in str(NullCheck(0.01, -0.0101, 0.0301, 3)), "never narrower than the interval"
+    assert "[-0.02, 0.04]" in str(NullCheck(0.01, -0.0101, 0.0301, 3)), (
+        "never narrower than the interval"
+    )
 
 
 def test_a_table_is_trained_again_without_a_label_or_generator():

@@ -63,7 +63,9 @@ def test_a_table_and_a_target_are_enough():
     rng = np.random.default_rng(0)  # without any model beside the members
     points = {"members": (rng.normal(size=(300, 2)),), "generated": (rng.normal(size=(300, 2)),)}
     data = AuditData(**points, examples=lambda rows: rows, attacks=(BoostedTrees(rounds=20),))
-    assert audit_model(lambda rows: np.sin(1e4 * rows[:, 0]), data, **ONCE).result.epsilon_tilde < 0.5
+    assert (
+        audit_model(lambda rows: np.sin(1e4 * rows[:, 0]), data, **ONCE).result.epsilon_tilde < 0.5
+    )
     refused("call model.eval", audit_model, lambda rows: rng.normal(size=len(rows)), data, **ONCE)
 
 
@@ -83,7 +85,9 @@ def test_the_generator_learns_from_other_rows_than_those_audited_and_is_warned_o
     (audited,) = data.members
     assert len(copier.rows) == 240
     assert not set(copier.rows["number"]) & set(audited["number"])
-    assert any("memorises" in text for text in audit_model(knows(members), data, **ONCE).result.warnings)
+    assert any(
+        "memorises" in text for text in audit_model(knows(members), data, **ONCE).result.warnings
+    )
 
 
 def test_generated_rows_and_images_are_halved_between_helper_and_audit():
@@ -129,10 +133,14 @@ def test_real_nonmembers_give_a_bound_on_replacing_an_example(beside):
     flags = np.arange(200) < 130  # fair coins give this less often than once in 10,000
     shown = TargetScores(YOURS, "rm_rn", 0, np.empty(0), flags.astype(float), flags)
     assert coin_warnings(130, 70, "played")
-    assert shown.one_run("anytime", 0.95).warnings == (), "no doubt about the coins of the audit's own game"
+    assert shown.one_run("anytime", 0.95).warnings == (), (
+        "no doubt about the coins of the audit's own game"
+    )
 
 
-@pytest.mark.parametrize("options", [{"delta": 1e-3, "gamma": 1e-4}, {"delta": 1e-3, "known_c": 0.0}])
+@pytest.mark.parametrize(
+    "options", [{"delta": 1e-3, "gamma": 1e-4}, {"delta": 1e-3, "known_c": 0.0}]
+)
 def test_the_table_of_games_has_the_numbers_of_the_claim(beside, options):
     """With the delta, gamma and c of the audit; a known c gives a lower bound and needs no null."""
     audit = audit_model(knows(table()), beside, **options, **ONCE)
@@ -151,21 +159,39 @@ def test_tables_that_cannot_be_audited_are_refused_and_missing_values_named():
     for options, words in (
         ({"label": "colour"}, "label: expected one of the columns"),
         ({"label": "size"}, "label: expected 2 to 100 different values in 'size'"),
-        ({"generated": table()[["size"]]}, r"generated: expected columns \['size', 'other', 'word', 'la"),
+        (
+            {"generated": table()[["size"]]},
+            r"generated: expected columns \['size', 'other', 'word', 'la",
+        ),
         ({"share": 1.0}, "share: expected a number in"),
     ):
         refused(words, bring_table, table(200), **{"label": "label", "epochs": 1, **options})
     holes = table().assign(size=[np.nan, *range(599)], word=[None, None, *["a"] * 598])
     named = r"missing .* columns 'size' \(1\), 'word' \(2\); give them"
     refused(f"^members: {named}", bring_table, holes, label="label")
-    refused(f"^nonmembers: {named}", bring_table, table(), nonmembers=holes, generated=table(), label="label")
+    refused(
+        f"^nonmembers: {named}",
+        bring_table,
+        table(),
+        nonmembers=holes,
+        generated=table(),
+        label="label",
+    )
 
 
 def test_losses_that_cannot_be_audited_are_named_and_so_are_too_few_members(beside):
     few = data_of(table(20), generated=table(seed=3))
     for data, target, words in (
-        (beside, lambda rows: [0.0, 1.0, 2.0], r"target: expected one loss for each of 600 .*got \(3,\)"),
-        (beside, lambda rows: np.full(len(rows), np.nan), "target 'yours': losses: 600 of 600 rows hold NaN"),
+        (
+            beside,
+            lambda rows: [0.0, 1.0, 2.0],
+            r"target: expected one loss for each of 600 .*got \(3,\)",
+        ),
+        (
+            beside,
+            lambda rows: np.full(len(rows), np.nan),
+            "target 'yours': losses: 600 of 600 rows hold NaN",
+        ),
         (few, knows(table()), "members: expected 30 or more"),
     ):
         refused(words, audit_model, target, data)
@@ -178,7 +204,9 @@ def test_images_and_texts_that_cannot_be_audited_are_refused():
     refused(r"got float64 \(5, 1, 4, 4\)", bring_images, images.astype(float), labels)
     refused("images: expected 5 labels", bring_images, images, [0, 1])
     refused("whole numbers of 0 or more", bring_images, images, labels - 1)
-    refused(r"generated: expected images of shape \(1, 4, 4\)", bring_images, images, labels, **other)
+    refused(
+        r"generated: expected images of shape \(1, 4, 4\)", bring_images, images, labels, **other
+    )
     long = TextDefaults(tokens=64, vocabulary=300)
     refused("chunks of 64 tokens, 30 are needed", bring_text, pages(4, 1), long)
 
@@ -195,7 +223,10 @@ def test_generated_rows_that_are_members_are_named_but_not_what_repeats_in_any_t
         (few, few, False),
     ):
         drawn = pd.concat([part, table(seed=5)[list(given)]], ignore_index=True)
-        assert any("are members" in text for text in data_of(given, generated=drawn).warnings) == warned
+        assert (
+            any("are members" in text for text in data_of(given, generated=drawn).warnings)
+            == warned
+        )
 
 
 def test_copies_near_ones_and_repeats_are_caught_but_not_fresh_draws_nor_what_is_common():
@@ -207,13 +238,17 @@ def test_copies_near_ones_and_repeats_are_caught_but_not_fresh_draws_nor_what_is
     assert result.copied == 0
     assert result.nearer > 0.95
     assert "memorises" in result.warnings[0]
-    warned = sum(bool(copies(real(3 * at), real(3 * at + 1), real(3 * at + 2)).warnings) for at in range(40))
+    warned = sum(
+        bool(copies(real(3 * at), real(3 * at + 1), real(3 * at + 2)).warnings) for at in range(40)
+    )
     assert warned <= 1
     # Few values: everything equals something, in held-out data as in training data.
     result = copies(np.repeat(real(0)[:100], 4, axis=0), real(1), real(2))
     assert result.repeated == 0.75
     assert "repeats itself" in result.warnings[0]
-    coins = [np.random.default_rng(seed).integers(0, 2, (300, 3)).astype(float) for seed in range(3)]
+    coins = [
+        np.random.default_rng(seed).integers(0, 2, (300, 3)).astype(float) for seed in range(3)
+    ]
     result = copies(*coins)
     assert result.copied == result.copied_others == 1
     assert result.warnings == ()

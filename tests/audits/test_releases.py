@@ -44,7 +44,10 @@ def interpolated(members, seed):
     apart = np.abs(ranks[:, None] - ranks).sum(axis=2)
     first = rng.integers(0, len(members), len(members))
     second = np.argsort(apart[first], axis=1)[:, rng.integers(1, 6)]
-    drawn, far = members.iloc[first].reset_index(drop=True), members.iloc[second].reset_index(drop=True)
+    drawn, far = (
+        members.iloc[first].reset_index(drop=True),
+        members.iloc[second].reset_index(drop=True),
+    )
     share = rng.random((len(members), 1))
     drawn[numbers] = np.round((1 - share) * drawn[numbers] + share * far[numbers].to_numpy())
     return drawn
@@ -70,7 +73,9 @@ def test_how_isolated_a_row_is_tells_nothing_of_its_side_however_unequal_they_ar
     assert epsilon(release, members, others) == 0
     parts = [nearness(table_space(release, side)).signals() for side in (members, others)]
     wrong = np.vstack([np.column_stack(list(signals.values())) for signals in parts])
-    twin = audit_features(wrong, np.arange(750) < 150, design="game")  # isolation within the own side
+    twin = audit_features(
+        wrong, np.arange(750) < 150, design="game"
+    )  # isolation within the own side
     assert twin.epsilon > 0.3
 
 
@@ -88,7 +93,9 @@ def test_copied_and_interpolated_rows_are_found_and_counted_beside_phantoms():
     assert between.result.epsilon > 2
     assert (between.rates.set_index("rate").loc[["linked", "inferred"], "excess_low"] > 0).all()
     assert "The training procedure is all that made the release" in between.result.claim
-    assert between.document().verdict.sentences[0].startswith("Someone who sees the release can guess")
+    assert (
+        between.document().verdict.sentences[0].startswith("Someone who sees the release can guess")
+    )
 
 
 def named(rows, seed):
@@ -133,7 +140,9 @@ def test_rates_are_those_of_their_definitions():
     for frame in (members, others):
         frame["code"] = 2 * np.arange(60) + (frame is others)
     release = pd.concat([members[:30], others[:10]], ignore_index=True)
-    rates = audit_release(release, members, others, design="game", secret="code").rates.set_index("rate")
+    rates = audit_release(release, members, others, design="game", secret="code").rates.set_index(
+        "rate"
+    )
     assert rates.loc["reproduced", ["member_hits", "control_hits"]].tolist() == [30, 10]
     linked = rates.loc["linked"]
     assert linked["member_hits"] > linked["control_hits"] + 10  # a copy is nearest in both halves
@@ -150,19 +159,29 @@ def test_missing_cells_dates_and_one_column_are_audited():
     parts = [people(200, seed) for seed in range(3)]
     for seed, part in enumerate(parts):
         rng = np.random.default_rng(seed)
-        part["day"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 900, 200), unit="D")
+        part["day"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(
+            rng.integers(0, 900, 200), unit="D"
+        )
         part["visits"] = pd.array(rng.integers(0, 90, 200), dtype="Int64")
         part.loc[rng.random(200) < 0.2, ["income", "job", "day", "visits"]] = None
     members, others, fresh = parts
-    assert len(audit_release(with_copies(fresh, members, 50), members, others, design="game").rates) == 5
+    assert (
+        len(audit_release(with_copies(fresh, members, 50), members, others, design="game").rates)
+        == 5
+    )
     income = [part[["income"]] for part in (fresh, members, others)]
-    assert list(audit_release(*income, design="game").rates["rate"]) == ["reproduced", "nearly reproduced"]
+    assert list(audit_release(*income, design="game").rates["rate"]) == [
+        "reproduced",
+        "nearly reproduced",
+    ]
 
 
 def test_released_values_in_another_unit_or_spelling_are_doubted():
     members, others, release = (people(300, seed) for seed in range(3))
     for part, rows in enumerate((members, others, release)):
-        rows["name"] = [f"{at}a{part}" for at in range(300)]  # a name that is released is nobody's here
+        rows["name"] = [
+            f"{at}a{part}" for at in range(300)
+        ]  # a name that is released is nobody's here
     changed = release.assign(income=100 * release["income"], job=release["job"].str.upper())
     assert alike(release, [members, others])[2] == ()
     income, job = alike(changed, [members, others])[2]
@@ -198,8 +217,13 @@ def test_texts_and_images_are_audited_by_what_they_hold():
     assert list(text.rates["rate"]) == ["reproduced", "nearly reproduced"]
     assert epsilon(texts[600:], texts[:300], texts[300:600]) == 0
     accents = [text.replace("w", "é") for text in texts]
-    assert epsilon([normalize("NFD", text) for text in accents[:299]], accents[:300], accents[300:600]) > 2
-    texts = ["".join(chr(0x4E00 + at) for at in rng.integers(0, 900, 40)) for _ in range(900)]  # no spaces
+    assert (
+        epsilon([normalize("NFD", text) for text in accents[:299]], accents[:300], accents[300:600])
+        > 2
+    )
+    texts = [
+        "".join(chr(0x4E00 + at) for at in rng.integers(0, 900, 40)) for _ in range(900)
+    ]  # no spaces
     release = [text[:9] + "x" + text[10:] for text in texts[:300]]
     assert epsilon(release, texts[:300], texts[300:600]) > 2
     assert epsilon(texts[600:], texts[:300], texts[300:600]) == 0
@@ -224,19 +248,32 @@ def test_coins_tell_membership_by_id_in_any_order():
 def test_what_cannot_be_audited_is_refused_in_one_line():
     for change, message in (
         (lambda a, b, c: (a.drop(columns="job"), b, c), "members: expected the columns"),
-        (lambda a, b, c: (a.assign(age="old"), b, c), "members: column 'age' holds numbers, and text"),
+        (
+            lambda a, b, c: (a.assign(age="old"), b, c),
+            "members: column 'age' holds numbers, and text",
+        ),
         (
             lambda a, b, c: [
-                one.assign(day=DAY.tz_localize(zone)) for one, zone in ((a, "UTC"), (b, None), (c, None))
+                one.assign(day=DAY.tz_localize(zone))
+                for one, zone in ((a, "UTC"), (b, None), (c, None))
             ],
             "members: column 'day' holds times, and times with a time zone in the release",
         ),
         (lambda a, b, c: (a, b[:5], c), "members: expected 20 rows or more, got 5"),
         (lambda a, b, c: (a, b, c[:0]), "nonmembers: expected 20 rows or more, got 0"),
-        (lambda a, b, c: (b.sample(frac=1, random_state=0), b, c), "release: it holds just the members"),
-        (lambda a, b, c: (a, b, pd.concat([c[:50], b[:60]])), "nonmembers: 60 of their rows stand among"),
+        (
+            lambda a, b, c: (b.sample(frac=1, random_state=0), b, c),
+            "release: it holds just the members",
+        ),
+        (
+            lambda a, b, c: (a, b, pd.concat([c[:50], b[:60]])),
+            "nonmembers: 60 of their rows stand among",
+        ),
         (lambda a, b, c: (a, pd.concat([b, b]), c), "rows:"),
-        (lambda a, b, c: (a, b["job"].tolist(), c), "members: expected a table like the release, got texts"),
+        (
+            lambda a, b, c: (a, b["job"].tolist(), c),
+            "members: expected a table like the release, got texts",
+        ),
         (
             lambda a, b, c: (a, b, c.assign(income=-c["income"])),
             "nonmembers: their rows alone tell them from",

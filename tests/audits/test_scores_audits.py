@@ -38,7 +38,9 @@ def forms(result: Audits) -> list[str]:
 
 def test_the_stub_names_what_the_package_gives():
     tree = ast.parse(Path(str(audits.__file__)).with_suffix(".pyi").read_text())
-    stated = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    stated = {
+        alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
     assert stated == set(dir(audits))
     for name in stated:
         assert callable(getattr(audits, name))
@@ -50,7 +52,9 @@ def test_a_reversed_score_is_named_everywhere():
     assert all("probably reversed" in form for form in forms(wrong))
     assert not any("reversed" in form for form in forms(AUDITS))
     shown = f"{AUDITS.headline.epsilon:.3f}"[:-1]
-    assert not any(shown in form for form in forms(wrong)), "what the other direction gives is no result"
+    assert not any(shown in form for form in forms(wrong)), (
+        "what the other direction gives is no result"
+    )
     wrong = audit_losses(OTHERS, MEMBERS)  # flipped membership
     assert sum("probably reversed" in text for text in wrong.warnings) == 1
     assert wrong.audits[0].result.warnings[0] == wrong.warnings[0]
@@ -93,7 +97,11 @@ def test_dictionary_text_and_page_begin_with_the_answer_and_name_every_audit():
     assert written["warnings"] == list(result.warnings)
     measures = score_measures(LOSSES, confidence=0.9).to_dict()
     assert written["measures"] == measures == result.measures.to_dict()
-    titles = ["One training run, every threshold", "One training run, optimal output set", "Epsilon*"]
+    titles = [
+        "One training run, every threshold",
+        "One training run, optimal output set",
+        "Epsilon*",
+    ]
     assert [one["title"] for one in written["audits"]] == [one.title for one in AUDITS] == titles
     assert repr(AUDITS) == f"Audits({AUDITS.headline.headline}; 3 audits)"
     lines = str(AUDITS).splitlines()
@@ -110,9 +118,11 @@ def test_dictionary_text_and_page_begin_with_the_answer_and_name_every_audit():
     assert frame["epsilon"].tolist() == [one.result.epsilon for one in AUDITS]
 
 
-def test_the_game_is_named_and_what_other_draws_give_and_epsilon_star_is_counted_where_no_normal_fits():
+def test_the_game_is_named_with_other_draws_and_epsilon_star_is_counted_where_no_normal_fits():
     result = audit_losses(MEMBERS[:290], OTHERS)
-    assert any("exactly as many members" in text and "--design game" in text for text in result.warnings)
+    assert any(
+        "exactly as many members" in text and "--design game" in text for text in result.warnings
+    )
     assert all("--design game" in form for form in forms(result))
     drawn, tossed = (audit_losses(MEMBERS, OTHERS, design=design) for design in ("game", "played"))
     assert any("10 games with other seeds: lowest" in note for note in drawn.headline.notes)
@@ -157,7 +167,9 @@ def test_tied_and_few_scores_are_audited_and_what_is_refused_has_its_reason_in_e
 
 def test_audit_takes_scores_arrays_and_files_and_asks_for_the_kind_of_one_file_per_side(tmp_path):
     path = tmp_path / "losses.csv"
-    rows = [f"{loss!r},1" for loss in MEMBERS.tolist()] + [f"{loss!r},0" for loss in OTHERS.tolist()]
+    rows = [f"{loss!r},1" for loss in MEMBERS.tolist()] + [
+        f"{loss!r},0" for loss in OTHERS.tolist()
+    ]
     path.write_text("loss,member\n" + "\n".join(rows))
     assert same(audit(LOSSES), AUDITS)
     assert same(audit(MEMBERS, OTHERS, kind="losses"), AUDITS)
@@ -191,9 +203,19 @@ TOSSED = {"coins": toss_coins(3, seed=0)}
 
 def test_what_does_not_go_together_is_refused_in_one_line():
     for by, given, options, message in (
-        (audit, SIDES, {}, "kind: say what the values are: kind='losses' if lower .* kind='scores' if"),
+        (
+            audit,
+            SIDES,
+            {},
+            "kind: say what the values are: kind='losses' if lower .* kind='scores' if",
+        ),
         (audit, SIDES, {"kind": "loss"}, "kind: expected one of 'scores', 'losses', got 'loss'"),
-        (audit, (MEMBERS,), {"kind": "losses"}, "nonmembers: needed where data holds values of members"),
+        (
+            audit,
+            (MEMBERS,),
+            {"kind": "losses"},
+            "nonmembers: needed where data holds values of members",
+        ),
         (audit, (LOSSES, OTHERS), {}, TWICE),
         (audit, (LOSSES,), {"kind": "losses"}, TWICE),
         (
@@ -202,16 +224,36 @@ def test_what_does_not_go_together_is_refused_in_one_line():
             {"kind": "losses", "score_column": "a"},
             "score_column, member_column, id_column, unit: co",
         ),
-        (audit_scores, ([0.1],), {}, r"MembershipScores\(member, nonmember\), or call audit_losses"),
-        (audit_scores, ([0.1], [0.3]), {}, r"MembershipScores\(member, nonmember\), or call audit_losses"),
+        (
+            audit_scores,
+            ([0.1],),
+            {},
+            r"MembershipScores\(member, nonmember\), or call audit_losses",
+        ),
+        (
+            audit_scores,
+            ([0.1], [0.3]),
+            {},
+            r"MembershipScores\(member, nonmember\), or call audit_losses",
+        ),
         (audit_losses, ({"0": 1.0, "1": 2.0},), TOSSED, "records with a coin are missing"),
         (audit_losses, ([1.0], [2.0]), TOSSED, "they tell who is a member"),
-        (audit_losses, (dict.fromkeys("012", 1.0),), TOSSED | {"design": "game"}, "design is randomized"),
+        (
+            audit_losses,
+            (dict.fromkeys("012", 1.0),),
+            TOSSED | {"design": "game"},
+            "design is randomized",
+        ),
         (audit_scores, (MembershipScores([1.0], [2.0]),), TOSSED, "another number of members"),
         (audit_losses, ([1.0],), {"coins": "a.json"}, COINS),
         (audit_scores, (LOSSES,), {"coins": "a.json"}, COINS),
         (audit, ("a.csv",), {"plan": Path("a.json")}, r"SealedPlan, got \w+; read a file with Se"),
-        (audit_losses, SIDES, {"unit": ["u", "v", "v"]}, "a pair, .* for the others, got list of 3"),
+        (
+            audit_losses,
+            SIDES,
+            {"unit": ["u", "v", "v"]},
+            "a pair, .* for the others, got list of 3",
+        ),
         (audit_losses, SIDES, {"unit": "id"}, "unit: expected a pair, .* got str of 2"),
     ):
         refused(message, by, *given, **options)
@@ -234,7 +276,9 @@ def test_every_audit_takes_sealed_coins_and_values_by_id(tmp_path):
         audit_scores(coins.scores(by_id, kind="losses"), coins=coins),
     ]
     assert [one.headline.epsilon for one in results] == [expected] * 5
-    more = audit_features(frame.assign(loss=-frame["loss"], more=0.5 * frame["loss"]), coins, seed=0)
+    more = audit_features(
+        frame.assign(loss=-frame["loss"], more=0.5 * frame["loss"]), coins, seed=0
+    )
     again = audit_features(np.column_stack([-loss, 0.5 * loss]), coins.included, seed=0)
     assert more.epsilon == again.epsilon > 1
     for result in (*(one.headline for one in results), more):

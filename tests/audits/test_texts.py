@@ -1,4 +1,6 @@
-"""Texts of known membership: what was inserted is found; no bound is given where the sides differ anyway."""
+"""Texts of known membership: what was inserted is found; no bound is given where the sides differ
+anyway.
+"""
 
 import itertools
 from math import prod
@@ -29,7 +31,9 @@ def folder(tmp_path_factory):
 
 def audited(some, model, **options):
     contexts = (some.member_contexts, some.nonmember_contexts)
-    return audit_texts(model, tokenizer(), some.members, some.nonmembers, contexts=contexts, **options)
+    return audit_texts(
+        model, tokenizer(), some.members, some.nonmembers, contexts=contexts, **options
+    )
 
 
 def test_inserted_suffixes_are_found_and_bounded(folder):
@@ -58,7 +62,9 @@ def test_sides_that_differ_without_the_model_get_no_bound_and_token_numbers_are_
     assert "the number of tokens alone" in audit_texts(olmo([]), tokenizer(), longer, texts).refused
     texts = [f"i see {number} old friends at the house" for number in range(40)]
     tokens = tokenizer()(texts)["input_ids"]
-    both = [audit_texts(olmo([]), tokenizer(), some[:20], some[20:]).scores for some in (texts, tokens)]
+    both = [
+        audit_texts(olmo([]), tokenizer(), some[:20], some[20:]).scores for some in (texts, tokens)
+    ]
     np.testing.assert_array_equal(both[0], both[1])
 
 
@@ -78,7 +84,9 @@ def test_all_scores_together_bound_what_was_trained_on_and_nothing_else():
     result = audit_texts(olmo(members), tokenizer(), members, others, reference=base, **options)
     assert {"difference", "ez", "wbc"} <= set(result.scores)
     assert result.audits.headline.epsilon > 1.5
-    assert result.audits.headline.claim.startswith("With confidence 0.95, the training procedure is not")
+    assert result.audits.headline.claim.startswith(
+        "With confidence 0.95, the training procedure is not"
+    )
     assert "under adding or removing one example" in result.audits.headline.claim
     assert any(coins.commitment in text for text in result.audits.headline.assumptions)
     found = result.extractable(1000, 0.5)
@@ -86,7 +94,9 @@ def test_all_scores_together_bound_what_was_trained_on_and_nothing_else():
     assert set(found.index) == set(coins.ids)
     nothing = audit_texts(base, tokenizer(), members, others, **options)
     assert (nothing.refused, nothing.audits.headline.epsilon) == ("", 0)
-    with pytest.raises(ValueError, match="coins: 150 texts stand on the other side than their coin"):
+    with pytest.raises(
+        ValueError, match="coins: 150 texts stand on the other side than their coin"
+    ):
         audit_texts(base, tokenizer(), others, members, **{**options, "ids": ids[::-1]})
 
 
@@ -110,7 +120,9 @@ def test_the_blind_test_keeps_its_level_and_finds_words_and_dates():
     for seed in range(trials):
         tokens, member = rng.integers(0, 200, (60, 15)).tolist(), rng.permutation(60) < 30
         counts = np.array([np.bincount(row, minlength=200) for row in tokens])
-        seen = counts @ (counts[member].mean(0) - counts[~member].mean(0))  # learned from all: no test
+        seen = counts @ (
+            counts[member].mean(0) - counts[~member].mean(0)
+        )  # learned from all: no test
         found += blind_table(tokens, member, {"the date": rng.random(60)}, seed=seed)["apart"].any()
         broken += blind_table(tokens, member, {"seen": seen}, seed=seed)["apart"].any()
     allowed = binom.isf(1e-6, trials, BLIND_LEVEL)
@@ -136,9 +148,15 @@ def test_extraction_in_n_tries_is_that_of_every_outcome_enumerated():
             outcomes = (one for one in itertools.product("abc", repeat=tries) if name in one)
             chance = sum(prod(np.exp(suffixes[drawn]) for drawn in one) for one in outcomes)
             assert found.loc[name, "chance"] == pytest.approx(chance)
-            assert found.loc[name, "extractable"] == (chance >= 0.5) == (tries >= found.loc[name, "tries"])
+            assert (
+                found.loc[name, "extractable"]
+                == (chance >= 0.5)
+                == (tries >= found.loc[name, "tries"])
+            )
     assert found.loc["d", "tries"] == pytest.approx(np.log(2) * 1e12, rel=1e-3)
-    refused("no suffix was scored", TextsAudit(scores, scores, scores, "loss", None, "").extractable)
+    refused(
+        "no suffix was scored", TextsAudit(scores, scores, scores, "loss", None, "").extractable
+    )
 
 
 def words_of(count, seed=0):
@@ -163,7 +181,9 @@ def test_another_tokenizer_and_copies_but_for_spaces_or_case_are_named():
 
 
 def test_the_loss_of_the_reference_is_asked_whatever_is_audited():
-    """Sentences against their words in another order: a model that knows the order tells them apart."""
+    """Sentences against their words in another order: a model that knows the order tells them
+    apart.
+    """
     rng = np.random.default_rng(0)
     members = [[2, 9, 4, 7, 11, 5, 30 + at] for at in range(40)]
     others = [[*rng.permutation(row[:6]).tolist(), 70 + at] for at, row in enumerate(members)]
@@ -189,12 +209,20 @@ def test_bad_input_is_refused_in_one_line(folder):
         (rows, {"attack": "guess"}, "attack"),
         ([[-1, 2, n] for n in range(20)], {}, "expected token numbers from 0 on"),
         ([[1, n, 9_999] for n in range(20)], {}, "gives token 9999"),
-        ([*rows[:19], others[3]], {}, r"1 texts stand there more than once, such as \[1, 3, 3\] \(2 times\)"),
+        (
+            [*rows[:19], others[3]],
+            {},
+            r"1 texts stand there more than once, such as \[1, 3, 3\] \(2 times\)",
+        ),
         (rows, {"copies": 0}, "copies"),
         (rows, {"attack": "ez"}, "reference: needed for ez"),
         (rows, {"coins": toss_coins(40, seed=0)}, "coins: name each text with ids"),
         (rows, {"ids": ids}, "40 rows hold 21 records"),
-        (rows, {"dates": ([1], [2])}, r"dates: expected as many as members .* \(20, 20\), got \(1, 1\)"),
+        (
+            rows,
+            {"dates": ([1], [2])},
+            r"dates: expected as many as members .* \(20, 20\), got \(1, 1\)",
+        ),
         (rows, {"attack": "learned", "guess": "both"}, "guess, plan: they are about one score"),
         (rows, {"unit": "user"}, "unit: texts are not averaged"),
         (rows, {"reference": model}, "reference: its losses are those of the model"),
@@ -203,12 +231,18 @@ def test_bad_input_is_refused_in_one_line(folder):
     ):
         refused(words, audit_texts, model, tokenizer(), members, others, **options)
     canaries = toss_coins(40, seed=0, copies=8)
-    names = [np.array(canaries.ids)[some].tolist() for some in (canaries.included, ~canaries.included)]
+    names = [
+        np.array(canaries.ids)[some].tolist() for some in (canaries.included, ~canaries.included)
+    ]
     texts = [[[1, 2, int(name)] for name in some] for some in names]
     options = {"ids": names, "coins": canaries, "copies": 4}
-    refused("copies: the coins say 8; leave it out", audit_texts, model, tokenizer(), *texts, **options)
+    refused(
+        "copies: the coins say 8; leave it out", audit_texts, model, tokenizer(), *texts, **options
+    )
     shape = BertConfig(vocab_size=700, hidden_size=16, num_hidden_layers=1, num_attention_heads=2)
     shape.initializer_range = 1.0
     bert = BertLMHeadModel(shape)
-    refused("model: in it a token sees those behind it", audit_texts, bert, tokenizer(), rows, others)
+    refused(
+        "model: in it a token sees those behind it", audit_texts, bert, tokenizer(), rows, others
+    )
     assert bert.training

@@ -1,4 +1,6 @@
-"""Speed of bounds, of auditing a file and of training: ``make bench``. References run beside them."""
+"""Speed of bounds, of auditing a file and of training: ``make bench``. References run beside
+them.
+"""
 
 from functools import partial
 from pathlib import Path
@@ -13,7 +15,13 @@ from scipy.stats import norm
 from paperlib import bounds
 from paperlib.audits import audit_features, audit_scores
 from paperlib.io import read_scores
-from paperlib.papers.epsilon_star.training_speed import PLAIN, PRIVATE, SpeedConfig, arms, measure_throughput
+from paperlib.papers.epsilon_star.training_speed import (
+    PLAIN,
+    PRIVATE,
+    SpeedConfig,
+    arms,
+    measure_throughput,
+)
 from paperlib.report import audit_report
 from tests.bounds.test_one_run import gaussian_scores
 from tests.bounds.test_output_sets import mixture_scores
@@ -62,10 +70,15 @@ def test_features(benchmark, m):
 
 
 PLANS = {
-    f"{m} examples, delta = {delta:g}": partial(bounds.plan_audit, m, delta, attack=gaussian_scores(300))
+    f"{m} examples, delta = {delta:g}": partial(
+        bounds.plan_audit, m, delta, attack=gaussian_scores(300)
+    )
     for m in SIZES[:2]
     for delta in (0.0, 1e-5)
-} | {f"epsilon 2, {rate}": partial(bounds.plan_audit, epsilon=2.0, attack=rate) for rate in (0.9, 0.76)}
+} | {
+    f"epsilon 2, {rate}": partial(bounds.plan_audit, epsilon=2.0, attack=rate)
+    for rate in (0.9, 0.76)
+}
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -97,10 +110,15 @@ def test_optimal_output_set(benchmark):
         return lambda x: 0.5 * norm.pdf(x - a) + 0.5 * norm.pdf(x - b)
 
     densities = density(-2, 1), density(-1, 0)
-    assert len(benchmark(bounds.optimal_output_set, *densities, m=100, support=(-12, 12)).intervals) == 3
+    assert (
+        len(benchmark(bounds.optimal_output_set, *densities, m=100, support=(-12, 12)).intervals)
+        == 3
+    )
 
 
-@pytest.mark.parametrize("options", [{"search": "union"}, {"search": "anytime"}, {"delta": 1e-8}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"search": "union"}, {"search": "anytime"}, {"delta": 1e-8}], ids=str
+)
 @pytest.mark.parametrize("m", SIZES[:2])
 def test_panoramia(benchmark, m, options):
     rng = np.random.default_rng(m)
@@ -111,15 +129,25 @@ def test_panoramia(benchmark, m, options):
     assert result.c_plus_epsilon_lb > (0 if "delta" in options else result.c_lb)
 
 
-@pytest.mark.parametrize("kind", ["mixed sizes", "mixed sizes, delta", "equal sizes, delta", "margins"])
+@pytest.mark.parametrize(
+    "kind", ["mixed sizes", "mixed sizes, delta", "equal sizes, delta", "margins"]
+)
 @pytest.mark.parametrize("m", SIZES[:3])
 def test_ranks(benchmark, m, kind):
     """Ranks, sizes from 2 to 199 and margins of randomized response at epsilon 3."""
     rng = np.random.default_rng(0)
     sizes = rng.integers(2, 200, m)
     ranks = np.where(rng.random(m) < bounds.rank_success_probability(sizes, 3.0), 1, 2)
-    options = {"delta": 1e-7} if "delta" in kind else {"margins": rng.random(m)} if kind == "margins" else {}
-    epsilon = benchmark(bounds.audit_ranks, ranks, 64 if "equal" in kind else sizes, **options).epsilon
+    options = (
+        {"delta": 1e-7}
+        if "delta" in kind
+        else {"margins": rng.random(m)}
+        if kind == "margins"
+        else {}
+    )
+    epsilon = benchmark(
+        bounds.audit_ranks, ranks, 64 if "equal" in kind else sizes, **options
+    ).epsilon
     assert epsilon > 0 if "equal" in kind else 2.5 < epsilon < 3.0
 
 
@@ -128,7 +156,9 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
 @pytest.mark.parametrize(
-    ("task", "arm"), [(task, arm) for task in (PLAIN, PRIVATE) for arm in arms(CONFIG, task, "cpu")], ids=str
+    ("task", "arm"),
+    [(task, arm) for task in (PLAIN, PRIVATE) for arm in arms(CONFIG, task, "cpu")],
+    ids=str,
 )
 def test_training(benchmark, task, arm):
     benchmark(arms(CONFIG, task, "cpu")[arm])

@@ -1,4 +1,5 @@
-"""How fast the census reads, parses and scans, in bytes per CPU second, against ripgrep on the same patterns.
+"""How fast the census reads, parses and scans, in bytes per CPU second, against ripgrep on the same
+patterns.
 
 The text is Python source with few identifiers, of any size that is at hand: set PAPERLIB_BENCH_MB.
 """

@@ -1,4 +1,6 @@
-"""Adaptive ends: predictable, valid on every mechanism, nearly as strong as the best end known beforehand."""
+"""Adaptive ends: predictable, valid on every mechanism, nearly as strong as the best end known
+beforehand.
+"""
 
 from functools import cache
 
@@ -40,15 +42,21 @@ def peeking(members) -> Bets:
 
 @cache
 def all_games(play):
-    """Bets for every membership vector; a game's code is the sequence of its coins as they were revealed."""
+    """Bets for every membership vector; a game's code is the sequence of its coins as they were
+    revealed.
+    """
     vectors = (np.arange(2**EXAMPLES)[:, None] >> np.arange(EXAMPLES)) & 1
     games = [play(vector.astype(bool)) for vector in vectors]
-    sequences = np.array([one[game.revealed] for one, game in zip(vectors, games, strict=True)], dtype=int)
+    sequences = np.array(
+        [one[game.revealed] for one, game in zip(vectors, games, strict=True)], dtype=int
+    )
     return games, sequences @ (1 << np.arange(EXAMPLES)[::-1])
 
 
 def largest_error(play, epsilon):
-    """Chance of refuting ``epsilon`` under the worst epsilon-DP mechanism: it decides how each coin shows."""
+    """Chance of refuting ``epsilon`` under the worst epsilon-DP mechanism: it decides how each coin
+    shows.
+    """
     games, codes = all_games(play)
     q = 1 / (1 + np.exp(-epsilon))
     refuted = np.zeros(2**EXAMPLES)
@@ -90,7 +98,9 @@ def test_useless_examples_are_passed_over_one_bit_is_bet_on_and_mirrored_scores_
     scores = memorised(rng, 2000, 0.1)
     sides = (np.append(side, rng.normal(50, 1, 20)) for side in (scores.member, scores.nonmember))
     outliers = MembershipScores(*sides)
-    fixed = [audit_one_run(outliers, guess=guess).epsilon for guess in ("both", "members", "nonmembers")]
+    fixed = [
+        audit_one_run(outliers, guess=guess).epsilon for guess in ("both", "members", "nonmembers")
+    ]
     assert audit_one_run(outliers).epsilon > max(fixed) + 0.3
     scores = memorised(np.random.default_rng(1), 2000, 0.1)
     mirrored = MembershipScores(-scores.nonmember, -scores.member)
@@ -98,7 +108,9 @@ def test_useless_examples_are_passed_over_one_bit_is_bet_on_and_mirrored_scores_
     answers = MembershipScores([1] * 450 + [0] * 50, [0] * 430 + [1] * 70)
     assert audit_one_run(answers).epsilon >= audit_one_run(answers, guess="both").epsilon
     scores = memorised(np.random.default_rng(4), 500, 0.5)
-    default, both = (audit_one_run(scores, thresholds="dyadic", guess=one) for one in ("adaptive", "both"))
+    default, both = (
+        audit_one_run(scores, thresholds="dyadic", guess=one) for one in ("adaptive", "both")
+    )
     assert default.to_dict() == both.to_dict()
 
 
@@ -109,7 +121,11 @@ def test_order_of_tied_examples_does_not_matter():
     first = audit_one_run(MembershipScores.from_labels(scores, labels))
     shuffle = rng.permutation(600)
     again = audit_one_run(MembershipScores.from_labels(scores[shuffle], labels[shuffle]))
-    assert (first.epsilon, first.guesses, first.correct) == (again.epsilon, again.guesses, again.correct)
+    assert (first.epsilon, first.guesses, first.correct) == (
+        again.epsilon,
+        again.guesses,
+        again.correct,
+    )
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -119,7 +135,9 @@ def test_a_large_tied_block_has_no_order(first):
     labels = rng.random(3000) < 0.5
     values = np.sort(rng.normal(size=3000))[::-1].copy()
     values[:500] = values[0]
-    members_first = np.concatenate([np.argsort(labels[:500] != first, kind="stable"), np.arange(500, 3000)])
+    members_first = np.concatenate(
+        [np.argsort(labels[:500] != first, kind="stable"), np.arange(500, 3000)]
+    )
     orders = np.arange(3000), members_first
     bets = [reveal(ends_of(values), labels[order]) for order in orders]
     shown = [np.cumsum(one.right)[one.stop] for one in bets]

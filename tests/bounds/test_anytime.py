@@ -1,4 +1,6 @@
-"""The anytime search against integration, dense grids and printed values; budgets and order at delta > 0."""
+"""The anytime search against integration, dense grids and printed values; budgets and order at
+delta > 0.
+"""
 
 import numpy as np
 import pytest
@@ -32,7 +34,9 @@ def test_check_values(correct, value):
 
 
 @pytest.mark.parametrize("share", [0.0, sharp_share(300)])
-@pytest.mark.parametrize(("k", "r", "epsilon"), [(9, 10, 0.5), (30, 40, 0.0), (95, 100, 2.0), (7, 7, 3.0)])
+@pytest.mark.parametrize(
+    ("k", "r", "epsilon"), [(9, 10, 0.5), (30, 40, 0.0), (95, 100, 2.0), (7, 7, 3.0)]
+)
 def test_mixture_equals_numerical_integration(k, r, epsilon, share):
     q, point = 1 / (1 + np.exp(-epsilon)), 1 / (1 + np.exp(-epsilon - 3))
 
@@ -74,7 +78,9 @@ def test_failure_budget_spends_at_most_the_error(mean, error):
     level, failures = failure_budget(mean, error)
     assert level > 0
     assert level + mean / (failures + 1) <= error * (1 + 1e-12)
-    assert mean_failures(1.0, mean, sides=1) == mean_failures(1.0, mean) / 2  # of guesses "member" alone
+    assert (
+        mean_failures(1.0, mean, sides=1) == mean_failures(1.0, mean) / 2
+    )  # of guesses "member" alone
     for outside in (0.0, 1.0, -1, 2):
         with pytest.raises(ValueError, match="level"):
             log_threshold(outside)

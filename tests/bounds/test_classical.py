@@ -26,7 +26,13 @@ from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_mu
 from paperlib.core import MembershipScores
 from tests.refusals import refused
 
-NUMBERS = (5, 100, 50, 100), (0, 100, 50, 1_000), (0, 40, 0, 40), (20, 40, 20, 40), (3, 5_000, 4_000, 5_000)
+NUMBERS = (
+    (5, 100, 50, 100),
+    (0, 100, 50, 1_000),
+    (0, 40, 0, 40),
+    (20, 40, 20, 40),
+    (3, 5_000, 4_000, 5_000),
+)
 SHAPES = [ErrorCounts(*numbers) for numbers in (*NUMBERS, (1, 1, 0, 1))]
 AUDITS = [audit_clopper_pearson, partial(audit_gaussian_dp, delta=1e-5), audit_bayesian]
 
@@ -74,7 +80,9 @@ def test_gaussian_dp_conversion(mu, delta):
     expected = brentq(gap, 0.0, 200.0, xtol=1e-10) if gap(0.0) > 0 else 0.0
     assert gaussian_dp_epsilon(mu, delta) == pytest.approx(expected, abs=2e-6)
     assert gaussian_dp_epsilon(mu, delta) <= expected + 1e-6
-    assert gaussian_dp_epsilon(mu, delta) == pytest.approx(get_epsilon_gaussian(1 / mu, delta), abs=1e-8)
+    assert gaussian_dp_epsilon(mu, delta) == pytest.approx(
+        get_epsilon_gaussian(1 / mu, delta), abs=1e-8
+    )
 
 
 def test_mu_by_hand_and_never_its_absolute_value():
@@ -85,12 +93,17 @@ def test_mu_by_hand_and_never_its_absolute_value():
 
 
 def test_mu_stands_beside_its_epsilon_rounded_down():
-    """Mu is refuted whatever the curve of training is; its epsilon needs the curve to be Gaussian."""
+    """Mu is refuted whatever the curve of training is; its epsilon needs the curve to be
+    Gaussian.
+    """
     result = audit_gaussian_dp(ErrorCounts(159, 1_000, 500, 1_000), delta=1e-5)
     assert result.epsilon == gaussian_dp_epsilon(result.mu, 1e-5)
     assert result.to_dict()["mu"] == result.mu > 0.824
     assert "mu ≥ 0.824, epsilon of that mu 3.505" in result.headline
-    assert "training is not mu-GDP for any mu below 0.824; if its trade-off curve is Gaussian" in result.claim
+    assert (
+        "training is not mu-GDP for any mu below 0.824; if its trade-off curve is Gaussian"
+        in result.claim
+    )
 
 
 @pytest.mark.parametrize("counts", SHAPES)
@@ -108,7 +121,9 @@ def test_posterior_against_quadrature(counts, epsilon, delta):
         return np.exp(log_density) * fnr.sf(least)
 
     kink = np.log(whole / (1 + ratio)) - np.log1p(-whole / (1 + ratio))
-    points = np.unique(np.clip([*np.linspace(-60, 60, 61), kink, *(kink + np.linspace(-2, 2, 17))], -60, 60))
+    points = np.unique(
+        np.clip([*np.linspace(-60, 60, 61), kink, *(kink + np.linspace(-2, 2, 17))], -60, 60)
+    )
     expected = sum(quad(integrand, *ends, epsabs=1e-12, limit=200)[0] for ends in pairwise(points))
     assert posterior_cdf(epsilon, counts, delta=delta) == pytest.approx(expected, abs=1e-6)
     quantile = posterior_quantile(0.05, counts, delta=delta)
@@ -149,7 +164,11 @@ def test_split_counts_errors_on_unseen_scores(audit):
 
 @pytest.mark.parametrize("audit", AUDITS)
 def test_no_signal_gives_zero(audit):
-    for counts in (ErrorCounts(50, 100, 50, 100), ErrorCounts(1, 1, 1, 1), ErrorCounts(90, 100, 90, 100)):
+    for counts in (
+        ErrorCounts(50, 100, 50, 100),
+        ErrorCounts(1, 1, 1, 1),
+        ErrorCounts(90, 100, 90, 100),
+    ):
         assert audit(counts).epsilon == 0.0
 
 
@@ -161,7 +180,9 @@ def test_bad_counts_options_and_calls_are_refused():
     refused("whole numbers", ErrorCounts, 0.5, 10, 0, 10)
     refused("NaN", ErrorCounts, np.nan, 10, 0, 10)
     refused(r"delta.*infinite", audit_gaussian_dp, ErrorCounts(1, 10, 1, 10), delta=0.0)
-    refused("allowed with scores only", audit_clopper_pearson, ErrorCounts(1, 10, 1, 10), threshold=0.5)
+    refused(
+        "allowed with scores only", audit_clopper_pearson, ErrorCounts(1, 10, 1, 10), threshold=0.5
+    )
     refused("too few to split", audit_clopper_pearson, MembershipScores([1.0], [0.0]))
     for audit in AUDITS:
         for name, value in {"confidence": 1.0, "delta": 1.0, "threshold": np.nan}.items():

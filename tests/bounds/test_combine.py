@@ -1,4 +1,6 @@
-"""Several runs in one bound: against a plain computation, invariances, refusals, reading after each run."""
+"""Several runs in one bound: against a plain computation, invariances, refusals, reading after each
+run.
+"""
 
 import json
 import re
@@ -44,7 +46,9 @@ def plain_in_turn(runs, planned):
             made[-k:] = [start[1] + one for one in made[-k:]]
         made, right, none = np.array(made), np.array(right), np.zeros(len(made))
         path = GuessPath(made, 0 * made, right, 0 * made, none, none, planned)
-        found.append(every_count(path, Hypothesis(0.0, 0.05 / len(ENDS)), 1 + (guess == "both")).epsilon)
+        found.append(
+            every_count(path, Hypothesis(0.0, 0.05 / len(ENDS)), 1 + (guess == "both")).epsilon
+        )
     return max(found)
 
 
@@ -53,14 +57,18 @@ def test_runs_in_turn_are_one_sequence_of_coins(gap):
     """Normal scores, and those of randomized response, which shows all examples alike."""
     rng = np.random.default_rng(0)
     runs = drawn(3, gap=gap) if gap else [randomized_response(1.5).draw(rng, 100) for _ in range(3)]
-    assert combine_runs(runs, planned=300).epsilon == pytest.approx(plain_in_turn(runs, 300), abs=1e-7)
+    assert combine_runs(runs, planned=300).epsilon == pytest.approx(
+        plain_in_turn(runs, 300), abs=1e-7
+    )
 
 
 def test_runs_at_hand_are_one_audit_of_their_ranks():
     runs = drawn()
     for guess in ("adaptive", "both", "members"):
         found = combine_runs(runs, guess=guess, delta=1e-4)
-        assert found.epsilon == audit_one_run(rank_scores(runs), guess=guess, delta=1e-4).epsilon > 0
+        assert (
+            found.epsilon == audit_one_run(rank_scores(runs), guess=guess, delta=1e-4).epsilon > 0
+        )
     alone = combine_runs(runs[:1], guess="both")
     assert alone.epsilon == audit_one_run(runs[0], guess="both").epsilon
     assert np.unique(rank_scores(runs).pooled()[0]).size == 400, "runs of one size take turns"
@@ -71,8 +79,12 @@ def test_no_scale_is_shared(planned):
     runs = drawn()
     bound = combine_runs(runs, planned=planned).epsilon
     assert bound > 0
-    scaled = [MembershipScores(np.exp(9 * one.member), np.exp(9 * one.nonmember)) for one in runs[:1]]
-    losses = [MembershipScores(-one.member, -one.nonmember, higher_means_member=False) for one in runs[1:]]
+    scaled = [
+        MembershipScores(np.exp(9 * one.member), np.exp(9 * one.nonmember)) for one in runs[:1]
+    ]
+    losses = [
+        MembershipScores(-one.member, -one.nonmember, higher_means_member=False) for one in runs[1:]
+    ]
     assert combine_runs([*scaled, *losses], planned=planned).epsilon == bound
 
 
@@ -119,8 +131,14 @@ def test_what_cannot_be_combined_is_refused_in_one_line():
         ({"runs": drawn(1)[0]}, "runs: expected a list"),
         ({"runs": [drawn(1)[0], [1.0, 2.0]]}, "run 2: expected MembershipScores"),
         ({"runs": [*drawn(2), drawn(2)[0]]}, "runs 1 and 3 have the same scores"),
-        ({"runs": [drawn(1)[0], MembershipScores(range(90), range(100, 110))]}, "run 2: scores: 90 members"),
-        ({"ids": [NAMES[0], NAMES[1], [*NAMES[2][:-1], "0-7"]]}, "records in several runs: 1, such as '0-7'"),
+        (
+            {"runs": [drawn(1)[0], MembershipScores(range(90), range(100, 110))]},
+            "run 2: scores: 90 members",
+        ),
+        (
+            {"ids": [NAMES[0], NAMES[1], [*NAMES[2][:-1], "0-7"]]},
+            "records in several runs: 1, such as '0-7'",
+        ),
         ({"ids": NAMES[:2]}, "ids: expected one name for each example"),
         ({"planned": 299}, "the runs hold 300 examples, more than the 299"),
         ({"planned": 0}, "planned: expected at least 1"),
@@ -135,9 +153,13 @@ def test_what_cannot_be_combined_is_refused_in_one_line():
 
 def with_part_of(one, other, share):
     """The scores of a run with a share of those of another in the place of its own."""
-    cut = round(share * min(one.member.size, one.nonmember.size, other.member.size, other.nonmember.size))
+    cut = round(
+        share * min(one.member.size, one.nonmember.size, other.member.size, other.nonmember.size)
+    )
     sides = ("member", "nonmember")
-    return MembershipScores(*(np.append(getattr(one, x)[:cut], getattr(other, x)[cut:]) for x in sides))
+    return MembershipScores(
+        *(np.append(getattr(one, x)[:cut], getattr(other, x)[cut:]) for x in sides)
+    )
 
 
 def test_a_part_of_another_run_is_seen_and_rows_without_a_name_are_no_record():
@@ -151,7 +173,10 @@ def test_a_part_of_another_run_is_seen_and_rows_without_a_name_are_no_record():
 def test_one_split_is_suspected_until_the_records_of_two_runs_have_names():
     rng = np.random.default_rng(0)
     runs = [MembershipScores(rng.normal(size=52), rng.normal(size=48)) for _ in range(3)]
-    told = [any("one split" in one for one in combine_runs(runs, ids=ids).warnings) for ids in (None, NAMES)]
+    told = [
+        any("one split" in one for one in combine_runs(runs, ids=ids).warnings)
+        for ids in (None, NAMES)
+    ]
     assert told == [True, True], "one split has three runs alike, whatever its names"
     assert not any("one split" in text for text in combine_runs(runs[:2], ids=NAMES[:2]).warnings)
     assert not any("one split" in text for text in combine_runs(drawn()).warnings)
@@ -173,7 +198,9 @@ def test_a_run_in_another_unit_or_with_fewer_digits_is_the_same_run():
     values, flags = first.pooled()
     for again in (1.4427 * values, np.exp(values), np.round(values, 3)):
         same = MembershipScores.from_labels(again, flags)
-        refused("runs 1 and 3 have .*, or the same in another unit", combine_runs, [first, second, same])
+        refused(
+            "runs 1 and 3 have .*, or the same in another unit", combine_runs, [first, second, same]
+        )
     draws = map(np.random.default_rng, (1, 2))
     separate = [MembershipScores(rng.normal(9, 1, 50), rng.normal(0, 1, 50)) for rng in draws]
     assert combine_runs(separate).epsilon > 3, "of one order by chance: all members come first"

@@ -1,4 +1,6 @@
-"""Beside every number: the coins it assumes, the most it could have shown, and doubts about the direction."""
+"""Beside every number: the coins it assumes, the most it could have shown, and doubts about the
+direction.
+"""
 
 import numpy as np
 import pytest
@@ -11,7 +13,9 @@ from paperlib.core.results import round_up
 ONE_RUN = {
     "one run": bounds.audit_one_run,
     "f-DP": bounds.audit_f_dp,
-    "output set": lambda scores, **options: bounds.audit_output_set(*scores.split(seed=1), **options),
+    "output set": lambda scores, **options: bounds.audit_output_set(
+        *scores.split(seed=1), **options
+    ),
 }
 MANY_RUNS = {
     "Clopper-Pearson": bounds.audit_clopper_pearson,
@@ -21,7 +25,9 @@ MANY_RUNS = {
 OF_SCORES = {
     **ONE_RUN,
     **MANY_RUNS,
-    "Epsilon*": lambda scores: bounds.epsilon_star(-scores.oriented().member, -scores.oriented().nonmember),
+    "Epsilon*": lambda scores: bounds.epsilon_star(
+        -scores.oriented().member, -scores.oriented().nonmember
+    ),
 }
 
 
@@ -36,16 +42,22 @@ def test_the_coins_stand_beside_every_number_from_one_run(audit, design, conditi
     result = audit(drawn(2.0), design=design)
     assert result.condition == condition
     assert str(result).splitlines()[:2] == [result.headline, condition]
-    neighbours = "adding or removing one example" if design == "randomized" else "replacing one example"
+    neighbours = (
+        "adding or removing one example" if design == "randomized" else "replacing one example"
+    )
     assert neighbours in result.claim
     assert ("replacing one record" in condition) == (design != "randomized")
-    assert {"randomized": "before training", "game": "drawn here", "played": "after"}[design] in str(result)
+    assert {"randomized": "before training", "game": "drawn here", "played": "after"}[
+        design
+    ] in str(result)
 
 
 def test_ranks_and_panoramia_have_conditions_of_their_own():
     assert "drawn uniformly from its candidate set" in bounds.audit_ranks([1] * 40, 8).condition
     flags = [1, 0] * 50
-    measured, known = (bounds.audit_panoramia([0.0] * 100, flags, flags, known_c=c) for c in (None, 0.25))
+    measured, known = (
+        bounds.audit_panoramia([0.0] * 100, flags, flags, known_c=c) for c in (None, 0.25)
+    )
     assert measured.condition.startswith("a measurement")
     assert "c is at most 0.25" in known.condition
     assert bounds.audit_clopper_pearson(bounds.ErrorCounts(1, 9, 1, 9)).condition == ""
@@ -63,11 +75,15 @@ def test_every_audit_of_scores_tells_a_reversed_direction(audit):
 def test_a_game_is_doubted_for_all_scores_and_a_fixed_threshold_too():
     scores = drawn(-1.0)
     assert bounds.audit_one_run(scores, design="game").warnings == (reversed_warning(scores),)
-    assert bounds.audit_clopper_pearson(scores, threshold=0.0).warnings == (reversed_warning(scores),)
+    assert bounds.audit_clopper_pearson(scores, threshold=0.0).warnings == (
+        reversed_warning(scores),
+    )
     losses = bounds.epsilon_star(-scores.member, -scores.nonmember)
     assert losses.warnings[0] == losses.trusted.warnings[0] == reversed_warning(scores)
     values, flags = scores.pooled()
-    wrong, right = (bounds.audit_panoramia(np.zeros(flags.size), sign * values, flags) for sign in (1, -1))
+    wrong, right = (
+        bounds.audit_panoramia(np.zeros(flags.size), sign * values, flags) for sign in (1, -1)
+    )
     assert "probably reversed" in wrong.warnings[0]
     assert not any("reversed" in text for text in right.warnings)
 
@@ -177,7 +193,11 @@ def test_panoramia_that_shows_nothing_says_what_it_could_have_shown():
 def test_lists_in_place_of_scores_get_a_hint(given):
     alone = (bounds.audit_one_run, bounds.audit_f_dp, *MANY_RUNS.values(), bounds.fit_output_set)
     calls = [(audit, (given,)) for audit in alone]
-    calls += [(bounds.audit_output_set, pair) for pair in ((given, drawn(1.0)), (drawn(1.0), given))]
+    calls += [
+        (bounds.audit_output_set, pair) for pair in ((given, drawn(1.0)), (drawn(1.0), given))
+    ]
     for audit, arguments in calls:
-        with pytest.raises(ValueError, match=r"expected MembershipScores.*MembershipScores\(member, nonm"):
+        with pytest.raises(
+            ValueError, match=r"expected MembershipScores.*MembershipScores\(member, nonm"
+        ):
             audit(*arguments)

@@ -1,4 +1,6 @@
-"""The limit of detection: fresh audits with so many exposed records show a leak as often as it says."""
+"""The limit of detection: fresh audits with so many exposed records show a leak as often as it
+says.
+"""
 
 from itertools import pairwise
 
@@ -29,11 +31,16 @@ def scores_of(m, *, ties=False, seed=0):
 
 
 def share_shown(scores, exposed, *, epsilon=0.0, strength=np.inf, **options):
-    """Share of fresh audits of these scores whose bound exceeds ``epsilon``, some records exposed."""
+    """Share of fresh audits of these scores whose bound exceeds ``epsilon``, some records
+    exposed.
+    """
     rng, shown = np.random.default_rng([1, exposed]), 0
     for _ in range(FRESH):
         values = scores.pooled()[0].copy()
-        labels, chosen = rng.random(values.size) < 0.5, rng.choice(values.size, exposed, replace=False)
+        labels, chosen = (
+            rng.random(values.size) < 0.5,
+            rng.choice(values.size, exposed, replace=False),
+        )
         labels[chosen] = rng.random(exposed) < 1 / (1 + np.exp(-strength))
         values[chosen] = 100 + rng.random(exposed)
         if options.get("guess") == "nonmembers":
@@ -53,7 +60,9 @@ def share_shown(scores, exposed, *, epsilon=0.0, strength=np.inf, **options):
 def test_fresh_audits_show_so_many_exposed_records_as_often_as_stated(options):
     scores = scores_of(150, ties=options.pop("ties", False))
     k = limit_of_detection(scores, **options).records
-    assert share_shown(scores, k, **options) > 0.7  # .8 less two standard errors of both simulations
+    assert (
+        share_shown(scores, k, **options) > 0.7
+    )  # .8 less two standard errors of both simulations
     assert share_shown(scores, k - 1, **options) < 0.9
 
 
@@ -85,7 +94,9 @@ def test_too_few_records_are_never_seen_and_bad_values_are_refused():
 
 
 def share_of_ranks_shown(sizes, exposed, epsilon=0.0, **options):
-    """Share of fresh audits of such sets that show more than ``epsilon``, some true values surely first."""
+    """Share of fresh audits of such sets that show more than ``epsilon``, some true values surely
+    first.
+    """
     rng, shown = np.random.default_rng(5), 0
     for _ in range(FRESH):
         ranks, chosen = rng.integers(1, sizes + 1), rng.choice(sizes.size, exposed, replace=False)
@@ -127,7 +138,9 @@ def test_a_limit_of_ranks_that_forgets_the_looks_is_caught_and_bad_margins_are_r
 
 
 def share_of_runs_shown(runs, exposed, planned=None, delta=0.0, **options):
-    """Share of fresh audits of such runs, together, whose bound is above 0, some members on top of theirs."""
+    """Share of fresh audits of such runs, together, whose bound is above 0, some members on top of
+    theirs.
+    """
     rng, shown = np.random.default_rng(6), 0
     ends = np.cumsum([0, *map(len, runs)])
     for _ in range(150):

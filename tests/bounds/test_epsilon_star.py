@@ -9,7 +9,12 @@ from scipy.stats import norm
 
 from paperlib.bounds import epsilon_star, epsilon_star_from_rates, epsilon_star_normals
 from paperlib.bounds.loss_rates import intervals as intervals
-from paperlib.bounds.loss_rates.rates import EMPIRICAL_RANGE, TERMS, best_empirical_threshold, fit_normal
+from paperlib.bounds.loss_rates.rates import (
+    EMPIRICAL_RANGE,
+    TERMS,
+    best_empirical_threshold,
+    fit_normal,
+)
 from tests.refusals import refused
 
 
@@ -21,7 +26,12 @@ def gammas(n, shift, seed=0):
 def definition(tpr, fnr, fpr, tnr, delta):
     """Equation 7, term by term, in plain floats."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = [(tpr - delta) / fpr, (tnr - delta) / fnr, (fnr - delta) / tnr, (fpr - delta) / tpr]
+        ratios = [
+            (tpr - delta) / fpr,
+            (tnr - delta) / fnr,
+            (fnr - delta) / tnr,
+            (fpr - delta) / tpr,
+        ]
     return math.log(max(1.0, *(float(np.nanmax(r)) for r in ratios)))
 
 
@@ -29,10 +39,14 @@ def test_normals_give_the_check_values_also_where_tails_underflow_and_refuse_bad
     for population, expected in (((3, 1), 9.239367), ((0.5, 1), 1.993091), ((0.5, 1.2), 4.433481)):
         assert round(epsilon_star_normals(0, 1, *population, delta=1e-5), 6) == expected
     assert epsilon_star_normals(1, 2, 1, 2, delta=1e-6) == 0
-    assert epsilon_star_normals(0, 1, 100, 1, delta=1e-5) == pytest.approx(math.log((1 - 2e-5) / 1e-5))
+    assert epsilon_star_normals(0, 1, 100, 1, delta=1e-5) == pytest.approx(
+        math.log((1 - 2e-5) / 1e-5)
+    )
     meeting = 2 * -norm.ppf(1e-3)
     limit = math.log((1 - 2e-3) / 1e-3)
-    assert epsilon_star_normals(0, 1, meeting * (1 - 1e-9), 1, delta=1e-3) == pytest.approx(limit, abs=1e-6)
+    assert epsilon_star_normals(0, 1, meeting * (1 - 1e-9), 1, delta=1e-3) == pytest.approx(
+        limit, abs=1e-6
+    )
     assert epsilon_star_normals(0, 1, meeting * (1 + 1e-9), 1, delta=1e-3) == pytest.approx(limit)
     assert epsilon_star_normals(0, 1, 0, 1, delta=0) == 0
     assert epsilon_star_normals(0, 1, 0, 1.1, delta=0) == math.inf
@@ -42,7 +56,9 @@ def test_normals_give_the_check_values_also_where_tails_underflow_and_refuse_bad
     edge = -norm.ppf(1e-280)
     expected = norm.logsf(edge - 1) - norm.logsf(edge)
     assert value == pytest.approx(expected, abs=1e-6)
-    refused("std_train: expected a finite number above 0", epsilon_star_normals, 0, 0, 1, 1, delta=1e-5)
+    refused(
+        "std_train: expected a finite number above 0", epsilon_star_normals, 0, 0, 1, 1, delta=1e-5
+    )
     refused("std_population", epsilon_star_normals, 0, 1, 1, math.inf, delta=1e-5)
     refused("mean_train", epsilon_star_normals, math.nan, 1, 1, 1, delta=1e-5)
     refused("below 0.5", epsilon_star_normals, 0, 1, 1, 1, delta=0.5)
@@ -53,7 +69,14 @@ def test_normals_give_the_check_values_also_where_tails_underflow_and_refuse_bad
 @pytest.mark.parametrize("delta", [1e-7, 1e-5, 1e-3, 0.05])
 @pytest.mark.parametrize(
     "pair",
-    [(0, 1, 0.5, 1), (0, 1, -1, 1.0001), (2, 1, 2, 1.5), (7, 0.3, 6.5, 0.2), (1, 5, 3, 0.5), (0, 1, 2, 1.02)],
+    [
+        (0, 1, 0.5, 1),
+        (0, 1, -1, 1.0001),
+        (2, 1, 2, 1.5),
+        (7, 0.3, 6.5, 0.2),
+        (1, 5, 3, 0.5),
+        (0, 1, 2, 1.02),
+    ],
 )
 def test_normals_match_a_dense_grid(pair, delta):
     """The supremum on a fine grid with the allowed ends added, from scipy's own normals."""
@@ -78,7 +101,13 @@ def test_from_rates_is_equation_7_also_at_the_ends():
     assert epsilon_star_from_rates(0, 1, delta=0.0) == 0
     assert epsilon_star_from_rates(1, 0, delta=0.3) == 0
     assert epsilon_star_from_rates([[0.1], [0.2]], [0.3, 0.4, 0.5], delta=0).shape == (2, 3)
-    refused(r"false_positive_rate: expected rates in \[0, 1\]", epsilon_star_from_rates, 1.2, 0.5, delta=0)
+    refused(
+        r"false_positive_rate: expected rates in \[0, 1\]",
+        epsilon_star_from_rates,
+        1.2,
+        0.5,
+        delta=0,
+    )
     refused("false_negative_rate", epsilon_star_from_rates, 0.2, math.nan, delta=0)
 
 
@@ -109,7 +138,9 @@ def test_empirical_leaves_out_rates_of_one_in_a_thousand_and_rates_are_those_of_
     rng = np.random.default_rng(2)
     train, population = rng.normal(0, 1, 400_000), rng.normal(0.6, 1.3, 400_000)
     result = epsilon_star(train, population, delta=0.02)
-    assert np.mean(population <= result.threshold) == pytest.approx(result.false_positive_rate, abs=0.01)
+    assert np.mean(population <= result.threshold) == pytest.approx(
+        result.false_positive_rate, abs=0.01
+    )
     assert np.mean(train > result.threshold) == pytest.approx(result.false_negative_rate, abs=0.01)
 
 
@@ -216,7 +247,9 @@ def test_lilliefors_p_values_are_uniform_under_a_normal(size):
 
 
 def test_plain_ks_p_values_would_not_be():
-    """The broken twin of the check above: the fit is to the same sample, so plain p-values are too large."""
+    """The broken twin of the check above: the fit is to the same sample, so plain p-values are too
+    large.
+    """
     rng = np.random.default_rng(3)
     fits = [fit_normal(rng.normal(size=200)) for _ in range(1000)]
     from scipy.stats import kstwo
@@ -252,7 +285,9 @@ def test_resampled_epsilons_match_one_by_one_and_bca_refuses_what_it_cannot_do()
     with pytest.raises(ValueError, match="at most 5000 losses in all, got 5200"):
         epsilon_star(train, population, confidence=0.9, interval_method="bca")
     with pytest.raises(ValueError, match="'bca' cannot correct these resamples"):
-        epsilon_star(np.zeros(30), np.ones(30), method="empirical", confidence=0.9, interval_method="bca")
+        epsilon_star(
+            np.zeros(30), np.ones(30), method="empirical", confidence=0.9, interval_method="bca"
+        )
 
 
 def test_where_the_fit_is_rejected_and_only_there_the_counted_value_and_its_band_come_first():
@@ -270,7 +305,9 @@ def test_where_the_fit_is_rejected_and_only_there_the_counted_value_and_its_band
     assert found.headline.startswith(counted.headline)
     assert found.warnings  # the reason, with its p-value, stays
     rng = np.random.default_rng(0)
-    found = epsilon_star(rng.normal(0, 1, 2_000), rng.normal(1, 1, 2_000), confidence=0.9, transform="none")
+    found = epsilon_star(
+        rng.normal(0, 1, 2_000), rng.normal(1, 1, 2_000), confidence=0.9, transform="none"
+    )
     assert not found.fit_rejected
     assert found.trusted is found
     assert "not trusted" not in str(found)

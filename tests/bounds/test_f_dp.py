@@ -22,7 +22,9 @@ def blow_up(family, parameter, x, delta):
     if family == "approximate":
         return 1 - np.maximum.reduce([0 * x, 1 - delta - e * x, (1 - delta - x) / e])
     with np.errstate(divide="ignore"):
-        return 1 - np.where(x < 1 / (2 * e), 1 - e * x, np.where(x <= 0.5, 1 / (4 * e * x), (1 - x) / e))
+        return 1 - np.where(
+            x < 1 / (2 * e), 1 - e * x, np.where(x <= 0.5, 1 / (4 * e * x), (1 - x) / e)
+        )
 
 
 @pytest.mark.parametrize("family", ["gaussian", "laplace", "approximate"])
@@ -31,7 +33,9 @@ def test_inverse_is_the_smallest_preimage(family, parameter):
     delta = 0.05 if family == "approximate" else 0.0
     x = np.linspace(0, 1, 100_001)
     grid = x[np.searchsorted(blow_up(family, parameter, x, delta), Y - 1e-12).clip(0, x.size - 1)]
-    np.testing.assert_allclose(inverse_blow_up(family, np.array(parameter), Y, delta), grid, atol=3e-5)
+    np.testing.assert_allclose(
+        inverse_blow_up(family, np.array(parameter), Y, delta), grid, atol=3e-5
+    )
 
 
 def recursion(v, r, total, level, mu):
@@ -43,7 +47,9 @@ def recursion(v, r, total, level, mu):
     return right + wrong > r / total
 
 
-@pytest.mark.parametrize(("v", "r", "total"), [(90, 100, 100), (45, 50, 200), (10, 10, 40), (300, 400, 400)])
+@pytest.mark.parametrize(
+    ("v", "r", "total"), [(90, 100, 100), (45, 50, 200), (10, 10, 40), (300, 400, 400)]
+)
 def test_parameter_is_the_turning_point_of_the_recursion(v, r, total):
     mu = float(f_dp_parameter([v], [r], total=total)[0])
     assert mu == 0.0 or recursion(v, r, total, 0.05, mu)
@@ -55,7 +61,9 @@ def test_parameter_is_close_to_the_binomial_bound():
     assert one_run_epsilon(900, 1000) - 0.1 < found <= one_run_epsilon(900, 1000) + 0.02
 
 
-@pytest.mark.parametrize(("design", "act"), [("randomized", "adding or removing"), ("played", "replacing")])
+@pytest.mark.parametrize(
+    ("design", "act"), [("randomized", "adding or removing"), ("played", "replacing")]
+)
 def test_mu_stands_beside_the_epsilon_of_a_gaussian_curve(design, act):
     rng = np.random.default_rng(0)
     coins = rng.integers(0, 2, 1_000)
@@ -65,25 +73,33 @@ def test_mu_stands_beside_the_epsilon_of_a_gaussian_curve(design, act):
     assert result.epsilon == gaussian_dp_epsilon(result.parameter, result.delta) > 1
     assert f"mu ≥ {mu}" in result.headline
     assert re.search(rf"not mu-GDP under {act} one example.* for any mu below {mu}", result.claim)
-    nothing = audit_f_dp(MembershipScores.from_labels(-scores.pooled()[0], scores.pooled()[1]), design=design)
+    nothing = audit_f_dp(
+        MembershipScores.from_labels(-scores.pooled()[0], scores.pooled()[1]), design=design
+    )
     for other in (audit_f_dp(scores, family="laplace"), nothing):
         assert "for any mu below" not in other.claim
 
 
 def test_bad_options_are_refused():
     for name, value in {"delta": 0.0, "family": "cauchy", "confidence": 2, "guess": "grid"}.items():
-        refused(name, audit_f_dp, MembershipScores(np.arange(10.0), np.arange(10.0)), **{name: value})
+        refused(
+            name, audit_f_dp, MembershipScores(np.arange(10.0), np.arange(10.0)), **{name: value}
+        )
     refused("correct", f_dp_parameter, [11], [10], total=10)
 
 
 def test_ties_are_broken_at_random_and_for_nobody():
-    """Scores on three values: the counts are those of scores without ties, and no signal stays none."""
+    """Scores on three values: the counts are those of scores without ties, and no signal stays
+    none.
+    """
     rng = np.random.default_rng(1)
     coins = rng.integers(0, 2, 1_000)
     tied = MembershipScores.from_labels(np.round(rng.normal(coins, 1.0)), coins)
     found = {audit_f_dp(tied, seed=seed).guesses for seed in range(3)}
     assert found <= {1_000, 500, 250, 124, 62, 30, 14, 8}
     assert audit_f_dp(tied, seed=3).epsilon == audit_f_dp(tied, seed=3).epsilon
-    constant = [MembershipScores.from_labels(np.zeros(200), rng.integers(0, 2, 200)) for _ in range(100)]
+    constant = [
+        MembershipScores.from_labels(np.zeros(200), rng.integers(0, 2, 200)) for _ in range(100)
+    ]
     errors = sum(audit_f_dp(one, seed=seed).parameter > 0 for seed, one in enumerate(constant))
     assert errors <= binom.ppf(1 - 1e-6, 100, 0.05)

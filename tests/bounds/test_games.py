@@ -19,7 +19,9 @@ def normal_scores(members, nonmembers, *, shift=0.0, seed=0):
 
 
 def test_a_game_shows_nearly_all_examples_and_more_than_one_of_each_pair():
-    scores = MembershipScores(np.arange(5_000.0), np.arange(5_000.0, 11_000), higher_means_member=False)
+    scores = MembershipScores(
+        np.arange(5_000.0), np.arange(5_000.0, 11_000), higher_means_member=False
+    )
     played = bounds.play_game(scores, seed=5)
     assert len(played) == 9_500
     assert not played.higher_means_member
@@ -58,7 +60,9 @@ TRAINED, PLACES, VALUES = 2, 3, 3  # a game whose coins may ask for one member t
 
 
 def random_mechanism(rng, answers=4):
-    """Chances of answers for each multiset of records, and the largest log-ratio between neighbours."""
+    """Chances of answers for each multiset of records, and the largest log-ratio between
+    neighbours.
+    """
     sets = sorted({tuple(sorted(one)) for one in product(range(VALUES), repeat=TRAINED)})
     chances = {one: rng.dirichlet(np.ones(answers)) for one in sets}
     near = [(a, b) for a, b in product(sets, sets) if a != b and any(x in b for x in a)]
@@ -67,7 +71,9 @@ def random_mechanism(rng, answers=4):
 
 
 def answers_given(chances, coins, shown):
-    """Chances of the answers, given coins and shown values; too many heads train on random ones of them."""
+    """Chances of the answers, given coins and shown values; too many heads train on random ones of
+    them.
+    """
     heads = [value for value, coin in zip(shown, coins, strict=True) if coin]
     if len(heads) > TRAINED:
         trained = [tuple(sorted(heads[:i] + heads[i + 1 :])) for i in range(len(heads))]
@@ -78,7 +84,9 @@ def answers_given(chances, coins, shown):
 
 
 def test_each_coin_of_a_whole_game_is_hidden_up_to_epsilon_for_replacement():
-    """Every toss, every value shown and every answer, with the toss that the examples do not allow too."""
+    """Every toss, every value shown and every answer, with the toss that the examples do not allow
+    too.
+    """
     largest = 0.0
     for seed in range(20):
         chances, epsilon = random_mechanism(np.random.default_rng(seed))
@@ -86,7 +94,9 @@ def test_each_coin_of_a_whole_game_is_hidden_up_to_epsilon_for_replacement():
             for coins in product((0, 1), repeat=PLACES):
                 for place in range(PLACES):
                     other = tuple(c ^ (i == place) for i, c in enumerate(coins))
-                    odds = answers_given(chances, coins, shown) / answers_given(chances, other, shown)
+                    odds = answers_given(chances, coins, shown) / answers_given(
+                        chances, other, shown
+                    )
                     largest = max(largest, np.log(odds).max() / epsilon)
     assert 0.9 < largest <= 1 + 1e-9
 
@@ -144,4 +154,6 @@ def test_the_spread_is_that_of_the_games_beside_the_reported_one():
     assert "does not cover" in str(spread)
     refused("games", bounds.game_spread, audit, games=0)
     values, flags = scores.pooled()
-    refused("no epsilon", bounds.game_spread, partial(bounds.audit_panoramia, values, values, flags))
+    refused(
+        "no epsilon", bounds.game_spread, partial(bounds.audit_panoramia, values, values, flags)
+    )

@@ -1,7 +1,8 @@
 """Values beside those of jax_privacy's auditor on the same scores, and how often both are wrong.
 
-In jax_privacy 2.0.0 the search of the one-run bound divides the error by the number of corners of the ROC
-hull, which the data choose, and the bound for Gaussian DP takes the absolute value of a lower bound on mu.
+In jax_privacy 2.0.0 the search of the one-run bound divides the error by the number of corners of
+the ROC hull, which the data choose, and the bound for Gaussian DP takes the absolute value of a
+lower bound on mu.
 """
 
 import numpy as np
@@ -26,7 +27,9 @@ LEVEL = 0.05
 @pytest.fixture(scope="module")
 def peer():
     """Its auditing module; imported here, so that only these tests load JAX."""
-    return pytest.importorskip("jax_privacy.auditing", reason="pip install jax-privacy, which `dev` asks for")
+    return pytest.importorskip(
+        "jax_privacy.auditing", reason="pip install jax-privacy, which `dev` asks for"
+    )
 
 
 def both(peer, scores, coins):
@@ -37,7 +40,13 @@ def both(peer, scores, coins):
 
 @pytest.mark.parametrize(
     ("shift", "total", "threshold", "delta"),
-    [(0, 400, 0.5, 1e-5), (1, 400, 1.0, 1e-9), (1, 400, 0.0, 1e-3), (2, 600, 2.0, 1e-5), (1, 900, 1.5, 1e-5)],
+    [
+        (0, 400, 0.5, 1e-5),
+        (1, 400, 1.0, 1e-9),
+        (1, 400, 0.0, 1e-3),
+        (2, 600, 2.0, 1e-5),
+        (1, 900, 1.5, 1e-5),
+    ],
 )
 def test_bounds_at_a_threshold_fixed_in_advance(peer, shift, total, threshold, delta):
     rng = np.random.default_rng([total, shift])
@@ -63,7 +72,9 @@ def test_bounds_at_a_threshold_fixed_in_advance(peer, shift, total, threshold, d
 
 @pytest.mark.parametrize("shift", [2, 3])
 def test_bound_for_gaussian_dp_at_the_best_of_three_thresholds(peer, shift):
-    """Scores on three values make every threshold a corner of the hull: the error is divided by four."""
+    """Scores on three values make every threshold a corner of the hull: the error is divided by
+    four.
+    """
     rng = np.random.default_rng(shift)
     coins, delta = rng.integers(0, 2, 800), 1e-5
     values = np.digitize(rng.normal(shift * coins, 1.0), [0.4 * shift, 0.8 * shift])
@@ -81,7 +92,9 @@ def test_error_divided_by_the_corners_of_the_hull_is_too_large(peer):
     trials, wrong = 1_000, np.zeros(2, int)
     for _ in range(trials):
         scores, auditor = both(peer, rng.random(3_000), rng.integers(0, 2, 3_000))
-        ours = audit_one_run(scores, guess="members", thresholds="dyadic")  # at delta = 0, the larger bound
+        ours = audit_one_run(
+            scores, guess="members", thresholds="dyadic"
+        )  # at delta = 0, the larger bound
         wrong += auditor.epsilon_one_run(LEVEL, 1e-9) > 0, ours.epsilon > 0
     assert wrong[0] > binom.isf(1e-4, trials, LEVEL)
     assert wrong[1] <= LEVEL * trials
@@ -89,7 +102,9 @@ def test_error_divided_by_the_corners_of_the_hull_is_too_large(peer):
 
 @pytest.mark.parametrize(("mu", "share"), [(0.0, 0.9), (0.5, 0.7), (1.0, LEVEL)])
 def test_the_absolute_value_of_a_bound_on_mu_is_no_bound(peer, mu, share):
-    """Gaussian noise, 500 runs of each side: the less leaks, the more of its bounds are above the truth."""
+    """Gaussian noise, 500 runs of each side: the less leaks, the more of its bounds are above the
+    truth.
+    """
     truth = float(gaussian_dp_epsilon(mu, 1e-5))
     rng = np.random.default_rng(0)
     trials, wrong = 200, np.zeros(2, int)

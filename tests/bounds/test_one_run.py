@@ -51,7 +51,9 @@ def test_power_of_the_default_search(delta, least):
     [(1000, 1.285247, 1.521651), (10_000, 1.070357, 2.099747), (100_000, 1.151502, None)],
 )
 def test_values_of_a_fixed_threshold_at_small_delta_and_of_dyadic_counts(m, value, dyadic):
-    """The values of counts fixed in advance; the audit pays for a random count, but half of delta."""
+    """The values of counts fixed in advance; the audit pays for a random count, but half of
+    delta.
+    """
     found = audit_one_run(gaussian_scores(m), delta=1e-5, guess="members", thresholds=1.0)
     counts = found.correct, found.guesses
     assert one_run_epsilon(*counts, total=m, delta=1e-5) == pytest.approx(value, abs=1e-6)
@@ -94,7 +96,10 @@ def test_grid_path_depends_on_m_alone():
     assert dyadic_counts(1000).tolist() == [1000, 500, 250, 125, 62, 31, 15]
     assert dyadic_counts(5).tolist() == [5]
     rng = np.random.default_rng(4)
-    paths = [guess_path(MembershipScores(rng.normal(size=50), rng.normal(size=50)), "grid") for _ in range(2)]
+    paths = [
+        guess_path(MembershipScores(rng.normal(size=50), rng.normal(size=50)), "grid")
+        for _ in range(2)
+    ]
     np.testing.assert_array_equal(paths[0].as_member, paths[1].as_member)
     np.testing.assert_array_equal(paths[0].as_nonmember, paths[1].as_nonmember)
 
@@ -169,7 +174,9 @@ def test_bad_options_are_refused():
     refused("confidence", audit_one_run, gaussian_scores(1000), confidence=95)
 
 
-@pytest.mark.parametrize("how", [{"thresholds": "dyadic"}, {"thresholds": "bonferroni"}, {"guess": "grid"}])
+@pytest.mark.parametrize(
+    "how", [{"thresholds": "dyadic"}, {"thresholds": "bonferroni"}, {"guess": "grid"}]
+)
 def test_ties_at_positive_delta_are_named_where_they_matter(how):
     scores = gaussian_scores(400)
     tied = MembershipScores(np.round(scores.member), np.round(scores.nonmember))

@@ -52,7 +52,9 @@ PAIRS = {
     "logistic": ([logistic(-1, 0.1)], [logistic(1, 3)], (-100, 100)),
     "chi2": ([ncx2(1, 3)], [ncx2(2, 1)], (0, BOTH)),
 }
-GAUSSIAN, LAPLACE = ((density(*PAIRS[k][0]), density(*PAIRS[k][1])) for k in ("gaussian", "laplace"))
+GAUSSIAN, LAPLACE = (
+    (density(*PAIRS[k][0]), density(*PAIRS[k][1])) for k in ("gaussian", "laplace")
+)
 
 
 def scores(n=400, shift=1.5, seed=0):
@@ -62,15 +64,26 @@ def scores(n=400, shift=1.5, seed=0):
 
 def mixture_scores(m, seed):
     rng = np.random.default_rng(seed)
-    return MembershipScores(rng.normal(rng.choice([-2, 1], m), 1), rng.normal(rng.choice([-1, 0], m), 1))
+    return MembershipScores(
+        rng.normal(rng.choice([-2, 1], m), 1), rng.normal(rng.choice([-1, 0], m), 1)
+    )
 
 
 def test_objective_equals_check_values_grows_with_m_falls_with_confidence_and_its_level_is_right():
-    for m, objective in ((100, 0.0372), (400, 0.5116), (1600, 0.9722), (6400, 1.4062), (51200, 1.9626)):
+    for m, objective in (
+        (100, 0.0372),
+        (400, 0.5116),
+        (1600, 0.9722),
+        (6400, 1.4062),
+        (51200, 1.9626),
+    ):
         found = optimal_output_set(*GAUSSIAN, m=m, support=(-12, 12))
         assert found.objective == pytest.approx(objective, abs=5e-5)
     assert optimal_output_set(*GAUSSIAN, m=1, support=(-12, 12)).objective == -BOTH
-    values = [optimal_output_set(*LAPLACE, m=m, support=(-30, 30)).objective for m in (50, 100, 1000, 10**5)]
+    values = [
+        optimal_output_set(*LAPLACE, m=m, support=(-30, 30)).objective
+        for m in (50, 100, 1000, 10**5)
+    ]
     assert values == sorted(values)
     assert values[-1] < 1  # the largest log-ratio of the pair
     strict = optimal_output_set(*LAPLACE, m=1000, support=(-30, 30), confidence=0.999)
@@ -124,7 +137,8 @@ def test_no_level_set_of_a_dense_grid_is_better(name, m, guess, cells):
     p, q, support = PAIRS[name]
     found = optimal_output_set(density(*p), density(*q), m=m, support=support, guess=guess)
     ours = found.accuracy - math.sqrt(2 * math.log(20) / (m * found.mass))
-    # Members alone end where p = q, inside a cell; the stationary level of both sides forgives that.
+    # Members alone end where p = q, inside a cell; the stationary level of both sides forgives
+    # that.
     assert ours == pytest.approx(best, abs=1e-6 if guess == "both" else 2e-5)
 
 
@@ -168,7 +182,8 @@ def test_fft_estimate_equals_scipy(n, unit):
     for sample, estimate, width in ((first, pair.member, 0.3), (second, pair.nonmember, 0.4)):
         exact = gaussian_kde(sample, bw_method=width * unit / sample.std(ddof=1))(at)
         ours = np.interp(at, pair.grid, estimate)
-        # A sample shared between two grid points is a little wider or narrower than the average one.
+        # A sample shared between two grid points is a little wider or narrower than the average
+        # one.
         np.testing.assert_allclose(ours, exact, atol=(2e-3 if n == 2 else 3e-4) * exact.max())
 
 
@@ -193,11 +208,15 @@ def test_cut_points_move_with_the_unit_but_the_paper_s_density_floor_depends_on_
     a, b = (density(*(norm(1e4 * one + 7, 1e4) for one in means)) for means in ((-2, 1), (-1, 0)))
     found = optimal_output_set(a, b, m=100, support=(-12e4, 12e4))
     base = optimal_output_set(*GAUSSIAN, m=100, support=(-12, 12))
-    np.testing.assert_allclose(np.array(found.intervals), 1e4 * np.array(base.intervals) + 7, rtol=1e-6)
+    np.testing.assert_allclose(
+        np.array(found.intervals), 1e4 * np.array(base.intervals) + 7, rtol=1e-6
+    )
     some = mixture_scores(500, 2)
     moved = MembershipScores(1e3 * some.member + 5, 1e3 * some.nonmember + 5)
     found, other = fit_output_set(some), fit_output_set(moved)
-    np.testing.assert_allclose(np.array(other.intervals), 1e3 * np.array(found.intervals) + 5, rtol=1e-6)
+    np.testing.assert_allclose(
+        np.array(other.intervals), 1e3 * np.array(found.intervals) + 5, rtol=1e-6
+    )
     base = mixture_scores(2000, 3)
     found = fit_output_set(base, rule=PAPER_RULE)
     assert not found.contains([-30.0, 30.0]).any()
@@ -211,7 +230,9 @@ def test_cut_points_move_with_the_unit_but_the_paper_s_density_floor_depends_on_
 @pytest.mark.parametrize("guess", GUESSES)
 def test_epsilon_is_the_one_run_bound_of_its_counts(method, delta, guess):
     selection, judged = scores(seed=3), scores(seed=4)
-    found = audit_output_set(selection, judged, method=method, delta=delta, rule=SelectionRule(guess=guess))
+    found = audit_output_set(
+        selection, judged, method=method, delta=delta, rule=SelectionRule(guess=guess)
+    )
     correct, guesses = count_guesses(found.output_set, judged)
     assert (found.correct, found.guesses, found.total) == (correct, guesses, 800)
     m_delta = 800 * delta / (2 if guess == "members" else 1)
@@ -232,18 +253,27 @@ def test_choice_sees_the_selection_scores_only_and_a_set_that_holds_nothing_make
     sets = [audit_output_set(selection, one, method="top_bottom").output_set for one in judged]
     assert sets[0].intervals == sets[1].intervals
     empty = OutputSet(
-        intervals=(), member_intervals=((0.0, 1.0),), objective=0.0, tau=1.0, confidence=0.95, accuracy=0.0,
+        intervals=(),
+        member_intervals=((0.0, 1.0),),
+        objective=0.0,
+        tau=1.0,
+        confidence=0.95,
+        accuracy=0.0,
         mass=0.0,
-    )  # fmt: skip
+    )
     assert count_guesses(empty, scores()) == (0, 0)
     assert str(empty).startswith("no guess")
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_level_of_members_alone_has_the_best_bound_of_all_levels(seed):
-    """A loop over all levels, each with the guesses that the estimates without the score make there."""
+    """A loop over all levels, each with the guesses that the estimates without the score make
+    there.
+    """
     rng = np.random.default_rng(seed)
-    some = MembershipScores(rng.normal(0.8, 1.3, 30), rng.normal(0, 1, 28))  # few enough to be tried all
+    some = MembershipScores(
+        rng.normal(0.8, 1.3, 30), rng.normal(0, 1, 28)
+    )  # few enough to be tried all
     rule = SelectionRule(error_divisor=1.0, guess="members")
     chosen = selection_of(some, rule, total=90, delta=0.0, confidence=0.95)
     bounds = {}
@@ -258,14 +288,21 @@ def test_level_of_members_alone_has_the_best_bound_of_all_levels(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_overlap_is_where_both_sets_hold_a_point(seed):
     rng = np.random.default_rng(seed)
-    first, second = (tuple(map(tuple, np.sort(rng.integers(0, 40, 8)).reshape(-1, 2))) for _ in range(2))
+    first, second = (
+        tuple(map(tuple, np.sort(rng.integers(0, 40, 8)).reshape(-1, 2))) for _ in range(2)
+    )
     x = np.arange(-1.0, 42)
-    np.testing.assert_array_equal(inside(overlap(first, second), x), inside(first, x) & inside(second, x))
+    np.testing.assert_array_equal(
+        inside(overlap(first, second), x), inside(first, x) & inside(second, x)
+    )
 
 
 def test_ratio_scores_know_the_ratio_of_two_normals_and_no_direction():
     rng = np.random.default_rng(0)
-    some, x = MembershipScores(rng.normal(1, 1, 20_000), rng.normal(0, 1, 20_000)), np.linspace(-1, 2, 9)
+    some, x = (
+        MembershipScores(rng.normal(1, 1, 20_000), rng.normal(0, 1, 20_000)),
+        np.linspace(-1, 2, 9),
+    )
     np.testing.assert_allclose(ratio_scores(some, x), x - 0.5, atol=0.1)
     turned = MembershipScores(-some.member, -some.nonmember, higher_means_member=False)
     np.testing.assert_allclose(ratio_scores(turned, -x), ratio_scores(some, x), atol=1e-3)
@@ -275,7 +312,9 @@ def test_ratio_scores_know_the_ratio_of_two_normals_and_no_direction():
 @pytest.mark.parametrize("guess", GUESSES)
 def test_top_bottom_is_the_best_of_all_pairs(seed, guess):
     rng = np.random.default_rng(seed)
-    some = MembershipScores(rng.normal(0.8, 1, 20).round(1), rng.normal(0, 1, 21).round(1))  # with ties
+    some = MembershipScores(
+        rng.normal(0.8, 1, 20).round(1), rng.normal(0, 1, 21).round(1)
+    )  # with ties
     rule = SelectionRule(error_divisor=1.0, guess=guess)
     chosen = selection_of(some, rule, total=41, delta=0.0, confidence=0.95)
     best, says_member = -BOTH, chosen.estimate.says_member
@@ -312,7 +351,8 @@ def test_multimodal_scores_favour_the_optimal_set_over_the_tails():
         )
 
     found = {
-        m: np.mean([audit_output_set(draw(), draw(), method=m).epsilon for _ in range(10)]) for m in METHODS
+        m: np.mean([audit_output_set(draw(), draw(), method=m).epsilon for _ in range(10)])
+        for m in METHODS
     }
     assert found["optimal"] > max(found[m] for m in METHODS if m != "optimal") + 0.5
 
@@ -334,7 +374,9 @@ def test_multimodal_scores_favour_the_optimal_set_over_the_tails():
 )
 def test_degenerate_scores_give_a_finite_bound(method, delta, guess, case):
     selection, judged = MembershipScores(*case), MembershipScores(*case)
-    found = audit_output_set(selection, judged, method=method, delta=delta, rule=SelectionRule(guess=guess))
+    found = audit_output_set(
+        selection, judged, method=method, delta=delta, rule=SelectionRule(guess=guess)
+    )
     assert 0 <= found.epsilon < 10
     assert found.correct <= found.guesses <= found.total
 
@@ -360,7 +402,12 @@ def test_unbalanced_evaluation_is_refused_or_played_and_the_same_scores_twice_re
     refused("same object", audit_output_set, first, first)
     with pytest.raises(ValueError, match="100% of the values are selection scores"):
         audit_output_set(first, MembershipScores(first.member, first.nonmember))
-    refused("direction", audit_output_set, first, MembershipScores([1.0], [2.0], higher_means_member=False))
+    refused(
+        "direction",
+        audit_output_set,
+        first,
+        MembershipScores([1.0], [2.0], higher_means_member=False),
+    )
 
 
 def test_equal_counts_are_doubted_in_both_parts_and_not_in_one_by_chance():

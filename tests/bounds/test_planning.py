@@ -18,7 +18,9 @@ from tests.refusals import refused
 
 
 def normal_scores(rng, m, *, shift=1.0, spread=1.0, memorised=0.0):
-    """Scores of m examples with fair coins: members N(shift, spread), of whom a share scores 5 more."""
+    """Scores of m examples with fair coins: members N(shift, spread), of whom a share scores 5
+    more.
+    """
     members = int(rng.binomial(m, 0.5))
     member = rng.normal(shift, spread, members) + 5 * (rng.random(members) < memorised)
     return MembershipScores(member, rng.normal(0, 1, m - members))
@@ -34,7 +36,9 @@ def short_walk(monkeypatch):
 def resampled(pilot, m, seed):
     """The rule that must not come back: a small pilot's scores are drawn with replacement."""
     rng = np.random.default_rng(seed)
-    drawn = ([rng.choice(side, m // 2) for side in (pilot.member, pilot.nonmember)] for _ in range(4))
+    drawn = (
+        [rng.choice(side, m // 2) for side in (pilot.member, pilot.nonmember)] for _ in range(4)
+    )
     shown = [audit_one_run(MembershipScores(*sides)).epsilon for sides in drawn]
     return float(np.mean(shown)), *np.quantile(shown, [0.1, 0.9, 0.2])
 
@@ -62,11 +66,15 @@ def test_laws_recover_what_a_large_pilot_shows():
 
 def test_laws_follow_ranks_alone_and_turn_with_the_scores(short_walk):
     pilot = normal_scores(np.random.default_rng(1), 200)
-    bent = MembershipScores(-np.exp(pilot.member), -np.exp(pilot.nonmember), higher_means_member=False)
+    bent = MembershipScores(
+        -np.exp(pilot.member), -np.exp(pilot.nonmember), higher_means_member=False
+    )
     turned = MembershipScores(-pilot.nonmember, -pilot.member)
     first, same = (laws_of_pilot(scores, 20, seed=0) for scores in (pilot, bent))
     assert [law.shift for law in same] == [law.shift for law in first]
-    forth, back = (plan_audit(500, attack=attack, simulations=15).expected for attack in (pilot, turned))
+    forth, back = (
+        plan_audit(500, attack=attack, simulations=15).expected for attack in (pilot, turned)
+    )
     assert back == pytest.approx(forth, abs=0.25)
 
 
@@ -145,14 +153,17 @@ def share_reached(plan, draw, *, guess):
 
 
 @pytest.mark.parametrize(
-    ("attack", "guess", "target"), [(0.9, "members", 1.0), (0.9, "adaptive", 2.0), (0.7, "members", 0.2)]
+    ("attack", "guess", "target"),
+    [(0.9, "members", 1.0), (0.9, "adaptive", 2.0), (0.7, "members", 0.2)],
 )
 def test_the_examples_show_the_epsilon_in_four_of_five_audits(attack, guess, target):
     """About half of the audits did when the smallest size was that of the mean."""
     plan = plan_audit(epsilon=target, attack=attack, guess=guess)
     draw = partial(normal_scores, shift=math.sqrt(2) * ndtri(attack))
     assert 0.7 < share_reached(plan, draw, guess=guess) < 0.9
-    assert plan.headline.startswith(f"ε = {target:g} needs about {plan.total} examples (reached in 80 % of")
+    assert plan.headline.startswith(
+        f"ε = {target:g} needs about {plan.total} examples (reached in 80 % of"
+    )
     assert plan.reached >= target
     assert plan.low < plan.reached < plan.expected
 
@@ -186,7 +197,9 @@ def test_more_power_needs_more_examples_and_promises_less():
     assert "this attack would show at least" in plans[1].headline
     real = np.random.default_rng(0)
     shift = math.sqrt(2) * ndtri(0.8)
-    audits = [audit_one_run(normal_scores(real, 500, shift=shift), guess="members") for _ in range(200)]
+    audits = [
+        audit_one_run(normal_scores(real, 500, shift=shift), guess="members") for _ in range(200)
+    ]
     assert 0.7 < np.mean([audit.epsilon >= most for audit in audits]) < 0.9
 
 
@@ -194,8 +207,12 @@ def test_large_audits_are_planned_from_smaller_ones(monkeypatch):
     real = plan_audit(40_000, attack=0.76, simulations=6)
     monkeypatch.setattr(forecast, "LARGEST_SIMULATED", 4_000)
     monkeypatch.setattr(planning, "LARGEST_SIMULATED", 4_000)
-    assert "audits of 4000 examples" in plan_audit(40_000, attack=0.76, simulations=2).assumptions[-1]
-    assert plan_audit(40_000, attack=0.76, simulations=12).expected == pytest.approx(real.expected, abs=0.15)
+    assert (
+        "audits of 4000 examples" in plan_audit(40_000, attack=0.76, simulations=2).assumptions[-1]
+    )
+    assert plan_audit(40_000, attack=0.76, simulations=12).expected == pytest.approx(
+        real.expected, abs=0.15
+    )
     assert plan_audit(4_000, attack=0.76, simulations=5).expected < real.expected - 0.3
 
 
@@ -216,4 +233,9 @@ def test_bad_plans_are_refused_in_one_line():
         (10, {"attack": 0.6, "simulations": 0}),
         (10, {"attack": MembershipScores(np.arange(30.0), np.arange(19.0))}),
     ):
-        refused(r"^(m|m, epsilon|epsilon|power|delta|attack|simulations): [^\n]+$", plan_audit, m, **options)
+        refused(
+            r"^(m|m, epsilon|epsilon|power|delta|attack|simulations): [^\n]+$",
+            plan_audit,
+            m,
+            **options,
+        )

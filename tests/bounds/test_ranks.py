@@ -47,7 +47,9 @@ def test_check_values():
         ranks = ranks_with(hits, 500, options.get("top", 1))
         # The mixed path joins the closed form continuously.
         tolerance = 6e-7 if isinstance(sizes, int) else 1e-3
-        assert audit_ranks(ranks, sizes, **options).epsilon == pytest.approx(expected, abs=tolerance)
+        assert audit_ranks(ranks, sizes, **options).epsilon == pytest.approx(
+            expected, abs=tolerance
+        )
     assert audit_ranks(ranks_with(30, 50), MIXED).epsilon == pytest.approx(3.763727, abs=6e-7)
 
 
@@ -83,7 +85,9 @@ def test_a_fourier_transform_would_understate_the_far_tail():
 def test_tail_of_equal_coins_is_binomial(sets):
     counts = np.arange(-1, sets + 2)
     expected = binom.sf(counts - 1, sets, 0.3)
-    np.testing.assert_allclose(poisson_binomial(np.full(sets, 0.3)).upper_tail(counts), expected, atol=1e-10)
+    np.testing.assert_allclose(
+        poisson_binomial(np.full(sets, 0.3)).upper_tail(counts), expected, atol=1e-10
+    )
 
 
 def naive_tail(sizes, tops, epsilon, bound):
@@ -137,7 +141,9 @@ def test_bound_equals_brute_force(seed, delta, bound):
 
 @pytest.mark.parametrize("bound", ["tight", "paper"])
 @pytest.mark.parametrize(("delta", "confidence"), [(0.0, 0.95), (0.0, 0.7), (1e-4, 0.95)])
-@pytest.mark.parametrize(("size", "top", "hits"), [(2, 1, 70), (16, 1, 50), (16, 5, 78), (16, 15, 80)])
+@pytest.mark.parametrize(
+    ("size", "top", "hits"), [(2, 1, 70), (16, 1, 50), (16, 5, 78), (16, 15, 80)]
+)
 def test_equal_sizes_equal_brute_force(size, top, hits, delta, confidence, bound):
     options = {"top": top, "delta": delta, "bound": bound, "confidence": confidence}
     found = audit_ranks(ranks_with(hits, 80, top), size, **options).epsilon
@@ -149,8 +155,9 @@ def test_equal_sizes_equal_brute_force(size, top, hits, delta, confidence, bound
 def worst_case(hits, counts, sizes, tops, epsilon, delta):
     """Largest P[hits or more] over all (epsilon, delta)-DP mechanisms, by linear programming.
 
-    By symmetry a mechanism is the distribution of its numbers of hits of two kinds of sets, and delta bounds,
-    for each kind, the sum of what the likelihoods of k and k + 1 hits exceed e^epsilon times each other.
+    By symmetry a mechanism is the distribution of its numbers of hits of two kinds of sets, and
+    delta bounds, for each kind, the sum of what the likelihoods of k and k + 1 hits exceed
+    e^epsilon times each other.
     """
     states = list(itertools.product(range(counts[0] + 1), range(counts[1] + 1)))
     place = {state: i for i, state in enumerate(states)}
@@ -218,7 +225,9 @@ def test_theorem_two_holds_wherever_audits_use_it(size, sets):
         counts = np.unique(np.linspace(1, sets, 9).round().astype(int))
         for hits, delta in itertools.product(counts, [1e-7, 1e-4, 1e-2]):
             theorem = dual_value(tails, hits, size * sets * delta)
-            truth = rank_p_value(hits, [size] * sets, epsilon, top=top, delta=delta, delta_term="sharp")
+            truth = rank_p_value(
+                hits, [size] * sets, epsilon, top=top, delta=delta, delta_term="sharp"
+            )
             assert theorem > 0.5 or truth <= theorem + 1e-12
 
 
@@ -228,9 +237,13 @@ def test_hits_given_up_have_the_stated_mean_for_any_finite_mechanism(seed):
     rng = np.random.default_rng(seed)
     size = int(rng.integers(2, 9))
     top, epsilon = int(rng.integers(1, size)), rng.uniform(0, 2)
-    given_value = rng.dirichlet(np.full(30, rng.choice([0.1, 1.0])), size)  # row a: outputs given value a
+    given_value = rng.dirichlet(
+        np.full(30, rng.choice([0.1, 1.0])), size
+    )  # row a: outputs given value a
     pairs = itertools.permutations(range(size), 2)
-    delta = max(np.maximum(given_value[a] - np.exp(epsilon) * given_value[b], 0).sum() for a, b in pairs)
+    delta = max(
+        np.maximum(given_value[a] - np.exp(epsilon) * given_value[b], 0).sum() for a, b in pairs
+    )
     best = np.sort(given_value, axis=0)[-top:].sum(axis=0) / given_value.sum(axis=0)
     allowed = rank_success_probability(size, epsilon, top=top)
     given_up = (given_value.mean(axis=0) * np.maximum(0, best - allowed)).sum()
@@ -246,10 +259,11 @@ def test_hits_given_up_have_the_stated_mean_for_any_finite_mechanism(seed):
 
 
 def worst_error(sizes, tops, epsilon, delta, confidence):
-    """Largest P[the audit with margins shows more than epsilon] over all (epsilon, delta)-DP mechanisms.
+    """Largest P[the audit with margins shows more than epsilon] over all (epsilon, delta)-DP
+    mechanisms.
 
-    A mechanism chooses which candidates to put first in each set, and the order of the sets. By symmetry it
-    is the distribution of the hits and the order.
+    A mechanism chooses which candidates to put first in each set, and the order of the sets. By
+    symmetry it is the distribution of the hits and the order.
     """
     m, growth = len(sizes), np.exp(epsilon)
     orders = list(itertools.permutations(range(m)))
@@ -260,7 +274,9 @@ def worst_error(sizes, tops, epsilon, delta, confidence):
         if hit[j]:
             continue
         more, less = place[(*hit[:j], 1, *hit[j + 1 :]), order], place[hit, order]
-        shared = comb(sizes[j] - 2, tops[j] - 1)  # guesses with one of two candidates and not the other
+        shared = comb(
+            sizes[j] - 2, tops[j] - 1
+        )  # guesses with one of two candidates and not the other
         up = shared / comb(sizes[j] - 1, tops[j] - 1)
         down = shared / comb(sizes[j] - 1, tops[j])
         excesses.append((j, (more, up), (less, growth * down)))
@@ -300,7 +316,10 @@ def test_few_leaking_sets_are_seen_at_a_delta_above_zero_whose_sharp_term_does_n
     rng = np.random.default_rng(0)
     leaking = np.arange(500) < 50
     ranks, margins = np.where(leaking, 1, rng.integers(1, 65, 500)), leaking + rng.random(500)
-    found = [audit_ranks(ranks, 64, margins=margins, delta=delta).epsilon for delta in (0, 1e-5, 1e-4, 1e-2)]
+    found = [
+        audit_ranks(ranks, 64, margins=margins, delta=delta).epsilon
+        for delta in (0, 1e-5, 1e-4, 1e-2)
+    ]
     assert found[0] > found[1] > found[2] > 6.5
     assert found[3] == 0
     sizes = np.array([2, 16, 128])
@@ -313,12 +332,16 @@ def test_few_leaking_sets_are_seen_at_a_delta_above_zero_whose_sharp_term_does_n
     assert "shows nothing" in audit_ranks(perfect, 128, delta=1e-3).warnings[0]
 
 
-@given(st.integers(1, 60), st.integers(2, 40), st.floats(0, 1), st.floats(0, 1), st.floats(0.5, 0.999))
+@given(
+    st.integers(1, 60), st.integers(2, 40), st.floats(0, 1), st.floats(0, 1), st.floats(0.5, 0.999)
+)
 @settings(derandomize=True, deadline=None, max_examples=100)
 def test_tight_bound_is_never_below_the_papers(sets, size, share, place, confidence):
     hits, top = round(share * sets), 1 + int(place * (size - 2))
     options = {"top": top, "confidence": confidence}
-    tight, paper = (rank_epsilon(hits, sets, size, bound=bound, **options) for bound in ("tight", "paper"))
+    tight, paper = (
+        rank_epsilon(hits, sets, size, bound=bound, **options) for bound in ("tight", "paper")
+    )
     assert tight >= paper - 1e-9
     if top == 1:
         assert tight == pytest.approx(float(paper), abs=1e-9)
@@ -426,17 +449,35 @@ def test_bad_arguments_are_refused():
     refused("top", audit_ranks, [1, 1], 4, top=[1, 1, 1])
     refused("confidence", audit_ranks, [1], 4, confidence=1.0)
     refused("delta", audit_ranks, [1], 4, delta=1.0)
-    refused("bound: expected one of 'tight', 'paper', got 'best'", audit_ranks, [1], 4, bound="best")
+    refused(
+        "bound: expected one of 'tight', 'paper', got 'best'", audit_ranks, [1], 4, bound="best"
+    )
     refused("delta_term", audit_ranks, [1], 4, delta_term="none")
-    refused("delta_term: 'sharp' needs bound='tight'", audit_ranks, [1], 4, delta_term="sharp", bound="paper")
-    refused("delta_term: 'sharp' is for audits without", audit_ranks, [1], 4, delta_term="sharp", margins=[1])
+    refused(
+        "delta_term: 'sharp' needs bound='tight'",
+        audit_ranks,
+        [1],
+        4,
+        delta_term="sharp",
+        bound="paper",
+    )
+    refused(
+        "delta_term: 'sharp' is for audits without",
+        audit_ranks,
+        [1],
+        4,
+        delta_term="sharp",
+        margins=[1],
+    )
     refused("margins: expected 2 values like ranks, got 1", audit_ranks, [1, 1], 4, margins=[1.0])
     refused("margins: 1 of 2 values are NaN", audit_ranks, [1, 1], 4, margins=[1.0, np.nan])
     refused("correct: expected at most 2", rank_p_value, 4, [4, 4], 1.0)
     refused("set_sizes", rank_p_value, 1, 4, 1.0)
     refused("epsilon", rank_p_value, 1, [4], -1.0)
     refused("correct: expected at most the number of sets, got 5 of 4", rank_epsilon, 5, 4, 8)
-    refused("top: expected at most the set size, got 9 for a set of 8", rank_epsilon, 1, 4, 8, top=9)
+    refused(
+        "top: expected at most the set size, got 9 for a set of 8", rank_epsilon, 1, 4, 8, top=9
+    )
     refused("epsilon", rank_success_probability, 8, -1.0)
     refused("epsilon", rank_success_probability, 8, np.nan)
     refused("top.*5 for a set of 4", rank_success_probability, [8, 4], 1.0, top=5)
@@ -458,7 +499,9 @@ def test_margins_that_know_reversed_scores_and_a_true_score_among_its_candidates
     assert audit_ranks(*ranks).warnings == ()
     refused("so they know it", audit_ranks, *ranks, margins=true - others.max(axis=1))
     told = [np.exp(true - others.max(axis=1)), score_margins(true, others)]
-    assert ["above that of every miss" in str(audit_ranks(*ranks, margins=one).warnings) for one in told] == [
+    assert [
+        "above that of every miss" in str(audit_ranks(*ranks, margins=one).warnings) for one in told
+    ] == [
         True,
         False,
     ]

@@ -43,7 +43,9 @@ def test_inversions_are_the_refuted_end_and_certain_guesses_are_no_evidence():
 def naive_p_value(v, r, epsilon, m_delta):
     q = 1 / (1 + np.exp(-epsilon))
     base, i = binom.sf(v - 1, r, q), np.arange(1, v + 1)
-    return min(1.0, base + 2 * m_delta * ((binom.sf(v - i - 1, r, q) - base) / i).max()) if v else 1.0
+    return (
+        min(1.0, base + 2 * m_delta * ((binom.sf(v - i - 1, r, q) - base) / i).max()) if v else 1.0
+    )
 
 
 def test_published_p_value_equals_the_plain_maximum_but_near_one_where_that_is_too_small():
@@ -65,12 +67,16 @@ def test_published_p_value_equals_the_plain_maximum_but_near_one_where_that_is_t
 
 
 @pytest.mark.parametrize("m", [1, 2, 5, 12, 30])
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.01), (1.0, 0.001), (2.0, 0.05), (0.5, 1e-6)])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.0, 0.01), (1.0, 0.001), (2.0, 0.05), (0.5, 1e-6)]
+)
 def test_sharp_p_value_is_that_of_sets_of_two(m, epsilon, delta):
     """Whose rank audit is the worst case of a linear program (test_ranks)."""
     for v in range(1, m + 1):
         worst = rank_p_value(v, [2] * m, epsilon, delta=delta, delta_term="sharp")
-        assert tails.sharp_p_value(v, m, epsilon, m * delta) == pytest.approx(worst, rel=1e-6, abs=1e-9)
+        assert tails.sharp_p_value(v, m, epsilon, m * delta) == pytest.approx(
+            worst, rel=1e-6, abs=1e-9
+        )
 
 
 def test_p_values_rise_with_epsilon_and_the_sharp_one_never_reaches_the_published_below_one_half():
@@ -107,13 +113,20 @@ def test_best_count_is_the_maximum_of_all_inversions(level):
 
 
 def worst_member_guesses(m, epsilon, delta, reject, counts):
-    """Largest chance of rejection by guesses "member" alone, over all (epsilon, delta)-DP mechanisms.
+    """Largest chance of rejection by guesses "member" alone, over all (epsilon, delta)-DP
+    mechanisms.
 
-    A linear program over symmetric ones. Given k members, W[r, a, k] is the chance of r guesses of which a
-    are right. A coin j is added to k others; the outputs are the guessed sets that hold j, and those that do
-    not. In each direction the excesses over e^eps times the other law sum to delta at most.
+    A linear program over symmetric ones. Given k members, W[r, a, k] is the chance of r guesses of
+    which a are right. A coin j is added to k others; the outputs are the guessed sets that hold j,
+    and those that do not. In each direction the excesses over e^eps times the other law sum to
+    delta at most.
     """
-    keys = [(r, a, k) for r in counts for k in range(m + 1) for a in range(max(0, r - m + k), min(r, k) + 1)]
+    keys = [
+        (r, a, k)
+        for r in counts
+        for k in range(m + 1)
+        for a in range(max(0, r - m + k), min(r, k) + 1)
+    ]
     at = {key: i for i, key in enumerate(keys)}
     excesses, growth = [], np.exp(epsilon)
     for k, r, a in product(range(m), counts, range(max(counts) + 1)):
@@ -122,7 +135,8 @@ def worst_member_guesses(m, epsilon, delta, reject, counts):
         for high, count in (((r, a + 1, k + 1), with_j), ((r, a, k + 1), without_j)):
             if high in at and low in at and count:
                 one, other = (
-                    (at[x], count / (comb(x[2], x[1]) * comb(m - x[2], r - x[1]))) for x in (high, low)
+                    (at[x], count / (comb(x[2], x[1]) * comb(m - x[2], r - x[1])))
+                    for x in (high, low)
                 )
                 excesses.append(((k, "up"), one, (other[0], growth * other[1])))
                 excesses.append(((k, "down"), other, (one[0], growth * one[1])))
@@ -132,7 +146,9 @@ def worst_member_guesses(m, epsilon, delta, reject, counts):
 
 
 @pytest.mark.parametrize(("m", "r"), [(4, 1), (6, 2), (10, 2), (16, 4), (20, 5)])
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.01), (1.0, 0.001), (1.0, 0.01), (2.5, 0.01)])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.0, 0.01), (1.0, 0.001), (1.0, 0.01), (2.5, 0.01)]
+)
 def test_guesses_on_one_side_pay_half_of_delta_and_not_less(m, r, epsilon, delta):
     for v in range(1, r + 1):
         worst = worst_member_guesses(m, epsilon, delta, lambda _, right, v=v: right >= v, [r])
@@ -145,11 +161,15 @@ def test_guesses_on_one_side_pay_half_of_delta_and_not_less(m, r, epsilon, delta
 def worst_random_counts(m, epsilon, m_delta, reject):
     """Largest chance of rejection where the mechanism also chooses the number of guesses.
 
-    A linear program over the laws p[r, k] of r guesses with k right ones and the failures of each privacy
-    constraint, which sum to m_delta at most.
+    A linear program over the laws p[r, k] of r guesses with k right ones and the failures of each
+    privacy constraint, which sum to m_delta at most.
     """
     at = {key: i for i, key in enumerate((r, k) for r in range(1, m + 1) for k in range(r + 1))}
-    excesses = [("all", (at[r, k + 1], k + 1), (at[r, k], np.exp(epsilon) * (r - k))) for r, k in at if k < r]
+    excesses = [
+        ("all", (at[r, k + 1], k + 1), (at[r, k], np.exp(epsilon) * (r - k)))
+        for r, k in at
+        if k < r
+    ]
     return largest_gain([float(reject[key]) for key in at], excesses, m_delta)
 
 
@@ -165,7 +185,9 @@ def test_random_counts_hold_their_level_over_all_mechanisms(m, level):
     paid = partial(tails.random_count_p_value, level=level)
     reached = 0.0 if m > 10 else level  # few guesses cannot reach it
     for epsilon, m_delta in product((0.0, 0.5, 1.0, 2.0), (0.0, 0.003, 0.03, 0.1, 0.5, 1.0)):
-        worst = worst_random_counts(m, epsilon, m_delta, rejections(paid, m, epsilon, m_delta, level))
+        worst = worst_random_counts(
+            m, epsilon, m_delta, rejections(paid, m, epsilon, m_delta, level)
+        )
         assert worst <= level + 1e-7
         reached = max(reached, worst)
     assert reached > 0.8 * level

@@ -5,9 +5,11 @@ from scipy.optimize import linprog
 
 
 def largest_gain(gain, excesses, delta, laws=None):
-    """Largest gain of distributions whose excesses of likelihoods sum, in each group, to delta at most.
+    """Largest gain of distributions whose excesses of likelihoods sum, in each group, to delta at
+    most.
 
-    An excess (group, (i, a), (j, b)) is what a p[i] exceeds b p[j] by. Each of the ``laws`` sums to 1.
+    An excess (group, (i, a), (j, b)) is what a p[i] exceeds b p[j] by. Each of the ``laws`` sums to
+    1.
     """
     n, u = len(gain), np.arange(len(excesses))
     groups, high, low = zip(*excesses, strict=True)
@@ -22,6 +24,8 @@ def largest_gain(gain, excesses, delta, laws=None):
     laws = np.ones((1, n)) if laws is None else laws
     laws = np.hstack([laws, np.zeros((len(laws), u.size))])
     cost = np.append(np.negative(gain), np.zeros(u.size))
-    solved = linprog(cost, A_ub=privacy, b_ub=limits, A_eq=laws, b_eq=np.ones(len(laws)), method="highs")
+    solved = linprog(
+        cost, A_ub=privacy, b_ub=limits, A_eq=laws, b_eq=np.ones(len(laws)), method="highs"
+    )
     assert solved.success
     return -solved.fun

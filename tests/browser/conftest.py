@@ -8,13 +8,22 @@ from typing import Any
 
 import pytest
 
-BOOK = Path(os.environ.get("PAPERLIB_BOOK", Path(__file__).parents[2] / "book" / "_build" / "html")).resolve()
+BOOK = Path(
+    os.environ.get("PAPERLIB_BOOK", Path(__file__).parents[2] / "book" / "_build" / "html")
+).resolve()
 PAGES = [page for page in sorted(BOOK.rglob("*.html")) if page.parent.name != "_static"]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 WIDTHS = {"wide": (1280, 900), "phone": (390, 844)}
 
 
@@ -36,7 +45,8 @@ def book() -> Path:
 def browser():
     """Chromium; closed after each module, since a process can run Playwright only once at a time.
 
-    All tabs are of one context, as a page of the same process opens in half the time, and store nothing.
+    All tabs are of one context, as a page of the same process opens in half the time, and store
+    nothing.
     """
     if CHROMIUM is None:
         pytest.skip("no Chromium on the PATH")
@@ -56,7 +66,10 @@ def new_tab(browser: Any, size: tuple[int, int], scheme: str) -> Any:
     tab.set_viewport_size({"width": size[0], "height": size[1]})
     tab.emulate_media(color_scheme=scheme)
     tab.outside, tab.errors = [], []
-    tab.on("request", lambda r: r.url.startswith(("file:", "data:", "blob:")) or tab.outside.append(r.url))
+    tab.on(
+        "request",
+        lambda r: r.url.startswith(("file:", "data:", "blob:")) or tab.outside.append(r.url),
+    )
     tab.on("console", lambda message: message.type == "error" and tab.errors.append(message.text))
     tab.on("pageerror", lambda error: tab.errors.append(str(error)))
     return tab

@@ -1,4 +1,6 @@
-"""What is wrong with a page as it is shown: measured in the browser, in words; nothing if all is well."""
+"""What is wrong with a page as it is shown: measured in the browser, in words; nothing if all is
+well.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -6,12 +8,13 @@ from typing import Any
 AXE = Path(__file__).parent / "axe" / "axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"]
 
-# Every text that is shown, against the first background behind it that is not transparent: the contrast ratio
-# of WCAG. The rule of axe-core takes eight times as long.
+# Every text that is shown, against the first background behind it that is not transparent: the
+# contrast ratio of WCAG. The rule of axe-core takes eight times as long.
 _CONTRAST = """() => {
   const parse = color => color.match(/[\\d.]+/g).map(Number);
   const light = ([r, g, b]) => {
-    const [x, y, z] = [r, g, b].map(v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    const linear = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    const [x, y, z] = [r, g, b].map(linear);
     return 0.2126 * x + 0.7152 * y + 0.0722 * z;
   };
   const ground = node => {
@@ -23,11 +26,13 @@ _CONTRAST = """() => {
   };
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), shown = new Set();
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const visible = node.parentElement.checkVisibility({ visibilityProperty: true, opacityProperty: true });
+    const visible = node.parentElement.checkVisibility(
+      { visibilityProperty: true, opacityProperty: true });
     if (node.data.trim() && visible) shown.add(node.parentElement);
   }
   return [...shown].filter(node => node.innerText?.trim()).map(node => {
-    const [a, b] = [light(parse(getComputedStyle(node).color)), light(ground(node))].sort((x, y) => y - x);
+    const lights = [light(parse(getComputedStyle(node).color)), light(ground(node))];
+    const [a, b] = lights.sort((x, y) => y - x);
     return [(a + 0.05) / (b + 0.05), node.innerText.slice(0, 40)];
   }).filter(([ratio]) => ratio < 4.5).map(([ratio, text]) => `${ratio.toFixed(1)}: ${text}`);
 }"""
@@ -58,7 +63,8 @@ _MARKUP = """() => {
   const raw = /```|:::|\\*\\*|:(name|alt|class|label):|\\]\\(/;
   const found = [];
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    if (node.parentElement.closest("pre, code, script, style, mjx-container, .math, .sig")) continue;
+    const left_out = "pre, code, script, style, mjx-container, .math, .sig";
+    if (node.parentElement.closest(left_out)) continue;
     if (raw.test(node.data) || role.test(node.data)) found.push(node.data.trim().slice(0, 80));
   }
   return found;
@@ -67,7 +73,8 @@ _AXE = """async rules => {
   const without = { "color-contrast": { enabled: false } };
   const settings = { runOnly: rules, rules: without, resultTypes: ["violations"], preload: false };
   const found = await axe.run(document, settings);
-  return found.violations.map(v => `${v.id} at ${v.nodes.length}: ${v.nodes[0].html.slice(0, 160)}`);
+  return found.violations.map(
+    v => `${v.id} at ${v.nodes.length}: ${v.nodes[0].html.slice(0, 160)}`);
 }"""
 
 
@@ -87,7 +94,9 @@ def raw_markup(tab: Any) -> list[str]:
 
 
 def broken_rules(tab: Any) -> list[str]:
-    """Rules of axe-core that the page breaks: WCAG 2.1 AA and its best practice of names and landmarks."""
+    """Rules of axe-core that the page breaks: WCAG 2.1 AA and its best practice of names and
+    landmarks.
+    """
     if not tab.evaluate("'axe' in window"):
         tab.evaluate(AXE.read_text(encoding="utf-8"))
     return tab.evaluate(_AXE, RULES)

@@ -1,4 +1,6 @@
-"""The form of the page "Audit a file in the browser" in Chromium, from a file and without a network."""
+"""The form of the page "Audit a file in the browser" in Chromium, from a file and without a
+network.
+"""
 
 import json
 import re
@@ -16,8 +18,16 @@ pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).parents[2] / "book"
 SCRIPTS = Path(str(report.__file__)).parent / "scripts"
-OURS = [ROOT / "_static" / f"{name}.js" for name in ("calculator", "read_scores", "audit_in_browser")]
-THEME = Path(str(pydata_sphinx_theme.__file__)).parent / "theme" / "pydata_sphinx_theme" / "static" / "styles"
+OURS = [
+    ROOT / "_static" / f"{name}.js" for name in ("calculator", "read_scores", "audit_in_browser")
+]
+THEME = (
+    Path(str(pydata_sphinx_theme.__file__)).parent
+    / "theme"
+    / "pydata_sphinx_theme"
+    / "static"
+    / "styles"
+)
 STYLES = [THEME / "pydata-sphinx-theme.css", ROOT / "_static" / "calculator.css"]
 RESULT = "#audit-file [role=status]"
 DROP = """text => { const transfer = new DataTransfer();
@@ -40,7 +50,8 @@ def form(visit, tmp_path):
         paths = [SCRIPTS / "one_run.js", SCRIPTS / "receipt.js", *OURS]
         scripts = "".join(f"<script src='{path.as_uri()}'></script>" for path in paths)
         page = (
-            f"<!doctype html><html lang='en' data-theme='{scheme}'><head><title>Audit</title>{links}</head>"
+            "<!doctype html><html lang='en' "
+            f"data-theme='{scheme}'><head><title>Audit</title>{links}</head>"
         )
         page += f"<body><main><h1>Audit</h1>{fragment[0]}</main>{scripts}</body></html>"
         (tmp_path / "page.html").write_text(page, encoding="utf-8")
@@ -53,9 +64,15 @@ def form(visit, tmp_path):
 def table(tmp_path):
     rng = np.random.default_rng(0)
     member = rng.random(500) < 0.5
-    rows = [f"r{i},{value!r},{int(one)},x" for i, (value, one) in enumerate(zip(
-        (rng.normal(0, 1, 500) - 3 * member).tolist(), member, strict=True))]  # fmt: skip
-    (tmp_path / "scores.csv").write_text("\n".join(["id,loss,member,note", *rows, ""]), encoding="utf-8")
+    rows = [
+        f"r{i},{value!r},{int(one)},x"
+        for i, (value, one) in enumerate(
+            zip((rng.normal(0, 1, 500) - 3 * member).tolist(), member, strict=True)
+        )
+    ]
+    (tmp_path / "scores.csv").write_text(
+        "\n".join(["id,loss,member,note", *rows, ""]), encoding="utf-8"
+    )
     return tmp_path / "scores.csv"
 
 
@@ -70,7 +87,10 @@ def test_a_chosen_file_gives_the_number_the_sentence_and_a_json(form, table, sch
     assert saved["epsilon"] == pytest.approx(main.epsilon, rel=0, abs=1e-9)
     text = tab.inner_text(RESULT)
     said = [main.headline, main.condition, main.claim, *main.notes, *main.assumptions]
-    said += ["500 rows of scores.csv, columns 'loss' and 'member'", "Skipped: unused columns 'note'."]
+    said += [
+        "500 rows of scores.csv, columns 'loss' and 'member'",
+        "Skipped: unused columns 'note'.",
+    ]
     assert [one for one in said if one not in text] == []
     assert (tab.outside, tab.errors) == ([], [])
     assert tab.get_attribute(RESULT, "aria-live") == "polite"
@@ -91,7 +111,8 @@ def test_a_dropped_file_is_audited_and_the_keyboard_changes_the_audit(form, tabl
     tab.keyboard.press("Enter")
     main = audit(table, design="played", delta=1e-5, confidence=0.99).headline
     tab.wait_for_function(
-        "([at, text]) => document.querySelector(at).innerText.includes(text)", arg=[RESULT, main.headline]
+        "([at, text]) => document.querySelector(at).innerText.includes(text)",
+        arg=[RESULT, main.headline],
     )
     assert main.claim in tab.inner_text(RESULT)
 

@@ -19,7 +19,8 @@ SMALLEST = """() => Math.min(...[...document.querySelectorAll("p, li, th, td, dt
   .map(node => parseFloat(getComputedStyle(node).fontSize)))"""
 # What sticks out of the page and cannot be scrolled to.
 CUT = """() => [...document.querySelectorAll("main *")].filter(node => !node.closest(".scroll")
-  && node.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map(n => n.outerHTML)"""
+  && node.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+  .map(n => n.outerHTML)"""
 LARGEST = """() => Object.fromEntries([".lead", ".main .number", ".audit .figure", ".baseline"].map(
   name => [name, Math.max(...[...document.querySelectorAll(name + ", " + name + " *")].map(
     node => parseFloat(getComputedStyle(node).fontSize)))]))"""
@@ -30,17 +31,29 @@ pytestmark = pytest.mark.browser
 def report(*, turned: bool = False) -> str:
     """A report with everything in it: long names, groups, an owner, a claim."""
     rng = np.random.default_rng(0)
-    scores = MembershipScores(rng.normal(-2, 1, 1000), rng.normal(0, 1, 1010), higher_means_member=turned)
+    scores = MembershipScores(
+        rng.normal(-2, 1, 1000), rng.normal(0, 1, 1010), higher_means_member=turned
+    )
     audits = audit_scores(scores, design="game")
     names = [f"record_with_a_long_name_and_no_space_in_it_{at:06d}" for at in range(len(scores))]
-    groups = np.array(["first", "a group with quite a long name", "x" * 60])[np.arange(len(scores)) % 3]
+    groups = np.array(["first", "a group with quite a long name", "x" * 60])[
+        np.arange(len(scores)) % 3
+    ]
     return audit_report(
-        scores, tuple(audits), title="Privacy audit of a_file_with_a_long_name_and_no_space_in_it.csv",
-        facts={"SHA-256 of scores.csv": "0123456789abcdef" * 4, "Command": "paperlib audit " + "x" * 200},
+        scores,
+        tuple(audits),
+        title="Privacy audit of a_file_with_a_long_name_and_no_space_in_it.csv",
+        facts={
+            "SHA-256 of scores.csv": "0123456789abcdef" * 4,
+            "Command": "paperlib audit " + "x" * 200,
+        },
         verdict=plain_verdict(audits.headline, claimed_epsilon=1),
-        about=About(model="m" * 80, contact="https://example.org/" + "path/" * 20, notes="One.\nTwo."),
-        ids=names, groups=groups,
-    )  # fmt: skip
+        about=About(
+            model="m" * 80, contact="https://example.org/" + "path/" * 20, notes="One.\nTwo."
+        ),
+        ids=names,
+        groups=groups,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +78,16 @@ def shown(visit, pages):
 def test_the_report_loads_alone_is_legible_and_nothing_sticks_out(shown, name, scheme, width):
     tab = shown(name, scheme=scheme, width=width)
     assert (tab.outside, tab.errors) == ([], [])
-    broken = tab.evaluate("[...document.images].filter(i => !i.complete || !i.naturalWidth).map(i => i.alt)")
+    broken = tab.evaluate(
+        "[...document.images].filter(i => !i.complete || !i.naturalWidth).map(i => i.alt)"
+    )
     assert broken == []
-    assert tab.evaluate("JSON.parse(document.getElementById('audit-result').textContent).schema_version") == 1
+    assert (
+        tab.evaluate(
+            "JSON.parse(document.getElementById('audit-result').textContent).schema_version"
+        )
+        == 1
+    )
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     assert tab.evaluate(CUT) == []
     assert faint(tab) == []
@@ -80,7 +100,9 @@ def test_the_report_loads_alone_is_legible_and_nothing_sticks_out(shown, name, s
 
 def test_faint_and_small_text_is_seen(shown):
     tab = shown()
-    tab.add_style_tag(content=".soft { color: #bbbbbb !important; } dd { font-size: 9px !important; }")
+    tab.add_style_tag(
+        content=".soft { color: #bbbbbb !important; } dd { font-size: 9px !important; }"
+    )
     assert faint(tab)
     assert tab.evaluate(SMALLEST) == 9
 
@@ -106,7 +128,9 @@ def test_on_paper_nothing_is_dark_cut_or_too_tall(shown, paper, scheme):
     )
     kept = "[...document.querySelectorAll('.verdict, .main, .steps, .short, .audit, figure')]"
     assert tab.evaluate(f"{kept}.every(n => getComputedStyle(n).breakInside === 'avoid')")
-    assert tab.evaluate(f"Math.max(...{kept}.map(n => n.getBoundingClientRect().height))") < high - 130
+    assert (
+        tab.evaluate(f"Math.max(...{kept}.map(n => n.getBoundingClientRect().height))") < high - 130
+    )
 
 
 @pytest.mark.skipif(PDF_TEXT is None, reason="no pdftotext on the PATH")
@@ -138,7 +162,12 @@ def test_the_printed_edges_are_white(shown, tmp_path):
     for one in found:
         pixels = np.asarray(Image.open(one).convert("L"))
         frame = np.concatenate(
-            [pixels[:12].ravel(), pixels[-12:].ravel(), pixels[:, :12].ravel(), pixels[:, -12:].ravel()]
+            [
+                pixels[:12].ravel(),
+                pixels[-12:].ravel(),
+                pixels[:, :12].ravel(),
+                pixels[:, -12:].ravel(),
+            ]
         )
         assert frame.min() > 240, one.name
         assert np.median(pixels) == 255

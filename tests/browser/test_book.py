@@ -18,14 +18,18 @@ def tab(browser):
 
 def test_page_is_in_order(tab, book, page):
     tab.outside.clear(), tab.errors.clear()
-    show_on(tab, "phone", "dark")  # once loaded, as loading takes longest, it is also shown on a wide screen
+    show_on(
+        tab, "phone", "dark"
+    )  # once loaded, as loading takes longest, it is also shown on a wide screen
     turn_to(tab, page.as_uri())
     if page.name != "genindex.html":  # a list that Sphinx writes
         assert tab.evaluate(SCREENS) <= 12
     tab.evaluate("document.querySelectorAll('details.part').forEach(part => (part.open = true))")
     assert tab.locator(".math mjx-container").count() >= tab.locator(".math").count()
     assert tab.locator("mjx-merror").count() == 0
-    broken = tab.evaluate("[...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.alt)")
+    broken = tab.evaluate(
+        "[...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.alt)"
+    )
     assert broken == []
     assert raw_markup(tab) == []
     reference = page.parent != book and "api" in page.relative_to(book).parts
@@ -34,7 +38,9 @@ def test_page_is_in_order(tab, book, page):
         tab.wait_for_function(f"document.documentElement.dataset.theme === '{scheme}'")
         assert misplaced(tab, code_may_scroll=reference) == []
         assert faint(tab) == []
-        if screen == ("wide" if reference else "phone"):  # once: here with both sidebars, there tables scroll
+        if screen == (
+            "wide" if reference else "phone"
+        ):  # once: here with both sidebars, there tables scroll
             assert broken_rules(tab) == []
     assert (tab.outside, tab.errors) == ([], [])
 
@@ -51,7 +57,8 @@ def shown(visit, tmp_path):
 
     def opened(body: str, **screen: str):
         (tmp_path / "page.html").write_text(
-            f"<!doctype html><html lang='en'><head><title>Page</title></head><body>{body}</body></html>"
+            "<!doctype html><html "
+            f"lang='en'><head><title>Page</title></head><body>{body}</body></html>"
         )
         return visit(tmp_path / "page.html", **screen)
 
@@ -59,11 +66,14 @@ def shown(visit, tmp_path):
 
 
 def test_a_good_page_has_no_fault_and_faint_text_requests_and_errors_are_seen(shown):
-    tab = shown("<main><h1>Bounds</h1><p>A <b>lower bound</b> of <code>**</code>.</p><pre>code</pre></main>")
+    tab = shown(
+        "<main><h1>Bounds</h1><p>A <b>lower bound</b> of <code>**</code>.</p><pre>code</pre></main>"
+    )
     assert (misplaced(tab), raw_markup(tab), faint(tab), broken_rules(tab)) == ([], [], [], [])
     hidden = "<p style='color: #fff; visibility: hidden'>z</p>"
     tab = shown(
-        f"<p style='color: #999; background: #888'>x</p><p>y <a style='color: #999'>w</a></p>{hidden}"
+        "<p style='color: #999; background: #888'>x</p><p>y <a style='color: "
+        f"#999'>w</a></p>{hidden}"
     )
     assert [text.split(": ")[1] for text in faint(tab)] == ["x", "w"]
     tab = shown("<img src='http://127.0.0.1:9/x.png' alt='x'><script>throw Error('loud')</script>")
@@ -90,7 +100,8 @@ def test_what_is_misplaced_is_seen(shown, style, body, fault):
 
 
 @pytest.mark.parametrize(
-    "text", ["```{table} A", "see {numref}`x`", ":name: tbl-x", "**bold**", "{py:func}`f`", "[a](b)"]
+    "text",
+    ["```{table} A", "see {numref}`x`", ":name: tbl-x", "**bold**", "{py:func}`f`", "[a](b)"],
 )
 def test_raw_markup_is_seen(shown, text):
     assert raw_markup(shown(f"<p>{text}</p><p>clear</p>")) == [text]

@@ -1,4 +1,6 @@
-"""The page "Calculator" in Chromium shows what paperlib.bounds computes, and says what to correct."""
+"""The page "Calculator" in Chromium shows what paperlib.bounds computes, and says what to
+correct.
+"""
 
 import numpy as np
 import pytest
@@ -17,7 +19,15 @@ COUNTS = sorted(
     {
         (correct, guesses)
         for guesses in (1, 2, 7, 100, 1_001, 1_000_000)
-        for correct in (0, 1, guesses // 2, 6 * guesses // 10, 9 * guesses // 10, guesses - 1, guesses)
+        for correct in (
+            0,
+            1,
+            guesses // 2,
+            6 * guesses // 10,
+            9 * guesses // 10,
+            guesses - 1,
+            guesses,
+        )
     }
 )
 SIZES = [2, 3, 30, 1_001, 1_000_000, 10_000_000]
@@ -40,15 +50,25 @@ def fill(tab, form: str, **values: object) -> None:
 
 @pytest.mark.parametrize(
     ("delta", "times", "confidences"),
-    [(0.0, 1, CONFIDENCES), (1e-9, 1, [0.95]), (1e-5, 10, [0.5, 0.95, 1 - 1e-6]), (0.01, 1, [0.95])],
+    [
+        (0.0, 1, CONFIDENCES),
+        (1e-9, 1, [0.95]),
+        (1e-5, 10, [0.5, 0.95, 1 - 1e-6]),
+        (0.01, 1, [0.95]),
+    ],
     ids=lambda value: f"{value}" if isinstance(value, float) else "",
 )
 def test_the_bound_is_that_of_the_library(page_of, delta, times, confidences):
     tab, (right, made) = page_of(), np.array(COUNTS).T
     for confidence in confidences:
-        settings = [[v, r, {"total": r * times, "delta": delta, "confidence": confidence}] for v, r in COUNTS]
+        settings = [
+            [v, r, {"total": r * times, "delta": delta, "confidence": confidence}]
+            for v, r in COUNTS
+        ]
         shown = tab.evaluate("all => all.map(one => OneRun.epsilon(...one))", settings)
-        expected = one_run_epsilon(right, made, total=made * times, delta=delta, confidence=confidence)
+        expected = one_run_epsilon(
+            right, made, total=made * times, delta=delta, confidence=confidence
+        )
         np.testing.assert_allclose(shown, expected, rtol=0, atol=1e-6)
 
 
@@ -61,7 +81,8 @@ def test_a_bound_at_the_wrong_level_is_seen(page_of):
 def test_the_plan_is_that_of_the_library(page_of, confidence):
     asked = [[n, epsilon] for n in SIZES for epsilon in (0.01, 1, 5.5, 30)]
     shown = page_of().evaluate(
-        """([asked, confidence]) => asked.map(([n, epsilon]) => { const k = OneRun.median(n, epsilon);
+        """([asked, confidence]) => asked.map(([n, epsilon]) => {
+        const k = OneRun.median(n, epsilon);
         return [k, OneRun.searched(n, n, confidence), OneRun.searched(k, n, confidence)]; })""",
         [asked, confidence],
     )
@@ -76,16 +97,25 @@ def test_the_plan_is_that_of_the_library(page_of, confidence):
 @pytest.mark.parametrize(
     ("correct", "guesses", "delta", "total", "confidence"),
     [
-        (90, 100, 0, None, 0.95), (50, 100, 0, None, 0.95), (1, 1, 0, None, 0.95), (0, 9, 0.5, 9, 0.95),
-        (900, 1000, 1e-5, 10_000, 0.95), (0, 1000, 0, None, 0.999), (60, 100, 0.01, 400, 0.9),
+        (90, 100, 0, None, 0.95),
+        (50, 100, 0, None, 0.95),
+        (1, 1, 0, None, 0.95),
+        (0, 9, 0.5, 9, 0.95),
+        (900, 1000, 1e-5, 10_000, 0.95),
+        (0, 1000, 0, None, 0.999),
+        (60, 100, 0.01, 400, 0.9),
         (1_000_000, 1_000_000, 1e-7, 1_000_000, 0.8),
     ],
-)  # fmt: skip
-def test_the_form_shows_the_bound_and_the_sentence(page_of, correct, guesses, delta, total, confidence):
+)
+def test_the_form_shows_the_bound_and_the_sentence(
+    page_of, correct, guesses, delta, total, confidence
+):
     tab = page_of()
     options = {"delta": delta, "confidence": confidence}
     fill(tab, "bound", correct=correct, guesses=guesses, total=total or "", **options)
-    epsilon, ceiling = one_run_epsilon([correct, guesses], guesses, total=total or guesses, **options)
+    epsilon, ceiling = one_run_epsilon(
+        [correct, guesses], guesses, total=total or guesses, **options
+    )
     value, text = tab.evaluate(SHOWN, "bound")["epsilon"]
     assert value == pytest.approx(epsilon, abs=1e-6)
     assert text == f"ε ≥ {round_down(epsilon):.3f}"

@@ -14,19 +14,27 @@ SIZES = """() => {
 
 @pytest.fixture
 def figures(visit, book):
-    """Open the first page with a line drawing and folded code, and find the buttons around its figures."""
+    """Open the first page with a line drawing and folded code, and find the buttons around its
+    figures.
+    """
 
     def opened(**screen: str):
         pages = sorted(book.rglob("*.html"))
         marks = r"<figure class=[^>]*\bthemed\b", "<details class=.admonition hide"
-        page = next(page for page in pages if all(re.search(mark, page.read_text("utf-8")) for mark in marks))
+        page = next(
+            page
+            for page in pages
+            if all(re.search(mark, page.read_text("utf-8")) for mark in marks)
+        )
         tab = visit(page, **screen)
         return tab, tab.locator(".bd-article figure button.enlarge")
 
     return opened
 
 
-@pytest.mark.parametrize(("screen", "scheme"), [("wide", "light"), ("wide", "dark"), ("phone", "dark")])
+@pytest.mark.parametrize(
+    ("screen", "scheme"), [("wide", "light"), ("wide", "dark"), ("phone", "dark")]
+)
 def test_a_figure_fills_the_screen_and_closes_again(figures, screen, scheme):
     tab, buttons = figures(screen=screen, scheme=scheme)
     assert buttons.count() == tab.locator(".bd-article figure img").count()

@@ -1,4 +1,6 @@
-"""The first page: a chip for each table and figure, counts that fit, doors, all of it from the keyboard."""
+"""The first page: a chip for each table and figure, counts that fit, doors, all of it from the
+keyboard.
+"""
 
 from collections import Counter
 
@@ -32,7 +34,9 @@ def test_every_target_has_a_chip_and_is_counted(visit, book):
 
 def test_a_chip_too_many_is_seen(visit, book):
     tab = visit(book / "index.html")
-    tab.evaluate("document.querySelector('a.chip').after(document.querySelector('a.chip').cloneNode(true))")
+    tab.evaluate(
+        "document.querySelector('a.chip').after(document.querySelector('a.chip').cloneNode(true))"
+    )
     assert len(miscounted(tab)) == 1
 
 
@@ -55,7 +59,9 @@ def test_doors_and_chips_are_reached_from_the_keyboard(visit, book):
     assert outline != "none"
     tab.keyboard.press("Enter")
     tab.wait_for_url("**/results/*.html#*")
-    assert tab.evaluate("document.getElementById(decodeURIComponent(location.hash.slice(1))) !== null")
+    assert tab.evaluate(
+        "document.getElementById(decodeURIComponent(location.hash.slice(1))) !== null"
+    )
 
 
 def test_what_tab_does_not_reach_is_seen(visit, tmp_path):

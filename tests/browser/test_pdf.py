@@ -1,4 +1,6 @@
-"""The PDF has bookmarks, opens what is folded, leaves the reference out, and is linked once it is there."""
+"""The PDF has bookmarks, opens what is folded, leaves the reference out, and is linked once it is
+there.
+"""
 
 import html
 import os
@@ -30,7 +32,9 @@ def test_the_pdf_has_bookmarks_and_its_link_is_shown(tmp_path):
     (book / "index.html").write_text("<a class='door' data-pdf hidden href='paperlib.pdf'>PDF</a>")
     assert main([str(page), str(book)]) == 0
     assert bookmarks(book / NAME) == ["Book", "First page", "Folded part"]
-    assert (book / "index.html").read_text() == "<a class='door' data-pdf href='paperlib.pdf'>PDF</a>"
+    assert (
+        book / "index.html"
+    ).read_text() == "<a class='door' data-pdf href='paperlib.pdf'>PDF</a>"
 
 
 def titles(book: Path) -> list[str]:

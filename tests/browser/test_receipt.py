@@ -1,4 +1,6 @@
-"""The receipt of a planned audit in Chromium, opened as a file: in the report, and in a form of the book."""
+"""The receipt of a planned audit in Chromium, opened as a file: in the report, and in a form of the
+book.
+"""
 
 import re
 
@@ -27,7 +29,9 @@ def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("receipts")
     (folder / "none.html").write_text(none, encoding="utf-8")
     (folder / "whole.html").write_text(html, encoding="utf-8")
-    (folder / "changed.html").write_text(html.replace(repr(float(losses.min())), "9.5"), encoding="utf-8")
+    (folder / "changed.html").write_text(
+        html.replace(repr(float(losses.min())), "9.5"), encoding="utf-8"
+    )
     return folder, {"plan": plan.hash, "coins": coins.commitment}
 
 
@@ -67,7 +71,10 @@ def test_a_changed_score_is_shown_from_the_keyboard(visit, report):
 
 
 def test_a_receipt_without_an_answer_and_a_second_number_are_seen(visit, report):
-    (folder, hashes), false = report, "ε ≥ 0.000 (δ = 0, confidence 0.95; 0 of 0 guesses right, 300 examples)"
+    (folder, hashes), false = (
+        report,
+        "ε ≥ 0.000 (δ = 0, confidence 0.95; 0 of 0 guesses right, 300 examples)",
+    )
     text = verify(visit(folder / "none.html"), hashes)
     assert text.startswith("No answer: the page agrees with its receipt")
     assert "probably reversed" in text

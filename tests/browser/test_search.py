@@ -7,8 +7,10 @@ import pytest
 pytestmark = pytest.mark.browser
 
 RESULTS = """() => [...document.querySelectorAll("ul.search > li")].map(item => ({
-  address: item.querySelector("a").getAttribute("href"), symbol: Boolean(item.querySelector("span")),
-  excerpt: item.querySelector("p.context")?.innerText ?? "", hit: item.querySelector("mark")?.innerText ?? "",
+  address: item.querySelector("a").getAttribute("href"),
+  symbol: Boolean(item.querySelector("span")),
+  excerpt: item.querySelector("p.context")?.innerText ?? "",
+  hit: item.querySelector("mark")?.innerText ?? "",
 }))"""
 
 
@@ -16,7 +18,9 @@ def results(tab) -> list[dict]:
     tab.wait_for_function(
         "document.querySelector('.search-summary')?.innerText.startsWith('Search finished')"
     )
-    tab.wait_for_function("document.querySelectorAll('ul.search > li:not([data-excerpt])').length === 0")
+    tab.wait_for_function(
+        "document.querySelectorAll('ul.search > li:not([data-excerpt])').length === 0"
+    )
     return tab.evaluate(RESULTS)
 
 
@@ -38,7 +42,9 @@ def test_results_have_excerpts_and_prose_comes_first(visit, book, query, screen,
 
 def test_a_query_without_a_result_says_so(visit, book):
     tab = visit(book / "search.html", query="?q=xyzzyx")
-    tab.wait_for_function("document.querySelector('.search-summary')?.innerText.includes('did not match')")
+    tab.wait_for_function(
+        "document.querySelector('.search-summary')?.innerText.includes('did not match')"
+    )
     assert tab.evaluate(RESULTS) == []
 
 

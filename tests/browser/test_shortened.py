@@ -1,4 +1,6 @@
-"""On a phone long code and tables show their beginning, long pages their headings; elsewhere all of it."""
+"""On a phone long code and tables show their beginning, long pages their headings; elsewhere all of
+it.
+"""
 
 import pytest
 
@@ -6,7 +8,8 @@ pytestmark = pytest.mark.browser
 
 HEIGHT = "document.querySelector('.bd-article').getBoundingClientRect().height"
 HIDDEN = """() => [...document.querySelectorAll(".bd-article pre, .bd-article tbody > tr")].filter(
-  n => n.closest("details:not([open])") === null && (!n.clientHeight || n.scrollHeight > n.clientHeight + 2)
+  n => n.closest("details:not([open])") === null
+    && (!n.clientHeight || n.scrollHeight > n.clientHeight + 2)
 ).length"""
 
 
@@ -45,7 +48,9 @@ def test_a_link_to_a_place_of_a_long_page_opens_its_part(visit, book, long_page,
     part = f"document.getElementById('{place}').closest('details.part, section')"
     shown = f"{part}.matches('[open], :has(> [open])')"
     assert tab.evaluate(shown)
-    assert -5 < tab.evaluate(f"document.getElementById('{place}').getBoundingClientRect().top") < 400
+    assert (
+        -5 < tab.evaluate(f"document.getElementById('{place}').getBoundingClientRect().top") < 400
+    )
     tab.evaluate("document.querySelectorAll('details.part').forEach(part => (part.open = false))")
     tab.evaluate("location.hash = ''")
     tab.evaluate(f"location.hash = '{place}'")

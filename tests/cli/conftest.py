@@ -18,9 +18,13 @@ BOOK = Path(__file__).parents[2] / "book"
 
 
 class Command:
-    """`paperlib`, or one of its commands, with words or one line of them: exit code, output, errors."""
+    """`paperlib`, or one of its commands, with words or one line of them: exit code, output,
+    errors.
+    """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *begin: str):
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *begin: str
+    ):
         self._parts, self._begin = (monkeypatch, capsys), begin
 
     def of(self, *begin: str) -> "Command":
@@ -46,7 +50,8 @@ class Command:
         return content
 
     def refuses(self, words: str, message: str, *, lines: int = 1) -> None:
-        """One line with the message, in which `.*` stands for any words; exit code 2, and no file is written.
+        """One line with the message, in which `.*` stands for any words; exit code 2, and no file
+        is written.
 
         The line is the last of so many, where others say what was done before.
         """

@@ -36,20 +36,36 @@ def leaky(seed, *, size=800, gap=2.0):
 
 def block(report):
     page = report.read_text(encoding="utf-8")
-    return json.loads(re.findall(r"id=[\"']audit-result[\"'][^>]*>(.*?)</script>", page, re.DOTALL)[0])
+    return json.loads(
+        re.findall(r"id=[\"']audit-result[\"'][^>]*>(.*?)</script>", page, re.DOTALL)[0]
+    )
 
 
 def test_the_terminal_shows_answer_condition_and_numbers_in_this_order_on_one_screen(audit):
     code, out, err = audit("own.csv")
     table = pd.read_csv("own.csv")
     member = table["member"] == 1
-    main = audit_one_run(MembershipScores.from_labels(table["loss"], member, higher_means_member=False))
+    main = audit_one_run(
+        MembershipScores.from_labels(table["loss"], member, higher_means_member=False)
+    )
     assert (code, err, main.epsilon > 0.5, main.condition != "") == (0, "", True, True)
     in_order(
-        out, "own.csv", "read as losses (lower values point to members)", f"{member.sum()} members",
-        "right in up to", main.headline, main.condition, main.claim, "AUC 0.9", "TPR at 0.1 % FPR",
-        "TPR at 1 % FPR", "optimal output set", "Epsilon*", "Next:", "Report: own-audit.html",
-    )  # fmt: skip
+        out,
+        "own.csv",
+        "read as losses (lower values point to members)",
+        f"{member.sum()} members",
+        "right in up to",
+        main.headline,
+        main.condition,
+        main.claim,
+        "AUC 0.9",
+        "TPR at 0.1 % FPR",
+        "TPR at 1 % FPR",
+        "optimal output set",
+        "Epsilon*",
+        "Next:",
+        "Report: own-audit.html",
+    )
     page = Path("own-audit.html").read_text(encoding="utf-8")
     for words in (file_sha256("own.csv"), "paperlib audit own.csv", main.claim, main.condition):
         assert words in page
@@ -102,7 +118,11 @@ def test_a_reversed_score_or_membership_is_named_everywhere_and_passes_no_gate(a
 
 
 def test_the_gate_decides_the_exit_code_and_speaks_on_stderr_alone(audit):
-    for limit, code, said in (("1", 3, "is above 1"), ("4.5", 0, "is not above"), ("50", 3, "show at most")):
+    for limit, code, said in (
+        ("1", 3, "is above 1"),
+        ("4.5", 0, "is not above"),
+        ("50", 3, "show at most"),
+    ):
         found, out, err = audit("own.csv", "--fail-above", limit, "--junit", "audit.xml", "--json")
         assert (found, err.count("\n"), said in err) == (code, 1, True)
         assert json.loads(out)["epsilon"] > 1
@@ -149,7 +169,9 @@ def test_a_wrong_option_or_file_is_one_line_and_exit_code_2(audit):
     audit.refuses("none.csv", "none.csv: there is no such file")
     audit.refuses("own.csv --delta=-0.1", "delta: expected a number in [0, 1), got -0.1")
     audit.refuses("own.csv --confidence high", "'--confidence'.*valid number")
-    audit.refuses("own.csv --confidence 1e-320", "confidence: expected a number in (1e-15, 1), got 1e-320")
+    audit.refuses(
+        "own.csv --confidence 1e-320", "confidence: expected a number in (1e-15, 1), got 1e-320"
+    )
     audit.refuses("own.csv --seed -1", "'--seed'.*0")
     audit.refuses("own.csv --fail-above=-1", "--fail-above.*0 or more, got -1")
     audit.refuses("own.csv --claimed-epsilon inf", "--claimed-epsilon.*0 or more, got inf")
@@ -209,7 +231,13 @@ def test_the_examples_of_the_page_run_its_test_can_fail_and_its_exit_codes_are_a
     names["LIMIT"] = 0.0
     with pytest.raises(AssertionError, match="differentially private"):
         check()
-    known = guard.INTERNAL_ERROR, guard.USAGE_ERROR, gate.FAILED_GATE, guard.INTERRUPTED, guard.BROKEN_PIPE
+    known = (
+        guard.INTERNAL_ERROR,
+        guard.USAGE_ERROR,
+        gate.FAILED_GATE,
+        guard.INTERRUPTED,
+        guard.BROKEN_PIPE,
+    )
     assert {int(code) for (code,) in rows("tbl-exit-codes")} == {0, *known}
     leaky(0, size=2000, gap=0.5).to_csv("scores.csv", index=False)
     for text in blocks("gate.md", "yaml"):

@@ -1,4 +1,6 @@
-"""`paperlib audit-chat` against servers on this machine: answers, faults, resumption, and the book's page."""
+"""`paperlib audit-chat` against servers on this machine: answers, faults, resumption, and the
+book's page.
+"""
 
 import json
 import re
@@ -22,12 +24,16 @@ KEY = "sk-never-shown"
 
 def knows(texts):
     """A box that goes on with these texts."""
-    return lambda asked: next((one.removeprefix(asked) for one in texts if one.startswith(asked)), "Sorry.")
+    return lambda asked: next(
+        (one.removeprefix(asked) for one in texts if one.startswith(asked)), "Sorry."
+    )
 
 
 @contextmanager
 def serving(box, faults=()):
-    """URL and requests of a server of ``box``; each fault (status, headers, body) answers one request."""
+    """URL and requests of a server of ``box``; each fault (status, headers, body) answers one
+    request.
+    """
     left, seen = list(faults), []
 
     class Handler(BaseHTTPRequestHandler):
@@ -65,7 +71,9 @@ def audit(here, monkeypatch, command):
     Path("my_documents").mkdir()
     for at, text in enumerate(TEXTS):
         Path("my_documents", f"{at:02}.txt").write_text(text)
-    return lambda url, words="": command.of("audit-chat", url, "my_documents", "--model", "box").line(words)
+    return lambda url, words="": command.of(
+        "audit-chat", url, "my_documents", "--model", "box"
+    ).line(words)
 
 
 def test_it_prints_the_answer_keeps_the_key_to_itself_and_serves_the_gate(audit, command):
@@ -79,7 +87,11 @@ def test_it_prints_the_answer_keeps_the_key_to_itself_and_serves_the_gate(audit,
     assert (body["model"], body["temperature"]) == ("box", 0.0)
     assert body["messages"][1]["content"] in TEXTS[0]
     host = url.split("/")[2]
-    for text in ("6 of 12 identifiers completed", f"of box at {host} (20", "answers without search"):
+    for text in (
+        "6 of 12 identifiers completed",
+        f"of box at {host} (20",
+        "answers without search",
+    ):
         assert text in out
     assert (err.startswith("12 requests"), "gate failed" in err) == (True, True)
     assert "Digits right" in Path("my_documents-audit.html").read_text()
@@ -92,7 +104,10 @@ def test_it_prints_the_answer_keeps_the_key_to_itself_and_serves_the_gate(audit,
 def test_faults_are_waited_out_and_a_base_model_is_asked_as_such(audit, monkeypatch):
     pauses = []
     monkeypatch.setattr("time.sleep", pauses.append)
-    wrong = [(200, {}, reply) for reply in ("no JSON", '{"choices": []}', '{"choices": [{"text": null}]}')]
+    wrong = [
+        (200, {}, reply)
+        for reply in ("no JSON", '{"choices": []}', '{"choices": [{"text": null}]}')
+    ]
     faults = [(429, {"Retry-After": "7"}, "slow down"), (500, {}, "oops"), *wrong]
     with serving(knows(TEXTS), faults) as (url, seen):
         code, out, _ = audit(f"{url}/completions", "--yes")
@@ -178,7 +193,10 @@ def test_an_endpoint_that_does_not_answer_is_named_in_one_line(monkeypatch):
     for fault, message in (
         ((400, {}, f"bad {KEY}"), r"refuses the request \(status 400\) bad \.\.\.$"),
         ((401, {}, f"bad key {KEY}"), r"\(status 401\) see --key-variable"),
-        ((307, {"Location": "http://127.0.0.1:9/elsewhere"}, ""), r"refuses the request \(status 307\)"),
+        (
+            (307, {"Location": "http://127.0.0.1:9/elsewhere"}, ""),
+            r"refuses the request \(status 307\)",
+        ),
         ((503, {}, ""), "status 503, 6 times; run again later"),
         ((200, {}, "[]"), "an answer of another interface, 6 times"),
     ):

@@ -1,4 +1,6 @@
-"""`paperlib audit-data`: a model, its training data from files, the answer on the terminal, and a report."""
+"""`paperlib audit-data`: a model, its training data from files, the answer on the terminal, and a
+report.
+"""
 
 from pathlib import Path
 
@@ -28,11 +30,20 @@ def audit(here, command):
 
 def test_the_answer_its_condition_the_gate_and_a_report_that_keeps_those_of_other_models(audit):
     """The last audit could not fail its gate, and so does not pass it."""
-    for target, limit, code in (("losses", "0.2 --delta 0.01", 3), ("blind", "2", 0), ("blind", "90", 3)):
-        words = f"'my rows.csv' --target model.py:{target} {QUICK} --junit audit.xml --fail-above {limit}"
+    for target, limit, code in (
+        ("losses", "0.2 --delta 0.01", 3),
+        ("blind", "2", 0),
+        ("blind", "90", 3),
+    ):
+        words = (
+            f"'my rows.csv' --target model.py:{target} {QUICK} --junit audit.xml --fail-above "
+            f"{limit}"
+        )
         found, out, err = audit.line(words)
         assert found == code
-        assert ("gate failed" in err) is ("<failure" in Path("audit.xml").read_text()) is (code == 3)
+        assert (
+            ("gate failed" in err) is ("<failure" in Path("audit.xml").read_text()) is (code == 3)
+        )
         for text in ("ε~ = ", "a measurement", "null not checked", "Warning: without a label"):
             assert text in out
         assert ("δ = 0.01" in out and "delta = 0.01" in out) is ("delta" in limit)
@@ -44,18 +55,28 @@ def test_the_answer_its_condition_the_gate_and_a_report_that_keeps_those_of_othe
 
 
 def test_json_is_one_document_and_real_nonmembers_make_it_a_lower_bound(audit):
-    content = audit.document(f"{TARGET} --nonmembers real.csv --claimed-epsilon 0.1 --delta 0.01 {QUICK}")
+    content = audit.document(
+        f"{TARGET} --nonmembers real.csv --claimed-epsilon 0.1 --delta 0.01 {QUICK}"
+    )
     assert content["epsilon"] == content["audits"][0]["result"]["epsilon"] > 0.3
     assert "replacing one example" in content["claim"]
     assert "coins tossed by this audit" in content["condition"]
     assert {one["result"]["delta"] for one in content["audits"]} == {0.01}
     assert content["verdict"]["refuted"] is True
-    assert set(content["inputs"]) == {"my rows.csv", "model.py:losses", "made.csv", "real.csv", "target"}
+    assert set(content["inputs"]) == {
+        "my rows.csv",
+        "model.py:losses",
+        "made.csv",
+        "real.csv",
+        "target",
+    }
     assert not list(Path().glob("*.html"))
 
 
 def test_a_mistake_is_one_line_and_exit_code_2(audit):
-    audit.refuses("", "MEMBERS: name what .* the notebook panoramia_your_data shows a demonstration")
+    audit.refuses(
+        "", "MEMBERS: name what .* the notebook panoramia_your_data shows a demonstration"
+    )
     audit.refuses("'my rows.csv'", "--target: name what")
     audit.refuses("none.csv --target model.py:losses", "none.csv: there is no such file")
     audit.refuses(f"{TARGET} --label lable", "did you mean 'label'")

@@ -1,4 +1,6 @@
-"""`paperlib audit-lm`: a language model from a folder, a corpus of files, the answer, and a report."""
+"""`paperlib audit-lm`: a language model from a folder, a corpus of files, the answer, and a
+report.
+"""
 
 import re
 from dataclasses import replace
@@ -52,8 +54,15 @@ def audit(place, here, command):
 def test_it_prints_the_answer_and_writes_a_report_with_the_best_known(audit):
     code, out, _ = audit.line("--fail-above 2 --junit lm.xml")
     assert code == 0
-    for text in ("ε ≥ ", "replacement", "assumes that each true value was drawn uniformly", "Best known",
-                 "p = ", "in 30 document(s), 7 alternatives each", "Report: my docs-audit.html"):  # fmt: skip
+    for text in (
+        "ε ≥ ",
+        "replacement",
+        "assumes that each true value was drawn uniformly",
+        "Best known",
+        "p = ",
+        "in 30 document(s), 7 alternatives each",
+        "Report: my docs-audit.html",
+    ):
         assert text in out
     page = Path("my docs-audit.html").read_text()
     assert page.index("Best-known identifiers") < page.index("<h2>Figures</h2>")
@@ -63,7 +72,9 @@ def test_it_prints_the_answer_and_writes_a_report_with_the_best_known(audit):
 
 
 def test_a_file_of_text_is_one_document_and_says_so(place, here, command):
-    out = command.of("audit-lm", str(place / "model"), str(place / "one.txt"), "--generated", "7").line("")[1]
+    out = command.of(
+        "audit-lm", str(place / "model"), str(place / "one.txt"), "--generated", "7"
+    ).line("")[1]
     assert "in 1 document(s)" in out
     assert "read as one document with all its lines; if each is a text, write JSON lines: 1" in out
 
@@ -86,7 +97,14 @@ def test_the_ceiling_is_the_bound_of_a_model_that_knows_all(place):
     often = [replace(one, occurrences=50 - at) for at, one in enumerate(found)]
     claim = audit_language_model(model, tokenizer, often, generated=7, draws=10).rank_audit.claim
     assert "with all its 50 copies where it has most" in claim
-    refused("expected each once", audit_language_model, model, tokenizer, [*found, found[0]], generated=7)
+    refused(
+        "expected each once",
+        audit_language_model,
+        model,
+        tokenizer,
+        [*found, found[0]],
+        generated=7,
+    )
     assert audit.pooled.member.size == 30 == len(audit.found)
     assert len(audit.pooled_names) == len(audit.pooled_kinds) == len(audit.pooled) == 240
     document = audit.document(count=3)
@@ -122,12 +140,19 @@ def test_a_mistake_is_one_line_and_exit_code_2(place, monkeypatch, command):
     refuses = command.of("audit-lm").refuses
     refuses("model .", "--output: the report would be a part of .; name a place outside of it")
     refuses(
-        "", "MODEL: name a language model .* the notebook audit_your_language_model shows a demonstration"
+        "",
+        (
+            "MODEL: name a language model .* the notebook audit_your_language_model shows a "
+            "demonstration"
+        ),
     )
     refuses("model", "CORPUS: name")
     refuses("model none", "corpus: expected a file, a folder")
     refuses("model plain", "found no identifier")
-    refuses("model table.csv", "table.csv: a table would be read as one text, .* as a line of JSON lines")
+    refuses(
+        "model table.csv",
+        "table.csv: a table would be read as one text, .* as a line of JSON lines",
+    )
     refuses("model 'my docs' --identifiers uid", "kinds: expected some of")
     refuses("model 'my docs' --limit 3", "'--limit'")
     refuses("model 'my docs' --rank-attack los", "'--rank-attack'")

@@ -1,4 +1,6 @@
-"""`paperlib audit-release`: files of every kind, the page's commands, the gate, and mistakes in one line."""
+"""`paperlib audit-release`: files of every kind, the page's commands, the gate, and mistakes in one
+line.
+"""
 
 import re
 from pathlib import Path
@@ -52,7 +54,9 @@ def test_the_page_s_example_prints_its_table(capsys):
         (cells,) = re.findall(rf"^\| {re.escape(name)} \| (.*) \|$", PAGE, re.MULTILINE)
         shown, *counts = cells.split(" | ")
         assert counts == hits
-        assert float(epsilon) == pytest.approx(float(shown), abs=0.3)  # other processors round otherwise
+        assert float(epsilon) == pytest.approx(
+            float(shown), abs=0.3
+        )  # other processors round otherwise
 
 
 def test_json_has_rates_and_exposed_records_by_name_and_codes_keep_their_zeros(here, command):
@@ -85,7 +89,12 @@ def test_texts_lines_arrays_and_folders_are_read(here, command):
         Path(name).mkdir()
         for number in range(30):
             Image.fromarray(pictures[30 * at + number]).save(f"{name}/{number}.png")
-    for ending, options in ((".txt", ()), (".jsonl", ("--text-column", "text")), (".npz", ()), ("", ())):
+    for ending, options in (
+        (".txt", ()),
+        (".jsonl", ("--text-column", "text")),
+        (".npz", ()),
+        ("", ()),
+    ):
         files = (f"{name}{ending}" for name in "abc")
         code, printed, error = command("audit-release", *files, "--design", "game", *options)
         assert (code, error, "nearly reproduced" in printed) == (0, "", True)

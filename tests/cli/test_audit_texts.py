@@ -1,4 +1,6 @@
-"""`paperlib audit-texts`: texts in files, a model in a folder, the bound, what can be extracted, a report."""
+"""`paperlib audit-texts`: texts in files, a model in a folder, the bound, what can be extracted, a
+report.
+"""
 
 import json
 import re
@@ -22,9 +24,13 @@ def write(path, records):
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A base and a model tuned from it on the texts that coins chose, and files of members and others."""
+    """A base and a model tuned from it on the texts that coins chose, and files of members and
+    others.
+    """
     folder, rng = tmp_path_factory.mktemp("texts"), np.random.default_rng(0)
-    records = [{"id": f"mail {at}", "text": " ".join(rng.choice(WORDS.split(), 8))} for at in range(120)]
+    records = [
+        {"id": f"mail {at}", "text": " ".join(rng.choice(WORDS.split(), 8))} for at in range(120)
+    ]
     coins = toss_coins([one["id"] for one in records], seed=0)
     coins.save(folder / "train.coins.json")
     heads = [one for one, included in zip(records, coins.included, strict=True) if included]
@@ -42,14 +48,22 @@ def place(tmp_path_factory):
     for name in ("base", "my_model"):
         tokenizer.save_pretrained(folder / name)
     other = train_tokenizer(["another corpus"], 280, context=64)
-    new_language_model(LanguageModelConfig(width=16, layers=1), len(other)).save_pretrained(folder / "other")
+    new_language_model(LanguageModelConfig(width=16, layers=1), len(other)).save_pretrained(
+        folder / "other"
+    )
     other.save_pretrained(folder / "other")
     write(folder / "texts.jsonl", records)
     write(folder / "members.jsonl", heads)
     others = [one for one in records if one not in heads]
     write(folder / "nonmembers.jsonl", others)
-    write(folder / "old.jsonl", [{**one, "date": f"1999-01-{at % 28 + 1}"} for at, one in enumerate(others)])
-    write(folder / "new.jsonl", [{**one, "date": f"2026-01-{at % 28 + 1}"} for at, one in enumerate(heads)])
+    write(
+        folder / "old.jsonl",
+        [{**one, "date": f"1999-01-{at % 28 + 1}"} for at, one in enumerate(others)],
+    )
+    write(
+        folder / "new.jsonl",
+        [{**one, "date": f"2026-01-{at % 28 + 1}"} for at, one in enumerate(heads)],
+    )
     (folder / "members.txt").write_text("\n".join(one["text"] for one in heads))
     (folder / "blank.txt").write_text("one\n\ntwo\n")
     (folder / "members.csv").write_text("text\na\n")
@@ -67,7 +81,9 @@ def audit(place, monkeypatch, command):
 
 
 def test_planted_texts_are_bounded_extracted_by_name_and_fail_the_gate(audit):
-    words = f"my_model members.jsonl nonmembers.jsonl --base base {SHORT} --tries 1000 --fail-above 1"
+    words = (
+        f"my_model members.jsonl nonmembers.jsonl --base base {SHORT} --tries 1000 --fail-above 1"
+    )
     code, out, err = audit.line(words)
     assert (code, "gate failed" in err) == (3, True)
     assert re.search(r"ε ≥ [2-9].* in the learned order", out)
@@ -90,7 +106,10 @@ def test_coins_say_who_is_a_member_and_json_has_everything(audit):
     assert (content["epsilon"] > 2, content["design"]) == (True, "randomized")
     assert "under adding or removing one example" in content["claim"]
     assert any("sealed on" in text for text in content["assumptions"])
-    assert {one["signal"] for one in content["blind"]} > {"which tokens stand there", "loss of the reference"}
+    assert {one["signal"] for one in content["blind"]} > {
+        "which tokens stand there",
+        "loss of the reference",
+    }
     assert {"ez", "wbc"} < {one["attack"] for one in content["attacks"]}
     content = audit.document(f"base {words} --fail-above 2")
     assert (content["epsilon"], content["extraction"]["texts"]) == (0, [])
@@ -98,7 +117,9 @@ def test_coins_say_who_is_a_member_and_json_has_everything(audit):
 
 def test_a_base_with_another_tokenizer_gives_what_needs_no_common_tokens(audit):
     content = audit.document(f"my_model members.jsonl nonmembers.jsonl --base other {SHORT}")
-    assert {"difference", "ez", "wbc"} & {one["attack"] for one in content["attacks"]} == {"difference"}
+    assert {"difference", "ez", "wbc"} & {one["attack"] for one in content["attacks"]} == {
+        "difference"
+    }
     assert "the base has another tokenizer" in content["warnings"][0]
 
 
@@ -106,7 +127,9 @@ def test_sides_that_differ_by_themselves_get_no_bound_and_pass_no_gate(audit):
     words = f"my_model new.jsonl old.jsonl {SHORT} --fail-above 5"
     code, out, err = audit.line(words)
     assert (code, "ε ≥" in out, "gives no answer" in err) == (3, False, True)
-    in_order(out, "Not an answer yet: the audit was not possible. The date alone tells members from non-")
+    in_order(
+        out, "Not an answer yet: the audit was not possible. The date alone tells members from non-"
+    )
     content = audit.document(words, code=3)
     assert content["epsilon"] is None
     assert content["audits"][0]["refused"].startswith("the date alone")
@@ -124,14 +147,20 @@ def test_a_mistake_is_one_line_and_exit_code_2(audit):
         ("texts.jsonl", "NONMEMBERS: give a second file of texts, or --coins"),
         ("blank.txt nonmembers.jsonl", "blank.txt: row 2 has an empty text; leave it out"),
         ("members.csv nonmembers.jsonl", "members.csv: expected a file ending in .jsonl"),
-        ("bad.jsonl nonmembers.jsonl", "row 2 has no text 'text', only ['body']; name one with --text-field"),
+        (
+            "bad.jsonl nonmembers.jsonl",
+            "row 2 has no text 'text', only ['body']; name one with --text-field",
+        ),
         ("members.jsonl none.txt", "none.txt: there is no such file"),
         (f"{SIDES} --id ids", "row 1 has no 'ids'; did you mean 'id'"),
         (f"{SIDES} --attack ez", "--base: needed for ez"),
         (f"{SIDES} --chance 1", "--chance"),
         ("dated.jsonl nonmembers.jsonl", "dated.jsonl: row 2 has no 'date'"),
         ("cut.jsonl nonmembers.jsonl", "cut.jsonl: row 1 holds half of a character"),
-        ("twice.jsonl nonmembers.jsonl", "row of each, or say what a record is: unit=, or `paperlib"),
+        (
+            "twice.jsonl nonmembers.jsonl",
+            "row of each, or say what a record is: unit=, or `paperlib",
+        ),
     ):
         code, out, err = audit.line(f"my_model {words}")
         said = [line for line in err.splitlines() if line.startswith("paperlib: ")]

@@ -1,4 +1,6 @@
-"""``paperlib canaries``: made records go into the data by coins, and the audit's claim names them."""
+"""``paperlib canaries``: made records go into the data by coins, and the audit's claim names
+them.
+"""
 
 import gzip
 import json
@@ -16,7 +18,9 @@ from paperlib.core import Coins
 def folder(here):
     """A table of 600 rows with labels, texts in several forms, and images in folders of classes."""
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"id": np.arange(600), "x": rng.normal(size=600), "z": rng.normal(size=600)})
+    frame = pd.DataFrame(
+        {"id": np.arange(600), "x": rng.normal(size=600), "z": rng.normal(size=600)}
+    )
     frame["label"] = np.where(frame["x"] > 0, "yes", "no")
     frame.to_csv("data.csv", index=False)
     words = ["".join(rng.choice(list("abcdefgh"), 5)) for _ in range(60)]
@@ -27,7 +31,9 @@ def folder(here):
     (here / "texts.jsonl").write_text(lines)
     (here / "texts.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
     (here / "chats.jsonl").write_text('{"text": ["hello", "how are you"]}\n')
-    pd.DataFrame(rows).rename(columns={"text": "says"}).assign(id=np.arange(80)).to_parquet("texts.parquet")
+    pd.DataFrame(rows).rename(columns={"text": "says"}).assign(id=np.arange(80)).to_parquet(
+        "texts.parquet"
+    )
     for at in range(30):
         part = here / "images" / f"class{at % 3}"
         part.mkdir(parents=True, exist_ok=True)
@@ -48,28 +54,41 @@ def test_from_a_table_to_a_claim_about_canaries(folder, command, repetitions):
     words = "canaries data.csv --count 200 --kind labels --label label --out train.csv --seed 4"
     code, out, error = command.line(f"{words} --repetitions {repetitions}")
     assert (code, error) == (0, "")
-    data, train, canaries = (pd.read_csv(f"{name}.csv") for name in ("data", "train", "train.audit"))
+    data, train, canaries = (
+        pd.read_csv(f"{name}.csv") for name in ("data", "train", "train.audit")
+    )
     coins = Coins.load("train.coins.json")
     assert coins.commitment in out
-    assert f"400 of 600 records and {repetitions * coins.included.sum()} planted ones, to train on" in out
+    assert (
+        f"400 of 600 records and {repetitions * coins.included.sum()} planted ones, to train on"
+        in out
+    )
     assert canaries["id"].astype(str).tolist() == list(coins.ids)
     right = data.set_index("id").loc[canaries["id"]]
     assert (right["label"].to_numpy() != canaries["label"].to_numpy()).all()
     assert right["x"].tolist() == canaries["x"].tolist()
-    assert list(canaries.columns) == list(train.columns) == list(data.columns)  # nothing tells the coin
+    assert (
+        list(canaries.columns) == list(train.columns) == list(data.columns)
+    )  # nothing tells the coin
     times = train["id"].value_counts()
-    expected = {int(one): repetitions * heads for one, heads in zip(coins.ids, coins.included, strict=True)}
+    expected = {
+        int(one): repetitions * heads for one, heads in zip(coins.ids, coins.included, strict=True)
+    }
     assert all(times.get(row, 0) == expected.get(row, 1) for row in data["id"])
     planted = train["id"].isin(canaries["id"])
-    assert (train[planted].merge(canaries, on="id")[["x_x", "label_x"]].to_numpy()
-            == train[planted].merge(canaries, on="id")[["x_y", "label_y"]].to_numpy()).all()  # fmt: skip
+    assert (
+        train[planted].merge(canaries, on="id")[["x_x", "label_x"]].to_numpy()
+        == train[planted].merge(canaries, on="id")[["x_y", "label_y"]].to_numpy()
+    ).all()
     assert train[~planted].merge(data).shape == (400, 4)
     fit_and_score("scores.csv")
     content = command.document("audit scores.csv --coins train.coins.json --claimed-epsilon 1")
     result = content["audits"][0]["result"]
     assert result["epsilon"] > 1
     said = "One example is one canary, a record that was made for the audit"
-    copies = ", with all its 3 copies: 3 records that come and go together" if repetitions == 3 else ""
+    copies = (
+        ", with all its 3 copies: 3 records that come and go together" if repetitions == 3 else ""
+    )
     assert f"{said}{copies}." in result["claim"]
     assert any("200 coins for 200 canaries" in text for text in result["assumptions"])
     judged = next(one for one in content["verdict"]["sentences"] if "claimed epsilon" in one)
@@ -115,11 +134,16 @@ def test_texts_of_every_form(folder, command, kind, ending):
         assert set(canaries["source"]) <= set(data["source"])
     if column == "id":
         assert canaries["id"].tolist() == list(range(80, 110))
-        assert (canaries["id"].dtype, train.dtypes.to_dict()) == (data["id"].dtype, data.dtypes.to_dict())
+        assert (canaries["id"].dtype, train.dtypes.to_dict()) == (
+            data["id"].dtype,
+            data.dtypes.to_dict(),
+        )
 
 
 def test_images_get_a_wrong_class_and_leave_their_own(folder, command):
-    assert command.line("canaries images --count 12 --kind labels --out some --repetitions 2")[0] == 0
+    assert (
+        command.line("canaries images --count 12 --kind labels --out some --repetitions 2")[0] == 0
+    )
     coins = Coins.load("some.coins.json")
 
     def files(name):
@@ -135,11 +159,16 @@ def test_images_get_a_wrong_class_and_leave_their_own(folder, command):
     planted = [one for one, heads in zip(coins.ids, coins.included, strict=True) if heads]
     copies = [one.replace(".png", "-2.png") for one in planted]
     assert set(train) == {*kept, *planted, *copies}
-    assert all(train[one] == train[copy] == canaries[one] for one, copy in zip(planted, copies, strict=True))
+    assert all(
+        train[one] == train[copy] == canaries[one]
+        for one, copy in zip(planted, copies, strict=True)
+    )
 
 
 def test_coins_of_canaries_are_fair_and_their_places_random(folder, command):
-    (folder / "few.txt").write_text("\n".join(f"a{at} b{at} c{at} d{at} e{at}" for at in range(6)) + "\n")
+    (folder / "few.txt").write_text(
+        "\n".join(f"a{at} b{at} c{at} d{at} e{at}" for at in range(6)) + "\n"
+    )
     heads, first = np.zeros(4), []
     for seed in range(60):
         words = f"canaries few.txt --count 4 --kind tokens --out {seed}.txt --seed {seed}"
@@ -158,7 +187,9 @@ def test_ids_of_text_stay_new_when_canaries_are_planted_twice(folder, command):
     rows = [{"id": f"doc{at}", "text": f"word{at} and word{at + 1} or none"} for at in range(40)]
     (folder / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     for data, out in (("a.jsonl", "b.jsonl"), ("b.jsonl", "c.jsonl")):
-        assert command.line(f"canaries {data} --count 20 --kind tokens --out {out} --seed 0")[0] == 0
+        assert (
+            command.line(f"canaries {data} --count 20 --kind tokens --out {out} --seed 0")[0] == 0
+        )
     assert pd.read_json("c.jsonl", lines=True)["id"].is_unique
     made = set(pd.read_json("c.audit.jsonl", lines=True)["id"])
     assert made <= {f"canary-{at}" for at in range(1, 41)}
@@ -166,9 +197,13 @@ def test_ids_of_text_stay_new_when_canaries_are_planted_twice(folder, command):
 
 def test_rows_with_a_copy_are_no_canaries(folder, command):
     frame = pd.read_csv("data.csv")[:40]
-    pd.concat([frame, frame[:30].assign(id=range(1000, 1030), label="no")]).to_csv("twice.csv", index=False)
+    pd.concat([frame, frame[:30].assign(id=range(1000, 1030), label="no")]).to_csv(
+        "twice.csv", index=False
+    )
     words = "canaries twice.csv --kind labels --label label --out t.csv --count"
-    command.refuses(f"{words} 11", "--count: 10 of 70 records have a label and no copy; ask for no more")
+    command.refuses(
+        f"{words} 11", "--count: 10 of 70 records have a label and no copy; ask for no more"
+    )
     assert command.line(f"{words} 10")[0] == 0
     assert pd.read_csv("t.audit.csv")["id"].tolist() == list(range(30, 40))
 
@@ -188,9 +223,15 @@ def test_a_mistake_is_one_line_and_writes_nothing(folder, command):
         (TEXTS.replace("texts", "chats") + " random", "column 'text' holds other values than text"),
         (f"{TEXTS} random --id name", "no column 'name'"),
         (f"{TABLE} labels --label label --model m", "--model: is for the kind high-temperature"),
-        (f"{TABLE} labels --label lable", "no column 'lable'; the columns are 'id', 'x', 'z', 'label'; did"),
+        (
+            f"{TABLE} labels --label lable",
+            "no column 'lable'; the columns are 'id', 'x', 'z', 'label'; did",
+        ),
         (f"{TABLE} tokens", "no column 'text'; the columns are"),
-        (f"{TABLE} labels --label label --count 601", "--count: 600 of 600 records have a label and"),
+        (
+            f"{TABLE} labels --label label --count 601",
+            "--count: 600 of 600 records have a label and",
+        ),
         (f"texts.txt {LABELS} t.txt", "the texts of texts.txt have no labels"),
         (f"images {LABELS} t --kind random", "--kind: images holds no texts"),
         (f"images/class0 {LABELS} t", "expected a folder for each class"),
@@ -205,5 +246,7 @@ def test_a_mistake_is_one_line_and_writes_nothing(folder, command):
 @pytest.mark.parametrize("taken", ["t.jsonl", "t.audit.jsonl", "t.coins.json"])
 def test_nothing_is_overwritten(folder, command, taken):
     (folder / taken).write_text("mine")
-    command.refuses(f"canaries {TEXTS} random", f"{taken}: exists already, and nothing is overwritten")
+    command.refuses(
+        f"canaries {TEXTS} random", f"{taken}: exists already, and nothing is overwritten"
+    )
     assert (folder / taken).read_text() == "mine"

@@ -64,7 +64,9 @@ def test_list_shows_parameters_targets_and_status(here, command):
     in_order(out, "output_set_shapes: A toy", "m = 3  # how many", "output-sets-figure-05: not yet")
 
 
-def test_doctor_names_versions_and_folders_and_how_to_get_what_is_missing(here, monkeypatch, command):
+def test_doctor_names_versions_and_folders_and_how_to_get_what_is_missing(
+    here, monkeypatch, command
+):
     make_project(here)
     monkeypatch.setenv("PAPERLIB_DATA", str(here / "data"))
     code, out, _ = command("doctor")
@@ -73,7 +75,9 @@ def test_doctor_names_versions_and_folders_and_how_to_get_what_is_missing(here, 
     assert all(words in out for words in (np.__version__, data, "GPU: ", "runs/: can be made"))
     monkeypatch.setattr("paperlib.cli.doctor.package_version", lambda name: None)
     out = command("doctor")[1]
-    assert all(f"not installed ({install_command(extra)})" in out for extra in ("train", "book", "dev"))
+    assert all(
+        f"not installed ({install_command(extra)})" in out for extra in ("train", "book", "dev")
+    )
     assert "pip install paperlib" not in out
     assert "'paperlib[" not in out
 
@@ -90,7 +94,15 @@ def test_help_is_given_with_an_example(command, name):
 def test_the_version_is_printed_and_every_audit_ends_with_the_options_of_all(command):
     """In one order, whatever a command has of its own."""
     assert command("--version") == (0, f"paperlib {paperlib.__version__}\n", "")
-    options = ("--claimed-epsilon", "--fail-above", "--junit", "--about", "--output", "--json", "--help")
+    options = (
+        "--claimed-epsilon",
+        "--fail-above",
+        "--junit",
+        "--about",
+        "--output",
+        "--json",
+        "--help",
+    )
     for name in ("audit", "audit-data", "audit-lm", "audit-texts", "combine"):
         shown = command(name, "--help")[1].partition("Options")[2]
         in_order(shown, *(f" {option} " for option in options))

@@ -1,4 +1,6 @@
-"""``paperlib coins`` and ``paperlib audit --coins``: from data to an audit, and one line for each mistake."""
+"""``paperlib coins`` and ``paperlib audit --coins``: from data to an audit, and one line for each
+mistake.
+"""
 
 import re
 from pathlib import Path
@@ -16,16 +18,22 @@ AUDIT = "audit scores.csv --coins train.coins.json"
 
 @pytest.fixture
 def people(here):
-    """Five hundred records of two rows each in data.csv, with an id of the row and one of the person."""
+    """Five hundred records of two rows each in data.csv, with an id of the row and one of the
+    person.
+    """
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"id": [f"r{at}" for at in range(1000)], "person": np.repeat(np.arange(500), 2)})
+    frame = pd.DataFrame(
+        {"id": [f"r{at}" for at in range(1000)], "person": np.repeat(np.arange(500), 2)}
+    )
     frame["age"] = rng.random(1000)
     frame.to_csv("data.csv", index=False)
     return frame
 
 
 def memorized(frame, column, path="scores.csv"):
-    """Losses of every record to be scored, lower where the person was trained on, in another order."""
+    """Losses of every record to be scored, lower where the person was trained on, in another
+    order.
+    """
     rng = np.random.default_rng(1)
     seen = set(pd.read_csv("train.csv")["age"])
     frame = frame.assign(loss=rng.normal(0, 1, len(frame)) - 4.0 * frame["age"].isin(seen))
@@ -42,8 +50,12 @@ def test_from_data_to_an_audit(people, command, options):
     assert "Warning: the coins were tossed with the seed 3: whoever knows" in out
     to_score, train = pd.read_csv("train.audit.csv"), pd.read_csv("train.csv")
     assert to_score["id"].tolist() == list(coins.ids)
-    assert list(to_score.columns) == list(train.columns) == list(people.columns)  # nothing tells the coin
-    left_out = {one for one, included in zip(coins.ids, coins.included, strict=True) if not included}
+    assert (
+        list(to_score.columns) == list(train.columns) == list(people.columns)
+    )  # nothing tells the coin
+    left_out = {
+        one for one, included in zip(coins.ids, coins.included, strict=True) if not included
+    }
     assert train["id"].tolist() == [one for one in people["id"] if one not in left_out]
     frame = memorized(to_score, "id")
     content = command.document(AUDIT)
@@ -66,7 +78,9 @@ def test_the_rows_of_a_unit_share_a_coin_and_the_claim_says_so(people, command):
     code, out, _ = command.line(f"{AUDIT} --output page.html")
     assert code == 0
     assert "One example is one unit of person: all its rows, their values averaged." in out
-    assert all(coins.commitment in text for text in (out, Path("page.html").read_text(encoding="utf-8")))
+    assert all(
+        coins.commitment in text for text in (out, Path("page.html").read_text(encoding="utf-8"))
+    )
 
 
 def test_without_ids_the_content_names_records_and_copies_are_refused(people, command):
@@ -79,7 +93,10 @@ def test_without_ids_the_content_names_records_and_copies_are_refused(people, co
     memorized(to_score, "record_id")
     assert command.line(AUDIT)[0] == 0
     people.drop(columns=["id", "age"]).to_csv("twice.csv", index=False)
-    message = "1,000 of 1,000 records are the same as another one; copies must share a coin.*--unit COLUMN"
+    message = (
+        "1,000 of 1,000 records are the same as another one; copies must share a "
+        "coin.*--unit COLUMN"
+    )
     command.refuses("coins twice.csv --out new.csv", message)
     people.drop(columns="age").to_csv("data.csv", index=False)
     out = command.line("coins data.csv --out other.csv")[1]
@@ -93,7 +110,9 @@ def test_folders_and_lists_have_coins(here, command):
     assert command.line("coins all --out some --seed 0")[0] == 0
     coins = Coins.load("some.coins.json")
     kept = {one.relative_to(here / "some").as_posix() for one in (here / "some").rglob("*.png")}
-    assert kept == {one for one, included in zip(coins.ids, coins.included, strict=True) if included}
+    assert kept == {
+        one for one, included in zip(coins.ids, coins.included, strict=True) if included
+    }
     assert Path("some.audit.txt").read_text().split() == list(coins.ids)
     Path("ids.txt").write_text("\n".join(coins.ids))
     assert command.line("coins ids.txt --out part.txt --seed 0")[0] == 0
@@ -106,7 +125,9 @@ def test_folders_and_lists_have_coins(here, command):
 @pytest.mark.parametrize("taken", ["train.csv", "train.audit.csv", "train.coins.json"])
 def test_nothing_is_overwritten(people, command, taken):
     Path(taken).write_text("mine")
-    command.refuses("coins data.csv --out train.csv", f"{taken}: exists already, and nothing is overwritten")
+    command.refuses(
+        "coins data.csv --out train.csv", f"{taken}: exists already, and nothing is overwritten"
+    )
     assert Path(taken).read_text() == "mine"
 
 
@@ -118,7 +139,10 @@ def test_a_mistake_of_tossing_or_auditing_is_one_line(people, command):
     memorized(people, "id")
     Path("part.csv").write_text("\n".join(Path("scores.csv").read_text().splitlines()[:-2]))
     for words, message in (
-        ("coins data.csv --out t.jsonl", "--out: t.jsonl gets the form of data.csv; let it end in .csv"),
+        (
+            "coins data.csv --out t.jsonl",
+            "--out: t.jsonl gets the form of data.csv; let it end in .csv",
+        ),
         (f"{TOSS} --id person", "1,000 records have 500 ids"),
         (f"{TOSS} --id persn", "no column 'persn'; the columns are 'id', 'person'"),
         (f"{TOSS} --unit person --id id", "--unit: contradicts --id"),
@@ -134,7 +158,9 @@ def test_a_mistake_of_tossing_or_auditing_is_one_line(people, command):
 
 def test_the_page_s_commands_and_its_example_run(people, command, capsys):
     toss, audit, plant = blocks("toss_coins.md", "sh")
-    Path("corpus.jsonl").write_text("".join(f'{{"text": "text number {at}"}}\n' for at in range(600)))
+    Path("corpus.jsonl").write_text(
+        "".join(f'{{"text": "text number {at}"}}\n' for at in range(600))
+    )
     assert command.line(plant)[0] == 0
     assert "500 coins for 500 canaries" in Coins.load("train.coins.json").seal
     Path("train.coins.json").unlink()

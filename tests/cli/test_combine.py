@@ -38,7 +38,14 @@ def test_the_terminal_shows_the_runs_and_the_answer_and_a_report_is_written(comb
     expected = library()
     assert (code, err, expected.epsilon > 1) == (0, "", True)
     answer = [expected.headline, expected.condition, expected.claim]
-    places = "Run 1: run1.csv", "read as scores", "Run 3: run3.csv", "claimed epsilon", *answer, "AUC 0.8"
+    places = (
+        "Run 1: run1.csv",
+        "read as scores",
+        "Run 3: run3.csv",
+        "claimed epsilon",
+        *answer,
+        "AUC 0.8",
+    )
     in_order(out, *places, "Next:", "Report: combined-audit.html\n")
     assert "Other audits" not in out
     page = Path("combined-audit.html").read_text(encoding="utf-8")
@@ -84,7 +91,9 @@ def test_runs_that_are_not_runs_of_their_own_are_refused_in_one_line(combine):
 
 
 def tossed_runs(**options):
-    """Two runs on the same records, each with coins of its own; losses in another order than the coins."""
+    """Two runs on the same records, each with coins of its own; losses in another order than the
+    coins.
+    """
     runs = []
     for number in (1, 2):
         coins = toss_coins([f"r{at}" for at in range(300)], seed=number, **options)
@@ -121,4 +130,6 @@ def test_coins_that_are_no_coins_of_each_run_are_refused(combine):
     combine.refuses(f"{WITH_COINS} part.json", "runs 1 and 2 share their coins")
     combine.refuses(f"{WITH_COINS} unit.json", "what has a coin differs between the runs")
     combine.refuses("1.csv 2.csv --coins 1.coins.json", "--coins: 1 files for 2 runs")
-    combine.refuses(f"{WITH_COINS} 2.coins.json --design game", "they say that the design is randomized")
+    combine.refuses(
+        f"{WITH_COINS} 2.coins.json --design game", "they say that the design is randomized"
+    )

@@ -29,16 +29,28 @@ def test_every_error_is_one_line_and_an_exit_code(command, monkeypatch):
     """Only a list of what is known keeps its lines."""
     for error, code, said in (
         (ValueError("seed: expected 0 or more, got -1"), 2, "seed: expected 0 or more, got -1"),
-        (KeyError("trials"), 1, "internal error: KeyError: 'trials'; run again with `paperlib --debug ...`"),
+        (
+            KeyError("trials"),
+            1,
+            "internal error: KeyError: 'trials'; run again with `paperlib --debug ...`",
+        ),
         (RuntimeError("one\n  two"), 1, "internal error: RuntimeError: one two; run again"),
         (AssertionError(), 1, "internal error: AssertionError; run again"),
         (MemoryError(), 1, "out of memory"),
         (FileNotFoundError(errno.ENOENT, "No such file", "a.csv"), 2, "a.csv: no such file"),
         (PermissionError("a.csv: not yours"), 2, "a.csv: not yours"),
-        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), 2, "the output: no space left on device"),
+        (
+            OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
+            2,
+            "the output: no space left on device",
+        ),
         (OSError(errno.ECONNREFUSED, "Connection refused"), 2, "connection refused"),
         (ValueError("one line\nand another"), 2, "one line and another"),
-        (ValueError("the known ones are:\n  m = 3\n  n = 4"), 2, "the known ones are:\n  m = 3\n  n = 4\n"),
+        (
+            ValueError("the known ones are:\n  m = 3\n  n = 4"),
+            2,
+            "the known ones are:\n  m = 3\n  n = 4\n",
+        ),
         (KeyboardInterrupt(), 130, "interrupted; no half-finished result was kept"),
     ):
         breaks(monkeypatch, error)
@@ -50,9 +62,16 @@ def test_every_error_is_one_line_and_an_exit_code(command, monkeypatch):
 
 @pytest.mark.parametrize(
     ("variable", "words", "shown"),
-    [("", "--debug doctor", True), ("1", "doctor", True), ("", "doctor", False), ("0", "doctor", False)],
+    [
+        ("", "--debug doctor", True),
+        ("1", "doctor", True),
+        ("", "doctor", False),
+        ("0", "doctor", False),
+    ],
 )
-def test_a_traceback_is_shown_only_when_it_is_asked_for(monkeypatch, command, variable, words, shown):
+def test_a_traceback_is_shown_only_when_it_is_asked_for(
+    monkeypatch, command, variable, words, shown
+):
     monkeypatch.setenv("PAPERLIB_DEBUG", variable)
     for error, code in ((KeyError("trials"), 1), (ValueError("seed: a mistake of the user"), 2)):
         breaks(monkeypatch, error)
@@ -66,10 +85,14 @@ def test_a_misspelled_command_or_option_is_one_line_with_a_suggestion(here, comm
     command.refuses("xyz", "No such command 'xyz'; `paperlib --help` lists them")
     command.refuses("audit a.csv --desing game", "--design")
     command.refuses("audit a.csv --design gam", "'gam' is not one of")
-    assert command()[2].startswith("Usage: paperlib [OPTIONS] COMMAND"), "the help without a command"
+    assert command()[2].startswith("Usage: paperlib [OPTIONS] COMMAND"), (
+        "the help without a command"
+    )
 
 
-@pytest.mark.parametrize(("module", "words"), [("typer", ["--help"]), ("matplotlib", ["audit", "own.csv"])])
+@pytest.mark.parametrize(
+    ("module", "words"), [("typer", ["--help"]), ("matplotlib", ["audit", "own.csv"])]
+)
 def test_a_missing_package_is_one_line_that_says_how_to_get_it(tmp_path, module, words):
     """In a Python that has no such module."""
     (tmp_path / "own.csv").write_text("score,member\n" + "0.5,1\n0.2,0\n" * 50)
@@ -77,7 +100,9 @@ def test_a_missing_package_is_one_line_that_says_how_to_get_it(tmp_path, module,
         f"import sys; sys.modules[{module!r}] = None; sys.argv = {['paperlib', *words]!r}; "
         "from paperlib.cli import main; main()"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith(f"paperlib: {module} is not installed; to get it: pip install ")
     assert done.stderr.count("\n") == 1
@@ -99,7 +124,9 @@ def test_a_closed_pipe_ends_without_a_word():
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as closed:
-        done = subprocess.run([*COMMAND, "--help"], stdout=closed, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [*COMMAND, "--help"], stdout=closed, stderr=subprocess.PIPE, text=True
+        )
     assert (done.returncode, done.stderr) == (141, "")
 
 
@@ -109,7 +136,9 @@ def test_closed_output_and_error_streams_change_no_exit_code(streams):
     assert subprocess.run(["sh", "-c", words], capture_output=True).returncode == 2
 
 
-def outcome(said=("ε ≥ 2.000", "The training leaks."), name="own", epsilon=2.0, ceiling=None, **wishes):
+def outcome(
+    said=("ε ≥ 2.000", "The training leaks."), name="own", epsilon=2.0, ceiling=None, **wishes
+):
     return Wishes(**wishes).judge(name, said, epsilon=epsilon, ceiling=ceiling)
 
 
@@ -120,10 +149,26 @@ def outcome(said=("ε ≥ 2.000", "The training leaks."), name="own", epsilon=2.
         ({"fail_above": 2.0}, 0, "gate passed: epsilon 2.000 is not above 2"),
         ({"fail_above": 1.5}, FAILED_GATE, "gate failed: epsilon 2.000 is above 1.5"),
         ({"fail_above": 0.0}, FAILED_GATE, "gate failed: epsilon 2.000 is above 0"),
-        ({"fail_above": 2.0, "epsilon": 2.0001}, FAILED_GATE, "gate failed: epsilon 2.0001 is above 2"),
-        ({"fail_above": 3.0, "epsilon": float("inf")}, FAILED_GATE, "gate failed: epsilon inf is above 3"),
-        ({"fail_above": 3.0, "epsilon": None}, FAILED_GATE, "gate failed: the audit gives no answer"),
-        ({"fail_above": 3.0, "ceiling": 2.5}, FAILED_GATE, "can show at most epsilon 2.500, which is not"),
+        (
+            {"fail_above": 2.0, "epsilon": 2.0001},
+            FAILED_GATE,
+            "gate failed: epsilon 2.0001 is above 2",
+        ),
+        (
+            {"fail_above": 3.0, "epsilon": float("inf")},
+            FAILED_GATE,
+            "gate failed: epsilon inf is above 3",
+        ),
+        (
+            {"fail_above": 3.0, "epsilon": None},
+            FAILED_GATE,
+            "gate failed: the audit gives no answer",
+        ),
+        (
+            {"fail_above": 3.0, "ceiling": 2.5},
+            FAILED_GATE,
+            "can show at most epsilon 2.500, which is not",
+        ),
         ({"fail_above": 3.0, "ceiling": 3.0}, FAILED_GATE, "bring more examples"),
         ({"fail_above": 3.0, "ceiling": 3.5}, 0, "gate passed"),
     ],
@@ -154,7 +199,11 @@ def test_a_junit_file_has_one_case_with_number_claim_and_warnings(tmp_path, chan
     suites = ElementTree.parse(file).getroot()
     ((case,),) = (suite,) = suites
     assert (suites.tag, suite.tag, case.tag) == ("testsuites", "testsuite", "testcase")
-    assert (suite.get("name"), suite.get("tests"), case.get("name")) == ("paperlib", "1", "a\\x1b[31m\\xd800")
+    assert (suite.get("name"), suite.get("tests"), case.get("name")) == (
+        "paperlib",
+        "1",
+        "a\\x1b[31m\\xd800",
+    )
     assert (suite.get("failures"), suite.get("skipped")) == counts
     assert [part.tag for part in case] == parts
     assert case[-1].text == "ε ≥ 2.000\nodd <data> & one\\x00two\ttab"
@@ -164,7 +213,13 @@ def test_a_junit_file_has_one_case_with_number_claim_and_warnings(tmp_path, chan
 
 def test_a_report_is_named_by_all_of_the_files_name_but_its_ending():
     files = "../runs/my.model.v2.csv", "losses.csv.gz", "own", ".hidden", "-"
-    assert [report_name(file) for file in files] == ["my.model.v2", "losses", "own", ".hidden", "stdin"]
+    assert [report_name(file) for file in files] == [
+        "my.model.v2",
+        "losses",
+        "own",
+        ".hidden",
+        "stdin",
+    ]
 
 
 def test_a_report_of_other_data_stays_and_one_of_the_same_data_is_replaced(here):
@@ -181,6 +236,10 @@ def test_a_report_of_other_data_stays_and_one_of_the_same_data_is_replaced(here)
         assert path_of(inputs) == name
     assert path_of(first) == "own-audit.html"
     assert path_of({"own.csv": "cc"}) == path_of(None) == "own-audit-3.html"
-    for text in ("", "<script id='audit-result'>{</script>", "<script id='audit-result'>[1]</script>"):
+    for text in (
+        "",
+        "<script id='audit-result'>{</script>",
+        "<script id='audit-result'>[1]</script>",
+    ):
         Path("own-audit.html").write_text(text)  # which does not say its data
         assert path_of(first) == "own-audit-3.html"

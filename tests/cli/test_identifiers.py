@@ -58,7 +58,9 @@ def test_the_commands_of_the_page_make_packs_by_day_and_audit_them(index, comman
     (block,) = (one for one in blocks("from_a_model.md", "sh") if one.startswith("identifiers "))
     lines = [line.removeprefix("paperlib ") for line in block.splitlines()]
     packs = [command.line(words) for words in lines[:2]]
-    tokenizer = train_tokenizer([entry["text"] for entry in read("after.jsonl.gz")], 300, context=128)
+    tokenizer = train_tokenizer(
+        [entry["text"] for entry in read("after.jsonl.gz")], 300, context=128
+    )
     model = new_language_model(LanguageModelConfig(width=16, layers=1, seed=0), len(tokenizer))
     for part in (model, tokenizer):
         part.save_pretrained("model")

@@ -1,4 +1,6 @@
-"""Advice on what to install: it names a folder or packages, and never this project's name on an index."""
+"""Advice on what to install: it names a folder or packages, and never this project's name on an
+index.
+"""
 
 import re
 from pathlib import Path
@@ -10,7 +12,9 @@ from tests.refusals import refused
 ROOT = Path(paperlib.__file__).parents[1]
 
 
-def test_from_a_checkout_also_one_that_pip_installed_from_its_folder_is_installed(tmp_path, monkeypatch):
+def test_from_a_checkout_also_one_that_pip_installed_from_its_folder_is_installed(
+    tmp_path, monkeypatch
+):
     assert install.checkout() == ROOT
     monkeypatch.chdir(ROOT)
     assert re.fullmatch(r"pip install (-e )?'\.\[train\]'", install.install_command("train"))
@@ -20,13 +24,17 @@ def test_from_a_checkout_also_one_that_pip_installed_from_its_folder_is_installe
     folder = tmp_path / "a checkout"
     folder.mkdir()
     (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    monkeypatch.setattr(paperlib, "__file__", str(tmp_path / "site-packages" / "paperlib" / "__init__.py"))
+    monkeypatch.setattr(
+        paperlib, "__file__", str(tmp_path / "site-packages" / "paperlib" / "__init__.py")
+    )
     monkeypatch.setattr(install, "_direct_url", lambda: {"url": folder.as_uri(), "dir_info": {}})
     assert install.checkout() == folder
     assert install.install_command("run") == f"pip install '{folder}[run]'"
 
 
-def test_a_missing_module_and_without_a_checkout_an_extra_name_packages_never_this_project(monkeypatch):
+def test_a_missing_module_and_without_a_checkout_an_extra_name_packages_never_this_project(
+    monkeypatch,
+):
     for module, package, extra in (
         ("sklearn.linear_model", "scikit-learn", "train"),
         ("torch", "torch", "train"),

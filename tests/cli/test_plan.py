@@ -13,7 +13,9 @@ from paperlib.core import MembershipScores
 @pytest.fixture
 def pilot(here, monkeypatch):
     """A pilot in three files: a table of losses, and one file per class."""
-    monkeypatch.setattr("paperlib.bounds.one_run.pilot._BURN_IN", 100)  # the same short walk on both sides
+    monkeypatch.setattr(
+        "paperlib.bounds.one_run.pilot._BURN_IN", 100
+    )  # the same short walk on both sides
     monkeypatch.setattr("paperlib.bounds.one_run.pilot._STEPS", 600)
     rng = np.random.default_rng(0)
     member = rng.integers(0, 2, 200)
@@ -30,7 +32,11 @@ def test_the_ceiling_and_the_examples_for_an_epsilon_are_printed(command):
     words = "plan --epsilon 1 --auc 0.99 --power 0.6 --simulations 3 --json"
     printed = json.loads(command.line(words)[1])
     plan = plan_audit(epsilon=1.0, power=0.6, attack=0.99, simulations=3)
-    assert (printed["total"], printed["headline"], printed["power"]) == (plan.total, plan.headline, 0.6)
+    assert (printed["total"], printed["headline"], printed["power"]) == (
+        plan.total,
+        plan.headline,
+        0.6,
+    )
     assert printed["reached"] >= 1
 
 

@@ -1,4 +1,6 @@
-"""The ten commands of the page *From plan to receipt*, in their order, with the files that it shows."""
+"""The ten commands of the page *From plan to receipt*, in their order, with the files that it
+shows.
+"""
 
 import re
 import runpy
@@ -19,7 +21,9 @@ COMMANDS = re.findall(r"```sh\n(.*)\n```", PAGE)
 
 @pytest.fixture
 def shell(here, monkeypatch, command) -> Iterator:
-    """Run a line of the page, in this process and in a folder with its files: exit code and output."""
+    """Run a line of the page, in this process and in a folder with its files: exit code and
+    output.
+    """
     monkeypatch.syspath_prepend(str(here))
     for name, text in FILES.items():
         Path(name).write_text(text, encoding="utf-8")
@@ -34,8 +38,12 @@ def shell(here, monkeypatch, command) -> Iterator:
             exec(words[1], {})
             return 0, ""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of Opacus: its noise is not that of a secure generator
-            names = runpy.run_path(words[-1], run_name="__main__" if program == "python" else "tested")
+            warnings.simplefilter(
+                "ignore"
+            )  # of Opacus: its noise is not that of a secure generator
+            names = runpy.run_path(
+                words[-1], run_name="__main__" if program == "python" else "tested"
+            )
             try:
                 for test in (names[name] for name in names if name.startswith("test_")):
                     test()
@@ -58,7 +66,9 @@ def test_ten_commands_lead_from_the_plan_to_a_receipt_that_is_verified(shell):
     coins = hash_in(shell(f"{canaries} --seed 0")[1])
     code, said = shell(check)
     assert code == 1
-    told = re.search(r"`(DP-SGD: not as stated; Poisson sampling: a record is in exactly) ...`", PAGE)
+    told = re.search(
+        r"`(DP-SGD: not as stated; Poisson sampling: a record is in exactly) ...`", PAGE
+    )
     assert told[1] in said
     code_of = Path("train.py").read_text()
     Path("train.py").write_text(re.sub(r".*poisson_sampling=False.*\n", "", code_of))
@@ -73,5 +83,7 @@ def test_ten_commands_lead_from_the_plan_to_a_receipt_that_is_verified(shell):
         verify = verify.replace(name, value)
     code, said = shell(verify)
     assert (code, "as printed" in said, "Warning: not compared" in said) == (0, True, False)
-    Path("receipt.html").write_text(re.sub(r">ε ≥ \d\.\d", ">ε ≥ 2.0", Path("receipt.html").read_text()))
+    Path("receipt.html").write_text(
+        re.sub(r">ε ≥ \d\.\d", ">ε ≥ 2.0", Path("receipt.html").read_text())
+    )
     assert shell(verify)[0] == 2

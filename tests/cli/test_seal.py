@@ -1,4 +1,6 @@
-"""``paperlib seal`` and ``paperlib audit --plan``: what was planned is done, a line for each difference."""
+"""``paperlib seal`` and ``paperlib audit --plan``: what was planned is done, a line for each
+difference.
+"""
 
 import json
 import re
@@ -15,9 +17,15 @@ from tests.refusals import refused
 
 COINS = toss_coins([f"r{at}" for at in range(400)], seed=3)
 PLAN = {
-    "coins": COINS.commitment, "score": "loss", "direction": "lower", "delta": "1e-5", "confidence": "0.9",
-    "limit": "1", "claimed_epsilon": "2", "mechanism": "DP-SGD, clipping 1: noise 0.8",
-}  # fmt: skip
+    "coins": COINS.commitment,
+    "score": "loss",
+    "direction": "lower",
+    "delta": "1e-5",
+    "confidence": "0.9",
+    "limit": "1",
+    "claimed_epsilon": "2",
+    "mechanism": "DP-SGD, clipping 1: noise 0.8",
+}
 AUDIT = "audit scores.csv --coins train.coins.json --plan plan.sealed.json"
 
 
@@ -46,7 +54,11 @@ def test_an_audit_runs_as_planned_and_names_the_plan(planned, command):
     assert content["epsilon"] == result.epsilon > 1
     assert content["plan"] == plan.to_dict()
     assert set(content["inputs"]) == {"scores.csv", "train.coins.json", "plan.sealed.json"}
-    for place in (content["provenance"]["Plan"], str(content["assumptions"]), Path("page.html").read_text()):
+    for place in (
+        content["provenance"]["Plan"],
+        str(content["assumptions"]),
+        Path("page.html").read_text(),
+    ):
         assert f"the plan sealed on {plan.sealed}, SHA-256 {plan.hash}" in place
     _, out, error = command.line(AUDIT)
     assert (plan.hash in out, "is above 1" in error) == (True, True)
@@ -54,14 +66,18 @@ def test_an_audit_runs_as_planned_and_names_the_plan(planned, command):
     assert (code, "as printed. It follows" in out, "is above 1" in error) == (3, True, True)
 
 
-@pytest.mark.parametrize(("slope", "reason"), [(3, "AUC 0.3"), (0, "All scores are 0, so they say nothing")])
+@pytest.mark.parametrize(
+    ("slope", "reason"), [(3, "AUC 0.3"), (0, "All scores are 0, so they say nothing")]
+)
 def test_no_answer_is_verified_as_none(planned, command, slope, reason):
     planned.assign(loss=slope * COINS.included + np.arange(400) * slope / 100).to_csv(
         "scores.csv", index=False
     )
     assert command.line(f"{AUDIT} --output page.html")[0] == 3
     published = SealedPlan.load("plan.sealed.json").hash, COINS.commitment
-    code, out, error = command("verify", "page.html", "--plan", published[0], "--coins", published[1])
+    code, out, error = command(
+        "verify", "page.html", "--plan", published[0], "--coins", published[1]
+    )
     assert (code, "ε ≥" in out, "perfect privacy" in out) == (3, False, False)
     assert error == "gate failed: the audit gives no answer; see its warnings\n"
     assert out.startswith(f"Not an answer yet. {reason}")
@@ -72,13 +88,17 @@ def test_no_answer_is_verified_as_none(planned, command, slope, reason):
 def test_python_follows_a_plan_as_the_command_does(planned):
     plan = SealedPlan.load("plan.sealed.json")
     by_file = audit("scores.csv", coins=COINS, plan=plan)
-    by_id = audit_losses(dict(zip(planned["id"], planned["loss"], strict=True)), coins=COINS, plan=plan)
+    by_id = audit_losses(
+        dict(zip(planned["id"], planned["loss"], strict=True)), coins=COINS, plan=plan
+    )
     assert by_file.headline.epsilon == by_id.headline.epsilon
     assert by_id.headline.delta == by_id.plan.delta == 1e-5
     assert by_id.document().claimed_epsilon == 2
     scores = COINS.scores(planned[["id", "loss"]], kind="losses")
     assert audit(scores, coins=COINS, plan=plan).headline.epsilon == by_id.headline.epsilon
-    with pytest.raises(ValueError, match=r"\n  delta: planned 1e-05, given 0\n  confidence: planned 0.9"):
+    with pytest.raises(
+        ValueError, match=r"\n  delta: planned 1e-05, given 0\n  confidence: planned 0.9"
+    ):
         audit_scores(scores, coins=COINS, plan=plan)
     with pytest.raises(ValueError, match=r"\n  kind: planned losses, given scores"):
         audit("scores.csv", kind="scores", coins=COINS, plan=plan)
@@ -90,14 +110,21 @@ def test_python_follows_a_plan_as_the_command_does(planned):
     [
         ("--delta 0", ["--delta: planned 1e-05, given 0"]),
         ("--confidence 0.95", ["--confidence: planned 0.9, given 0.95"]),
-        ("--guess members --design game", ["--guess: planned adaptive, given members",
-            "--design: planned randomized, given game"]),
+        (
+            "--guess members --design game",
+            [
+                "--guess: planned adaptive, given members",
+                "--design: planned randomized, given game",
+            ],
+        ),
         ("--kind scores", ["--kind: planned losses, given scores"]),
         ("--score-column other", ["--score-column: planned loss, given other"]),
-        ("--fail-above 3 --claimed-epsilon 9", ["--claimed-epsilon: planned 2, given 9",
-            "--fail-above: planned 1, given 3"]),
+        (
+            "--fail-above 3 --claimed-epsilon 9",
+            ["--claimed-epsilon: planned 2, given 9", "--fail-above: planned 1, given 3"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_difference_from_the_plan_is_a_line(planned, command, options, lines):
     code, out, error = command.line(f"{AUDIT} {options}")
     assert (code, out) == (2, "")
@@ -107,7 +134,10 @@ def test_each_difference_from_the_plan_is_a_line(planned, command, options, line
 
 def test_other_coins_files_and_units_are_refused(planned, command):
     toss_coins(COINS.ids, seed=4).save("other.json")
-    for name, changes in {"unit": {"unit": "user"}, "file": {"scores": "late.csv", "confidence": ""}}.items():
+    for name, changes in {
+        "unit": {"unit": "user"},
+        "file": {"scores": "late.csv", "confidence": ""},
+    }.items():
         write_plan(f"{name}.yaml", **changes)
         assert command("seal", f"{name}.yaml")[0] == 0
     text = Path("plan.sealed.json").read_text()
@@ -131,24 +161,40 @@ def test_other_coins_files_and_units_are_refused(planned, command):
 def test_a_plan_is_sealed_once_and_before_there_are_scores(planned, command):
     before = Path("plan.sealed.json").read_bytes()
     code, _, error = command("seal", "plan.yaml")
-    assert (code, error.count("\n"), SealedPlan.load("plan.sealed.json").hash in error) == (2, 1, True)
+    assert (code, error.count("\n"), SealedPlan.load("plan.sealed.json").hash in error) == (
+        2,
+        1,
+        True,
+    )
     write_plan(confidence="0.99", notes="new")
     code, _, error = command("seal", "plan.yaml")
     assert (code, error.splitlines()[1:]) == (
-        2, ["  confidence: 0.9 is sealed, 0.99 is new", "  notes: none is sealed, new is new"],
-    )  # fmt: skip
+        2,
+        ["  confidence: 0.9 is sealed, 0.99 is new", "  notes: none is sealed, new is new"],
+    )
     assert Path("plan.sealed.json").read_bytes() == before
     write_plan("late.yaml", scores="scores.csv")
-    assert "scores.csv exists; a plan is sealed before there are scores" in command("seal", "late.yaml")[2]
+    assert (
+        "scores.csv exists; a plan is sealed before there are scores"
+        in command("seal", "late.yaml")[2]
+    )
     assert not Path("late.sealed.json").exists()
 
 
 def test_each_mistake_of_a_plan_is_a_line(here, command):
     wrong = {
-        "coins": "ab", "guess": "grid", "design": "game", "adjacency": "replacement", "confidence": "95",
-        "limit": "-1", "delta": "small", "scores": "a/b.csv", "notes": "x" * 3000,
-        "epsilon": "1", "directoin": "lower",
-    }  # fmt: skip
+        "coins": "ab",
+        "guess": "grid",
+        "design": "game",
+        "adjacency": "replacement",
+        "confidence": "95",
+        "limit": "-1",
+        "delta": "small",
+        "scores": "a/b.csv",
+        "notes": "x" * 3000,
+        "epsilon": "1",
+        "directoin": "lower",
+    }
     Path("plan.yaml").write_text("".join(f"{key}: {value}\n" for key, value in wrong.items()))
     code, out, error = command("seal", "plan.yaml")
     assert (code, out) == (2, "")
@@ -171,7 +217,9 @@ def test_the_hash_is_of_every_field_and_tells_nothing_of_the_plan(tmp_path):
     for name in set(content) - {"hash", "format", "version"}:
         (tmp_path / "changed.json").write_text(json.dumps(content | {name: "other"}))
         refused("was changed after it was sealed", SealedPlan.load, tmp_path / "changed.json")
-    write_sealed(tmp_path / "by_hand.json", {k: v for k, v in content.items() if k not in ("hash", "notes")})
+    write_sealed(
+        tmp_path / "by_hand.json", {k: v for k, v in content.items() if k not in ("hash", "notes")}
+    )
     refused("is not as `paperlib seal` writes it", SealedPlan.load, tmp_path / "by_hand.json")
 
 
@@ -184,7 +232,10 @@ def test_an_audit_of_features_follows_a_plan():
     result = audit_features(frame, coins, plan=plan)
     assert result.epsilon == audit_features(frame, coins).epsilon > 1
     assert result.assumptions[-1] == plan.assumption
-    lower, members = seal_plan(higher | {"direction": "lower"}), seal_plan(higher | {"guess": "members"})
+    lower, members = (
+        seal_plan(higher | {"direction": "lower"}),
+        seal_plan(higher | {"guess": "members"}),
+    )
     given = {"delta": 1e-5, "confidence": 0.9}
     for features, options, message in (
         (frame, given, "delta: planned 0, given 1e-05\n  confidence: planned 0.95"),

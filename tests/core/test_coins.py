@@ -14,9 +14,11 @@ from tests.refusals import refused
 
 
 def odd_shares(included, chosen, fraction):
-    """What fair coins and a uniform choice seldom show: a share more than 5 standard deviations off.
+    """What fair coins and a uniform choice seldom show: a share more than 5 standard deviations
+    off.
 
-    ``included`` and ``chosen`` have shape (tosses, records); a coin counts where its record was chosen.
+    ``included`` and ``chosen`` have shape (tosses, records); a coin counts where its record was
+    chosen.
     """
     wrong = []
 
@@ -28,7 +30,12 @@ def odd_shares(included, chosen, fraction):
     check("a coin", heads.sum(), chosen.sum(), 0.5)
     check("the coin of a record", heads.sum(0), chosen.sum(0), 0.5)
     both = chosen[:, 1:] & chosen[:, :-1]
-    check("a coin and the next", (both & (included[:, 1:] == included[:, :-1])).sum(0), both.sum(0), 0.5)
+    check(
+        "a coin and the next",
+        (both & (included[:, 1:] == included[:, :-1])).sum(0),
+        both.sum(0),
+        0.5,
+    )
     if fraction < 1:
         check("which records have a coin", chosen.sum(0), len(chosen), fraction)
         check("which records have a coin, by the coin", heads.sum(0), len(chosen), fraction / 2)
@@ -117,14 +124,23 @@ COINS = toss_coins(["a", "b", "c", "d"], seed=0)
 
 def test_scores_that_do_not_fit_the_coins_are_refused():
     for by_id, message in (
-        ({"a": 1, "b": 2, "c": 3}, "1 of 4 records with a coin are missing, such as 'd'; an audit that"),
+        (
+            {"a": 1, "b": 2, "c": 3},
+            "1 of 4 records with a coin are missing, such as 'd'; an audit that",
+        ),
         ({"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6}, "2 of 6 ids have no coin, such as 'e'"),
         ({"a": 1, "b": 2, "c": 3, "d": float("nan")}, "values: 1 of 4 values are NaN"),
         ({"a": 1, "b": 2, "c": 3, "": 4}, "ids: 1 are empty"),
-        (pd.DataFrame({"id": [*"abcda"], "s": [1, 2, 3, 4, 5]}), "1 values are a second, different one of"),
+        (
+            pd.DataFrame({"id": [*"abcda"], "s": [1, 2, 3, 4, 5]}),
+            "1 values are a second, different one of",
+        ),
         (pd.DataFrame({"name": [*"abcd"], "s": [1, 2, 3, 4]}), "a DataFrame with column 'id'"),
         (pd.DataFrame({"id": [*"abcd"], "s": 1, "t": 2}), "expected one score for each id"),
-        (pd.DataFrame({"id": [*"abcd"], "s": 1, "member": 1}), "by_id: 'member' says who is a member"),
+        (
+            pd.DataFrame({"id": [*"abcd"], "s": 1, "member": 1}),
+            "by_id: 'member' says who is a member",
+        ),
         (pd.DataFrame({"id": [*"abcd"], "s": [*"wxyz"]}), "by_id: expected numbers"),
         ([1, 2, 3, 4], "expected a mapping from ids"),
     ):
@@ -132,10 +148,18 @@ def test_scores_that_do_not_fit_the_coins_are_refused():
 
 
 def test_what_has_no_coin_of_its_own_is_refused():
-    refused("3 records have 2 ids; two rows of one record must share a coin", toss_coins, ["a", "b", "a"])
+    refused(
+        "3 records have 2 ids; two rows of one record must share a coin",
+        toss_coins,
+        ["a", "b", "a"],
+    )
     refused("1 are empty .first in row 2", toss_coins, ["a", None])
     refused("1 are empty .first in row 2", toss_coins, pd.Series(["a", pd.NA], dtype="string"))
-    for ids, given in ((pd.DataFrame({"id": ["a"]}), "DataFrame"), ("data", "str"), ({"a", "b"}, "set")):
+    for ids, given in (
+        (pd.DataFrame({"id": ["a"]}), "DataFrame"),
+        ("data", "str"),
+        ({"a", "b"}, "set"),
+    ):
         refused(f"list of names, or a table's column, got a {given}", toss_coins, ids)
     refused("2 of 4 values are NaN", COINS.join, [*"abcd"], np.ma.masked_greater([1.0, 2, 3, 4], 2))
     refused("there are no records", toss_coins, [])
@@ -174,7 +198,14 @@ def test_a_coins_file_that_was_edited_is_refused(tmp_path):
     COINS.save(path)
     content = json.loads(path.read_text())
     said = {"version": "has version 2; this paperlib reads 1", "format": "is no coins file"}
-    changes = {"coins": "0000", "ids": [*"abcx"], "salt": "0", "sealed": "2001-01-01", "seed": 1, "more": 1}
+    changes = {
+        "coins": "0000",
+        "ids": [*"abcx"],
+        "salt": "0",
+        "sealed": "2001-01-01",
+        "seed": 1,
+        "more": 1,
+    }
     for name, value in {**changes, "hash": "0", "version": 2, "format": "other"}.items():
         path.write_text(json.dumps({**content, name: value}))
         refused(said.get(name, "was changed after it was sealed"), Coins.load, path)
@@ -185,7 +216,9 @@ def test_a_coins_file_that_was_edited_is_refused(tmp_path):
 def test_the_commitment_binds_ids_and_coins_and_without_the_salt_tells_nothing():
     one, other = toss_coins(["a", "b"], seed=0), toss_coins(["a", "b"], seed=0)
     assert one.salt != other.salt
-    assert one.commitment != other.commitment  # of the same coins: guessing them does not find the hash
+    assert (
+        one.commitment != other.commitment
+    )  # of the same coins: guessing them does not find the hash
     assert len(bytes.fromhex(one.salt)) == 32
     assert one.salt not in repr(one)
 
@@ -212,18 +245,42 @@ def test_a_file_of_scores_is_joined_to_coins(tmp_path):
 
 def test_a_file_of_scores_that_contradicts_the_coins_is_refused(tmp_path):
     for columns, options, message in (
-        ({"id": [*"abc"], "loss": [1, 2, 3]}, {}, "of 4 records with a coin are missing, such as 'd'"),
-        ({"name": [*"abcd"], "loss": range(4)}, {}, "no column 'id'; the coins need the id of each score"),
-        ({"id": [*"abcd"], "loss": range(4), "member": 1}, {}, "fell on the other side, but column 'member'"),
-        ({"id": [*"abcd"], "loss": range(4), "in_train": 1, "split": "train"}, {}, "but column 'in_train'"),
-        ({"id": [*"abcd"], "loss": range(4)}, {"unit_column": "id"}, "coins: they tell who is a member and"),
+        (
+            {"id": [*"abc"], "loss": [1, 2, 3]},
+            {},
+            "of 4 records with a coin are missing, such as 'd'",
+        ),
+        (
+            {"name": [*"abcd"], "loss": range(4)},
+            {},
+            "no column 'id'; the coins need the id of each score",
+        ),
+        (
+            {"id": [*"abcd"], "loss": range(4), "member": 1},
+            {},
+            "fell on the other side, but column 'member'",
+        ),
+        (
+            {"id": [*"abcd"], "loss": range(4), "in_train": 1, "split": "train"},
+            {},
+            "but column 'in_train'",
+        ),
+        (
+            {"id": [*"abcd"], "loss": range(4)},
+            {"unit_column": "id"},
+            "coins: they tell who is a member and",
+        ),
     ):
         refused(message, read_scores, scored(tmp_path, **columns), coins=COINS, **options)
 
 
 def test_ids_of_other_types_in_parquet_are_joined_as_they_were_tossed(tmp_path):
     days = pd.date_range("2026-01-01", periods=30, tz="UTC")
-    for ids in (pd.array(range(30), pd.ArrowDtype(pa.decimal128(38, 0))), days, pd.array(range(30), "Int64")):
+    for ids in (
+        pd.array(range(30), pd.ArrowDtype(pa.decimal128(38, 0))),
+        days,
+        pd.array(range(30), "Int64"),
+    ):
         pd.DataFrame({"id": ids, "loss": np.arange(30.0)}).to_parquet(tmp_path / "a.parquet")
         coins = toss_coins(open_records(str(tmp_path / "a.parquet")).cells("id"), seed=0)
         assert len(read_scores(tmp_path / "a.parquet", coins=coins).scores) == 30

@@ -13,7 +13,9 @@ from paperlib.core.intervals import tpr_interval, upper_rate
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
-@pytest.mark.parametrize(("count", "total"), [(0, 1), (0, 50), (1, 50), (25, 50), (50, 50), (3, 10_000)])
+@pytest.mark.parametrize(
+    ("count", "total"), [(0, 1), (0, 50), (1, 50), (25, 50), (50, 50), (3, 10_000)]
+)
 def test_a_share_has_the_interval_of_clopper_and_pearson(count, total, confidence):
     exact = binomtest(count, total).proportion_ci(confidence_level=confidence, method="exact")
     found = share_interval(count, total, confidence=confidence)
@@ -24,7 +26,10 @@ def test_an_upper_rate_is_rounded_up_and_shares_out_of_range_are_refused():
     rate = upper_rate(3, 50, 0.05)
     assert binom.cdf(3, 50, rate) <= 0.05 < binom.cdf(3, 50, rate * (1 - 1e-9))
     assert upper_rate([0, 5], 5, 0.05).shape == (2,)
-    for share, message in (((4, 3), "count: expected at most total = 3, got 4"), ((0, 0), "at least 1")):
+    for share, message in (
+        ((4, 3), "count: expected at most total = 3, got 4"),
+        ((0, 0), "at least 1"),
+    ):
         with pytest.raises(ValueError, match=message):
             share_interval(*share)
 
@@ -38,7 +43,9 @@ def slow_interval(member, nonmember, confidence):
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.99])
-@pytest.mark.parametrize(("members", "others", "levels"), [(300, 500, None), (200, 700, 2), (400, 400, 1)])
+@pytest.mark.parametrize(
+    ("members", "others", "levels"), [(300, 500, None), (200, 700, 2), (400, 400, 1)]
+)
 def test_the_interval_of_the_area_is_delong_s(members, others, levels, confidence):
     rng = np.random.default_rng(members)
     member, nonmember = rng.normal(0.4, 1, members), rng.normal(0, 1, others)
@@ -72,7 +79,9 @@ def test_without_a_width_pairs_give_an_exact_interval():
     low, high = auc_interval(apart)
     assert high == 1.0
     assert low**3 == pytest.approx(0.025), "three right pairs of three are then this likely"
-    assert auc_interval(MembershipScores(apart.nonmember, apart.member)) == pytest.approx((0.0, 1 - low))
+    assert auc_interval(MembershipScores(apart.nonmember, apart.member)) == pytest.approx(
+        (0.0, 1 - low)
+    )
     tied = auc_interval(MembershipScores([1.0] * 3, [1.0] * 4))
     assert tied == pytest.approx((low / 2, 1 - low / 2))
     assert auc_interval(MembershipScores([2.0], [1.0, 3.0])) == (0.0, 1.0)
@@ -85,12 +94,20 @@ def test_rates_at_few_false_positives_say_when_they_cannot_be_measured_in_text_a
     assert low == (0.001, None, None, "needs 1,000 non-members, there are 300")
     assert high == (0.01, scores.tpr_at_fpr(0.01), tpr_interval(scores, 0.01), "")
     for nonmembers, measured in ((99, 0), (100, 1), (999, 1), (1_000, 2)):
-        rates = score_measures(MembershipScores(np.arange(10.0), np.arange(float(nonmembers)))).rates
+        rates = score_measures(
+            MembershipScores(np.arange(10.0), np.arange(float(nonmembers)))
+        ).rates
         assert sum(rate.true_positive_rate is not None for rate in rates) == measured
-    found = score_measures(MembershipScores(np.arange(1_000.0) + 500, np.arange(1_000.0)), confidence=0.9)
+    found = score_measures(
+        MembershipScores(np.arange(1_000.0) + 500, np.arange(1_000.0)), confidence=0.9
+    )
     written = json.loads(json.dumps(found.to_dict()))
     rates = written.pop("rates")
-    assert written == {"auc": found.auc, "auc_interval": list(found.auc_interval), "confidence": 0.9}
+    assert written == {
+        "auc": found.auc,
+        "auc_interval": list(found.auc_interval),
+        "confidence": 0.9,
+    }
     assert [rate["false_positive_rate"] for rate in rates] == [0.001, 0.01]
     assert "AUC 0.8750 [" in str(found)
     assert "TPR at 0.1 % FPR: 0.5010 [" in str(found)
@@ -98,18 +115,29 @@ def test_rates_at_few_false_positives_say_when_they_cannot_be_measured_in_text_a
 
 @pytest.mark.parametrize("gap", [0, 1, 3])
 @pytest.mark.parametrize(
-    ("members", "others", "rate"), [(1_000, 1_000, 0.01), (10_000, 1_000, 0.001), (1_000, 100, 0.01)]
+    ("members", "others", "rate"),
+    [(1_000, 1_000, 0.01), (10_000, 1_000, 0.001), (1_000, 100, 0.01)],
 )
 def test_a_true_positive_rate_is_covered_with_its_threshold(members, others, rate, gap):
     rng, truth = np.random.default_rng(0), float(ndtr(gap + ndtri(rate)))
-    drawn = [MembershipScores(rng.normal(gap, 1, members), rng.normal(0, 1, others)) for _ in range(200)]
-    assert sum(low <= truth <= high for low, high in (tpr_interval(one, rate) for one in drawn)) >= 190
+    drawn = [
+        MembershipScores(rng.normal(gap, 1, members), rng.normal(0, 1, others)) for _ in range(200)
+    ]
+    assert (
+        sum(low <= truth <= high for low, high in (tpr_interval(one, rate) for one in drawn)) >= 190
+    )
     fixed = (share_interval(round(one.tpr_at_fpr(rate) * members), members) for one in drawn)
-    assert sum(low <= truth <= high for low, high in fixed) < 186, "a threshold taken as known is too sure"
+    assert sum(low <= truth <= high for low, high in fixed) < 186, (
+        "a threshold taken as known is too sure"
+    )
 
 
 def test_a_tied_true_positive_rate_is_covered():
-    rng, truth, covered = np.random.default_rng(0), 0.5, 0  # of members above 0, and 5 % of non-members
+    rng, truth, covered = (
+        np.random.default_rng(0),
+        0.5,
+        0,
+    )  # of members above 0, and 5 % of non-members
     for _ in range(200):
         member, other = rng.choice(2, 400), rng.choice(2, 400, p=[0.95, 0.05])
         low, high = tpr_interval(MembershipScores(member, other), 0.051)

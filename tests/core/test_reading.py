@@ -1,4 +1,6 @@
-"""Files of scores of every kind are read alike, a bad one is refused, and no direction is guessed."""
+"""Files of scores of every kind are read alike, a bad one is refused, and no direction is
+guessed.
+"""
 
 import gzip
 import hashlib
@@ -15,7 +17,17 @@ from paperlib.core.reading.columns import kind_of, tells_membership
 from tests.refusals import refused
 
 SCORE, MEMBER = [0.9, 0.1, 0.8, 0.3], [1, 0, 1, 0]
-NAMES = ["a.csv", "a.tsv", "a.txt", "a.CSV", "a.csv.gz", "a.jsonl", "a.ndjson", "a.jsonl.gz", "a.parquet"]
+NAMES = [
+    "a.csv",
+    "a.tsv",
+    "a.txt",
+    "a.CSV",
+    "a.csv.gz",
+    "a.jsonl",
+    "a.ndjson",
+    "a.jsonl.gz",
+    "a.parquet",
+]
 NAMES += ["a.npz", "a.npy", "a.pt", "a.pth", "a.safetensors"]
 
 
@@ -71,10 +83,29 @@ def test_every_format_gives_the_same_scores(file, name):
         assert (found.kind, *sides(found)) == ("scores", [0.9, 0.8], [0.1, 0.3])
 
 
-WORDS = [("in", "out"), ("Member", "nonmember"), ("TRUE", "False"), ("train", "test"), ("y", "N"), ("t", "f")]
-WORDS += [("yes", "no"), ("1", "-1"), ("+1", "-1"), ("training", "validation"), ("trained", "holdout")]
+WORDS = [
+    ("in", "out"),
+    ("Member", "nonmember"),
+    ("TRUE", "False"),
+    ("train", "test"),
+    ("y", "N"),
+    ("t", "f"),
+]
+WORDS += [
+    ("yes", "no"),
+    ("1", "-1"),
+    ("+1", "-1"),
+    ("training", "validation"),
+    ("trained", "holdout"),
+]
 WORDS += [("train", "held-out"), ("train", "heldout"), ("seen", "unseen"), ("member", "non_member")]
-WORDS += [("member", "non-member"), ("train", "dev"), ("train", "eval"), ("train", "val"), ("train", "valid")]
+WORDS += [
+    ("member", "non-member"),
+    ("train", "dev"),
+    ("train", "eval"),
+    ("train", "val"),
+    ("train", "valid"),
+]
 WORDS += [("member", "population"), ("1.0", "0.0"), ("1", "0")]
 
 
@@ -87,7 +118,9 @@ def test_membership_may_be_a_word(file, tmp_path, name):
         else:
             file({"score": SCORE, "member": member}, name)
         assert read_scores(tmp_path / name).scores.member.tolist() == [0.9, 0.8]
-    assert "'member' holds both 0 and -1" in refusal(file({"score": SCORE, "member": [1, 0, 1, -1]}, name))
+    assert "'member' holds both 0 and -1" in refusal(
+        file({"score": SCORE, "member": [1, 0, 1, -1]}, name)
+    )
 
 
 def test_columns_can_be_named_and_flags_of_train_and_test_are_no_scores(file):
@@ -98,9 +131,13 @@ def test_columns_can_be_named_and_flags_of_train_and_test_are_no_scores(file):
     assert read_scores(path).source == "a.csv, columns 'loss' and 'train'"
 
 
-@pytest.mark.parametrize("names", [("a.csv", "b.csv"), ("a.parquet", "b.npz"), ("a.npz", "b.jsonl")])
+@pytest.mark.parametrize(
+    "names", [("a.csv", "b.csv"), ("a.parquet", "b.npz"), ("a.npz", "b.jsonl")]
+)
 def test_two_files_may_differ_in_format_and_length(file, names):
-    found = read_scores(file({"loss": [1.0, 2.0]}, names[0]), file({"loss": [3.0, 4.0, 5.0]}, names[1]))
+    found = read_scores(
+        file({"loss": [1.0, 2.0]}, names[0]), file({"loss": [3.0, 4.0, 5.0]}, names[1])
+    )
     assert (found.kind, *sides(found)) == ("losses", [1, 2], [3, 4, 5])
     assert found.source == f"members {names[0]}, non-members {names[1]}"
 
@@ -112,9 +149,15 @@ def test_a_bare_array_can_be_a_class_and_half_floats_are_exact_or_refused(tmp_pa
     np.save(tmp_path / "b.npy", np.array(SCORE)[:, None])
     found = read_scores(tmp_path / "a.pt", tmp_path / "b.npy", kind="losses")
     assert sides(found) == (half.double().tolist(), SCORE)
-    assert "a high value of the array point to a member" in refusal(tmp_path / "a.pt", tmp_path / "b.npy")
-    assert "an array alone does not tell who is a member; give a second" in refusal(tmp_path / "b.npy")
-    assert "it can hold the members or the non-members, not both" in refusal(*[tmp_path / "b.npy"] * 2)
+    assert "a high value of the array point to a member" in refusal(
+        tmp_path / "a.pt", tmp_path / "b.npy"
+    )
+    assert "an array alone does not tell who is a member; give a second" in refusal(
+        tmp_path / "b.npy"
+    )
+    assert "it can hold the members or the non-members, not both" in refusal(
+        *[tmp_path / "b.npy"] * 2
+    )
     safetensors = pytest.importorskip("safetensors.torch")
     losses = torch.tensor([1.5, -0.1, 3e4, 7e-6])
     flags = torch.tensor([True, True, False, False])
@@ -127,10 +170,14 @@ def test_a_bare_array_can_be_a_class_and_half_floats_are_exact_or_refused(tmp_pa
 
 def test_two_arrays_of_one_file_are_the_two_classes(tmp_path):
     for names, kind in (
-        (("members", "nonmembers"), None), (("member", "non_member"), None), (("train", "test"), None),
-        (("in", "out"), None), (("member_losses", "nonmember_losses"), "losses"),
-        (("scores_in", "scores_out"), "scores"), (("train_x", "test_x"), None),
-    ):  # fmt: skip
+        (("members", "nonmembers"), None),
+        (("member", "non_member"), None),
+        (("train", "test"), None),
+        (("in", "out"), None),
+        (("member_losses", "nonmember_losses"), "losses"),
+        (("scores_in", "scores_out"), "scores"),
+        (("train_x", "test_x"), None),
+    ):
         path = tmp_path / "a.npz"
         np.savez(path, **{names[0]: np.array(SCORE)[:, None], names[1]: np.array(SCORE[:2])})
         if kind is None:
@@ -143,8 +190,19 @@ def test_two_arrays_of_one_file_are_the_two_classes(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
 def test_identifiers_and_groups_follow_their_scores_members_first(file, name):
-    frame = {"id": [7, 8, 9, 10], "score": SCORE, "kind of record": ["x", "y", "y", "x"], "member": MEMBER}
-    refused("leave it or unit_column out", read_scores, file(frame, name), group_column="a", unit_column="b")
+    frame = {
+        "id": [7, 8, 9, 10],
+        "score": SCORE,
+        "kind of record": ["x", "y", "y", "x"],
+        "member": MEMBER,
+    }
+    refused(
+        "leave it or unit_column out",
+        read_scores,
+        file(frame, name),
+        group_column="a",
+        unit_column="b",
+    )
     found = read_scores(file(frame, name), group_column="kind of record")
     assert found.ids.tolist() == ["7", "9", "8", "10"]
     assert found.groups.tolist() == ["x", "y", "y", "x"]
@@ -170,7 +228,9 @@ def test_rows_of_one_unit_are_averaged(file):
     found = read_scores(file(frame), unit_column="who")
     assert (*sides(found), found.ids.tolist()) == ([0.5], [0.8, 0.3], ["a", "b", "c"])
     assert "4 rows hold 3 records" in refusal(file(frame), id_column="who")
-    assert "1 rows name no unit" in refusal(file({**frame, "who": ["a", "a", "", "c"]}), unit_column="who")
+    assert "1 rows name no unit" in refusal(
+        file({**frame, "who": ["a", "a", "", "c"]}), unit_column="who"
+    )
     shared = file({**frame, "who": ["a", "b", "b", "c"]})
     assert "among both the members and the non-members: 1" in refusal(shared, unit_column="who")
 
@@ -181,7 +241,9 @@ def test_checksums_are_of_what_was_read(tmp_path):
         path.parent.mkdir()
         np.save(path, SCORE)
     found = read_scores(*paths, kind="losses")
-    assert found.checksums == {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+    assert found.checksums == {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths
+    }
 
 
 ROWS = ["loss,member\n1,1\n2,0\n", '\n {"loss": 1, "member": true}\n{"loss": 2, "member": false}']
@@ -230,7 +292,9 @@ def test_utf_8_utf_16_with_a_mark_and_decimal_commas_of_pandas_are_read(file, tm
     big = b"\xfe\xff" + PLAIN.encode("utf-16-be")
     for data in (*map(PLAIN.encode, ("utf-8", "utf-8-sig", "utf-16")), big):
         assert read_scores(file(data), group_column="größe").groups.tolist() == ["é", "x"]
-    frame = pd.DataFrame({"loss": np.random.default_rng(0).normal(size=50), "member": [1.0, 0.0] * 25})
+    frame = pd.DataFrame(
+        {"loss": np.random.default_rng(0).normal(size=50), "member": [1.0, 0.0] * 25}
+    )
     frame.to_csv(tmp_path / "a.csv", sep=";", decimal=",", index=False)
     np.testing.assert_array_equal(read_scores(tmp_path / "a.csv").scores.member, frame["loss"][::2])
 
@@ -238,7 +302,9 @@ def test_utf_8_utf_16_with_a_mark_and_decimal_commas_of_pandas_are_read(file, tm
 BAD = {
     PLAIN.encode("cp1252"): "is not UTF-8 text (byte 0xf6 in line 1); save it as UTF-8",
     "score,member\n1,1\n2,0 é\n".encode("latin-1"): "is not UTF-8 text (byte 0xe9 in line 3)",
-    "loss,member\n1,1\n".encode("utf-16-le"): "UTF-16 without a byte-order mark do; save it as UTF-8 text",
+    "loss,member\n1,1\n".encode(
+        "utf-16-le"
+    ): "UTF-16 without a byte-order mark do; save it as UTF-8 text",
     PLAIN.encode("utf-32"): "holds zero bytes, as UTF-32 and",
     b"\0\0\xfe\xff" + PLAIN.encode("utf-32-be"): "save it as UTF-8",
     PLAIN.encode("utf-16")[:-1]: "is not UTF-16 text",
@@ -246,8 +312,12 @@ BAD = {
     " \n": "the file is empty",
     "score,member\n": "there are no rows",
     "score,member\n1,1\nabc,0\n": "column 'score' holds 'abc', not a number, in row 2",
-    "score,member\n1,1\n,0\n,1\n": "'score' has 2 empty cells (first in row 2); fill or drop these rows",
-    "score,member\n1,\n,0\n": "'score' has 1 empty cell (first in row 2), column 'member' has 1 empty",
+    "score,member\n1,1\n,0\n,1\n": (
+        "'score' has 2 empty cells (first in row 2); fill or drop these rows"
+    ),
+    "score,member\n1,\n,0\n": (
+        "'score' has 1 empty cell (first in row 2), column 'member' has 1 empty"
+    ),
     "score,member\n1,1\nnan,0\n": "column 'score' has 1 missing value (first in row 2)",
     "score,member\n1,1\n-inf,0\n": "column 'score' has 1 infinite value (first in row 2)",
     "score,member\n1,1\n2,1\n": "both classes are needed, got 2 members only",
@@ -260,15 +330,25 @@ BAD = {
     "score,score,member\n1,2,1\n": "two columns have the same name, 'score'",
     "score\n1\n": "no membership column with a known name",
     "score;a,member\n1;2,1\n": "the first line has as many commas and semicolons",
-    "loss;member\n1.234,5;1\n2,5;0\n": "decimal commas (first in row 1) and points (first in row 1)",
-    "loss;member\n0,5;1\n2.5;0\n": "mixes decimal commas (first in row 1) and points (first in row 2)",
-    "loss;member\n1,234;1\n17;0\n": "holds '1,234' in row 1, and no cell tells whether its mark stands for",
+    "loss;member\n1.234,5;1\n2,5;0\n": (
+        "decimal commas (first in row 1) and points (first in row 1)"
+    ),
+    "loss;member\n0,5;1\n2.5;0\n": (
+        "mixes decimal commas (first in row 1) and points (first in row 2)"
+    ),
+    "loss;member\n1,234;1\n17;0\n": (
+        "holds '1,234' in row 1, and no cell tells whether its mark stands for"
+    ),
     "loss;member\n1,234,567;1\n0,5;0\n": "holds '1,234,567', not a number, in row 1",
-    'loss,member\n"0,9",1\n2,0\n': "holds '0,9', not a number, in row 1; decimal commas need semicolons",
+    'loss,member\n"0,9",1\n2,0\n': (
+        "holds '0,9', not a number, in row 1; decimal commas need semicolons"
+    ),
     "loss;member\n1 234;1\n2;0\n": "holds '1 234', not a number, in row 1",
 }
 BAD_LINES = {
-    '{"loss": 1, "member": 1}\n{"loss": null, "member": 0}': "'loss' has 1 empty cell (first in row 2)",
+    '{"loss": 1, "member": 1}\n{"loss": null, "member": 0}': (
+        "'loss' has 1 empty cell (first in row 2)"
+    ),
     '{"loss": 1, "member": 1}\n{"member": 0}': "'loss' has 1 empty cell (first in row 2)",
     '{"loss": 1, "member": 1}\n{"loss": [2], "member": 0}': "column 'loss' holds a list in row 2",
     '{"loss": 1, "member": 1}\n{"loss": true, "member": 0}': "holds True, not a number, in row 2",
@@ -300,8 +380,12 @@ def test_a_lone_empty_cell_is_no_blank_line_nor_a_table_that_says_otherwise_of_o
     names = ",".join(f"column{at}" for at in range(500))
     assert "and 470 more" in refusal(file(f"{names}\n{names}\n"))
     good, other = file({"score": SCORE, "member": MEMBER}), file({"score": SCORE}, "b.csv")
-    assert "the file of the members, but column 'member' says non-member in row 2" in refusal(good, other)
-    assert "the file of the non-members, but column 'member' says member in row 1" in refusal(other, good)
+    assert "the file of the members, but column 'member' says non-member in row 2" in refusal(
+        good, other
+    )
+    assert "the file of the non-members, but column 'member' says member in row 1" in refusal(
+        other, good
+    )
     members = file({"score": SCORE, "member": 1}, "c.csv")
     assert len(read_scores(members, other).scores) == 8
 
@@ -344,7 +428,10 @@ def test_arrays_and_parquet_of_other_shapes_or_kinds_are_refused(tmp_path, file)
         assert message in refusal(file({"score": values, "member": [1, 0]}, "a.parquet"))
     decimals, texts = [Decimal("0.5"), Decimal("2.25")], ["0.5", "2.25"]
     for values in (decimals, pd.Categorical(texts), np.float16([0.5, 2.25])):
-        assert sides(read_scores(file({"score": values, "member": [1, 0]}, "a.parquet"))) == ([0.5], [2.25])
+        assert sides(read_scores(file({"score": values, "member": [1, 0]}, "a.parquet"))) == (
+            [0.5],
+            [2.25],
+        )
 
 
 def test_a_pytorch_file_is_never_run(tmp_path):
@@ -356,7 +443,11 @@ def test_a_pytorch_file_is_never_run(tmp_path):
 
 
 def test_a_package_that_is_missing_is_named(file, monkeypatch):
-    for name, package in (("a.parquet", "pyarrow"), ("a.pt", "torch"), ("a.safetensors", "safetensors")):
+    for name, package in (
+        ("a.parquet", "pyarrow"),
+        ("a.pt", "torch"),
+        ("a.safetensors", "safetensors"),
+    ):
         for module in (package, f"{package}.numpy", f"{package}.parquet"):
             monkeypatch.setitem(sys.modules, module, None)
         message = refusal(file(b"something", name))
@@ -367,7 +458,10 @@ def test_a_table_with_semicolons_keeps_codes_and_refuses_a_comma_that_may_stand_
     for rows, values in (
         (["1,5;x", "2,25;1,234"], [[1.5, "x"], [2.25, "1,234"]]),
         (["1,5;x", "1.234,5;y"], [["1,5", "x"], ["1.234,5", "y"]]),
-        (["1,234;x", "2,345;y"], r"column 'a' holds '1,234' in row 1, and no cell tells whether its mark"),
+        (
+            ["1,234;x", "2,345;y"],
+            r"column 'a' holds '1,234' in row 1, and no cell tells whether its mark",
+        ),
     ):
         path = file("\n".join(["a;b", *rows]))
         if isinstance(values, str):
@@ -377,27 +471,103 @@ def test_a_table_with_semicolons_keeps_codes_and_refuses_a_comma_that_may_stand_
 
 
 LOSSES = (
-    "loss", "losses", "LOSS", "nll", "NLLs", "cross_entropy", "crossEntropy", "crossentropy", "ce",
-    "CE loss", "perplexity", "ppl", "neg_log_likelihood", "negative log-likelihood", "val_loss",
-    "loss_target", "train-loss", "loss_epoch_10", "loss_2", "per_example_loss", "mean_squared_error",
-    "log_loss", "xent", "nll_loss",
-)  # fmt: skip
+    "loss",
+    "losses",
+    "LOSS",
+    "nll",
+    "NLLs",
+    "cross_entropy",
+    "crossEntropy",
+    "crossentropy",
+    "ce",
+    "CE loss",
+    "perplexity",
+    "ppl",
+    "neg_log_likelihood",
+    "negative log-likelihood",
+    "val_loss",
+    "loss_target",
+    "train-loss",
+    "loss_epoch_10",
+    "loss_2",
+    "per_example_loss",
+    "mean_squared_error",
+    "log_loss",
+    "xent",
+    "nll_loss",
+)
 SCORES = (
-    "score", "scores", "Score", "logprob", "log_prob", "log-probs", "log_likelihood", "loglik",
-    "confidence", "mia_score", "membership_score", "logit", "logits", "likelihood", "lira_score",
-    "true_label_confidence", "membership_probability",
-)  # fmt: skip
+    "score",
+    "scores",
+    "Score",
+    "logprob",
+    "log_prob",
+    "log-probs",
+    "log_likelihood",
+    "loglik",
+    "confidence",
+    "mia_score",
+    "membership_score",
+    "logit",
+    "logits",
+    "likelihood",
+    "lira_score",
+    "true_label_confidence",
+    "membership_probability",
+)
 DOUBTFUL = (
-    "neg_loss", "minus_loss", "loss_negated", "inverted_loss", "-loss", "1-loss", "1 - confidence",
-    "loss - ref_loss", "loss/zlib", "exp(-loss)", "loss_ratio", "loss_diff", "ref_loss", "loss_score",
-    "nll2", "value", "values", "x", "entropy", "probability", "prob", "anomaly_score", "z_score",
-    "nonmember_score", "neg_score", "score_neg", "log_likelihood_ratio", "confidence_interval", "logit_3",
-    "glossary", "closs", "scored", "0", "", "perplexities ratio", "losses_in",
-)  # fmt: skip
+    "neg_loss",
+    "minus_loss",
+    "loss_negated",
+    "inverted_loss",
+    "-loss",
+    "1-loss",
+    "1 - confidence",
+    "loss - ref_loss",
+    "loss/zlib",
+    "exp(-loss)",
+    "loss_ratio",
+    "loss_diff",
+    "ref_loss",
+    "loss_score",
+    "nll2",
+    "value",
+    "values",
+    "x",
+    "entropy",
+    "probability",
+    "prob",
+    "anomaly_score",
+    "z_score",
+    "nonmember_score",
+    "neg_score",
+    "score_neg",
+    "log_likelihood_ratio",
+    "confidence_interval",
+    "logit_3",
+    "glossary",
+    "closs",
+    "scored",
+    "0",
+    "",
+    "perplexities ratio",
+    "losses_in",
+)
 MEMBERS = (
-    "member", "Membership", "is_member", "isMember", "is_train", "in_train", "train", "split",
-    "in_training", "trained", "In Train", "in-train", "seen",
-)  # fmt: skip
+    "member",
+    "Membership",
+    "is_member",
+    "isMember",
+    "is_train",
+    "in_train",
+    "train",
+    "split",
+    "in_training",
+    "trained",
+    "In Train",
+    "in-train",
+    "seen",
+)
 NO_MEMBERS = ("label", "y", "target", "nonmember", "is_test", "members of staff", "-member")
 
 
@@ -407,7 +577,9 @@ def table(tmp_path):
 
     def written(score="loss", member="member", flags=(1, 0)):
         path = tmp_path / "a.csv"
-        path.write_text(f'"{score}","{member}"\n0.5,{flags[0]}\n0.25,{flags[1]}\n', encoding="utf-8")
+        path.write_text(
+            f'"{score}","{member}"\n0.5,{flags[0]}\n0.25,{flags[1]}\n', encoding="utf-8"
+        )
         return path
 
     return written
@@ -419,7 +591,9 @@ def test_a_known_name_tells_direction_or_membership_and_a_doubtful_one_nothing(t
     with pytest.raises(ValueError, match="does a high value of column 'nll2' point to a member"):
         read_scores(table("nll2"), score_column="nll2")
     for name in MEMBERS:
-        assert read_scores(table(member=name, flags=("train", "test"))).scores.member.tolist() == [0.5]
+        assert read_scores(table(member=name, flags=("train", "test"))).scores.member.tolist() == [
+            0.5
+        ]
     for name in NO_MEMBERS:
         assert not tells_membership(name)
         refused("no membership column with a known name", read_scores, table(member=name))
@@ -427,11 +601,15 @@ def test_a_known_name_tells_direction_or_membership_and_a_doubtful_one_nothing(t
 
 
 @pytest.mark.parametrize("kind", ["scores", "losses"])
-@pytest.mark.parametrize(("name", "meaning"), [("nll2", None), ("loss", "losses"), ("score", "scores")])
+@pytest.mark.parametrize(
+    ("name", "meaning"), [("nll2", None), ("loss", "losses"), ("score", "scores")]
+)
 def test_a_given_kind_decides(table, name, meaning, kind):
     found = read_scores(table(name), kind=kind)
     assert (found.kind, found.scores.higher_means_member) == (kind, kind == "scores")
-    expected = f"column '{name}' was read as {kind}, as --kind says, although its name points to {meaning}"
+    expected = (
+        f"column '{name}' was read as {kind}, as --kind says, although its name points to {meaning}"
+    )
     assert found.warnings == (() if meaning in (None, kind) else (expected,))
 
 
@@ -450,13 +628,17 @@ def test_a_lone_column_is_taken_only_with_a_kind_and_files_of_one_class_may_name
     assert (found.kind, found.warnings) == ("losses", ())
     (tmp_path / "b.csv").write_text("perplexity\n2\n")
     (warning,) = read_scores(tmp_path / "a.csv", tmp_path / "b.csv").warnings
-    assert warning.startswith("a.csv holds 'losses_in' and b.csv holds 'perplexity'; check that both")
+    assert warning.startswith(
+        "a.csv holds 'losses_in' and b.csv holds 'perplexity'; check that both"
+    )
 
 
 @pytest.mark.parametrize("flags", [(1, 0), ("true", "false"), ("no", "yes"), (1, -1)], ids=str)
 def test_a_1_may_mean_something_else(table, flags):
     for name in ("nonmember", "is_test", "holdout", "Is Out"):
-        with pytest.raises(ValueError, match=rf"'{name}' seems to hold 1 \(or true\) for non-members"):
+        with pytest.raises(
+            ValueError, match=rf"'{name}' seems to hold 1 \(or true\) for non-members"
+        ):
             read_scores(table(member=name, flags=flags), member_column=name)
         words = table(member=name, flags=("member", "nonmember"))
         assert read_scores(words, member_column=name).scores.member.tolist() == [0.5]

@@ -22,8 +22,30 @@ FILES = 4_000
 UNKNOWN = (*(name for name in DOUBTFUL if len(name) > 1 and "/" not in name), "maß")
 MEMBERS = ("member", "membership", "is_member", "is_train", "in_train", "train", "split", "trained")
 OTHER_MEMBERS = ("label", "which", "y")
-RELATIVE = {"1", "+1", "1.0", "true", "t", "yes", "y"}  # what they mean is up to the name of the column
-BAD_CELLS = ["", "NaN", "inf", "-Infinity", "1e999", "abc", "1_0", "−1", "0x1", "٣", "null", "1 2", "1;2x"]
+RELATIVE = {
+    "1",
+    "+1",
+    "1.0",
+    "true",
+    "t",
+    "yes",
+    "y",
+}  # what they mean is up to the name of the column
+BAD_CELLS = [
+    "",
+    "NaN",
+    "inf",
+    "-Infinity",
+    "1e999",
+    "abc",
+    "1_0",
+    "−1",
+    "0x1",
+    "٣",
+    "null",
+    "1 2",
+    "1;2x",
+]
 BAD_WORDS = ["", "maybe", "2", "0.5", "nan", "null", "10", "tru"]
 READ = "a file is read that has to be refused"
 READABLE = ("utf-8", "utf-8-sig", "utf-16")
@@ -48,12 +70,19 @@ class Case:
 
 
 def styled(rng: random.Random, name: str) -> str:
-    changes = [str.upper, str.title, lambda text: text.replace("_", " "), lambda text: text.replace("_", "-")]
+    changes = [
+        str.upper,
+        str.title,
+        lambda text: text.replace("_", " "),
+        lambda text: text.replace("_", "-"),
+    ]
     return rng.choice([str, str, *changes])(name)
 
 
 def chosen_names(rng: random.Random, case: Case) -> tuple[str, str]:
-    """Names of the score and the membership column, and the options that a user may give with them."""
+    """Names of the score and the membership column, and the options that a user may give with
+    them.
+    """
     told = rng.choice(["losses", "losses", "scores", None])
     name = {"losses": LOSSES, "scores": SCORES, None: UNKNOWN}[told]
     score = rng.choice(name) if told is None else styled(rng, rng.choice(name))
@@ -74,7 +103,10 @@ def number(rng: random.Random, marks: str) -> tuple[str, float]:
     grouped = marks.startswith("thousands")
     size = 10 ** rng.uniform(2, 6.5) if grouped else 10 ** rng.uniform(-3, 4)
     places = rng.choice([0, 0, 1, 2] if grouped else [1, 2, 3, 3, 6])
-    text = rng.choice([f"{size:.{places}f}", f"{size:.{places}f}", "" if grouped else repr(size)]) or "0.5"
+    text = (
+        rng.choice([f"{size:.{places}f}", f"{size:.{places}f}", "" if grouped else repr(size)])
+        or "0.5"
+    )
     if not grouped and rng.random() < 0.1:
         text = f"{size:.4e}"
     value = float(text)
@@ -90,7 +122,9 @@ def number(rng: random.Random, marks: str) -> tuple[str, float]:
     return sign + text, -value if sign == "-" else value
 
 
-def rows_of(rng: random.Random, case: Case, marks: str, member_name: str) -> tuple[list[str], list[str]]:
+def rows_of(
+    rng: random.Random, case: Case, marks: str, member_name: str
+) -> tuple[list[str], list[str]]:
     """Cells of both columns; notes the truth, and what is wrong with them."""
     pair = rng.choice(WORDS)
     count = rng.randint(2, 7)
@@ -103,7 +137,11 @@ def rows_of(rng: random.Random, case: Case, marks: str, member_name: str) -> tup
     case.member = [value for (_, value), flag in zip(written, flags, strict=True) if flag]
     case.nonmember = [value for (_, value), flag in zip(written, flags, strict=True) if not flag]
     scores, words = [text for text, _ in written], [pair[0] if flag else pair[1] for flag in flags]
-    if member_name.lower() == "split" and pair[0].lower() in RELATIVE and "member_column" not in case.options:
+    if (
+        member_name.lower() == "split"
+        and pair[0].lower() in RELATIVE
+        and "member_column" not in case.options
+    ):
         case.must_refuse = True  # 1 may stand for the second part as well as for "yes"
     if rng.random() < 0.08:
         scores[rng.randrange(count)] = rng.choice(BAD_CELLS)
@@ -132,13 +170,19 @@ def delimited(rng: random.Random) -> Case:
     unquoted = separator == "," and marks in ("comma", "thousands-us") and rng.random() < 0.5
     for extra in rng.sample(extras, rng.randint(0, min(2, len(extras)))):
         texts = ["a", "b c", "é"] if unquoted else ["a", "b c", 'say "x", y', "two\nlines", "", "é"]
-        columns[extra] = [f"{at} é" if extra == "id" else rng.choice(texts) for at in range(len(scores))]
+        columns[extra] = [
+            f"{at} é" if extra == "id" else rng.choice(texts) for at in range(len(scores))
+        ]
     names = list(columns)
     rng.shuffle(names)
     table = [names, *map(list, zip(*(columns[name] for name in names), strict=True))]
     end = rng.choice(["\n", "\n", "\r\n", "\r"])
     quoting = csv.QUOTE_ALL if end == "\r" else rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
-    text = end.join(map(separator.join, table)) + end if unquoted else quoted(table, separator, end, quoting)
+    text = (
+        end.join(map(separator.join, table)) + end
+        if unquoted
+        else quoted(table, separator, end, quoting)
+    )
     case.odd = separator != "," or marks != "point"  # such as 1.234 and 2.345 alone
     if not unquoted and rng.random() < 0.05:  # one row has a cell too many or too few
         at = rng.randrange(1, len(table))
@@ -216,14 +260,18 @@ def cases(count: int, seed: int = 1) -> Iterator[Case]:
         yield rng.choice(WRITERS)(rng)
 
 
-def complaint(case: Case, folder: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+def complaint(
+    case: Case, folder: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> tuple[str, str]:
     """What happened ("read" or "refused"), and what is wrong with it ("" if nothing)."""
     path: str | Path = folder / case.name
     if case.stdin:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(case.data)))
         path = "-"
     else:
-        Path(path).unlink(missing_ok=True)  # overwriting a file takes a disk a hundred times as long
+        Path(path).unlink(
+            missing_ok=True
+        )  # overwriting a file takes a disk a hundred times as long
         Path(path).write_bytes(case.data)
     try:
         found = reader(path, **case.options)
@@ -268,7 +316,9 @@ def drops_rows(path: Any, **options: Any) -> LoadedScores:
     """Leaves out rows with an empty cell."""
     if str(path).endswith(".csv"):
         lines = Path(path).read_bytes().split(b"\n")
-        Path(path).write_bytes(b"\n".join(line for line in lines if b",," not in line and line[:1] != b","))
+        Path(path).write_bytes(
+            b"\n".join(line for line in lines if b",," not in line and line[:1] != b",")
+        )
     return read_scores(path, **options)
 
 
@@ -282,7 +332,11 @@ def takes_any_loss(name: str) -> str | None:
         (guesses, (), READ),
         (drops_rows, (), ""),
         (read_scores, ("paperlib.core.reading.scores.kind_of", takes_any_loss), READ),
-        (read_scores, ("paperlib.core.reading.columns.check_marks", lambda *_: None), "wrong values"),
+        (
+            read_scores,
+            ("paperlib.core.reading.columns.check_marks", lambda *_: None),
+            "wrong values",
+        ),
     ],
 )
 def test_a_reader_with_a_fault_is_caught(reader, fault, words, tmp_path, monkeypatch):

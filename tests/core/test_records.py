@@ -34,7 +34,9 @@ def taken_for_copies(*values):
 
 @pytest.mark.parametrize("law", LAWS)
 def test_independent_records_are_hardly_ever_refused(law):
-    hits = sum(taken_for_copies(LAWS[law](n), LAWS[law](n)) for n in (30, 200, 1_000) for _ in range(60))
+    hits = sum(
+        taken_for_copies(LAWS[law](n), LAWS[law](n)) for n in (30, 200, 1_000) for _ in range(60)
+    )
     assert hits <= 3  # of 180, each with chance 0.001 at most
 
 
@@ -42,7 +44,9 @@ def test_independent_records_are_hardly_ever_refused(law):
 def test_copies_are_refused(rows, copied):
     values = rng.normal(size=rows)
     assert taken_for_copies(np.concatenate([values, values[: int(copied * rows)]]))
-    assert taken_for_copies(values, np.concatenate([rng.normal(size=rows), values[: int(copied * rows)]]))
+    assert taken_for_copies(
+        values, np.concatenate([rng.normal(size=rows), values[: int(copied * rows)]])
+    )
     assert taken_for_copies(np.column_stack([values, values])[np.r_[:rows, : int(copied * rows)]])
 
 
@@ -59,12 +63,16 @@ def epochs(seed, rows=10, leak=0.0):
     """Losses of 200 records that differ in difficulty, each at several epochs."""
     draws = np.random.default_rng(seed)
     member = np.repeat(draws.random(200) < 0.5, rows)
-    loss = np.repeat(draws.normal(3, 1, 200), rows) + draws.normal(0, 0.2, 200 * rows) - leak * member
+    loss = (
+        np.repeat(draws.normal(3, 1, 200), rows) + draws.normal(0, 0.2, 200 * rows) - leak * member
+    )
     return member, loss, np.repeat(np.arange(200), rows)
 
 
 def test_a_unit_is_one_record_and_stands_in_the_claim(few_simulations):
-    """Without a leak rows taken for records claim one far too often, units at most in one file of twenty."""
+    """Without a leak rows taken for records claim one far too often, units at most in one file of
+    twenty.
+    """
     by_rows = by_units = 0
     for seed in range(20):
         member, loss, ids = epochs(seed)
@@ -89,7 +97,9 @@ def test_features_of_one_unit_are_averaged(few_simulations):
 
 
 def test_rows_that_look_at_their_neighbours_cannot_read_the_order_of_the_file():
-    """A model whose answer is the mean of a window tells nothing, though members stand first in the file."""
+    """A model whose answer is the mean of a window tells nothing, though members stand first in the
+    file.
+    """
 
     class Window:
         def fit(self, X, y):
@@ -145,9 +155,15 @@ def test_the_unit_of_a_table_is_a_column_of_the_file_and_stands_in_the_claim(tmp
     customers.assign(x=rng.normal(size=120)).to_csv(options["generated"], index=False)
     files = (str(tmp_path / "rows.csv"), f"{tmp_path / 'model.py'}:losses")
     others = str(tmp_path / "others.csv")
-    customers.assign(customer=customers["customer"] + 60, x=rng.normal(size=120)).to_csv(others, index=False)
+    customers.assign(customer=customers["customer"] + 60, x=rng.normal(size=120)).to_csv(
+        others, index=False
+    )
     audit = audit_files("table", *files, unit="customer", nonmembers=others, **options)
     for result in (audit.result, audit.real):
-        assert result.claim.endswith("one unit of customer, with all its rows; one row of each was drawn.")
+        assert result.claim.endswith(
+            "one unit of customer, with all its rows; one row of each was drawn."
+        )
     refused("unit: a column of a table", audit_files, "images", *files, unit="customer", **options)
-    refused("unit: expected one of the columns", audit_files, "table", *files, unit="client", **options)
+    refused(
+        "unit: expected one of the columns", audit_files, "table", *files, unit="client", **options
+    )

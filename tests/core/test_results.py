@@ -31,7 +31,9 @@ def test_text_and_html():
     assert str(replace(RESULT, condition="")).splitlines()[1:3] == ["", "Claim: a < b"]
     assert "Warning: look" in str(RESULT)
     page = RESULT._repr_html_()
-    places = [page.index(text) for text in ("epsilon &gt;= inf", "if p &lt; q", "a &lt; b", "x &amp; y")]
+    places = [
+        page.index(text) for text in ("epsilon &gt;= inf", "if p &lt; q", "a &lt; b", "x &amp; y")
+    ]
     assert places == sorted(places)
     assert "<em>" not in replace(RESULT, condition="")._repr_html_()
 
@@ -64,9 +66,12 @@ def test_the_repr_table_and_part_of_several_of_a_result():
 
 def test_bounds_are_rounded_to_their_safe_side():
     for value, below, above in (
-        (1.6301, 1.63, 1.631), (1.63, 1.63, 1.63), (0.0, 0.0, 0.0), (-0.1234, -0.124, -0.123),
+        (1.6301, 1.63, 1.631),
+        (1.63, 1.63, 1.63),
+        (0.0, 0.0, 0.0),
+        (-0.1234, -0.124, -0.123),
         (1e-9, 0, 0.001),
-    ):  # fmt: skip
+    ):
         assert (core.round_down(value), round_up(value)) == pytest.approx((below, above))
     assert math.copysign(1, round_up(0.0)) == 1
     assert core.round_down(math.inf) == round_up(math.inf) == math.inf
@@ -74,7 +79,13 @@ def test_bounds_are_rounded_to_their_safe_side():
 
 def test_checks_name_the_argument():
     refused("mode: expected one of 'a', 'b', got 'c'", core.check_choice, "mode", "c", ("a", "b"))
-    refused("guess: expected one of 'both', 'members', got", core.check_choice, "guess", "grid", core.Sides)
+    refused(
+        "guess: expected one of 'both', 'members', got",
+        core.check_choice,
+        "guess",
+        "grid",
+        core.Sides,
+    )
     refused("x: expected a number in", core.check_nonnegative, "x", -1)
     refused("x: expected a number, got 'a'", core.check_nonnegative, "x", "a")
     refused(r"n: expected whole numbers, got 1\.5", core.check_counts, "n", [[1, 1.5]])
@@ -82,7 +93,13 @@ def test_checks_name_the_argument():
 
 
 def test_the_nearest_known_word_is_suggested_and_no_far_one():
-    for word, known in (("los", "loss"), ("Loss", "loss"), ("membr", "Member"), ("far", ""), ("", "")):
+    for word, known in (
+        ("los", "loss"),
+        ("Loss", "loss"),
+        ("membr", "Member"),
+        ("far", ""),
+        ("", ""),
+    ):
         hint = f"; did you mean {known!r}?" if known else ""
         assert core.did_you_mean(word, ["loss", "Member", "id"]) == hint
         assert core.did_you_mean(word, []) == ""

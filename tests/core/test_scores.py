@@ -1,4 +1,6 @@
-"""`MembershipScores`: orientation, splits, files, refusals, and a warning of a reversed direction."""
+"""`MembershipScores`: orientation, splits, files, refusals, and a warning of a reversed
+direction.
+"""
 
 import numpy as np
 import pandas as pd
@@ -21,8 +23,19 @@ def test_arrays_are_kept_as_given_and_read_only_and_lists_get_a_hint():
         scores.member[0] = 3
     assert check_scores("scores", scores) is scores
     for given in (([1.0, 2.0],), (scores, scores), (np.zeros(3), np.zeros(3))):
-        refused(r"^scores: expected MembershipScores, got .* audit_losses\(", check_scores, "scores", *given)
-    refused("got 2 arguments, the first of type list; build them with", check_scores, "scores", [0.9], [0.1])
+        refused(
+            r"^scores: expected MembershipScores, got .* audit_losses\(",
+            check_scores,
+            "scores",
+            *given,
+        )
+    refused(
+        "got 2 arguments, the first of type list; build them with",
+        check_scores,
+        "scores",
+        [0.9],
+        [0.1],
+    )
 
 
 def test_auc_is_the_mann_whitney_statistic_and_roc_has_one_point_per_distinct_score():
@@ -64,14 +77,29 @@ def test_tensors_and_nullable_flags_are_read():
 
 def test_bad_scores_and_labels_are_refused():
     for build, first, second, message in (
-        (MembershipScores, [1, np.nan, np.nan], [1], r"member scores: 2 of 3 .* NaN \(first at index 1\)"),
+        (
+            MembershipScores,
+            [1, np.nan, np.nan],
+            [1],
+            r"member scores: 2 of 3 .* NaN \(first at index 1\)",
+        ),
         (MembershipScores, [1], [np.inf], "nonmember scores: 1 of 1 values are infinite"),
         (MembershipScores, [], [1], "member scores: expected at least 1"),
         (MembershipScores, [[1]], [1], "1-D"),
         (MembershipScores, ["a"], [1], "real numbers"),
         (MembershipScores, [1], [None], "real numbers"),
-        (MembershipScores, np.ma.masked_greater([1.0, 2.0], 1), [1], "member scores: some values are masked"),
-        (MembershipScores.from_labels, [1, 2], np.ma.masked_equal([0, 1], 1), "membership: some values are"),
+        (
+            MembershipScores,
+            np.ma.masked_greater([1.0, 2.0], 1),
+            [1],
+            "member scores: some values are masked",
+        ),
+        (
+            MembershipScores.from_labels,
+            [1, 2],
+            np.ma.masked_equal([0, 1], 1),
+            "membership: some values are",
+        ),
         (MembershipScores.from_labels, [1, 2], [1], "expected 2 values"),
         (MembershipScores.from_labels, [1, 2], [1, 2], "only 0 and 1"),
         (MembershipScores.from_labels, [1, 2], [1, 1], "both classes"),
@@ -82,7 +110,9 @@ def test_bad_scores_and_labels_are_refused():
 def test_the_direction_can_be_given_in_two_ways_that_must_agree(tmp_path):
     path = tmp_path / "scores.csv"
     path.write_text("value,member\n1,1\n2,0\n")
-    refused("does a high value of column 'value' point to a member", MembershipScores.from_file, path)
+    refused(
+        "does a high value of column 'value' point to a member", MembershipScores.from_file, path
+    )
     for higher, kind in ((True, "scores"), (False, "losses")):
         direction = {"higher_means_member": higher}
         for options in ({"kind": kind}, direction, {"kind": kind, **direction}):
@@ -92,7 +122,9 @@ def test_the_direction_can_be_given_in_two_ways_that_must_agree(tmp_path):
 
 
 def thresholds_by_hand(member, nonmember, rate):
-    """Largest true-positive rate of "above t" over every t that at most this share of non-members exceeds."""
+    """Largest true-positive rate of "above t" over every t that at most this share of non-members
+    exceeds.
+    """
     cuts = np.concatenate([[-np.inf], member, nonmember])
     allowed = [t for t in cuts if (nonmember > t).sum() <= int(rate * nonmember.size)]
     return max(float((member > t).mean()) for t in allowed if np.isinf(t) or t in nonmember)
@@ -174,11 +206,17 @@ def test_an_auc_of_two_fifths_is_called_reversed_and_one_of_three_fifths_never(a
     assert least <= warned <= most
 
 
-def test_the_warning_names_the_mistakes_not_the_other_result_and_doubts_nothing_that_shows_nothing():
+def test_the_warning_names_the_mistakes_and_doubts_nothing_that_shows_nothing():
     sides = np.arange(100.0), np.arange(80.0, 200.0)
     assert reversed_warning(MembershipScores(*sides, higher_means_member=False)) is None
     warning = reversed_warning(losses := MembershipScores(*sides))
-    for word in ("AUC 0.", "reversed", "`--kind losses`", "higher_means_member", "membership column"):
+    for word in (
+        "AUC 0.",
+        "reversed",
+        "`--kind losses`",
+        "higher_means_member",
+        "membership column",
+    ):
         assert word in warning
     assert f"{1 - losses.auc():.3f}" not in warning
     for member, nonmember, count in ((1.0, 1.0, 1), (1.0, 1.0, 50), (0.0, 1.0, 1), (0.0, 1.0, 2)):

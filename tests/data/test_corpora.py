@@ -21,7 +21,11 @@ from paperlib.data.text.formats import ends_within_frame, read_pieces
 from paperlib.data.text.pieces import Reading, ReadLog
 from tests.refusals import refused
 
-RECORDS = [{"text": "one\nline", "subset": "a"}, {"text": "zwei – Größe", "subset": "b"}, {"text": "three"}]
+RECORDS = [
+    {"text": "one\nline", "subset": "a"},
+    {"text": "zwei – Größe", "subset": "b"},
+    {"text": "three"},
+]
 DOCUMENTS = [("a", "one\nline"), ("b", "zwei – Größe"), ("file", "three")]
 JSONL = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in RECORDS).encode()
 PACKERS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -59,7 +63,9 @@ def test_a_zstandard_file_cut_off_anywhere_is_seen_as_such(tmp_path):
     for options in ({}, {"write_checksum": True}, {"write_content_size": False}):
         packer = zstandard.ZstdCompressor(**options)
         flushed = packer.compressobj()
-        last = b"".join([flushed.compress(b"x" * 300_000), flushed.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)])
+        last = b"".join(
+            [flushed.compress(b"x" * 300_000), flushed.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)]
+        )
         last += flushed.flush()
         whole = packer.compress(JSONL) + b"\x50\x2a\x4d\x18\x02\0\0\0ab" + last
         path.write_bytes(whole)
@@ -74,7 +80,9 @@ def test_parquet_of_any_name_and_with_texts_that_are_not_valid(tmp_path):
     rows = [{"body": record["text"], "meta": {"set": record.get("subset")}} for record in RECORDS]
     parquet.write_table(pa.Table.from_pylist(rows), path)
     assert sorted(read(path, text_field="body", subset_field="meta.set")[0]) == DOCUMENTS
-    with pytest.raises(ValueError, match=r"bytes of this corpus were not read .*without a column 'text'"):
+    with pytest.raises(
+        ValueError, match=r"bytes of this corpus were not read .*without a column 'text'"
+    ):
         read(path)[0]
     path.rename(tmp_path / "part-0")  # needs no suffix
     assert len(read(tmp_path / "part-0", text_field="body")[0]) == 3
@@ -112,12 +120,23 @@ def test_folders_name_subsets_and_packed_json_is_read_by_its_lines(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text('{"text": "t"}')
     found = [(file.path.name, file.subset) for file in corpus_files(tmp_path)]
-    assert found == [("three.jsonl", "code"), ("top.txt", "top"), ("two.md", "web"), ("one.txt", "web")]
+    assert found == [
+        ("three.jsonl", "code"),
+        ("top.txt", "top"),
+        ("two.md", "web"),
+        ("one.txt", "web"),
+    ]
     folder = tmp_path / "dolma-v1_7" / "pes2o"
     folder.mkdir(parents=True)
-    (folder / "pes2o-0000.json.gz").write_bytes(gzip.compress(b'{"text": "one"}\n{"text": "two"}\n'))
+    (folder / "pes2o-0000.json.gz").write_bytes(
+        gzip.compress(b'{"text": "one"}\n{"text": "two"}\n')
+    )
     (folder / "notes.json").write_text('{"text": "three"}')
-    assert read(tmp_path / "dolma-v1_7")[0] == [("pes2o", "three"), ("pes2o", "one"), ("pes2o", "two")]
+    assert read(tmp_path / "dolma-v1_7")[0] == [
+        ("pes2o", "three"),
+        ("pes2o", "one"),
+        ("pes2o", "two"),
+    ]
 
 
 def test_what_is_skipped_is_counted_with_a_reason(tmp_path):
@@ -197,7 +216,10 @@ def test_memory_does_not_grow_with_a_line_without_end(tmp_path, monkeypatch, nam
 
 def test_missing_corpora_say_which_file_goes_where(tmp_path, monkeypatch):
     monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
-    for name, read_all in (("nid_corpus", corpora.nid_corpus), ("synthetic_persona_chat", persona_chat)):
+    for name, read_all in (
+        ("nid_corpus", corpora.nid_corpus),
+        ("synthetic_persona_chat", persona_chat),
+    ):
         refused(rf"{name}\.jsonl\.gz", read_all, error=DataUnavailableError)
         (tmp_path / f"{name}.jsonl.gz").write_bytes(b"something else")
         refused("expected SHA-256", read_all)
@@ -225,13 +247,17 @@ def test_the_real_corpora():
         pytest.skip("PAPERLIB_DATA holds no corpora")
     pile = corpora.pile_test_subsets()
     assert len(pile) == 7_396
-    assert sum(len(document.text) for document in pile if document.subset == "hackernews") == 5_245_222
+    assert (
+        sum(len(document.text) for document in pile if document.subset == "hackernews") == 5_245_222
+    )
 
 
 def test_a_known_corpus_may_be_a_folder_and_knows_its_subset_field(tmp_path, monkeypatch):
     monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
     (tmp_path / "pile" / "train").mkdir(parents=True)
-    rows = [{"text": f"text {name}", "meta": {"pile_set_name": name}} for name in ("Github", "ArXiv")]
+    rows = [
+        {"text": f"text {name}", "meta": {"pile_set_name": name}} for name in ("Github", "ArXiv")
+    ]
     (tmp_path / "pile" / "train" / "07.jsonl").write_text("\n".join(map(json.dumps, rows)))
     found = list(corpora.read_documents("pile_train"))
     assert [one.subset for one in found] == ["Github", "ArXiv"]
@@ -244,19 +270,30 @@ def test_a_known_corpus_may_be_a_folder_and_knows_its_subset_field(tmp_path, mon
 
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"ab12" * 16 + b"\nsize 12\n"
-NOTEBOOK = {"nbformat": 4, "cells": [{"source": ["a = 'x\u00e9'\n", "b"], "outputs": []}, {"source": "c"}]}
+NOTEBOOK = {
+    "nbformat": 4,
+    "cells": [{"source": ["a = 'x\u00e9'\n", "b"], "outputs": []}, {"source": "c"}],
+}
 
 
 def test_files_are_read_by_what_they_hold_and_records_without_text_counted(tmp_path):
     for name, content, texts in (
-        ("a.json", json.dumps([{"text": "x\u00e9"}, {"text": "y"}], indent=1).encode(), ["x\u00e9", "y"]),
+        (
+            "a.json",
+            json.dumps([{"text": "x\u00e9"}, {"text": "y"}], indent=1).encode(),
+            ["x\u00e9", "y"],
+        ),
         ("a.json", json.dumps({"data": [{"text": "x"}], "n": 1}).encode(), ["x"]),
         ("a.txt", b'{"text": "x"}\n{"text": "y"}\n', ["x", "y"]),
         ("a.json", b'["x", "y"]', ["x", "y"]),
         ("a.json", b'{"a": {"b": [[{"text": "x"}]]}, "c": [{"text": "y"}]}', ["x", "y"]),
         ("a.json", b'{"name": "n", "tags": ["x", "y"]}', ['{"name": "n", "tags": ["x", "y"]}']),
         ("a.json", b'{"name": 3}', ['{"name": 3}']),
-        ("a.json", b'{"license": {"text": "MIT"}, "sum": 1}', ['{"license": {"text": "MIT"}, "sum": 1}']),
+        (
+            "a.json",
+            b'{"license": {"text": "MIT"}, "sum": 1}',
+            ['{"license": {"text": "MIT"}, "sum": 1}'],
+        ),
         ("a.txt", b"[see] this", ["[see] this"]),
         ("a.ipynb", json.dumps(NOTEBOOK).encode(), ["a = 'x\u00e9'\nb\nc"]),
         ("a.txt", "gr\u00fcn".encode("utf-16"), ["gr\u00fcn"]),
@@ -266,12 +303,22 @@ def test_files_are_read_by_what_they_hold_and_records_without_text_counted(tmp_p
         ("a.txt.zst", zstandard.compress(b"{no JSON"), ["{no JSON"]),
         ("a.jsonl", b'\xef\xbb\xbf{"text": "x"}\r\n{"text": "y"}\r\n', ["x", "y"]),
         # What only the standard library takes, and a text that holds the separator of documents.
-        ("a.jsonl", b'{"text": "x \\ud800 y", "score": NaN, "number": ' + b"9" * 5_000 + b"}", ["x ? y"]),
-        ("a.jsonl", b'{"text": "one\\n\\u0000\\ntwo"}\n{"text": "three"}', ["one\n\0\ntwo", "three"]),
+        (
+            "a.jsonl",
+            b'{"text": "x \\ud800 y", "score": NaN, "number": ' + b"9" * 5_000 + b"}",
+            ["x ? y"],
+        ),
+        (
+            "a.jsonl",
+            b'{"text": "one\\n\\u0000\\ntwo"}\n{"text": "three"}',
+            ["one\n\0\ntwo", "three"],
+        ),
     ):
         (tmp_path / name).write_bytes(content)
         assert read(tmp_path / name) == ([("a", text) for text in texts], {})
-    (tmp_path / "a.json").write_text(json.dumps({"rows": [{"text": "x"}, {"title": "y"}, {"text": None}, 3]}))
+    (tmp_path / "a.json").write_text(
+        json.dumps({"rows": [{"text": "x"}, {"title": "y"}, {"text": None}, 3]})
+    )
     skips = {"document without text in the field 'text'": 2, "line that is no JSON object": 1}
     assert read(tmp_path / "a.json") == ([("a", "x")], skips)
 
@@ -289,7 +336,9 @@ def test_files_are_read_by_what_they_hold_and_records_without_text_counted(tmp_p
 def test_a_corpus_of_which_most_was_not_read_is_refused(tmp_path, content, reason):
     (tmp_path / "part_00.txt").write_bytes(content)
     (tmp_path / "small.md").write_text("x")
-    with pytest.raises(ValueError, match=rf"bytes of this corpus were not read \({reason}.*part_00.txt"):
+    with pytest.raises(
+        ValueError, match=rf"bytes of this corpus were not read \({reason}.*part_00.txt"
+    ):
         list(corpora.read_documents(tmp_path))
     (tmp_path / "large.md").write_text("x" * 500)
     log = ReadLog()

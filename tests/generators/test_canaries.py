@@ -67,7 +67,9 @@ def test_the_higher_the_temperature_the_less_probable_the_canaries(language_mode
     means = []
     for canaries in texts.values():
         assert len({*canaries} - {*CORPUS, ""}) == 100
-        assert [" ".join(one.split()) for one in canaries] == canaries  # they stay one line of a file
+        assert [
+            " ".join(one.split()) for one in canaries
+        ] == canaries  # they stay one line of a file
         means.append(float(score_texts(*language_model, canaries, attacks=["loss"])["loss"].mean()))
     assert means == sorted(means, reverse=True)
     tokens = (language_model[1](part)["input_ids"] for part in (texts[0.8], CORPUS))
@@ -78,8 +80,14 @@ def test_the_higher_the_temperature_the_less_probable_the_canaries(language_mode
 def test_a_model_is_for_one_kind_and_a_temperature_is_above_0(language_model):
     for options, message in (
         ({"kind": "high-temperature"}, "model: name one for the kind high-temperature"),
-        ({"kind": "tokens", "model": language_model}, "model: name one for the kind high-temperature"),
-        ({"kind": "high-temperature", "model": language_model, "temperature": 0}, "temperature: expected"),
+        (
+            {"kind": "tokens", "model": language_model},
+            "model: name one for the kind high-temperature",
+        ),
+        (
+            {"kind": "high-temperature", "model": language_model, "temperature": 0},
+            "temperature: expected",
+        ),
     ):
         refused(message, make_canaries, CORPUS, 5, **options)
 
@@ -102,11 +110,17 @@ def test_a_wrong_label_is_any_other_one_of_any_row():
 
 
 def odd_places(orders: list[np.ndarray]) -> bool:
-    """Whether three canaries, 10 to 12, stand at some of 13 places more often than random ones do."""
-    at = np.array([[np.flatnonzero(order == canary)[0] for canary in (10, 11, 12)] for order in orders])
+    """Whether three canaries, 10 to 12, stand at some of 13 places more often than random ones
+    do.
+    """
+    at = np.array(
+        [[np.flatnonzero(order == canary)[0] for canary in (10, 11, 12)] for order in orders]
+    )
     counts = np.array([np.bincount(column, minlength=13) for column in at.T])
     chance = 1 / 13
-    return bool((abs(counts - len(at) * chance) > 5 * np.sqrt(len(at) * chance * (1 - chance))).any())
+    return bool(
+        (abs(counts - len(at) * chance) > 5 * np.sqrt(len(at) * chance * (1 - chance))).any()
+    )
 
 
 def test_canaries_stand_anywhere_and_rows_keep_their_order():
@@ -120,12 +134,20 @@ def test_canaries_stand_anywhere_and_rows_keep_their_order():
 
 
 def test_what_cannot_be_made_is_refused():
-    refused("kind: expected one of 'random', 'tokens', 'new-voc", make_canaries, CORPUS, 3, kind="tokns")
+    refused(
+        "kind: expected one of 'random', 'tokens', 'new-voc", make_canaries, CORPUS, 3, kind="tokns"
+    )
     refused("count", make_canaries, CORPUS, 0, kind="tokens")
     for texts, given in (({"mail 1": "a b c d"}, "dict"), ("a long text of a file", "str")):
         refused(f"texts: .* got {given}; put", make_canaries, texts, 1, kind="new-vocabulary")
     refused("texts: there are no words", make_canaries, ["", " "], 1, kind="random")
-    refused("count: only 3 different texts were found for 9 can", make_canaries, ["a b"], 9, kind="tokens")
+    refused(
+        "count: only 3 different texts were found for 9 can",
+        make_canaries,
+        ["a b"],
+        9,
+        kind="tokens",
+    )
     refused("labels: all rows have the label 'a'", wrong_labels, ["a", "a"], 1)
     refused("labels: there are none", wrong_labels, [], 1)
     refused("count: 3 canaries need as many rows, and 2 can be had", wrong_labels, ["a", "b"], 3)

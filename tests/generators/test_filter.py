@@ -25,7 +25,8 @@ def identifiers(kind, count, seed=0):
 
 
 def null_band(sets, false_failure=1e-7):
-    """Where the mean of shares lies if nothing can be told: see `report` of the filter for the factor 2.
+    """Where the mean of shares lies if nothing can be told: see `report` of the filter for the
+    factor 2.
 
     Shares are uniform on 0, 1/m, ..., 1, with variance (m + 2) / (12 m).
     """
@@ -33,7 +34,9 @@ def null_band(sets, false_failure=1e-7):
     return 0.5 - norm.isf(false_failure) * spread, 0.5 + norm.isf(false_failure) * spread
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("sha1", "sha256", "sha512")])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind not in ("sha1", "sha256", "sha512")]
+)
 def test_no_classifier_tells_random_true_ones_from_generated(kind):
     count = {"ssh_ed25519": 40, "ssh_rsa": 25}.get(kind, 60)
     low, high = null_band(count)
@@ -89,13 +92,18 @@ def test_a_fixed_place_is_seen_in_any_number_of_values(count):
 
 def test_fresh_values_of_a_small_group_stay():
     groups = [filter_identifiers(identifiers("sha1", 5, seed), count=5) for seed in range(100)]
-    assert sum(sum(one.dropped.values()) for one in groups) <= 2  # a group loses any with probability 0.001
+    assert (
+        sum(sum(one.dropped.values()) for one in groups) <= 2
+    )  # a group loses any with probability 0.001
 
 
 def test_few_of_a_kind_stay_unjudged_and_duplicates_differ_in_more_than_case():
     few = identifiers("uuid", 3)
     result = filter_identifiers([*identifiers("md5", 20), *few], count=19, extreme=0.0)
-    assert result.unjudged == ("md5", "uuid")  # of 19 generated values none is as rare as one in a hundred
+    assert result.unjudged == (
+        "md5",
+        "uuid",
+    )  # of 19 generated values none is as rare as one in a hundred
     assert set(few) <= set(result.kept)
     assert result.dropped == {}
     upper = Identifier("md5", "D41D8CD98F00B204E9800998ECF8427E", 0, 32)

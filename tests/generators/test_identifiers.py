@@ -36,7 +36,11 @@ def test_every_kind_is_in_the_tables_of_the_tests():
 
 @every_kind
 def test_known_and_random_values_are_found_in_text(kind):
-    for value in [KINDS[kind].example, *KNOWN[kind], *random_ones(kind, 2 if kind == "ssh_rsa" else 20)]:
+    for value in [
+        KINDS[kind].example,
+        *KNOWN[kind],
+        *random_ones(kind, 2 if kind == "ssh_rsa" else 20),
+    ]:
         text = f"see ({value}), and no more"
         assert find_identifiers(text) == [Identifier(kind, value, 5, 5 + len(value))]
         assert as_identifier(value).kind == kind
@@ -52,7 +56,9 @@ def test_look_alikes_are_not_found(kind):
 def test_nothing_is_found_next_to_a_letter_digit_underscore_or_what_its_kind_bars(kind):
     value = KINDS[kind].example
     for beside in "aZ7_":
-        assert value not in {found.value for found in find_identifiers(f"{beside}{value} {value}{beside}")}
+        assert value not in {
+            found.value for found in find_identifiers(f"{beside}{value} {value}{beside}")
+        }
     for beside in KINDS[kind].not_beside:
         assert kind not in {found.kind for found in find_identifiers(value + beside)}
 
@@ -69,7 +75,9 @@ def test_places_count_characters_of_any_script_and_of_overlapping_ones_the_longe
 
 
 @every_kind
-@settings(derandomize=True, deadline=None, max_examples=6, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    derandomize=True, deadline=None, max_examples=6, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(data=st.data())
 def test_generated_ones_are_found_again_in_the_same_form(kind, data):
     value = data.draw(st.sampled_from([KINDS[kind].example, *KNOWN[kind]]))
@@ -78,7 +86,9 @@ def test_generated_ones_are_found_again_in_the_same_form(kind, data):
     keys = {KINDS[kind].key(one) for one in [value, *drawn]}
     assert len(keys) == 6
     text = "".join(f"<{one}>\n" for one in drawn)
-    assert [(one.kind, one.value) for one in find_identifiers(text)] == [(kind, one) for one in drawn]
+    assert [(one.kind, one.value) for one in find_identifiers(text)] == [
+        (kind, one) for one in drawn
+    ]
     forms = {KINDS[kind].check(one) for one in [value, *drawn]}
     assert len(forms) == 1
     assert len({len(one) for one in [value, *drawn]}) == 1 or kind == "bitcoin_base58"
@@ -97,7 +107,9 @@ def test_draws_depend_on_seed_and_value_alone(seed, other):
 def test_what_is_kept_of_a_value_and_of_an_rsa_key():
     version_7 = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"
     assert {one[:19] for one in generate_identifiers(version_7, 20, 0)} == {version_7[:19]}
-    assert {one[:16] for one in generate_identifiers("https://bit.ly/3xK9aQz", 9, 0)} == {"https://bit.ly/3"}
+    assert {one[:16] for one in generate_identifiers("https://bit.ly/3xK9aQz", 9, 0)} == {
+        "https://bit.ly/3"
+    }
     upper = generate_identifiers("83A5EF2C9D0B3E71F6A8C3D25B190E47", 20, 0)
     assert all(one == one.upper() for one in upper)
     negative = generate_identifiers("serialVersionUID = -849794470754667710L", 20, 0)
@@ -134,7 +146,9 @@ def test_bad_requests_say_what_is_wrong():
 def test_both_engines_find_the_same(words):
     for glue in (" ", "", "/"):
         scanners = [Scanner(checked_kinds(None), engine) for engine in ("re2", "re")]
-        assert scanners[0].scan(glue.join(words).encode()) == scanners[1].scan(glue.join(words).encode())
+        assert scanners[0].scan(glue.join(words).encode()) == scanners[1].scan(
+            glue.join(words).encode()
+        )
 
 
 @settings(derandomize=True, deadline=None, max_examples=30)
@@ -163,11 +177,15 @@ def test_a_long_run_of_base64_stays_within_bounded_memory():
 
 @every_kind
 def test_fresh_values_stay(kind):
-    """At most one in a hundred goes; digits alone and letters alone may be a number or a word, and go too."""
+    """At most one in a hundred goes; digits alone and letters alone may be a number or a word, and
+    go too.
+    """
     rng, drawn = np.random.default_rng(5), 300 if kind.startswith(("ssh", "bitcoin")) else 3_000
     example = (KNOWN[kind] or random_ones(kind, 1))[0]
     forms = Counter(KINDS[kind].check(KINDS[kind].draw(example, rng)) for _ in range(drawn))
-    gone = sum(times for form, times in forms.items() if not form.valid and "number" not in form.name)
+    gone = sum(
+        times for form, times in forms.items() if not form.valid and "number" not in form.name
+    )
     assert gone <= binom.isf(1e-6, drawn, 0.01)
 
 
@@ -175,7 +193,9 @@ def test_fresh_values_stay(kind):
 def test_alternatives_of_a_uuid_without_hyphens_keep_its_version(version):
     rng = np.random.default_rng(version)
     values = [uuid.UUID(bytes=rng.bytes(16), version=version).hex for _ in range(12)]
-    values = [value for value in values if find_identifiers(value)]  # of version 1 some hold a time of today
+    values = [
+        value for value in values if find_identifiers(value)
+    ]  # of version 1 some hold a time of today
     for value in values:
         others = generate_identifiers(value, 9, 0)
         assert {other[12] for other in others} == {str(version)}

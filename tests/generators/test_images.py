@@ -33,13 +33,19 @@ def test_a_flow_draws_the_images_of_each_class_by_its_seed_and_samplers_agree(fl
     assert set(labels) == {0, 1}
     assert 0.15 < (labels == 0).mean() < 0.35
     assert np.mean(flow.losses[-3:]) < flow.losses[0]
-    (first, _), (again, _), (other, _) = flow.sample(9, 1), flow.sample(9, 1, batch=4), flow.sample(9, 2)
+    (first, _), (again, _), (other, _) = (
+        flow.sample(9, 1),
+        flow.sample(9, 1, batch=4),
+        flow.sample(9, 2),
+    )
     assert (first == again).all()
     assert (first != other).any()
     before = torch.get_rng_state()
     flow.sample(3, 1)
     assert torch.equal(before, torch.get_rng_state())
-    euler = replace(flow, config=replace(flow.config, sampler="euler", sampler_steps=60)).sample(50, 3)[0]
+    euler = replace(flow, config=replace(flow.config, sampler="euler", sampler_steps=60)).sample(
+        50, 3
+    )[0]
     assert (euler == flow.sample(50, 3)[0]).mean() > 0.95
 
 
@@ -63,14 +69,20 @@ def test_a_generator_goes_on_from_its_checkpoint_to_the_same_end(tmp_path, monke
     assert (ended.sample(9, 1)[0] == whole.sample(9, 1)[0]).all()
     for one, other in zip(ended.network.parameters(), whole.network.parameters(), strict=True):
         assert one.equal(other)
-    monkeypatch.setattr("paperlib.generators.images._loss", None)  # a finished training is not repeated
+    monkeypatch.setattr(
+        "paperlib.generators.images._loss", None
+    )  # a finished training is not repeated
     assert fit(checkpoint=file).losses == whole.losses
 
 
 def test_the_unet_makes_images_of_the_right_form():
-    config = FlowConfig(network="unet", width=8, blocks=3, steps=2, batch_size=4, sampler_steps=2, levels=5)
+    config = FlowConfig(
+        network="unet", width=8, blocks=3, steps=2, batch_size=4, sampler_steps=2, levels=5
+    )
     x = RNG.integers(0, 256, (6, 3, 8, 8)).astype(np.uint8)
-    images, labels = config.fit(x, np.arange(6) % 2, classes=2, device="cpu", progress=False).sample(3, 0)
+    images, labels = config.fit(
+        x, np.arange(6) % 2, classes=2, device="cpu", progress=False
+    ).sample(3, 0)
     assert images.shape == (3, 3, 8, 8)
     assert set(np.unique(images)) <= {0, 64, 128, 191, 255}
     assert labels.shape == (3,)
@@ -84,7 +96,9 @@ def test_bad_settings_and_images_are_named():
     refused(r"average: expected a number in \[0, 1\)", FlowConfig, average=1.0)
     config = FlowConfig(network="unet", width=8, blocks=3, steps=1)
     with pytest.raises(ValueError, match="blocks: expected levels that halve a side of 6 evenly"):
-        config.fit(np.zeros((2, 1, 6, 6), np.uint8), [0, 1], classes=2, device="cpu", progress=False)
+        config.fit(
+            np.zeros((2, 1, 6, 6), np.uint8), [0, 1], classes=2, device="cpu", progress=False
+        )
     with pytest.raises(ValueError, match="labels: expected whole numbers from 0 to 1"):
         FlowConfig(steps=1).fit(X, LABELS + 1, classes=2, device="cpu", progress=False)
 
@@ -111,7 +125,9 @@ def test_the_kernel_distance_has_no_bias_and_sees_a_shift():
     values = np.array([(kernel_distance(x, y, subsets=1)[0], biased(x, y)) for x, y in pairs])
     away = np.abs(values.mean(axis=0)) / (values.std(axis=0) / np.sqrt(200))
     assert away[0] < 5 < away[1]
-    shifted, spread = kernel_distance(RNG.normal(size=(300, 4)), RNG.normal(0.5, size=(300, 4)), subset=150)
+    shifted, spread = kernel_distance(
+        RNG.normal(size=(300, 4)), RNG.normal(0.5, size=(300, 4)), subset=150
+    )
     assert shifted > 5 * spread
 
 
@@ -121,6 +137,8 @@ def test_the_kernel_distance_has_no_bias_and_sees_a_shift():
 def test_a_gpu_draws_images(network):
     how = {"steps": 30, "batch_size": 16, "precision": "bfloat16"}
     config = FlowConfig(network=network, width=16, blocks=2, levels=2, **how)
-    images, _ = config.fit(X, LABELS, classes=2, device="cuda", progress=False).sample(70, 1, batch=32)
+    images, _ = config.fit(X, LABELS, classes=2, device="cuda", progress=False).sample(
+        70, 1, batch=32
+    )
     assert images.shape == (70, 1, 4, 4)
     assert set(np.unique(images)) <= {0, 255}

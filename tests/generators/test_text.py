@@ -31,13 +31,17 @@ def small_model(seed=0):
 
 
 def counting(rows, length, seed=0):
-    """Each token is the one before plus 1, from a random start: text that a small model can learn."""
+    """Each token is the one before plus 1, from a random start: text that a small model can
+    learn.
+    """
     starts = np.random.default_rng(seed).integers(1, WORDS - 1, (rows, 1))
     return 1 + (starts + np.arange(length)) % (WORDS - 1)
 
 
 FAST = ChunkTraining(epochs=6, batch_size=16, learning_rate=1e-2)
-GENERATOR = TextGenerator(length=4, prompt=4, top_k=0, held_share=0.25, training=replace(FAST, epochs=12))
+GENERATOR = TextGenerator(
+    length=4, prompt=4, top_k=0, held_share=0.25, training=replace(FAST, epochs=12)
+)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +109,9 @@ def test_training_ends_early_and_keeps_the_best_epoch_and_those_asked_for():
     model.load_state_dict(dict(trained.kept[1]))
     assert token_losses(model, chunks).mean() == pytest.approx(trained.validation[0], rel=1e-5)
     settings = (FAST, replace(FAST, last=2), replace(FAST, epochs=2))
-    losses = [train_on_chunks(small_model(), counting(40, 6), training=one).train for one in settings]
+    losses = [
+        train_on_chunks(small_model(), counting(40, 6), training=one).train for one in settings
+    ]
     assert losses[1] == losses[0][:2] != losses[2]
 
 
@@ -158,7 +164,9 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights(tmp_path, monkeypatc
     assert (found.train, found.validation) == (expected.train, expected.validation)
     for one, other in zip(again.parameters(), whole.parameters(), strict=True):
         assert torch.equal(one, other)
-    assert all(torch.equal(values, expected.kept[2][name]) for name, values in found.kept[2].items())
+    assert all(
+        torch.equal(values, expected.kept[2][name]) for name, values in found.kept[2].items()
+    )
     with pytest.raises(CheckpointError, match="another run"):
         train_on_chunks(dropping(), chunks[:30], **options, checkpoint=path)
 

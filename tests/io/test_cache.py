@@ -1,4 +1,6 @@
-"""The cache gives back what was computed, once for all processes, and never trusts a damaged entry."""
+"""The cache gives back what was computed, once for all processes, and never trusts a damaged
+entry.
+"""
 
 import contextlib
 import multiprocessing
@@ -45,8 +47,12 @@ def test_a_changed_byte_a_cut_and_a_wrong_name_of_an_entry_are_noticed(tmp_path)
     compute, cache = Mock(return_value=ARRAYS), Cache(tmp_path)
     cache.get(CONFIG, compute)
     whole = cache.path(CONFIG).read_bytes()
-    changed = [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in (0, 5, 40, 90, 200, 700)]
-    for calls, damaged in enumerate((*changed, *(whole[:size] for size in (0, 1, 60, 300))), start=2):
+    changed = [
+        whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in (0, 5, 40, 90, 200, 700)
+    ]
+    for calls, damaged in enumerate(
+        (*changed, *(whole[:size] for size in (0, 1, 60, 300))), start=2
+    ):
         cache.path(CONFIG).write_bytes(damaged)
         assert cache.find(CONFIG) is None
         cache.get(CONFIG, compute)

@@ -21,7 +21,13 @@ def test_a_file_is_replaced_whole_with_the_usual_permissions(tmp_path):
     ordinary.touch()
     io.write_text(tmp_path / "ours", "x")
     assert (tmp_path / "ours").stat().st_mode == ordinary.stat().st_mode
-    refused(r"is a file, not a folder|File exists", io.write_text, ordinary / "a", "x", error=io.OutputError)
+    refused(
+        r"is a file, not a folder|File exists",
+        io.write_text,
+        ordinary / "a",
+        "x",
+        error=io.OutputError,
+    )
 
 
 def test_an_exception_while_writing_leaves_the_old_file(tmp_path):
@@ -47,7 +53,9 @@ def test_an_exception_while_writing_leaves_the_old_file(tmp_path):
         ("replace", errno.EACCES, "no permission"),
     ],
 )
-def test_a_full_disk_or_read_only_folder_is_named_and_loses_nothing(tmp_path, monkeypatch, call, code, words):
+def test_a_full_disk_or_read_only_folder_is_named_and_loses_nothing(
+    tmp_path, monkeypatch, call, code, words
+):
     target = tmp_path / "a"
     io.write_text(target, "old")
 
@@ -62,7 +70,16 @@ def test_a_full_disk_or_read_only_folder_is_named_and_loses_nothing(tmp_path, mo
 
 def test_json_has_sorted_keys_and_its_hash_changes_with_every_value(tmp_path):
     io.write_json(tmp_path / "a.json", {"b": float("-inf"), "a": [1]})
-    assert (tmp_path / "a.json").read_text().split() == ["{", '"a":', "[", "1", "],", '"b":', '"-inf"', "}"]
+    assert (tmp_path / "a.json").read_text().split() == [
+        "{",
+        '"a":',
+        "[",
+        "1",
+        "],",
+        '"b":',
+        '"-inf"',
+        "}",
+    ]
     refused("value: expected", io.canonical_json, {"a": {1, 2}})
     base = {"m": 100, "seed": 0, "delta": 1e-5}
     assert io.config_hash(base) == io.config_hash(dict(reversed(base.items())))
@@ -74,7 +91,9 @@ def test_json_has_sorted_keys_and_its_hash_changes_with_every_value(tmp_path):
 
 
 def test_a_result_comes_back_as_written(tmp_path):
-    result = io.RunResult(notebook="demo", profile="smoke", parameters={"m": 3}, records=[{"target": "x"}])
+    result = io.RunResult(
+        notebook="demo", profile="smoke", parameters={"m": 3}, records=[{"target": "x"}]
+    )
     io.write_result(tmp_path / "a.json", result)
     assert io.read_result(tmp_path / "a.json") == result
     keys = list(json.loads((tmp_path / "a.json").read_text()))

@@ -26,10 +26,24 @@ def test_rows_of_text_are_written_as_they_stood(tmp_path):
     for name, content, columns, keep, ids, expected in (
         ("a.csv", CSV, "id age text", "101", None, 'id,age, text\n7,1," a, ""b""\nc"\n9,3,é\n'),
         ("a.csv.gz", CSV, "id age text", "010", "xyz", f"{MADE_ID},id,age, text\ny,8,  2,d\n"),
-        ("a.tsv", "a\tb\r\n1\t2,5\r\n3\t4\r\n", "a b", "11", "xy", f"{MADE_ID}\ta\tb\nx\t1\t2,5\ny\t3\t4\n"),
+        (
+            "a.tsv",
+            "a\tb\r\n1\t2,5\r\n3\t4\r\n",
+            "a b",
+            "11",
+            "xy",
+            f"{MADE_ID}\ta\tb\nx\t1\t2,5\ny\t3\t4\n",
+        ),
         ("a.csv", '\ntext\n"a\nb"\n\nc\n', "text", "011", None, "text\n\nc\n"),
         ("a.jsonl", "\n\n".join(LINES), "tokens x", "10", None, f"{LINES[0]}\n"),
-        ("a.jsonl", "\n\n".join(LINES), "tokens x", "01", "pq", f'{{"{MADE_ID}": "q", {LINES[1][1:]}\n'),
+        (
+            "a.jsonl",
+            "\n\n".join(LINES),
+            "tokens x",
+            "01",
+            "pq",
+            f'{{"{MADE_ID}": "q", {LINES[1][1:]}\n',
+        ),
     ):
         data = content.encode("utf-16" if name == "a.tsv" else "utf-8")
         (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
@@ -52,7 +66,11 @@ def test_parquet_keeps_its_types(tmp_path):
     records = open_records(str(tmp_path / "a.parquet"))
     records.write(tmp_path / "b.parquet", np.array([True, False, True]), ["p", "q", "r"])
     again = pd.read_parquet(tmp_path / "b.parquet")
-    assert (again[MADE_ID].tolist(), again["n"].tolist(), again["n"].dtype) == (["p", "r"], [1, 3], np.int8)
+    assert (again[MADE_ID].tolist(), again["n"].tolist(), again["n"].dtype) == (
+        ["p", "r"],
+        [1, 3],
+        np.int8,
+    )
     assert again["v"].map(list).tolist() == [[1.0], []]
 
 
@@ -68,7 +86,9 @@ def test_further_records_are_written_in_the_form_of_the_others_in_any_order(tmp_
     (tmp_path / "a.csv").write_text("id;says;n\n1;x;2,5\n2;y;3\n")
     more = open_records(str(tmp_path / "a.csv")).added([{"id": "3", "says": 'a; "b"', "n": "7"}])
     more.write(tmp_path / "b.csv", np.array([2, 0, 2]), None)
-    assert (tmp_path / "b.csv").read_text() == 'id;says;n\n3;"a; ""b""";7\n1;x;2,5\n3;"a; ""b""";7\n'
+    assert (
+        tmp_path / "b.csv"
+    ).read_text() == 'id;says;n\n3;"a; ""b""";7\n1;x;2,5\n3;"a; ""b""";7\n'
     (tmp_path / "u.csv").write_text("id,,\n1,2,3\n")
     unnamed = open_records(str(tmp_path / "u.csv"))
     refused("several columns have no name", unnamed.added, [{"id": "2", "": "4"}])
@@ -86,7 +106,9 @@ def test_files_of_a_folder_and_lines_of_a_list_are_records(tmp_path):
     one, same, other = records.digests()
     assert one == same != other
     records.write(tmp_path / "some", np.array([True, False, True]), None)
-    found = sorted(p.relative_to(tmp_path / "some").as_posix() for p in (tmp_path / "some").rglob("*.*"))
+    found = sorted(
+        p.relative_to(tmp_path / "some").as_posix() for p in (tmp_path / "some").rglob("*.*")
+    )
     assert found == ["cat/1.png", "dog/2.jpg"]
     (tmp_path / "two.csv").write_text("id,record_id\n1,2\n")
     refused("choose one with --id", open_records(str(tmp_path / "two.csv")).id_column)
@@ -121,4 +143,8 @@ def test_a_folder_of_several_kinds_of_files_is_refused(tmp_path):
     assert open_records(str(tmp_path / "linked")).names == ["cat/1.png"]
     for name in ("1.png", "labels.csv"):
         (tmp_path / name).write_text(name)
-    refused(r"several kinds \(.csv, .png\), each of which would be a record", open_records, str(tmp_path))
+    refused(
+        r"several kinds \(.csv, .png\), each of which would be a record",
+        open_records,
+        str(tmp_path),
+    )

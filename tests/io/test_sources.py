@@ -19,7 +19,11 @@ DP_DATA = ("training/config.py", "data/text/dialogues.py", "papers/natural_ident
 LANDSCAPE_DATA = ("data/tables/purchase.py",)
 TRAINS = {
     f"{N}.dp_models": (BATCHES, ACCOUNTING, *DP_DATA),
-    "paperlib.papers.epsilon_star.landscape_models": (BATCHES, "training/ensembles.py", *LANDSCAPE_DATA),
+    "paperlib.papers.epsilon_star.landscape_models": (
+        BATCHES,
+        "training/ensembles.py",
+        *LANDSCAPE_DATA,
+    ),
     f"{N}.planted": (BATCHES, "models/language.py"),  # the tokenizer's training
     f"{P}.text.bench": (BATCHES, ACCOUNTING, "data/text/sets.py"),
     f"{P}.images.pools": ("training/private/dp.py",),
@@ -39,13 +43,17 @@ def package(tmp_path, monkeypatch):
     files = {
         "__init__.py": "from some_package.face.low import helper as helper",
         "main.py": "from some_package.face import helper\nimport some_package.sub.used",
-        "face/__init__.py": '"""Face."""\nfrom .low import helper\nfrom .other import more\n__all__ = ["f"]',
+        "face/__init__.py": (
+            '"""Face."""\nfrom .low import helper\nfrom .other import more\n__all__ = ["f"]'
+        ),
         "face/low.py": "def helper():\n    from some_package.deep import late\n    return late",
         "face/other.py": "more = 1",
         "deep.py": "late = 1",
         "deep.yaml": "late: 1",
         "sub/__init__.py": "setting = 1",
-        "sub/used.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import some_package.unread",
+        "sub/used.py": (
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import some_package.unread"
+        ),
         "unread.py": "",
     }
     for name, text in files.items():
@@ -74,7 +82,9 @@ def test_the_tag_changes_with_reached_files_and_with_no_others(package):
         (package / name).write_text(text + "\n# changed")
         assert (code_tag("some_package.main") != before) == reached
     before, text = code_tag("some_package.main"), (package / "face/__init__.py").read_text()
-    (package / "face/__init__.py").write_text(text.replace(".low import helper", ".other import helper"))
+    (package / "face/__init__.py").write_text(
+        text.replace(".low import helper", ".other import helper")
+    )
     assert code_tag("some_package.main") != before, "the name comes from elsewhere"
 
 
@@ -100,9 +110,17 @@ def test_builders_depend_on_their_training_and_data_and_on_no_bound_or_report():
         files = {file.relative_to(ROOT).as_posix() for file in source_files([builder])}
         assert files.issuperset(needed)
         shown = {file for file in files if file.startswith(("bounds/", "report/"))}
-        assert shown <= {"report/bars.py", "report/display.py"}  # a bar, and notes of the data that were used
-    games = {file.relative_to(ROOT).as_posix() for file in source_files(["paperlib.audits.panoramia.run"])}
-    assert games.issuperset({"core/scores.py", "attacks/learned/interface.py"})  # how auc() breaks ties
+        assert shown <= {
+            "report/bars.py",
+            "report/display.py",
+        }  # a bar, and notes of the data that were used
+    games = {
+        file.relative_to(ROOT).as_posix()
+        for file in source_files(["paperlib.audits.panoramia.run"])
+    }
+    assert games.issuperset(
+        {"core/scores.py", "attacks/learned/interface.py"}
+    )  # how auc() breaks ties
 
 
 class Pause:

@@ -1,4 +1,6 @@
-"""A sweep in one process: every result once, nothing lost; and where a sweep runs, read from one word."""
+"""A sweep in one process: every result once, nothing lost; and where a sweep runs, read from one
+word.
+"""
 
 import importlib
 import json
@@ -9,7 +11,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from paperlib.io import OutputError, Place, SweepError, job_script, run_sweep, sweep_place, visible_devices
+from paperlib.io import (
+    OutputError,
+    Place,
+    SweepError,
+    job_script,
+    run_sweep,
+    sweep_place,
+    visible_devices,
+)
 from paperlib.report.provenance import gpu_name
 from tests.io.sweep_jobs import Job, executions, group, square, squares
 from tests.refusals import refused
@@ -49,8 +59,11 @@ def test_results_come_back_the_same_from_memory_and_from_disk(tmp_path):
     (fresh,), (stored,) = (list(sweep([Job(1)], tmp_path, mixed)) for _ in range(2))
     for _, result in (fresh, stored):
         assert [(result[name], type(result[name])) for name in "fibs"] == [
-            (0.1, float), (3, int), (True, bool), ("é", str),
-        ]  # fmt: skip
+            (0.1, float),
+            (3, int),
+            (True, bool),
+            ("é", str),
+        ]
         assert np.isnan(result["nan"])
         np.testing.assert_array_equal(result["list"], [1.5, 2.5])
         np.testing.assert_array_equal(result["array"], np.arange(6).reshape(2, 3))
@@ -71,7 +84,9 @@ def test_another_version_function_or_kind_of_config_is_another_unit(tmp_path, tr
     assert squares(sweep([Job(2, trace)], tmp_path / "u", cube)) == {2: 8}
 
 
-def test_a_failed_call_is_named_at_the_end_with_all_its_configs_and_the_rest_goes_on(tmp_path, trace, caplog):
+def test_a_failed_call_is_named_at_the_end_with_all_its_configs_and_the_rest_goes_on(
+    tmp_path, trace, caplog
+):
     jobs = [Job(number, trace, deed="raise" if number in (3, 9) else "") for number in range(12)]
     seen = []
     with pytest.raises(SweepError) as caught:
@@ -137,7 +152,11 @@ def test_bad_arguments_words_files_and_what_a_function_should_not_return_are_ref
             list(sweep([Job(1)], tmp_path / "u", lambda batch, returned=returned: returned))
         assert not (tmp_path / "u").exists()
     for word, text, message in (
-        ("jobqueue:", "jobqueue: {slurm: {cores: 1}, pbs: {}}", "one batch system below 'jobqueue'"),
+        (
+            "jobqueue:",
+            "jobqueue: {slurm: {cores: 1}, pbs: {}}",
+            "one batch system below 'jobqueue'",
+        ),
         ("jobqueue:", "jobqueue: {lrs: {cores: 1}}", "one of slurm, pbs"),
         ("jobqueue:", "jobqueue: {slurm: {cores: 1}}\njobs: 0", "jobs: expected a whole number"),
         ("jobqueue:", "jobqueue: {slurm: }", "slurm: expected options"),
@@ -185,12 +204,19 @@ def test_without_dask_the_error_says_what_to_install(tmp_path, monkeypatch):
 
 def queue_file(folder, **options):
     path = folder / "queue.yaml"
-    path.write_text(json.dumps({"jobs": 3, "jobqueue": {"slurm": {"cores": 8, "memory": "4GB", **options}}}))
+    path.write_text(
+        json.dumps({"jobs": 3, "jobqueue": {"slurm": {"cores": 8, "memory": "4GB", **options}}})
+    )
     return f"slurm:{path}"
 
 
 def test_gpus_are_those_that_this_process_may_see_and_each_gets_a_process(tmp_path, monkeypatch):
-    for listed, devices in {"0,2": ["0", "2"], "GPU-a, GPU-b": ["GPU-a", "GPU-b"], "": [], "-1": []}.items():
+    for listed, devices in {
+        "0,2": ["0", "2"],
+        "GPU-a, GPU-b": ["GPU-a", "GPU-b"],
+        "": [],
+        "-1": [],
+    }.items():
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
         assert visible_devices() == devices
     tool = tmp_path / "nvidia-smi"
@@ -211,7 +237,9 @@ def test_gpus_are_those_that_this_process_may_see_and_each_gets_a_process(tmp_pa
     assert visible_devices() == []
 
 
-def test_a_word_names_the_place_an_option_goes_before_the_file_and_a_time_is_no_number(tmp_path, monkeypatch):
+def test_a_word_names_the_place_an_option_goes_before_the_file_and_a_time_is_no_number(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("PAPERLIB_SCHEDULER", "tcp://there:8786")
     assert sweep_place().address == "tcp://there:8786"
     assert sweep_place("local", workers=4) == Place("", workers=4)
@@ -220,9 +248,15 @@ def test_a_word_names_the_place_an_option_goes_before_the_file_and_a_time_is_no_
     assert sweep_place(given, workers=9).workers == 9
     file = tmp_path / "queue.yaml"
     for written in ('"12:00:00"', "12:00:00"):
-        file.write_text(f"jobs: 2\njobqueue:\n  slurm: {{queue: gpu, cores: 2, walltime: {written}}}\n")
+        file.write_text(
+            f"jobs: 2\njobqueue:\n  slurm: {{queue: gpu, cores: 2, walltime: {written}}}\n"
+        )
         place = sweep_place(f"slurm:{file}")
-        assert [place.options[name] for name in ("queue", "cores", "walltime")] == ["gpu", 2, "12:00:00"]
+        assert [place.options[name] for name in ("queue", "cores", "walltime")] == [
+            "gpu",
+            2,
+            "12:00:00",
+        ]
         assert place.workers == 2
 
 
@@ -234,6 +268,8 @@ def test_a_job_takes_one_call_at_a_time_on_one_gpu(tmp_path):
     assert command.endswith("--nthreads 1")
     assert "--nworkers" not in command
     assert "#SBATCH --gres=gpu:1" in script
-    with pytest.raises(ValueError, match="expected processes: 1 in a file that asks for GPUs, got 4"):
+    with pytest.raises(
+        ValueError, match="expected processes: 1 in a file that asks for GPUs, got 4"
+    ):
         sweep_place(queue_file(tmp_path, processes=4, **gpu))
     assert job_script(sweep_place("local", workers=1)) == ""

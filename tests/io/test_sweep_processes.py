@@ -37,9 +37,13 @@ def usual_status_port_is_taken():
         yield
 
 
-def test_a_worker_killed_midway_loses_nothing_and_its_successor_has_its_gpu(tmp_path, trace, monkeypatch):
+def test_a_worker_killed_midway_loses_nothing_and_its_successor_has_its_gpu(
+    tmp_path, trace, monkeypatch
+):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7,9")
-    jobs = [Job(number, trace, seconds=0.25) for number in range(4_000)]  # ends once the successor works
+    jobs = [
+        Job(number, trace, seconds=0.25) for number in range(4_000)
+    ]  # ends once the successor works
     pairs, devices = [], {}
     for config, result in run_sweep(square, jobs, folder=tmp_path / "u", version="1"):
         pairs.append((config, result))
@@ -61,7 +65,9 @@ def test_a_config_that_kills_its_worker_is_named_and_the_rest_goes_on(tmp_path, 
     jobs = [Job(number, trace, deed="die" if number == 2 else "") for number in range(8)]
     seen = []
     with pytest.raises(SweepError, match=r"number=2.*its process died at every attempt") as caught:
-        seen.extend(run_sweep(square, jobs, folder=tmp_path / "u", retries=1, workers=1, version="1"))
+        seen.extend(
+            run_sweep(square, jobs, folder=tmp_path / "u", retries=1, workers=1, version="1")
+        )
     assert sorted(squares(seen)) == [0, 1, 3, 4, 5, 6, 7]
     assert [config.number for config, _ in caught.value.failures] == [2]
 
@@ -106,9 +112,15 @@ def test_a_scheduler_that_is_already_there_is_used_and_left_running(tmp_path, tr
         list(run_sweep(square, jobs, folder=tmp_path / "v", version="1"))
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
-def test_a_batch_system_is_used_by_its_file_and_a_job_that_ends_is_replaced(tmp_path, trace, monkeypatch):
-    """As at the end of its walltime; dask-jobqueue's own stand-in runs the job script as a process."""
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
+)
+def test_a_batch_system_is_used_by_its_file_and_a_job_that_ends_is_replaced(
+    tmp_path, trace, monkeypatch
+):
+    """As at the end of its walltime; dask-jobqueue's own stand-in runs the job script as a
+    process.
+    """
     pytest.importorskip("dask_jobqueue")
     dask = pytest.importorskip("dask")
     queue = tmp_path / "queue.yaml"
@@ -119,7 +131,9 @@ def test_a_batch_system_is_used_by_its_file_and_a_job_that_ends_is_replaced(tmp_
     monkeypatch.setenv("PAPERLIB_SCHEDULER", f"jobqueue:{queue}")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     monkeypatch.setattr("paperlib.io.schedulers._SECONDS_TO_REPLACE", 1)
-    jobs = [Job(number, trace, deed="end the batch job" if number == 1 else "") for number in range(3)]
+    jobs = [
+        Job(number, trace, deed="end the batch job" if number == 1 else "") for number in range(3)
+    ]
     with dask.config.set({"distributed.deploy.lost-worker-timeout": "1s"}):
         done = list(run_sweep(square, jobs, folder=tmp_path / "u", version="1"))
     assert squares(done) == {0: 0, 1: 1, 2: 4}
@@ -127,7 +141,9 @@ def test_a_batch_system_is_used_by_its_file_and_a_job_that_ends_is_replaced(tmp_
     assert os.getpid() not in {result["pid"] for _, result in done}
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
+)
 def test_a_lost_scheduler_ends_the_sweep_and_what_is_finished_is_kept(tmp_path, trace, monkeypatch):
     cluster = local_cluster()
     monkeypatch.setenv("PAPERLIB_SCHEDULER", cluster.scheduler_address)

@@ -13,8 +13,11 @@ from paperlib.core import MembershipScores
 TAKEN_BACK = re.compile(r"answers nothing|is refuted|no lower bound|shows? nothing|cannot refute")
 FLAGS = np.repeat([1, 0], 1000)
 RNG = np.random.default_rng(0)
-# A fifth of the members far above everything else, the rest below the non-members: AUC below one half.
-BOTH_ENDS = np.r_[np.where(RNG.random(1000) < 0.2, 8, -2) + RNG.normal(0, 0.1, 1000), RNG.normal(size=1000)]
+# A fifth of the members far above everything else, the rest below the non-members: AUC below one
+# half.
+BOTH_ENDS = np.r_[
+    np.where(RNG.random(1000) < 0.2, 8, -2) + RNG.normal(0, 0.1, 1000), RNG.normal(size=1000)
+]
 REVERSED = MembershipScores.from_labels(BOTH_ENDS, FLAGS)
 LOW, NOISE = RNG.normal(size=500), RNG.normal(size=2000)
 
@@ -31,7 +34,9 @@ RESULTS = {
     "Epsilon*, empirical": lambda: bounds.epsilon_star(3 + LOW, LOW, method="empirical"),
     "PANORAMIA": lambda: bounds.audit_panoramia(NOISE, BOTH_ENDS, FLAGS),
     "c refuted": lambda: bounds.audit_panoramia(BOTH_ENDS, BOTH_ENDS, FLAGS, known_c=0.1),
-    "PANORAMIA, too few": lambda: bounds.audit_panoramia(NOISE[:9], NOISE[:9], np.arange(9) < 4, delta=0.5),
+    "PANORAMIA, too few": lambda: bounds.audit_panoramia(
+        NOISE[:9], NOISE[:9], np.arange(9) < 4, delta=0.5
+    ),
     "ranks, all hits": lambda: bounds.audit_ranks(np.ones(50), np.full(50, 2), top=2),
     "ranks, large delta": lambda: bounds.audit_ranks(np.ones(50), np.full(50, 2), delta=0.3),
 }

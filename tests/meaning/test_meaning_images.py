@@ -1,4 +1,6 @@
-"""Images in another form are the same images or refused; copies and images on both sides are refused."""
+"""Images in another form are the same images or refused; copies and images on both sides are
+refused.
+"""
 
 import numpy as np
 import pytest
@@ -48,7 +50,9 @@ def on_both_sides(rng, x, y):
 
 def cast(images, labels, nonmembers=None):
     """Casts whatever it is given."""
-    return read(np.asarray(images).astype(np.uint8), np.asarray(labels).astype(int).ravel() % 4, nonmembers)
+    return read(
+        np.asarray(images).astype(np.uint8), np.asarray(labels).astype(int).ravel() % 4, nonmembers
+    )
 
 
 def unlabelled(images, labels, nonmembers=None):

@@ -1,6 +1,8 @@
-"""Changes of a scores file that keep or destroy its meaning: the same answer, or one line that refuses.
+"""Changes of a scores file that keep or destroy its meaning: the same answer, or one line that
+refuses.
 
-Each property has a broken twin: an entry with one plausible fault, which the same trials must catch.
+Each property has a broken twin: an entry with one plausible fault, which the same trials must
+catch.
 """
 
 import numpy as np
@@ -16,7 +18,9 @@ REFUSED = "refused"
 
 
 def answer(entry, *paths):
-    """What an entry says of files: epsilon (None where a warning withdraws it), or a refusal in one line."""
+    """What an entry says of files: epsilon (None where a warning withdraws it), or a refusal in one
+    line.
+    """
     try:
         return entry(*paths).to_dict()["epsilon"]
     except ValueError as error:
@@ -30,7 +34,9 @@ def played(*paths, **options):
 def table(rng):
     """Losses of 60 members and 60 other records, members leak."""
     losses = np.concatenate([rng.gamma(2, 0.3, 60), rng.gamma(6, 0.6, 60)])
-    return pd.DataFrame({"id": rng.permutation(10_000)[:120], "loss": losses, "member": [1] * 60 + [0] * 60})
+    return pd.DataFrame(
+        {"id": rng.permutation(10_000)[:120], "loss": losses, "member": [1] * 60 + [0] * 60}
+    )
 
 
 def csv(frame, path):
@@ -50,7 +56,9 @@ def duplicated(rng, frame, folder, entry):
     if rng.random() < 0.5:
         again = pd.concat([frame.drop(columns="id")] * int(rng.integers(2, 6)))
     else:
-        again = pd.concat([frame, frame.sample(int(rng.integers(1, 60)), random_state=int(rng.integers(99)))])
+        again = pd.concat(
+            [frame, frame.sample(int(rng.integers(1, 60)), random_state=int(rng.integers(99)))]
+        )
     return answer(entry, csv(again, folder / "a.csv")), REFUSED
 
 
@@ -89,7 +97,11 @@ def losses_of(members, others):
 def plainly(*paths):
     """Reads losses by name, and looks at neither ids nor equal values."""
     frames = [pd.read_csv(path) for path in paths]
-    sides = frames if len(frames) == 2 else [frames[0][frames[0]["member"] == value] for value in (1, 0)]
+    sides = (
+        frames
+        if len(frames) == 2
+        else [frames[0][frames[0]["member"] == value] for value in (1, 0)]
+    )
     members, others = (side["loss"] + np.linspace(0, 1e-9, len(side)) for side in sides)
     return audit_scores(losses_of(members, others), design="game")
 
@@ -101,7 +113,9 @@ def best_direction(*paths):
 
 
 def fails(change, entry, folder, trials):
-    """Whether the entry's answer is neither the right one nor a refusal in one of so many trials."""
+    """Whether the entry's answer is neither the right one nor a refusal in one of so many
+    trials.
+    """
     for seed in range(trials):
         rng = np.random.default_rng([seed, 7])
         got, right = change(rng, table(rng), folder, entry)
@@ -112,7 +126,12 @@ def fails(change, entry, folder, trials):
 
 @pytest.mark.parametrize(
     ("change", "broken"),
-    [(permuted, by_position), (duplicated, plainly), (both_sides, plainly), (swapped, best_direction)],
+    [
+        (permuted, by_position),
+        (duplicated, plainly),
+        (both_sides, plainly),
+        (swapped, best_direction),
+    ],
     ids=lambda f: f.__name__,
 )
 def test_a_changed_file_gives_the_same_audit_or_is_refused(change, broken, tmp_path):

@@ -1,4 +1,6 @@
-"""Tables of every type: generated rows are of the members' types, and a file's form changes nothing."""
+"""Tables of every type: generated rows are of the members' types, and a file's form changes
+nothing.
+"""
 
 import datetime
 import decimal
@@ -76,7 +78,9 @@ def wrong_rows(draw, trials):
     for seed in range(trials):
         frame = table(np.random.default_rng([seed, 13]))
         drawn = draw(frame, seed)
-        same = list(drawn.columns) == list(frame.columns) and list(drawn.dtypes) == list(frame.dtypes)
+        same = list(drawn.columns) == list(frame.columns) and list(drawn.dtypes) == list(
+            frame.dtypes
+        )
         pairs = zip(elements(drawn), elements(frame), strict=True) if same else []
         wrong += not (same and all(few <= many for few, many in pairs))
     return wrong
@@ -93,7 +97,13 @@ TEXTS = ["red", "blue", "NA-1", "0012", "+33 1", "é"]
 
 def written(rng):
     """A table of numbers and words, as a file may hold it."""
-    words = [TEXTS, ["true", "false", "maybe"], ["000123", "000007"], ["1e5x", "2024-01-31"], ["NA", "DE"]]
+    words = [
+        TEXTS,
+        ["true", "false", "maybe"],
+        ["000123", "000007"],
+        ["1e5x", "2024-01-31"],
+        ["NA", "DE"],
+    ]
     return pd.DataFrame(
         {
             "number": rng.normal(size=ROWS).round(3),
@@ -143,5 +153,7 @@ def by_us(path):
 def test_a_table_is_the_same_in_every_form_of_file(tmp_path):
     assert changed_tables(by_us, TRIALS, tmp_path) == 0
     frame = written(np.random.default_rng(3))
-    assert all(by_us(stored(frame, tmp_path, form)).shape == frame.shape for form in range(6)), "not refused"
+    assert all(by_us(stored(frame, tmp_path, form)).shape == frame.shape for form in range(6)), (
+        "not refused"
+    )
     assert changed_tables(by_pandas, 20, tmp_path) > 5

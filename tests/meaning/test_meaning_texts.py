@@ -68,10 +68,17 @@ def written(rng, value):
     pairs = re.findall("..", value)
     at, size = int(rng.integers(0, 9)), int(rng.integers(8, 16))
     forms = [
-        value[at : at + size], value[:7], value[-8:].upper(), ":".join(pairs), " ".join(pairs),
-        "".join(rf"\x{pair}" for pair in pairs), "%" + "%".join(pairs), "0x" + value[:12], f"_{value}_",
+        value[at : at + size],
+        value[:7],
+        value[-8:].upper(),
+        ":".join(pairs),
+        " ".join(pairs),
+        "".join(rf"\x{pair}" for pair in pairs),
+        "%" + "%".join(pairs),
+        "0x" + value[:12],
+        f"_{value}_",
         base64.b64encode(bytes.fromhex(value)).decode(),
-    ]  # fmt: skip
+    ]
     return str(forms[rng.integers(len(forms))])
 
 
@@ -101,8 +108,10 @@ def any_text_before(documents):
 
 def twice(documents):
     """A record for each notation."""
-    return [*corpus_identifiers([d for d in documents if d == d.lower() and "-" not in d]),
-            *corpus_identifiers([d for d in documents if d != d.lower() or "-" in d])]  # fmt: skip
+    return [
+        *corpus_identifiers([d for d in documents if d == d.lower() and "-" not in d]),
+        *corpus_identifiers([d for d in documents if d != d.lower() or "-" in d]),
+    ]
 
 
 PROPERTIES = [(permuted, first_half), (repeated, every_place), (another_case, twice)]
@@ -122,6 +131,7 @@ def failures(change, entry, trials):
 
 @pytest.mark.parametrize(("change", "broken"), PROPERTIES, ids=lambda f: f.__name__)
 def test_a_changed_corpus_has_the_same_fair_records(change, broken):
-    # Once in a hundred a fresh value may look like a placeholder, or its context holds a part of it.
+    # Once in a hundred a fresh value may look like a placeholder, or its context holds a part of
+    # it.
     assert failures(change, corpus_identifiers, TRIALS) <= TRIALS // 100
     assert failures(change, broken, 20) > 10

@@ -27,10 +27,14 @@ from tests.refusals import refused
 
 
 def architecture(name, **options):
-    return ImageArchitecture(**{"name": name, "channels": 3, "side": 16, "outputs": 7, "width": 4} | options)
+    return ImageArchitecture(
+        **{"name": name, "channels": 3, "side": 16, "outputs": 7, "width": 4} | options
+    )
 
 
-@pytest.mark.parametrize("name", ["mlp", "cosine", "cosine-mlp", "cnn", "cnn4", "resnet18", "wrn-16-4"])
+@pytest.mark.parametrize(
+    "name", ["mlp", "cosine", "cosine-mlp", "cnn", "cnn4", "resnet18", "wrn-16-4"]
+)
 def test_logits_have_one_column_per_class(name):
     model = build_image_model(architecture(name))
     assert model(torch.zeros(2, 3, 16, 16)).shape == (2, 7)
@@ -82,7 +86,9 @@ def test_our_resnet_is_torchvisions_and_a_seed_makes_the_parameters():
 def test_pretrained_weights_are_taken_over_but_for_stem_and_head(monkeypatch):
     torch.manual_seed(1)
     given = resnet18().state_dict()
-    monkeypatch.setattr("torchvision.models._api.load_state_dict_from_url", lambda *_, **__: dict(given))
+    monkeypatch.setattr(
+        "torchvision.models._api.load_state_dict_from_url", lambda *_, **__: dict(given)
+    )
     found = build_image_model(architecture("resnet18", pretrained=True)).state_dict()
     assert found["layer3.0.conv1.weight"].equal(given["layer3.0.conv1.weight"])
     assert found["fc.weight"].shape == (7, 512)
@@ -139,7 +145,9 @@ def test_losses_of_classes_and_attributes_and_only_pixels_are_taken():
     attributes = torch.tensor([[1, 0, 0], [1, 1, 1]])
     means = image_losses(logits, attributes)
     assert means[1].item() == pytest.approx(np.log(2))
-    assert means[0].item() == pytest.approx(np.mean([np.log1p(np.exp(-2)), np.log(2), np.log1p(np.exp(-1))]))
+    assert means[0].item() == pytest.approx(
+        np.mean([np.log1p(np.exp(-2)), np.log(2), np.log1p(np.exp(-1))])
+    )
     refused("labels: expected shape", image_losses, logits, attributes[:, :2])
     assert as_input(np.uint8([[[[0, 255]]]])).flatten().tolist() == [-1, 1]
     refused("images: expected uint8", as_input, np.zeros((1, 1, 2, 2)))
@@ -153,13 +161,17 @@ def test_patch_features_are_an_unfolded_computation_s_whitened_and_fixed_by_thei
     spread = (patches.var(-1, keepdim=True) + (20 / 255) ** 2).sqrt()
     normal = (patches - patches.mean(-1, keepdim=True)) / spread
     answer = normal @ features.filters.flatten(1).T - features.offsets.flatten()
-    both = torch.cat([answer, -answer], dim=-1).sub(0.25).relu().transpose(1, 2).unflatten(2, (6, 6))
+    both = (
+        torch.cat([answer, -answer], dim=-1).sub(0.25).relu().transpose(1, 2).unflatten(2, (6, 6))
+    )
     pooled = torch.nn.functional.adaptive_avg_pool2d(both, 2).flatten(1)
     white = (pooled - features.means) / features.scales
     torch.testing.assert_close(features(images), white, atol=2e-4, rtol=0)
     torch.manual_seed(1)
     images = torch.rand(300, 1, 12, 12).cumsum(-1)  # neighbouring pixels are alike
-    first, again, other = (PatchFeatures(images, filters=8, seed=seed, side=4) for seed in (0, 0, 1))
+    first, again, other = (
+        PatchFeatures(images, filters=8, seed=seed, side=4) for seed in (0, 0, 1)
+    )
     found = first(images)
     torch.testing.assert_close(found, again(images))
     assert (found - other(images)).abs().mean() > 0.1

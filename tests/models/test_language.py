@@ -1,4 +1,6 @@
-"""Language models by name and by folder: what is found, what is missing, and what their shapes tell."""
+"""Language models by name and by folder: what is found, what is missing, and what their shapes
+tell.
+"""
 
 import os
 import shutil
@@ -25,7 +27,9 @@ def snapshot(tmp_path_factory):
     return folder
 
 
-def test_a_snapshot_folder_is_loaded_by_its_path_and_its_stamp_changes_with_the_weights(snapshot, tmp_path):
+def test_a_snapshot_folder_is_loaded_by_its_path_and_its_stamp_changes_with_the_weights(
+    snapshot, tmp_path
+):
     model, tokenizer = language.load_language_model(snapshot)
     assert len(tokenizer) == model.config.vocab_size == 260
     assert language.parameter_count(snapshot) == model.num_parameters()
@@ -40,7 +44,9 @@ def test_a_snapshot_folder_is_loaded_by_its_path_and_its_stamp_changes_with_the_
 def test_a_folder_that_lacks_a_part_is_told_which_in_one_line(snapshot, tmp_path, missing):
     shutil.copytree(snapshot, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(missing))
     words = {"model.safetensors": "weights", "tokenizer*": "tokenizer"}.get(missing, missing)
-    refused(rf"name: expected a folder with .* lacks {words}", language.load_language_model, tmp_path)
+    refused(
+        rf"name: expected a folder with .* lacks {words}", language.load_language_model, tmp_path
+    )
 
 
 def test_offline_a_name_is_found_in_the_cache_or_the_error_says_what_to_fetch(
@@ -69,18 +75,27 @@ def test_fast_products_end_where_they_began():
         assert torch.backends.cuda.matmul.allow_tf32 == before
 
 
-def test_weights_under_other_names_an_adapter_and_a_model_that_sees_ahead_are_refused(snapshot, tmp_path):
+def test_weights_under_other_names_an_adapter_and_a_model_that_sees_ahead_are_refused(
+    snapshot, tmp_path
+):
     for name in ("wrapped", "adapter", "bert"):
         shutil.copytree(snapshot, tmp_path / name)
     weights = load_file(snapshot / "model.safetensors")
     wrapped = {f"_orig_mod.{name}": value for name, value in weights.items()}
     save_file(wrapped, tmp_path / "wrapped" / "model.safetensors", metadata={"format": "pt"})
     (tmp_path / "adapter" / "adapter_config.json").write_text("{}")
-    settings = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    settings = {
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+    }
     settings["initializer_range"] = 1.0
     bert = transformers.BertLMHeadModel(transformers.BertConfig(vocab_size=260, **settings))
     bert.save_pretrained(tmp_path / "bert")
     refused("and would be random", language.load_language_model, tmp_path / "wrapped")
     refused("a token sees those behind it", language.load_language_model, tmp_path / "bert")
     if find_spec("peft") is None:
-        refused("a LoRA adapter", language.load_language_model, tmp_path / "adapter", error=ImportError)
+        refused(
+            "a LoRA adapter", language.load_language_model, tmp_path / "adapter", error=ImportError
+        )

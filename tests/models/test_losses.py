@@ -5,7 +5,13 @@ import pytest
 import torch
 from torch import nn
 
-from paperlib.models import MLP, binary_margin_loss, cross_entropy, margin_loss, multiclass_margin_loss
+from paperlib.models import (
+    MLP,
+    binary_margin_loss,
+    cross_entropy,
+    margin_loss,
+    multiclass_margin_loss,
+)
 from tests.refusals import refused
 
 
@@ -29,7 +35,11 @@ def test_losses_are_the_printed_formulas_also_where_probabilities_round_to_one()
     # softmax(800) is 1.0 in floating point, and 1 - 1.0 has no logarithm; the logits still know.
     sure = multiclass_margin_loss(torch.tensor([[800.0, 0.0, 0.0]]), [0])
     assert sure.item() == pytest.approx(np.log(2) - 800)
-    assert binary_margin_loss([800.0], [0]).item() == cross_entropy([[800.0, 0.0]], [1]).item() == 800.0
+    assert (
+        binary_margin_loss([800.0], [0]).item()
+        == cross_entropy([[800.0, 0.0]], [1]).item()
+        == 800.0
+    )
 
 
 def test_leading_axes_are_kept():
@@ -49,7 +59,11 @@ def test_leading_axes_are_kept():
     ("logits", "labels", "message"),
     [
         (torch.zeros(3, 1), [0, 1], "labels: expected 3, one for each example, got 2"),
-        (torch.zeros(3, 1), [0, 1, 2], "labels: expected whole numbers from 0 to 1, got 2 at index 2"),
+        (
+            torch.zeros(3, 1),
+            [0, 1, 2],
+            "labels: expected whole numbers from 0 to 1, got 2 at index 2",
+        ),
         (torch.zeros(3, 4), [0, 1, 4], "from 0 to 3, got 4 at index 2"),
         (torch.zeros(3, 4), [0, 1.5, -1], r"got 1.5 at index 1 \(2 of 3 are outside\)"),
         (torch.zeros(3, 4), [[0], [1], [2]], r"expected a 1-D array, got shape \(3, 1\)"),
@@ -68,7 +82,9 @@ def test_mlp_is_initialised_like_linear_layers():
         torch.manual_seed(0)
         layers = nn.Linear(400, 100), nn.ReLU(), nn.Linear(100, 50), nn.ReLU(), nn.Linear(50, 1)
         reference = nn.Sequential(*layers)
-    for ours, theirs in zip(drawn.state_dict().values(), reference.state_dict().values(), strict=True):
+    for ours, theirs in zip(
+        drawn.state_dict().values(), reference.state_dict().values(), strict=True
+    ):
         assert ours.shape == theirs.shape
         if ours.numel() >= 50:
             assert float(ours.abs().max() / theirs.abs().max()) == pytest.approx(1, rel=0.05)

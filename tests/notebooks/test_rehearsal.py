@@ -1,4 +1,6 @@
-"""The quick part of `make rehearsal`: the paper profile on made-up data, by the loaders of the true data."""
+"""The quick part of `make rehearsal`: the paper profile on made-up data, by the loaders of the true
+data.
+"""
 
 from pathlib import Path
 
@@ -9,7 +11,10 @@ from paperlib.running import find_project, keep_run, outcomes, plan
 from paperlib.running.execute import RESULT
 
 HERE = find_project(Path(__file__).parent)
-QUICK = ("epsilon_star_fit", "nid_dataset_inference")  # Adult's files; a Pythia and the Pile in their layouts
+QUICK = (
+    "epsilon_star_fit",
+    "nid_dataset_inference",
+)  # Adult's files; a Pythia and the Pile in their layouts
 
 
 @pytest.mark.slow

@@ -1,4 +1,6 @@
-"""Every notebook, run in the smoke profile for the book, states all its targets and describes its figures."""
+"""Every notebook, run in the smoke profile for the book, states all its targets and describes its
+figures.
+"""
 
 import base64
 import contextlib

@@ -6,7 +6,14 @@ import nbformat
 import pandas as pd
 import pytest
 
-from paperlib.papers.landing import CITED, COSTS, HEADLINES, costs_markdown, landing_markdown, read_findings
+from paperlib.papers.landing import (
+    CITED,
+    COSTS,
+    HEADLINES,
+    costs_markdown,
+    landing_markdown,
+    read_findings,
+)
 from paperlib.papers.verdict.status import judge
 from paperlib.report import figures, panels, show_figure
 from paperlib.report.printed import PAPERS
@@ -20,12 +27,18 @@ BIBLIOGRAPHY = (Path(__file__).parents[2] / "book" / "references.bib").read_text
 
 @pytest.fixture
 def page(tmp_path, monkeypatch):
-    """An executed page with a figure for each finding of the landing page, as `show_figure` shows it."""
+    """An executed page with a figure for each finding of the landing page, as `show_figure` shows
+    it.
+    """
     shown: list[str] = ["other"]
     monkeypatch.setattr(figures, "show", lambda bundle: shown.append(bundle.markdown))
     for slug in HEADLINES.values():
-        show_figure(panels()[0], name=f"finding-{slug}", caption="A caption.", alt='a "b"', data=ROWS)
-    outputs = [nbformat.v4.new_output("display_data", data={"text/markdown": text}) for text in shown]
+        show_figure(
+            panels()[0], name=f"finding-{slug}", caption="A caption.", alt='a "b"', data=ROWS
+        )
+    outputs = [
+        nbformat.v4.new_output("display_data", data={"text/markdown": text}) for text in shown
+    ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x", outputs=outputs)])
     nbformat.write(notebook, tmp_path / "page.ipynb")
     return tmp_path / "page.ipynb"

@@ -16,7 +16,13 @@ from paperlib.running.book import measured_results
 from tests.refusals import refused
 
 TABLES = sorted((Path(__file__).parents[2] / "book" / "measured").glob("*.csv"))
-ORIGIN = {"date": "2026-01-02 03:04:05 UTC", "cpu": "some CPU", "cores": 2, "gpu": None, "seconds": 600.0}
+ORIGIN = {
+    "date": "2026-01-02 03:04:05 UTC",
+    "cpu": "some CPU",
+    "cores": 2,
+    "gpu": None,
+    "seconds": 600.0,
+}
 
 
 @pytest.mark.parametrize(("gpu", "place"), [(None, "some CPU, 2 cores"), ("some GPU", "some GPU")])
@@ -24,7 +30,9 @@ def test_a_measured_table_comes_with_its_origin(tmp_path, monkeypatch, gpu, plac
     (tmp_path / "book").mkdir()
     (tmp_path / "deep").mkdir()
     monkeypatch.chdir(tmp_path / "deep")
-    pd.DataFrame({"subset": ["null"], "total": [3]}).to_csv(tmp_path / "book" / "a.csv", index=False)
+    pd.DataFrame({"subset": ["null"], "total": [3]}).to_csv(
+        tmp_path / "book" / "a.csv", index=False
+    )
     result = RunResult(notebook="n", profile="paper", provenance={**ORIGIN, "gpu": gpu})
     write_result(tmp_path / "book" / "a.json", result)
     table, text = measured_table("book/a.csv")
@@ -75,10 +83,16 @@ def test_the_command_of_a_committed_run_still_gives_its_parameters():
             continue  # of the command line, with every parameter in it
         made = dict(word.split("=", 1) for word in words[2:])
         given = running.parse_assignments(running.split_assignments(made.get("P", "")))
-        planned = running.plan(here, run.notebook, profile=made["PROFILE"], given=given, where=here.root)
+        planned = running.plan(
+            here, run.notebook, profile=made["PROFILE"], given=given, where=here.root
+        )
         # What a page shows of other runs has changed since, and so have names of parameters.
-        same = {key: value for key, value in run.parameters.items() if not key.startswith("measured")}
-        assert {key: planned.parameters.get(key, value) for key, value in same.items()} == same, path
+        same = {
+            key: value for key, value in run.parameters.items() if not key.startswith("measured")
+        }
+        assert {key: planned.parameters.get(key, value) for key, value in same.items()} == same, (
+            path
+        )
         checked += 1
     assert checked > 60
 
@@ -86,7 +100,9 @@ def test_the_command_of_a_committed_run_still_gives_its_parameters():
 def test_runs_of_a_plan_are_not_judged_before_all_its_seeds_are_there(tmp_path):
     (tmp_path / "book" / "measured" / "unfinished").mkdir(parents=True)
     for folder in (tmp_path / "book" / "measured", tmp_path / "book" / "measured" / "unfinished"):
-        write_result(folder / "a.json", RunResult(notebook=folder.name, profile="paper", provenance=ORIGIN))
+        write_result(
+            folder / "a.json", RunResult(notebook=folder.name, profile="paper", provenance=ORIGIN)
+        )
     assert [one.notebook for one in measured_results(Project(tmp_path))] == ["measured"]
 
 
@@ -94,7 +110,11 @@ def test_unfinished_plans_lack_a_seed_and_their_runs_are_as_planned():
     book = Path(__file__).parents[2] / "book"
     runs = [read_result(path) for path in sorted((book / "measured" / "unfinished").glob("*.json"))]
     for _, plan in pd.read_csv(book / "planned_runs.csv").iterrows():
-        mine = [one for one in runs if one.notebook == plan["notebook"] and one.profile == plan["profile"]]
+        mine = [
+            one
+            for one in runs
+            if one.notebook == plan["notebook"] and one.profile == plan["profile"]
+        ]
         planned, seeds = json.loads(plan["parameters"]), set(str(plan["seeds"]).split())
         mine = [one for one in mine if planned.items() <= one.parameters.items()]
         mine = [one for one in mine if str(one.parameters["seed"]) in seeds]

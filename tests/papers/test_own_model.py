@@ -1,4 +1,6 @@
-"""The demonstration model leaks because it is trained long, not because the data give members away."""
+"""The demonstration model leaks because it is trained long, not because the data give members
+away.
+"""
 
 import numpy as np
 import torch
@@ -37,5 +39,11 @@ def test_the_leak_appears_with_training_which_is_the_same_each_time_and_leaves_t
 
 
 def test_settings_out_of_range_are_refused():
-    for wrong in ({"examples": 10}, {"examples": 1798}, {"noisy_labels": 1.1}, {"epochs": 0}, {"width": 0}):
+    for wrong in (
+        {"examples": 10},
+        {"examples": 1798},
+        {"noisy_labels": 1.1},
+        {"epochs": 0},
+        {"width": 0},
+    ):
         refused(f"{next(iter(wrong))}: expected", OwnModelConfig, **wrong)

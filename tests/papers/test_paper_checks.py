@@ -1,4 +1,6 @@
-"""Errata: every check sees a number that fits and one that does not, and every erratum has a row."""
+"""Errata: every check sees a number that fits and one that does not, and every erratum has a
+row.
+"""
 
 import re
 from typing import Any
@@ -18,7 +20,11 @@ WORDING = paper_table("errata_wording", as_printed=True)
 def check(number: str) -> rows.Comparison:
     """The check of that number, as the tables are now."""
     (row,) = LISTED[LISTED["no"] == number].to_dict("records")
-    return CODED[number]() if number in CODED else rows.by_data(row["rule"], row["printed"], row["follows"])
+    return (
+        CODED[number]()
+        if number in CODED
+        else rows.by_data(row["rule"], row["printed"], row["follows"])
+    )
 
 
 @pytest.fixture
@@ -77,7 +83,14 @@ ALL, OMITTED, LARGE = "index >= 0", "omitted", "model == 'Pythia-12b'"
         ("36", True, "nid_table10", f"subset == 'Pile-CC' and {LARGE}", "subset", "Pile UbuntuIRC"),
         ("38a", False, "nid_table01", "subset == 'average' and split == 'test'", "value_pct", 60.0),
         ("38b", True, "nid_table03", "split == 'test'", "value_pct", 50.0),
-        ("38c", True, "nid_table01", "subset == 'stackexchange' and split == 'test'", "value_pct", 49.0),
+        (
+            "38c",
+            True,
+            "nid_table01",
+            "subset == 'stackexchange' and split == 'test'",
+            "value_pct",
+            49.0,
+        ),
         ("67a", False, "nid_table02", "corpus == 'dolma'", "total", 1),
         ("67b", False, "nid_settings", "setting == 'n_train_subsets'", "value", 27),
         ("67c", False, "nid_table01", "subset == 'average'", "value_pct", 51.0),
@@ -110,14 +123,20 @@ def test_a_formula_that_does_not_fit_does_where_both_forms_agree():
 
 @pytest.fixture
 def ranges(monkeypatch):
-    """What the propositions leave of Table 11, made up: computing it takes seconds, and test_dp.py does."""
+    """What the propositions leave of Table 11, made up: computing it takes seconds, and test_dp.py
+    does.
+    """
     ends = {"c_lb low": 2, "c_lb high": 2.4, "c_plus_eps_lb low": 2, "c_plus_eps_lb high": 2.4}
-    frame = pd.DataFrame({"epsilon": 2.0, "delta": [0.0, 1e-5], "c_lb": 2.3, "c_plus_eps_lb": 2.3, **ends})
+    frame = pd.DataFrame(
+        {"epsilon": 2.0, "delta": [0.0, 1e-5], "c_lb": 2.3, "c_plus_eps_lb": 2.3, **ends}
+    )
     monkeypatch.setattr(checks, "_left", lambda: frame)
     return frame
 
 
-def test_table_eleven_and_folded_cells_fit_where_their_range_error_and_cells_are_others(ranges, monkeypatch):
+def test_table_eleven_and_folded_cells_fit_where_their_range_error_and_cells_are_others(
+    ranges, monkeypatch
+):
     assert check("63a").fits
     ranges["c_lb"] = 2.5
     assert not check("63a").fits
@@ -132,7 +151,9 @@ def test_table_eleven_and_folded_cells_fit_where_their_range_error_and_cells_are
 
 def test_every_erratum_has_a_row_and_every_computation_its_texts():
     numbers = {int(re.match(r"\d+", one)[0]) for one in [*LISTED["no"], *WORDING["no"]]}
-    assert numbers | {43} == set(range(1, max(numbers) + 1))  # 43 was a damaged letter of the text at hand
+    assert numbers | {43} == set(
+        range(1, max(numbers) + 1)
+    )  # 43 was a damaged letter of the text at hand
     assert set(LISTED.loc[LISTED["rule"] == "code", "no"]) == set(CODED)
     assert LISTED["no"].is_unique
     for table in (LISTED[["place", "compared"]], WORDING):
@@ -180,4 +201,8 @@ def test_every_entry_has_one_row_with_the_check_that_fits_least():
     assert shown["fitting"].sum() == table["fits"].sum()
     for number, part in table.groupby(numbers):
         assert shown["fits"][number].startswith("yes") == bool(part["fits"].all())
-    assert shown.loc["2", ["printed", "follows", "fits"]].tolist() == ["1.22", "1.34", "no: 0.12 > 0.01"]
+    assert shown.loc["2", ["printed", "follows", "fits"]].tolist() == [
+        "1.22",
+        "1.34",
+        "no: 0.12 > 0.01",
+    ]

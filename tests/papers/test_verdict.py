@@ -27,11 +27,17 @@ MODELS = RULES["panoramia-table-01"]  # two claims over models, two conditions
 
 
 def at(term: Term, where: str) -> Estimate:
-    """An exact value just inside or just outside the range of a term, or one whose interval is too wide."""
+    """An exact value just inside or just outside the range of a term, or one whose interval is too
+    wide.
+    """
     end, inward = (term.at_least, 1) if math.isfinite(term.at_least) else (term.at_most, -1)
     step = inward * 1e-6 * max(1.0, abs(end))
     inside = end if term.at_least == term.at_most else end + step
-    return {"inside": Estimate(inside), "outside": Estimate(end - step), "across": Estimate(end, 1e-6)}[where]
+    return {
+        "inside": Estimate(inside),
+        "outside": Estimate(end - step),
+        "across": Estimate(end, 1e-6),
+    }[where]
 
 
 def evidence(rule: TargetRule, where: str = "inside", term: str = "") -> dict[str, Evidence]:
@@ -74,7 +80,9 @@ def games(*differences: float, size: int = 8, seed: int = 0) -> list[float]:
 
 def table_two(generated=0.4, real=0.4, over=0.0, **options) -> Evidence:
     means = {"generated over none": generated, "real over none": real, "generated over real": over}
-    return Evidence(TWO.target, "game", {name: games(mean, **options) for name, mean in means.items()})
+    return Evidence(
+        TWO.target, "game", {name: games(mean, **options) for name, mean in means.items()}
+    )
 
 
 def test_intervals_are_those_of_the_t_distribution_or_exact_with_the_error_shared_by_the_claims():
@@ -105,7 +113,9 @@ def wrong_outcomes(share_error: bool) -> float:
     for _ in range(trials):
         values = {term.name: list(term.at_least + rng.normal(0, 1, 5)) for term in TWO.terms}
         contrasts = decide_alone(Evidence(TWO.target, "game", values), "substitute").contrasts
-        wrong += any(one.mean + (one.high - one.mean) * narrow < one.term.at_least for one in contrasts)
+        wrong += any(
+            one.mean + (one.high - one.mean) * narrow < one.term.at_least for one in contrasts
+        )
     return wrong / trials
 
 
@@ -128,16 +138,26 @@ def test_too_few_repetitions_are_undecided_and_games_speak_for_these_models_only
 
 
 def table_one(unit="model", gap=(5.0, 5.1, 4.9), falls=(3.0,), **needs) -> Evidence:
-    values = {"gap grows": gap, "test falls": falls, "overfitted": Estimate(100), "clean labels": Estimate(0)}
+    values = {
+        "gap grows": gap,
+        "test falls": falls,
+        "overfitted": Estimate(100),
+        "clean labels": Estimate(0),
+    }
     return Evidence(MODELS.target, unit, values | needs)
 
 
 def test_a_condition_that_is_not_met_or_not_measured_leaves_a_target_undecided_and_says_which():
-    noisy = decide_alone(table_one(falls=[3.0, 3.1, 2.9], **{"clean labels": Estimate(0.3)}), "substitute")
+    noisy = decide_alone(
+        table_one(falls=[3.0, 3.1, 2.9], **{"clean labels": Estimate(0.3)}), "substitute"
+    )
     assert noisy.word == "undecided"
     assert "a condition is not met: clean labels 0.3 needed at most 0" in noisy.reason
     once = decide_alone(table_one(falls=[3.0, 3.1, 2.9], overfitted=[100.0]), "substitute")
-    assert once.reason == "a condition is not met: overfitted 100, one repetition, needed at least 99 %"
+    assert (
+        once.reason
+        == "a condition is not met: overfitted 100, one repetition, needed at least 99 %"
+    )
     for empty in ([], {}):
         missing = decide_alone(table_one(falls=empty), "substitute")
         assert str(missing) == "undecided (not measured: test falls)"
@@ -153,7 +173,9 @@ def test_only_the_papers_data_decide_where_the_rule_says_so_and_wide_intervals_n
 
 
 def test_runs_of_several_seeds_are_pooled_as_models_and_numbers_without_an_error_have_an_interval():
-    three = [table_one("game", gap=games(5.0, seed=s), falls=games(3.0 + s, seed=s)) for s in range(3)]
+    three = [
+        table_one("game", gap=games(5.0, seed=s), falls=games(3.0 + s, seed=s)) for s in range(3)
+    ]
     pooled = pool(three)
     assert pooled.unit == "model"
     assert pooled.samples()["test falls", ""] == pytest.approx([3.0, 4.0, 5.0])
@@ -180,7 +202,10 @@ def test_doubtful_evidence_is_refused():
         ({"target": "output-set-figure-01"}, "did you mean output-sets-figure-01"),
         ({"unit": "games"}, "unit: expected one of 'model', 'game'"),
         ({"values": {"rises": [1.0]}}, "has the terms generated over none, .*; got rises"),
-        ({"values": {**table_two().values, "real over none": [math.nan]}}, "expected finite numbers"),
+        (
+            {"values": {**table_two().values, "real over none": [math.nan]}},
+            "expected finite numbers",
+        ),
     ):
         refused(words, replace, table_two(), **change)
     for level, facts in (("paper", "all"), ("substitute", " ")):
@@ -214,9 +239,15 @@ def test_the_status_counts_every_target_once_and_hides_nothing():
     columns = ["outcome", "reason", "scale", "facts", "seeds"]
     said = ["agrees", "on these models", "substitute", "made up", "0, 1"]
     assert best.loc[TWO.target, columns].tolist() == said
-    assert pages.counts_in_words(judged) == "Of 50 tables and figures: 1 agrees, 49 are not yet run."
-    counts = dict(re.findall(r'data-outcome="([a-z-]+)" data-count="(\d+)"', pages.legend_html(judged)))
-    assert counts == {class_of(word): {"agrees": "1", "not yet": "49"}.get(word, "0") for word in SIGNS}
+    assert (
+        pages.counts_in_words(judged) == "Of 50 tables and figures: 1 agrees, 49 are not yet run."
+    )
+    counts = dict(
+        re.findall(r'data-outcome="([a-z-]+)" data-count="(\d+)"', pages.legend_html(judged))
+    )
+    assert counts == {
+        class_of(word): {"agrees": "1", "not yet": "49"}.get(word, "0") for word in SIGNS
+    }
     chip = r'chip ([a-z-]+)" href="results/[a-z_]+.html#result-([a-z0-9-]+)"'
     chips = re.findall(chip, pages.chips_html(judged))
     assert [target for _, target in chips] == list(RULES)
@@ -235,7 +266,10 @@ def test_what_lacks_a_measurement_stands_last_however_often_the_rest_was_measure
 
 
 def test_a_nearer_scale_decides_and_the_page_of_results_has_all_the_evidence_on_every_target():
-    how = {"level": "paper's data", "provenance": {"date": "2026-01-02", "gpu": "Some GPU", "cpu": "x"}}
+    how = {
+        "level": "paper's data",
+        "provenance": {"date": "2026-01-02", "gpu": "Some GPU", "cpu": "x"},
+    }
     nearer = [run("panoramia_images", table_two(-1.0, seed=s), seed=s, **how) for s in (0, 1)]
     judged = judge([run("panoramia_images", table_two(seed=s), seed=s) for s in range(2)], nearer)
     rows = status_table(judged).query("id == @TWO.target")
@@ -256,7 +290,11 @@ def test_a_nearer_scale_decides_and_the_page_of_results_has_all_the_evidence_on_
 def test_a_seed_and_shared_evidence_count_once_and_a_later_empty_parameter_is_none():
     noted = run("panoramia_images", table_two(), seed=1)
     noted["records"][0]["note"] = "in 3 minutes"
-    alike = (run("panoramia_images", table_two(seed=1)), run("panoramia_images", table_two(), seed=1), noted)
+    alike = (
+        run("panoramia_images", table_two(seed=1)),
+        run("panoramia_images", table_two(), seed=1),
+        noted,
+    )
     for second in alike:
         twice = judge([run("panoramia_images", table_two()), second])
         assert status_table(twice).set_index("id").loc[TWO.target, "seeds"] == "0"
@@ -296,7 +334,10 @@ def test_a_target_needs_all_its_notebooks_and_a_long_command_stands_in_the_csv_a
 
 
 def test_a_page_lists_the_comparisons_nearest_to_deciding_of_which_the_closest_is_measured(capsys):
-    values = {"optimal highest": {f"n = {n}": Estimate(n) for n in range(20)}, "gain largest at small m": []}
+    values = {
+        "optimal highest": {f"n = {n}": Estimate(n) for n in range(20)},
+        "gain largest at small m": [],
+    }
     given = Evidence("output-sets-figure-02", "draw", values)
     record(given, scale=SCALE)
     text = capsys.readouterr().out
@@ -315,7 +356,9 @@ def test_a_page_lists_the_comparisons_nearest_to_deciding_of_which_the_closest_i
 def test_made_up_data_decide_nothing_and_are_on_no_page(tmp_path, monkeypatch):
     given = evidence(TWO)
     assert decide(TWO, given, "substitute", seeds=TWO.runs).word == "agrees"
-    assert decide(TWO, given, "made-up data", seeds=TWO.runs).reason == "made-up data decide nothing"
+    assert (
+        decide(TWO, given, "made-up data", seeds=TWO.runs).reason == "made-up data decide nothing"
+    )
     shown = status_table(judge([run("panoramia_images", table_two(), level="made-up data")]))
     assert set(shown["outcome"]) == {"not yet"}
     (tmp_path / "MADE-UP.json").write_text("{}")
@@ -325,7 +368,9 @@ def test_made_up_data_decide_nothing_and_are_on_no_page(tmp_path, monkeypatch):
     assert json.loads((tmp_path / display.RECORDS_FILE).read_text())["level"] == "made-up data"
 
 
-def test_the_first_verdict_of_a_target_on_a_page_has_the_label_the_claim_and_the_scale(tmp_path, monkeypatch):
+def test_the_first_verdict_of_a_target_on_a_page_has_the_label_the_claim_and_the_scale(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv(display.RESULTS_VARIABLE, str(tmp_path))
     monkeypatch.setenv(display.NOTEBOOK_VARIABLE, "panoramia_images")
     shown = []
@@ -347,7 +392,9 @@ def test_a_substitute_that_the_rule_names_too_small_contradicts_nothing():
     outside = evidence(CARRIES, "outside", CARRIES.terms[0].name)
     words = {level: decide(CARRIES, outside, level, seeds=3).word for level in get_args(Level)}
     small = "does not carry over"
-    assert words == dict(zip(get_args(Level), ("disagrees", small, small, "undecided"), strict=True))
+    assert words == dict(
+        zip(get_args(Level), ("disagrees", small, small, "undecided"), strict=True)
+    )
     assert decide(CARRIES, evidence(CARRIES), "substitute", seeds=3).word == "agrees"
     assert "models of 1e9 parameters" in decide(CARRIES, outside, "substitute", seeds=3).reason
 
@@ -360,9 +407,11 @@ def in_reading(reading: str, where: str) -> dict:
 def test_a_target_is_undecided_while_the_readings_of_the_paper_differ():
     exact, clipped = READ.readings
     for first, second, word in (
-        ("inside", "inside", "agrees"), ("outside", "outside", "disagrees"),
-        ("inside", "outside", "undecided"), ("outside", "across", "undecided"),
-    ):  # fmt: skip
+        ("inside", "inside", "agrees"),
+        ("outside", "outside", "disagrees"),
+        ("inside", "outside", "undecided"),
+        ("outside", "across", "undecided"),
+    ):
         judged = judge([in_reading(exact, first), in_reading(clipped, second)])
         rows = status_table(judged).query("id == @READ.target")
         assert (rows["outcome"].iloc[0], rows["best"].tolist()) == (word, [True, False, False])
@@ -392,20 +441,32 @@ def test_a_rule_that_was_changed_says_so_and_outcomes_are_counted_by_scale():
     assert {rule.outcome_before for rule in changed} == {"agrees", "disagrees", "undecided"}
     said = r"The rule was changed on 2026-11-2\d, with the outcomes? known"
     assert len(re.findall(said, all_pages(judge([])))) == len(changed)
-    rows = pages.scales_table(judge([in_reading(one, "inside") for one in READ.readings])).splitlines()
+    rows = pages.scales_table(
+        judge([in_reading(one, "inside") for one in READ.readings])
+    ).splitlines()
     assert rows[0].split("|")[1:4] == [" scale         ", " agrees ", " disagrees "]
     assert [row.split("|")[2].strip() for row in rows[2:]] == ["0", "1", "0"]
 
 
 def test_what_runs_took_is_counted_by_notebook_profile_and_machine():
     def run(seconds, date, gpu=None, notebook="panoramia_dp"):
-        by = {"seconds": seconds, "date": f"{date} 10:00:00 UTC", "cpu": "A", "gpu": gpu, "cores": 2}
+        by = {
+            "seconds": seconds,
+            "date": f"{date} 10:00:00 UTC",
+            "cpu": "A",
+            "gpu": gpu,
+            "cores": 2,
+        }
         return RunResult(notebook=notebook, profile="default", provenance=by)
 
     runs = [run(1800, "2026-11-24"), run(3600, "2026-11-22"), run(60, "2026-11-23", gpu="B")]
     runs.append(run(60, "2026-11-23", notebook="nid_census"))
     shown = pages.executions_markdown("panoramia", runs)
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in shown.splitlines() if "`" in line]
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in shown.splitlines()
+        if "`" in line
+    ]
     assert rows == [
         ["`panoramia_dp`", "default", "A, 2 cores", "2", "2026-11-22", "2026-11-24", "1.50"],
         ["`panoramia_dp`", "default", "B, 2 cores", "1", "2026-11-23", "2026-11-23", "0.02"],
@@ -414,13 +475,17 @@ def test_what_runs_took_is_counted_by_notebook_profile_and_machine():
     assert pages.executions_markdown("output_sets", runs).endswith("0 runs, 0.0 hours in all.\n")
 
 
-RULE = rules()["panoramia-table-01"]  # two claims over models, at least 2 and 0.5 points; two conditions
+RULE = rules()[
+    "panoramia-table-01"
+]  # two claims over models, at least 2 and 0.5 points; two conditions
 GOOD = {"gap grows": Estimate(9.0), "overfitted": Estimate(99.5), "clean labels": Estimate(0.0)}
 
 
 def times(**values) -> float:
     given = Evidence(RULE.target, "model", GOOD | values)
-    return decide(replace(RULE, repetitions=2), {RULE.notebooks[0]: given}, "paper's data", seeds=9).more
+    return decide(
+        replace(RULE, repetitions=2), {RULE.notebooks[0]: given}, "paper's data", seeds=9
+    ).more
 
 
 def of_mean(mean: float, size: int) -> list[float]:
@@ -474,8 +539,16 @@ def test_where_more_than_repetitions_is_lacking_no_number_of_them_is_named():
 
 def test_the_table_names_the_cost_by_the_runs_that_were_made():
     values = GOOD | {"test falls": of_mean(0.9, 6)}
-    line = {**Evidence(RULE.target, "model", values).to_dict(), "level": "paper's data", "facts": "made up"}
-    run = {"notebook": RULE.notebooks[0], "parameters": {"seed": 1}, "provenance": {"seconds": 7200.0}}
+    line = {
+        **Evidence(RULE.target, "model", values).to_dict(),
+        "level": "paper's data",
+        "facts": "made up",
+    }
+    run = {
+        "notebook": RULE.notebooks[0],
+        "parameters": {"seed": 1},
+        "provenance": {"seconds": 7200.0},
+    }
     first = status_table(judge([run | {"records": [line]}])).iloc[0]
     assert first["outcome"] == "undecided"
     factor = float(first["to_decide"].split()[1])

@@ -22,14 +22,18 @@ def reached(folder: Path) -> set[Path]:
 
 @pytest.mark.parametrize("room", ["attacks", "bounds", "data", "generators"])
 def test_every_module_is_reached_by_the_tests_of_its_room_or_of_a_paper(room):
-    modules = {path for path in (ROOT / "paperlib" / room).rglob("*.py") if path.name != "__init__.py"}
+    modules = {
+        path for path in (ROOT / "paperlib" / room).rglob("*.py") if path.name != "__init__.py"
+    }
     untested = modules - reached(ROOT / "tests" / room) - reached(ROOT / "tests" / "papers")
     assert sorted(str(path.relative_to(ROOT)) for path in untested) == []
 
 
 def test_every_bound_has_a_test_of_its_validity():
     tested = reached(ROOT / "tests" / "validity")
-    untested = [name for name in BOUNDS if Path(inspect.getfile(getattr(bounds, name))) not in tested]
+    untested = [
+        name for name in BOUNDS if Path(inspect.getfile(getattr(bounds, name))) not in tested
+    ]
     assert untested == []
 
 

@@ -1,4 +1,6 @@
-"""What Sphinx adds to pages, seen on a small book with the real configuration, and what readers cite."""
+"""What Sphinx adds to pages, seen on a small book with the real configuration, and what readers
+cite.
+"""
 
 import copy
 import json
@@ -21,14 +23,21 @@ CONFIG = yaml.safe_load((ROOT / "book" / "_config.yml").read_text(encoding="utf-
 TABLE = "```{table} Sizes.\n:name: tbl-%s\n\n| n |\n| --- |\n| 1 |\n```\n\n"
 SENTENCE = "The first sentence of the page's text with words & more than a few."
 PAGES = {
-    "index": f"# Small book\n\nShort. {SENTENCE} {{numref}}`tbl-b`, {{prf:ref}}`thm-a`\n\n" + TABLE % "a",
-    "guide": "# A guide\n\n" + TABLE % "b" + TABLE % "c"
+    "index": f"# Small book\n\nShort. {SENTENCE} {{numref}}`tbl-b`, {{prf:ref}}`thm-a`\n\n"
+    + TABLE % "a",
+    "guide": "# A guide\n\n"
+    + TABLE % "b"
+    + TABLE % "c"
     + "```python\nfrom paperlib.bounds import exposure\nexposure(1, 2)\n```\n\n"
-    + "".join(f":::{{prf:theorem}} {name}\n:label: thm-{name}\n\nIt holds.\n:::\n\n" for name in "ab"),
+    + "".join(
+        f":::{{prf:theorem}} {name}\n:label: thm-{name}\n\nIt holds.\n:::\n\n" for name in "ab"
+    ),
     "changelog": (ROOT / "book" / "changelog.md").read_text(encoding="utf-8"),
-    "api/ranks": "# Ranks\n\n```{eval-rst}\n.. names:: paperlib.bounds\n\n   exposure\n   audit_ranks\n```\n",
+    "api/ranks": (
+        "# Ranks\n\n```{eval-rst}\n.. names:: paperlib.bounds\n\n   exposure\n   audit_ranks\n```\n"
+    ),
     "api/used_in": (ROOT / "book" / "api" / "used_in.md").read_text(encoding="utf-8"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +68,13 @@ def built(book):
         assert (config["html"]["baseurl"], config["sphinx"]["config"]["answer_url"]) == ("", "")
         config["html"]["baseurl"], config["sphinx"]["config"]["answer_url"] = base, answer
         (book / "_config.yml").write_text(yaml.safe_dump(config))
-        command = [Path(sys.executable).with_name("jupyter-book"), "build", str(book), "-W", "--keep-going"]
+        command = [
+            Path(sys.executable).with_name("jupyter-book"),
+            "build",
+            str(book),
+            "-W",
+            "--keep-going",
+        ]
         done = subprocess.run([*command, "-q"], capture_output=True, text=True, cwd=book.parent)
         assert done.returncode == 0, done.stderr[-2000:]
         html = book / "_build" / "html"
@@ -82,8 +97,13 @@ def test_pages_are_numbered_list_their_uses_and_show_no_address_that_is_not_set(
     pages = built()
     assert numbers(pages["index"]) == ["Table 1"]
     assert numbers(pages["guide"]) == ["Table 1.1", "Table 1.2", "Theorem 1.1", "Theorem 1.2"]
-    assert pages["index"].select_one("article p a[href='guide.html#tbl-b']").get_text() == "Table 1.1"
-    assert pages["index"].select_one("article p a[href='guide.html#thm-a']").get_text() == "Theorem 1.1"
+    assert (
+        pages["index"].select_one("article p a[href='guide.html#tbl-b']").get_text() == "Table 1.1"
+    )
+    assert (
+        pages["index"].select_one("article p a[href='guide.html#thm-a']").get_text()
+        == "Theorem 1.1"
+    )
     (entry,) = pages["api/used_in"].select("article li")
     links = {link.get_text(): str(link["href"]) for link in entry.find_all("a")}
     assert links == {"exposure": "ranks.html#paperlib.bounds.exposure", "A guide": "../guide.html"}
@@ -91,9 +111,14 @@ def test_pages_are_numbered_list_their_uses_and_show_no_address_that_is_not_set(
     for name, page in pages.items():
         own = tags(page)
         assert own["citation_title"] == own["og:title"] == page.h1.get_text().removesuffix("#")
-        assert (own["citation_author"], own["og:site_name"]) == (CFF["authors"][0]["name"], CONFIG["title"])
+        assert (own["citation_author"], own["og:site_name"]) == (
+            CFF["authors"][0]["name"],
+            CONFIG["title"],
+        )
         assert own["citation_publication_date"] == CFF["date-released"].strftime("%Y/%m/%d")
-        assert [tag for tag, text in own.items() if "url" in tag or "image" in tag or "://" in text] == []
+        assert [
+            tag for tag, text in own.items() if "url" in tag or "image" in tag or "://" in text
+        ] == []
         footer = page.select_one(".extra_footer")
         assert footer.get_text().strip() == f"paperlib {paperlib.__version__}, changes"
         there = "#" if name == "changelog" else ("../" if "/" in name else "") + "changelog.html"
@@ -103,10 +128,15 @@ def test_pages_are_numbered_list_their_uses_and_show_no_address_that_is_not_set(
 
 def test_a_build_writes_what_changed_anew_and_leaves_the_rest(book, built):
     def written():
-        return {path.stem: path.stat().st_mtime_ns for path in (book / "_build" / "html").rglob("*.html")}
+        return {
+            path.stem: path.stat().st_mtime_ns
+            for path in (book / "_build" / "html").rglob("*.html")
+        }
 
     def texts():
-        script = (book / "_build" / "html" / "_static" / "page_texts.js").read_text(encoding="utf-8")
+        script = (book / "_build" / "html" / "_static" / "page_texts.js").read_text(
+            encoding="utf-8"
+        )
         return json.loads(script[script.index("{") : script.rindex("}") + 1])
 
     guide = book / "guide.md"
@@ -115,14 +145,20 @@ def test_a_build_writes_what_changed_anew_and_leaves_the_rest(book, built):
     built()
     assert (written(), texts()) == (before, first), "nothing changed"
     more = "```python\nfrom paperlib.bounds import audit_ranks\n```\n\nA *new* sentence.\n"
-    guide.write_text(f"# A guide\n\n{TABLE % 'new'}{PAGES['guide'].partition('# A guide')[2]}{more}")
+    guide.write_text(
+        f"# A guide\n\n{TABLE % 'new'}{PAGES['guide'].partition('# A guide')[2]}{more}"
+    )
     pages = built()
     assert numbers(pages["guide"])[:3] == ["Table 1.1", "Table 1.2", "Table 1.3"]
     links = [link.get_text() for link in pages["api/used_in"].select("article li a")]
     assert links == ["audit_ranks", "A guide", "exposure", "A guide"]
     after, second = written(), texts()
     assert "A new sentence." in second["guide"]
-    assert {page for page in PAGES if second[page] != first[page]} == {"index", "guide", "api/used_in"}
+    assert {page for page in PAGES if second[page] != first[page]} == {
+        "index",
+        "guide",
+        "api/used_in",
+    }
     assert {name for name in ("changelog", "ranks") if after[name] != before[name]} == set()
     guide.write_text(PAGES["guide"], encoding="utf-8")
 
@@ -131,19 +167,26 @@ def test_with_the_two_addresses_each_page_has_its_own(built):
     pages = built("https://example.org/book/", "https://example.org/ask?about={page}&x='\"")
     for name, page in pages.items():
         own = tags(page)
-        assert own["citation_public_url"] == own["og:url"] == f"https://example.org/book/{name}.html"
+        assert (
+            own["citation_public_url"] == own["og:url"] == f"https://example.org/book/{name}.html"
+        )
         cover = own["og:image"].removeprefix("https://example.org/")
         assert (ROOT / cover).is_file()
         answer = page.select(".extra_footer a")[1]
         assert answer["href"] == f"https://example.org/ask?about={quote(name, safe='')}&x='\""
-    assert numbers(pages["guide"])[:2] == ["Table 1.1", "Table 1.2"]  # also where nothing was read anew
+    assert numbers(pages["guide"])[:2] == [
+        "Table 1.1",
+        "Table 1.2",
+    ]  # also where nothing was read anew
 
 
 def test_every_page_stands_in_the_table_of_contents():
     toc = (ROOT / "book" / "_toc.yml").read_text(encoding="utf-8")
     listed = re.findall(r"(?:file|root): (?!notebooks/)(\S+)", toc)
     paths = (path.relative_to(ROOT / "book") for path in (ROOT / "book").rglob("*.md"))
-    assert sorted(listed) == sorted(str(path.with_suffix("")) for path in paths if path.parts[0][0] != "_")
+    assert sorted(listed) == sorted(
+        str(path.with_suffix("")) for path in paths if path.parts[0][0] != "_"
+    )
 
 
 CITE = (ROOT / "book" / "cite.md").read_text(encoding="utf-8")
@@ -152,7 +195,7 @@ ENTRIES = dict(re.findall(r"^@\w+\{(\w+),\n(.*?)^\}$", BIB, re.DOTALL | re.MULTI
 ADDRESS = re.compile(r"^  (?:url = \{https?://\S+\}|doi = \{10\.\S+\}),$", re.MULTILINE)
 
 
-def test_the_entry_for_the_book_is_that_of_the_citation_file_and_the_others_are_in_the_bibliography():
+def test_the_entry_for_the_book_is_that_of_the_citation_file_and_others_are_in_the_bibliography():
     (entry,) = re.findall(r"^@software\{.*?^\}$", CITE, re.DOTALL | re.MULTILINE)
     fields = dict(re.findall(r"^  (\w+) = \{(.*)\},$", entry, re.MULTILINE))
     assert fields == {
@@ -172,7 +215,9 @@ def test_every_entry_has_an_address():
     assert [key for key, entry in ENTRIES.items() if not ADDRESS.search(entry)] == []
 
 
-@pytest.mark.parametrize("paper", ["panoramia", "epsilon_star", "natural_identifiers", "output_sets"])
+@pytest.mark.parametrize(
+    "paper", ["panoramia", "epsilon_star", "natural_identifiers", "output_sets"]
+)
 def test_the_page_of_a_paper_links_it_and_lists_its_notebooks(paper):
     page = (ROOT / "book" / "papers" / f"{paper}.md").read_text(encoding="utf-8")
     (cited,) = re.findall(r"^The paper: \{cite:t\}`(\w+)`", page, re.MULTILINE)
@@ -180,6 +225,10 @@ def test_the_page_of_a_paper_links_it_and_lists_its_notebooks(paper):
     assert address is not None
     assert f"]({address[1]})" in page
     toc = yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8"))
-    (own,) = [one for part in toc["parts"] for one in part["chapters"] if one["file"] == f"papers/{paper}"]
+    (own,) = [
+        one for part in toc["parts"] for one in part["chapters"] if one["file"] == f"papers/{paper}"
+    ]
     companions = page.partition("## Companions")[2].partition("\n## ")[0]
-    assert [one["file"] for one in own["sections"] if f"](../{one['file']})" not in companions] == []
+    assert [
+        one["file"] for one in own["sections"] if f"](../{one['file']})" not in companions
+    ] == []

@@ -25,7 +25,9 @@ def test_a_good_book_has_no_problem_but_an_empty_one_and_a_stylesheet_that_loads
     (tmp_path / "empty").mkdir()
     assert check(tmp_path / "empty")
     (book / "style.css").write_text("@font-face { src: url(https://example.org/f.woff2) }")
-    assert [text for _, text in check(book)] == ["loads https://example.org/f.woff2 from the network"]
+    assert [text for _, text in check(book)] == [
+        "loads https://example.org/f.woff2 from the network"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""What is imported is light: no room loads more than it needs, and the whole package loads on first use."""
+"""What is imported is light: no room loads more than it needs, and the whole package loads on first
+use.
+"""
 
 import os
 import subprocess
@@ -17,7 +19,8 @@ class Block:
             raise ModuleNotFoundError(f"{name} is blocked")
 
 BLOCKED = {
-    "torch", "torchvision", "pandas", "matplotlib", "sklearn", "pyarrow", "yaml", "typer", "tqdm", "dask",
+    "torch", "torchvision", "pandas", "matplotlib", "sklearn", "pyarrow", "yaml", "typer", "tqdm",
+    "dask",
     "papermill", "nbformat", "nbclient", "dp_accounting", "transformers", "statsmodels", "IPython",
 }
 sys.meta_path.insert(0, Block())
@@ -40,7 +43,8 @@ import pandas
 times.append(time.process_time())
 print(*(time - times[0] for time in times[1:]))
 """
-REPEATS = 2  # other work on the machine only ever adds to a CPU time, so that the least of a few is compared
+# other work on the machine only ever adds to a CPU time, so that the least of a few is compared
+REPEATS = 2
 
 
 def run(*arguments: str) -> str:
@@ -87,10 +91,19 @@ def test_what_is_used_first_loads_in_a_share_of_the_time_of_numpy_scipy_and_pand
 @pytest.mark.parametrize(
     ("code", "absent"),
     [
-        ("import paperlib; dir(paperlib); import paperlib.cli.app", HEAVY | {"numpy", "pandas", "scipy"}),
+        (
+            "import paperlib; dir(paperlib); import paperlib.cli.app",
+            HEAVY | {"numpy", "pandas", "scipy"},
+        ),
         ("from paperlib.running import find_project", HEAVY | {"numpy", "pandas"}),
         ("import paperlib.core, paperlib.bounds", HEAVY | {"pandas", "scipy.stats"}),
-        ("from paperlib import audit_one_run, plan_audit; from paperlib.report import show_table", HEAVY),
+        (
+            (
+                "from paperlib import audit_one_run, plan_audit; from paperlib.report import "
+                "show_table"
+            ),
+            HEAVY,
+        ),
         (
             "import numpy as np; from paperlib.audits.scores import audit_losses; "
             "str(audit_losses(np.arange(40.0), np.arange(30.0) + 20))",
@@ -98,16 +111,22 @@ def test_what_is_used_first_loads_in_a_share_of_the_time_of_numpy_scipy_and_pand
         ),
         (
             "from paperlib import core, report; scores = core.MembershipScores([1.0], [0.0]); "
-            "one = core.ScoreAudit(title='a', kind='lower bound', purpose='b', result=None, refused='c'); "
-            "report.audit_report(scores, [one], title='a', facts={})",
+            "one = core.ScoreAudit(title='a', kind='lower bound', purpose='b', result=None, "
+            "refused='c'); report.audit_report(scores, [one], title='a', facts={})",
             {"matplotlib.pyplot"},  # so that no figure stays open
         ),
         ("import paperlib.data", {"torch", "transformers", "sklearn"}),
-        ("from paperlib.attacks import rmia; from paperlib.generators import find_identifiers", {"torch"}),
+        (
+            "from paperlib.attacks import rmia; from paperlib.generators import find_identifiers",
+            {"torch"},
+        ),
     ],
 )
 def test_nothing_heavy_is_loaded_before_it_is_needed(code, absent):
-    assert not set(run("-W", "error", "-c", f"{code}\nimport sys; print(*sys.modules)").split()) & absent
+    assert (
+        not set(run("-W", "error", "-c", f"{code}\nimport sys; print(*sys.modules)").split())
+        & absent
+    )
 
 
 def test_every_name_of_the_package_can_be_loaded_and_no_other():

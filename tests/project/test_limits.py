@@ -1,4 +1,6 @@
-"""A test that needs too much CPU time fails, also where another process spends it, and so does a suite."""
+"""A test that needs too much CPU time fails, also where another process spends it, and so does a
+suite.
+"""
 
 from pathlib import Path
 
@@ -26,12 +28,15 @@ def test_cpu_time_is_limited(pytester: pytest.Pytester, one, every, loop, failed
     """The last case is a slow processor, for which the limits are longer."""
     source = (Path(__file__).parents[1] / "conftest.py").read_text(encoding="utf-8")
     lines = [
-        f"MOST_SECONDS = {one}" if line.startswith("MOST_SECONDS =")
-        else f"MOST_SECONDS_OF_ALL = {every}" if line.startswith("MOST_SECONDS_OF_ALL =")
-        else f"LOOP_SECONDS = {loop}" if line.startswith("LOOP_SECONDS =")
+        f"MOST_SECONDS = {one}"
+        if line.startswith("MOST_SECONDS =")
+        else f"MOST_SECONDS_OF_ALL = {every}"
+        if line.startswith("MOST_SECONDS_OF_ALL =")
+        else f"LOOP_SECONDS = {loop}"
+        if line.startswith("LOOP_SECONDS =")
         else line
         for line in source.splitlines()
-    ]  # fmt: skip
+    ]
     pytester.makeconftest("\n".join(lines))
     pytester.makepyfile(TESTS)
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")

@@ -1,4 +1,6 @@
-"""The Makefile says what it offers, refuses an old Python plainly, and cleans only what is generated."""
+"""The Makefile says what it offers, refuses an old Python plainly, and cleans only what is
+generated.
+"""
 
 import os
 import re
@@ -25,7 +27,9 @@ def test_help_lists_every_target_and_clean_removes_nothing_that_is_committed():
     shown = make("--dry-run", "clean").stdout
     removed = [path for line in shown.splitlines() for path in line.split()[2:]]  # rm -rf PATH…
     assert removed
-    tracked = subprocess.run(["git", "ls-files", *removed], cwd=ROOT, capture_output=True, text=True)
+    tracked = subprocess.run(
+        ["git", "ls-files", *removed], cwd=ROOT, capture_output=True, text=True
+    )
     assert tracked.stdout == ""
 
 
@@ -40,7 +44,9 @@ def test_mistakes_are_refused_in_words(tmp_path):
     assert 'there is no room "bound"' in make("--dry-run", "test", "ROOM=bound").stdout
 
 
-@pytest.mark.parametrize("words", ["a='two words' b=[1, 2]", 'a="$HOME $(shell false)" b=`x` #c', ""])
+@pytest.mark.parametrize(
+    "words", ["a='two words' b=[1, 2]", 'a="$HOME $(shell false)" b=`x` #c', ""]
+)
 @pytest.mark.parametrize("asked", ["command line", "environment"])
 def test_run_hands_its_parameters_on_as_they_were_typed(tmp_path, words, asked):
     """Through a makefile with the rules of ours, and a command that says what it was given."""

@@ -19,7 +19,9 @@ def code_cells(path: Path) -> list[dict]:
 def parameters(path: Path) -> dict[str, object]:
     (cell,) = [c for c in code_cells(path) if "parameters" in c["metadata"].get("tags", [])]
     body = ast.parse("".join(cell["source"])).body
-    assert all(isinstance(line, ast.Assign) for line in body), "only name = literal belongs in this cell"
+    assert all(isinstance(line, ast.Assign) for line in body), (
+        "only name = literal belongs in this cell"
+    )
     return {line.targets[0].id: ast.literal_eval(line.value) for line in body}
 
 
@@ -51,5 +53,7 @@ def test_the_first_code_shown_is_whole_and_leaves_parameters_alone(path):
     stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
     assert not stored & set(parameters(path))
     own = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    assert not ({node.id for node in names if isinstance(node.ctx, ast.Load)} - own) & set(parameters(path))
+    assert not ({node.id for node in names if isinstance(node.ctx, ast.Load)} - own) & set(
+        parameters(path)
+    )
     assert any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree))

@@ -13,7 +13,11 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-LOCK = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if not line.startswith("#")]
+LOCK = [
+    line
+    for line in (ROOT / "requirements.lock").read_text().splitlines()
+    if not line.startswith("#")
+]
 ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text())
 PINS = list(map(Requirement, LOCK))
 LOCKED = {canonicalize_name(pin.name): next(iter(pin.specifier)).version for pin in PINS}
@@ -26,7 +30,9 @@ def test_lock_pins_exact_versions_that_satisfy_pyproject_and_conda_has_them():
     pin = re.compile(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+( ; .+)?")
     assert [line for line in LOCK if not pin.fullmatch(line)] == []
     asked = map(Requirement, ASKED)
-    assert [one for one in asked if not one.specifier.contains(LOCKED[canonicalize_name(one.name)])] == []
+    assert [
+        one for one in asked if not one.specifier.contains(LOCKED[canonicalize_name(one.name)])
+    ] == []
     (from_pip,) = [entry["pip"] for entry in ENVIRONMENT["dependencies"] if isinstance(entry, dict)]
     assert from_pip == [*LOCK, "-e ."]
     (python,) = [entry for entry in ENVIRONMENT["dependencies"] if str(entry).startswith("python")]
@@ -36,7 +42,9 @@ def test_lock_pins_exact_versions_that_satisfy_pyproject_and_conda_has_them():
 
 
 def imported_packages() -> set[str]:
-    """First names of everything the package imports that is neither Python's own nor this package."""
+    """First names of everything the package imports that is neither Python's own nor this
+    package.
+    """
     found: set[str] = set()
     for path in (ROOT / "paperlib").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -52,4 +60,6 @@ def test_every_import_of_the_package_is_asked_for():
     asked = {canonicalize_name(Requirement(line).name) for line in [*ASKED, *optional]}
     offered = packages_distributions()
     for name in imported_packages():
-        assert asked & {canonicalize_name(distribution) for distribution in offered.get(name, [name])}, name
+        assert asked & {
+            canonicalize_name(distribution) for distribution in offered.get(name, [name])
+        }, name

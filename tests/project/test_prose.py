@@ -31,15 +31,21 @@ SETTINGS = {"0.01", "0.05", "0.95", "0.001", "0.999", "0.5"}
 
 
 def prose(page: str) -> str:
-    """The text of a page on one line, without code, addresses and the names of sections and equations."""
+    """The text of a page on one line, without code, addresses and the names of sections and
+    equations.
+    """
     text = PAGES[page].read_text(encoding="utf-8")
     if page.endswith(".ipynb"):
         cells = json.loads(text)["cells"]
-        text = "\n\n".join("".join(one["source"]) for one in cells if one["cell_type"] == "markdown")
+        text = "\n\n".join(
+            "".join(one["source"]) for one in cells if one["cell_type"] == "markdown"
+        )
     text = re.sub(r"^(`{3,}).*?^\1", "", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"\]\(\S+?\)", "]", text)
     text = " ".join(re.sub(r"`[^`]*`", "", text).replace("{,}", ",").split())
-    return re.sub(r"(?:Section|section|Appendix|Proposition|Python|version)s? [A-Z]?\d*\.?\d+", "", text)
+    return re.sub(
+        r"(?:Section|section|Appendix|Proposition|Python|version)s? [A-Z]?\d*\.?\d+", "", text
+    )
 
 
 def members_at_the_ceiling(bound: float, m: int = 10_000) -> int:
@@ -71,20 +77,30 @@ COMPUTED: dict[str, list[tuple[str, Callable[[], str]]]] = {
     "epsilon_star.md": [
         ("$N(3,1)$ gives {},", lambda: f"{epsilon_star_normals(0, 1, 3, 1, delta=1e-5):.6f}"),
         ("$N(0.5,1)$ gives {},", lambda: f"{epsilon_star_normals(0, 1, 0.5, 1, delta=1e-5):.6f}"),
-        ("$N(0.5,1.2)$ gives {}.", lambda: f"{epsilon_star_normals(0, 1, 0.5, 1.2, delta=1e-5):.6f}"),
+        (
+            "$N(0.5,1.2)$ gives {}.",
+            lambda: f"{epsilon_star_normals(0, 1, 0.5, 1.2, delta=1e-5):.6f}",
+        ),
         ("it lets a distance of {} pass", lambda: f"{two_sample_distance(100):.2f}"),
     ],
     "panoramia_your_data.ipynb": [("over games lies within {} of 0.", lambda: f"{LIMIT:g}")],
-    "epsilon_star_fit.ipynb": [("differ by less than about {}", lambda: f"{two_sample_distance(100):.2f}")],
+    "epsilon_star_fit.ipynb": [
+        ("differ by less than about {}", lambda: f"{two_sample_distance(100):.2f}")
+    ],
     "epsilon_star_simulation.ipynb": [
         ("from $-{}$ to", lambda: f"{exp(1) / (exp(1) - 1):.2f}"),
         ("to $-{}$: it is close", lambda: f"{exp(2) / (exp(2) - 1):.2f}"),
     ],
     "output_set_gain.ipynb": [("4, 2, 1, 0.5, {}.", lambda: f"{2 / 8:g}")],
-    "results.md": [("with an interval within {} nats of 0", lambda: f"{rules()[NULL].terms[-1].at_most:g}")],
+    "results.md": [
+        ("with an interval within {} nats of 0", lambda: f"{rules()[NULL].terms[-1].at_most:g}")
+    ],
     "validity.ipynb": [("interval at {} %", lambda: f"{100 * ValidityConfig().interval:g}")],
     "panoramia.md": [
-        ("{} at $m = 10,000$, $r = 5,000$", lambda: f"{round_down(panoramia_ceiling(10_000, 5_000))}"),
+        (
+            "{} at $m = 10,000$, $r = 5,000$",
+            lambda: f"{round_down(panoramia_ceiling(10_000, 5_000))}",
+        ),
         ("would need {} and", lambda: f"{members_at_the_ceiling(5.98):,}"),
         ("and {} members in the test split", lambda: f"{members_at_the_ceiling(6.02):,}"),
         ("that is $\\gamma \\le {} \\cdot", lambda: f"{0.025 / 20_000 * 1e6:g}"),
@@ -107,7 +123,10 @@ CHOSEN = {
     "README.md": ["2,000"],  # simulated examples of tests/project/test_readme.py
     "one_run.md": ["1,500"],  # guess counts of tests/validity/test_one_run.py
     "epsilon_star_simulation.ipynb": ["0.1"],  # rates of the rule of Figure 3
-    "epsilon_star_landscape.ipynb": ["2,760", "2,000"],  # rows of randhie; rows of the timed training
+    "epsilon_star_landscape.ipynb": [
+        "2,760",
+        "2,000",
+    ],  # rows of randhie; rows of the timed training
 }
 """Page to sizes that code or data fix."""
 
@@ -141,6 +160,8 @@ def test_what_a_page_quotes_is_printed(page):
 
 
 def test_a_number_without_a_source_is_seen(tmp_path, monkeypatch):
-    (tmp_path / "a.md").write_text("Ours is 0.37, with `0.38` in code and 12,345 rows (Section 4.2).")
+    (tmp_path / "a.md").write_text(
+        "Ours is 0.37, with `0.38` in code and 12,345 rows (Section 4.2)."
+    )
     monkeypatch.setitem(PAGES, "a.md", tmp_path / "a.md")
     assert NUMBER.findall(prose("a.md")) == ["0.37", "12,345"]

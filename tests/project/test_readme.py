@@ -1,4 +1,6 @@
-"""README and CONTRIBUTING are short, what they name exists; examples and exercises print what they say."""
+"""README and CONTRIBUTING are short, what they name exists; examples and exercises print what they
+say.
+"""
 
 import re
 from pathlib import Path
@@ -10,7 +12,9 @@ import pytest
 import paperlib
 
 ROOT = Path(__file__).parents[2]
-PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md")}
+PAGES = {
+    name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md")
+}
 README = PAGES["README.md"]
 
 
@@ -42,7 +46,9 @@ def test_readme_example_of_panoramia_gives_a_claim(capsys):
     members = pd.DataFrame({"age": rng.normal(size=300), "income": rng.integers(0, 2, 300)})
     known = set(members["age"])
     losses = lambda rows: [0.0 if age in known else 1.0 for age in rows["age"]]  # noqa: E731
-    code = block("python", 1).replace('label="income"', 'label="income", repetitions=1, restarts=1, epochs=2')
+    code = block("python", 1).replace(
+        'label="income"', 'label="income", repetitions=1, restarts=1, epochs=2'
+    )
     exec(code, {"losses": losses, "members": members})
     assert "generator" in capsys.readouterr().out
 
@@ -59,7 +65,9 @@ def test_notebooks_and_files_that_a_page_names_exist(page):
 PAGE = (Path(__file__).parents[2] / "book" / "exercises.md").read_text(encoding="utf-8")
 SETUP, *EXERCISES = re.split(r"^### \d+\. ", PAGE, flags=re.MULTILINE)
 LINES = re.DOTALL | re.MULTILINE
-ANSWER = re.compile(r"^:::\{dropdown\} Answer\n.*?^```python\n(.*?)^```\n\n```text\n(.*?)^```\n:::$", LINES)
+ANSWER = re.compile(
+    r"^:::\{dropdown\} Answer\n.*?^```python\n(.*?)^```\n\n```text\n(.*?)^```\n:::$", LINES
+)
 
 
 def test_there_are_fifteen_and_the_page_is_short():
@@ -70,7 +78,9 @@ def test_there_are_fifteen_and_the_page_is_short():
 
 @pytest.fixture(scope="module")
 def printed():
-    """What each answer prints, in the page's order: later ones go on with the draws of earlier ones."""
+    """What each answer prints, in the page's order: later ones go on with the draws of earlier
+    ones.
+    """
     names, outputs, lines = dict[str, object](), list[str](), list[str]()
     names["print"] = lambda *words: lines.append(" ".join(map(str, words)))
     exec(re.findall(r"```python\n(.*?)```", SETUP, re.DOTALL)[0], names)
@@ -115,12 +125,16 @@ def test_a_worked_example_tosses_coins_before_training_and_prints_its_bounds(sec
 
 def test_the_other_examples_run_none_is_left_out_and_the_page_s_test_fails_above_its_limit(capsys):
     assert [name for name in SECTIONS if blocks(name)] == [*EXAMPLES, *OTHERS]
-    for section, printed in zip(OTHERS[:2], ("[0. 1. 4.]", "under replacing the label of one"), strict=True):
+    for section, printed in zip(
+        OTHERS[:2], ("[0. 1. 4.]", "under replacing the label of one"), strict=True
+    ):
         exec(compile(blocks(section)[0], section, "exec"), {})
         assert printed in " ".join(capsys.readouterr().out.split())
     names = {}
     exec(compile(blocks(OTHERS[2])[0], OTHERS[2], "exec"), names)
-    (test,) = (value for name, value in names.items() if name.startswith("test_"))  # as pytest collects it
+    (test,) = (
+        value for name, value in names.items() if name.startswith("test_")
+    )  # as pytest collects it
     assert names["LIMIT"] == 3.0
     test()
     names["LIMIT"] = 0.5

@@ -1,4 +1,6 @@
-"""The reference documents every public name and every module of the rooms that it lists, each once."""
+"""The reference documents every public name and every module of the rooms that it lists, each
+once.
+"""
 
 import importlib
 import re
@@ -14,7 +16,8 @@ PAGES = {page: page.read_text(encoding="utf-8") for page in sorted(API.rglob("*.
 LISTED = re.compile(r"^\.\. names:: (\S+)\n\n((?:   \w+\n)+)", re.MULTILINE)
 MODULES = re.compile(r"^\.\. modules:: (\S+)\n((?:   :\w+:.*\n)*)", re.MULTILINE)
 EXCLUDING = re.compile(
-    r"^\.\. automodule:: (\S+)\n(?:   :.*\n)*?   :exclude-members:((?:.+\n)(?:      .+\n)*)", re.MULTILINE
+    r"^\.\. automodule:: (\S+)\n(?:   :.*\n)*?   :exclude-members:((?:.+\n)(?:      .+\n)*)",
+    re.MULTILINE,
 )
 ALIASES = {"FloatArray", "IntArray"}
 

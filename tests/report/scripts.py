@@ -32,7 +32,10 @@ def run_script(code: str, value: Any, *more: Path) -> Any:
     ask = f"const asked = JSON.parse(require('fs').readFileSync(0, 'utf-8'));\n{source}\n"
     done = subprocess.run(
         [node(), "-e", f"{ask}console.log(JSON.stringify(({code})(asked)));"],
-        input=json.dumps(value), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        input=json.dumps(value),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -1,4 +1,6 @@
-"""`audit.yaml`: read as text, checked by its schema, refused in one line that says what is allowed."""
+"""`audit.yaml`: read as text, checked by its schema, refused in one line that says what is
+allowed.
+"""
 
 import re
 from pathlib import Path
@@ -32,22 +34,34 @@ def written(tmp_path):
     return write
 
 
-def test_every_field_is_read_as_it_was_written_none_has_to_be_given_and_no_code_is_run(written, tmp_path):
+def test_every_field_is_read_as_it_was_written_none_has_to_be_given_and_no_code_is_run(
+    written, tmp_path
+):
     about = read_about(written(FULL))
     assert about == About(
-        model="credit-forest", version="2.10", owner="Risk team", trained="2025-03-01",
-        data="Loans, 2019 to 2024", contact="privacy@example.org", notes="Two lines,\nas written.\n",
-    )  # fmt: skip
+        model="credit-forest",
+        version="2.10",
+        owner="Risk team",
+        trained="2025-03-01",
+        data="Loans, 2019 to 2024",
+        contact="privacy@example.org",
+        notes="Two lines,\nas written.\n",
+    )
     for text in ("", "# nothing yet\n", "---\n", "model:\n", 'trained: ""\n'):
         assert read_about(written(text)) == About()
-    assert read_about(written(b"\xef\xbb\xbfmodel: a\r\nowner: b\r\n")) == About(model="a", owner="b")
+    assert read_about(written(b"\xef\xbb\xbfmodel: a\r\nowner: b\r\n")) == About(
+        model="a", owner="b"
+    )
     refused("none.yaml: cannot be read: No such file", read_about, tmp_path / "none.yaml")
     assert read_about(written("model: !!python/object/apply:os.system x\n"))
 
 
 def test_a_wrong_file_is_refused_in_one_line_with_its_name(written):
     for text, message in (
-        ("modle: a\n", "unknown key 'modle'; allowed are model, version, owner, .*did you mean 'model'?"),
+        (
+            "modle: a\n",
+            "unknown key 'modle'; allowed are model, version, owner, .*did you mean 'model'?",
+        ),
         ("trained: 2024-02-31\n", "trained: expected a date as YYYY-MM-DD, .*got '2024-02-31'"),
         ("trained: 2024-02-01 10:00:00\n", "trained: expected a date as YYYY-MM-DD"),
         ("trained: 20240201\n", "trained: expected a date as YYYY-MM-DD"),

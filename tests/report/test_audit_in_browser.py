@@ -20,7 +20,10 @@ from tests.report.scripts import run_script
 
 STATIC = Path(__file__).parents[2] / "book" / "_static"
 ONE_RUN = REPORT_SCRIPTS / "one_run.js"
-SCRIPTS = [ONE_RUN, *(STATIC / f"{name}.js" for name in ("calculator", "read_scores", "audit_in_browser"))]
+SCRIPTS = [
+    ONE_RUN,
+    *(STATIC / f"{name}.js" for name in ("calculator", "read_scores", "audit_in_browser")),
+]
 AUDIT = """all => all.map(([data, name, kind, options]) => {
   try {
     return AuditFile.audit(ReadScores.read(Buffer.from(data, "base64"), name, kind), options);
@@ -33,17 +36,48 @@ AUDIT = """all => all.map(([data, name, kind, options]) => {
 MORE = ("only permutations", "side by side", "no plain UTF-8")
 SAME = ("condition", "assumptions", "notes", "delta", "confidence", "correct", "guesses", "total")
 MEMBERS = {
-    "member": ("1", "0"), "is_train": ("true", "false"), "Split": ("train", "test"), "seen": ("yes", "no"),
-    "membership": ("1", "-1"), "inTrain": ("IN", "out"), "member_label": ("Member", "non member"),
+    "member": ("1", "0"),
+    "is_train": ("true", "false"),
+    "Split": ("train", "test"),
+    "seen": ("yes", "no"),
+    "membership": ("1", "-1"),
+    "inTrain": ("IN", "out"),
+    "member_label": ("Member", "non member"),
     "was member": ("1.0", "0"),
-}  # fmt: skip
+}
 CELLS = ("", "nan", "inf", "2", "1e400", "maybe", "-1", "1,234", "0.5", "x" * 9, "train", "id", '"')
 NAMES = (
-    *MEMBERS, "loss", "test_loss", "train_loss", "member loss", "losses", "score", "logprob", "-loss", "in",
-    "member_score", "non_member_loss", "nonmember", "out", "test", "val", "fold", "data split", "id", "index",
-    "example_id", "Unnamed: 0", "level_0", "value", "perplexity", "per_token_nll", "maxLogProb", "epoch",
-    "", "true_label_confidence",
-)  # fmt: skip
+    *MEMBERS,
+    "loss",
+    "test_loss",
+    "train_loss",
+    "member loss",
+    "losses",
+    "score",
+    "logprob",
+    "-loss",
+    "in",
+    "member_score",
+    "non_member_loss",
+    "nonmember",
+    "out",
+    "test",
+    "val",
+    "fold",
+    "data split",
+    "id",
+    "index",
+    "example_id",
+    "Unnamed: 0",
+    "level_0",
+    "value",
+    "perplexity",
+    "per_token_nll",
+    "maxLogProb",
+    "epoch",
+    "",
+    "true_label_confidence",
+)
 SCORES = ("score", "logprob", "Confidence", "mia score", "member_prob", "value")
 LOSSES = ("loss", "val_loss", "nll", "CrossEntropy", "perplexity", "loss_epoch_3", "value")
 
@@ -52,13 +86,19 @@ def asked(data: bytes, name: str = "a.csv", kind: str = "", **options: Any) -> l
     return [base64.b64encode(data).decode(), name, kind, options]
 
 
-def by_library(case: list[Any], folder: Path) -> tuple[LoadedScores, OneRunResult, Answer, float | None]:
-    """What the command reads, its main audit, its answer and number; a ValueError if it refuses the file."""
+def by_library(
+    case: list[Any], folder: Path
+) -> tuple[LoadedScores, OneRunResult, Answer, float | None]:
+    """What the command reads, its main audit, its answer and number; a ValueError if it refuses the
+    file.
+    """
     data, name, kind, options = case
     (folder / name).write_bytes(base64.b64decode(data))
     loaded = read_scores(folder / name, kind=kind or None)
     audits = audit_scores(loaded.scores, **options)
-    answer, number, _ = replace(audits, reading=(*loaded.warnings, *audits.reading)).document().judged(None)
+    answer, number, _ = (
+        replace(audits, reading=(*loaded.warnings, *audits.reading)).document().judged(None)
+    )
     return loaded, audits.headline, answer, number
 
 
@@ -91,7 +131,9 @@ def made(at: int) -> list[Any]:
     """A plain file of any size, leak, direction, ties, columns, separator and spelling."""
     rng = np.random.default_rng(at)
     size = int(rng.choice([2, 9, 60, 300, 300, 1000, 3000]))
-    member = rng.random(size) < 0.5 + rng.choice([0, 0, 1.4]) / np.sqrt(size)  # 1.4: seldom so uneven
+    member = rng.random(size) < 0.5 + rng.choice([0, 0, 1.4]) / np.sqrt(
+        size
+    )  # 1.4: seldom so uneven
     member[:2] = True, False
     loss = bool(rng.integers(2))
     leak = rng.choice([0.0, 1.0, 2.0, 4.0, 4.0, -3.0 if size >= 300 else 3.0])
@@ -107,7 +149,9 @@ def made(at: int) -> list[Any]:
     flag = str(rng.choice(list(MEMBERS)))
     table = {score: texts, flag: [MEMBERS[flag][0 if one else 1] for one in member]}
     if rng.integers(2):
-        table["Record ID"] = [f'n"{i}{separator}' if rng.integers(2) else f" {i}" for i in range(size)]
+        table["Record ID"] = [
+            f'n"{i}{separator}' if rng.integers(2) else f" {i}" for i in range(size)
+        ]
     if rng.integers(2) and score != "value":
         table["note"] = ["a\nb" if rng.random() < 0.1 else "" for _ in range(size)]
     names = rng.permutation(list(table))
@@ -115,7 +159,11 @@ def made(at: int) -> list[Any]:
 
     def cell(text: str) -> str:
         must = any(mark in text for mark in ' "\n\r' + separator)
-        return '"' + text.replace('"', '""') + '"' if quoted or must else " " * int(rng.integers(2)) + text
+        return (
+            '"' + text.replace('"', '""') + '"'
+            if quoted or must
+            else " " * int(rng.integers(2)) + text
+        )
 
     rows = [list(names), *zip(*(table[name] for name in names), strict=True)]
     lines = [separator.join(map(cell, row)) for row in rows]
@@ -125,10 +173,12 @@ def made(at: int) -> list[Any]:
     chosen = ("losses" if loss else "scores") if score == "value" or lies else ""
     return asked(
         text.encode(str(rng.choice(["utf-8", "utf-8-sig"]))),
-        f"{at}{rng.choice(['.csv', '.TSV', '.txt'])}", chosen,
-        delta=float(rng.choice([0, 0, 1e-6, 1e-4])), confidence=float(rng.choice([0.9, 0.95, 0.99])),
+        f"{at}{rng.choice(['.csv', '.TSV', '.txt'])}",
+        chosen,
+        delta=float(rng.choice([0, 0, 1e-6, 1e-4])),
+        confidence=float(rng.choice([0.9, 0.95, 0.99])),
         design=str(rng.choice(["randomized", "played"])),
-    )  # fmt: skip
+    )
 
 
 def test_100_files_give_what_the_library_gives(tmp_path):
@@ -143,7 +193,9 @@ def test_100_files_give_what_the_library_gives(tmp_path):
 
 
 def damaged(at: int) -> list[Any]:
-    """A small plain file with one or two faults, most of which an editor or a program could make."""
+    """A small plain file with one or two faults, most of which an editor or a program could
+    make.
+    """
     rng = np.random.default_rng([1, at])
     case = next(one for one in map(made, rng.integers(0, 10_000, 99)) if len(one[0]) < 6000)
     text = base64.b64decode(case[0]).decode()
@@ -154,7 +206,9 @@ def damaged(at: int) -> list[Any]:
         cells[2 * int(rng.integers((len(cells) + 1) // 2))] = str(rng.choice(CELLS))
         text = [
             text[:place] + text[place + 1 :],
-            text[:place] + str(rng.choice(list("\"' ,;.\t\n\r\x0c\x1f\xa0\ufeff0-e"))) + text[place:],
+            text[:place]
+            + str(rng.choice(list("\"' ,;.\t\n\r\x0c\x1f\xa0\ufeff0-e")))
+            + text[place:],
             "".join([*lines[: row + 1], *lines[row:]]),
             "".join([*lines[:row], *lines[row + 1 :]]),
             "".join([*lines[:row], "".join(cells), *lines[row + 1 :]]),
@@ -178,7 +232,9 @@ def copied(at: int) -> list[Any]:
     rng = np.random.default_rng([3, at])
     times = np.repeat([1, 2, 3], rng.integers(0, [60, 60, 6])) * int(rng.integers(1, 3))
     values = np.repeat(np.arange(times.size), times)
-    return asked("\n".join(["score,member", *(f"{value},{rng.integers(2)}" for value in values)]).encode())
+    return asked(
+        "\n".join(["score,member", *(f"{value},{rng.integers(2)}" for value in values)]).encode()
+    )
 
 
 def flat(at: int) -> list[Any]:
@@ -196,14 +252,18 @@ def flat(at: int) -> list[Any]:
     return asked("\n".join([f"{name},member", *rows]).encode())
 
 
-@pytest.mark.parametrize(("of", "most", "least"), [(damaged, 150, 40), (named, 1500, 50), (copied, 100, 25)])
+@pytest.mark.parametrize(
+    ("of", "most", "least"), [(damaged, 150, 40), (named, 1500, 50), (copied, 100, 25)]
+)
 def test_a_doubtful_file_is_refused_or_gives_what_the_library_gives(tmp_path, of, most, least):
     results = compare([of(at) for at in range(most)], tmp_path)
     assert least < sum(isinstance(one, dict) for one in results) < most - least
 
 
 def test_a_file_of_equal_values_gives_no_answer_and_one_of_few_others_a_doubt(tmp_path):
-    audited = [one for one in compare([flat(at) for at in range(100)], tmp_path) if isinstance(one, dict)]
+    audited = [
+        one for one in compare([flat(at) for at in range(100)], tmp_path) if isinstance(one, dict)
+    ]
     said = [(one["epsilon"] is None, " ".join(one["warnings"])) for one in audited]
     assert sum(none and "all scores are" in text for none, text in said) > 20
     assert sum(not none and "62% of the scores are" in text for none, text in said) > 5
@@ -225,12 +285,16 @@ def test_a_leak_of_few_records_in_the_other_direction_is_named_as_the_library_na
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ('"losses" : SCORES', '"scores" : SCORES'), ("auc < 0.5", "auc < 0"),
-        ("number === 1", "number !== 0"), ('separator !== ","', "false"),
-        ("count === 2", "count > 2"), ("< 1.001 * limit", "< 0"),
-        ("times.size === 1 &&", "false &&"), ("2 * most <=", "most <="),
+        ('"losses" : SCORES', '"scores" : SCORES'),
+        ("auc < 0.5", "auc < 0"),
+        ("number === 1", "number !== 0"),
+        ('separator !== ","', "false"),
+        ("count === 2", "count > 2"),
+        ("< 1.001 * limit", "< 0"),
+        ("times.size === 1 &&", "false &&"),
+        ("2 * most <=", "most <="),
     ],
-)  # fmt: skip
+)
 def test_a_reader_that_is_wrong_is_seen(tmp_path, right, wrong):
     twins = [tmp_path / path.name for path in SCRIPTS]
     for twin, path in zip(twins, SCRIPTS, strict=True):

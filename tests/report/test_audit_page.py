@@ -29,7 +29,9 @@ class Result(AuditResult):
 
     @property
     def curve(self):
-        return pd.DataFrame({"guesses": self.guesses, "bound": [0.0, 1.23456, 0.5][: len(self.guesses)]})
+        return pd.DataFrame(
+            {"guesses": self.guesses, "bound": [0.0, 1.23456, 0.5][: len(self.guesses)]}
+        )
 
 
 def item(**parts):
@@ -79,9 +81,13 @@ def whole(audits):
 
 @pytest.fixture(scope="module")
 def text():
-    result = Result(claim="The claim & more.", assumptions=("fair coins",), warnings=("mind <this>",))
+    result = Result(
+        claim="The claim & more.", assumptions=("fair coins",), warnings=("mind <this>",)
+    )
     items = [item(result=result), item(title="Other", refused="too few <scores>")]
-    return report(SCORES, items, title="Audit of a<b.csv", facts={"SHA-256": "abc", "Command": "x > y"})
+    return report(
+        SCORES, items, title="Audit of a<b.csv", facts={"SHA-256": "abc", "Command": "x > y"}
+    )
 
 
 def test_the_page_asks_for_nothing_describes_its_images_and_holds_numbers_claims_and_facts(text):
@@ -93,10 +99,18 @@ def test_the_page_asks_for_nothing_describes_its_images_and_holds_numbers_claims
     assert "onload" not in text
     assert [len(image["alt"]) > 40 for image in page.select("img")] == [True] * 3
     for words in (
-        "epsilon &gt;= 1.234 &lt;script&gt;", "The claim &amp; more.", "fair coins", "mind &lt;this&gt;",
-        "Not possible: too few &lt;scores&gt;", "Audit of a&lt;b.csv", "x &gt; y", "not given",
-        "300 members, 310 non-members", "prefers-color-scheme: dark", "highest, 1.234, at 10 guesses",
-    ):  # fmt: skip
+        "epsilon &gt;= 1.234 &lt;script&gt;",
+        "The claim &amp; more.",
+        "fair coins",
+        "mind &lt;this&gt;",
+        "Not possible: too few &lt;scores&gt;",
+        "Audit of a&lt;b.csv",
+        "x &gt; y",
+        "not given",
+        "300 members, 310 non-members",
+        "prefers-color-scheme: dark",
+        "highest, 1.234, at 10 guesses",
+    ):
         assert words in text
 
 
@@ -123,10 +137,19 @@ def test_a_thinned_roc_curve_stays_on_the_full_one_with_exact_intervals_and_repo
 
 def test_the_page_goes_from_the_verdict_to_the_details_with_intervals_and_the_ceiling(whole):
     assert [one.text for one in page_of(whole).select("h2")] == [
-        "Verdict", "What to do next", "The number", "Measures", "Most exposed records", "Groups", "Figures",
-        "All audits", "About the model", "Where these numbers come from", "What the main number assumes",
+        "Verdict",
+        "What to do next",
+        "The number",
+        "Measures",
+        "Most exposed records",
+        "Groups",
+        "Figures",
+        "All audits",
+        "About the model",
+        "Where these numbers come from",
+        "What the main number assumes",
         "Words used here",
-    ]  # fmt: skip
+    ]
     further = report(SCORES, REFUSED, more=["<section>extra</section>"])
     assert further.index("extra") < further.index("<h2>Figures")
     shown, measures = text_of(whole), score_measures(SCORES)
@@ -142,7 +165,9 @@ def test_the_condition_stands_right_beside_the_number_and_a_given_verdict_word_b
     verdict, main = plain_verdict(audits.headline, claimed_epsilon=0.01), audits.audits[0]
     shown, headline = text_of(report(SCORES, [main], verdict=verdict)), main.result.headline
     assert main.result.condition
-    assert shown.count(headline) == shown.count(f"{headline} Condition: {main.result.condition}.") >= 2
+    assert (
+        shown.count(headline) == shown.count(f"{headline} Condition: {main.result.condition}.") >= 2
+    )
     assert verdict.refuted is True
     for words in (*verdict.sentences, *verdict.next_steps):
         assert words in html.unescape(shown)
@@ -159,7 +184,9 @@ def test_a_reversed_score_is_named_first_and_nobody_is_called_exposed():
 
 
 def test_a_baseline_stands_apart_no_guess_has_no_curve_and_an_audit_is_needed():
-    base = item(title="Base", kind="baseline", result=Result(claim="c", assumptions=(), epsilon=99.0))
+    base = item(
+        title="Base", kind="baseline", result=Result(claim="c", assumptions=(), epsilon=99.0)
+    )
     page = report(SCORES, [item(result=RESULT), base, item(title="Other", result=RESULT)])
     assert page.index(">Other <") < page.index("For comparison only") < page.index(">Base <")
     assert "class='number'" not in page[page.index("<div class='baseline'>") :]
@@ -171,14 +198,18 @@ def test_a_baseline_stands_apart_no_guess_has_no_curve_and_an_audit_is_needed():
         report(SCORES, [])
 
 
-def test_no_text_can_end_the_block_which_follows_the_schema_and_what_the_owner_says_is_escaped(audits, whole):
+def test_no_text_can_end_the_block_which_follows_the_schema_and_what_the_owner_says_is_escaped(
+    audits, whole
+):
     headline = "</script><script>alert(1)</script><!-- <script>"
     page = report(SCORES, REFUSED, data={"epsilon": 1.5, "headline": headline, "curve": np.ones(2)})
     assert block(page) == {"epsilon": 1.5, "headline": headline, "curve": [1.0, 1.0]}
     assert page.count("</script>") == 1
     about = About(model="<b>", owner="Team", contact="https://example.org/?a=1&b=2 or <script>")
     page = report(SCORES, REFUSED, about=about)
-    assert all(words in page for words in ("&lt;b&gt;", "<a href='https://example.org/?a=1&amp;b=2'>"))
+    assert all(
+        words in page for words in ("&lt;b&gt;", "<a href='https://example.org/?a=1&amp;b=2'>")
+    )
     assert len(page_of(page).select("script")) == 1
     assert all(words in text_of(page) for words in ("Owner Team", "Training date not given"))
     content = block(whole)

@@ -20,7 +20,9 @@ def scores():
 @pytest.mark.parametrize("higher", [True, False])
 def test_the_most_exposed_are_those_a_sort_of_the_members_puts_first(scores, higher):
     sign = 1 if higher else -1
-    given = MembershipScores(sign * scores.member, sign * scores.nonmember, higher_means_member=higher)
+    given = MembershipScores(
+        sign * scores.member, sign * scores.nonmember, higher_means_member=higher
+    )
     ids = [f"r{at}" for at in range(len(given))]
     exposed = most_exposed(given, ids, count=15)
     order = np.argsort(-scores.member)[:15]
@@ -35,9 +37,14 @@ def test_only_members_who_stand_out_are_listed_by_number_without_ids_and_ties_co
     assert most_exposed(MembershipScores([0, 5, 5, 9], [1]))["record"].tolist() == [4, 2, 3, 1]
     scores = MembershipScores([7.0, *[3.0] * 10], [1.0])
     assert most_exposed(scores, count=4)["record"].tolist() == [1, 2, 3, 4]
-    assert exposed_section(scores, None, count=4).note == "7 more members have the score of the last row."
+    assert (
+        exposed_section(scores, None, count=4).note
+        == "7 more members have the score of the last row."
+    )
     assert exposed_section(scores, None).note == ""
-    tied = MembershipScores([-0.0] * 200 + [1.0], [-0.0] * 126 + [1.0] * 159, higher_means_member=False)
+    tied = MembershipScores(
+        [-0.0] * 200 + [1.0], [-0.0] * 126 + [1.0] * 159, higher_means_member=False
+    )
     section = exposed_section(tied, None)
     assert "0 of 201 members stand out" in section.text
     assert not section.rows
@@ -57,7 +64,10 @@ def test_each_group_has_the_measures_of_its_own_scores(scores):
         measures = score_measures(part, confidence=0.9)
         row = table.loc[name]
         assert (row["members"], row["nonmembers"]) == (part.member.size, part.nonmember.size)
-        assert (row["auc"], row["auc_low"], row["auc_high"]) == (measures.auc, *measures.auc_interval)
+        assert (row["auc"], row["auc_low"], row["auc_high"]) == (
+            measures.auc,
+            *measures.auc_interval,
+        )
         assert row["tpr"] == measures.rates[1].true_positive_rate
     losses = MembershipScores(-scores.member, -scores.nonmember, higher_means_member=False)
     assert group_table(losses, ["a"] * len(scores))["auc"][0] == pytest.approx(scores.auc())
@@ -86,7 +96,9 @@ def test_names_of_records_and_groups_are_escaped_and_ends_of_intervals_rounded_o
     assert "<i>" not in page
     assert page.count("&lt;i&gt;") == 21
     for what in ("ids", "groups"):
-        with pytest.raises(ValueError, match=f"{what}: expected one for each of 610 examples, got 2"):
+        with pytest.raises(
+            ValueError, match=f"{what}: expected one for each of 610 examples, got 2"
+        ):
             audit_report(scores, [REFUSED], title="a", facts={}, **{what: ["a", "b"]})
     assert with_interval(0.5, 0.4996, 0.5004) == "0.500 [0.499, 0.501]"
     assert with_interval(1.0, 0.99951, 1.0) == "1.000 [0.999, 1.000]"

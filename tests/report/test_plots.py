@@ -14,14 +14,26 @@ from paperlib.report.figures import WIDTH, points_on_a_phone
 from tests.refusals import refused
 
 ROWS = pd.DataFrame(
-    {"target": ["a", "b"] * 2, "audit": ["panoramia"] * 2 + ["rm_rn"] * 2, "eps": [0.5, -0.25, 1.0, np.nan],
-     "half": 0.125, "paper": [0.75, np.nan, np.nan, np.nan]}
-)  # fmt: skip
+    {
+        "target": ["a", "b"] * 2,
+        "audit": ["panoramia"] * 2 + ["rm_rn"] * 2,
+        "eps": [0.5, -0.25, 1.0, np.nan],
+        "half": 0.125,
+        "paper": [0.75, np.nan, np.nan, np.nan],
+    }
+)
 
 
 def test_dots_have_their_intervals_and_the_papers_values_as_crosses_and_series_stand_apart():
     fig, words = report.dots_plot(
-        ROWS, rows="target", value="eps", spread="half", panel="audit", printed="paper", mark=0, xlabel="nats"
+        ROWS,
+        rows="target",
+        value="eps",
+        spread="half",
+        panel="audit",
+        printed="paper",
+        mark=0,
+        xlabel="nats",
     )
     assert [axes.get_title(loc="left") for axes in fig.axes] == ["PANORAMIA", "RM;RN"], (
         "names of columns.csv are shown by their headings"
@@ -55,8 +67,18 @@ def test_several_rows_at_one_place_are_mean_and_deviation_and_even_places_have_t
     assert words == "ε over m from 10 to 20: from 0.50 to 3.00."
     fig, _ = report.lines_plot(games, dots=False, **axes)
     assert len(fig.axes[0].containers[0].lines[0].get_ydata()) == 4
-    sets = pd.DataFrame({"x": [1.0, 10.0, np.inf], "y": [1.0, 2.0, 3.0], "low": 0.0, "high": 4.0, "way": "a"})
-    axes = {"x": "x", "y": "y", "low": "low", "high": "high", "panel": "way", "xlabel": "x", "ylabel": "y"}
+    sets = pd.DataFrame(
+        {"x": [1.0, 10.0, np.inf], "y": [1.0, 2.0, 3.0], "low": 0.0, "high": 4.0, "way": "a"}
+    )
+    axes = {
+        "x": "x",
+        "y": "y",
+        "low": "low",
+        "high": "high",
+        "panel": "way",
+        "xlabel": "x",
+        "ylabel": "y",
+    }
     fig, _ = report.lines_plot(sets, band=True, even=True, **axes)
     assert [tick.get_text() for tick in fig.axes[0].get_xticklabels()] == ["1", "10", "∞"]
     assert len(fig.axes[0].collections) == 1
@@ -66,19 +88,31 @@ def test_losses_images_and_points_are_told():
     losses = {"20 epochs": {"member": [0, 1, 2], "generated": [3, 4, 5]}}
     _, words = report.histograms_plot(losses, xlabel="loss")
     assert words == "Median loss: 20 epochs: member 1.00, generated 4.00."
-    fig, _ = report.points_plot(ROWS, x="half", y="eps", by="audit", xlabel="x", ylabel="y", diagonal=True)
+    fig, _ = report.points_plot(
+        ROWS, x="half", y="eps", by="audit", xlabel="x", ylabel="y", diagonal=True
+    )
     assert fig.axes[0].lines[-1].get_label() == "equal"
     grey = np.arange(5, dtype=np.uint8)[:, None, None, None] * np.ones((1, 1, 7, 7), np.uint8)
     fig, _ = report.images_plot({"grey": grey}, columns=3)
     (image,) = fig.axes[0].images
-    assert [int(np.squeeze(image.get_array())[0, at]) for at in (0, 7, 8, 15, 16)] == [0, 255, 1, 255, 2]
+    assert [int(np.squeeze(image.get_array())[0, at]) for at in (0, 7, 8, 15, 16)] == [
+        0,
+        255,
+        1,
+        255,
+        2,
+    ]
 
 
 def curves(target="late", rows=500):
     guesses, parts = np.arange(1, rows + 1), []
     for test, precision in (("baseline", 0.55), ("mia", 0.9)):
         about = {"target": target, "seed": 0, "test": test, "ceiling": 5.0, "precision": precision}
-        numbers = {"recall": guesses / rows, "guesses": guesses, "true_positives": precision * guesses}
+        numbers = {
+            "recall": guesses / rows,
+            "guesses": guesses,
+            "true_positives": precision * guesses,
+        }
         parts.append(pd.DataFrame({**about, **numbers, "bound": precision * 2}))
     return pd.concat(parts)
 
@@ -133,13 +167,17 @@ def test_a_table_is_labelled_captioned_and_kept_with_every_column_and_digit(run_
     assert r"a\|b" in markdown
     kept = pd.read_csv(run_folder / "gain-by-m.csv")
     assert kept["epsilon"].tolist() == [0.5, 1.63089]
-    report.show_table(FRAME, name="gain", caption="Gain", columns={"epsilon": "bound, nats", "m": "examples"})
+    report.show_table(
+        FRAME, name="gain", caption="Gain", columns={"epsilon": "bound, nats", "m": "examples"}
+    )
     assert "| bound, nats | examples |" in shown[1].markdown
     assert "note" not in shown[1].markdown
     assert pd.read_csv(run_folder / "gain.csv").columns.tolist() == ["m", "epsilon", "note"]
 
 
-def test_whole_numbers_have_decimals_only_beside_others_and_no_lower_bound_is_shown_above_itself(shown):
+def test_whole_numbers_have_decimals_only_beside_others_and_no_lower_bound_is_shown_above_itself(
+    shown,
+):
     for value in (1.63089, 0.00123456, 12.3456789, 0.99999, 123456.7, 1e-9):
         shown_value = float(report.format_cell(value, down=True))
         assert value - max(0.01, 0.1 * min(value, 0.1)) <= shown_value <= value
@@ -188,14 +226,18 @@ def test_a_table_needs_a_new_name_a_caption_cells_and_known_columns(run_folder, 
         ({"lower_bounds": ["eps"]}, f"lower_bounds: {unknown}"),
         ({"columns": {"eps": "bound"}}, f"columns: {unknown}"),
     ):
-        refused(message, report.show_table, **{"frame": FRAME, "name": "a", "caption": "c", **changes})
+        refused(
+            message, report.show_table, **{"frame": FRAME, "name": "a", "caption": "c", **changes}
+        )
 
 
 def test_a_figure_has_alt_text_label_and_no_request_and_a_heat_map_its_colours(run_folder, shown):
     alt = 'A line # rising from "0" to 1: 50 %'
     report.show_figure(line_figure(), name="line", caption="A line", alt=alt, data=FRAME)
     markdown = shown[0].markdown
-    options = dict(line[1:].split(": ", 1) for line in markdown.splitlines() if line.startswith(":"))
+    options = dict(
+        line[1:].split(": ", 1) for line in markdown.splitlines() if line.startswith(":")
+    )
     assert json.loads(options["alt"]) == alt
     assert options["name"] == "fig-line"
     assert options["figclass"] == "themed"
@@ -206,7 +248,14 @@ def test_a_figure_has_alt_text_label_and_no_request_and_a_heat_map_its_colours(r
     report.show_figure(line_figure(), name="heat", caption="Heat", alt="Heat map.", invert=False)
     assert "themed" not in shown[1].markdown
     assert "dark-light" not in shown[1].markdown
-    refused("alt: expected words", report.show_figure, line_figure(), name="line", caption="A line", alt=" ")
+    refused(
+        "alt: expected words",
+        report.show_figure,
+        line_figure(),
+        name="line",
+        caption="A line",
+        alt=" ",
+    )
 
 
 def test_used_data_is_kept_by_checksum(run_folder):

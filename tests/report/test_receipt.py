@@ -1,4 +1,6 @@
-"""The receipt of a planned audit, as its script and Python read it: whatever was changed is shown."""
+"""The receipt of a planned audit, as its script and Python read it: whatever was changed is
+shown.
+"""
 
 import hashlib
 import json
@@ -23,9 +25,14 @@ IDS = [f"Jörg <{at}>" for at in range(300)]
 COINS = toss_coins(IDS, seed=0)
 LOSSES = np.random.default_rng(1).normal(0, 1, 300) - 3 * COINS.included
 PLAN = {
-    "coins": COINS.commitment, "score": "loss", "direction": "lower", "delta": 1e-5, "limit": 3,
-    "mechanism": "DP-SGD </script> \n 'noise' 0.8", "notes": "ε & more",
-}  # fmt: skip
+    "coins": COINS.commitment,
+    "score": "loss",
+    "direction": "lower",
+    "delta": 1e-5,
+    "limit": 3,
+    "mechanism": "DP-SGD </script> \n 'noise' 0.8",
+    "notes": "ε & more",
+}
 
 
 def audited(**fields: Any) -> tuple[Audits, dict[str, str]]:
@@ -48,14 +55,19 @@ def read(html: str) -> Page:
     (receipt,) = (json.loads(one.text) for one in soup.select("#audit-receipt"))
     printed = {"hashes": texts("hash"), "plan": texts("plan"), "answer": result["epsilon"]}
     printed["epsilon"] = result["audits"][0]["result"]["epsilon"]
-    return {"receipt": receipt, "printed": {**printed, "headline": soup.select_one("[data-headline]").text}}
+    return {
+        "receipt": receipt,
+        "printed": {**printed, "headline": soup.select_one("[data-headline]").text},
+    }
 
 
 def failures(*pages: Page, published: dict[str, str] | None = None) -> list[str]:
     """What the script says is wrong with each page; empty where nothing is."""
     asked = [[page, published or {}] for page in pages]
     found = run_script("all => all.map(one => Receipt.verify(...one))", asked)
-    return ["\n".join(one["text"] for one in findings if one["good"] is False) for findings in found]
+    return [
+        "\n".join(one["text"] for one in findings if one["good"] is False) for findings in found
+    ]
 
 
 def failed(page: Page, published: dict[str, str] | None = None) -> str:
@@ -88,12 +100,17 @@ def test_an_unchanged_receipt_passes_with_and_without_published_hashes(page, pub
     assert failed(page, {"plan": f" {published[1]['plan'].upper()}\n"}) == ""
     texts = [one["text"] for one in run_script("all => Receipt.verify(...all)", [page, {}])]
     assert sum("no published hash" in text for text in texts) == 2
-    assert any(re.search(r"computed again is ε ≥ \d\.\d+ .*the report prints ε ≥", text) for text in texts)
+    assert any(
+        re.search(r"computed again is ε ≥ \d\.\d+ .*the report prints ε ≥", text) for text in texts
+    )
     assert "The planned limit is 3: the audit failed." in texts
     assert any(
-        "as it was sealed: " in text and "score: loss" in text and "notes: ε & more" in text for text in texts
+        "as it was sealed: " in text and "score: loss" in text and "notes: ε & more" in text
+        for text in texts
     )
-    audits, hashes = audited(direction="higher", delta=0, guess="members", confidence=0.5, limit=None)
+    audits, hashes = audited(
+        direction="higher", delta=0, guess="members", confidence=0.5, limit=None
+    )
     assert failed(read(audits.document().html()), hashes) == ""
 
 
@@ -103,7 +120,11 @@ def said(values: Any, ids: list[str] = IDS, **fields: Any) -> tuple[Page, list[s
     plan = seal_plan(PLAN | {"coins": coins.commitment} | fields)
     audits = audit(dict(zip(ids, values, strict=True)), kind="losses", coins=coins, plan=plan)
     page = read(audits.document().html())
-    return page, [one["text"] for one in run_script("all => Receipt.verify(...all)", [page, {}])], audits
+    return (
+        page,
+        [one["text"] for one in run_script("all => Receipt.verify(...all)", [page, {}])],
+        audits,
+    )
 
 
 @pytest.mark.parametrize("values", [-LOSSES, 0 * LOSSES], ids=["reversed", "all equal"])
@@ -111,9 +132,10 @@ def test_a_report_without_an_answer_has_a_receipt_that_says_so(values):
     page, texts, audits = said(values)
     assert failed(page) == ""
     assert texts[-3:] == [
-        f"No answer: {audits.warnings[0]}.", f"Warning: {COINS.warnings[0]}.",
+        f"No answer: {audits.warnings[0]}.",
+        f"Warning: {COINS.warnings[0]}.",
         "The planned limit is 3: the audit gives no answer, and fails.",
-    ]  # fmt: skip
+    ]
     page["printed"]["answer"] = 0.0
     assert failed(page) == "Changed: the scores give no answer, and the report holds 0."
     page["printed"]["headline"] = "ε ≥ 1.000 (δ = 1e-05)"
@@ -126,11 +148,15 @@ def test_what_the_script_cannot_decide_passes_no_limit():
     turned = np.arange(60) + 99 * toss_coins(few, seed=0).included
     page, texts, audits = said(turned, few, limit=1)
     assert audits.reversed
-    assert texts[-3].startswith("No answer: AUC 0.000 is below one half, and only permutations can tell")
+    assert texts[-3].startswith(
+        "No answer: AUC 0.000 is below one half, and only permutations can tell"
+    )
     assert texts[-2:] == [ends, "The planned limit is 1: the audit gives no answer, and fails."]
     page["printed"]["answer"] = 0.0
     texts = [one["text"] for one in run_script("all => Receipt.verify(...all)", [page, {}])]
-    assert texts[-3].startswith("Not decided here: AUC 0.000 is below one half, and only permutations")
+    assert texts[-3].startswith(
+        "Not decided here: AUC 0.000 is below one half, and only permutations"
+    )
     assert texts[-2:] == [ends, "The planned limit is 1: the audit is not judged here."]
     page, texts, audits = said(np.where(np.arange(300) < 200, 0.0, LOSSES), limit=9)
     assert failed(page) == ""
@@ -154,27 +180,46 @@ def test_each_change_is_shown(page):
     other_coins = f"{coins_hash}\nThe plan names these coins|The plan names other coins"
     flipped = "10"[int(coins["coins"][0])] + coins["coins"][1:]
     changes = {
-        "a score": (swapped, "Changed: the hash of the scores is .*\nChanged: the bound computed again"),
+        "a score": (
+            swapped,
+            "Changed: the hash of the scores is .*\nChanged: the bound computed again",
+        ),
         "a missing score": (
-            lambda p: p["receipt"].update(scores=json.dumps(json.loads(p["receipt"]["scores"])[:-1])),
+            lambda p: p["receipt"].update(
+                scores=json.dumps(json.loads(p["receipt"]["scores"])[:-1])
+            ),
             "there is not one score for each coin",
         ),
         "a coin": (lambda p: edit(p, "coins", coins=flipped), other_coins),
         "an id": (lambda p: edit(p, "coins", ids=["other", *coins["ids"][1:]]), other_coins),
         "the salt": (lambda p: edit(p, "coins", salt="0" * 64), other_coins),
-        "a number of the plan": (lambda p: edit(p, "plan", delta=0.0), f"{plan_hash}delta is 0.*bound"),
-        "a text of the plan": (lambda p: edit(p, "plan", mechanism="none"), f"{plan_hash}mechanism is none"),
+        "a number of the plan": (
+            lambda p: edit(p, "plan", delta=0.0),
+            f"{plan_hash}delta is 0.*bound",
+        ),
+        "a text of the plan": (
+            lambda p: edit(p, "plan", mechanism="none"),
+            f"{plan_hash}mechanism is none",
+        ),
         "the salt of the plan": (lambda p: edit(p, "plan", salt="0" * 64), plan_hash),
-        "a shown field": (lambda p: p["printed"]["plan"].update(limit="9"), "another plan .*: limit is 3"),
-        "a field left out": (lambda p: p["printed"]["plan"].pop("notes"), "another plan .*: notes is ε"),
+        "a shown field": (
+            lambda p: p["printed"]["plan"].update(limit="9"),
+            "another plan .*: limit is 3",
+        ),
+        "a field left out": (
+            lambda p: p["printed"]["plan"].pop("notes"),
+            "another plan .*: notes is ε",
+        ),
         "the printed bound": (
-            lambda p: p["printed"].update(headline=re.sub(r"ε ≥ \d", "ε ≥ 1", p["printed"]["headline"])),
+            lambda p: p["printed"].update(
+                headline=re.sub(r"ε ≥ \d", "ε ≥ 1", p["printed"]["headline"])
+            ),
             "Changed: the bound computed again is .*; the report prints ε ≥ 1",
         ),
         "the bound in the JSON": (lambda p: p["printed"].update(epsilon=1.0), "and holds 1"),
         "no JSON": (lambda p: p["receipt"].update(plan="{"), "this is no JSON"),
         "another version": (lambda p: edit(p, "coins", version=2), "reads version 1"),
-    }  # fmt: skip
+    }
     pages = [json.loads(json.dumps(page)) for _ in changes]
     for changed, (change, _) in zip(pages, changes.values(), strict=True):
         change(changed)
@@ -195,14 +240,19 @@ def test_changes_with_new_hashes_are_shown_by_what_they_contradict(page):
 def test_the_best_of_twenty_plans_is_caught_by_the_one_published_hash(published):
     scores = COINS.scores(dict(zip(IDS, LOSSES, strict=True)), kind="losses")
     plans = [seal_plan(PLAN | {"confidence": 0.5 + at / 50}) for at in range(20)]
-    bounds = [audit_one_run(scores, delta=1e-5, confidence=plan.confidence).epsilon for plan in plans]
+    bounds = [
+        audit_one_run(scores, delta=1e-5, confidence=plan.confidence).epsilon for plan in plans
+    ]
     best = audit(scores, coins=COINS, plan=plans[np.argmax(bounds)])
     page = read(best.document().html())
     assert page["printed"]["epsilon"] > read(published[0])["printed"]["epsilon"]
     assert failed(page, {"coins": COINS.commitment}) == ""  # by itself it looks as any other
     caught = f"The published hash of the plan is another one: here it is {best.plan.hash}."
     assert failed(page, published[1]) == caught
-    assert "Only one hash, published before training, excludes that this plan was chosen" in published[0]
+    assert (
+        "Only one hash, published before training, excludes that this plan was chosen"
+        in published[0]
+    )
 
 
 def test_hashes_are_sha256():
@@ -213,10 +263,17 @@ def test_hashes_are_sha256():
 
 def test_a_report_without_a_plan_runs_no_script():
     html = audit(dict(zip(IDS, LOSSES, strict=True)), kind="losses", coins=COINS).document().html()
-    assert re.findall(r"<script[^>]*>", html) == ["<script type='application/json' id='audit-result'>"]
+    assert re.findall(r"<script[^>]*>", html) == [
+        "<script type='application/json' id='audit-result'>"
+    ]
 
 
-UNSEEN = ("<!-- {} -->", "<template>{}</template>", "<script>`{}`</script>", "<noscript>{}</noscript>")
+UNSEEN = (
+    "<!-- {} -->",
+    "<template>{}</template>",
+    "<script>`{}`</script>",
+    "<noscript>{}</noscript>",
+)
 
 
 def another(html: str, form: str) -> str:
@@ -231,26 +288,40 @@ def test_python_computes_a_receipt_again_and_names_what_differs(published, tmp_p
     path.write_text(html, encoding="utf-8")
     assert verify_receipt(path, **hashes).headline.epsilon == audited()[0].headline.epsilon
     assert verify_receipt(path, plan=f" {hashes['plan'].upper()}\n").plan.hash == hashes["plan"]
-    refused("coins: expected the published hash, 64", verify_receipt, path, coins="train.coins.json")
+    refused(
+        "coins: expected the published hash, 64", verify_receipt, path, coins="train.coins.json"
+    )
     least = repr(float(LOSSES.min()))
     forged = audited(limit=9)[0].document().html()
     last = repr(float(LOSSES[-1]))
     for page, words in (
-        (html.replace(least, "9.5"), "headline: ε ≥ .*, here ε ≥ .*\n  claim: .*\n  the number shown: ε ≥"),
+        (
+            html.replace(least, "9.5"),
+            "headline: ε ≥ .*, here ε ≥ .*\n  claim: .*\n  the number shown: ε ≥",
+        ),
         (html.replace(f",{last}]", "]"), "holds 299 scores for 300 coins"),
-        (html.replace('\\"limit\\":3.0', '\\"limit\\":9.0'), "  plan: .*'limit': 3.0.*, here .*'limit': 9.0"),
+        (
+            html.replace('\\"limit\\":3.0', '\\"limit\\":9.0'),
+            "  plan: .*'limit': 3.0.*, here .*'limit': 9.0",
+        ),
         (
             re.sub(r"(coins\\\":\\\"[01]{9})[01]", r"\g<1>2", html),
             "the coins .*bring the coins that were planned",
         ),
-        (re.sub(r"data-headline>ε ≥ \d", "data-headline>ε ≥ 0", html), "\n  the number shown: ε ≥ 0"),
+        (
+            re.sub(r"data-headline>ε ≥ \d", "data-headline>ε ≥ 0", html),
+            "\n  the number shown: ε ≥ 0",
+        ),
         (html.replace('"headline": "ε ≥ 3', '"headline": "ε ≥ 0'), "headline: ε ≥ 0"),
         (html.replace('"epsilon": 3', '"epsilon": 0'), r"audit:\n  epsilon: 0\.\d+, here 3\.\d+$"),
         (forged, f"the published hash of the plan: {hashes['plan']}, here "),
         (html.replace("audit-receipt", "other"), "holds no receipt"),
         *((another(html, form), "the number shown: ε ≥ 0") for form in UNSEEN),
         (another(html, "<p hidden>{}</p>"), "holds several receipts or numbers"),
-        (html.replace("<script", "<script id='audit-result'>{}</script><script", 1), "several receipts or"),
+        (
+            html.replace("<script", "<script id='audit-result'>{}</script><script", 1),
+            "several receipts or",
+        ),
         (html.replace('"scores":', '"other":'), "its receipt cannot be read"),
     ):
         path.write_text(page, encoding="utf-8")
@@ -263,7 +334,9 @@ GUESSES = ("adaptive", "adaptive", "adaptive", "both", "members", "nonmembers")
 
 
 def drawn(at: int) -> tuple[MembershipScores, list]:
-    """Scores of any size, leak, direction of leak, ties and error, and the same as the script takes them."""
+    """Scores of any size, leak, direction of leak, ties and error, and the same as the script takes
+    them.
+    """
     rng = np.random.default_rng(at)
     size = int(rng.choice([2, 3, 9, 10, 60, 300, 300, 1000, 1000, 3000]))
     member = rng.permutation(np.arange(size) < np.clip(rng.binomial(size, 0.5), 1, size - 1))
@@ -295,7 +368,12 @@ def test_the_script_makes_the_guesses_and_gives_the_bounds_of_the_library_on_100
 
 
 def test_the_script_knows_the_most_that_an_audit_can_show():
-    cases = [(m, {"delta": d, "confidence": c}) for m in (2, 9, 400) for d in (0, 1e-4) for c in (0.5, 0.99)]
+    cases = [
+        (m, {"delta": d, "confidence": c})
+        for m in (2, 9, 400)
+        for d in (0, 1e-4)
+        for c in (0.5, 0.99)
+    ]
     shown = run_script("all => all.map(one => OneRun.ceiling(...one))", cases)
     for (size, options), most in zip(cases, shown, strict=True):
         scores = MembershipScores(np.arange(size // 2), np.arange(size // 2, size))

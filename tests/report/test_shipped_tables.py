@@ -44,7 +44,9 @@ def test_headline_decimals_stand_in_the_paper_s_own_table(target):
     headline = targets().set_index("id").loc[target, "headline"]
     table = target.replace("-table-", "_table") if target in PRINTED else "epsilon_star_text"
     printed = paper_table(table, as_printed=True)
-    known = set(pd.to_numeric(printed.drop(columns=["section"], errors="ignore").stack(), errors="coerce"))
+    known = set(
+        pd.to_numeric(printed.drop(columns=["section"], errors="ignore").stack(), errors="coerce")
+    )
     # O(1) and RM;RN values stand in another column that holds rounded values.
     known |= set(paper_table(table).select_dtypes("number").stack().round(2))
     assert {float(number) for number in re.findall(r"\d+\.\d+", headline)} <= known
@@ -63,4 +65,6 @@ def test_notebooks_give_no_known_column_another_heading():
     assert headings_elsewhere('show_table(frame, columns={"eps_tilde": "difference"})')
     for path in sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb")):
         for cell in json.loads(path.read_text())["cells"]:
-            assert cell["cell_type"] != "code" or not headings_elsewhere("".join(cell["source"])), path.stem
+            assert cell["cell_type"] != "code" or not headings_elsewhere("".join(cell["source"])), (
+                path.stem
+            )

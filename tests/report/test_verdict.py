@@ -11,7 +11,13 @@ from paperlib.bounds import audit_one_run, audit_ranks, epsilon_star
 from paperlib.core import AuditResult, MembershipScores, ScoreAudit, reversed_warning
 from paperlib.core.direction import NO_ANSWER
 from paperlib.report import Verdict, plain_verdict
-from paperlib.report.audit.verdict import adjacency_of, audit_verdict, ceiling_of, right_share, share_text
+from paperlib.report.audit.verdict import (
+    adjacency_of,
+    audit_verdict,
+    ceiling_of,
+    right_share,
+    share_text,
+)
 
 ADDED = "not private under adding or removing one example"
 REPLACED = "not private under replacing one example by another"
@@ -44,7 +50,8 @@ def advice(verdict: Verdict) -> str:
 
 def test_the_share_is_what_the_best_guesser_reaches_and_is_rounded_down():
     for epsilon, delta in product((0.0, 0.4, 3.0, 50.0), (0.0, 1e-5, 0.1)):
-        # The leakiest mechanism tells the secret with probability delta, else answers by randomised response.
+        # The leakiest mechanism tells the secret with probability delta, else answers by randomised
+        # response.
         reached = delta + (1 - delta) / (1 + exp(-epsilon))
         assert right_share(epsilon, delta) == pytest.approx(reached, rel=1e-12)
     assert share_text(right_share(log(9) + 1e-9)) == "90.0 %"
@@ -57,7 +64,10 @@ def test_the_share_is_what_the_best_guesser_reaches_and_is_rounded_down():
 
 def test_a_bound_is_a_guess_right_so_many_per_cent_of_the_time():
     verdict = plain_verdict(bound(2.0), warnings=())
-    guess = "for some record, whether that record was trained on: the guess is right in up to 88.0 % of cases"
+    guess = (
+        "for some record, whether that record was trained on: the guess is right in up to "
+        "88.0 % of cases"
+    )
     assert guess in verdict.sentences[0]
     assert "lower bound with 95 % confidence" in said(verdict)
     assert verdict.refuted is None
@@ -92,12 +102,17 @@ def test_a_claim_for_adding_or_removing_is_refuted_below_the_bound_alone(claimed
 
 
 @pytest.mark.parametrize(
-    ("claimed", "replacing", "removing"), [(0.9, True, True), (1.0, True, False), (2.0, False, False)]
+    ("claimed", "replacing", "removing"),
+    [(0.9, True, True), (1.0, True, False), (2.0, False, False)],
 )
 def test_a_game_judges_a_claim_under_both_adjacencies(claimed, replacing, removing):
     verdict = plain_verdict(bound(2.0, claim=REPLACED), claimed_epsilon=claimed)
-    (first,) = [text for text in verdict.sentences if text.startswith("As a claim for replacing one")]
-    (second,) = [text for text in verdict.sentences if text.startswith("As a claim for adding or removing")]
+    (first,) = [
+        text for text in verdict.sentences if text.startswith("As a claim for replacing one")
+    ]
+    (second,) = [
+        text for text in verdict.sentences if text.startswith("As a claim for adding or removing")
+    ]
     assert ("is refuted" in first, "is refuted" in second) == (replacing, removing)
     assert f"allows {2 * claimed:g} when a record is replaced" in second
     assert verdict.refuted is (replacing and removing)
@@ -114,7 +129,9 @@ def test_a_game_judges_a_claim_under_both_adjacencies(claimed, replacing, removi
         (REPLACED, [3, 6], "3 copies of a record are replaced"),
     ],
 )
-def test_a_claim_for_one_record_allows_more_where_an_example_is_several_copies(claim, steps, happens):
+def test_a_claim_for_one_record_allows_more_where_an_example_is_several_copies(
+    claim, steps, happens
+):
     copies = f"{claim}. One example is one canary, with all its 3 copies: 3 records."
     outcomes = []
     for epsilon, delta in ((3.01, 0.0), (2.99, 0.0), (6.01, 1e-5)):
@@ -122,7 +139,8 @@ def test_a_claim_for_one_record_allows_more_where_an_example_is_several_copies(c
         outcomes.append(verdict.refuted)
         judged = [text for text in verdict.sentences if "the audit shows at least" in text]
         assert [
-            f"such a claim allows {k} when {happens}" in text for k, text in zip(steps, judged, strict=True)
+            f"such a claim allows {k} when {happens}" in text
+            for k, text in zip(steps, judged, strict=True)
         ]
         for k, text in zip(steps, judged, strict=True):
             each = delta / sum(exp(step) for step in range(k))
@@ -199,7 +217,9 @@ def test_the_condition_goes_with_the_verdict_and_an_audit_that_was_not_possible_
     fields = {"sentences": list(verdict.sentences), "next_steps": list(verdict.next_steps)}
     assert verdict.to_dict() == {**fields, "refuted": None, "condition": "assumes coins"}
     assert "Condition: assumes coins." in str(verdict)
-    refused = ScoreAudit(title="a", kind="lower bound", purpose="p", result=None, refused="scores: too few")
+    refused = ScoreAudit(
+        title="a", kind="lower bound", purpose="p", result=None, refused="scores: too few"
+    )
     verdict = audit_verdict(refused, ())
     assert verdict.sentences[0].startswith("Not an answer yet")
     assert "too few" in said(verdict)

@@ -35,17 +35,27 @@ def test_an_answer_is_returned_and_in_a_run_a_line_holds_it(tmp_path, monkeypatc
     assert answer.report == ""
     assert "Report" not in str(answer)
     monkeypatch.setenv(RESULTS_VARIABLE, str(tmp_path))
-    answer = running.record_answer(result, about="a toy", warnings=["mind this"] * 2, report="page.html")
+    answer = running.record_answer(
+        result, about="a toy", warnings=["mind this"] * 2, report="page.html"
+    )
     kept = json.loads((tmp_path / RECORDS_FILE).read_text())["answer"]
     assert kept["epsilon"] == answer.epsilon
     assert kept["warnings"][0] == "mind this"
     assert kept["warnings"].count("mind this") == 1
     words = answer.words(Path("/where"))
-    told = (answer.headline, answer.condition, answer.claim, "Warning: mind this", "Report: /where/page.html")
+    told = (
+        answer.headline,
+        answer.condition,
+        answer.claim,
+        "Warning: mind this",
+        "Report: /where/page.html",
+    )
     assert all(text and text in words for text in told)
 
 
-def test_a_run_prints_the_answer_beside_the_outcomes_and_it_is_no_evidence(tmp_path, monkeypatch, capsys):
+def test_a_run_prints_the_answer_beside_the_outcomes_and_it_is_no_evidence(
+    tmp_path, monkeypatch, capsys
+):
     project = make_project(tmp_path, toy=f"{BODY}\n{GOOD}")
     monkeypatch.chdir(tmp_path)
     notebooks.run("toy", ["m=4"], profile="smoke", every=False, jobs=1, book=False)
@@ -78,4 +88,6 @@ def test_parameters_of_make_arrive_whole_and_paths_are_seen_from_its_folder(tmp_
     kept = read_result(folder / "result.json")
     assert kept.parameters == {"m": 7, "file": "my $1 rows.csv", "seed": 0}
     assert set(kept.provenance["data"]) == {"my $1 rows.csv"}
-    assert not {"PAPERLIB_P", "PAPERLIB_FROM"} & set(os.environ), "left for the notebooks that a run starts"
+    assert not {"PAPERLIB_P", "PAPERLIB_FROM"} & set(os.environ), (
+        "left for the notebooks that a run starts"
+    )

@@ -34,37 +34,52 @@ def test_only_literals_belong_into_the_cell():
         refused("demo: ", parse_parameters, source, "demo")
 
 
-def test_values_take_the_type_of_the_default_and_another_type_is_refused_with_name_default_and_value():
+def test_values_take_the_type_of_the_default_and_another_type_is_refused_with_name_and_value():
     for name, given, value in (
-        ("trials", "7", 7), ("delta", "1e-5", 1e-5), ("delta", 1, 1.0), ("exact", "false", False),
-        ("method", "7", "7"), ("sizes", "[1,2]", [1, 2]), ("sizes", (1, 2), [1, 2]),
-        ("epsilons", "[1, 2.5]", (1.0, 2.5)), ("epsilons", ["1e-5"], (1e-5,)), ("path", "a.csv", "a.csv"),
+        ("trials", "7", 7),
+        ("delta", "1e-5", 1e-5),
+        ("delta", 1, 1.0),
+        ("exact", "false", False),
+        ("method", "7", "7"),
+        ("sizes", "[1,2]", [1, 2]),
+        ("sizes", (1, 2), [1, 2]),
+        ("epsilons", "[1, 2.5]", (1.0, 2.5)),
+        ("epsilons", ["1e-5"], (1e-5,)),
+        ("path", "a.csv", "a.csv"),
         ("path", "3", 3),
-    ):  # fmt: skip
+    ):
         found = check_parameters(KNOWN, {name: given}, "demo")[name]
         assert found == value
         assert type(found) is type(value)
     for name, values in {
-        "trials": ("x", "1.5", True), "delta": ("small", [1], "nan", "-inf"), "exact": (1, "maybe"),
-        "method": (3,), "epsilons": ("[NaN]",), "sizes": ("1", "[1, 'a']", "["),
-    }.items():  # fmt: skip
+        "trials": ("x", "1.5", True),
+        "delta": ("small", [1], "nan", "-inf"),
+        "exact": (1, "maybe"),
+        "method": (3,),
+        "epsilons": ("[NaN]",),
+        "sizes": ("1", "[1, 'a']", "["),
+    }.items():
         for value in values:
             said = f"demo: parameter '{name}' should be"
             assert repr(value) in refused(said, check_parameters, KNOWN, {name: value}, "demo")
 
 
 COUNTS = parse_parameters(
-    "trials = 5  # repetitions\nside = 7  # pixels; 0 keeps the images' own\nworkers = 0\nseed = 0\n"
-    "rate = 0.5\nk = 3  # of 10 or 0.5\nshift = -1  # to the left",
+    "trials = 5  # repetitions\nside = 7  # pixels; 0 keeps the images' own\nworkers = 0\nseed = "
+    "0\nrate = 0.5\nk = 3  # of 10 or 0.5\nshift = -1  # to the left",
     "demo",
 )
 
 
-@pytest.mark.parametrize("given", [{"trials": 0}, {"trials": "-3"}, {"side": -1}, {"seed": -1}, {"k": 0}])
+@pytest.mark.parametrize(
+    "given", [{"trials": 0}, {"trials": "-3"}, {"side": -1}, {"seed": -1}, {"k": 0}]
+)
 def test_a_count_that_makes_no_sense_is_refused_on_one_line(given):
     """A zero is taken where the comment or the default allows it."""
     ((name, value),) = given.items()
-    with pytest.raises(ValueError, match=rf"demo: parameter '{name}' should be [01] or more, got {value}"):
+    with pytest.raises(
+        ValueError, match=rf"demo: parameter '{name}' should be [01] or more, got {value}"
+    ):
         check_parameters(COUNTS, given, "demo")
     taken = {"side": 0, "workers": 0, "trials": 1, "rate": 0, "shift": -5}
     assert check_parameters(COUNTS, taken, "demo").items() >= taken.items()
@@ -89,7 +104,10 @@ def test_one_line_holds_values_with_spaces_quotes_and_lists_or_says_what_to_writ
     ):
         assert split_assignments(text) == words
     for text, said in (
-        ("file=my rows.csv", "expected name=value, got 'rows.csv'; put a value with spaces in quotes"),
+        (
+            "file=my rows.csv",
+            "expected name=value, got 'rows.csv'; put a value with spaces in quotes",
+        ),
         ("a='open b=1", "the quote ' is not closed"),
         ("a=[1, 2 b=1", "a bracket is not closed"),
     ):
@@ -98,13 +116,32 @@ def test_one_line_holds_values_with_spaces_quotes_and_lists_or_says_what_to_writ
 
 def test_a_written_parameter_is_read_back_as_it_was_and_words_that_are_no_assignments_are_refused():
     for value in (
-        "", "plain", "two words", "it's", "'", '"', "a\"b'c d", "[x", "a\\b", "`c`", "$X #y", "x'",
+        "",
+        "plain",
+        "two words",
+        "it's",
+        "'",
+        '"',
+        "a\"b'c d",
+        "[x",
+        "a\\b",
+        "`c`",
+        "$X #y",
+        "x'",
         "tab\there",
-    ):  # fmt: skip
-        words = [assignment("a", value), assignment("sizes", [1, 2]), assignment("names", [value, "b"])]
+    ):
+        words = [
+            assignment("a", value),
+            assignment("sizes", [1, 2]),
+            assignment("names", [value, "b"]),
+        ]
         read = parse_assignments(split_assignments(" ".join(words)))
         known = parse_parameters("a = 'x'\nsizes = [5]\nnames = ['y']", "demo")
-        assert check_parameters(known, read, "demo") == {"a": value, "sizes": [1, 2], "names": [value, "b"]}
+        assert check_parameters(known, read, "demo") == {
+            "a": value,
+            "sizes": [1, 2],
+            "names": [value, "b"],
+        }
     for word in ("m", "=3", "a b=3", "-m=3"):
         refused("expected name=value", parse_assignments, [word])
     refused("'m' is given twice", parse_assignments, ["m=1", "m=2"])
@@ -113,9 +150,12 @@ def test_a_written_parameter_is_read_back_as_it_was_and_words_that_are_no_assign
 
 def test_names_defaults_and_comments_are_read_and_new_values_written_in_their_place():
     expected = {
-        "trials": (5, "repetitions"), "delta": (0.0, "slack"), "sizes": ([100, 400], 'records; "#" inside'),
-        "epsilons": ((0.5, 1.0), ""), "grid": ([1, 2], "over lines"),
-    }  # fmt: skip
+        "trials": (5, "repetitions"),
+        "delta": (0.0, "slack"),
+        "sizes": ([100, 400], 'records; "#" inside'),
+        "epsilons": ((0.5, 1.0), ""),
+        "grid": ([1, 2], "over lines"),
+    }
     assert {item.name: (item.default, item.comment) for item in KNOWN}.items() >= expected.items()
     changed = with_values(SOURCE, {"trials": 9, "grid": [3], "method": "wähle", "path": "a.csv"})
     expected |= {"trials": (9, "repetitions"), "grid": ([3], "over lines")}
@@ -142,7 +182,9 @@ def test_a_profile_lists_only_what_differs_from_its_base(project):
 
 
 def test_unknown_and_broken_profiles_are_refused(project):
-    refused(r"expected one of paper, small; got 'smal'; did you mean 'small'\?", project.profile, "smal")
+    refused(
+        r"expected one of paper, small; got 'smal'; did you mean 'small'\?", project.profile, "smal"
+    )
     for text, words in (
         ("[1]", "expected notebook names"),
         ("a: [", "not valid YAML"),
@@ -188,7 +230,11 @@ def test_a_word_gives_several_values_with_the_type_of_the_default_or_is_refused(
         ("seed", "[]", r"'seed': no value in '\[\]'; give one or more, such as seed=1,2"),
         ("seed", "0..3,2", "'seed': 2 is given twice in '0..3,2'"),
         ("exact", "true,maybe", "parameter 'exact' should be true or false"),
-        ("epochs", "20,50,100", r"'epochs' is a list: write its values whole .* such as \[20,50\];\[100\]"),
+        (
+            "epochs",
+            "20,50,100",
+            r"'epochs' is a list: write its values whole .* such as \[20,50\];\[100\]",
+        ),
         ("rate", "0..4", "parameter 'rate' should be a number"),
         ("epochs", "[20];[x]", "parameter 'epochs' should be a list"),
         ("network", "[4]", r"'network' is a dict: .* such as \{\"a\":1\};\{\"a\":2\}"),

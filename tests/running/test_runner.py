@@ -96,7 +96,10 @@ def test_a_finished_run_is_shown_again_but_not_run_until_something_changes(ran):
     job = running.plan(project, "good", profile="smoke")
     assert running.current_result(job) is not None
     assert running.current_result(running.plan(project, "good", profile="default")) is None
-    assert running.current_result(running.plan(project, "good", profile="smoke", given={"m": 4})) is None
+    assert (
+        running.current_result(running.plan(project, "good", profile="smoke", given={"m": 4}))
+        is None
+    )
     kept = project.kept / "smoke" / "good"
     for path in (kept / "notebook.ipynb", kept / "sizes.csv"):
         content = path.read_bytes()
@@ -133,7 +136,9 @@ def test_each_profile_keeps_its_runs_and_the_book_shows_one_of_them(ran, tmp_pat
 
 def test_runs_with_other_seeds_join_the_outcomes_and_leave_the_pages(tmp_path):
     project = make_project(tmp_path, output_set_shapes="m", good="m")
-    running.run_into_book(running.plan(project, "output_set_shapes", profile="smoke", where=tmp_path))
+    running.run_into_book(
+        running.plan(project, "output_set_shapes", profile="smoke", where=tmp_path)
+    )
     pages = {path: path.read_bytes() for path in project.pages.glob("*")}
     said = []
     assert running.run_all(project, profile="smoke", seed=5, say=said.append) == []
@@ -207,7 +212,11 @@ def test_a_run_aside_leaves_the_book_alone(tmp_path):
     path = project.notebook("good")  # edited while it runs
     path.write_text(path.read_text().replace("# how many", "# how many\\nk = 5  # new"))
     assert rerun_command(job) == 'make run NB=good P="m=4" PROFILE=default'
-    assert {path.name for path in folder.iterdir()} == {"notebook.ipynb", "result.json", "sizes.csv"}
+    assert {path.name for path in folder.iterdir()} == {
+        "notebook.ipynb",
+        "result.json",
+        "sizes.csv",
+    }
     assert not (tmp_path / "book").exists()
     assert [path.name for path in project.runs.iterdir()] == ["good"]
     said = {"output-sets-figure-05": "agrees (substitute: toy)"}
@@ -237,7 +246,9 @@ def failed(project, **given):
     return str(caught.value)
 
 
-def test_a_mistake_of_the_user_is_one_line_and_a_fault_in_code_shows_its_last_one(tmp_path, monkeypatch):
+def test_a_mistake_of_the_user_is_one_line_and_a_fault_in_code_shows_its_last_one(
+    tmp_path, monkeypatch
+):
     """The traceback is in the log alone, unless it is asked for."""
     body = """
 class OutputError(OSError):
@@ -249,7 +260,9 @@ if m == 2: {}["trials"]
     project = make_project(tmp_path, toy=body)
     first, last = failed(project, m=1).splitlines()
     assert first == "toy: members: expected 30 rows, got 3"
-    where = "No result was kept, only this log (paperlib --debug prints the traceback): runs/failed/"
+    where = (
+        "No result was kept, only this log (paperlib --debug prints the traceback): runs/failed/"
+    )
     assert last.startswith(where)
     assert "Traceback" in (tmp_path / last.rpartition(" ")[2]).read_text()
     monkeypatch.setenv("PAPERLIB_DEBUG", "1")
@@ -276,7 +289,9 @@ def test_relative_paths_are_seen_from_where_the_user_stands(tmp_path, monkeypatc
     (user / "own_code.py").write_text("answer = ' and code'")
     given = {"file": "rows.csv", "report": "page.html"}
     monkeypatch.chdir(user)
-    result = read_result(running.run_aside(running.plan(project, "toy", given=given)) / "result.json")
+    result = read_result(
+        running.run_aside(running.plan(project, "toy", given=given)) / "result.json"
+    )
     assert (user / "page.html").read_text() == "rows and code"
     assert set(result.provenance["data"]) == {"rows.csv"}
     same = running.plan(project, "toy", given=given).fingerprint  # though the page is there now
@@ -340,7 +355,9 @@ def test_a_profile_of_made_up_data_finds_them_and_stays_outside_the_book(tmp_pat
 def test_a_first_run_starts_the_notebooks_in_the_order_of_the_profile(tmp_path, monkeypatch):
     project, started = make_project(tmp_path, a="1", b="1", c="1"), []
     (project.notebooks / "profiles" / "smoke.yaml").write_text("b: {}\nc: {}\na: {}\n")
-    monkeypatch.setattr("paperlib.running.together._run_many", lambda jobs, *_: started.extend(jobs))
+    monkeypatch.setattr(
+        "paperlib.running.together._run_many", lambda jobs, *_: started.extend(jobs)
+    )
     running.run_all(project, profile="smoke", say=str)
     assert [job.stem for job in started] == ["b", "c", "a"]
 
@@ -416,7 +433,9 @@ def test_a_checkout_with_a_package_of_its_own_is_run_by_that_package_alone(tmp_p
         running.plan(project, "good")
 
 
-def test_the_fingerprint_covers_packages_kept_tables_made_up_data_and_files_in_lists(tmp_path, monkeypatch):
+def test_the_fingerprint_covers_packages_kept_tables_made_up_data_and_files_in_lists(
+    tmp_path, monkeypatch
+):
     """And a file of a folder that has another's size and date, as unpacked archives may have."""
     body = "from paperlib.papers.measured import measured_table"
     project, marks = make_project(tmp_path, good=body, other="m"), list[str]()

@@ -1,4 +1,6 @@
-"""Sweeps of notebooks: each unit once, also when workers die; what is finished stays, and is evidence."""
+"""Sweeps of notebooks: each unit once, also when workers die; what is finished stays, and is
+evidence.
+"""
 
 import contextlib
 import json
@@ -69,7 +71,9 @@ def test_units_are_all_combinations_with_the_fingerprints_of_single_runs(tmp_pat
 
 
 def test_relative_paths_are_seen_from_where_the_sweep_was_planned(tmp_path, monkeypatch):
-    """Also on a worker that stands elsewhere; another folder's file of that name is another unit."""
+    """Also on a worker that stands elsewhere; another folder's file of that name is another
+    unit.
+    """
     project = make_project(tmp_path, toy="assert open(file).read() == 'rows'")
     planned = []
     for name in ("here", "there"):
@@ -84,7 +88,9 @@ def test_relative_paths_are_seen_from_where_the_sweep_was_planned(tmp_path, monk
 
 def test_a_model_beside_a_function_that_changed_is_audited_anew(tmp_path, monkeypatch):
     """And a function that writes beside itself stops no run of its sweep."""
-    project = make_project(tmp_path / "checkout", toy="open('cache', 'a').write('m') if m > 3 else None")
+    project = make_project(
+        tmp_path / "checkout", toy="open('cache', 'a').write('m') if m > 3 else None"
+    )
     (tmp_path / "mine.py").write_text("")
     (tmp_path / "weights.npy").write_text("1")
     monkeypatch.chdir(tmp_path)
@@ -104,7 +110,9 @@ def test_runs_that_would_write_one_report_are_refused(tmp_path):
     notebook = project.notebook("toy")
     notebook.write_text(notebook.read_text().replace("seed = 0", 'report = \\"\\"\\nseed = 0'))
     assert len(units_of(project, report="a.html,b.html")) == 2
-    with pytest.raises(ValueError, match=r"several runs would write 'a.html'; leave this parameter out"):
+    with pytest.raises(
+        ValueError, match=r"several runs would write 'a.html'; leave this parameter out"
+    ):
         units_of(project, report="a.html", m="1,2")
 
 
@@ -131,7 +139,9 @@ def test_units_that_the_book_asks_for_are_shared_with_it(tmp_path):
     done(units)
     (mine,) = [unit for unit in units if unit.parameters == before.parameters]
     assert mine.result() == before, "it ran again"
-    assert {result.parameters["seed"] for result in running.repeated_results(project, "smoke")} == {2}
+    assert {result.parameters["seed"] for result in running.repeated_results(project, "smoke")} == {
+        2
+    }
     places = {str(path.relative_to(project.kept)) for path in project.kept.glob("*/*")}
     assert places == {f"smoke/{JUDGED}", f"smoke-seed-2/{JUDGED}"}
     assert running.mean_run(project, JUDGED, "smoke")[0] > 0.1
@@ -142,18 +152,23 @@ def test_units_that_the_book_asks_for_are_shared_with_it(tmp_path):
 
 
 def test_evidence_of_the_seeds_of_a_setting_is_pooled(tmp_path):
-    body = GOOD.replace('"output-sets-figure-05", "exact"', '"panoramia-figure-13", "model"').replace(
-        '{"asymmetric": Estimate(m / 3)}', '{"losses separate": [m + seed / 100]}'
-    )
+    body = GOOD.replace(
+        '"output-sets-figure-05", "exact"', '"panoramia-figure-13", "model"'
+    ).replace('{"asymmetric": Estimate(m / 3)}', '{"losses separate": [m + seed / 100]}')
     project = make_project(tmp_path, panoramia_images=body)
     units = units_of(project, "panoramia_images", m="1,6", seed="0..2")
     for count, said in ((2, "undecided (2 models, 3 needed)"), (3, "agrees")):
         done(units[:count])
-        found = {"m=1": (count, {"panoramia-figure-13": f"{said} (substitute: toy)"}), "m=6": (0, {})}
+        found = {
+            "m=1": (count, {"panoramia-figure-13": f"{said} (substitute: toy)"}),
+            "m=6": (0, {}),
+        }
         assert running.pooled_by_setting(units) == found
     running.write_table(tmp_path / "a.csv", units, {})
     alone = pd.read_csv(tmp_path / "a.csv", keep_default_na=False)["panoramia-figure-13"]
-    assert [text.partition(")")[0] for text in alone] == ["undecided (1 model, 3 needed"] * 3 + [""] * 3
+    assert [text.partition(")")[0] for text in alone] == ["undecided (1 model, 3 needed"] * 3 + [
+        ""
+    ] * 3
 
 
 def test_a_changed_notebook_is_refused_by_the_worker(tmp_path):
@@ -171,7 +186,8 @@ def test_two_sweeps_at_one_time_run_a_shared_unit_once(tmp_path):
     script = (
         "import sys\nfrom pathlib import Path\nfrom paperlib.running import Project, plan_units\n"
         "from paperlib.running.sweep import run_batch\n"
-        "run_batch(plan_units(Project(Path(sys.argv[1])), 'toy', profile='smoke', given={'seed': '1'}))"
+        "run_batch(plan_units(Project(Path(sys.argv[1])), 'toy', profile='smoke', given={'seed': "
+        "'1'}))"
     )
     other = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)])
     run_batch([unit])
@@ -179,7 +195,9 @@ def test_two_sweeps_at_one_time_run_a_shared_unit_once(tmp_path):
     assert executions(trace, "started") == Counter({1: 1})
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
+)
 def test_a_worker_with_several_threads_runs_one_unit_at_a_time(tmp_path):
     project, trace = traced(tmp_path, 0.3)
     units = units_of(project, seed="0,1")
@@ -191,7 +209,9 @@ def test_a_worker_with_several_threads_runs_one_unit_at_a_time(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_command_names_failures_with_exit_code_1_and_goes_on_after_an_interrupt(tmp_path, monkeypatch):
+def test_the_command_names_failures_with_exit_code_1_and_goes_on_after_an_interrupt(
+    tmp_path, monkeypatch
+):
     project, trace = traced(tmp_path, 0.4)
 
     monkeypatch.setenv("PAPERLIB_PROGRESS", "0")
@@ -225,7 +245,14 @@ def test_the_command_names_failures_with_exit_code_1_and_goes_on_after_an_interr
 
 
 def dry_run(project, *given, **options):
-    usual = {"profile": "smoke", "scheduler": "", "workers": None, "retries": 3, "name": "", "table": False}
+    usual = {
+        "profile": "smoke",
+        "scheduler": "",
+        "workers": None,
+        "retries": 3,
+        "name": "",
+        "table": False,
+    }
     with contextlib.chdir(project.root):
         sweep_notebook("toy", given, dry_run=True, **{**usual, **options})
 
@@ -234,9 +261,12 @@ def test_a_dry_run_prints_plan_costs_and_job_script_and_starts_nothing(tmp_path,
     project = make_project(tmp_path, toy="m")
     queue = tmp_path / "queue.yaml"
     options = {
-        "cores": 8, "memory": "32GB", "queue": "gpu", "walltime": "12:00:00",
+        "cores": 8,
+        "memory": "32GB",
+        "queue": "gpu",
+        "walltime": "12:00:00",
         "job-script-prologue": ["export XDG_CACHE_HOME=/shared/cache"],
-    }  # fmt: skip
+    }
     queue.write_text(json.dumps({"jobs": 40, "jobqueue": {"slurm": options}}))
     dry_run(project, "m=1,2", "seed=0..4", scheduler=f"slurm:{queue}")
     out, errors = capsys.readouterr()
@@ -259,12 +289,18 @@ def test_a_dry_run_prints_plan_costs_and_job_script_and_starts_nothing(tmp_path,
     assert "MB a run" in out
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
+)
 @pytest.mark.parametrize(
     ("given", "options", "message"),
     [
         ("sed=1", {}, r"unknown parameter 'sed'; did you mean 'seed'\?; the known ones are:"),
-        ("seed=1", {"scheduler": "slurm"}, "--scheduler: slurm: You must specify how much cores and"),
+        (
+            "seed=1",
+            {"scheduler": "slurm"},
+            "--scheduler: slurm: You must specify how much cores and",
+        ),
         ("seed=1", {"workers": -1}, "workers: expected 0 or more"),
     ],
 )

@@ -37,15 +37,21 @@ def paperlib_process(folder: Path, *words: str) -> "subprocess.Popen[str]":
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # background shells ignore it
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        ),  # background shells ignore it
     )
 
 
 def write_notebook(project: Project, stem: str, body: str) -> None:
-    cell = nbformat.v4.new_code_cell('m = 3  # how many\nfile = ""  # a file\nseed = 0  # of all draws')
+    cell = nbformat.v4.new_code_cell(
+        'm = 3  # how many\nfile = ""  # a file\nseed = 0  # of all draws'
+    )
     cell.metadata["tags"] = ["parameters"]
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_markdown_cell("# A toy"), cell, nbformat.v4.new_code_cell(body)],
-        metadata={"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
+        metadata={
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
+        },
     )
     nbformat.write(notebook, project.notebooks / f"{stem}.ipynb")

@@ -59,7 +59,9 @@ def test_epsilon_is_monotone_quiet_and_that_of_dp_accounting(caplog):
 
 
 def test_epsilon_is_near_the_published_one_of_tensorflow_privacy():
-    """Its MNIST tutorial (batch 256, delta 1e-5), published with an older, looser conversion from RDP."""
+    """Its MNIST tutorial (batch 256, delta 1e-5), published with an older, looser conversion from
+    RDP.
+    """
     for noise, epochs, published in ((1.3, 15, 1.19), (1.1, 60, 3.01), (0.7, 45, 7.10)):
         ours = epsilon_of(noise, 256 / 60_000, epochs * 60_000 // 256, 1e-5)
         assert 0.75 * published < ours <= published
@@ -79,7 +81,9 @@ def test_the_tighter_accountant_needs_less_noise_knows_more_and_the_other_one_st
     assert epsilon_of(noise, *process, "pld") <= 0.2 < epsilon_of(noise * 0.995, *process, "pld")
     assert 0.7 * noise_for(0.2, *process) < noise < noise_for(0.2, *process)
     assert noise_for(1e9, 0.001, 10, 1e-5) <= 0.125
-    refused("target_epsilon: expected one the rdp accountant can show", noise_for, 1e-9, 0.01, 10, 1e-9)
+    refused(
+        "target_epsilon: expected one the rdp accountant can show", noise_for, 1e-9, 0.01, 10, 1e-9
+    )
     noise = noise_for(0.001, 0.1, 100, 1e-6, "pld")
     assert noise < 9_000
     assert epsilon_of(noise, 0.1, 100, 1e-6, "pld") <= 0.001
@@ -116,7 +120,12 @@ def test_claims_say_what_holds():
         ({"clip_norm": None}, "without differential privacy", math.inf, False),
         ({}, "no noise is added", math.inf, False),
         ({"noise_multiplier": 1.0}, "for adding or removing one record", 0.874, True),
-        ({"noise_multiplier": 1.0, "microbatches": 32}, "not a guarantee for a record", 0.874, False),
+        (
+            {"noise_multiplier": 1.0, "microbatches": 32},
+            "not a guarantee for a record",
+            0.874,
+            False,
+        ),
     ):
         privacy = privacy_of(config(**changes), 32_561)
         assert says in privacy.claim
@@ -132,7 +141,7 @@ def test_a_replacement_moves_a_sum_by_twice_the_clipping_norm_and_is_bounded_fro
     assert exact - 1e-9 <= found <= 1.01 * exact
 
 
-def test_a_replacement_costs_at_least_adding_or_removing_and_doubling_at_the_same_delta_is_no_bound():
+def test_a_replacement_costs_at_least_adding_and_doubling_at_the_same_delta_is_no_bound():
     found = [replacement_epsilon(noise, 0.1, 100, 1e-5) for noise in (0.8, 1.0, 2.0, 8.0)]
     assert found == sorted(found, reverse=True)
     assert found[1] > epsilon_of(1.0, 0.1, 100, 1e-5)

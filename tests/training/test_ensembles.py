@@ -23,11 +23,19 @@ def task(classes, n=53):
 
 
 def config(**changes):
-    values = {"widths": BINARY, "epochs": 2, "batch_size": 8, "learning_rate": 0.05, "momentum": 0.9}
+    values = {
+        "widths": BINARY,
+        "epochs": 2,
+        "batch_size": 8,
+        "learning_rate": 0.05,
+        "momentum": 0.9,
+    }
     return TrainingConfig(**{**values, **changes})
 
 
-@pytest.mark.parametrize(("widths", "activation"), [(BINARY, "relu"), (MANY, "relu"), (BINARY, "tanh")])
+@pytest.mark.parametrize(
+    ("widths", "activation"), [(BINARY, "relu"), (MANY, "relu"), (BINARY, "tanh")]
+)
 @pytest.mark.parametrize("batch_size", [8, 53, 64], ids=["ragged", "whole", "larger"])
 def test_ensemble_agrees_with_one_at_a_time(widths, activation, batch_size):
     """Different seeds, rates, epochs and optimizers in one call, in an order that needs sorting."""
@@ -48,7 +56,9 @@ def test_ensemble_agrees_with_one_at_a_time(widths, activation, batch_size):
         fitted = fit(widths, x, y, config=given, device="cpu", progress=False)
         expected = MLP(widths).flat(fitted.module)
         assert torch.allclose(ensemble.parameters[index], expected, atol=2e-6), given
-        assert torch.allclose(ensemble.model(index)(torch.tensor(x)), ensemble.logits(x)[index], atol=1e-6)
+        assert torch.allclose(
+            ensemble.model(index)(torch.tensor(x)), ensemble.logits(x)[index], atol=1e-6
+        )
 
 
 def test_the_agreement_is_not_a_matter_of_tolerance():
@@ -63,13 +73,19 @@ def test_the_agreement_is_not_a_matter_of_tolerance():
 
 
 def test_configs_that_differ_in_their_epochs_alone_share_one_training(monkeypatch):
-    """What is kept on the way is bit for bit the model of the shorter training, and costs no epoch."""
+    """What is kept on the way is bit for bit the model of the shorter training, and costs no
+    epoch.
+    """
     x, y = task(3)
-    configs = [config(widths=MANY, epochs=epochs, seed=seed) for epochs in (2, 0, 5, 2) for seed in (1, 2)]
+    configs = [
+        config(widths=MANY, epochs=epochs, seed=seed) for epochs in (2, 0, 5, 2) for seed in (1, 2)
+    ]
     trained = []
     start = MLPStack.start
     monkeypatch.setattr(
-        MLPStack, "start", lambda self, epoch, count: [trained.append(count), start(self, epoch, count)]
+        MLPStack,
+        "start",
+        lambda self, epoch, count: [trained.append(count), start(self, epoch, count)],
     )
     ensemble = stacked(configs, x, y)
     assert sum(trained) == 10
@@ -103,7 +119,12 @@ def configs(**changes):
 @GPU
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"optimizer": "adam", "momentum": 0.0}, {"clip_norm": 0.3}, {"clip_norm": 0.3, "microbatches": 4}],
+    [
+        {},
+        {"optimizer": "adam", "momentum": 0.0},
+        {"clip_norm": 0.3},
+        {"clip_norm": 0.3, "microbatches": 4},
+    ],
     ids=["sgd", "adam", "clipped", "microbatches"],
 )
 def test_gpu_and_cpu_train_the_same_models(changes):

@@ -1,4 +1,6 @@
-"""One model at a time: seeds, checkpoints that resume to the same bits, and errors that say what is wrong."""
+"""One model at a time: seeds, checkpoints that resume to the same bits, and errors that say what is
+wrong.
+"""
 
 import errno
 import os
@@ -34,7 +36,9 @@ def task(n=40):
 
 
 def config(**changes):
-    return TrainingConfig(**{"epochs": 4, "batch_size": 16, "learning_rate": 0.1, "momentum": 0.9, **changes})
+    return TrainingConfig(
+        **{"epochs": 4, "batch_size": 16, "learning_rate": 0.1, "momentum": 0.9, **changes}
+    )
 
 
 def network(seed=0):
@@ -70,10 +74,14 @@ def test_equal_seeds_give_equal_bits_leave_the_global_state_alone_and_read_only_
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 @pytest.mark.parametrize("train", [fit, fit_dp], ids=["plain", "private"])
-def test_a_resumed_run_ends_with_the_bits_of_an_uninterrupted_one(tmp_path, monkeypatch, optimizer, train):
+def test_a_resumed_run_ends_with_the_bits_of_an_uninterrupted_one(
+    tmp_path, monkeypatch, optimizer, train
+):
     """Interrupted in the middle of the fourth epoch, with checkpoints of every second epoch."""
     dp = {"clip_norm": 1.0, "noise_multiplier": 0.5} if train is fit_dp else {}
-    given = config(optimizer=optimizer, momentum=0.9 if optimizer == "sgd" else 0.0, learning_rate=0.01, **dp)
+    given = config(
+        optimizer=optimizer, momentum=0.9 if optimizer == "sgd" else 0.0, learning_rate=0.01, **dp
+    )
     x, y = task()
 
     def run(**options):
@@ -107,9 +115,17 @@ def test_a_damaged_checkpoint_is_named_and_kept(tmp_path):
     trained(config=config(epochs=1), checkpoint=path)
     whole = path.read_bytes()
     flipped = whole[:200] + bytes(255 - byte for byte in whole[200:600]) + whole[600:]
-    for broken in (whole[: len(whole) // 2], flipped, b"", b"not a checkpoint", pickle.dumps(os.getcwd)):
+    for broken in (
+        whole[: len(whole) // 2],
+        flipped,
+        b"",
+        b"not a checkpoint",
+        pickle.dumps(os.getcwd),
+    ):
         path.write_bytes(broken)
-        with pytest.raises(CheckpointError, match=r"run\.pt .*remove the file, or pass resume=False"):
+        with pytest.raises(
+            CheckpointError, match=r"run\.pt .*remove the file, or pass resume=False"
+        ):
             trained(checkpoint=path)
         assert path.read_bytes() == broken
     assert len(trained(checkpoint=path, resume=False).losses) == 4
@@ -124,7 +140,9 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         ("module", {"module": nn.Sequential(nn.Linear(5, 3))}),
         ("data", {"n": 39}),
     ):
-        with pytest.raises(CheckpointError, match=f"belongs to another run \\(different: {different}\\)"):
+        with pytest.raises(
+            CheckpointError, match=f"belongs to another run \\(different: {different}\\)"
+        ):
             trained(checkpoint=path, **changes)
     for at in range(2):  # one number is another one
         data = task()
@@ -215,7 +233,13 @@ def test_calls_that_do_not_fit_together_are_refused():
     refuses("precision: expected one of", fit, WIDTHS, x, y, config=config(), precision="half")
     refuses("configs: expected one or more", fit_ensemble, [], x, y)
     for other in ({"widths": (5, 3)}, {"widths": WIDTHS, "activation": "tanh"}):
-        refuses("same widths and activation", fit_ensemble, [config(widths=WIDTHS), config(**other)], x, y)
+        refuses(
+            "same widths and activation",
+            fit_ensemble,
+            [config(widths=WIDTHS), config(**other)],
+            x,
+            y,
+        )
     refuses("chunk: expected 1 or more", fit_ensemble, [private], x, y, chunk=0)
     refuses("float32 with DP-SGD", fit_ensemble, [private], x, y, precision="bfloat16")
     refuses("threads: expected 1 or more", fit_ensemble, [private], x, y, threads=0)
@@ -240,5 +264,7 @@ def test_a_diverged_model_is_reported_and_the_others_kept():
         assert torch.allclose(logits[index], alone.logits(x), atol=1e-5)
     right = [(one.argmax(1).numpy() == y).mean() for one in logits]
     assert ensemble.accuracies(x, y).tolist() == right
-    with pytest.raises(TrainingDiverged, match=r"loss is (nan|inf) in epoch \d+; lower learning_rate"):
+    with pytest.raises(
+        TrainingDiverged, match=r"loss is (nan|inf) in epoch \d+; lower learning_rate"
+    ):
         trained(module=nn.Linear(5, 3), config=config(learning_rate=1e38, epochs=20))

@@ -21,7 +21,9 @@ X[Y == 1] += 120
 
 
 def network(outputs=2, name="mlp", side=4, width=8, **options):
-    shape = ImageArchitecture(name=name, channels=1, side=side, outputs=outputs, width=width, **options)
+    shape = ImageArchitecture(
+        name=name, channels=1, side=side, outputs=outputs, width=width, **options
+    )
     return build_image_model(shape)
 
 
@@ -38,7 +40,9 @@ def test_bright_images_and_attributes_are_learned_and_a_snapshot_is_a_shorter_ru
     labels = np.stack([Y, 1 - Y, np.ones(60, dtype=int)], axis=1)
     fitted = fit_images(network(3), X, labels, config=config, progress=False)
     assert ((image_logits(fitted.module, X) > 0).numpy() == labels).mean() > 0.95
-    long = fit_images(network(), X, Y, config=ImageTraining(epochs=4), snapshots=[2, 4], progress=False)
+    long = fit_images(
+        network(), X, Y, config=ImageTraining(epochs=4), snapshots=[2, 4], progress=False
+    )
     short = fit_images(network(), X, Y, config=ImageTraining(epochs=2), progress=False)
     assert flat(long.snapshots[2]).equal(flat(short.module))
     assert not flat(long.snapshots[4]).equal(flat(short.module))
@@ -52,9 +56,13 @@ NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA devic
 PLACES = ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, NO_GPU])]
 
 
-@pytest.mark.parametrize("options", [{}, {"schedule": "cosine", "optimizer": "sgd", "augment": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"schedule": "cosine", "optimizer": "sgd", "augment": True}]
+)
 @pytest.mark.parametrize("place", PLACES)
-def test_a_training_goes_on_from_its_checkpoint_to_the_same_end(tmp_path, monkeypatch, options, place):
+def test_a_training_goes_on_from_its_checkpoint_to_the_same_end(
+    tmp_path, monkeypatch, options, place
+):
     monkeypatch.setattr(Saved.__init__, "__kwdefaults__", {"seconds": 0.0})
     config = ImageTraining(epochs=4, batch_size=25, **options)
     train = partial(fit_images, config=config, snapshots=[1, 3], device=place, progress=False)
@@ -74,7 +82,9 @@ def test_a_training_goes_on_from_its_checkpoint_to_the_same_end(tmp_path, monkey
         train(network(), X, Y, config=ImageTraining(epochs=5), checkpoint=file)
 
 
-@pytest.mark.parametrize("options", [{"schedule": "cosine", "augment": True}, {"precision": "bfloat16"}])
+@pytest.mark.parametrize(
+    "options", [{"schedule": "cosine", "augment": True}, {"precision": "bfloat16"}]
+)
 def test_every_way_to_train_lowers_the_loss(options):
     model = network(name="cnn", width=4)
     config = ImageTraining(**{"epochs": 8, "batch_size": 10, "learning_rate": 1e-2} | options)
@@ -106,7 +116,9 @@ def test_bad_input_is_named():
 
 
 def test_group_norm_can_be_trained_privately_and_batch_norm_cannot():
-    config = TrainingConfig(epochs=1, batch_size=4, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0)
+    config = TrainingConfig(
+        epochs=1, batch_size=4, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0
+    )
     x = as_input(RNG.integers(0, 256, (4, 1, 16, 16)).astype(np.uint8))
     train = partial(fit_dp, x=x, y=np.arange(4) % 2, config=config, progress=False, device="cpu")
     for name in ("cnn4", "wrn-16-4"):
@@ -135,7 +147,9 @@ def test_gradients_in_parts_make_the_same_steps():
         config = TrainingConfig(
             epochs=2, batch_size=20, learning_rate=0.1, clip_norm=clip_norm, noise_multiplier=0.3
         )
-        return flat(fit_dp(network(), as_input(X), Y, config=config, progress=False, at_once=most).module)
+        return flat(
+            fit_dp(network(), as_input(X), Y, config=config, progress=False, at_once=most).module
+        )
 
     whole = end(None)
     assert torch.allclose(whole, end(7), atol=1e-6)

@@ -11,7 +11,12 @@ from paperlib.training.language import fit_language_model
 from tests.interrupts import stopping
 from tests.refusals import refused
 
-DOCUMENTS = [[1, 5, 9, 13, 17, 21], [2, 6, 10, 14, 18, 22], [3, 7, 11, 15], [4, 8, 12, 16, 20, 24]] * 3
+DOCUMENTS = [
+    [1, 5, 9, 13, 17, 21],
+    [2, 6, 10, 14, 18, 22],
+    [3, 7, 11, 15],
+    [4, 8, 12, 16, 20, 24],
+] * 3
 SHAPE = LanguageModelConfig(width=16, heads=2, context=16)
 
 
@@ -28,7 +33,9 @@ def weights(model):
 def test_training_is_repeatable_and_leaves_the_global_state(private):
     state = torch.random.get_rng_state()
     models = [new_language_model(SHAPE, 32) for _ in range(2)]
-    runs = [fit_language_model(m, DOCUMENTS, config=config(**private), progress=False) for m in models]
+    runs = [
+        fit_language_model(m, DOCUMENTS, config=config(**private), progress=False) for m in models
+    ]
     torch.testing.assert_close(weights(models[0]), weights(models[1]), rtol=0, atol=0)
     assert runs[0].losses == runs[1].losses
     assert not models[0].training
@@ -66,7 +73,9 @@ def test_the_loss_falls_and_a_batch_may_be_empty():
     fitted = fit_language_model(model, DOCUMENTS, config=config(epochs=20), progress=False)
     assert fitted.losses[-1] < 0.5 * fitted.losses[0]
     few = config(epochs=2, batch_size=1, clip_norm=1.0, noise_multiplier=0.1)
-    fitted = fit_language_model(new_language_model(SHAPE, 32), DOCUMENTS, config=few, progress=False)
+    fitted = fit_language_model(
+        new_language_model(SHAPE, 32), DOCUMENTS, config=few, progress=False
+    )
     assert np.isfinite(fitted.losses).all()
 
 
@@ -75,10 +84,17 @@ def test_bad_input_and_divergence_are_named():
         ([], {}, ValueError, "at least one"),
         ([[1, 2], [3]], {}, ValueError, "2 tokens or more, got 1 at index 1"),
         (DOCUMENTS, {"clip_norm": 1.0, "microbatches": 1}, ValueError, "microbatches None"),
-        (DOCUMENTS, {"optimizer": "sgd", "learning_rate": 1e30}, TrainingDiverged, "lower learning_rate"),
+        (
+            DOCUMENTS,
+            {"optimizer": "sgd", "learning_rate": 1e30},
+            TrainingDiverged,
+            "lower learning_rate",
+        ),
     ):
         model, given = new_language_model(SHAPE, 32), config(**options)
-        refused(message, fit_language_model, model, documents, config=given, progress=False, error=error)
+        refused(
+            message, fit_language_model, model, documents, config=given, progress=False, error=error
+        )
 
 
 def test_a_tokenizer_encodes_any_text_and_gives_it_back():

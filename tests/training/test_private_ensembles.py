@@ -1,4 +1,6 @@
-"""Stacked DP-SGD: norms, clipping, sampling, noise and microbatches against slower, independent ways."""
+"""Stacked DP-SGD: norms, clipping, sampling, noise and microbatches against slower, independent
+ways.
+"""
 
 from functools import partial
 
@@ -29,7 +31,13 @@ def task(widths, n=60):
 
 
 def config(**changes):
-    values = {"epochs": 2, "batch_size": 8, "learning_rate": 0.05, "momentum": 0.9, "clip_norm": 0.3}
+    values = {
+        "epochs": 2,
+        "batch_size": 8,
+        "learning_rate": 0.05,
+        "momentum": 0.9,
+        "clip_norm": 0.3,
+    }
     return TrainingConfig(**{**values, **changes})
 
 
@@ -43,7 +51,9 @@ def one_loss(module, parameters, record, label):
 def explicit_gradients(module, x, y):
     """Flat gradient of every example, (n, size), in the order of ``module.parameters()``."""
     parameters = dict(module.named_parameters())
-    found = vmap(grad(lambda p, a, b: one_loss(module, p, a, b)), in_dims=(None, 0, 0))(parameters, x, y)
+    found = vmap(grad(lambda p, a, b: one_loss(module, p, a, b)), in_dims=(None, 0, 0))(
+        parameters, x, y
+    )
     return torch.cat([tensor.flatten(1) for tensor in found.values()], dim=1).detach()
 
 
@@ -53,7 +63,9 @@ def explicit_gradients(module, x, y):
 def test_ghost_norms_are_those_of_explicit_gradients(widths, groups, activation):
     """Six records in groups of 6, 2 and 1 take both the pairwise and the weight-shaped product."""
     mlp = MLP(widths, activation)
-    models = torch.stack([mlp.initial(torch.Generator().manual_seed(seed)) for seed in range(3)]).double()
+    models = torch.stack(
+        [mlp.initial(torch.Generator().manual_seed(seed)) for seed in range(3)]
+    ).double()
     x, y = (torch.tensor(values) for values in task(widths, n=18))
     x, y = x.double().unflatten(0, (3, 6)), y.unflatten(0, (3, 6))
     layers = mlp.views(models)
@@ -94,12 +106,19 @@ def test_one_noiseless_step_is_that_of_opacus(widths):
 
 
 @SHAPES
-@pytest.mark.parametrize(("optimizer", "activation"), [("sgd", "relu"), ("adam", "relu"), ("sgd", "tanh")])
+@pytest.mark.parametrize(
+    ("optimizer", "activation"), [("sgd", "relu"), ("adam", "relu"), ("sgd", "tanh")]
+)
 def test_noiseless_training_is_that_of_opacus(widths, optimizer, activation):
     """Whole epochs of Poisson batches of changing size, four models of different settings."""
     x, y = task(widths)
     momentum = 0.9 if optimizer == "sgd" else 0.0
-    shared = {"widths": widths, "activation": activation, "optimizer": optimizer, "momentum": momentum}
+    shared = {
+        "widths": widths,
+        "activation": activation,
+        "optimizer": optimizer,
+        "momentum": momentum,
+    }
     settings = [(1, 0.1, 0.05), (3, 1.0, 0.02), (2, 100.0, 0.02), (3, 0.3, 0.05)]
     names = ("epochs", "clip_norm", "learning_rate")
     own = [dict(zip(names, values, strict=True)) for values in settings]
@@ -111,14 +130,18 @@ def test_noiseless_training_is_that_of_opacus(widths, optimizer, activation):
 
 
 def test_noise_has_the_scale_of_opacus():
-    """With a rate of 1 and no momentum a step is minus the noisy gradient: its spread is sigma C / B.
+    """With a rate of 1 and no momentum a step is minus the noisy gradient: its spread is sigma C /
+    B.
 
-    Both spreads are compared to the exact one by the chi-square law, so that neither can be off by 2 %.
+    Both spreads are compared to the exact one by the chi-square law, so that neither can be off by
+    2 %.
     """
     widths, sigma, clip = (200, 150, 1), 3.0, 0.2
     x, y = task(widths, n=64)
     still = {"widths": widths, "epochs": 1, "batch_size": 64, "momentum": 0.0, "learning_rate": 1}
-    noisy, silent = (config(clip_norm=clip, noise_multiplier=noise, **still) for noise in (sigma, 0.0))
+    noisy, silent = (
+        config(clip_norm=clip, noise_multiplier=noise, **still) for noise in (sigma, 0.0)
+    )
     mlp = MLP(widths)
     ours = stacked([noisy, silent], x, y).parameters
     theirs = [mlp.flat(formed(widths, x, y, config=c).module) for c in (noisy, silent)]
@@ -134,7 +157,9 @@ def test_momentum_comes_after_the_noise():
     """A second step keeps 0.9 of the first step's noise: the two steps' noises add to (1.9, 1)."""
     widths, n = (150, 100, 1), 4
     x, y = np.zeros((n, 150), np.float32), np.array([0, 1, 0, 1])
-    given = config(widths=widths, batch_size=n, clip_norm=1e-4, noise_multiplier=1e4, learning_rate=1)
+    given = config(
+        widths=widths, batch_size=n, clip_norm=1e-4, noise_multiplier=1e4, learning_rate=1
+    )
     end = stacked([given], x, y).parameters[0]
     moved = ((MLP(widths).initial(generator(0, "initial")) - end) * n).double()
     first, second = (_first_noise(epoch, MLP(widths).size) for epoch in (0, 1))
@@ -174,7 +199,9 @@ def test_microbatches_clip_the_average_of_each_group(groups, widths):
         for group in range(groups):
             records = torch.from_numpy(drawn.batch(step)[group::groups])
             if len(records):
-                mean = explicit_gradients(module, torch.tensor(x)[records], torch.tensor(y)[records]).mean(0)
+                mean = explicit_gradients(
+                    module, torch.tensor(x)[records], torch.tensor(y)[records]
+                ).mean(0)
                 total = total + mean * min(1.0, 0.2 / (float(mean.norm()) + 1e-6))
         with torch.no_grad():
             sizes = [parameter.numel() for parameter in module.parameters()]
@@ -192,8 +219,13 @@ def test_as_many_microbatches_as_records_clip_each_record_and_an_empty_batch_add
     assert config(microbatches=8, noise_multiplier=1.0).record_level
     assert not config(microbatches=7, noise_multiplier=1.0).record_level
     # One record drawn at 1 in 60: a third of the steps are empty, and training goes on.
-    given = config(widths=(6, 8, 1), batch_size=1, epochs=1, noise_multiplier=0.1, microbatches=None)
-    for trained in (stacked([given], x, y).logits(x)[0], formed((6, 8, 1), x, y, config=given).logits(x)):
+    given = config(
+        widths=(6, 8, 1), batch_size=1, epochs=1, noise_multiplier=0.1, microbatches=None
+    )
+    for trained in (
+        stacked([given], x, y).logits(x)[0],
+        formed((6, 8, 1), x, y, config=given).logits(x),
+    ):
         assert torch.isfinite(trained).all()
 
 

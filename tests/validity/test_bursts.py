@@ -1,4 +1,6 @@
-"""Bursts are what they claim, by enumeration; bounds that pay for delta survive them, blind ones do not."""
+"""Bursts are what they claim, by enumeration; bounds that pay for delta survive them, blind ones do
+not.
+"""
 
 from itertools import combinations, product
 
@@ -21,7 +23,9 @@ from paperlib.validity import mechanisms
 )
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])
 def test_a_burst_has_exactly_the_delta_it_claims(shown, right, m_delta, epsilon):
-    """Chance of every output: examples shown, and which answers are right; bits drop out by symmetry."""
+    """Chance of every output: examples shown, and which answers are right; bits drop out by
+    symmetry.
+    """
     m, q = 6, expit(epsilon)
     burst = mechanisms.Burst(epsilon, m_delta, shown, right)
     assert burst.chance < 1
@@ -33,14 +37,21 @@ def test_a_burst_has_exactly_the_delta_it_claims(shown, right, m_delta, epsilon)
         law[places, answers] = chance * factor[sum(answers[i] for i in places)]
     assert sum(law.values()) == pytest.approx(1)
     # Hockey-stick divergence for a change of the first bit, which turns right about it into wrong.
-    flipped = {(places, answers): law[places, (1 - answers[0], *answers[1:])] for places, answers in law}
+    flipped = {
+        (places, answers): law[places, (1 - answers[0], *answers[1:])] for places, answers in law
+    }
     excess = sum(max(0.0, law[output] - np.exp(epsilon) * flipped[output]) for output in law)
     assert excess == pytest.approx(m_delta / m, rel=1e-9)
 
 
 @pytest.mark.parametrize(("shown", "right"), [(6, 5), (10, 8)])
 def test_simulated_bursts_follow_their_law(shown, right):
-    burst, rng, m, draws = mechanisms.Burst(1.0, 2.0, shown, right), np.random.default_rng(1), 40, 4_000
+    burst, rng, m, draws = (
+        mechanisms.Burst(1.0, 2.0, shown, right),
+        np.random.default_rng(1),
+        40,
+        4_000,
+    )
     mechanism = burst.mechanism(m)
     assert mechanism.delta == pytest.approx(2.0 / m)
     counts = np.zeros(shown + 1)
@@ -50,7 +61,9 @@ def test_simulated_bursts_follow_their_law(shown, right):
         sure = np.abs(values) > 1.5
         assert sure.sum() == shown
         counts[((values > 0) == bits)[sure].sum()] += 1
-    law = mechanisms.with_bursts(binom.pmf(np.arange(shown + 1), shown, expit(1.0)), right, burst.chance)
+    law = mechanisms.with_bursts(
+        binom.pmf(np.arange(shown + 1), shown, expit(1.0)), right, burst.chance
+    )
     seen = law * draws > 5
     expected = np.append(law[seen], law[~seen].sum()) * draws
     assert chisquare(np.append(counts[seen], counts[~seen].sum()), expected).pvalue > 1e-4
@@ -61,12 +74,16 @@ def test_the_linear_program_finds_the_worst_burst_and_the_law_is_binomial():
     assert mechanisms.binomial_law(3, 1.0) == pytest.approx([0, 0, 0, 1])
     # A fixed number of guesses, where the worst law is known: it attains the sharp p-value.
     for right in (4, 6):
-        worst = worst_of_all(6, 1.0, 0.3, lambda patterns, v=right: (patterns.sum(axis=1) >= v) * 1.0)
+        worst = worst_of_all(
+            6, 1.0, 0.3, lambda patterns, v=right: (patterns.sum(axis=1) >= v) * 1.0
+        )
         assert worst == pytest.approx(float(sharp_p_value(right, 6, 1.0, 0.3)), rel=1e-6)
 
 
 def test_the_strongest_burst_is_the_smallest_that_refutes():
-    """A toy search that is wrong from ten sure answers on: of the sizes tried, 6, 8, 11 and more."""
+    """A toy search that is wrong from ten sure answers on: of the sizes tried, 6, 8, 11 and
+    more.
+    """
 
     def bound(scores):
         values, bits = scores.pooled()
@@ -81,7 +98,9 @@ def test_the_strongest_burst_is_the_smallest_that_refutes():
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])
 @pytest.mark.parametrize(("m", "shown"), [(40, 40), (120, 60), (120, 24)])
 def test_sharp_term_is_the_price_of_the_worst_burst(epsilon, m, shown):
-    """Exact: the sharp bound keeps its level and reaches it up to one count; the blind twin fails."""
+    """Exact: the sharp bound keeps its level and reaches it up to one count; the blind twin
+    fails.
+    """
     counts, m_delta = np.arange(shown + 1), 1.0
     options = {"total": m, "delta": m_delta / m}
     law = mechanisms.right_counts(epsilon, shown)
@@ -102,18 +121,25 @@ def test_sharp_term_is_the_price_of_the_worst_burst(epsilon, m, shown):
 
 
 def crossing(epsilon, burst_shown, burst_right, chance, refuting):
-    """Exact chance that a search over the first r guesses is wrong; bursts are about the first guesses.
+    """Exact chance that a search over the first r guesses is wrong; bursts are about the first
+    guesses.
 
-    ``refuting`` says for every (r, k) whether it refutes. The law of the first ``burst_shown`` answers given
-    their number is that of randomized response, so the walk is conditioned through its end point there.
+    ``refuting`` says for every (r, k) whether it refutes. The law of the first ``burst_shown``
+    answers given their number is that of randomized response, so the walk is conditioned through
+    its end point there.
     """
     q, steps = expit(epsilon), refuting.shape[0] - 1
     law = mechanisms.right_counts(epsilon, burst_shown)
     weights = mechanisms.with_bursts(law, burst_right, chance) / law
-    alive, lost = np.zeros(steps + 1), np.zeros(steps + 1)  # by the number right, not yet and already refuted
+    alive, lost = (
+        np.zeros(steps + 1),
+        np.zeros(steps + 1),
+    )  # by the number right, not yet and already refuted
     alive[0] = 1.0
     for r in range(1, steps + 1):
-        alive, lost = (np.append(x * (1 - q), 0)[:-1] + np.append(0, x[:-1] * q) for x in (alive, lost))
+        alive, lost = (
+            np.append(x * (1 - q), 0)[:-1] + np.append(0, x[:-1] * q) for x in (alive, lost)
+        )
         lost, alive = lost + np.where(refuting[r], alive, 0), np.where(refuting[r], 0, alive)
         if r == burst_shown:
             alive, lost = (x * np.append(weights, np.ones(steps - r)) for x in (alive, lost))
@@ -134,11 +160,16 @@ def test_anytime_search_survives_every_burst_exactly(epsilon, m_delta):
     """All sizes of bursts of right answers at the front; every path by dynamic programming."""
     steps = 160
     level, failures = anytime.failure_budget(anytime.mean_failures(epsilon, m_delta), 0.05)
-    tables = refuting_table(epsilon, steps, level, failures), refuting_table(epsilon, steps, 0.05, 0)
+    tables = (
+        refuting_table(epsilon, steps, level, failures),
+        refuting_table(epsilon, steps, 0.05, 0),
+    )
     worst = [0.0, 0.0]
     for shown in range(6, steps, 7):
         for right in {shown, shown - shown // 10}:
-            chance = mechanisms.burst_chance(mechanisms.right_counts(epsilon, shown), right, m_delta)
+            chance = mechanisms.burst_chance(
+                mechanisms.right_counts(epsilon, shown), right, m_delta
+            )
             for i, table in enumerate(tables):
                 worst[i] = max(worst[i], crossing(epsilon, shown, right, chance, table))
     assert 0.003 < worst[0] <= 0.05
@@ -159,10 +190,11 @@ def test_the_refuting_table_is_that_of_the_search():
 
 
 def worst_of_all(m, epsilon, m_delta, refuting):
-    """Largest chance of a set of answer patterns over all laws of them that are (epsilon, delta)-DP.
+    """Largest chance of a set of answer patterns over all laws of them that are (epsilon,
+    delta)-DP.
 
-    A linear program over the law's ratio to randomized response on {0, 1}^m, delta summed over examples
-    (a random assignment of examples to places makes each one's delta the mean).
+    A linear program over the law's ratio to randomized response on {0, 1}^m, delta summed over
+    examples (a random assignment of examples to places makes each one's delta the mean).
     """
     patterns = np.array(list(product([0, 1], repeat=m)))
     plain = np.prod(np.where(patterns == 1, expit(epsilon), 1 - expit(epsilon)), axis=1)
@@ -184,14 +216,18 @@ def worst_of_all(m, epsilon, m_delta, refuting):
     return -found.fun
 
 
-@pytest.mark.parametrize(("epsilon", "m_delta"), [(0.0, 0.02), (0.0, 0.06), (0.0, 0.3), (0.3, 0.02)])
+@pytest.mark.parametrize(
+    ("epsilon", "m_delta"), [(0.0, 0.02), (0.0, 0.06), (0.0, 0.3), (0.3, 0.02)]
+)
 def test_anytime_search_is_valid_for_the_worst_of_all_mechanisms(epsilon, m_delta):
     """Every law of nine answers, by linear programming; the search blind to delta fails."""
     guesses = np.arange(1, 10)
 
     def worst(test):
         def wrong(patterns):
-            return np.array([test.best(np.cumsum(one), guesses)[0] > epsilon for one in patterns], float)
+            return np.array(
+                [test.best(np.cumsum(one), guesses)[0] > epsilon for one in patterns], float
+            )
 
         return worst_of_all(9, epsilon, m_delta, wrong)
 

@@ -42,13 +42,17 @@ SHARES = np.arange(RUNS + 1) / RUNS
 POINTS = epsilon_from_rates(SHARES[:, None], SHARES[None, :])
 EIGHTY = clopper_pearson_epsilon(*GRID, confidence=0.8)
 QUANTILES = ndtri((np.arange(RUNS + 1) + 1) / (RUNS + 2))
-ABSOLUTE = np.abs(-QUANTILES[:, None] - QUANTILES[None, :])  # |mu| shows leakage whenever there is none
+ABSOLUTE = np.abs(
+    -QUANTILES[:, None] - QUANTILES[None, :]
+)  # |mu| shows leakage whenever there is none
 
 
 @pytest.mark.parametrize(
     ("bounds", "epsilon"), [(POINTS, 0.0), (POINTS, 1.0), (EIGHTY, 1.0), (ABSOLUTE, 0.0)]
 )
-def test_point_estimates_eighty_per_cent_for_ninety_five_and_the_absolute_of_mu_are_caught(bounds, epsilon):
+def test_point_estimates_eighty_per_cent_for_ninety_five_and_the_absolute_of_mu_are_caught(
+    bounds, epsilon
+):
     rate = float(expit(-epsilon))
     with pytest.raises(AssertionError, match="misses"):
         assert_covered_exactly(bounds, epsilon, chances(rate, rate))

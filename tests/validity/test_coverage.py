@@ -1,4 +1,6 @@
-"""The cases of the validity page with few audits, and the power comparison: every twin is caught."""
+"""The cases of the validity page with few audits, and the power comparison: every twin is
+caught.
+"""
 
 from dataclasses import replace
 
@@ -67,8 +69,12 @@ def test_limits_of_detection_hold_and_one_that_forgets_the_looks_is_caught():
     assert (rows.loc[~rows["valid"], "verdict"] == ABOVE).all()
 
 
-def test_every_rule_in_common_use_is_caught_the_control_is_not_and_every_row_has_its_own_name(cases):
-    """All but one that is wrong in a little more than 5 % of its audits, too few to be seen here."""
+def test_every_rule_in_common_use_is_caught_the_control_is_not_and_every_row_has_its_own_name(
+    cases,
+):
+    """All but one that is wrong in a little more than 5 % of its audits, too few to be seen
+    here.
+    """
     seen = [case for case in rule_cases(CONFIG) if "size of the ROC hull" not in case.bound]
     frame = simulate(seen, replace(CONFIG, trials=200))
     above = frame.assign(above=frame["verdict"] == ABOVE).groupby("bound")["above"].any()
@@ -96,7 +102,12 @@ def test_power_table_and_hindsight_find_either_end():
     rng = np.random.default_rng(4)
     top = MembershipScores(np.append(rng.normal(size=400), np.full(60, 9.0)), rng.normal(size=440))
     bottom = MembershipScores(-top.nonmember, -top.member)
-    assert hindsight(top, 0.95) == hindsight(bottom, 0.95) > audit_one_run(top, guess="members").epsilon > 2
+    assert (
+        hindsight(top, 0.95)
+        == hindsight(bottom, 0.95)
+        > audit_one_run(top, guess="members").epsilon
+        > 2
+    )
 
 
 def test_no_design_on_the_same_scores_passes_the_line_in_hindsight():
@@ -108,10 +119,14 @@ def test_no_design_on_the_same_scores_passes_the_line_in_hindsight():
     assert wide.loc[("one member in ten", 2_000), "randomized, members"] > 2
 
 
-def test_little_is_lost_against_the_best_fixed_rule_and_a_default_of_both_ends_is_caught(monkeypatch):
+def test_little_is_lost_against_the_best_fixed_rule_and_a_default_of_both_ends_is_caught(
+    monkeypatch,
+):
     table = shape_bounds(ShapesConfig(sizes=(1_000,), deltas=(0.0,), draws=10)).set_index("shape")
     for shape in SHAPES:
-        assert table.loc[shape, "lost"] < (0.5 if shape == "3 % of members memorised" else 0.25), shape
+        assert table.loc[shape, "lost"] < (0.5 if shape == "3 % of members memorised" else 0.25), (
+            shape
+        )
     for rule in power.FIXED:
         assert (table.adaptive - table[rule]).max() > 1
 

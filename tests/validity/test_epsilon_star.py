@@ -14,7 +14,9 @@ def normal_losses(rng, n, gap, ratio):
 
 def misses(true, draws, *, n, gap, ratio, seed, **options):
     rng = np.random.default_rng(seed)
-    found = (epsilon_star(*normal_losses(rng, n, gap, ratio), **options).interval for _ in range(draws))
+    found = (
+        epsilon_star(*normal_losses(rng, n, gap, ratio), **options).interval for _ in range(draws)
+    )
     return sum(not low - 1e-9 <= true <= high + 1e-9 for low, high in found)
 
 
@@ -33,12 +35,28 @@ def test_band_interval_covers_with_heavy_ties():
 
 
 def test_a_narrow_region_and_bca_of_the_empirical_version_are_caught():
-    """Twins: a third of the stated confidence; the customary bootstrap, which always misses at equality."""
+    """Twins: a third of the stated confidence; the customary bootstrap, which always misses at
+    equality.
+    """
     true = epsilon_star_normals(0, 1, 3, 1, delta=1e-4)
-    options = {"n": 400, "gap": 3, "ratio": 1, "delta": 1e-4, "transform": "none", "confidence": 0.3}
+    options = {
+        "n": 400,
+        "gap": 3,
+        "ratio": 1,
+        "delta": 1e-4,
+        "transform": "none",
+        "confidence": 0.3,
+    }
     with pytest.raises(AssertionError, match="allows"):
         assert_rate_at_most(0.1, misses(true, 100, seed=1, **options), 100)
-    options = {"n": 60, "gap": 0, "ratio": 1, "delta": 1e-4, "method": "empirical", "confidence": 0.9}
+    options = {
+        "n": 60,
+        "gap": 0,
+        "ratio": 1,
+        "delta": 1e-4,
+        "method": "empirical",
+        "confidence": 0.9,
+    }
     assert misses(0.0, 30, seed=4, interval_method="bca", **options) == 30
 
 
@@ -46,7 +64,14 @@ def test_a_narrow_region_and_bca_of_the_empirical_version_are_caught():
 def test_customary_intervals_undercover_at_the_kink(interval_method, n, draws):
     """What the claim says of them: below 95 % at equal spreads, though not uselessly so."""
     true = epsilon_star_normals(0, 1, 0.5, 1, delta=1e-4)
-    options = {"n": n, "gap": 0.5, "ratio": 1, "delta": 1e-4, "transform": "none", "confidence": 0.95}
+    options = {
+        "n": n,
+        "gap": 0.5,
+        "ratio": 1,
+        "delta": 1e-4,
+        "transform": "none",
+        "confidence": 0.95,
+    }
     wrong = misses(true, draws, seed=5, interval_method=interval_method, **options)
     assert wrong / draws <= 0.25
     with pytest.raises(AssertionError, match="allows"):

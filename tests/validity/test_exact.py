@@ -1,7 +1,7 @@
 """Whole audits with a search, every outcome of a few coins enumerated: nothing sampled.
 
-Scores are fixed; randomized response says "member" about the highest ones, so that each label agrees with
-what is said with probability e^eps/(1+e^eps), the most that epsilon-DP allows.
+Scores are fixed; randomized response says "member" about the highest ones, so that each label
+agrees with what is said with probability e^eps/(1+e^eps), the most that epsilon-DP allows.
 """
 
 from itertools import product
@@ -34,17 +34,23 @@ def audited(labels, **options):
 
 
 def chance_above(found, right, q, epsilon):
-    """Chance that a bound exceeds epsilon where each answer, a column of ``right``, has chance q."""
+    """Chance that a bound exceeds epsilon where each answer, a column of ``right``, has chance
+    q.
+    """
     return np.where(right, q, 1 - q).prod(axis=1)[np.array(found) > epsilon].sum()
 
 
 def error(found, members, epsilon):
-    """Chance that a bound exceeds epsilon when "member" is said of the ``members`` highest scores."""
+    """Chance that a bound exceeds epsilon when "member" is said of the ``members`` highest
+    scores.
+    """
     return chance_above(found, (LABELS == 1) == (np.arange(M) < members), expit(epsilon), epsilon)
 
 
 def worst_error(found):
-    return max(error(found, members, epsilon) for members in range(M + 1) for epsilon in (0.0, 0.2, 0.6))
+    return max(
+        error(found, members, epsilon) for members in range(M + 1) for epsilon in (0.0, 0.2, 0.6)
+    )
 
 
 @pytest.mark.parametrize(("guess", "search"), SEARCHES)
@@ -59,9 +65,13 @@ def test_curve_search_is_valid_exactly_and_the_best_of_all_counts_is_caught():
     """The f-DP audit over dyadic counts, with the curve that randomized response has."""
     options = {"family": "approximate", "delta": 0.0, "confidence": 0.8}
     games = [MembershipScores.from_labels(VALUES, one) for one in LABELS]
-    assert 0.005 < worst_error([bounds.audit_f_dp(one, **options).parameter for one in games]) <= 0.2
+    assert (
+        0.005 < worst_error([bounds.audit_f_dp(one, **options).parameter for one in games]) <= 0.2
+    )
     paths = [guess_path(one, "both") for one in games]
-    found = [bounds.one_run_epsilon(path.correct, path.guesses, confidence=0.8).max() for path in paths]
+    found = [
+        bounds.one_run_epsilon(path.correct, path.guesses, confidence=0.8).max() for path in paths
+    ]
     assert worst_error(found) > 0.2
 
 
@@ -74,12 +84,16 @@ def rank_error(found, sizes, epsilon):
 def test_search_over_sets_is_valid_exactly(sizes):
     """Margins fall from set to set; each stopping point may be the best."""
     ranks = [np.where(one == 1, 1, sizes) for one in HITS]
-    found = [bounds.audit_ranks(one, sizes, margins=VALUES, confidence=0.8).epsilon for one in ranks]
+    found = [
+        bounds.audit_ranks(one, sizes, margins=VALUES, confidence=0.8).epsilon for one in ranks
+    ]
     worst = max(rank_error(found, sizes, epsilon) for epsilon in (0.0, 0.3, 1.0, 2.0))
     assert 0.005 < worst <= 0.2
     if sizes.min() == sizes.max():
         size, counts = int(sizes[0]), np.arange(1, M + 1)
-        best = [bounds.rank_epsilon(np.cumsum(one), counts, size, confidence=0.8).max() for one in HITS]
+        best = [
+            bounds.rank_epsilon(np.cumsum(one), counts, size, confidence=0.8).max() for one in HITS
+        ]
         assert rank_error(best, sizes, 0.0) > 0.2
 
 

@@ -1,4 +1,6 @@
-"""One-run bounds on single counts, and the anytime search over all of them, by exact enumeration."""
+"""One-run bounds on single counts, and the anytime search over all of them, by exact
+enumeration.
+"""
 
 import numpy as np
 import pytest
@@ -51,7 +53,9 @@ def test_anytime_search_is_valid_exactly(epsilon, most):
     """All guess counts up to 1,000 at once, every path enumerated."""
     share = sharp_share(most)
     steps = most or 700
-    chance = crossing_chance(epsilon, steps, lambda k, r: log_mixture(k, r, epsilon, share) >= np.log(20))
+    chance = crossing_chance(
+        epsilon, steps, lambda k, r: log_mixture(k, r, epsilon, share) >= np.log(20)
+    )
     assert 0.005 < chance <= 0.05
     if epsilon == 1.0:  # a search that is not corrected
         assert crossing_chance(1.0, 300, lambda k, r: one_run_epsilon(k, r) > 1.0) > 0.2
@@ -83,10 +87,12 @@ def test_curves_at_another_confidence_are_caught():
 
 
 def test_numbers_that_are_shown_may_be_wrong_more_often_than_the_level():
-    """The level is that of all audits, and most of these end with a warning of a reversed direction.
+    """The level is that of all audits, and most of these end with a warning of a reversed
+    direction.
 
-    Randomized response of epsilon 1.8: the first 200 that say "member" stand on top, the rest the wrong way
-    round. The few audits without the warning are those where the top is right more often than it should be.
+    Randomized response of epsilon 1.8: the first 200 that say "member" stand on top, the rest the
+    wrong way round. The few audits without the warning are those where the top is right more often
+    than it should be.
     """
     rng = np.random.default_rng(0)
     trials, epsilon, shown, wrong = 4_000, 1.8, 0, 0

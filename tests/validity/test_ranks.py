@@ -41,7 +41,9 @@ def test_papers_bound_wastes_its_level_and_one_that_takes_sets_for_larger_is_cau
     """The broken twin counts alternatives that the attack never had to beat."""
     outcomes = np.arange(501)
     chance = binom.pmf(outcomes, 500, rank_success_probability(64, 3.0, top=8))
-    tight, paper = (rank_epsilon(outcomes, 500, 64, top=8, bound=name) for name in ("tight", "paper"))
+    tight, paper = (
+        rank_epsilon(outcomes, 500, 64, top=8, bound=name) for name in ("tight", "paper")
+    )
     assert 0.03 < chance[tight > 3.0].sum() <= LEVEL
     assert chance[paper > 3.0].sum() < 1e-12
     outcomes = np.arange(201)
@@ -54,7 +56,9 @@ def test_mixed_sizes_are_valid_exactly(epsilon):
     sizes = np.repeat([2, 8, 128], [20, 20, 30])
     chance = law_of_hits(rank_success_probability(sizes, epsilon))
     refuted = np.array([h > 0 and rank_p_value(h, sizes, epsilon) <= LEVEL for h in range(71)])
-    bounds = np.array([audit_ranks(np.where(np.arange(70) < h, 1, sizes), sizes).epsilon for h in range(71)])
+    bounds = np.array(
+        [audit_ranks(np.where(np.arange(70) < h, 1, sizes), sizes).epsilon for h in range(71)]
+    )
     assert np.array_equal(bounds > epsilon, refuted)
     assert 0.02 < chance[bounds > epsilon].sum() <= LEVEL
     if epsilon == 0.0:  # the broken twin takes every set for one of the mean size
@@ -63,7 +67,9 @@ def test_mixed_sizes_are_valid_exactly(epsilon):
 
 
 def attacked(plain, hits, size, top, delta):
-    """Law of the hits, given that without bursts, when bursts of ``hits`` or more use up the delta."""
+    """Law of the hits, given that without bursts, when bursts of ``hits`` or more use up the
+    delta.
+    """
     leak = (size - 1) / (size - top)
     return with_bursts(plain, hits, burst_chance(plain, hits, delta * (plain.size - 1), leak))
 
@@ -72,14 +78,18 @@ def attacked(plain, hits, size, top, delta):
 def test_worst_case_mechanism_has_the_delta_it_claims(size, top):
     """From the definition: enumerate all outputs and neighbours.
 
-    Outputs are one top-subset per set. The likelihood depends on the number of sets whose subset holds
-    the true value.
+    Outputs are one top-subset per set. The likelihood depends on the number of sets whose subset
+    holds the true value.
     """
     sets, epsilon, delta = 6, 1.0, 0.01
     counts = np.arange(sets + 1)
     plain = binom.pmf(counts, sets, rank_success_probability(size, epsilon, top=top))
     law = attacked(plain, 5, size, top, delta)
-    ways = comb(sets, counts) * comb(size - 1, top - 1) ** counts * comb(size - 1, top) ** (sets - counts)
+    ways = (
+        comb(sets, counts)
+        * comb(size - 1, top - 1) ** counts
+        * comb(size - 1, top) ** (sets - counts)
+    )
     likelihood = law / ways  # of one output that holds the true value in so many sets
     excess = 0.0
     for others in product([0, 1], repeat=sets - 1):

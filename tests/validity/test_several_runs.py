@@ -1,7 +1,8 @@
-"""Bounds from several runs: every outcome of two runs of eight coins, reading after each run, and delta.
+"""Bounds from several runs: every outcome of two runs of eight coins, reading after each run, and
+delta.
 
-Randomized response is the worst case: of each run it says "member" about the highest scores, some number of
-them, and each label agrees with what is said with probability e^eps/(1+e^eps).
+Randomized response is the worst case: of each run it says "member" about the highest scores, some
+number of them, and each label agrees with what is said with probability e^eps/(1+e^eps).
 """
 
 from itertools import product
@@ -31,7 +32,10 @@ VALUES = {
 
 
 def two_runs(values, labels):
-    return [MembershipScores.from_labels(*pair) for pair in zip(values, np.split(labels, 2), strict=True)]
+    return [
+        MembershipScores.from_labels(*pair)
+        for pair in zip(values, np.split(labels, 2), strict=True)
+    ]
 
 
 def merged(guess):
@@ -43,13 +47,17 @@ def in_turn(runs):
 
 
 def refuted_by(paths_of, values, error, epsilon):
-    """Whether all 2^16 outcomes, shape (256, 256), refute epsilon: right guesses are linear in the labels."""
+    """Whether all 2^16 outcomes, shape (256, 256), refute epsilon: right guesses are linear in the
+    labels.
+    """
     base = np.tile([1, 0], M)
     starts = paths_of(two_runs(values, base))
     slopes = [[] for _ in starts]
     for coin in range(2 * M):
         labels = np.where(np.arange(2 * M) == coin, 1 - base, base)
-        for slope, start, path in zip(slopes, starts, paths_of(two_runs(values, labels)), strict=True):
+        for slope, start, path in zip(
+            slopes, starts, paths_of(two_runs(values, labels)), strict=True
+        ):
             slope.append((path.correct - start.correct) * (1 - 2 * base[coin]))
     table = np.zeros((2 * M + 1, 2 * M + 1), dtype=bool)
     for made, right in zip(*np.tril_indices(2 * M + 1), strict=True):
@@ -144,8 +152,11 @@ def test_who_reads_after_each_run_and_stops_at_the_first_success_keeps_the_level
     mechanism, rng = randomized_response(1.0), np.random.default_rng(0)
     assert_rate_at_most(0.05, wrong(mechanism, 6 * 40, trials=100), 100)
     assert_rate_at_most(0.05, wrong(mechanism, None, trials=100), 100)
+
     # The bound of the first run that shows more than it should, each run by itself.
-    alone = lambda: searched_epsilon(mechanism.draw(rng, 60), guess="both") > mechanism.epsilon  # noqa: E731
+    def alone() -> bool:
+        return searched_epsilon(mechanism.draw(rng, 60), guess="both") > mechanism.epsilon
+
     stopped = sum(any(alone() for _ in range(12)) for _ in range(100))
     refused("allows", assert_rate_at_most, 0.05, stopped, 100, error=AssertionError)
 
@@ -165,11 +176,15 @@ def test_a_run_that_tells_all_with_chance_delta_is_paid_for():
 
 
 def test_models_of_one_split_are_one_run():
-    """Scores that tell how hard an example is, and nothing of membership: the same luck counts five times."""
+    """Scores that tell how hard an example is, and nothing of membership: the same luck counts five
+    times.
+    """
     rng, found, runs = np.random.default_rng(0), 0, []
     for _ in range(100):
         coins, hard = rng.permutation(40) < 20, rng.normal(size=40)
-        runs = [MembershipScores.from_labels(hard + 0.1 * rng.normal(size=40), coins) for _ in range(5)]
+        runs = [
+            MembershipScores.from_labels(hard + 0.1 * rng.normal(size=40), coins) for _ in range(5)
+        ]
         found += search_runs(runs, None, Hypothesis(0.0, 0.05), guess="both").epsilon > 0
     refused("allows", assert_rate_at_most, 0.05, found, 100, error=AssertionError)
     assert any("if that is one split" in text for text in combine_runs(runs).warnings)

@@ -20,7 +20,9 @@ from tests.validity.coverage import assert_rate_at_most
 
 
 def toy(rate, **more):
-    return Case("toy", "bound", "mechanism", 1.0, 0.0, lambda rng: (1.0, rng.random() < rate), **more)
+    return Case(
+        "toy", "bound", "mechanism", 1.0, 0.0, lambda rng: (1.0, rng.random() < rate), **more
+    )
 
 
 def test_simulation_tells_sound_from_unsound_boundary_cases_from_others_and_rows_alone():
@@ -47,7 +49,11 @@ def test_sparing_response_answers_by_randomized_response_and_close_generators_ar
     right = (values > 0) == bits
     assert right[answered].mean() == pytest.approx(expit(1.0), abs=0.01)
     assert right[~answered].mean() == pytest.approx(0.5, abs=0.01)
-    for c in (0.0, np.log(2), 2.0):  # the share of members at saturated density ratio is e^c/(1+e^c)
+    for c in (
+        0.0,
+        np.log(2),
+        2.0,
+    ):  # the share of members at saturated density ratio is e^c/(1+e^c)
         ratio, _, flags = known.close_generator(np.random.default_rng(0), 400_000, c, 1.0)
         assert flags[ratio >= c - 1e-9].mean() == pytest.approx(expit(c), abs=0.005)
         assert ratio.max() <= c + 2e-6
@@ -74,12 +80,16 @@ def test_rates_from_seen_from_on_are_flagged(trials):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"guess": "members", "thresholds": "anytime"}, {"guess": "both", "thresholds": "dyadic"}]
+    "options",
+    [{}, {"guess": "members", "thresholds": "anytime"}, {"guess": "both", "thresholds": "dyadic"}],
 )
 def test_the_bound_alone_is_that_of_the_audit(options):
     for delta in (0.0, 1e-3):
         for mechanism in (known.randomized_response(2.0), known.laplace(1.0)):
-            scores, given = mechanism.draw(np.random.default_rng(5), 200), {"delta": delta, **options}
+            scores, given = (
+                mechanism.draw(np.random.default_rng(5), 200),
+                {"delta": delta, **options},
+            )
             expected = audit_one_run(scores, confidence=0.9, **given).epsilon
             assert searched_epsilon(scores, confidence=0.9, **given) == expected
 
@@ -108,10 +118,15 @@ EPSILON, TRIALS, RECORDS = 1.0, 150, 120
 
 
 def failures(fraction, choose):
-    """Number of trials whose bound is above epsilon; ``choose`` says which scores are dropped before."""
+    """Number of trials whose bound is above epsilon; ``choose`` says which scores are dropped
+    before.
+    """
     count = 0
     for seed in range(TRIALS):
-        coins, rng = toss_coins(RECORDS, seed=seed, fraction=fraction), np.random.default_rng([seed, 1])
+        coins, rng = (
+            toss_coins(RECORDS, seed=seed, fraction=fraction),
+            np.random.default_rng([seed, 1]),
+        )
         kept = rng.random(coins.included.size) <= expit(EPSILON)  # the chance that epsilon allows
         shown = np.where(kept, coins.included, ~coins.included)
         scores = shown + 0.1 * rng.random(shown.size)
@@ -119,9 +134,13 @@ def failures(fraction, choose):
         order = rng.permutation(np.flatnonzero(keep))
         ids = np.array(coins.ids)[order]
         if not keep.all():
-            with pytest.raises(ValueError, match="an audit that chooses among its coins is not valid"):
+            with pytest.raises(
+                ValueError, match="an audit that chooses among its coins is not valid"
+            ):
                 coins.join(ids, scores[order])
-            coins = type(coins)(**{**vars(coins), "ids": tuple(ids), "included": coins.included[order]})
+            coins = type(coins)(
+                **{**vars(coins), "ids": tuple(ids), "included": coins.included[order]}
+            )
         joined = coins.scores(dict(zip(ids, scores[order], strict=True)), kind="scores")
         count += audit_one_run(joined, seed=seed).epsilon > EPSILON
     return count

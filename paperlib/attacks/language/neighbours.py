@@ -38,8 +38,9 @@ def causal_neighbours(
 ) -> list[list[str]]:
     """Replace the token that a causal model, such as the audited one, would most readily replace.
 
-    A replacement w of the token v at some place is as good as p(w) / (1 - p(v)), p being the model's
-    probabilities there. The ``count`` best ones over all places are the neighbours, the best first.
+    A replacement w of the token v at some place is as good as p(w) / (1 - p(v)), p being the
+    model's probabilities there. The ``count`` best ones over all places are the neighbours, the
+    best first.
 
     Args:
         model, tokenizer: A causal language model and its tokenizer.
@@ -51,12 +52,12 @@ def causal_neighbours(
         For each text its neighbours, different from it and from each other: for `score_texts`.
 
     Raises:
-        ValueError: A tokenizer that does not give back the text it took, a text with fewer neighbours, a
-            model that returns NaN.
+        ValueError: A tokenizer that does not give back the text it took, a text with fewer
+            neighbours, a model that returns NaN.
 
     Source:
-        Mattern et al. (2023). They replace words and ask a masked model (BERT) with dropout on the embedding
-        of the token in question; a causal model sees only the text before.
+        Mattern et al. (2023). They replace words and ask a masked model (BERT) with dropout on the
+        embedding of the token in question; a causal model sees only the text before.
     """
     search = _Search(tokenizer, texts, contexts, count)
     cut = windows(model, tokenizer, search.encoded, max_length=max_length)
@@ -81,7 +82,8 @@ def masked_neighbours(
         model: A masked language model, of any tokenizer: its neighbours are texts.
         tokenizer: Tokenizer of the model, one that keeps letter case and blanks, such as RoBERTa's.
         texts, count, contexts, max_length: As for `causal_neighbours`.
-        batch_size: Masked texts per batch: every place takes a pass of its own, with the mask there.
+        batch_size: Masked texts per batch: every place takes a pass of its own, with the mask
+            there.
 
     Raises:
         ValueError: A tokenizer without a mask, and as `causal_neighbours`.
@@ -104,7 +106,9 @@ def masked_neighbours(
             parts.append(in_parts(search.proposals, logits, targets).double().cpu())
     table = torch.cat(parts).numpy()
     if not np.isfinite(table).all():
-        raise ValueError("model: returned NaN; load it in a wider number format, or mend its weights")
+        raise ValueError(
+            "model: returned NaN; load it in a wider number format, or mend its weights"
+        )
     return search.best(places, np.split(table, np.cumsum([len(some) for some in places])[:-1]))
 
 
@@ -118,7 +122,8 @@ def random_neighbours(
     contexts: Sequence[str] | None = None,
     seed: int = 0,
 ) -> list[list[str]]:
-    """Replace tokens at random places by others drawn as often as they occur in a corpus; no model is asked.
+    """Replace tokens at random places by others drawn as often as they occur in a corpus; no model
+    is asked.
 
     Args:
         tokenizer: Tokenizer of the audited model.
@@ -137,13 +142,17 @@ def random_neighbours(
     frequencies = search.frequencies(check_texts("corpus", corpus))
     rng = np.random.default_rng(seed)
     return [
-        search.different(one, _draws(one, search.replaceable(one), frequencies, count, replaced, rng))
+        search.different(
+            one, _draws(one, search.replaceable(one), frequencies, count, replaced, rng)
+        )
         for one in search.encoded
     ]
 
 
 class _Search:
-    """Texts whose neighbours are wanted: what may replace a token, and which results are different texts."""
+    """Texts whose neighbours are wanted: what may replace a token, and which results are different
+    texts.
+    """
 
     def __init__(
         self, tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None, count: int
@@ -155,11 +164,14 @@ class _Search:
         self._contexts = contexts or [""] * len(self._texts)
         self._banned: list[int] = sorted(getattr(tokenizer, "all_special_ids", ()))
         back = self._decoded([one.tokens for one in self.encoded])
-        for index, (text, context, given) in enumerate(zip(self._texts, self._contexts, back, strict=True)):
+        for index, (text, context, given) in enumerate(
+            zip(self._texts, self._contexts, back, strict=True)
+        ):
             if given != context + text:
                 raise ValueError(
-                    f"tokenizer: gives back {given[-40:]!r} for texts[{index}], {text[-40:]!r}, so a "
-                    "neighbour would differ in more than a token; take one that keeps letter case and blanks"
+                    f"tokenizer: gives back {given[-40:]!r} for texts[{index}], {text[-40:]!r}, so "
+                    "a neighbour would differ in more than a token; take one that keeps letter "
+                    "case and blanks"
                 )
 
     def _decoded(self, table: Sequence[Sequence[int]]) -> list[str]:
@@ -173,15 +185,23 @@ class _Search:
 
     def frequencies(self, corpus: Sequence[str]) -> FloatArray:
         """How often each token occurs, shape (vocabulary,); special ones count as 0."""
-        rows = self._tokenizer(list(corpus), return_attention_mask=False, verbose=False)["input_ids"]
-        counts = np.bincount(np.concatenate(rows).astype(int), minlength=len(self._tokenizer)).astype(float)
+        rows = self._tokenizer(list(corpus), return_attention_mask=False, verbose=False)[
+            "input_ids"
+        ]
+        counts = np.bincount(
+            np.concatenate(rows).astype(int), minlength=len(self._tokenizer)
+        ).astype(float)
         counts[self._banned] = 0
         if (counts > 0).sum() < 2:
-            raise ValueError(f"corpus: expected two different tokens or more, got {int((counts > 0).sum())}")
+            raise ValueError(
+                f"corpus: expected two different tokens or more, got {int((counts > 0).sum())}"
+            )
         return counts / counts.sum()
 
     def proposals(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """The best replacements of each target: their log p(w) / (1 - p(v)), then their numbers, (n, 2 k)."""
+        """The best replacements of each target: their log p(w) / (1 - p(v)), then their numbers,
+        (n, 2 k).
+        """
         logits = logits[:, : len(self._tokenizer)]  # some models have room for more
         log_probs = logits.float().log_softmax(-1)
         own = log_probs.gather(-1, targets[:, None])
@@ -204,14 +224,20 @@ class _Search:
         return neighbours
 
     def different(self, one: Window, drawn: Iterator[IntArray]) -> list[str]:
-        """The first different neighbours that leave the context as it is and whose bytes are letters."""
+        """The first different neighbours that leave the context as it is and whose bytes are
+        letters.
+        """
         text, context = self._texts[one.text], self._contexts[one.text]
         different = dict[str, None]()
         unknown = text.count("\ufffd")
         for table in drawn:
             for whole in self._decoded(table.tolist()):
                 new = whole[len(context) :]
-                if whole.startswith(context) and new not in ("", text) and new.count("\ufffd") <= unknown:
+                if (
+                    whole.startswith(context)
+                    and new not in ("", text)
+                    and new.count("\ufffd") <= unknown
+                ):
                     different[new] = None
             if len(different) >= self._count:
                 return list(different)[: self._count]
@@ -222,13 +248,18 @@ class _Search:
 def _masked_logits(
     model: Any, jobs: Sequence[tuple[tuple[int, ...], int]], mask: int, limit: int
 ) -> tuple[Tensor, Tensor]:
-    """Logits at the masked place of each job, shape (n, vocabulary), and the tokens that stood there."""
+    """Logits at the masked place of each job, shape (n, vocabulary), and the tokens that stood
+    there.
+    """
     starts = [max(0, min(place - limit // 2, len(tokens) - limit)) for tokens, place in jobs]
     begun = zip(jobs, starts, strict=True)
     kept = [torch.tensor(tokens[start : start + limit]) for (tokens, _), start in begun]
     inputs = pad_sequence(kept, batch_first=True)
     present = pad_sequence([torch.ones_like(tokens) for tokens in kept], batch_first=True)
-    rows, at = torch.arange(len(jobs)), torch.tensor([place for _, place in jobs]) - torch.tensor(starts)
+    rows, at = (
+        torch.arange(len(jobs)),
+        torch.tensor([place for _, place in jobs]) - torch.tensor(starts),
+    )
     targets = inputs[rows, at]
     inputs[rows, at] = mask
     device = device_of(model)
@@ -253,14 +284,18 @@ def _draws(
     replaced: int,
     rng: np.random.Generator,
 ) -> Iterator[IntArray]:
-    """Rounds of random neighbours: places without repetition, tokens by their frequency without the own."""
+    """Rounds of random neighbours: places without repetition, tokens by their frequency without the
+    own.
+    """
     tokens, ends = np.array(one.tokens), np.cumsum(frequencies)
     last = np.flatnonzero(frequencies)[-1]
     for _ in range(_ROUNDS):
         chosen = places[np.argsort(rng.random((count, len(places))), axis=1)[:, :replaced]]
         own = tokens[chosen]
         draw = rng.random(own.shape) * (ends[-1] - frequencies[own])
-        draw += np.where(draw >= ends[own] - frequencies[own], frequencies[own], 0.0)  # jump over the own
+        draw += np.where(
+            draw >= ends[own] - frequencies[own], frequencies[own], 0.0
+        )  # jump over the own
         table = np.tile(tokens, (count, 1))
         new = np.minimum(np.searchsorted(ends, draw, side="right"), last)
         np.put_along_axis(table, chosen, new, axis=1)

@@ -1,4 +1,6 @@
-"""`score_texts`: every attack from one forward pass per text; and the same for sets of candidates."""
+"""`score_texts`: every attack from one forward pass per text; and the same for sets of
+candidates.
+"""
 
 import zlib
 from collections.abc import Callable, Sequence
@@ -30,7 +32,9 @@ PREFIX = ("recall", "recall_hinge")
 NEIGHBOURS = ("neighbourhood",)
 
 ATTACKS = (*OWN_PASS, *REFERENCE, *PAIRED, *PREFIX, *NEIGHBOURS)
-"""Names of all attacks: five need nothing else, the others a reference model, a prefix or neighbours."""
+"""Names of all attacks: five need nothing else, the others a reference model, a prefix or
+neighbours.
+"""
 
 COMPARING = (*REFERENCE, *PAIRED)  # those that need a reference
 EXTRACTION = "extraction"  # the column that ``split`` adds
@@ -67,45 +71,53 @@ def score_texts(
     With t tokens scored, p the model's probabilities given all before, and z its logits:
 
     - ``loss``: mean of log p(token) (Yeom et al., 2018).
-    - ``min_k``: mean of the lowest int(k t) log p(token), of at least one (Min-K%, Shi et al., 2024).
-    - ``min_k_pp``: the same of (log p(token) - mean) / sd, both under p (Min-K%++, Zhang et al., 2024).
+    - ``min_k``: mean of the lowest int(k t) log p(token), of at least one (Min-K%, Shi et al.,
+      2024).
+    - ``min_k_pp``: the same of (log p(token) - mean) / sd, both under p (Min-K%++, Zhang et al.,
+      2024).
     - ``zlib``: ``loss`` over the compressed length of the text in bytes (Carlini et al., 2021).
     - ``hinge``: mean of z(token) - max of the other z (Carlini et al., 2022).
-    - ``ratio``, ``difference`` (with ``reference``): minus the quotient of the two models' losses (Carlini et
-      al., 2021), and ``loss`` minus that of the reference model.
-    - ``ez`` (with ``reference``): where the model's first choice is another token, (P - N) / (P + N), with P
-      and N the sums of rises and falls of log p(token) from the reference to the model; 1 where the model
-      errs nowhere (EZ-MIA, Ilic et al., 2026, whose score is P / N).
-    - ``wbc`` (with ``reference``): the share of windows of tokens whose log p(token) rises in sum, averaged
-      over up to ten window sizes from 2 to 40 (WBC, Chen et al., 2026).
-    - ``recall``, ``recall_hinge`` (with ``prefix``): ``loss`` (``hinge``) after the prefix over ``loss``
-      (``hinge``) without it (ReCaLL, Xie et al., 2024).
-    - ``neighbourhood`` (with ``neighbours``): ``loss`` minus its mean over them (Mattern et al., 2023).
+    - ``ratio``, ``difference`` (with ``reference``): minus the quotient of the two models' losses
+      (Carlini et al., 2021), and ``loss`` minus that of the reference model.
+    - ``ez`` (with ``reference``): where the model's first choice is another token, (P - N) / (P +
+      N), with P and N the sums of rises and falls of log p(token) from the reference to the model;
+      1 where the model errs nowhere (EZ-MIA, Ilic et al., 2026, whose score is P / N).
+    - ``wbc`` (with ``reference``): the share of windows of tokens whose log p(token) rises in sum,
+      averaged over up to ten window sizes from 2 to 40 (WBC, Chen et al., 2026).
+    - ``recall``, ``recall_hinge`` (with ``prefix``): ``loss`` (``hinge``) after the prefix over
+      ``loss`` (``hinge``) without it (ReCaLL, Xie et al., 2024).
+    - ``neighbourhood`` (with ``neighbours``): ``loss`` minus its mean over them (Mattern et al.,
+      2023).
 
-    Every token of the text is scored except one that nothing precedes: without a context the first, unless
-    the tokenizer puts a start token there. A context that does not fit the model loses its beginning; a text
-    longer than the model's context is scored in windows that overlap by half, each token once.
+    Every token of the text is scored except one that nothing precedes: without a context the first,
+    unless the tokenizer puts a start token there. A context that does not fit the model loses its
+    beginning; a text longer than the model's context is scored in windows that overlap by half,
+    each token once.
 
     Args:
-        model: A causal language model of the transformers library, in any number format and on any device.
+        model: A causal language model of the transformers library, in any number format and on any
+            device.
         tokenizer: Tokenizer of the model; a padding token is not needed.
-        texts: Non-empty texts, such as identifiers, or lists of the tokenizer's token numbers, shape (n,).
+        texts: Non-empty texts, such as identifiers, or lists of the tokenizer's token numbers,
+            shape (n,).
         attacks: Names from the list above; None takes all that the other arguments allow.
-        contexts: What stands before each text in its document, text or token numbers as ``texts``, never
-            scored; None for texts alone.
+        contexts: What stands before each text in its document, text or token numbers as ``texts``,
+            never scored; None for texts alone.
         k: Share of tokens for ``min_k`` and ``min_k_pp``, in (0, 1].
         max_length: Tokens per window; None takes the model's context.
-        reference_tokenizer: Tokenizer of that model; None takes ``tokenizer``. Another one allows neither
-            ``ez`` nor ``wbc``, which compare tokens.
+        reference_tokenizer: Tokenizer of that model; None takes ``tokenizer``. Another one allows
+            neither ``ez`` nor ``wbc``, which compare tokens.
         prefix: Text of non-members to put before everything, at most half the context.
-        neighbours: Neighbours of each text, at least one, as of `causal_neighbours`; they get its context.
+        neighbours: Neighbours of each text, at least one, as of `causal_neighbours`; they get its
+            context.
         share_context: Compute a context that several texts have in common once.
-        split: Adds the column ``extraction``: log p of the ``split[1]`` tokens that follow the first
-            ``split[0]``, a start token included; NaN for shorter texts. Not with contexts.
+        split: Adds the column ``extraction``: log p of the ``split[1]`` tokens that follow the
+            first ``split[0]``, a start token included; NaN for shorter texts. Not with contexts.
 
     Raises:
-        ValueError: Empty texts, unknown attacks or such that miss an argument, mismatched lengths, a text
-            of one token that nothing precedes, values out of range, or a model that returns NaN.
+        ValueError: Empty texts, unknown attacks or such that miss an argument, mismatched lengths,
+            a text of one token that nothing precedes, values out of range, or a model that returns
+            NaN.
     """
     paired = reference if reference_tokenizer is None else None
     wanted = _wanted(attacks, reference, paired, prefix, neighbours)
@@ -113,7 +125,9 @@ def score_texts(
     checked, around = cast(Any, list(texts)), cast(Any, contexts)
     tokens = bool(checked) and isinstance(checked[0], list | tuple | np.ndarray)
     if tokens and (reference_tokenizer is not None or neighbours is not None):
-        raise ValueError("texts: another tokenizer's reference and neighbours need texts, not token numbers")
+        raise ValueError(
+            "texts: another tokenizer's reference and neighbours need texts, not token numbers"
+        )
 
     def statistics(
         model: Any,
@@ -126,7 +140,9 @@ def score_texts(
     ) -> list[TokenStatistics]:
         cut = windows(model, tokenizer, encoded, max_length=max_length, prefix=prefix)
         rows = partial(token_statistics, **wished)
-        tables = token_rows(model, cut, rows, batch_size=batch_size, share=share_context, names=names)
+        tables = token_rows(
+            model, cut, rows, batch_size=batch_size, share=share_context, names=names
+        )
         return [TokenStatistics(*table.T) for table in tables]
 
     if tokens:
@@ -151,20 +167,28 @@ def score_texts(
         "hinge": lambda i: _mean(own[i].margin),
     }
     if reference is not None and set(wanted) & set(COMPARING):
-        theirs = encoded if reference_tokenizer is None else encode(reference_tokenizer, checked, around)
+        theirs = (
+            encoded if reference_tokenizer is None else encode(reference_tokenizer, checked, around)
+        )
         names = ("reference", "texts")
         other = statistics(reference, reference_tokenizer or tokenizer, theirs, names=names)
         columns["ratio"] = lambda i: -_ratio(_mean(own[i].log_prob), _mean(other[i].log_prob))
         columns["difference"] = lambda i: _mean(own[i].log_prob) - _mean(other[i].log_prob)
-        columns["ez"] = lambda i: _error_zone(own[i].log_prob - other[i].log_prob, own[i].margin < 0)
+        columns["ez"] = lambda i: _error_zone(
+            own[i].log_prob - other[i].log_prob, own[i].margin < 0
+        )
         columns["wbc"] = lambda i: _window_votes(own[i].log_prob - other[i].log_prob)
     if prefix is not None and set(wanted) & set(PREFIX):
-        after = statistics(model, tokenizer, encoded, prefix=prefix, margins="recall_hinge" in wanted)
+        after = statistics(
+            model, tokenizer, encoded, prefix=prefix, margins="recall_hinge" in wanted
+        )
         columns["recall"] = lambda i: _ratio(_mean(after[i].log_prob), _mean(own[i].log_prob))
         columns["recall_hinge"] = lambda i: _ratio(_mean(after[i].margin), _mean(own[i].margin))
     if neighbours is not None and "neighbourhood" in wanted:
         if len(neighbours) != len(checked):
-            raise ValueError(f"neighbours: expected {len(checked)} lists, one a text, got {len(neighbours)}")
+            raise ValueError(
+                f"neighbours: expected {len(checked)} lists, one a text, got {len(neighbours)}"
+            )
         flat, before, sizes = flattened("neighbours", neighbours, around)
         names = ("model", "neighbours, all in one list: ")
         around_each = statistics(model, tokenizer, encode(tokenizer, flat, before), names=names)
@@ -173,7 +197,9 @@ def score_texts(
         columns["neighbourhood"] = lambda i: _mean(own[i].log_prob) - means[i]
     if split is not None:
         known, asked = split
-        suffixes = [one.log_prob[known - 1 : known - 1 + asked] for one in own]  # nothing predicts token 0
+        suffixes = [
+            one.log_prob[known - 1 : known - 1 + asked] for one in own
+        ]  # nothing predicts token 0
         columns[EXTRACTION] = lambda i: suffixes[i].sum() if suffixes[i].size == asked else np.nan
         wanted = (*wanted, EXTRACTION)
     return pd.DataFrame({name: [columns[name](i) for i in range(len(checked))] for name in wanted})
@@ -185,7 +211,9 @@ def _mean(values: FloatArray) -> float:
 
 
 def _mean_lowest(values: FloatArray, k: float) -> float:
-    """Mean of the lowest share of the values; Shi et al. take none of fewer than 1 / k, here one is taken."""
+    """Mean of the lowest share of the values; Shi et al. take none of fewer than 1 / k, here one is
+    taken.
+    """
     return _mean(np.sort(values)[: max(1, int(k * values.size))])
 
 
@@ -204,7 +232,9 @@ def _error_zone(rises: FloatArray, errors: NDArray[np.bool_]) -> float:
 
 
 def _window_votes(rises: FloatArray) -> float:
-    """The share of windows whose sum rises, averaged over window sizes, in [0, 1]; a short text is one."""
+    """The share of windows whose sum rises, averaged over window sizes, in [0, 1]; a short text is
+    one.
+    """
     ends = np.append(0.0, np.cumsum(rises))
     sizes = np.unique(np.minimum(_WINDOW_SIZES, rises.size))
     return float(np.mean([(ends[size:] > ends[:-size]).mean() for size in sizes]))
@@ -216,13 +246,17 @@ def _check_split(split: tuple[int, int], limit: int, contexts: Any) -> None:
         raise ValueError("split: takes the prefix from the text itself; leave contexts out")
     if sum(split) > limit:
         both = f"a prefix of {split[0]} and a suffix of {split[1]} tokens do not fit the model"
-        raise ValueError(f"split: {both}, which takes {limit}; take fewer (--prefix-tokens, --suffix-tokens)")
+        raise ValueError(
+            f"split: {both}, which takes {limit}; take fewer (--prefix-tokens, --suffix-tokens)"
+        )
 
 
 def _wanted(
     attacks: Sequence[str] | None, reference: Any, paired: Any, prefix: Any, neighbours: Any
 ) -> tuple[str, ...]:
-    """The attacks to compute; an error if there is none, or one twice, unknown or without its argument."""
+    """The attacks to compute; an error if there is none, or one twice, unknown or without its
+    argument.
+    """
     needs = (
         ("reference", REFERENCE, reference),
         ("reference of the same tokenizer", PAIRED, paired),
@@ -250,7 +284,8 @@ def score_candidates(
     contexts: Sequence[str] | None = None,
     **options: Any,
 ) -> tuple[FloatArray, tuple[str, ...]]:
-    """`score_texts` of identifiers and of the generated alternatives that could have stood in their place.
+    """`score_texts` of identifiers and of the generated alternatives that could have stood in their
+    place.
 
     Args:
         model, tokenizer, options: As for `score_texts`.
@@ -264,7 +299,9 @@ def score_candidates(
         ValueError: Sets of different sizes or of one text, and the cases of `score_texts`.
     """
     if contexts is not None and len(contexts) != len(candidates):
-        raise ValueError(f"contexts: expected {len(candidates)}, one per identifier, got {len(contexts)}")
+        raise ValueError(
+            f"contexts: expected {len(candidates)}, one per identifier, got {len(contexts)}"
+        )
     flat, around, sizes = flattened("candidates", candidates, contexts)
     if len(set(sizes)) != 1 or sizes[0] < 2:
         given = sorted(set(sizes)) or "none"

@@ -1,4 +1,6 @@
-"""Attacks that are trained: what tells members from generated points, with and without the target's help."""
+"""Attacks that are trained: what tells members from generated points, with and without the target's
+help.
+"""
 
 import lazy_loader
 

@@ -1,4 +1,6 @@
-"""The attack on images: a network on the image, one on the losses, and logistic regression on both."""
+"""The attack on images: a network on the image, one on the losses, and logistic regression on
+both.
+"""
 
 import hashlib
 from collections.abc import Callable, Hashable, Sequence
@@ -28,22 +30,23 @@ _SIZE_OF_TREES = 3_000_000  # as if of so many parameters: about 130 of them are
 class ImageStack:
     """An image module and a loss module, stacked.
 
-    Both are trained on the training part and stopped where they do best on the validation part, by its
-    criterion (trees on pixels by their log loss); the logistic regression on their two scores is fitted on
-    the validation part. The image module never sees a loss, so that baseline and attack share it where they
-    see the same images.
+    Both are trained on the training part and stopped where they do best on the validation part, by
+    its criterion (trees on pixels by their log loss); the logistic regression on their two scores
+    is fitted on the validation part. The image module never sees a loss, so that baseline and
+    attack share it where they see the same images.
 
     Attributes:
-        architecture: Name of the image module: the paper's "resnet101", another network, or "trees",
-            boosted trees on the pixels, which see more in images of a few dozen pixels and few examples.
+        architecture: Name of the image module: the paper's "resnet101", another network, or
+            "trees", boosted trees on the pixels, which see more in images of a few dozen pixels and
+            few examples.
         width: Width of "mlp", "cnn" and "cnn4".
         epochs: Largest number of passes of the image module.
         evaluations: Number of its evaluations on the validation part, evenly spaced.
         weight_decay: Weight decay of both modules.
         hidden: Units in each of the two hidden layers of the loss module.
         loss_steps: Training steps of the loss module, on all examples at once.
-        least_loss: False shows of each model its loss alone, as in the paper, and not the least loss of any
-            label; columns of losses then come in such pairs.
+        least_loss: False shows of each model its loss alone, as in the paper, and not the least
+            loss of any label; columns of losses then come in such pairs.
 
     Source:
         PANORAMIA, appendix C.1, MIA and Baseline training.
@@ -70,18 +73,27 @@ class ImageStack:
         """Name in tables."""
         return f"image stack ({self.architecture})"
 
-    def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> "list[FittedStack]":
+    def fit(
+        self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]
+    ) -> "list[FittedStack]":
         """Train both modules and the stacking for each seed, on uint8 images."""
         x = train.inputs.examples
         if x.ndim != 4 or x.dtype != np.uint8:
             raise ValueError(
-                f"examples: expected uint8 images (n, channels, side, side), got {x.dtype} {x.shape}"
+                f"examples: expected uint8 images (n, channels, side, side), got {x.dtype} "
+                f"{x.shape}"
             )
-        train, validation = (replace(part, inputs=self._seen(part.inputs)) for part in (train, validation))
+        train, validation = (
+            replace(part, inputs=self._seen(part.inputs)) for part in (train, validation)
+        )
         images = [_shared_image_module(self, train, validation, seed) for seed in seeds]
         columns: list[Sequence[FittedAttack]] = [images]
         if train.inputs.losses.shape[1]:
-            options = {"hidden": self.hidden, "steps": self.loss_steps, "weight_decay": self.weight_decay}
+            options = {
+                "hidden": self.hidden,
+                "steps": self.loss_steps,
+                "weight_decay": self.weight_decay,
+            }
             columns.append(fit_loss_modules(train, validation, seeds=seeds, **options))
         stacks = list[FittedStack]()
         for modules in zip(*columns, strict=True):
@@ -97,7 +109,9 @@ class ImageStack:
 
 @dataclass(frozen=True, eq=False)
 class FittedStack:
-    """The attack after training: a weighted sum of the scores of the image module and the loss module."""
+    """The attack after training: a weighted sum of the scores of the image module and the loss
+    module.
+    """
 
     modules: tuple[FittedAttack, ...]
     weights: FloatArray
@@ -132,16 +146,22 @@ def _keep(key: Hashable, module: FittedAttack, size: int) -> FittedAttack:
     return module
 
 
-def _shared_image_module(stack: ImageStack, train: Labelled, validation: Labelled, seed: int) -> FittedAttack:
+def _shared_image_module(
+    stack: ImageStack, train: Labelled, validation: Labelled, seed: int
+) -> FittedAttack:
     digest = hashlib.sha256(repr((stack, seed)).encode())
     for part in (train, validation):
         for values in (part.inputs.examples, part.membership):
-            digest.update(f"{values.shape} {values.dtype}".encode() + np.ascontiguousarray(values).tobytes())
+            digest.update(
+                f"{values.shape} {values.dtype}".encode() + np.ascontiguousarray(values).tobytes()
+            )
     key = (digest.hexdigest(), validation.criterion)
     if key in _kept:
         return _kept[key][0]
     if stack.architecture == "trees":
-        images = [Labelled(part.inputs.without_losses(), part.membership) for part in (train, validation)]
+        images = [
+            Labelled(part.inputs.without_losses(), part.membership) for part in (train, validation)
+        ]
         [trees] = BoostedTrees().fit(*images, seeds=[seed])
         pixels = FittedClassifier(trees.model, lambda inputs: inputs.without_losses().flat())
         return _keep(key, pixels, _SIZE_OF_TREES)
@@ -149,7 +169,9 @@ def _shared_image_module(stack: ImageStack, train: Labelled, validation: Labelle
     return _keep(key, network, sum(values.numel() for values in network.module.parameters()))
 
 
-def _fit_network(stack: ImageStack, train: Labelled, validation: Labelled, seed: int) -> _ImageNetwork:
+def _fit_network(
+    stack: ImageStack, train: Labelled, validation: Labelled, seed: int
+) -> _ImageNetwork:
     """The image module as it was at its best evaluation."""
     x = train.inputs.examples
     network = classifier_for(x, stack.architecture, 2, width=stack.width, seed=seed)
@@ -157,6 +179,8 @@ def _fit_network(stack: ImageStack, train: Labelled, validation: Labelled, seed:
     config = ImageTraining(**{name: getattr(stack, name) for name in shared}, seed=seed)
     count = stack.evaluations
     snapshots = sorted({round(stack.epochs * at / count) for at in range(1, count + 1)} - {0})
-    fitted = fit_images(network, x, train.membership, config=config, snapshots=snapshots, progress=False)
+    fitted = fit_images(
+        network, x, train.membership, config=config, snapshots=snapshots, progress=False
+    )
     networks = [_ImageNetwork(module) for module in fitted.snapshots.values()]
     return max(networks, key=lambda network: validation.value(network.scores(validation.inputs)))

@@ -1,4 +1,6 @@
-"""Learned attacks: their inputs, the interface of every attack, boosted trees, and the choice of the best."""
+"""Learned attacks: their inputs, the interface of every attack, boosted trees, and the choice of
+the best.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -38,18 +40,23 @@ class AttackInputs:
     def __init__(self, examples: ArrayLike, losses: ArrayLike) -> None:
         object.__setattr__(self, "examples", np.asarray(examples))
         object.__setattr__(self, "losses", np.asarray(losses, dtype=np.float64))
-        if self.losses.ndim != 2 or self.examples.ndim < 1 or len(self.losses) != len(self.examples):
+        if (
+            self.losses.ndim != 2
+            or self.examples.ndim < 1
+            or len(self.losses) != len(self.examples)
+        ):
             raise ValueError(
-                f"losses: expected shape (n, k) with n = {len(np.atleast_1d(self.examples))} as in examples, "
-                f"got {self.losses.shape}"
+                f"losses: expected shape (n, k) with n = {len(np.atleast_1d(self.examples))} as in "
+                f"examples, got {self.losses.shape}"
             )
         for name, values in (("examples", self.examples), ("losses", self.losses)):
             if values.dtype.kind in "fc":
                 bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
                 if bad.any():
                     raise ValueError(
-                        f"{name}: {int(bad.sum())} of {len(values)} rows hold NaN or infinite values (first "
-                        f"at row {int(bad.argmax())}); mend the model or drop these examples before auditing"
+                        f"{name}: {int(bad.sum())} of {len(values)} rows hold NaN or infinite "
+                        f"values (first at row {int(bad.argmax())}); mend the model or drop these "
+                        "examples before auditing"
                     )
 
     def __len__(self) -> int:
@@ -78,7 +85,8 @@ def joined(first: AttackInputs, second: AttackInputs) -> AttackInputs:
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Examples whose membership the attack may know: the part it is trained on, or the validation part.
+    """Examples whose membership the attack may know: the part it is trained on, or the validation
+    part.
 
     Args:
         inputs: Attack inputs of n examples.
@@ -96,7 +104,8 @@ class Labelled:
     def __post_init__(self) -> None:
         if self.membership.shape != (len(self.inputs),):
             raise ValueError(
-                f"membership: expected shape ({len(self.inputs)},) as in inputs, got {self.membership.shape}"
+                f"membership: expected shape ({len(self.inputs)},) as in inputs, got "
+                f"{self.membership.shape}"
             )
 
     def value(self, scores: FloatArray) -> float:
@@ -104,7 +113,9 @@ class Labelled:
         return self.criterion(scores, self.membership)
 
     def halves(self) -> "tuple[Labelled, Labelled]":
-        """Two parts that share no example, each with every other member and every other non-member."""
+        """Two parts that share no example, each with every other member and every other
+        non-member.
+        """
         order = np.argsort(self.membership, kind="stable")
         first, second = (
             replace(self, inputs=self.inputs.take(rows), membership=self.membership[rows])
@@ -123,7 +134,9 @@ class FittedAttack(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FittedClassifier:
-    """A trained classifier of scikit-learn, and the table that it reads of the inputs, shape (n, columns)."""
+    """A trained classifier of scikit-learn, and the table that it reads of the inputs, shape (n,
+    columns).
+    """
 
     model: Any
     table: Callable[[AttackInputs], NDArray[Any]]
@@ -141,7 +154,9 @@ class Attack(Protocol):
         """Name in tables."""
         ...
 
-    def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> Sequence[FittedAttack]:
+    def fit(
+        self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]
+    ) -> Sequence[FittedAttack]:
         """Train once from each seed, each as if it were the only one, but for rounding.
 
         The validation part may decide when training stops, by its ``value`` if the attack can.
@@ -159,7 +174,9 @@ class LossScore:
 
     name: str = "loss"
 
-    def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> "list[LossScore]":
+    def fit(
+        self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]
+    ) -> "list[LossScore]":
         """Return this attack itself for each seed."""
         return [self for _ in seeds]
 
@@ -202,7 +219,9 @@ class BoostedTrees:
         """Name in tables."""
         return f"boosted trees ({self.leaves} leaves, rate {self.learning_rate:g})"
 
-    def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> list[FittedClassifier]:
+    def fit(
+        self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]
+    ) -> list[FittedClassifier]:
         """Train on examples and losses as one table, once per seed."""
         stop: Any = True  # scikit-learn's own annotation has only the default, "auto"
         untrained: Any = partial(
@@ -233,21 +252,23 @@ def fit_best(
 ) -> FittedAttack:
     """Train attacks, and keep the one that does best on the validation part.
 
-    Every setting is trained once; the best of them is trained again from other seeds until it has been
-    trained ``restarts`` times, and the best of these is kept, the first of equals. One half of the validation
-    part decides when a training stops, the other half compares the trained attacks.
+    Every setting is trained once; the best of them is trained again from other seeds until it has
+    been trained ``restarts`` times, and the best of these is kept, the first of equals. One half of
+    the validation part decides when a training stops, the other half compares the trained attacks.
 
     Args:
-        validation: Examples to stop trainings and compare settings, two members and two others or more.
+        validation: Examples to stop trainings and compare settings, two members and two others or
+            more.
         criterion: Function of scores and membership, higher is better, such as the bound itself.
-        restarts: Number of trainings of the best setting, 1 or more, from ``seed``, ``seed + 1`` and so on.
+        restarts: Number of trainings of the best setting, 1 or more, from ``seed``, ``seed + 1``
+            and so on.
 
     Raises:
         ValueError: No attack, no restart, too few members or others, or scores that are not finite.
 
     Source:
-        PANORAMIA, appendix C.1 (stopping by the bound) and C.2 (the best of 5 initialisations), there on one
-        validation part.
+        PANORAMIA, appendix C.1 (stopping by the bound) and C.2 (the best of 5 initialisations),
+        there on one validation part.
     """
     if not attacks:
         raise ValueError("attacks: expected at least one, got none")
@@ -257,7 +278,8 @@ def fit_best(
         others = part.membership.size - members
         if min(members, others) < least:
             raise ValueError(
-                f"{name}: expected {least} or more members and as many others, got {members} and {others}"
+                f"{name}: expected {least} or more members and as many others, got {members} "
+                f"and {others}"
             )
     stopping, choice = replace(validation, criterion=criterion).halves()
 

@@ -17,7 +17,9 @@ _QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def summaries(sequences: FloatArray) -> FloatArray:
-    """Mean, deviation and quartiles of each model's losses, and of the differences of each two models."""
+    """Mean, deviation and quartiles of each model's losses, and of the differences of each two
+    models.
+    """
     count = sequences.shape[1]
     pairs = [sequences[:, i] - sequences[:, j] for i in range(count) for j in range(i)]
     series = np.concatenate([sequences, np.stack(pairs, axis=1)], axis=1) if pairs else sequences
@@ -29,13 +31,17 @@ def _quartiles(series: FloatArray) -> list[FloatArray]:
     """numpy's quantile along the last axis, much faster for short rows."""
     ordered = np.sort(series, axis=-1)
     places = (quarter * (series.shape[-1] - 1) for quarter in _QUARTERS)
-    ends = ((place % 1, ordered[..., int(place)], ordered[..., math.ceil(place)]) for place in places)
+    ends = (
+        (place % 1, ordered[..., int(place)], ordered[..., math.ceil(place)]) for place in places
+    )
     return [(1 - share) * low + share * high for share, low, high in ends]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LossSummaries:
-    """Logistic regression on summaries of the losses of chunks of ``tokens`` tokens, which are not read."""
+    """Logistic regression on summaries of the losses of chunks of ``tokens`` tokens, which are not
+    read.
+    """
 
     tokens: int
     strength: float = 0.003  # inverse of the penalty, as scikit-learn's C
@@ -45,7 +51,9 @@ class LossSummaries:
         """Name in tables."""
         return f"logistic regression on loss summaries (C {self.strength:g})"
 
-    def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> list[FittedClassifier]:
+    def fit(
+        self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]
+    ) -> list[FittedClassifier]:
         """Train once: neither the validation part nor the seed changes anything."""
         return [_fitted(self, train)] * len(seeds)
 
@@ -59,16 +67,21 @@ def _fitted(settings: LossSummaries, train: Labelled) -> FittedClassifier:
 
 def _table(inputs: AttackInputs, tokens: int) -> FloatArray:
     table = sequences_and_summaries(inputs, tokens)[1]
-    return table if table.shape[1] else np.zeros((len(inputs), 1))  # without a model nothing is known
+    return (
+        table if table.shape[1] else np.zeros((len(inputs), 1))
+    )  # without a model nothing is known
 
 
-@lru_cache(maxsize=3)  # every setting and try reads the same training part and halves of the validation part
+@lru_cache(
+    maxsize=3
+)  # every setting and try reads the same training part and halves of the validation part
 def sequences_and_summaries(inputs: AttackInputs, tokens: int) -> tuple[FloatArray, FloatArray]:
     """Losses by model and token, (n, models, tokens), and their `summaries`."""
     columns = inputs.losses.shape[1]
     if columns % (1 + tokens):
         raise ValueError(
-            f"losses: expected 1 + {tokens} columns for each model, the mean and each token, got {columns}"
+            f"losses: expected 1 + {tokens} columns for each model, the mean and each token, "
+            f"got {columns}"
         )
     sequences = inputs.losses.reshape(len(inputs), -1, 1 + tokens)[:, :, 1:]
     return sequences, summaries(sequences)

@@ -1,8 +1,8 @@
 """Networks of one shape trained together, one per seed, such as perceptrons on losses alone.
 
-Every weight holds all networks along its first axis. On a few hundred examples most of the time of a step is
-overhead, which one batched matrix product per layer shares. Networks share no weight, so that each gets its
-own gradient from the sum of their losses.
+Every weight holds all networks along its first axis. On a few hundred examples most of the time of
+a step is overhead, which one batched matrix product per layer shares. Networks share no weight, so
+that each gets its own gradient from the sum of their losses.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,9 @@ class Together(nn.Module):
     def __init__(self, networks: Sequence[Weights]) -> None:
         super().__init__()
         stacked = {name: torch.stack([one[name] for one in networks]) for name in networks[0]}
-        self.weights = nn.ParameterDict({name: nn.Parameter(values) for name, values in stacked.items()})
+        self.weights = nn.ParameterDict(
+            {name: nn.Parameter(values) for name, values in stacked.items()}
+        )
 
     def linear(self, name: str, x: Tensor) -> Tensor:
         """One layer of every network, (K or 1, n, inputs) to (K, n, outputs)."""
@@ -37,20 +39,26 @@ class Together(nn.Module):
 
 
 def mean_losses(logits: Tensor, members: Tensor) -> Tensor:
-    """Mean binary cross-entropy of every network, (K,), where ``members`` are 0 or 1, (K, n) or (n,)."""
+    """Mean binary cross-entropy of every network, (K,), where ``members`` are 0 or 1, (K, n) or
+    (n,).
+    """
     each = binary_cross_entropy_with_logits(logits, members.expand_as(logits), reduction="none")
     return each.mean(dim=1)
 
 
 class BestWeights:
-    """The weights of every network at its own best evaluation; ``values`` are those before training, (K,)."""
+    """The weights of every network at its own best evaluation; ``values`` are those before
+    training, (K,).
+    """
 
     def __init__(self, networks: Together, values: Tensor) -> None:
         self._networks, self._values = networks, values
         self._state = {name: tensor.clone() for name, tensor in networks.state_dict().items()}
 
     def update(self, values: Tensor, still_open: Tensor | None = None) -> Tensor:
-        """Keep the weights of ``still_open`` networks that evaluate better than ever; returns which, (K,)."""
+        """Keep the weights of ``still_open`` networks that evaluate better than ever; returns
+        which, (K,).
+        """
         better = values > self._values
         if still_open is not None:
             better &= still_open
@@ -69,7 +77,9 @@ class BestWeights:
 
 @dataclass(frozen=True, eq=False)
 class LossModule:
-    """A perceptron with two hidden layers on losses, each column as normal scores of training ranks."""
+    """A perceptron with two hidden layers on losses, each column as normal scores of training
+    ranks.
+    """
 
     network: Together  # of one
     sorted_columns: FloatArray  # the losses of the training part, each column sorted
@@ -90,12 +100,16 @@ def fit_loss_modules(
     steps: int,
     weight_decay: float,
 ) -> list[LossModule]:
-    """One module per seed, trained together, each as at the best of ten evaluations on ``validation``."""
+    """One module per seed, trained together, each as at the best of ten evaluations on
+    ``validation``.
+    """
     columns = np.sort(train.inputs.losses, axis=0)
     x, shown = (normal_scores(part.inputs.losses, columns) for part in (train, validation))
     members = torch.from_numpy(train.membership).float()
     networks = Together([_perceptron(x.shape[1], hidden, seed) for seed in seeds])
-    optimizer = torch.optim.AdamW(networks.parameters(), lr=1e-2, weight_decay=weight_decay, fused=True)
+    optimizer = torch.optim.AdamW(
+        networks.parameters(), lr=1e-2, weight_decay=weight_decay, fused=True
+    )
     best = BestWeights(networks, torch.full((len(seeds),), -torch.inf, dtype=torch.float64))
     for step in range(1, steps + 1):
         optimizer.zero_grad()

@@ -21,13 +21,13 @@ from paperlib.models.language import load_language_model
 class TextClassifier:
     """A network on tokens, a network on loss sequences, and a feed-forward layer on both.
 
-    First the losses' network is trained alone, so that the tokens cannot drown it, then everything; the
-    weights with the lowest validation loss of all are kept.
+    First the losses' network is trained alone, so that the tokens cannot drown it, then everything;
+    the weights with the lowest validation loss of all are kept.
 
     Attributes:
         tokens: Length of a chunk.
-        pretrained: Name or folder of a language model that reads the tokens, such as "gpt2"; empty takes a
-            small convolution over embeddings that are learned.
+        pretrained: Name or folder of a language model that reads the tokens, such as "gpt2"; empty
+            takes a small convolution over embeddings that are learned.
         buckets: Number of buckets that tokens of the small network are folded into.
         epochs: Largest number of passes of each phase.
         patience: Passes without a lower validation loss before a phase ends.
@@ -36,8 +36,8 @@ class TextClassifier:
         dropout: Share of the feed-forward layer's values left out in training, in [0, 1).
 
     Source:
-        PANORAMIA, appendix C.2: GPT-2 as sequence classifier, the loss sequence, a feed-forward layer, weight
-        decay, and optimisation in two phases.
+        PANORAMIA, appendix C.2: GPT-2 as sequence classifier, the loss sequence, a feed-forward
+        layer, weight decay, and optimisation in two phases.
     """
 
     tokens: int
@@ -61,7 +61,9 @@ class TextClassifier:
     def fit(
         self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]
     ) -> "list[FittedTextClassifier]":
-        """Train in two phases, each ended early by the validation part; small networks share their steps."""
+        """Train in two phases, each ended early by the validation part; small networks share their
+        steps.
+        """
         groups = [[seed] for seed in seeds] if self.pretrained else [list(seeds)]
         return [fitted for group in groups for fitted in self._trained(train, validation, group)]
 
@@ -77,7 +79,9 @@ class TextClassifier:
             members = torch.as_tensor(part.membership, dtype=torch.float32, device=device)
             parts.append((_inputs(part.inputs, self.tokens, scale, device), members))
         orders = [torch.Generator().manual_seed(seed) for seed in seeds]
-        for alone in (True, False) if known[0].shape[1] else (False,):  # without losses, nothing to do alone
+        for alone in (
+            (True, False) if known[0].shape[1] else (False,)
+        ):  # without losses, nothing to do alone
             self._phase(network, parts, orders, alone)
         network.eval()
         return [FittedTextClassifier(self, network, at, scale) for at in range(len(seeds))]
@@ -89,7 +93,9 @@ class TextClassifier:
         orders: list[torch.Generator],
         alone: bool,
     ) -> None:
-        """Train until no validation loss falls any more; each network ends at its lowest, start included."""
+        """Train until no validation loss falls any more; each network ends at its lowest, start
+        included.
+        """
         (inputs, members), (held, held_members) = parts
 
         def value() -> Tensor:
@@ -106,9 +112,15 @@ class TextClassifier:
         waited = torch.zeros(len(orders), dtype=torch.int64, device=device)
         for _ in range(self.epochs):
             network.train()
-            rows = torch.stack([torch.randperm(count, generator=order) for order in orders]).to(device)
-            drawn = torch.stack([torch.rand(count, self.width, generator=order) for order in orders])
-            left_in = ((drawn >= self.dropout) / (1 - self.dropout)).to(device)  # factors of dropout
+            rows = torch.stack([torch.randperm(count, generator=order) for order in orders]).to(
+                device
+            )
+            drawn = torch.stack(
+                [torch.rand(count, self.width, generator=order) for order in orders]
+            )
+            left_in = ((drawn >= self.dropout) / (1 - self.dropout)).to(
+                device
+            )  # factors of dropout
             for some in torch.arange(count, device=device).split(self.batch_size):
                 chosen = rows[:, some]
                 optimizer.zero_grad()
@@ -136,26 +148,36 @@ def _logits(network: "_Networks", inputs: Inputs, *, alone: bool = False) -> Ten
         return torch.cat(logits).T
 
 
-def _inputs(inputs: AttackInputs, tokens: int, scale: Sequence[Any], device: torch.device) -> Inputs:
+def _inputs(
+    inputs: AttackInputs, tokens: int, scale: Sequence[Any], device: torch.device
+) -> Inputs:
     """Tokens, and windows of scaled sequences and scaled summaries, as tensors."""
     sequences, table = (
         torch.as_tensor((part - mean) / deviation, dtype=torch.float32, device=device)
-        for part, (mean, deviation) in zip(sequences_and_summaries(inputs, tokens), scale, strict=True)
+        for part, (mean, deviation) in zip(
+            sequences_and_summaries(inputs, tokens), scale, strict=True
+        )
     )
     read = torch.as_tensor(inputs.examples.astype(np.int64), device=device)
     return read, _windows(sequences.transpose(1, 2)), table
 
 
 def _windows(sequences: Tensor) -> Tensor:
-    """Each place with its neighbours, zeros past the ends: (..., T, channels) to (..., T, 3 * channels)."""
+    """Each place with its neighbours, zeros past the ends: (..., T, channels) to (..., T, 3 *
+    channels).
+    """
     padded = torch.nn.functional.pad(sequences, (0, 0, 1, 1))
     return torch.cat([padded[..., :-2, :], sequences, padded[..., 2:, :]], dim=-1)
 
 
 class _Networks(Together):
-    """Networks of one shape, one per seed: tokens, loss sequences and their summaries to one logit each."""
+    """Networks of one shape, one per seed: tokens, loss sequences and their summaries to one logit
+    each.
+    """
 
-    def __init__(self, settings: TextClassifier, models: int, columns: int, seeds: list[int]) -> None:
+    def __init__(
+        self, settings: TextClassifier, models: int, columns: int, seeds: list[int]
+    ) -> None:
         width, reader, read = settings.width, None, settings.width
         shapes = {"last": (width, 1)}
         if settings.pretrained:  # a reader belongs to a single network
@@ -181,13 +203,21 @@ class _Networks(Together):
         self.settings, self.reader, self.read = settings, reader, read
 
     def forward(
-        self, tokens: Tensor, windows: Tensor, table: Tensor, *, alone: bool, left_in: Tensor | None = None
+        self,
+        tokens: Tensor,
+        windows: Tensor,
+        table: Tensor,
+        *,
+        alone: bool,
+        left_in: Tensor | None = None,
     ) -> Tensor:
         """Logits (networks, n) of inputs (networks or 1, n, ...)."""
         batch = (len(self.weights["last"]), tokens.shape[1])
         parts = [windows.new_zeros((*batch, self.read)) if alone else self._text(tokens)]
         if "sequence" in self.weights:
-            hidden = self.linear("sequence", windows.flatten(1, 2)).relu().unflatten(1, (batch[1], -1))
+            hidden = (
+                self.linear("sequence", windows.flatten(1, 2)).relu().unflatten(1, (batch[1], -1))
+            )
             parts += [hidden.mean(2), hidden.amax(2)]
         if "table" in self.weights:
             parts.append(self.linear("table", table))
@@ -210,7 +240,9 @@ class _Networks(Together):
 
 @dataclass(frozen=True, eq=False)
 class FittedTextClassifier:
-    """One of the networks after training, with the means and deviations that its inputs are scaled by."""
+    """One of the networks after training, with the means and deviations that its inputs are scaled
+    by.
+    """
 
     settings: TextClassifier
     network: Any = field(repr=False)

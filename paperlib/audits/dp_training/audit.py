@@ -50,43 +50,49 @@ def audit_dp_training(
 ) -> DpTrainingAudit:
     """Check that a training loop makes the steps of DP-SGD with Poisson sampling that are stated.
 
-    ``train`` is called about 30 times, so give it little data and few steps. The gradients that its torch
-    optimizer is given are read, and then set to 0: parameters stay where they start, and steps can be
-    compared. Two trainings of one seed that differ in one record then have the same batches and noise, and
-    their difference is what this record adds. The audit needs no other access to the loop.
+    ``train`` is called about 30 times, so give it little data and few steps. The gradients that its
+    torch optimizer is given are read, and then set to 0: parameters stay where they start, and
+    steps can be compared. Two trainings of one seed that differ in one record then have the same
+    batches and noise, and their difference is what this record adds. The audit needs no other
+    access to the loop.
 
     Guarantee:
-        If training is as stated, a fault is reported with probability at most ``1 - confidence``, over the
-        seeds. A pass is no proof: what no check looks at can be wrong.
+        If training is as stated, a fault is reported with probability at most ``1 - confidence``,
+        over the seeds. A pass is no proof: what no check looks at can be wrong.
 
     Args:
-        train: ``train(data, seed)`` trains from the start; weights, batches and noise follow from the seed,
-            as by ``torch.manual_seed(seed)``. Gradients are read from any torch optimizer, also below that of
-            Opacus; without one, it returns those of a training at learning rate 0, (steps, parameters).
+        train: ``train(data, seed)`` trains from the start; weights, batches and noise follow from
+            the seed, as by ``torch.manual_seed(seed)``. Gradients are read from any torch
+            optimizer, also below that of Opacus; without one, it returns those of a training at
+            learning rate 0, (steps, parameters).
         data: Records as a tuple of arrays or tensors of equal length, or a single one; 16 or more.
         clipping_norm: Largest norm of a record's gradient.
-        noise_multiplier: Standard deviation of the noise in the sum of gradients, in clipping norms.
+        noise_multiplier: Standard deviation of the noise in the sum of gradients, in clipping
+            norms.
         sampling_rate: Chance of a record to be in a batch.
         steps: Steps that the accountant is told.
-        divisor: What the noisy sum of gradients is divided by; None is ``sampling_rate * len(data)``.
-        canaries: Records of the form of ``data[0]`` with large gradients in different directions, 2 or more;
-            None takes records of ``data``, their first array times 100 and -100.
-        null: A record whose gradient is 0, such as one with label -100 for torch's cross-entropy. With it,
-            adding a record is checked; without it, replacing one, which shows less.
+        divisor: What the noisy sum of gradients is divided by; None is
+            ``sampling_rate * len(data)``.
+        canaries: Records of the form of ``data[0]`` with large gradients in different directions, 2
+            or more; None takes records of ``data``, their first array times 100 and -100.
+        null: A record whose gradient is 0, such as one with label -100 for torch's cross-entropy.
+            With it, adding a record is checked; without it, replacing one, which shows less.
         seeds: Seeds of the check of batches, 1 or more.
-        trainings: Trainings with a canary, and as many without it, that are told apart; both error rates are
-            compared with those that the stated mechanism allows. Needs ``null``; 0 for none.
+        trainings: Trainings with a canary, and as many without it, that are told apart; both error
+            rates are compared with those that the stated mechanism allows. Needs ``null``; 0 for
+            none.
         confidence: Of all checks together, in (0, 1).
 
     Returns:
         ``.passed``, ``.checks`` (a `DpCheck` each) and a headline that names each fault.
 
     Raises:
-        ValueError: A number out of range, data of another form, or a training whose gradients cannot be read,
-            or that is not the same for the same seed.
+        ValueError: A number out of range, data of another form, or a training whose gradients
+            cannot be read, or that is not the same for the same seed.
 
     Source:
-        Tramer et al. (2022), "Debugging differential privacy", names the causes; the checks are ours.
+        Tramer et al. (2022), "Debugging differential privacy", names the causes; the checks are
+        ours.
 
     >>> from paperlib.validity.dp_faults import made_up_records, train_with_fault
     >>> stated = {"clipping_norm": 1, "noise_multiplier": 1, "sampling_rate": 0.25, "steps": 32}
@@ -98,9 +104,13 @@ def audit_dp_training(
     check_in("(0, 1]", "sampling_rate", sampling_rate)
     check_at_least(1, steps=steps, seeds=seeds)
     if trainings and (null is None or trainings < 20):
-        raise ValueError(f"trainings: expected 0, or 20 or more and a record null=, got {trainings}")
+        raise ValueError(
+            f"trainings: expected 0, or 20 or more and a record null=, got {trainings}"
+        )
     records = _record_count(data)
-    divisor = sampling_rate * records if divisor is None else check_in("(0, inf)", "divisor", divisor)
+    divisor = (
+        sampling_rate * records if divisor is None else check_in("(0, inf)", "divisor", divisor)
+    )
     chosen = outliers(data) if canaries is None else list(canaries)
     check_at_least(2, canaries=len(chosen))
     runs = held_runs(train, data, chosen, null, seeds, SEEN * clipping_norm / divisor)
@@ -109,7 +119,9 @@ def audit_dp_training(
     stated = Stated(norm, noise_multiplier * norm, sampling_rate, steps, level)
     every: list[Callable[[], DpCheck]] = [partial(check, runs, stated) for check in CHECKS]
     if trainings:
-        from paperlib.audits.dp_training.trade_off import told_apart  # its accountant takes seconds to import
+        from paperlib.audits.dp_training.trade_off import (
+            told_apart,
+        )  # its accountant takes seconds to import
 
         sizes = [changes(run, runs.null).max() for run in runs.canaries if runs.null is not None]
         largest = chosen[sizes.index(max(sizes))]
@@ -122,14 +134,21 @@ def audit_dp_training(
     wrong = sum(not check.passed for check in checks)
     return DpTrainingAudit(
         claim=(
-            f"{wrong} of {len(checks)} checks found a fault; if training is as stated, one is found with "
-            f"probability at most {1 - confidence:.3g}. Clipping was checked for {adjacency} a record."
+            f"{wrong} of {len(checks)} checks found a fault; if training is as stated, one is "
+            f"found with probability at most {1 - confidence:.3g}. Clipping was checked for "
+            f"{adjacency} a record."
         ),
         assumptions=(
             "one record of the data is one unit of privacy, and the number of records is public",
             "the gradients that the optimizer is given are all that training takes from the data",
-            "the loop is the same with other data, parameters and seeds as with those that were tried",
-            "the noise is of an unpredictable seed when it counts, and floating point is not attacked",
+            (
+                "the loop is the same with other data, parameters and seeds as with those that "
+                "were tried"
+            ),
+            (
+                "the noise is of an unpredictable seed when it counts, and floating point is not "
+                "attacked"
+            ),
         ),
         epsilon=None,
         checks=tuple(checks),
@@ -145,8 +164,9 @@ def _record_count(data: Any) -> int:
         return counts[0]
     given = f"lengths {counts}" if are_arrays else ", ".join(type(one).__name__ for one in columns)
     raise ValueError(
-        "data: expected a tuple of arrays or tensors of equal length, 16 or more, or a single one, got "
-        f"{given}; stack records, or give .tensors of a TensorDataset, .to_numpy() of a DataFrame"
+        "data: expected a tuple of arrays or tensors of equal length, 16 or more, or a single one, "
+        f"got {given}; stack records, or give .tensors of a TensorDataset, .to_numpy() of a "
+        "DataFrame"
     )
 
 
@@ -163,19 +183,22 @@ def assert_private(
     accounted: tuple[float, int] | None = None,
     **options: Any,
 ) -> DpTrainingAudit:
-    """Fail where a loop does not make the steps of DP-SGD stated, or these give more than ``epsilon``.
+    """Fail where a loop does not make the steps of DP-SGD stated, or these give more than
+    ``epsilon``.
 
     Guarantee:
-        That of `audit_dp_training`: a sound loop fails with probability at most 0.001 over the seeds, and
-        with fixed seeds always or never. That a loop passes is no proof.
+        That of `audit_dp_training`: a sound loop fails with probability at most 0.001 over the
+        seeds, and with fixed seeds always or never. That a loop passes is no proof.
 
     Args:
-        train: ``train(data, seed)``, as in `audit_dp_training`; so are ``data`` and what is not named here.
+        train: ``train(data, seed)``, as in `audit_dp_training`; so are ``data`` and what is not
+            named here.
         epsilon: Claimed epsilon, for adding or removing one record.
         delta: Claimed delta, in (0, 1).
-        accounted: Sampling rate and steps of the real training, if ``train`` makes a small copy of it, with
-            fewer steps or records; None for those stated.
-        options: Further arguments of `audit_dp_training`, such as ``divisor``, ``canaries`` and ``null``.
+        accounted: Sampling rate and steps of the real training, if ``train`` makes a small copy of
+            it, with fewer steps or records; None for those stated.
+        options: Further arguments of `audit_dp_training`, such as ``divisor``, ``canaries`` and
+            ``null``.
 
     Raises:
         AssertionError: One line that says what was found.
@@ -196,13 +219,18 @@ def assert_private(
     spent = min(epsilon_of(noise_multiplier, rate, count, delta, by) for by in ("pld", "rdp"))
     if spent > epsilon:
         raise AssertionError(
-            f"epsilon: noise multiplier {noise_multiplier:g}, sampling rate {rate:g} and {count} steps give "
-            f"epsilon {spent:.3g} at delta {delta:g}, not {epsilon:g}"
+            f"epsilon: noise multiplier {noise_multiplier:g}, sampling rate {rate:g} and {count} "
+            f"steps give epsilon {spent:.3g} at delta {delta:g}, not {epsilon:g}"
         )
     audit = audit_dp_training(
-        train, data, clipping_norm=clipping_norm, noise_multiplier=noise_multiplier,
-        sampling_rate=sampling_rate, steps=steps, **options,
-    )  # fmt: skip
+        train,
+        data,
+        clipping_norm=clipping_norm,
+        noise_multiplier=noise_multiplier,
+        sampling_rate=sampling_rate,
+        steps=steps,
+        **options,
+    )
     if not audit.passed:
         raise AssertionError(audit.headline)
     return audit

@@ -22,7 +22,8 @@ class DpCheck:
 
     Attributes:
         finding: One sentence.
-        p_value: Chance of such an outcome at most, if training is as stated; None where nothing is random.
+        p_value: Chance of such an outcome at most, if training is as stated; None where nothing is
+            random.
     """
 
     name: str
@@ -43,8 +44,9 @@ class Stated:
     level: float
 
 
-# The checks. Sums of squares are of noise through orthonormal maps that do not depend on it, plus what
-# batches add; this makes them larger at most, so that too small a sum shows too little noise on any data.
+# The checks. Sums of squares are of noise through orthonormal maps that do not depend on it, plus
+# what batches add; this makes them larger at most, so that too small a sum shows too little noise
+# on any data.
 
 
 def _steps(runs: Runs, stated: Stated) -> DpCheck:
@@ -58,7 +60,9 @@ def _steps(runs: Runs, stated: Stated) -> DpCheck:
 
 
 def _contribution(runs: Runs, stated: Stated) -> DpCheck:
-    """All contributions of a record lie in a ball of the clipping norm around 0, that of no record."""
+    """All contributions of a record lie in a ball of the clipping norm around 0, that of no
+    record.
+    """
     least = min(len(run) for run in runs.canaries)
     points = np.stack([run[:least] for run in runs.canaries], 1)
     if runs.null is not None:
@@ -69,7 +73,9 @@ def _contribution(runs: Runs, stated: Stated) -> DpCheck:
         sizes = _radii(points)
         what = "replacing one record changes a step by up to twice"
     times = float(sizes.max()) / stated.norm
-    unreached = "; no canary reached the clipping norm, so clipping was not tried: give larger canaries="
+    unreached = (
+        "; no canary reached the clipping norm, so clipping was not tried: give larger canaries="
+    )
     return DpCheck(
         name="clipping",
         passed=times <= 1 + _SLACK,
@@ -79,9 +85,11 @@ def _contribution(runs: Runs, stated: Stated) -> DpCheck:
 
 
 def _radii(points: FloatArray) -> FloatArray:
-    """For each step a lower bound on the radius of the least ball around (steps, points, parameters)."""
-    # Any weights of mean m bound the square of the radius by their mean square distance from m; these move
-    # to the point farthest from m (Badoiu and Clarkson).
+    """For each step a lower bound on the radius of the least ball around (steps, points,
+    parameters).
+    """
+    # Any weights of mean m bound the square of the radius by their mean square distance from m;
+    # these move to the point farthest from m (Badoiu and Clarkson).
     centred = points - points.mean(1, keepdims=True)
     products = centred @ centred.transpose(0, 2, 1)
     squares = np.einsum("tii->ti", products)
@@ -95,10 +103,16 @@ def _radii(points: FloatArray) -> FloatArray:
     return np.sqrt(best)
 
 
-def _shortfall(name: str, parts: Iterator[tuple[str, FloatArray, float]], stated: Stated) -> DpCheck:
+def _shortfall(
+    name: str, parts: Iterator[tuple[str, FloatArray, float]], stated: Stated
+) -> DpCheck:
     """The test that no part (name, values, degrees of freedom) has too small a sum of squares."""
     tried = [
-        (float(gammainc(free / 2, (rows**2).sum() / stated.noise**2 / 2)), what, (rows**2).sum() / free)
+        (
+            float(gammainc(free / 2, (rows**2).sum() / stated.noise**2 / 2)),
+            what,
+            (rows**2).sum() / free,
+        )
         for what, rows, free in parts
         if free > 0
     ]
@@ -129,7 +143,9 @@ def _noise(runs: Runs, stated: Stated) -> DpCheck:
 
 
 def _noise_of_steps(runs: Runs, stated: Stated) -> DpCheck:
-    """Steps a number apart, in pairs that share none: noise that comes again has no difference, or no sum."""
+    """Steps a number apart, in pairs that share none: noise that comes again has no difference, or
+    no sum.
+    """
 
     def parts() -> Iterator[tuple[str, FloatArray, float]]:
         steps = np.arange(len(runs.quiet))
@@ -138,15 +154,23 @@ def _noise_of_steps(runs: Runs, stated: Stated) -> DpCheck:
             for apart, late in product(steps[1:], (0, 1)):
                 one = steps[:-apart][steps[:-apart] // apart % 2 == late]
                 other = one + apart
-                # The mean of these steps does not depend on the noise of differences, nor on that of sums
-                # around their mean: its direction, that of what batches add, is left out.
+                # The mean of these steps does not depend on the noise of differences, nor on that
+                # of sums around their mean: its direction, that of what batches add, is left out.
                 along = products[:, [*one, *other]].sum(1)
                 length = max(float(along[one].sum() + along[other].sum()), 1e-300)
                 for sign, what in ((-1, "difference"), (1, "sum")):
-                    squares = products[one, one] + products[other, other] + 2 * sign * products[one, other]
+                    squares = (
+                        products[one, one]
+                        + products[other, other]
+                        + 2 * sign * products[one, other]
+                    )
                     left = (squares - (along[one] + sign * along[other]) ** 2 / length).sum() / 2
                     free = (len(one) - (sign > 0)) * (rows.shape[1] - 1)
-                    yield f"the {what} of steps {apart} apart in parameter {at}", np.sqrt(max(left, 0)), free
+                    yield (
+                        f"the {what} of steps {apart} apart in parameter {at}",
+                        np.sqrt(max(left, 0)),
+                        free,
+                    )
 
     return _shortfall("noise of different steps", parts(), stated)
 
@@ -169,7 +193,9 @@ def _noise_of_parameters(runs: Runs, stated: Stated) -> DpCheck:
         numbers = rows.shape[1] // 2
         neighbours = (rows[:, : 2 * numbers : 2] - rows[:, 1 : 2 * numbers : 2]) / 2**0.5
         yield "the difference of neighbouring numbers", neighbours, free * numbers
-        for (first, one), (second, other) in combinations(enumerate(_split(rows, runs.widths), 1), 2):
+        for (first, one), (second, other) in combinations(
+            enumerate(_split(rows, runs.widths), 1), 2
+        ):
             width = min(one.shape[1], other.shape[1], _COMPARED)
             rest = (one[:, :width] - other[:, :width]) / 2**0.5
             yield f"the difference of parameters {first} and {second}", rest, free * width
@@ -187,14 +213,18 @@ def _rate(runs: Runs, stated: Stated) -> DpCheck:
     count, total = int(held.sum()), held.size
     p_value = float(bdtrc(count - 1, total, stated.rate)) if count > 0 and stated.rate < 1 else 1.0
     finding = f"a record is in {count} of {total} batches, at a stated rate of {stated.rate:g}"
-    return DpCheck(name="sampling rate", passed=p_value > stated.level, finding=finding, p_value=p_value)
+    return DpCheck(
+        name="sampling rate", passed=p_value > stated.level, finding=finding, p_value=p_value
+    )
 
 
 def _poisson(runs: Runs, stated: Stated) -> DpCheck:
     """Shuffled data have each record once in each epoch, Poisson batches about 2 times in 5."""
     length = round(1 / stated.rate)
     epochs = [
-        run[at : at + length] for run in _held(runs, stated) for at in range(0, len(run) - length + 1, length)
+        run[at : at + length]
+        for run in _held(runs, stated)
+        for at in range(0, len(run) - length + 1, length)
     ]
     if length < 2 or not epochs:
         return DpCheck(name="Poisson sampling", passed=True, finding="too few steps for this check")
@@ -202,9 +232,12 @@ def _poisson(runs: Runs, stated: Stated) -> DpCheck:
     chance = length * stated.rate * (1 - stated.rate) ** (length - 1)
     p_value = float(bdtrc(once - 1, len(epochs), chance)) if once else 1.0
     finding = (
-        f"a record is in exactly one batch in {once} of {len(epochs)} epochs; {chance:.2g} of them expected"
+        f"a record is in exactly one batch in {once} of {len(epochs)} epochs; {chance:.2g} "
+        "of them expected"
     )
-    return DpCheck(name="Poisson sampling", passed=p_value > stated.level, finding=finding, p_value=p_value)
+    return DpCheck(
+        name="Poisson sampling", passed=p_value > stated.level, finding=finding, p_value=p_value
+    )
 
 
 CHECKS = (

@@ -1,4 +1,6 @@
-"""Many trainings with and without a canary, told apart by two tests, against the stated mechanism."""
+"""Many trainings with and without a canary, told apart by two tests, against the stated
+mechanism.
+"""
 
 from typing import Any
 
@@ -14,7 +16,9 @@ _FIRST = 1_000_000  # seeds of no other training
 _EPSILONS = np.linspace(0, 8, 33)
 
 
-def told_apart(train: Train, data: Any, canary: Any, null: Any, trainings: int, stated: Stated) -> DpCheck:
+def told_apart(
+    train: Train, data: Any, canary: Any, null: Any, trainings: int, stated: Stated
+) -> DpCheck:
     """Whether both error rates of a test are smaller than the stated mechanism allows."""
 
     def steps(seed: int, member: bool) -> FloatArray:
@@ -23,7 +27,9 @@ def told_apart(train: Train, data: Any, canary: Any, null: Any, trainings: int, 
     noise = stated.noise / stated.norm
     deltas = np.array(privacy_curve(_EPSILONS.tolist(), noise, stated.rate, stated.steps))
     seeds = np.arange(_FIRST, _FIRST + 2 * trainings).tolist()
-    members, others = ([steps(seed, member) for seed in seeds[member::2]] for member in (True, False))
+    members, others = (
+        [steps(seed, member) for seed in seeds[member::2]] for member in (True, False)
+    )
     worst = (np.inf, 1.0, 1.0)
     # The best test of the stated mechanism, and one for noise that is much smaller than a canary.
     for test in (
@@ -31,7 +37,9 @@ def told_apart(train: Train, data: Any, canary: Any, null: Any, trainings: int, 
         lambda row: row.max() >= 0.5,
     ):
         wrong = sum(map(test, others)), trainings, trainings - sum(map(test, members)), trainings
-        found = audit_clopper_pearson(ErrorCounts(*map(int, wrong)), confidence=1 - stated.level / 2)
+        found = audit_clopper_pearson(
+            ErrorCounts(*map(int, wrong)), confidence=1 - stated.level / 2
+        )
         one, other = found.false_positive_upper, found.false_negative_upper
         # At (epsilon, delta): e^epsilon FPR + FNR >= 1 - delta, and so with the rates exchanged.
         sums = np.exp(_EPSILONS) * min(one, other) + max(one, other)
@@ -40,8 +48,8 @@ def told_apart(train: Train, data: Any, canary: Any, null: Any, trainings: int, 
         name="trade-off",
         passed=worst[0] >= 0,
         finding=(
-            f"{trainings} trainings with a canary and {trainings} without are told apart with error rates of "
-            f"at most {worst[1]:.2g} and {worst[2]:.2g}"
+            f"{trainings} trainings with a canary and {trainings} without are told apart with "
+            f"error rates of at most {worst[1]:.2g} and {worst[2]:.2g}"
         ),
     )
 

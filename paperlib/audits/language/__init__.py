@@ -1,4 +1,6 @@
-"""Audits of language models, by identifiers of their corpora and by texts; a name loads on first use."""
+"""Audits of language models, by identifiers of their corpora and by texts; a name loads on first
+use.
+"""
 
 import lazy_loader
 

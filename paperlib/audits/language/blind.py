@@ -1,4 +1,6 @@
-"""Do members and non-members differ without the model that is audited, and does it know texts like them?"""
+"""Do members and non-members differ without the model that is audited, and does it know texts like
+them?
+"""
 
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -19,16 +21,23 @@ _WORSE = 0.5  # nats above the loss of guesses: untrained models are hardly abov
 
 
 def blind_table(
-    tokens: Sequence[Any], member: NDArray[np.bool_], signals: Mapping[str, FloatArray], *, seed: int = 0
+    tokens: Sequence[Any],
+    member: NDArray[np.bool_],
+    signals: Mapping[str, FloatArray],
+    *,
+    seed: int = 0,
 ) -> pd.DataFrame:
-    """One row per signal: signal, auc, auc_low, auc_high, p_value and whether it sets the sides apart.
+    """One row per signal: signal, auc, auc_low, auc_high, p_value and whether it sets the sides
+    apart.
 
-    A logistic regression on the counts of tokens learns on one half of the texts and judges the other, and
-    the other way round. Given what it learned from and the numbers of both sides, fair coins make each order
-    of the judged texts equally likely, so that the rank-sum test holds on each half; the smaller p-value is
-    doubled. A signal is apart below `BLIND_LEVEL` over the number of signals.
+    A logistic regression on the counts of tokens learns on one half of the texts and judges the
+    other, and the other way round. Given what it learned from and the numbers of both sides, fair
+    coins make each order of the judged texts equally likely, so that the rank-sum test holds on
+    each half; the smaller p-value is doubled. A signal is apart below `BLIND_LEVEL` over the number
+    of signals.
 
-    ``signals`` are further numbers for each text, whose order may tell the sides apart, such as a date.
+    ``signals`` are further numbers for each text, whose order may tell the sides apart, such as a
+    date.
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -38,7 +47,9 @@ def blind_table(
     order = order[np.argsort(member[order], kind="stable")]  # halves with as many of each side
     halves = order[::2], order[1::2]
     counted = np.empty(member.size)
-    words: Any = make_pipeline(CountVectorizer(analyzer=cast(Any, list)), LogisticRegression(max_iter=1_000))
+    words: Any = make_pipeline(
+        CountVectorizer(analyzer=cast(Any, list)), LogisticRegression(max_iter=1_000)
+    )
     for judged, learned in (halves, halves[::-1]):
         words.fit([tokens[at] for at in learned], member[learned])
         counted[judged] = words.predict_proba([tokens[at] for at in judged])[:, 1]
@@ -53,11 +64,15 @@ def blind_table(
         tests = [_rank_sum(values[part], member[part]) for part in parts]
         p_value = min(1.0, len(tests) * min(tests))
         rows.append({"signal": name, **quality(member, values), "p_value": p_value})
-    return pd.DataFrame(rows).assign(apart=lambda frame: frame["p_value"] <= BLIND_LEVEL / len(frame))
+    return pd.DataFrame(rows).assign(
+        apart=lambda frame: frame["p_value"] <= BLIND_LEVEL / len(frame)
+    )
 
 
 def refusal(blind: pd.DataFrame) -> str:
-    """Why no bound is given, from `blind_table`, on one line; empty where nothing sets the sides apart."""
+    """Why no bound is given, from `blind_table`, on one line; empty where nothing sets the sides
+    apart.
+    """
     apart = "; ".join(
         f"{one.signal} alone tells members from non-members (AUC {one.auc:.3f} [{one.auc_low:.3f}, "
         f"{one.auc_high:.3f}], p = {one.p_value:.2g})"
@@ -65,22 +80,30 @@ def refusal(blind: pd.DataFrame) -> str:
     )
     return apart and (
         f"{apart}: scores of the model would show that as well (fair coins give this in at most "
-        f"{100 * BLIND_LEVEL:g} % of audits); take members and non-members of one source, chosen by coins"
+        f"{100 * BLIND_LEVEL:g} % of audits); take members and non-members of one source, chosen "
+        "by coins"
     )
 
 
 def look_alikes(texts: Sequence[Any], member: NDArray[np.bool_]) -> tuple[str, ...]:
-    """A warning where texts stand on both sides, but for spaces, upper case or the form of Unicode."""
+    """A warning where texts stand on both sides, but for spaces, upper case or the form of
+    Unicode.
+    """
     if not isinstance(texts[0], str):
         return ()
     plain = [" ".join(unicodedata.normalize("NFKC", one).casefold().split()) for one in texts]
     ours, others = ({plain[at] for at in np.flatnonzero(side)} for side in (member, ~member))
-    said = f"{len(ours & others)} texts stand on both sides, but for spaces, upper case or Unicode form"
+    said = (
+        f"{len(ours & others)} texts stand on both sides, but for spaces, upper case or "
+        "Unicode form"
+    )
     return (f"{said}: a copy hides what was learned; leave copies out",) if ours & others else ()
 
 
 def unknown(name: str, model: Any, losses: FloatArray) -> tuple[str, ...]:
-    """A warning where most texts have more than the loss of a guess; a model that sees ahead is refused."""
+    """A warning where most texts have more than the loss of a guess; a model that sees ahead is
+    refused.
+    """
     if not hasattr(model, "get_input_embeddings"):
         return ()
     from paperlib.models.language import check_causal  # which loads transformers
@@ -88,7 +111,10 @@ def unknown(name: str, model: Any, losses: FloatArray) -> tuple[str, ...]:
     with evaluating(model):
         check_causal(model, f"{name}: in it")
     guess = np.log(getattr(model.get_input_embeddings(), "num_embeddings", np.inf))
-    said = f"{name}: most losses are above {guess:.3g}, that of guessed tokens; is the tokenizer its own?"
+    said = (
+        f"{name}: most losses are above {guess:.3g}, that of guessed tokens; is the tokenizer "
+        "its own?"
+    )
     return (said,) if np.quantile(losses, 0.25) > guess + _WORSE else ()
 
 
@@ -97,7 +123,12 @@ def quality(member: NDArray[np.bool_], values: FloatArray) -> dict[str, float]:
     measures = score_measures(MembershipScores(values[member], values[~member]), confidence=0.99)
     low, high = measures.auc_interval
     rate = measures.rates[-1].true_positive_rate
-    return {"auc": measures.auc, "auc_low": low, "auc_high": high, "tpr": np.nan if rate is None else rate}
+    return {
+        "auc": measures.auc,
+        "auc_low": low,
+        "auc_high": high,
+        "tpr": np.nan if rate is None else rate,
+    }
 
 
 def times_of(dates: Sequence[Any]) -> FloatArray:
@@ -107,7 +138,9 @@ def times_of(dates: Sequence[Any]) -> FloatArray:
     else:
         said = pd.Series([str(one) for one in dates])
         if (unclear := said[said.str.match(r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{2}")]).size:
-            raise ValueError(f"dates: {unclear.iloc[0]!r} can be read in two ways; write 2026-01-31")
+            raise ValueError(
+                f"dates: {unclear.iloc[0]!r} can be read in two ways; write 2026-01-31"
+            )
         read = pd.to_datetime(said, utc=True, format="mixed", errors="coerce")
         days: Any = (read - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
         times = np.asarray(days, np.float64)

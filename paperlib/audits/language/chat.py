@@ -29,9 +29,10 @@ CHAT_KINDS = ("md5", "sha1", "sha256", "sha512", "ethereum", "uuid", "git_short_
 """Kinds of hexadecimal digits that are drawn one by one: none follows from the others."""
 
 FEWEST, COMPARED = 10, 8  # identifiers; digits that must be right, or all that a short hash has
-# Digits are uniform, but some values are left out, as look-alikes or for the text before them, and the others
-# are likelier for it. At least half of those that begin like the prompt are kept: what goes are layouts of
-# UUIDs (an eighth of MD5), words, zeros, equal steps, and parts that stand in up to 2,000 characters before.
+# Digits are uniform, but some values are left out, as look-alikes or for the text before them, and
+# the others are likelier for it. At least half of those that begin like the prompt are kept: what
+# goes are layouts of UUIDs (an eighth of MD5), words, zeros, equal steps, and parts that stand in
+# up to 2,000 characters before.
 _KEPT = 2
 
 
@@ -56,7 +57,8 @@ def chat_questions(
     seed: int = 0,
     log: ReadLog | None = None,
 ) -> list[ChatQuestion]:
-    """Questions on the identifiers that stand once in a corpus (files by name, or documents), in their order.
+    """Questions on the identifiers that stand once in a corpus (files by name, or documents), in
+    their order.
 
     Args:
         kinds: Some of `CHAT_KINDS`; None for all.
@@ -80,9 +82,13 @@ def chat_questions(
     wanted = {kind.name for kind in checked_kinds(kinds or CHAT_KINDS)}
     if other := sorted(wanted - set(CHAT_KINDS)):
         known = ", ".join(CHAT_KINDS)
-        raise ValueError(f"kinds: parts of {', '.join(other)} tell of others; expected some of {known}")
+        raise ValueError(
+            f"kinds: parts of {', '.join(other)} tell of others; expected some of {known}"
+        )
     documents = open_corpus(corpus, log=log) if isinstance(corpus, str) else corpus
-    every = corpus_identifiers(documents, before=before, log=log)  # of all kinds: a notation is an occurrence
+    every = corpus_identifiers(
+        documents, before=before, log=log
+    )  # of all kinds: a notation is an occurrence
     found = [one for one in every if one.kind in wanted]
     asked = {one: question for one in found if (question := _question(one, shown, log))}
     chosen = list(asked)
@@ -92,7 +98,9 @@ def chat_questions(
     chosen = without_look_alikes(chosen, seed=seed, log=log) if chosen else []
     if len(chosen) < FEWEST:
         said = "".join(f"; {reason}: {number}" for reason, number, _ in log.rows)
-        raise ValueError(f"corpus: {len(chosen)} of {len(found)} identifiers are left, {FEWEST} needed{said}")
+        raise ValueError(
+            f"corpus: {len(chosen)} of {len(found)} identifiers are left, {FEWEST} needed{said}"
+        )
     return [asked[one] for one in chosen]
 
 
@@ -108,7 +116,8 @@ def _question(one: FoundIdentifier, shown: int, log: ReadLog) -> ChatQuestion | 
         "letter case is a checksum": casing(one.value[start:]) == "mixed",
         "UUID that holds a time": one.kind == "uuid" and digits[12] == "7",
         # As a value shares no six digits with that text, it would tell much of the next digits.
-        "last digits shown stand in the text before": first >= 4 and digits[first - 4 : first] in told,
+        "last digits shown stand in the text before": first >= 4
+        and digits[first - 4 : first] in told,
     }
     if reason := next((words for words, holds in reasons.items() if holds), ""):
         log.add(reason, one.value)
@@ -122,7 +131,9 @@ def _question(one: FoundIdentifier, shown: int, log: ReadLog) -> ChatQuestion | 
 
 
 def guess(question: ChatQuestion, text: str | None) -> str:
-    """The digits that an answer gives for a question, found without a look at the right ones; "" for none."""
+    """The digits that an answer gives for a question, found without a look at the right ones; ""
+    for none.
+    """
     size, text = len(question.answer), text or ""
     if question.prompt:  # some models repeat it
         text = text.rpartition(question.prompt)[2]
@@ -131,7 +142,9 @@ def guess(question: ChatQuestion, text: str | None) -> str:
         digits = run.replace("-", "")
         rest = digits.removeprefix(question.shown)
         digits = (rest if len(rest) >= size else digits)[:size]
-        if len(digits) == size and not digits.isalpha() and digits not in told:  # no word, nor a quotation
+        if (
+            len(digits) == size and not digits.isalpha() and digits not in told
+        ):  # no word, nor a quotation
             return digits
     return ""
 
@@ -167,22 +180,32 @@ class ChatAudit:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per identifier, the best known first, with the digits compared and those right."""
+        """One row per identifier, the best known first, with the digits compared and those
+        right.
+        """
         found = [(one.found.value, one.found.kind, len(one.answer)) for one in self.questions]
         frame = pd.DataFrame(found, columns=["value", "kind", "compared"]).assign(right=self.right)
         return frame.sort_values("right", ascending=False, kind="stable").reset_index(drop=True)
 
-    def document(self, *, subject: str = "", log: Sequence[str] = (), **parts: Any) -> AuditDocument:
+    def document(
+        self, *, subject: str = "", log: Sequence[str] = (), **parts: Any
+    ) -> AuditDocument:
         """The audit of ``subject`` as page and JSON, with what ``log`` left out."""
         audit = ScoreAudit(
             title="Identifiers completed",
             kind="lower bound",
-            purpose="How often the model writes the next digits of an identifier that was drawn at random.",
+            purpose=(
+                "How often the model writes the next digits of an identifier that was drawn "
+                "at random."
+            ),
             result=self.result,
         )
         section = TableSection(
             title="Best-known identifiers",
-            text="Leading digits right in the best answer, all in a hit. One in 16 has the first by luck.",
+            text=(
+                "Leading digits right in the best answer, all in a hit. One in 16 has the first "
+                "by luck."
+            ),
             headings=("Identifier", "Kind", "Digits compared", "Digits right"),
             rows=[tuple(map(str, row)) for row in self.table.head(20).itertuples(index=False)],
         )
@@ -190,11 +213,15 @@ class ChatAudit:
         return AuditDocument(
             title="Privacy audit of a model that writes text",
             scores=MembershipScores(self.right, self.control),
-            audits=(audit,), answers=(answer_of(self.result, about=subject, warnings=log),),
-            limits=((self.result.epsilon, self.result.ceiling),), design="candidates",
+            audits=(audit,),
+            answers=(answer_of(self.result, about=subject, warnings=log),),
+            limits=((self.result.epsilon, self.result.ceiling),),
+            design="candidates",
             ids=[*values, *(f"drawn anew for {value}" for value in values)],
-            sections=(section,), more={"identifiers": self.table.to_dict("records")}, **parts,
-        )  # fmt: skip
+            sections=(section,),
+            more={"identifiers": self.table.to_dict("records")},
+            **parts,
+        )
 
 
 def audit_chat(
@@ -206,20 +233,23 @@ def audit_chat(
     delta: float = 0.0,
     confidence: float = 0.95,
 ) -> ChatAudit:
-    """Let a model go on with identifiers, and bound the epsilon of its training by those it completes.
+    """Let a model go on with identifiers, and bound the epsilon of its training by those it
+    completes.
 
     Guarantee:
-        If training is (epsilon, delta)-DP under replacement of one identifier, and the identifiers were drawn
-        at random as their kinds say, independently of each other and of all else, the result exceeds epsilon
-        with probability at most 1 - confidence.
+        If training is (epsilon, delta)-DP under replacement of one identifier, and the identifiers
+        were drawn at random as their kinds say, independently of each other and of all else, the
+        result exceeds epsilon with probability at most 1 - confidence.
 
-        Proof: Take identifiers in the order of the corpus. A prompt tells nothing of its own answer or of
-        later identifiers, so that answers are functions of model, earlier identifiers and fresh chance. Given
-        these, at delta = 0, t guesses of one that no value has with a chance above 1 / n hold it with the
-        chance q = t e^epsilon / (t e^epsilon + n - t) at most, that of `audit_ranks` for sets of n
-        and top t. So hits are at most, in distribution, the sum of independent coins of these chances. At
-        delta > 0 a hit is given up where its chance is above q. For one identifier that is a mass of at
-        most delta (1 - q) n / (n - t) <= delta, and m delta is added to the p-value.
+        Proof: Take identifiers in the order of the corpus. A prompt tells nothing of its own answer
+            or of
+        later identifiers, so that answers are functions of model, earlier identifiers and fresh
+        chance. Given these, at delta = 0, t guesses of one that no value has with a chance above 1
+        / n hold it with the chance q = t e^epsilon / (t e^epsilon + n - t) at most, that of
+        `audit_ranks` for sets of n and top t. So hits are at most, in distribution, the sum of
+        independent coins of these chances. At delta > 0 a hit is given up where its chance is above
+        q. For one identifier that is a mass of at most delta (1 - q) n / (n - t) <= delta, and m
+        delta is added to the p-value.
 
     Args:
         questions: From `chat_questions`, 10 or more.
@@ -264,37 +294,59 @@ def audit_chat(
 
     epsilon, ceiling = bound(hits), bound(total)
     p_value = max(1e-300, rank_p_value(hits, sizes, 0.0, top=tries))
-    claim = f"these answers of {model} refute no ε ≥ 0 at δ = {delta:g} under replacement of one identifier."
+    claim = (
+        f"these answers of {model} refute no ε ≥ 0 at δ = {delta:g} under replacement of one "
+        "identifier."
+    )
     if epsilon > 0:
         claim = (
             f"the training of {model} is not (ε, {delta:g})-differentially private for any ε below "
-            f"{round_down(epsilon):.3f}, under replacement of one identifier, wherever it stands, by another "
-            "of its kind: a lower bound on the training mechanism's ε."
+            f"{round_down(epsilon):.3f}, under replacement of one identifier, wherever it stands, "
+            "by another of its kind: a lower bound on the training mechanism's ε."
         )
     warnings, alike = list[str](), total - len({one.prompt for one in questions})
     if 2 * guessed < total:
         empty = f", {NO_ANSWER}" if guessed < FEWEST and not hits else ""
-        warnings.append(f"{guessed} of {total} answers hold digits{empty}; look at what the model writes")
+        warnings.append(
+            f"{guessed} of {total} answers hold digits{empty}; look at what the model writes"
+        )
     if alike:
-        warnings.append(f"{alike} prompts are like another one; take more of the text (--before, --shown)")
+        warnings.append(
+            f"{alike} prompts are like another one; take more of the text (--before, --shown)"
+        )
     result = ChatResult(
         claim=f"With confidence {confidence:g}, {claim}",
-        condition="assumes that identifiers were drawn at random, and that the model answers without search: "
-        "it speaks of replacing one identifier",
+        condition="assumes that identifiers were drawn at random, and that the model answers "
+        "without search: it speaks of replacing one identifier",
         assumptions=(
-            "Identifiers were drawn at random as their kinds say, independently of each other and all else.",
-            "Answers come from the trained model alone: it searches nothing, and keeps nothing of requests.",
-            "Adjacency is replacement: its ε is up to twice the one for adding or removing one record.",
+            (
+                "Identifiers were drawn at random as their kinds say, independently of each other "
+                "and all else."
+            ),
+            (
+                "Answers come from the trained model alone: it searches nothing, and keeps nothing "
+                "of requests."
+            ),
+            (
+                "Adjacency is replacement: its ε is up to twice the one for adding or removing one "
+                "record."
+            ),
             "Questions and tries were fixed before the first answer, and every answer counts.",
         ),
         notes=(
-            f"A model that saw none of them completes so many with probability {min(1, 1.05 * p_value):.2g} "
-            f"at most. One shows ε ≥ {round_down(bound(1)):.3f}, all {total} show {round_down(ceiling):.3f}.",
+            "A model that saw none of them completes so many with probability "
+            f"{min(1, 1.05 * p_value):.2g} at most. One shows ε ≥ {round_down(bound(1)):.3f}, all "
+            f"{total} show {round_down(ceiling):.3f}.",
         ),
         warnings=tuple(warnings),
-        epsilon=epsilon, delta=delta, confidence=confidence, total=total, hits=hits, p_value=p_value,
+        epsilon=epsilon,
+        delta=delta,
+        confidence=confidence,
+        total=total,
+        hits=hits,
+        p_value=p_value,
         ceiling=ceiling,
-    )  # fmt: skip
+    )
     return ChatAudit(tuple(questions), right, control, result)
 
 

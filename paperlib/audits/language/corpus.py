@@ -45,14 +45,16 @@ def corpus_identifiers(
     seed: int = 0,
     log: ReadLog | None = None,
 ) -> list[FoundIdentifier]:
-    """Different identifiers of a corpus, each at the first place behind a text that tells nothing of it.
+    """Different identifiers of a corpus, each at the first place behind a text that tells nothing
+    of it.
 
-    Notations of one value (letter case, hyphens, base64 or hexadecimal digits, an abbreviated hash) are one
-    identifier. In each document only the first place of a value counts.
+    Notations of one value (letter case, hyphens, base64 or hexadecimal digits, an abbreviated hash)
+    are one identifier. In each document only the first place of a value counts.
 
-    Where lists of a kind are sorted, as of hashes in lock files, neighbours tell of an identifier, and those
-    in lists of this kind are left out. On random identifiers this happens with probability 1e-6 at most, by
-    which the error of an audit rises. A few sorted lists among many others are not seen (`CorpusLists`).
+    Where lists of a kind are sorted, as of hashes in lock files, neighbours tell of an identifier,
+    and those in lists of this kind are left out. On random identifiers this happens with
+    probability 1e-6 at most, by which the error of an audit rises. A few sorted lists among many
+    others are not seen (`CorpusLists`).
 
     Args:
         kinds: Kinds to look for; None for all.
@@ -70,13 +72,19 @@ def corpus_identifiers(
     times: Counter[str] = Counter()
     lists, count = CorpusLists(), 0
     for number, document in enumerate(documents):
-        text, subset = (document, "") if isinstance(document, str) else (document.text, document.subset)
+        text, subset = (
+            (document, "") if isinstance(document, str) else (document.text, document.subset)
+        )
         count += 1
         seen: set[str] = set()
         places = list[tuple[Identifier, str]]()
         for one in find_identifiers(text, kinds=kinds):
             packed = _BASE64.fullmatch(one.value)  # a key that all notations of a value share
-            key = _hexadecimal(packed[1]) if packed else _plain(one.value.rpartition(" ")[2] or one.value)
+            key = (
+                _hexadecimal(packed[1])
+                if packed
+                else _plain(one.value.rpartition(" ")[2] or one.value)
+            )
             times[key] += 1
             places.append((one, key))
             if key not in seen and fair.get(key) is None:
@@ -95,7 +103,9 @@ def corpus_identifiers(
         times[ordered[bisect_right(ordered, key)]] += times[key]
     whole = {key: one for key, one in fair.items() if one and not (len(key) <= 12 and begins(key))}
     told = lists.sorted_values & set(whole)
-    identifiers = [replace(one, occurrences=times[key]) for key, one in whole.items() if key not in told]
+    identifiers = [
+        replace(one, occurrences=times[key]) for key, one in whole.items() if key not in told
+    ]
     unfair = [key for key, one in fair.items() if one is None]
     if log is not None:
         for reason, keys in ((UNFAIR, unfair), (SORTED, sorted(told))):
@@ -105,8 +115,9 @@ def corpus_identifiers(
         reason = f"; {len(unfair)} stand behind a text that holds a part of them" if unfair else ""
         reason += f"; {len(told)} stand in lists that are sorted" if told else ""
         raise ValueError(
-            f"documents: found no identifier of {'any kind' if kinds is None else ', '.join(kinds)} in "
-            f"{count} documents{reason}; without one there is nothing to audit"
+            "documents: found no identifier of "
+            f"{'any kind' if kinds is None else ', '.join(kinds)} in {count} documents{reason}; "
+            "without one there is nothing to audit"
         )
     if limit is not None and len(identifiers) > limit:
         chosen = np.sort(np.random.default_rng(seed).choice(len(identifiers), limit, replace=False))
@@ -115,15 +126,18 @@ def corpus_identifiers(
 
 
 def is_fair(value: str, before: str) -> bool:
-    """Whether a text shares no six letters or digits in a row with a value behind it, in any notation."""
+    """Whether a text shares no six letters or digits in a row with a value behind it, in any
+    notation.
+    """
     shown = _parts(_plain(before))
     shared = set[str]().union(*map(_parts, _notations(value))) & shown
     if not shared:
         return True
-    # A model that copies from its context would prefer the true value without training, unless other values
-    # of the kind have these parts, too.
+    # A model that copies from its context would prefer the true value without training, unless
+    # other values of the kind have these parts, too.
     others = [
-        set[str]().union(*map(_parts, _notations(other))) for other in generate_identifiers(value, 3, 0)
+        set[str]().union(*map(_parts, _notations(other)))
+        for other in generate_identifiers(value, 3, 0)
     ]
     return shared <= set.intersection(*others)
 
@@ -156,13 +170,19 @@ def _hexadecimal(packed: str) -> str:
 
 
 def open_corpus(corpus: str, *, log: ReadLog | None = None) -> Iterator[Document]:
-    """Documents of a known corpus by name ("nid_corpus"), a file or a folder; ``log`` counts skipped ones.
+    """Documents of a known corpus by name ("nid_corpus"), a file or a folder; ``log`` counts
+    skipped ones.
 
-    A file of plain text is one document, which the log says where it is all there is; a table is refused.
+    A file of plain text is one document, which the log says where it is all there is; a table is
+    refused.
     """
-    if corpus.lower().removesuffix(".gz").endswith((".csv", ".tsv")) and Path(corpus).expanduser().is_file():
+    if (
+        corpus.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+        and Path(corpus).expanduser().is_file()
+    ):
         raise ValueError(
-            f"{corpus}: a table would be read as one text, commas and all; write each text as a line of JSON "
+            f"{corpus}: a table would be read as one text, commas and all; write each text as a "
+            "line of JSON "
             'lines (.jsonl), such as {"text": "..."}, or as a file of its own in a folder'
         )
     count, text = 0, ""

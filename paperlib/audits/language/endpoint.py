@@ -1,4 +1,6 @@
-"""A model behind an OpenAI-compatible address, and its answers kept so that a killed run goes on."""
+"""A model behind an OpenAI-compatible address, and its answers kept so that a killed run goes
+on.
+"""
 
 import http.client
 import json
@@ -16,13 +18,17 @@ from urllib.parse import urlsplit
 
 ANSWER_TOKENS = 100  # in an answer, at most: room for a whole identifier
 _ATTEMPTS, _TIMEOUT, _LONGEST_WAIT = 6, 120.0, 300.0  # times, seconds, seconds
-_TASK = "You see the beginning of a text. Go on with it from where it ends; write only what follows."
+_TASK = (
+    "You see the beginning of a text. Go on with it from where it ends; write only what follows."
+)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """A redirected request would carry the key to another place."""
 
-    def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
+    def redirect_request(
+        self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any
+    ) -> None:
         return None
 
 
@@ -45,7 +51,9 @@ class ChatEndpoint:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("URL: expected one such as https://host/v1")
         if "@" in parts.netloc or "?" in self.url or "#" in self.url:
-            raise ValueError("URL: expected no password, ? or #; a key goes into a variable: --key-variable")
+            raise ValueError(
+                "URL: expected no password, ? or #; a key goes into a variable: --key-variable"
+            )
         if self.key and parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1"):
             raise ValueError("URL: expected https, as a key is sent there")
         chat = "" if whole.endswith("/completions") else "/chat/completions"
@@ -60,7 +68,12 @@ class ChatEndpoint:
         if self.url.endswith("/chat/completions"):
             roles = {"system": _TASK, "user": prompt}
             own = {"messages": [{"role": role, "content": text} for role, text in roles.items()]}
-        body = {"model": self.model, "temperature": self.temperature, "max_tokens": ANSWER_TOKENS, **own}
+        body = {
+            "model": self.model,
+            "temperature": self.temperature,
+            "max_tokens": ANSWER_TOKENS,
+            **own,
+        }
         headers = {"Content-Type": "application/json", "User-Agent": "paperlib"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
@@ -84,7 +97,9 @@ class ChatEndpoint:
                 if error.code < 500 and error.code not in (408, 409, 429):
                     said = said.replace(self.key, "...") if self.key else said
                     said = "see --key-variable" if error.code in (401, 403) else said[:300]
-                    raise ValueError(f"{self.host}: refuses the request ({reason}) {said}") from None
+                    raise ValueError(
+                        f"{self.host}: refuses the request ({reason}) {said}"
+                    ) from None
                 asked = error.headers.get("Retry-After") or ""
                 with suppress(ValueError):  # seconds, or no wait named
                     asked = f"{parsedate_to_datetime(asked).timestamp() - time.time() + 1:.0f}"
@@ -97,9 +112,11 @@ class ChatEndpoint:
 
 
 class KeptAnswers:
-    """Answers in a file of JSON lines, in the order of the prompts; only those that it lacks are asked for.
+    """Answers in a file of JSON lines, in the order of the prompts; only those that it lacks are
+    asked for.
 
-    A new file holds ``settings`` and ``more`` in its ``first`` line; one of other settings is a ValueError.
+    A new file holds ``settings`` and ``more`` in its ``first`` line; one of other settings is a
+    ValueError.
     """
 
     def __init__(self, path: Path, settings: Mapping[str, str], **more: str) -> None:
@@ -114,10 +131,14 @@ class KeptAnswers:
             other = [name for name in settings if self.first[name] != settings[name]]
             self.answers = [str(one["answer"]) for one in lines]
         except (ValueError, LookupError, TypeError):
-            raise ValueError(f"{path}: holds no kept answers; name another file (--answers)") from None
+            raise ValueError(
+                f"{path}: holds no kept answers; name another file (--answers)"
+            ) from None
         if other:
             what = " and another ".join(other)
-            raise ValueError(f"{path}: holds answers with another {what}; name another file (--answers)")
+            raise ValueError(
+                f"{path}: holds answers with another {what}; name another file (--answers)"
+            )
         os.truncate(path, len(whole))
 
     def through(self, ask: Callable[[str], str]) -> Callable[[str], str]:

@@ -13,7 +13,12 @@ from paperlib.attacks.language.windows import text_tokens
 from paperlib.audits.candidates import CandidateScores, attack_quality
 from paperlib.audits.document import AuditDocument, answer_of
 from paperlib.audits.language.blind import unknown
-from paperlib.audits.language.corpus import FoundIdentifier, corpus_identifiers, is_fair, open_corpus
+from paperlib.audits.language.corpus import (
+    FoundIdentifier,
+    corpus_identifiers,
+    is_fair,
+    open_corpus,
+)
 from paperlib.bounds import audit_ranks, exposure, rank_limit_of_detection
 from paperlib.bounds.ranks.audit import RankAuditResult
 from paperlib.core import MembershipScores, ScoreAudit, check_choice, round_down
@@ -41,12 +46,16 @@ class LanguageModelAudit:
     def table(self) -> pd.DataFrame:
         """One row per identifier, the best known first, with its rank and its exposure in bits."""
         known = pd.DataFrame(list(self.found))[["kind", "value", "occurrences", "document"]]
-        frame = known.assign(rank=self.ranks, exposure=exposure(self.ranks, self.scores.values.shape[1]))
+        frame = known.assign(
+            rank=self.ranks, exposure=exposure(self.ranks, self.scores.values.shape[1])
+        )
         return frame.sort_values(["rank", "document"]).reset_index(drop=True)
 
     @property
     def ceiling(self) -> float:
-        """The lower bound if every identifier stood first, nats: the most that so many could have shown."""
+        """The lower bound if every identifier stood first, nats: the most that so many could have
+        shown.
+        """
         best, size, result = np.ones_like(self.ranks), self.scores.values.shape[1], self.rank_audit
         return audit_ranks(best, size, delta=result.delta, confidence=result.confidence).epsilon
 
@@ -71,11 +80,16 @@ class LanguageModelAudit:
     def document(
         self, *, subject: str = "", log: Sequence[str] = (), count: int = 20, **parts: Any
     ) -> AuditDocument:
-        """The audit of ``subject`` as page and JSON, with what ``log`` left out and ``count`` identifiers."""
+        """The audit of ``subject`` as page and JSON, with what ``log`` left out and ``count``
+        identifiers.
+        """
         ranks = ScoreAudit(
             title=f"Ranks of identifiers by {self.rank_attack}",
             kind="lower bound",
-            purpose="How often the model prefers an identifier to all alternatives from the same source.",
+            purpose=(
+                "How often the model prefers an identifier to all alternatives from the same "
+                "source."
+            ),
             result=self.rank_audit,
         )
         whole = ScoreAudit(
@@ -87,19 +101,27 @@ class LanguageModelAudit:
         kinds, size = self.pooled_kinds, self.scores.values.shape[1]
         best_known = TableSection(
             title="Best-known identifiers",
-            text=f"The place of each identifier among its {size} candidates by {self.rank_attack}, and its "
-            f"exposure. One in {size} stands first where the model knows nothing: a single first place can "
-            "be luck.",
+            text=f"The place of each identifier among its {size} candidates by {self.rank_attack}, "
+            f"and its exposure. One in {size} stands first where the model knows nothing: a single "
+            "first place can be luck.",
             headings=("Identifier", "Kind", "Occurrences", "Rank", "Exposure (bits)"),
             rows=[
-                (str(row["value"]), str(row["kind"]), f"{row['occurrences']:,}", f"{row['rank']} of {size}",
-                 f"{row['exposure']:.2f}")
+                (
+                    str(row["value"]),
+                    str(row["kind"]),
+                    f"{row['occurrences']:,}",
+                    f"{row['rank']} of {size}",
+                    f"{row['exposure']:.2f}",
+                )
                 for row in self.table.head(count).to_dict("records")
             ],
-        )  # fmt: skip
+        )
         attacks = TableSection(
             title="Scores",
-            text="How well each score tells identifiers from alternatives: no bounds; 50 % is guessing.",
+            text=(
+                "How well each score tells identifiers from alternatives: no bounds; 50 % is "
+                "guessing."
+            ),
             headings=("Score", "AUC [interval]", "TPR at 1 % FPR [at this threshold]"),
             rows=[
                 (str(row["attack"]), _percent(row, "auc"), _percent(row, "tpr"))
@@ -109,13 +131,19 @@ class LanguageModelAudit:
         return AuditDocument(
             title="Privacy audit of a language model",
             scores=self.pooled,
-            audits=(ranks, whole), answers=(answer_of(self.rank_audit, about=subject, warnings=log),),
-            limits=((self.rank_audit.epsilon, self.ceiling),), design="candidates",
-            ids=self.pooled_names, groups=kinds if len(set(kinds)) > 1 else None,
+            audits=(ranks, whole),
+            answers=(answer_of(self.rank_audit, about=subject, warnings=log),),
+            limits=((self.rank_audit.epsilon, self.ceiling),),
+            design="candidates",
+            ids=self.pooled_names,
+            groups=kinds if len(set(kinds)) > 1 else None,
             sections=(best_known, attacks),
-            more={"attacks": self.quality.to_dict("records"), "identifiers": self.table.to_dict("records")},
+            more={
+                "attacks": self.quality.to_dict("records"),
+                "identifiers": self.table.to_dict("records"),
+            },
             **parts,
-        )  # fmt: skip
+        )
 
 
 def _percent(row: Mapping[Any, Any], name: str) -> str:
@@ -163,12 +191,15 @@ def audit_language_model(
         Natural identifiers, Sections 4 and 5.
 
     >>> from paperlib.audits.language.corpus import corpus_identifiers
-    >>> from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
+    >>> from paperlib.models.language import LanguageModelConfig, new_language_model
+    >>> from paperlib.models.language import train_tokenizer
     >>> values = generate_identifiers("83a5ef2c9d0b3e71f6a8c3d25b190e47", 12, 0)
-    >>> texts = [f"The checksum of part {number} is {value}." for number, value in enumerate(values)]
+    >>> texts = [f"The checksum of part {i} is {value}." for i, value in enumerate(values)]
     >>> tokenizer = train_tokenizer(texts, 300, context=64)
-    >>> untrained = new_language_model(LanguageModelConfig(width=16, layers=1, seed=0), len(tokenizer))
-    >>> audit = audit_language_model(untrained, tokenizer, corpus_identifiers(texts), generated=7, draws=10)
+    >>> config = LanguageModelConfig(width=16, layers=1, seed=0)
+    >>> untrained = new_language_model(config, len(tokenizer))
+    >>> found = corpus_identifiers(texts)
+    >>> audit = audit_language_model(untrained, tokenizer, found, generated=7, draws=10)
     >>> audit.rank_audit.epsilon
     0.0
     """
@@ -176,14 +207,18 @@ def audit_language_model(
         raise ValueError(f"identifiers: expected 10 identifiers or more, got {len(identifiers)}")
     check_choice("rank_attack", rank_attack, tuple(attacks))
     if len({one.value.lower() for one in identifiers}) < len(identifiers):
-        raise ValueError("identifiers: expected each once, got one twice; audit those of all texts together")
+        raise ValueError(
+            "identifiers: expected each once, got one twice; audit those of all texts together"
+        )
     unfair = [one.value for one in identifiers if not is_fair(one.value, one.before)]
     if unfair:
         raise ValueError(
             f"identifiers: {len(unfair)} of {len(identifiers)} stand behind a text that holds them "
             f"or a part of them, such as {unfair[0]!r}; leave them out, as corpus_identifiers does"
         )
-    candidates = [[one.value, *generate_identifiers(one.value, generated, seed)] for one in identifiers]
+    candidates = [
+        [one.value, *generate_identifiers(one.value, generated, seed)] for one in identifiers
+    ]
     before = [one.before for one in identifiers]
     if neighbours:
         texts = [text for some in candidates for text in some]
@@ -193,11 +228,20 @@ def audit_language_model(
         )
         attacks = [*attacks, "neighbourhood"]
     values, names = score_candidates(
-        model, tokenizer, candidates, contexts=before, attacks=list(attacks), batch_size=batch_size, **options
+        model,
+        tokenizer,
+        candidates,
+        contexts=before,
+        attacks=list(attacks),
+        batch_size=batch_size,
+        **options,
     )
     scores = CandidateScores(values, names, np.array([one.occurrences for one in identifiers]))
     rows = [
-        {"attack": name, **attack_quality(scores.of(name), draws=draws, confidence=confidence, seed=seed)}
+        {
+            "attack": name,
+            **attack_quality(scores.of(name), draws=draws, confidence=confidence, seed=seed),
+        }
         for name in names
     ]
     ranks, _ = ranks_and_positions(scores.of(rank_attack), np.random.default_rng(seed))
@@ -207,7 +251,10 @@ def audit_language_model(
     doubts += unknown("model", model, -scores.of("loss")[:, 0] if "loss" in names else np.zeros(1))
     if 2 * (same := int((np.ptp(scores.of(rank_attack), axis=1) == 0).sum())) > len(ranks):
         doubts += (
-            f"{same} of {len(ranks)} identifiers have the score of all their alternatives, {NO_ANSWER}",
+            (
+                f"{same} of {len(ranks)} identifiers have the score of all their alternatives, "
+                f"{NO_ANSWER}"
+            ),
         )
     if (most := max(one.occurrences for one in identifiers)) > 1:
         example = f" One example is one identifier, with all its {most} copies where it has most."
@@ -225,30 +272,44 @@ def audit_language_model(
     )
 
 
-def _learned_tokens(tokenizer: Any, candidates: Sequence[Sequence[str]], seed: int) -> tuple[str, ...]:
-    """A warning where identifiers have fewer tokens than alternatives, as in a tokenizer's training."""
+def _learned_tokens(
+    tokenizer: Any, candidates: Sequence[Sequence[str]], seed: int
+) -> tuple[str, ...]:
+    """A warning where identifiers have fewer tokens than alternatives, as in a tokenizer's
+    training.
+    """
     strange: Any = getattr(tokenizer, "unk_token_id", None)  # what is no word of it counts twice
     flat = text_tokens(tokenizer, [text for some in candidates for text in some])
     counts = np.array([len(one) + one.count(strange) for one in flat]).reshape(len(candidates), -1)
     ranks, _ = ranks_and_positions(-counts, np.random.default_rng(seed))
     shown = audit_ranks(ranks, np.full(len(ranks), counts.shape[1]), confidence=0.99).epsilon
-    said = f"the tokenizer has learned identifiers: numbers of tokens alone show ε ≥ {round_down(shown):.3f}"
+    said = (
+        "the tokenizer has learned identifiers: numbers of tokens alone show ε ≥ "
+        f"{round_down(shown):.3f}"
+    )
     return (f"{said}, and the bound is about both",) if shown > 0 else ()
 
 
 def without_look_alikes(
-    identifiers: Sequence[FoundIdentifier], *, generated: int = 127, seed: int = 0, log: ReadLog | None = None
+    identifiers: Sequence[FoundIdentifier],
+    *,
+    generated: int = 127,
+    seed: int = 0,
+    log: ReadLog | None = None,
 ) -> list[FoundIdentifier]:
     """Identifiers that nobody tells from generated ones by their letters alone (Appendix A)."""
-    # A counter or a version number may look like a hash; a model that never saw it could tell it from a
-    # random one. A test of fixed places judges every kind; classifiers judge kinds with 20 identifiers or
-    # more, and drop values only where they see more extreme ones than among fresh values.
+    # A counter or a version number may look like a hash; a model that never saw it could tell it
+    # from a random one. A test of fixed places judges every kind; classifiers judge kinds with 20
+    # identifiers or more, and drop values only where they see more extreme ones than among fresh
+    # values.
     judged = [Identifier(one.kind, one.value, 0, len(one.value)) for one in identifiers]
     result = filter_identifiers(judged, count=generated, seed=seed, evidence=0.999)
     passing = {one.value for one in result.kept}
     if log is not None:
         for kind in result.unjudged:
-            log.add("kind with too few identifiers for classifiers, judged by fixed places alone", kind)
+            log.add(
+                "kind with too few identifiers for classifiers, judged by fixed places alone", kind
+            )
         for one in judged:
             if one.value not in passing:
                 log.add("look-alike: its letters alone tell it from random values", one.value)
@@ -265,9 +326,13 @@ def audited_identifiers(
     seed: int = 0,
     log: ReadLog | None = None,
 ) -> list[FoundIdentifier]:
-    """Identifiers to audit of a corpus, or of documents; ``log`` counts what was left out, and why."""
+    """Identifiers to audit of a corpus, or of documents; ``log`` counts what was left out, and
+    why.
+    """
     if isinstance(corpus, str) and not corpus.strip():
-        raise ValueError("corpus: expected a file, a folder or the name of a known corpus, got nothing")
+        raise ValueError(
+            "corpus: expected a file, a folder or the name of a known corpus, got nothing"
+        )
     documents = open_corpus(corpus, log=log) if isinstance(corpus, str) else corpus
     identifiers = corpus_identifiers(
         documents, kinds=kinds or None, before=before, limit=limit, seed=seed, log=log

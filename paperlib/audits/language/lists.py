@@ -18,14 +18,17 @@ class CorpusLists:
     """Lists of identifiers of one kind, close together in a document, and whether they are sorted.
 
     Guarantee:
-        On identifiers drawn independently and alike, in any order fixed before, `sorted_values` is empty but
-        with probability 1e-6. So leaving its values out adds at most that to the error of an audit. A few
-        sorted lists among many in random order, and neighbours more than 200 characters apart, are not seen.
+        On identifiers drawn independently and alike, in any order fixed before, `sorted_values` is
+        empty but with probability 1e-6. So leaving its values out adds at most that to the error of
+        an audit. A few sorted lists among many in random order, and neighbours more than 200
+        characters apart, are not seen.
 
-        Proof: n different values ascend with chance 1 / n!, and descend with the same. So for a share s of
-        sorted lists, (1 - s) + s n! [sorted] has mean 1. So have its product over lists without a common
-        value, and the mean of products over s, both directions and two ways to cut documents into lists.
-        By Markov it exceeds a million times the number of kinds with chance 1e-6 in all kinds together.
+        Proof: n different values ascend with chance 1 / n!, and descend with the same. So for a
+            share s of
+        sorted lists, (1 - s) + s n! [sorted] has mean 1. So have its product over lists without a
+        common value, and the mean of products over s, both directions and two ways to cut documents
+        into lists. By Markov it exceeds a million times the number of kinds with chance 1e-6 in all
+        kinds together.
     """
 
     def __init__(self) -> None:
@@ -39,7 +42,8 @@ class CorpusLists:
             places = [(one, key) for one, key in found if one.kind == kind]
             gaps = [text[a.end : b.start] for (a, _), (b, _) in pairwise(places)]
             near = [len(gap) <= _GAP for gap in gaps]
-            # Hashes of the next package follow close: in a list one text stands between all neighbours.
+            # Hashes of the next package follow close: in a list one text stands between all
+            # neighbours.
             usual = dict(Counter(gap for gap in gaps if len(gap) <= _GAP).most_common(1))
             for way, joined in enumerate((near, [gap in usual for gap in gaps])):
                 ends = [at for at, one in enumerate([*joined, False], 1) if not one]
@@ -59,7 +63,9 @@ class CorpusLists:
         self._seen[kind, way] |= set(listed)
         for values in parts.values():
             up = sorted(values)
-            gain = np.where([[values == up], [values == up[::-1]]], lgamma(len(values) + 1), -np.inf)
+            gain = np.where(
+                [[values == up], [values == up[::-1]]], lgamma(len(values) + 1), -np.inf
+            )
             self._logs[kind][way] += np.logaddexp(np.log1p(-_SHARES), np.log(_SHARES) + gain)
 
     @property
@@ -70,6 +76,10 @@ class CorpusLists:
 
     @property
     def sorted_values(self) -> set[str]:
-        """Keys of all values that stand in lists of two or more, of kinds whose lists are sorted."""
+        """Keys of all values that stand in lists of two or more, of kinds whose lists are
+        sorted.
+        """
         limit = log(_EVIDENCE * max(1, len(self._logs)))
-        return set[str]().union(*(self._listed[kind] for kind, e in self.e_values.items() if e > limit))
+        return set[str]().union(
+            *(self._listed[kind] for kind, e in self.e_values.items() if e > limit)
+        )

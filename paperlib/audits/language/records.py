@@ -14,16 +14,18 @@ _JSON = (".jsonl", ".ndjson", ".json")
 def read_records(
     path: str, *, text_field: str = "text", id_field: str = "", date_field: str = ""
 ) -> pd.DataFrame:
-    """The records of a file, one row each, with the columns text and name and, where there is one, date.
+    """The records of a file, one row each, with the columns text and name and, where there is one,
+    date.
 
     Args:
         path: JSON lines (.jsonl, .ndjson, .json) or one record a line (.txt), also with .gz.
-        text_field, id_field, date_field: Fields of JSON lines. Without names "id" and "date" are taken where
-            every record has them; a record without an id is called by file and row. A line of a .txt is its
-            own id where one is named.
+        text_field, id_field, date_field: Fields of JSON lines. Without names "id" and "date" are
+            taken where every record has them; a record without an id is called by file and row. A
+            line of a .txt is its own id where one is named.
 
     Raises:
-        ValueError: Another kind of file, a row without text, or a field that was named and is missing.
+        ValueError: Another kind of file, a row without text, or a field that was named and is
+            missing.
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "notes.txt"
@@ -37,7 +39,10 @@ def read_records(
         if suffix not in (*_JSON, ".txt"):
             raise ValueError(f"expected a file ending in {', '.join(_JSON)} or .txt, also with .gz")
         lines = decoded(source.data).removesuffix("\n").split("\n")
-        rows = [_row(line.removesuffix("\r"), at, text_field, suffix) for at, line in enumerate(lines, 1)]
+        rows = [
+            _row(line.removesuffix("\r"), at, text_field, suffix)
+            for at, line in enumerate(lines, 1)
+        ]
         if suffix == ".txt" and id_field:  # of coins for a list, whose lines are the ids
             rows = [{**row, id_field: row[text_field].strip()} for row in rows]
         columns: dict[str, list[Any]] = {"text": [row[text_field] for row in rows]}
@@ -56,7 +61,9 @@ def read_records(
 def _row(line: str, at: int, text_field: str, suffix: str) -> dict[str, Any]:
     row = json_row(line, at) if suffix in _JSON else {text_field: line}
     if not isinstance(row.get(text_field), str):
-        raise ValueError(f"row {at} has no text {text_field!r}, only {[*row]}; name one with --text-field")
+        raise ValueError(
+            f"row {at} has no text {text_field!r}, only {[*row]}; name one with --text-field"
+        )
     if re.search("[\ud800-\udfff]", row[text_field]):
         raise ValueError(f"row {at} holds half of a character, such as a cut emoji; drop that half")
     if not row[text_field].strip():

@@ -1,4 +1,6 @@
-"""Texts of known membership under a language model: every score, and a bound where coins allow it."""
+"""Texts of known membership under a language model: every score, and a bound where coins allow
+it.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,7 +15,14 @@ from paperlib.attacks.language.scores import COMPARING, EXTRACTION
 from paperlib.attacks.language.windows import text_tokens
 from paperlib.audits.document import Answer, AuditDocument
 from paperlib.audits.features import audit_features
-from paperlib.audits.language.blind import blind_table, look_alikes, quality, refusal, times_of, unknown
+from paperlib.audits.language.blind import (
+    blind_table,
+    look_alikes,
+    quality,
+    refusal,
+    times_of,
+    unknown,
+)
 from paperlib.audits.scores import Audits, ScoreOptions, audit_scores
 from paperlib.core import Coins, MembershipScores, ScoreAudit, check_at_least, check_choice
 from paperlib.core.checks import check_ids, check_in, check_list
@@ -35,13 +44,19 @@ _ALL = ScoreAudit(
 class TextsAudit:
     """How well a model's scores tell members from non-members, and what that bounds."""
 
-    scores: pd.DataFrame  #: one row per text, by name, members first: member, and a column per attack
-    quality: pd.DataFrame  #: attack, auc, auc_low, auc_high, tpr at 1 % false positives (from 100 texts on)
+    scores: (
+        pd.DataFrame
+    )  #: one row per text, by name, members first: member, and a column per attack
+    quality: (
+        pd.DataFrame
+    )  #: attack, auc, auc_low, auc_high, tpr at 1 % false positives (from 100 texts on)
     blind: pd.DataFrame  #: without the audited model: as ``quality`` with signal, p_value and apart
     attack: str  #: whose scores are audited, or "learned"
     audits: Audits | None  #: None where the sides differ without the model
     refused: str  #: reason why no bound is given; empty where one is
-    suffixes: pd.Series | None = None  #: with ``split``: log-probability of suffixes, NaN in short texts
+    suffixes: pd.Series | None = (
+        None  #: with ``split``: log-probability of suffixes, NaN in short texts
+    )
 
     def __str__(self) -> str:
         return f"{self.audits or f'No bound: {self.refused}'}\n\n{self.shown}"
@@ -54,13 +69,16 @@ class TextsAudit:
         return f"AUC of each score with 99 % intervals, no bounds:\n{auc}"
 
     def extractable(self, tries: int = 100, chance: float = 0.5) -> pd.DataFrame:
-        """Would the model produce a text's suffix in n = ``tries`` tries with probability p = ``chance``?
+        """Would the model produce a text's suffix in n = ``tries`` tries with probability p =
+        ``chance``?
 
-        Each try samples at temperature 1, without top-k or top-p, behind the true prefix. A measurement.
+        Each try samples at temperature 1, without top-k or top-p, behind the true prefix. A
+        measurement.
 
         Returns:
-            One row per text that is long enough, by name, the likeliest first: member, suffix (probability in
-            one try), chance (in ``tries``), tries (fewest for ``chance``) and extractable.
+            One row per text that is long enough, by name, the likeliest first: member, suffix
+            (probability in one try), chance (in ``tries``), tries (fewest for ``chance``) and
+            extractable.
 
         Source:
             (n, p)-discoverable extraction, Hayes et al. (2024).
@@ -68,7 +86,9 @@ class TextsAudit:
         check_at_least(1, tries=tries)
         check_in("(0, 1)", "chance", chance)
         if self.suffixes is None:
-            raise ValueError("extractable: no suffix was scored; audit with scoring={'split': (50, 50)}")
+            raise ValueError(
+                "extractable: no suffix was scored; audit with scoring={'split': (50, 50)}"
+            )
         known = self.suffixes.dropna().sort_values(ascending=False, kind="stable")
         with np.errstate(divide="ignore", over="ignore"):
             missed = np.log1p(-np.exp(known.to_numpy()))  # log of the chance that one try fails
@@ -79,9 +99,17 @@ class TextsAudit:
         return frame.assign(extractable=within >= chance)
 
     def document(
-        self, *, subject: str, log: Sequence[str] = (), tries: int = 100, chance: float = 0.5, **parts: Any
+        self,
+        *,
+        subject: str,
+        log: Sequence[str] = (),
+        tries: int = 100,
+        chance: float = 0.5,
+        **parts: Any,
     ) -> AuditDocument:
-        """The audit of ``subject`` as page and JSON, with remarks ``log``; the page lists 20 texts."""
+        """The audit of ``subject`` as page and JSON, with remarks ``log``; the page lists 20
+        texts.
+        """
         parts = {"title": "Privacy audit of a language model by its texts", **parts}
         if not isinstance(self.scores.index, pd.RangeIndex):
             parts["ids"] = self.scores.index.tolist()
@@ -92,19 +120,31 @@ class TextsAudit:
             document = AuditDocument(
                 scores=MembershipScores.from_labels(self.scores[shown], self.scores["member"]),
                 audits=(replace(_ALL, refused=self.refused),),
-                answers=(Answer(about="", epsilon=None, headline=said, claim="", warnings=tuple(log)),),
-                limits=((None, None),), design=None, warnings=tuple(log), **parts,
-            )  # fmt: skip
+                answers=(
+                    Answer(about="", epsilon=None, headline=said, claim="", warnings=tuple(log)),
+                ),
+                limits=((None, None),),
+                design=None,
+                warnings=tuple(log),
+                **parts,
+            )
         more: dict[str, Any] = {"attacks": self.quality.to_dict("records")}
         more["blind"] = self.blind.to_dict("records")
         said = "How well it tells members from non-members: no bounds; 0.5 is guessing."
-        without = f"{said} What tells them apart without a model is in the model's scores, too: no bound."
-        sections = [_aucs("Scores", self.quality, said), _aucs("Without the model", self.blind, without)]
+        without = (
+            f"{said} What tells them apart without a model is in the model's scores, too: no bound."
+        )
+        sections = [
+            _aucs("Scores", self.quality, said),
+            _aucs("Without the model", self.blind, without),
+        ]
         if self.suffixes is not None:
             more["extraction"], section = self._extraction(tries, chance)
             sections.append(section)
         answers = tuple(replace(one, about=subject) for one in document.answers)
-        return replace(document, answers=answers, sections=tuple(sections), more={**document.more, **more})
+        return replace(
+            document, answers=answers, sections=tuple(sections), more={**document.more, **more}
+        )
 
     def _extraction(self, tries: int, chance: float) -> tuple[dict[str, Any], TableSection]:
         """What can be extracted, for programs and for readers."""
@@ -113,15 +153,15 @@ class TextsAudit:
         members, found = int(frame["member"].sum()), sum(bool(one["member"]) for one in rows)
         said = (
             f"In {tries:,} tries the model would continue {found:,} of {members:,} members, and "
-            f"{len(rows) - found:,} of {len(frame) - members:,} non-members, as the text goes on, each with "
-            f"probability {chance:g} or more; {len(self.scores) - len(frame):,} texts are too short to be "
-            "asked. This is a measurement."
+            f"{len(rows) - found:,} of {len(frame) - members:,} non-members, as the text goes on, "
+            f"each with probability {chance:g} or more; {len(self.scores) - len(frame):,} texts "
+            "are too short to be asked. This is a measurement."
         )
         section = TableSection(
             title="Extraction",
             text=said,
-            remark=f"This table tells who was trained on: share it with care. It has {min(20, len(rows))} of "
-            f"{len(rows)}; the JSON has all.",
+            remark="This table tells who was trained on: share it with care. It has "
+            f"{min(20, len(rows))} of {len(rows)}; the JSON has all.",
             headings=("Text", "Member", "Probability in one try", "Tries needed"),
             rows=[
                 (str(one["name"]), str(one["member"]), f"{one['suffix']:.3g}", f"{one['tries']:g}")
@@ -146,42 +186,46 @@ def audit_texts(
     scoring: Mapping[str, Any] | None = None,
     **options: Unpack[ScoreOptions],
 ) -> TextsAudit:
-    """Score texts that were trained on and texts that were not, and lower-bound epsilon where both are alike.
+    """Score texts that were trained on and texts that were not, and lower-bound epsilon where both
+    are alike.
 
-    First it is asked whether the two sides differ without the model: by their tokens (a classifier learns on
-    one half and judges the other), their length, their dates, and the loss of the reference. If one of these
-    tells them apart (rank-sum tests, 1 % for all together), scores of the model show that difference as well,
-    and no bound is given.
+    First it is asked whether the two sides differ without the model: by their tokens (a classifier
+    learns on one half and judges the other), their length, their dates, and the loss of the
+    reference. If one of these tells them apart (rank-sum tests, 1 % for all together), scores of
+    the model show that difference as well, and no bound is given.
 
     Guarantee:
-        That of `audit_scores`, or of `audit_features` with "learned", with the design of ``options``, if
-        coins chose the side of each text as it says and ``attack`` was chosen before any score was seen. That
-        nothing tells the sides apart does not prove that coins chose them.
+        That of `audit_scores`, or of `audit_features` with "learned", with the design of
+        ``options``, if coins chose the side of each text as it says and ``attack`` was chosen
+        before any score was seen. That nothing tells the sides apart does not prove that coins
+        chose them.
 
     Args:
         model, tokenizer: A causal language model and its tokenizer.
         members, nonmembers: Texts, or lists of token numbers, 20 or more on each side.
         contexts: What stands before the members and before the non-members, which is not scored.
         reference: A model of the same tokenizer that was trained on neither side.
-        attack: A score of `score_texts`, or "learned", which learns from all of them where to guess; None
-            takes "difference" with a reference, else "loss".
-        copies: Number of times that each member was trained on in one pass; claims are then about a text with
-            all its copies.
+        attack: A score of `score_texts`, or "learned", which learns from all of them where to
+            guess; None takes "difference" with a reference, else "loss".
+        copies: Number of times that each member was trained on in one pass; claims are then about a
+            text with all its copies.
         ids: A different name for each member and each non-member; needed with ``coins``.
         dates: The date or a number, such as a year, of each member and of each non-member.
         scoring: Further options of `score_texts`, such as ``split`` to ask what can be extracted.
-        options: Options of `audit_scores`; the design is "game" unless it or ``coins`` are given. "learned"
-            takes neither ``guess`` nor ``plan``.
+        options: Options of `audit_scores`; the design is "game" unless it or ``coins`` are given.
+            "learned" takes neither ``guess`` nor ``plan``.
 
     Raises:
-        ValueError: Fewer texts, a text on both sides or twice on one, a side that is not its coin's, and what
-            `score_texts`, `audit_scores` and `audit_features` refuse.
+        ValueError: Fewer texts, a text on both sides or twice on one, a side that is not its
+            coin's, and what `score_texts`, `audit_scores` and `audit_features` refuse.
 
-    >>> from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
+    >>> from paperlib.models.language import LanguageModelConfig, new_language_model
+    >>> from paperlib.models.language import train_tokenizer
     >>> texts = [f"Order {n} was sent to house {n * 7 % 100}." for n in range(100, 180)]
     >>> np.random.default_rng(0).shuffle(texts)  # coins that choose the sides
     >>> tokenizer = train_tokenizer(texts, 300, context=64)
-    >>> untrained = new_language_model(LanguageModelConfig(width=16, layers=1, seed=0), len(tokenizer))
+    >>> config = LanguageModelConfig(width=16, layers=1, seed=0)
+    >>> untrained = new_language_model(config, len(tokenizer))
     >>> audit = audit_texts(untrained, tokenizer, texts[:40], texts[40:])
     >>> audit.audits.headline.epsilon
     0.0
@@ -194,7 +238,9 @@ def audit_texts(
     if reference is None and attack in COMPARING:
         raise ValueError(f"reference: needed for {attack}, got None")
     if attack == LEARNED and {"guess", "plan"} & set(options):
-        raise ValueError('guess, plan: they are about one score; name it in place of attack="learned"')
+        raise ValueError(
+            'guess, plan: they are about one score; name it in place of attack="learned"'
+        )
     member = np.arange(len(texts)) < len(members)
     names = None if ids is None else _beside("ids", ids, member)
     if ids is not None:
@@ -204,9 +250,13 @@ def audit_texts(
     if coins is not None:
         _check_coins(coins, names, member, copies)
     asked = dict(scoring or {})
-    if (chosen := asked.get("attacks")) is not None:  # the blind tests need these, whatever is audited
+    if (
+        chosen := asked.get("attacks")
+    ) is not None:  # the blind tests need these, whatever is audited
         needed = ["loss"] if reference is None else ["loss", "difference"]
-        asked["attacks"] = [*dict.fromkeys([*([chosen] if isinstance(chosen, str) else chosen), *needed])]
+        asked["attacks"] = [
+            *dict.fromkeys([*([chosen] if isinstance(chosen, str) else chosen), *needed])
+        ]
     signals = {} if dates is None else {"the date": times_of(_beside("dates", dates, member))}
     frame = score_texts(model, tokenizer, texts, contexts=before, reference=reference, **asked)
     frame.index = pd.RangeIndex(len(texts)) if names is None else pd.Index(names)
@@ -216,7 +266,9 @@ def audit_texts(
     doubts = unknown("model", model, -frame["loss"].to_numpy()) + look_alikes(whole, member)
     if "difference" in frame:
         if not frame["difference"].any():
-            raise ValueError("reference: its losses are those of the model; name the one it was tuned from")
+            raise ValueError(
+                "reference: its losses are those of the model; name the one it was tuned from"
+            )
         signals["loss of the reference"] = (frame["loss"] - frame["difference"]).to_numpy()
         doubts += unknown("reference", reference, -signals["loss of the reference"])
     tokens = text_tokens(tokenizer, whole) if isinstance(whole[0], str) else whole
@@ -238,11 +290,15 @@ def audit_texts(
 def check_sides(
     members: Texts, nonmembers: Texts, contexts: tuple[Texts, Texts] | None = None
 ) -> tuple[list[Any], list[Any] | None]:
-    """All texts and contexts, the members' first; few texts, and one that stands there twice, are refused."""
+    """All texts and contexts, the members' first; few texts, and one that stands there twice, are
+    refused.
+    """
     for some in (members, nonmembers, *(contexts or ())):
         check_list("members, nonmembers, contexts", some)
     if min(len(members), len(nonmembers)) < 20:
-        raise ValueError(f"members, nonmembers: expected 20 or more, got {len(members)}, {len(nonmembers)}")
+        raise ValueError(
+            f"members, nonmembers: expected 20 or more, got {len(members)}, {len(nonmembers)}"
+        )
     texts: list[Any] = [*members, *nonmembers]
     before: list[Any] | None = None if contexts is None else [*contexts[0], *contexts[1]]
     if contexts is not None and len(contexts[0]) != len(members):
@@ -252,8 +308,8 @@ def check_sides(
         (_, text), times = whole.most_common(1)[0]
         shown = "".join(text) if isinstance(text[0], str) else list(text)
         raise ValueError(
-            f"members, nonmembers: {len(texts) - len(whole)} texts stand there more than once, such as "
-            f"{shown[:40]!r} ({times} times); leave copies out, and texts of both sides"
+            f"members, nonmembers: {len(texts) - len(whole)} texts stand there more than once, "
+            f"such as {shown[:40]!r} ({times} times); leave copies out, and texts of both sides"
         )
     return texts, before
 
@@ -274,7 +330,9 @@ def _bounds(frame: pd.DataFrame, member: np.ndarray, attack: str, options: Score
     sides = own.pop("coins", member)
     if isinstance(sides, Coins):
         rows = dict(zip(frame.index, rows, strict=True))
-    alone = replace(audits.audits[0], title=f"The score {name} alone", purpose="No order is learned.")
+    alone = replace(
+        audits.audits[0], title=f"The score {name} alone", purpose="No order is learned."
+    )
     together = replace(_ALL, result=audit_features(rows, sides, **own))
     return replace(audits, audits=(together, alone, *audits.audits[1:]))
 
@@ -287,14 +345,18 @@ def _check_coins(coins: Coins, names: list[str] | None, member: np.ndarray, copi
         raise ValueError(f"copies: the coins say {coins.copies}; leave it out")
     wrong = np.array(names)[coins.included[coins.places(names)] != member]
     if wrong.size:
-        raise ValueError(f"coins: {wrong.size} texts stand on the other side than their coin: {wrong[0]}")
+        raise ValueError(
+            f"coins: {wrong.size} texts stand on the other side than their coin: {wrong[0]}"
+        )
 
 
 def _beside(name: str, both: tuple[Sequence[Any], Sequence[Any]], member: np.ndarray) -> list[Any]:
     """What is given for members and non-members, one for each text."""
     wanted, got = (int(member.sum()), int((~member).sum())), (len(both[0]), len(both[1]))
     if got != wanted:
-        raise ValueError(f"{name}: expected as many as members and non-members, {wanted}, got {got}")
+        raise ValueError(
+            f"{name}: expected as many as members and non-members, {wanted}, got {got}"
+        )
     return [*both[0], *both[1]]
 
 

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from paperlib.attacks.learned import Attack, BoostedTrees
 from paperlib.audits.document import AuditDocument, answer_of
-from paperlib.audits.panoramia.folds import MOST, Answer, Shares, out_of_fold, shared_sizes, shares_of
+from paperlib.audits.panoramia.folds import (
+    MOST,
+    Answer,
+    Shares,
+    out_of_fold,
+    shared_sizes,
+    shares_of,
+)
 from paperlib.audits.panoramia.game import AuditConfig, sizes_for
 from paperlib.audits.panoramia.pools import (
     FOLDS,
@@ -33,18 +40,29 @@ from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.releases.rows import check_one_draw
 from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.bounds.panoramia import PanoramiaResult
-from paperlib.core import FloatArray, IntArray, MembershipScores, RecallSearch, ScoreAudit, check_at_least
+from paperlib.core import (
+    FloatArray,
+    IntArray,
+    MembershipScores,
+    RecallSearch,
+    ScoreAudit,
+    check_at_least,
+)
 
 YOURS = Target("yours")
-_FEW, _STEADY = 8, 0.05  # rows that are asked twice; how far apart losses may lie in reduced precision
+_FEW, _STEADY = (
+    8,
+    0.05,
+)  # rows that are asked twice; how far apart losses may lie in reduced precision
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AuditData:
     """Members, generated points and helpers, whatever the kind of data.
 
-    A batch holds the arguments with which the target gives losses: (rows,), (images, labels) or (texts,).
-    ``train`` trains helpers on D_G and, out of fold, on members that are not judged; None leaves these out.
+    A batch holds the arguments with which the target gives losses: (rows,), (images, labels) or
+    (texts,). ``train`` trains helpers on D_G and, out of fold, on members that are not judged; None
+    leaves these out.
     """
 
     members: Batch  #: neither the generator nor one of ``helpers`` saw one
@@ -54,7 +72,9 @@ class AuditData:
     helpers: Mapping[Helper, Model] = field(default_factory=dict)
     train: Trainer | None = None
     folds: int = 4  #: models of each such helper, 2 or more
-    judged: float | None = None  #: share of the members, in (0, 1); None leaves helpers enough to learn
+    judged: float | None = (
+        None  #: share of the members, in (0, 1); None leaves helpers enough to learn
+    )
     examples: Callable[..., NDArray[Any]]  #: from a batch to an attack's view of it, shape (n, ...)
     attacks: tuple[Attack, ...] = (BoostedTrees(), BoostedTrees(leaves=4, learning_rate=0.2))
     warnings: tuple[str, ...] = ()  #: stand beside the result
@@ -83,16 +103,18 @@ class AuditData:
     def pools(self, target: Model, *, null: bool = False, seed: int = 0) -> Pools:
         """Pools with the losses of the target and of every helper.
 
-        With ``train`` they have two helpers more: one that baseline and attack ask, and a placebo, which the
-        baseline asks where the attack asks the target. ``null`` adds a target trained on D_G and all members,
-        each example asked of a model that did not learn it.
+        With ``train`` they have two helpers more: one that baseline and attack ask, and a placebo,
+        which the baseline asks where the attack asks the target. ``null`` adds a target trained on
+        D_G and all members, each example asked of a model that did not learn it.
         """
         learned = 0 if self.train is None else self.shares.learned
         views = {kind: np.asarray(self.examples(*batch)) for kind, batch in self.batches.items()}
 
         def outputs(name: str, model: Model) -> dict[str, FloatArray]:
-            return {kind: columns(name, model(*batch), len(views[kind]))
-                    for kind, batch in self.batches.items()}  # fmt: skip
+            return {
+                kind: columns(name, model(*batch), len(views[kind]))
+                for kind, batch in self.batches.items()
+            }
 
         targets = {YOURS: outputs("target", target)}
         _check_steady(target, self.members, targets[YOURS]["members"])
@@ -101,7 +123,9 @@ class AuditData:
             order = np.random.default_rng(seed).permutation(sum(map(len, sides)))
             rows = np.concatenate(sides).reshape(len(order), -1)[order]
             check_one_draw(rows, order < len(sides[0]), seed)
-        helpers = {one: outputs(f"helper {one.name!r}", model) for one, model in self.helpers.items()}
+        helpers = {
+            one: outputs(f"helper {one.name!r}", model) for one, model in self.helpers.items()
+        }
         if self.train is not None:
             helpers[FOLDS] = self._out_of_fold(FOLDS.name, learned, seed + 100)
             helpers[PLACEBO] = self._out_of_fold(PLACEBO.name, learned, seed + 200)
@@ -119,7 +143,9 @@ class AuditData:
             members = take(self.members, rows)
             batch = members if self.known is None else joined(self.known, members)
             model = check_model(label, train(*batch, seed + fold))
-            return lambda kind, asked: columns(label, model(*take(batches[kind], asked)), asked.size)
+            return lambda kind, asked: columns(
+                label, model(*take(batches[kind], asked)), asked.size
+            )
 
         sizes = {kind: len(batch[0]) for kind, batch in batches.items()}
         return out_of_fold(learn, sizes, learned=learned, folds=self.folds, seed=seed, label=label)
@@ -130,8 +156,8 @@ class PanoramiaAudit:
     """The audit of a target on the user's data."""
 
     result: PanoramiaResult  #: of the first game
-    #: The lower bound of the same attack on real non-members; it holds if these come from the distribution of
-    #: the members.
+    #: The lower bound of the same attack on real non-members; it holds if these come from the
+    #: distribution of the members.
     real: OneRunResult | None
     null: NullCheck | None  #: what a null target gives in the same games
     games: pd.DataFrame  #: one row per target, null or not, game, audit and search, bounds in nats
@@ -144,16 +170,20 @@ class PanoramiaAudit:
         return self.result.headline
 
     def document(self, *, subject: str = "", **parts: Any) -> AuditDocument:
-        """The audit of ``subject`` as page and JSON; the main number is a lower bound where there is one."""
+        """The audit of ``subject`` as page and JSON; the main number is a lower bound where there
+        is one.
+        """
         result, null = self.result, self.null
         # Where the attack is weaker than the baseline, a small measurement means nothing.
         weak = null is not None and not null.passes and null.mean < -LIMIT
         measured = None if weak else result.epsilon_tilde
         most = result.ceiling - (result.c_lb if result.known_c is None else result.known_c)
         generated = ScoreAudit(
-            title="PANORAMIA, generated non-members", purpose="Known members against generated points.",
-            kind="measurement" if result.epsilon is None else "lower bound", result=result,
-        )  # fmt: skip
+            title="PANORAMIA, generated non-members",
+            purpose="Known members against generated points.",
+            kind="measurement" if result.epsilon is None else "lower bound",
+            result=result,
+        )
         audits = [generated]
         limits = [(measured if result.epsilon is None else result.epsilon, max(0.0, most))]
         if self.real is not None:
@@ -171,7 +201,9 @@ class PanoramiaAudit:
             scores=self.scores,
             audits=tuple(audits),
             answers=tuple(
-                answer_of(one.result, about=f"{subject}: {one.title}") for one in audits if one.result
+                answer_of(one.result, about=f"{subject}: {one.title}")
+                for one in audits
+                if one.result
             ),
             limits=tuple(limits),
             design="game",
@@ -190,15 +222,17 @@ class PanoramiaAudit:
 
 
 def _check_steady(target: Model, batch: Batch, losses: FloatArray) -> None:
-    """Refuse (ValueError) a target that gives a row other losses among other rows, or the next time."""
+    """Refuse (ValueError) a target that gives a row other losses among other rows, or the next
+    time.
+    """
     if not np.isfinite(losses).all():
         return  # named where the losses are used
     few = np.arange(min(_FEW, len(losses)))
     again = columns("target", target(*take(batch, few)), len(few))
     if not np.allclose(losses[few], again, rtol=_STEADY, atol=_STEADY * losses.std()):
         raise ValueError(
-            "target: the losses of a row change from call to call; call model.eval(), scale nothing by the "
-            "rows of a call, and look nothing up by their index"
+            "target: the losses of a row change from call to call; call model.eval(), scale "
+            "nothing by the rows of a call, and look nothing up by their index"
         )
 
 
@@ -231,33 +265,42 @@ def audit_model(
     """Measure the leakage of a target on known members.
 
     Guarantee:
-        That of `audit_panoramia`, for the first game. Attacks are trained and chosen on other members than
-        those of the test, and no helper learns a member of the test.
+        That of `audit_panoramia`, for the first game. Attacks are trained and chosen on other
+        members than those of the test, and no helper learns a member of the test.
 
     Args:
         target: Function from a batch to losses.
-        train_again: Function from a batch and, after it, a seed to a function like ``target``, which trains
-            the same model in the same way. It is called twice per fold in the place of ``data.train`` and,
-            unless c is known, once for a null target, which is audited beside yours.
+        train_again: Function from a batch and, after it, a seed to a function like ``target``,
+            which trains the same model in the same way. It is called twice per fold in the place of
+            ``data.train`` and, unless c is known, once for a null target, which is audited beside
+            yours.
         known_c, search, delta, gamma, confidence: As for `audit_panoramia`.
-        repetitions: Games with different splits, 1 or more (2 for a null); the first makes the claim. None
-            plays 10 with ``train_again``, else 3.
+        repetitions: Games with different splits, 1 or more (2 for a null); the first makes the
+            claim. None plays 10 with ``train_again``, else 3.
         restarts: Trainings of the best attack, 1 or more, of which validation data choose one.
         seed: Seed of the first game, the folds and the trainings, 0 or more.
 
     Raises:
-        ValueError: Too few members, losses that are not one finite number each, or a number out of range.
+        ValueError: Too few members, losses that are not one finite number each, or a number out of
+            range.
     """
     if train_again is not None:
         data = replace(data, train=train_again)
     if known_c is not None:  # the baseline's helpers do not matter, so more members may be judged
         data = replace(data, judged=data.judged or MOST)
     pool = data.smallest
-    sizes: dict[str, Any] = sizes_for(pool) if data.train is None else shared_sizes(data.shares, pool)
+    sizes: dict[str, Any] = (
+        sizes_for(pool) if data.train is None else shared_sizes(data.shares, pool)
+    )
     config = AuditConfig(
-        **sizes, attacks=data.attacks, searches=(search,), restarts=restarts, seed=seed,
-        repetitions=repetitions or (3 if train_again is None else 10), confidence=confidence,
-    )  # fmt: skip
+        **sizes,
+        attacks=data.attacks,
+        searches=(search,),
+        restarts=restarts,
+        seed=seed,
+        repetitions=repetitions or (3 if train_again is None else 10),
+        confidence=confidence,
+    )
     pools = data.pools(target, null=train_again is not None and known_c is None, seed=seed)
     judged = audit_pools(pools, config, audits=["panoramia"]).judged
     if pools.nonmembers is not None:
@@ -266,23 +309,29 @@ def audit_model(
     audits = TargetAudits(judged, config, options)
     first = audits.select("panoramia", target=YOURS.name, seed=seed)[0]
     result = first.panoramia(search, confidence, **options)
-    real = [one.one_run(search, confidence, delta=delta) for one in audits.select("rm_rn", seed=seed)]
+    real = [
+        one.one_run(search, confidence, delta=delta) for one in audits.select("rm_rn", seed=seed)
+    ]
     weak: tuple[str, ...] = ()  # why the baseline may be; of no matter where c is known
     if known_c is None and data.train is not None:
         weak = data.shares.warnings
     elif known_c is None and not data.helpers:
         weak = (
-            "without a label or train_again there are no helpers: the baseline sees the examples alone and "
-            "may be weak",
+            "without a label or train_again there are no helpers: the baseline sees the examples "
+            "alone and may be weak",
         )
     null, unit = audits.null, ""
     if data.unit:
-        unit = f" One example is one unit {data.unit}, with all its rows; one row of each was drawn."
+        unit = (
+            f" One example is one unit {data.unit}, with all its rows; one row of each was drawn."
+        )
     return PanoramiaAudit(
         result=replace(
             result,
             claim=result.claim + unit,
-            beside="" if known_c is not None else str(null or "null not checked"),  # c known: needs no null
+            beside=""
+            if known_c is not None
+            else str(null or "null not checked"),  # c known: needs no null
             warnings=(*result.warnings, *data.warnings, *weak),
         ),
         real=replace(real[0], claim=real[0].claim + unit) if real else None,

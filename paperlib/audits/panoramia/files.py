@@ -41,13 +41,20 @@ def audit_files(
     seed: int = 0,
     **options: Unpack[AuditOptions],
 ) -> PanoramiaAudit:
-    """Audit a target on members from files, as `audit_table`, `audit_images` or `audit_text` (``kind``)."""
-    # The target is FILE.py:FUNCTION, a causal language model, or ``.safetensors`` with the weights of an
-    # ``architecture`` with so many ``classes``. An empty text leaves a part out, as None does in the audits.
-    model = load_target(kind, target, architecture=architecture, classes=classes)  # first, as it is quick
+    """Audit a target on members from files, as `audit_table`, `audit_images` or `audit_text`
+    (``kind``).
+    """
+    # The target is FILE.py:FUNCTION, a causal language model, or ``.safetensors`` with the weights
+    # of an ``architecture`` with so many ``classes``. An empty text leaves a part out, as None does
+    # in the audits.
+    model = load_target(
+        kind, target, architecture=architecture, classes=classes
+    )  # first, as it is quick
     training = load_training(train_again)
     if unit and kind != "table":
-        raise ValueError("unit: a column of a table; for images and texts audit in Python with unit=")
+        raise ValueError(
+            "unit: a column of a table; for images and texts audit in Python with unit="
+        )
     if kind == "table":
         paths = [members, *filter(None, (generated, nonmembers))]
         rows, *more = read_frames(paths)  # together, so that all have one set of types
@@ -72,11 +79,19 @@ def audit_files(
     others = [document.text for document in read_documents(generated)] if generated else None
     settings = TextDefaults(base=base, tokens=tokens)
     return audit_text(
-        model, texts, generated=others, train_again=training, settings=settings, seed=seed, **options
+        model,
+        texts,
+        generated=others,
+        train_again=training,
+        settings=settings,
+        seed=seed,
+        **options,
     )
 
 
-def load_target(kind: str, target: str, *, architecture: str = "", classes: int = 10) -> Callable[..., Any]:
+def load_target(
+    kind: str, target: str, *, architecture: str = "", classes: int = 10
+) -> Callable[..., Any]:
     """A target model, as the audit of its kind takes it; arguments as for `audit_files`."""
     check_choice("kind", kind, KINDS)
     path, colon, name = target.rpartition(":")
@@ -84,7 +99,9 @@ def load_target(kind: str, target: str, *, architecture: str = "", classes: int 
         return _function(Path(path), name)
     if kind == "text":
         model, tokenizer = load_language_model(target)
-        return lambda texts: -score_texts(model, tokenizer, texts, attacks=["loss"])["loss"].to_numpy()
+        return lambda texts: (
+            -score_texts(model, tokenizer, texts, attacks=["loss"])["loss"].to_numpy()
+        )
     if kind == "images" and target.endswith(".safetensors"):
         weights = _existing(target)
         state = read_weights(str(weights))
@@ -94,18 +111,23 @@ def load_target(kind: str, target: str, *, architecture: str = "", classes: int 
             try:
                 module.load_state_dict(state)
             except RuntimeError as error:
-                raise ValueError(f"target: {weights} does not fit {architecture!r}: {error}") from error
+                raise ValueError(
+                    f"target: {weights} does not fit {architecture!r}: {error}"
+                ) from error
             return image_losses(image_logits(module.eval(), x), y).numpy()
 
         return losses
     raise ValueError(
-        f"target: expected FILE.py:FUNCTION{', or a .safetensors file' if kind == 'images' else ''} for "
-        f"{kind}, got {target!r}"
+        "target: expected "
+        f"FILE.py:FUNCTION{', or a .safetensors file' if kind == 'images' else ''} for {kind}, got "
+        f"{target!r}"
     )
 
 
 def load_training(train_again: str) -> Callable[..., Any] | None:
-    """The function that trains the target again, from "FILE.py:FUNCTION"; None where that is empty."""
+    """The function that trains the target again, from "FILE.py:FUNCTION"; None where that is
+    empty.
+    """
     path, _, name = train_again.rpartition(":")
     if not train_again:
         return None
@@ -115,7 +137,9 @@ def load_training(train_again: str) -> Callable[..., Any] | None:
 
 
 def read_images(path: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """``images`` and ``labels`` of an NPZ file, else a ValueError; pickled objects are never loaded."""
+    """``images`` and ``labels`` of an NPZ file, else a ValueError; pickled objects are never
+    loaded.
+    """
     try:
         with np.load(_existing(path), allow_pickle=False) as archive:
             if {"images", "labels"} <= set(archive.files):
@@ -151,6 +175,8 @@ def _function(path: Path, name: str, what: str = "target") -> Callable[..., Any]
         except (ValueError, OSError, MemoryError):
             raise
         except Exception as error:
-            raise ValueError(f"{what}: {path}:{name} ended with {type(error).__name__}: {error}") from error
+            raise ValueError(
+                f"{what}: {path}:{name} ended with {type(error).__name__}: {error}"
+            ) from error
 
     return called

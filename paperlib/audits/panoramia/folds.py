@@ -10,13 +10,17 @@ from paperlib.core import FloatArray, IntArray, check_at_least, check_in
 from paperlib.report import progress
 
 RATIO = 8.0
-"""Members that a helper's model should learn, beside D_G, over members judged: the largest ratio tried in
-`papers.panoramia.null.experiment`. Null targets pass with it on tables and images; on text some is left."""
+"""Members that a helper's model should learn, beside D_G, over members judged: the largest ratio
+tried in `papers.panoramia.null.experiment`. Null targets pass with it on tables and images; on text
+some is left.
+"""
 MOST = 0.6
 """Largest share of the members that is judged; attacks learn from the others."""
 _LEAST = 100
 Answer = Callable[[str, IntArray], FloatArray]
-"""A trained model: takes a kind of examples and their numbers, and returns its outputs on them, (n, k)."""
+"""A trained model: takes a kind of examples and their numbers, and returns its outputs on them, (n,
+k).
+"""
 
 
 @dataclass(frozen=True)
@@ -33,17 +37,19 @@ class Shares:
         if self.ratio >= RATIO:
             return ()
         return (
-            f"helpers learn {self.ratio:.1f} times as many members as the {self.judged} that are judged, "
-            f"not {RATIO:g} times: epsilon~ may be above 0 for a model that never saw the members; bring "
-            "more members",
+            f"helpers learn {self.ratio:.1f} times as many members as the {self.judged} that are "
+            f"judged, not {RATIO:g} times: epsilon~ may be above 0 for a model that never saw the "
+            "members; bring more members",
         )
 
 
 def shares_of(members: int, *, pool: int, folds: int, judged: float | None = None) -> Shares:
-    """How members are shared out; ``pool`` is the smallest kind's size, ``judged`` a share to judge."""
-    # As many are judged as leave helpers RATIO times as many to learn, those of their own fold left out; but
-    # 100 at least (of fewer than 300 members a third, 15 at least), as fewer show little, and never more than
-    # MOST of the smallest pool.
+    """How members are shared out; ``pool`` is the smallest kind's size, ``judged`` a share to
+    judge.
+    """
+    # As many are judged as leave helpers RATIO times as many to learn, those of their own fold left
+    # out; but 100 at least (of fewer than 300 members a third, 15 at least), as fewer show little,
+    # and never more than MOST of the smallest pool.
     if pool < 30:
         raise ValueError(
             f"members: expected 30 or more, and as many examples of every other kind, got {pool}"
@@ -58,10 +64,16 @@ def shares_of(members: int, *, pool: int, folds: int, judged: float | None = Non
 
 
 def shared_sizes(shares: Shares, pool: int) -> dict[str, int]:
-    """Sizes for `GameSplit`: the test from judged members, training and validation from learned ones."""
+    """Sizes for `GameSplit`: the test from judged members, training and validation from learned
+    ones.
+    """
     rest = min(shares.learned, pool - shares.judged)
     train = round(0.75 * rest)
-    return {"train": 2 * train, "validation": 2 * (rest - train), "test": largest_test(shares.judged)}
+    return {
+        "train": 2 * train,
+        "validation": 2 * (rest - train),
+        "test": largest_test(shares.judged),
+    }
 
 
 def out_of_fold(
@@ -75,12 +87,15 @@ def out_of_fold(
     seed: int,
     label: str = "folds",
 ) -> dict[str, FloatArray]:
-    """Outputs (n, k) by kind of a helper that learns real data but no example that it is asked about."""
-    # The first ``learned`` members are dealt to folds, members of one group to one, and so is every other
-    # example. One model per fold learns these members (``most`` of them, drawn at random) but its own fold's,
-    # with whatever ``train`` adds (D_G), and is asked about its fold: an example's fold says nothing about
-    # its kind. A member from ``learned`` on changes its own output alone, so that a bound on such members
-    # holds as with any other helper. ``learned`` may be all of them for a null target alone.
+    """Outputs (n, k) by kind of a helper that learns real data but no example that it is asked
+    about.
+    """
+    # The first ``learned`` members are dealt to folds, members of one group to one, and so is every
+    # other example. One model per fold learns these members (``most`` of them, drawn at random) but
+    # its own fold's, with whatever ``train`` adds (D_G), and is asked about its fold: an example's
+    # fold says nothing about its kind. A member from ``learned`` on changes its own output alone,
+    # so that a bound on such members holds as with any other helper. ``learned`` may be all of them
+    # for a null target alone.
     check_at_least(2, folds=folds)
     check_in(f"[2, {sizes['members']}]", "learned", learned)
     if most is not None:

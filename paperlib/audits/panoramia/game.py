@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from paperlib.attacks.learned import Attack, AttackInputs, BoostedTrees, FittedAttack, Labelled
 from paperlib.attacks.learned.interface import joined
-from paperlib.core import FloatArray, IntArray, RecallSearch, check_at_least, check_choice, check_confidence
+from paperlib.core import (
+    FloatArray,
+    IntArray,
+    RecallSearch,
+    check_at_least,
+    check_choice,
+    check_confidence,
+)
 
 Form = Literal["helpers", "paper"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -22,19 +29,21 @@ class AuditConfig:
     """Settings of audits: sizes of the parts of a game, attacks to choose from, and repetitions."""
 
     train: int  # half of them members, even
-    validation: int  # half of them members; one half stops trainings, the other chooses settings and restarts
+    # half of them members; one half stops trainings, the other chooses settings and restarts
+    validation: int
     test: int  # each a member by a fair coin: the paper's m
     attacks: tuple[Attack, ...] = (BoostedTrees(), BoostedTrees(leaves=4, learning_rate=0.2))
-    # "paper": the baseline sees the example and the synthetic helper, the attack the example and the target.
-    # "helpers": both see all helpers; the attack also sees the target, the baseline the placebo in its place.
+    # "paper": the baseline sees the example and the synthetic helper, the attack the example and
+    # the target. "helpers": both see all helpers; the attack also sees the target, the baseline the
+    # placebo in its place.
     form: Form = "helpers"
     searches: tuple[RecallSearch, ...] = SEARCHES  # settings are chosen by the first
     restarts: int = 5  # trainings of the best setting, of which the best is taken
     repetitions: int = 5  # games, each with its own split, coins and attacks
     confidence: float = 0.95  # of each audit of each game
     seed: int = 0  # of the first game
-    # All games have one test part and one toss of its coins, and differ in what attacks learn from alone (the
-    # paper, Appendix D.1): their deviation then leaves out the test part's share.
+    # All games have one test part and one toss of its coins, and differ in what attacks learn from
+    # alone (the paper, Appendix D.1): their deviation then leaves out the test part's share.
     same_test: bool = False
 
     def __post_init__(self) -> None:
@@ -54,17 +63,20 @@ class TestPartError(RuntimeError):
 
 
 class GameSplit:
-    """A game on members and others: parts to train, to choose and to judge (PANORAMIA, Definition 2)."""
+    """A game on members and others: parts to train, to choose and to judge (PANORAMIA, Definition
+    2).
+    """
 
-    # In the training and validation parts half are members. In the test part each place is filled by a fair
-    # coin, by a member or by another example, never shown twice: a whole game, as
-    # ``bounds.one_run.fair_coins`` describes. It never leaves this object: `judge` hands it to trained
-    # attacks, once, and after that nothing can be trained. ``inputs`` leads from the name of each attack,
-    # None for the baseline, to its inputs on members and others. With ``twins`` the coin chooses between
-    # member i and other i, as in the pairs of the paper, and no pair of the test part is shown elsewhere.
-    # With ``learned`` the first so many members are for training and validation alone, and the others for the
-    # test part alone: helpers may have learned the first. Games of one ``test_seed`` share test part and
-    # coins; with None these follow ``seed`` as all else does.
+    # In the training and validation parts half are members. In the test part each place is filled
+    # by a fair coin, by a member or by another example, never shown twice: a whole game, as
+    # ``bounds.one_run.fair_coins`` describes. It never leaves this object: `judge` hands it to
+    # trained attacks, once, and after that nothing can be trained. ``inputs`` leads from the name
+    # of each attack, None for the baseline, to its inputs on members and others. With ``twins`` the
+    # coin chooses between member i and other i, as in the pairs of the paper, and no pair of the
+    # test part is shown elsewhere. With ``learned`` the first so many members are for training and
+    # validation alone, and the others for the test part alone: helpers may have learned the first.
+    # Games of one ``test_seed`` share test part and coins; with None these follow ``seed`` as all
+    # else does.
 
     def __init__(
         self,
@@ -82,11 +94,15 @@ class GameSplit:
             raise ValueError("inputs: expected at least one attack, got none")
         counts = {name: (len(members), len(others)) for name, (members, others) in inputs.items()}
         if len(set(counts.values())) > 1:
-            raise ValueError(f"inputs: expected as many members and others for every attack, got {counts}")
+            raise ValueError(
+                f"inputs: expected as many members and others for every attack, got {counts}"
+            )
         members, others = next(iter(counts.values()))
         for name, size in (("train", train), ("validation", validation)):
             if size < 2 or size % 2:
-                raise ValueError(f"{name}: expected an even number of examples, 2 or more, got {size}")
+                raise ValueError(
+                    f"{name}: expected an even number of examples, 2 or more, got {size}"
+                )
         if test < 2:
             raise ValueError(f"test: expected 2 examples or more, got {test}")
         rng = np.random.default_rng(seed if test_seed is None else test_seed)
@@ -103,9 +119,9 @@ class GameSplit:
         for name, there, wanted in least:
             if there < wanted:
                 raise ValueError(
-                    f"{name}: {there} are too few for train={train}, validation={validation}, test={test}, "
-                    f"which need {wanted} of them (half of each, the test part by fair coins); ask for "
-                    "smaller parts, or bring more"
+                    f"{name}: {there} are too few for train={train}, validation={validation}, "
+                    f"test={test}, which need {wanted} of them (half of each, the test part by "
+                    "fair coins); ask for smaller parts, or bring more"
                 )
         self._inputs = dict(inputs)
         self._members, self._others = rng.permutation(members), rng.permutation(others)
@@ -114,7 +130,9 @@ class GameSplit:
             self._members = np.append(self._members[may_learn][:fixed], self._members[~may_learn])
         if twins:
             first, shown = self._members[:fixed], self._members[fixed : fixed + test]
-            self._members, self._others = (np.append(first, shown[heads]) for heads in (coins, ~coins))
+            self._members, self._others = (
+                np.append(first, shown[heads]) for heads in (coins, ~coins)
+            )
         elif test_seed is not None:
             again, heads = np.random.default_rng(seed), int(coins.sum())
             _deal_again(self._members, slice(fixed, fixed + heads), again)
@@ -123,36 +141,48 @@ class GameSplit:
         self._judged = False
 
     def train(self, name: str | None) -> Labelled:
-        """Training part of an attack, with membership; `TestPartError` after the test part was judged."""
+        """Training part of an attack, with membership; `TestPartError` after the test part was
+        judged.
+        """
         return self._open_part(name, 0, self._train // 2)
 
     def validation(self, name: str | None) -> Labelled:
         """The part on which an attack's settings are chosen, with membership; raises as `train`."""
         return self._open_part(name, self._train // 2, self._validation // 2)
 
-    def judge(self, fitted: Mapping[str | None, FittedAttack]) -> tuple[dict[str | None, FloatArray], Flags]:
+    def judge(
+        self, fitted: Mapping[str | None, FittedAttack]
+    ) -> tuple[dict[str | None, FloatArray], Flags]:
         """Scores of all attacks on the test part, in random order, and membership; once."""
         if self._judged:
-            raise TestPartError("the test part has been judged; draw another game from other examples")
+            raise TestPartError(
+                "the test part has been judged; draw another game from other examples"
+            )
         if unknown := [name for name in fitted if name not in self._inputs]:
             raise ValueError(f"fitted: expected attacks of {list(self._inputs)}, got {unknown}")
         self._judged = True
         start, coins = (self._train + self._validation) // 2, self._coins.copy()
-        shown = self._members[start:][: int(coins.sum())], self._others[start:][: int((~coins).sum())]
+        shown = (
+            self._members[start:][: int(coins.sum())],
+            self._others[start:][: int((~coins).sum())],
+        )
         scores = {name: np.empty(coins.size) for name in fitted}
         for name, attack in fitted.items():
             for flag, inputs, index in zip((True, False), self._inputs[name], shown, strict=True):
                 own = np.asarray(attack.scores(inputs.take(index)), dtype=np.float64)
                 if own.shape != index.shape or not np.isfinite(own).all():
                     raise ValueError(
-                        f"{name or 'baseline'}: expected one finite score for each of {index.size} examples"
+                        f"{name or 'baseline'}: expected one finite score for each of "
+                        f"{index.size} examples"
                     )
                 scores[name][coins == flag] = own
         return scores, coins
 
     def _open_part(self, name: str | None, start: int, half: int) -> Labelled:
         if self._judged:
-            raise TestPartError("the test part has been judged; nothing may be trained on this game any more")
+            raise TestPartError(
+                "the test part has been judged; nothing may be trained on this game any more"
+            )
         members, others = self._inputs[name]
         rows = slice(start, start + half)
         shown = joined(members.take(self._members[rows]), others.take(self._others[rows]))
@@ -167,22 +197,32 @@ def _deal_again(order: IntArray, test: slice, rng: np.random.Generator) -> None:
 
 
 def smallest_pool(train: int, validation: int, test: int) -> int:
-    """Members (and others) that a game of this size needs, whatever its coins: all but once in a million."""
+    """Members (and others) that a game of this size needs, whatever its coins: all but once in a
+    million.
+    """
     return (train + validation + test) // 2 + round(2.5 * test**0.5)
 
 
 def sizes_for(pool: int) -> dict[str, int]:
-    """Sizes for `GameSplit` and such pools: 30 % to train on, 10 % to choose on, the rest to judge."""
+    """Sizes for `GameSplit` and such pools: 30 % to train on, 10 % to choose on, the rest to
+    judge.
+    """
     if pool < 30:
         raise ValueError(
             f"members: expected 30 or more to split into training, validation and test, got {pool}"
         )
     train, validation = (2 * round(share * pool) for share in (0.3, 0.1))
-    return {"train": train, "validation": validation, "test": largest_test(pool - (train + validation) // 2)}
+    return {
+        "train": train,
+        "validation": validation,
+        "test": largest_test(pool - (train + validation) // 2),
+    }
 
 
 def largest_test(pool: int) -> int:
-    """The largest test part, 2 or more, whose coins have enough of both kinds all but once in a million."""
+    """The largest test part, 2 or more, whose coins have enough of both kinds all but once in a
+    million.
+    """
     test = 2 * pool
     while test > 2 and smallest_pool(0, 0, test) > pool:
         test -= 1

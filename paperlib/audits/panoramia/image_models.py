@@ -21,12 +21,15 @@ class ImageHelper(ImageTraining):
     """A model that the baseline may ask, and how it is trained."""
 
     name: str  # "synthetic" is the paper's: what its baseline sees
-    # Generated images ("synthetic"), those the generator was trained on ("real"), or other real ones.
+    # Generated images ("synthetic"), those the generator was trained on ("real"), or other real
+    # ones.
     data: str
     architecture: str = "cnn"  # a name of ``paperlib.models.images.ARCHITECTURES``
     width: int = 16  # of "mlp", "cnn" and "cnn4"
     epochs: int = 15
-    timm: str = ""  # a model of timm that starts from pretrained weights, in the place of ``architecture``
+    timm: str = (
+        ""  # a model of timm that starts from pretrained weights, in the place of ``architecture``
+    )
     weights: str = ""  # a file with these weights; empty downloads them
     seed: int = 1  # of parameters and batches
 
@@ -34,7 +37,9 @@ class ImageHelper(ImageTraining):
         super().__post_init__()
         check_choice("data", self.data, ("synthetic", "real", "others"))
         if self.weights and not self.timm:
-            raise ValueError(f"weights: expected the name of their model as timm, got {self.weights!r} alone")
+            raise ValueError(
+                f"weights: expected the name of their model as timm, got {self.weights!r} alone"
+            )
 
     @property
     def helper(self) -> Helper:
@@ -42,7 +47,9 @@ class ImageHelper(ImageTraining):
         return Helper(self.name, "synthetic" if self.data == "synthetic" else "real", self.epochs)
 
     def about(self) -> dict[str, Any]:
-        """What its answers depend on: its settings, with the content of its weights for their place."""
+        """What its answers depend on: its settings, with the content of its weights for their
+        place.
+        """
         return {**asdict(self), "weights": weights_tag(self.weights)}
 
 
@@ -58,18 +65,24 @@ def train_helper(
         weights = read_weights(helper.weights) if helper.weights else None
         module = pretrained_classifier(helper.timm, outputs, weights=weights, seed=helper.seed)
     else:
-        module = classifier_for(x, helper.architecture, outputs, width=helper.width, seed=helper.seed)
+        module = classifier_for(
+            x, helper.architecture, outputs, width=helper.width, seed=helper.seed
+        )
     return fit_images(module, x, y, config=helper, checkpoint=checkpoint).module
 
 
-def likely_labels(module: nn.Module, x: NDArray[np.uint8], *, multi_label: bool) -> NDArray[np.int64]:
+def likely_labels(
+    module: nn.Module, x: NDArray[np.uint8], *, multi_label: bool
+) -> NDArray[np.int64]:
     """The most likely class of each image, or whether each attribute is likelier than not."""
     logits = image_logits(module, x)
     return ((logits > 0).long() if multi_label else logits.argmax(dim=1)).numpy()
 
 
 def answers(module: nn.Module, x: NDArray[np.uint8], y: NDArray[np.int64]) -> FloatArray:
-    """What an attack sees of each image: its loss, and the least loss of any label; shape (n, 2)."""
+    """What an attack sees of each image: its loss, and the least loss of any label; shape (n,
+    2).
+    """
     logits = image_logits(module, x)
     guess = (logits > 0).long() if y.ndim == 2 else logits.argmax(dim=1)
     losses = [image_losses(logits, labels).numpy() for labels in (y, guess)]
@@ -77,7 +90,9 @@ def answers(module: nn.Module, x: NDArray[np.uint8], y: NDArray[np.int64]) -> Fl
 
 
 def read_weights(path: str) -> dict[str, Tensor]:
-    """Tensors by name from a safetensors file, or from one of torch's without running what is in it."""
+    """Tensors by name from a safetensors file, or from one of torch's without running what is in
+    it.
+    """
     file = _weights_file(path)
     try:
         if file.suffix == ".safetensors":
@@ -85,10 +100,14 @@ def read_weights(path: str) -> dict[str, Tensor]:
 
             return load_file(file)
         tensors = torch.load(file, map_location="cpu", weights_only=True)
-    except Exception as error:  # safetensors, zip and pickle have their own errors, without a common class
+    except (
+        Exception
+    ) as error:  # safetensors, zip and pickle have their own errors, without a common class
         raise ValueError(f"weights: {path} cannot be read as tensors ({error})") from error
     tensors = tensors.get("state_dict", tensors) if isinstance(tensors, dict) else tensors
-    if not isinstance(tensors, dict) or not all(isinstance(one, Tensor) for one in tensors.values()):
+    if not isinstance(tensors, dict) or not all(
+        isinstance(one, Tensor) for one in tensors.values()
+    ):
         raise ValueError(f"weights: {path} holds something else than tensors by name")
     return tensors
 

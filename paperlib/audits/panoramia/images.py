@@ -1,4 +1,6 @@
-"""Your images: what a classifier was trained on, a generator for them, and helpers for their classes."""
+"""Your images: what a classifier was trained on, a generator for them, and helpers for their
+classes.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +27,9 @@ class ImageDefaults:
     """How images without a generator of their own are prepared."""
 
     share: float = 0.4  #: of the members that the generator is trained on, in (0, 1)
-    generator: FlowConfig | None = None  #: None takes a small network for up to 300 pixels, a U-Net beyond
+    generator: FlowConfig | None = (
+        None  #: None takes a small network for up to 300 pixels, a U-Net beyond
+    )
     helper: ImageHelper = field(default_factory=lambda: ImageHelper(name="helper", data="real"))
     attack: ImageStack = field(default_factory=ImageStack)  #: of the baseline, too
     seed: int = 0  #: of the parts and the draws
@@ -55,18 +59,24 @@ def audit_images(
         As for `audit_table`, for the first game.
 
     Args:
-        target: Function from images and labels to losses, shape (n,), lower where it knows the image.
-        images: Images the target was trained on, uint8, shape (n, channels, side, side), n of 30 or more.
+        target: Function from images and labels to losses, shape (n,), lower where it knows the
+            image.
+        images: Images the target was trained on, uint8, shape (n, channels, side, side), n of 30 or
+            more.
         labels: Class numbers the target was trained on, 0 or more, shape (n,).
-        generated: Images and labels of a generator that saw none of ``images``; None trains a rectified flow
-            on 40 % of them.
+        generated: Images and labels of a generator that saw none of ``images``; None trains a
+            rectified flow on 40 % of them.
         nonmembers: Real images and labels the target was not trained on, for a comparison.
-        train_again, seed, options: As for `audit_table`, with images and labels in the place of a table.
-        settings: Generator, helpers and attack; None takes the defaults. ``seed`` is used in place of theirs.
+        train_again, seed, options: As for `audit_table`, with images and labels in the place of a
+            table.
+        settings: Generator, helpers and attack; None takes the defaults. ``seed`` is used in place
+            of theirs.
         unit: The record that each image belongs to, such as a person: one image of each is audited.
     """
     defaults = replace(settings or ImageDefaults(), seed=seed)
-    data = bring_images(images, labels, defaults, generated=generated, nonmembers=nonmembers, unit=unit)
+    data = bring_images(
+        images, labels, defaults, generated=generated, nonmembers=nonmembers, unit=unit
+    )
     return audit_model(target, data, train_again=train_again, seed=seed, **options)
 
 
@@ -81,9 +91,10 @@ def bring_images(
 ) -> AuditData:
     """Prepare images the target was trained on; arguments as for `audit_images`.
 
-    Without generated images a share of the members becomes D_G, from which a rectified flow learns, class by
-    class, and so do helpers; the rest is audited. With them all members are audited; their generator must not
-    have seen any. Half of the generated images go to a helper that learns these alone.
+    Without generated images a share of the members becomes D_G, from which a rectified flow learns,
+    class by class, and so do helpers; the rest is audited. With them all members are audited; their
+    generator must not have seen any. Half of the generated images go to a helper that learns these
+    alone.
     """
     settings = defaults or ImageDefaults()
     x, y = _checked("images", (images, labels))
@@ -94,14 +105,18 @@ def bring_images(
     others = None if nonmembers is None else _checked("nonmembers", nonmembers, x)
     warnings = check_ties("images", x)
     if both := set(map(bytes, x)) & set(map(bytes, () if others is None else others[0])):
-        raise ValueError(f"nonmembers: {len(both):,} images are among the members, too; leave them out")
+        raise ValueError(
+            f"nonmembers: {len(both):,} images are among the members, too; leave them out"
+        )
     order = np.random.default_rng(settings.seed).permutation(len(x))
     cut = round(settings.share * len(x)) if own is None else 0
     known, audited = ((x[part], y[part]) for part in (order[:cut], order[cut:]))
     drawn = own
     if drawn is None:
         network = (
-            FlowConfig(network="mlp", width=192) if x[0].size <= 300 else FlowConfig(network="unet", width=64)
+            FlowConfig(network="mlp", width=192)
+            if x[0].size <= 300
+            else FlowConfig(network="unet", width=64)
         )
         fitted = (settings.generator or network).fit(*known, classes=1 + int(known[1].max()))
         made, classes = fitted.sample(2 * len(audited[0]), settings.seed + 1)
@@ -111,7 +126,10 @@ def bring_images(
     if cut:
         warnings = (*warnings, *copies(shown[0], known[0], audited[0]).warnings)
     else:
-        warnings = (*warnings, *copied_members(*([*map(bytes, part[0])] for part in (drawn, audited))))
+        warnings = (
+            *warnings,
+            *copied_members(*([*map(bytes, part[0])] for part in (drawn, audited))),
+        )
     outputs = 1 + max(int(part[1].max()) for part in (audited, drawn))
     learn = partial(_helper, settings, outputs)
     return AuditData(
@@ -144,7 +162,11 @@ def _checked(name: str, given: tuple[Any, Any], like: NDArray[np.uint8] | None =
 
 
 def _helper(
-    settings: ImageDefaults, outputs: int, images: NDArray[np.uint8], labels: NDArray[np.int64], seed: int
+    settings: ImageDefaults,
+    outputs: int,
+    images: NDArray[np.uint8],
+    labels: NDArray[np.int64],
+    seed: int,
 ) -> Model:
     module = train_helper(replace(settings.helper, seed=seed), images, labels, outputs)
     return lambda x, y: image_losses(image_logits(module, x), y).numpy().astype(np.float64)

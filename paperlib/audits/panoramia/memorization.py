@@ -23,7 +23,9 @@ class Copies:
     repeated: float  # equal an earlier one
     copied: float  # equal an example of the generator's training data
     copied_others: float  # equal a held-out real example, of as many: what chance alone gives
-    nearer: float  # nearer to training data than to as many held-out examples; 1/2 if none was learned
+    nearer: (
+        float  # nearer to training data than to as many held-out examples; 1/2 if none was learned
+    )
     p_value: float  # one-sided, of "nearer" being one half or less
 
     @property
@@ -32,32 +34,40 @@ class Copies:
         warnings: list[str] = []
         if self.repeated > _NOTABLE + self.copied_others:
             warnings.append(
-                f"the generator repeats itself: {self.repeated:.1%} of its examples equal an earlier one; "
-                "the audit takes them as independent draws"
+                f"the generator repeats itself: {self.repeated:.1%} of its examples equal an "
+                "earlier one; the audit takes them as independent draws"
             )
         if self.copied > _NOTABLE + self.copied_others or self.p_value < _RARE:
             warnings.append(
-                f"the generator memorises: {self.copied:.1%} of its examples equal one of its training data "
-                f"(held-out data: {self.copied_others:.1%}), and {self.nearer:.0%} lie nearer to its "
-                "training data than to as many held-out examples; stop its training earlier or give it more "
-                "data"
+                f"the generator memorises: {self.copied:.1%} of its examples equal one of its "
+                f"training data (held-out data: {self.copied_others:.1%}), and {self.nearer:.0%} "
+                "lie nearer to its training data than to as many held-out examples; stop its "
+                "training earlier or give it more data"
             )
         return tuple(warnings)
 
 
-def copies(generated: ArrayLike, trained_on: ArrayLike, held_out: ArrayLike, *, seed: int = 0) -> Copies:
-    """Compare generated examples with training and held-out data, by distances of standardised features."""
+def copies(
+    generated: ArrayLike, trained_on: ArrayLike, held_out: ArrayLike, *, seed: int = 0
+) -> Copies:
+    """Compare generated examples with training and held-out data, by distances of standardised
+    features.
+    """
     names = ("generated", "trained_on", "held_out")
     parts = [_rows(*pair) for pair in zip(names, (generated, trained_on, held_out), strict=True)]
     if len({part.shape[1] for part in parts}) > 1:
-        raise ValueError(f"examples: expected equal shapes, got {[part.shape[1] for part in parts]} features")
+        raise ValueError(
+            f"examples: expected equal shapes, got {[part.shape[1] for part in parts]} features"
+        )
     rng = np.random.default_rng(seed)
     drawn, *real = parts
     size = min(map(len, real))
     seen, others = (part[rng.permutation(len(part))[:size]] for part in real)
     scale = np.concatenate([seen, others]).std(axis=0)
     distances = [_nearest(drawn, part, np.where(scale > 0, scale, 1.0)) for part in (seen, others)]
-    wins = (distances[0] < distances[1]) + (distances[0] == distances[1]) * rng.integers(0, 2, len(drawn))
+    wins = (distances[0] < distances[1]) + (distances[0] == distances[1]) * rng.integers(
+        0, 2, len(drawn)
+    )
     return Copies(
         repeated=1 - len(np.unique(drawn, axis=0)) / len(drawn),
         copied=float((distances[0] == 0).mean()),
@@ -67,7 +77,9 @@ def copies(generated: ArrayLike, trained_on: ArrayLike, held_out: ArrayLike, *, 
     )
 
 
-def near_duplicates(generated: ArrayLike, trained_on: ArrayLike, held_out: ArrayLike) -> tuple[float, float]:
+def near_duplicates(
+    generated: ArrayLike, trained_on: ArrayLike, held_out: ArrayLike
+) -> tuple[float, float]:
     """Shares of generated and of held-out examples that nearly repeat one of the training data."""
     # They lie nearer to one than half of the median distance of held-out examples to the nearest.
     drawn, seen, others = map(
@@ -97,6 +109,6 @@ def copied_members(generated: Sequence[Any], members: Sequence[Any]) -> tuple[st
     if known <= _NOTABLE + 2 * repeated:
         return ()
     return (
-        f"{known:.0%} of the generated rows are members, which no audit can tell apart: it misses what the "
-        "target leaks; bring the rows of a generator that has not seen the members",
+        f"{known:.0%} of the generated rows are members, which no audit can tell apart: it misses "
+        "what the target leaks; bring the rows of a generator that has not seen the members",
     )

@@ -1,4 +1,6 @@
-"""Batches that models take, and pools: examples of one kind with the outputs of all models on them."""
+"""Batches that models take, and pools: examples of one kind with the outputs of all models on
+them.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -15,10 +17,11 @@ from paperlib.core import FloatArray, IntArray, check_in
 from paperlib.io import Cache, code_tag, config_hash, typed, user_cache_folder
 
 Batch = tuple[Any, ...]
-"""Arguments of a model: tables, arrays or lists of one length, such as (rows,) or (images, labels)."""
+"""Arguments of a model: tables, arrays or lists of one length, such as (rows,) or (images, labels).
+"""
 Model = Callable[..., ArrayLike]
-"""Takes a batch and returns one loss for each example, lower where the model knows it, shape (n,); or a table
-(n, k) whose first column is the loss."""
+"""Takes a batch and returns one loss for each example, lower where the model knows it, shape (n,);
+or a table (n, k) whose first column is the loss."""
 Trainer = Callable[..., Model]
 """Takes a batch and, after it, a seed, and returns a model trained on this batch."""
 
@@ -55,8 +58,8 @@ def columns(name: str, values: ArrayLike, count: int) -> FloatArray:
     table = table[:, None] if table.ndim == 1 else table
     if table.ndim != 2 or len(table) != count or not table.shape[1]:
         raise ValueError(
-            f"{name}: expected one loss for each of {count} examples, shape ({count},) or ({count}, k), got "
-            f"{np.asarray(values).shape}"
+            f"{name}: expected one loss for each of {count} examples, shape ({count},) or "
+            f"({count}, k), got {np.asarray(values).shape}"
         )
     return table
 
@@ -64,7 +67,9 @@ def columns(name: str, values: ArrayLike, count: int) -> FloatArray:
 def check_model(name: str, model: Model) -> Model:
     """A function, or a ValueError that names who should have returned one."""
     if not callable(model):
-        raise ValueError(f"{name}: expected a function that returns losses, got {type(model).__name__}")
+        raise ValueError(
+            f"{name}: expected a function that returns losses, got {type(model).__name__}"
+        )
     return model
 
 
@@ -76,7 +81,9 @@ class Target:
     """A model that is audited, with its name in tables."""
 
     name: str
-    kind: Literal["trained", "null", "private"] = "trained"  # null: never saw the members; private: with DP
+    kind: Literal["trained", "null", "private"] = (
+        "trained"  # null: never saw the members; private: with DP
+    )
     epochs: int = -1  # -1 where unknown
     dp_epsilon: float | None = None  # of its DP guarantee, nats
 
@@ -95,22 +102,27 @@ class Helper:
     """A model that never saw the members, which the baseline may ask."""
 
     name: str
-    # Training data: generated; the generator's own; real examples that no game shows; public; or the
-    # generator's own and members that no test shows, asked of models that did not learn them (`out_of_fold`).
+    # Training data: generated; the generator's own; real examples that no game shows; public; or
+    # the generator's own and members that no test shows, asked of models that did not learn them
+    # (`out_of_fold`).
     data: Literal["synthetic", "real", "nonmembers", "base", "folds"]
     epochs: int = -1  # -1 where unknown
     placebo: bool = False  # the baseline of the form "helpers" asks it in the place of the target
 
 
 SYNTHETIC, REAL = Helper("synthetic", "synthetic"), Helper("real", "real")
-"""The helpers of the paper: trained on generated examples, and on the generator's own training data."""
+"""The helpers of the paper: trained on generated examples, and on the generator's own training
+data.
+"""
 FOLDS, PLACEBO = Helper("out of fold", "folds"), Helper("placebo", "folds", placebo=True)
 """A helper that learns as much real data as it may, and another one for the place of the target."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Examples of one kind, and models' outputs on them, (n, k); those of targets begin with the loss."""
+    """Examples of one kind, and models' outputs on them, (n, k); those of targets begin with the
+    loss.
+    """
 
     examples: NDArray[Any]
     helpers: Mapping[str, FloatArray]
@@ -128,10 +140,14 @@ class Pool:
         return len(self.examples)
 
     def inputs(self, *, helpers: tuple[str, ...] = (), target: str | None = None) -> AttackInputs:
-        """Inputs of an attack that sees these models: the target's columns first, then the helpers'."""
+        """Inputs of an attack that sees these models: the target's columns first, then the
+        helpers'.
+        """
         outputs = [self.targets[target]] if target is not None else []
         outputs += [self.helpers[name] for name in helpers]
-        return AttackInputs(self.examples, np.concatenate([np.empty((len(self), 0)), *outputs], axis=1))
+        return AttackInputs(
+            self.examples, np.concatenate([np.empty((len(self), 0)), *outputs], axis=1)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,17 +159,23 @@ class Pools:
     nonmembers: Pool | None
     targets: tuple[Target, ...]
     helpers: tuple[Helper, ...] = ()
-    details: pd.DataFrame = field(default_factory=pd.DataFrame)  # one row per target, such as accuracies
+    details: pd.DataFrame = field(
+        default_factory=pd.DataFrame
+    )  # one row per target, such as accuracies
     warnings: tuple[str, ...] = ()
     key: str = ""  # hash of the configuration; empty if these pools are not cached
-    twins: bool = False  # generated example i could have stood in the place of member i: no test shows both
-    # The first so many members are never judged: helpers of "folds" learn them, attacks are trained and
-    # chosen on them. 0: no helper learns a member, and each game deals all of them.
+    twins: bool = (
+        False  # generated example i could have stood in the place of member i: no test shows both
+    )
+    # The first so many members are never judged: helpers of "folds" learn them, attacks are trained
+    # and chosen on them. 0: no helper learns a member, and each game deals all of them.
     learned: int = 0
 
     def __post_init__(self) -> None:
         check_in(f"[0, {len(self.members)}]", "learned", self.learned)
-        if not self.learned and (folds := [one.name for one in self.helpers if one.data == "folds"]):
+        if not self.learned and (
+            folds := [one.name for one in self.helpers if one.data == "folds"]
+        ):
             raise ValueError(f"learned: expected 1 or more with the helper {folds[0]!r}, got 0")
         for kind, pool in self.by_kind().items():
             for role, wanted, held in (
@@ -161,7 +183,9 @@ class Pools:
                 ("helpers", self.helper_names, pool.helpers),
             ):
                 if sorted(held) != sorted(wanted):
-                    raise ValueError(f"{kind}: expected the {role} {list(wanted)}, got {list(held)}")
+                    raise ValueError(
+                        f"{kind}: expected the {role} {list(wanted)}, got {list(held)}"
+                    )
 
     def by_kind(self) -> dict[str, Pool]:
         """The pools there are."""
@@ -192,11 +216,16 @@ def pools_of(
     *more: Any,
     **options: Any,
 ) -> Pools:
-    """Pools from the examples of each kind and each model's outputs by kind; the rest as for `Pools`."""
+    """Pools from the examples of each kind and each model's outputs by kind; the rest as for
+    `Pools`.
+    """
     pools = {
         kind: Pool(
             rows,
-            *({model.name: outputs[kind] for model, outputs in role.items()} for role in (helpers, targets)),
+            *(
+                {model.name: outputs[kind] for model, outputs in role.items()}
+                for role in (helpers, targets)
+            ),
         )
         for kind, rows in examples.items()
     }
@@ -205,7 +234,9 @@ def pools_of(
 
 
 def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code: str) -> Pools:
-    """The pools of a configuration, which holds all they depend on but the code of the module ``code``."""
+    """The pools of a configuration, which holds all they depend on but the code of the module
+    ``code``.
+    """
     whole = {"pools": dict(config), "code": code_tag(code)}
 
     def compute() -> dict[str, NDArray[Any]]:
@@ -213,7 +244,9 @@ def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code:
         arrays: dict[str, NDArray[Any]] = {
             "targets": np.array(json.dumps([asdict(target) for target in pools.targets])),
             "helpers": np.array(json.dumps([asdict(helper) for helper in pools.helpers])),
-            "details": np.array(pools.details.to_json(orient="table", index=False, double_precision=15)),
+            "details": np.array(
+                pools.details.to_json(orient="table", index=False, double_precision=15)
+            ),
             "warnings": np.array(pools.warnings, dtype=str),
             "learned": np.array(pools.learned),
         }
@@ -228,7 +261,9 @@ def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code:
 
     def outputs(role: str, model: Callable[..., Any]) -> dict[Any, dict[str, FloatArray]]:
         models = [model(**fields) for fields in json.loads(str(arrays[role]))]
-        return {one: {kind: arrays[f"{kind}/{role}/{one.name}"] for kind in kinds} for one in models}
+        return {
+            one: {kind: arrays[f"{kind}/{role}/{one.name}"] for kind in kinds} for one in models
+        }
 
     return pools_of(
         {kind: arrays[f"{kind}/examples"] for kind in kinds},
@@ -251,16 +286,24 @@ def with_helpers(pools: Pools, helpers: Sequence[Helper]) -> Pools:
         kind: replace(pool, helpers={helper.name: pool.helpers[helper.name] for helper in helpers})
         for kind, pool in pools.by_kind().items()
     }
-    return replace(pools, **parts, helpers=tuple(helpers), key=part_key(pools, helpers=list(helpers)))
+    return replace(
+        pools, **parts, helpers=tuple(helpers), key=part_key(pools, helpers=list(helpers))
+    )
 
 
 def add_helpers(
     pools: Pools, helpers: Mapping[Helper, Mapping[str, FloatArray]], *, learned: int, about: Any
 ) -> Pools:
-    """Pools with more helpers, whose outputs depend on ``about`` and the pools; they learned members."""
+    """Pools with more helpers, whose outputs depend on ``about`` and the pools; they learned
+    members.
+    """
     parts = {
         kind: replace(
-            pool, helpers={**pool.helpers, **{one.name: outputs[kind] for one, outputs in helpers.items()}}
+            pool,
+            helpers={
+                **pool.helpers,
+                **{one.name: outputs[kind] for one, outputs in helpers.items()},
+            },
         )
         for kind, pool in pools.by_kind().items()
     }
@@ -269,7 +312,9 @@ def add_helpers(
 
 
 def part_key(pools: Pools, **part: Any) -> str:
-    """The key of pools made from others by some choices or additions: empty if those are not cached."""
+    """The key of pools made from others by some choices or additions: empty if those are not
+    cached.
+    """
     return config_hash(typed({"pools": pools.key, **part})) if pools.key else ""
 
 

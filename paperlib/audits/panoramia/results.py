@@ -1,4 +1,6 @@
-"""Scores of the judged games, the three audits computed from them, and the check with a null target."""
+"""Scores of the judged games, the three audits computed from them, and the check with a null
+target.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,13 +25,17 @@ NULL = Target("null", "null")
 LIMIT = 0.1
 """Nats: a null passes where the whole interval of its mean lies within this much of 0."""
 AuditName = Literal["panoramia", "rm_rn", "o1"]
-"""PANORAMIA; the same attack on real non-members (RM;RN); the target's loss on real non-members, O(1)."""
+"""PANORAMIA; the same attack on real non-members (RM;RN); the target's loss on real non-members,
+O(1).
+"""
 AUDITS: tuple[AuditName, ...] = get_args(AuditName)
 
 
 @dataclass(frozen=True)
 class NullCheck:
-    """Epsilon~ of a null target: one trained like the target, but never on the example it is asked about."""
+    """Epsilon~ of a null target: one trained like the target, but never on the example it is asked
+    about.
+    """
 
     mean: float  # of c_plus_eps_lb - c_lb over games, not clipped, nats
     low: float  # ends of its 95 % t-interval, infinite after one game
@@ -38,7 +44,9 @@ class NullCheck:
 
     @classmethod
     def of(cls, differences: FloatArray) -> "NullCheck":
-        """The check from c_plus_eps_lb - c_lb of the null target in each game, one or more, nats."""
+        """The check from c_plus_eps_lb - c_lb of the null target in each game, one or more,
+        nats.
+        """
         games = differences.size
         mean, half = float(differences.mean()), inf
         if games > 1:
@@ -54,7 +62,9 @@ class NullCheck:
         if self.games < 2:
             return "null not checked enough: one game"
         mean = round(self.mean, 2) + 0.0  # no minus before a zero
-        shown = f"null: {mean:.2f} [{round_down(self.low, 2):.2f}, {ceil(100 * self.high) / 100:.2f}]"
+        shown = (
+            f"null: {mean:.2f} [{round_down(self.low, 2):.2f}, {ceil(100 * self.high) / 100:.2f}]"
+        )
         if self.passes:
             return f"{shown}, passes"
         if abs(self.mean) <= LIMIT:
@@ -82,13 +92,16 @@ class TargetScores:
         return replace(self, **parts)
 
     def row(self, search: RecallSearch, confidence: float, **options: Any) -> dict[str, Any]:
-        """One row of the table of results; ``options`` are delta, gamma and known_c of `audit_panoramia`."""
+        """One row of the table of results; ``options`` are delta, gamma and known_c of
+        `audit_panoramia`.
+        """
         if self.audit == "panoramia":
             result = self.panoramia(search, confidence, **options)
             numbers = {
                 "c_lb": result.c_lb,
                 "c_plus_eps_lb": result.c_plus_epsilon_lb,
-                # Not clipped: a mean over games of what is clipped would show a leak where there is none.
+                # Not clipped: a mean over games of what is clipped would show a leak where there is
+                # none.
                 "eps_tilde": result.c_plus_epsilon_lb - result.c_lb,
                 "eps": np.nan if result.epsilon is None else result.epsilon,
                 "ceiling": result.ceiling,
@@ -113,18 +126,26 @@ class TargetScores:
         }
 
     def panoramia(self, search: RecallSearch, confidence: float, **options: Any) -> PanoramiaResult:
-        """Result of the audit with generated non-members; arguments as those of `audit_panoramia`."""
+        """Result of the audit with generated non-members; arguments as those of
+        `audit_panoramia`.
+        """
         scores = self.baseline, self.attack, self.membership
         return audit_panoramia(*scores, search=search, confidence=confidence, **options)
 
-    def one_run(self, search: RecallSearch, confidence: float, *, delta: float = 0.0) -> OneRunResult:
-        """Result of the audit with real non-members: the game's claim, as it tossed the coins itself."""
+    def one_run(
+        self, search: RecallSearch, confidence: float, *, delta: float = 0.0
+    ) -> OneRunResult:
+        """Result of the audit with real non-members: the game's claim, as it tossed the coins
+        itself.
+        """
         scores = MembershipScores.from_labels(self.attack, self.membership)
         how: dict[str, Any] = {"guess": "grid", "thresholds": "bonferroni"}
         if self.audit == "rm_rn":
             how = {"guess": "members", "thresholds": RECALL_SEARCHES[search]}
         result = audit_one_run(scores, **how, confidence=confidence, delta=delta, design="played")
-        doubts = coin_warnings(scores.member.size, scores.nonmember.size, "played")  # about others' coins
+        doubts = coin_warnings(
+            scores.member.size, scores.nonmember.size, "played"
+        )  # about others' coins
         return replace(
             result,
             condition=CONDITIONS["game"],
@@ -148,7 +169,9 @@ class TargetAudits:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row per target, game, audit and search; bounds in nats, eps_tilde not clipped at 0."""
+        """One row per target, game, audit and search; bounds in nats, eps_tilde not clipped at
+        0.
+        """
         rows = [
             {**one.target.row(), **one.row(search, self.config.confidence, **self.options)}
             for one in self.judged
@@ -179,19 +202,29 @@ class TargetAudits:
         )
 
     def curves(
-        self, search: RecallSearch | None = None, *, target: str | None = None, seed: int | None = None
+        self,
+        search: RecallSearch | None = None,
+        *,
+        target: str | None = None,
+        seed: int | None = None,
     ) -> pd.DataFrame:
-        """Curves of PANORAMIA's two tests, as `PanoramiaResult.curve`, with target, seed and ceiling."""
+        """Curves of PANORAMIA's two tests, as `PanoramiaResult.curve`, with target, seed and
+        ceiling.
+        """
         parts = []
         for one in self.select("panoramia", target=target, seed=seed):
             result = one.panoramia(search or self.search, self.config.confidence, **self.options)
-            parts.append(result.curve.assign(target=one.target.name, seed=one.seed, ceiling=result.ceiling))
+            parts.append(
+                result.curve.assign(target=one.target.name, seed=one.seed, ceiling=result.ceiling)
+            )
         if not parts:
             raise ValueError(f"curves: no game of PANORAMIA with target {target!r} and seed {seed}")
         return pd.concat(parts, ignore_index=True)
 
     def over_test_size(self, sizes: Sequence[int]) -> pd.DataFrame:
-        """Rows of `TargetScores.row` by the first search, on the first 2 or more examples of each test."""
+        """Rows of `TargetScores.row` by the first search, on the first 2 or more examples of each
+        test.
+        """
         rows = [
             one.first(size).row(self.search, self.config.confidence, **self.options)
             for size in sizes
@@ -202,16 +235,20 @@ class TargetAudits:
 
 
 def means_over_games(table: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:
-    """Means over games of rows as in `TargetAudits.table`, apart for columns ``by``, and their spread."""
-    # Intervals, value_t being half the width of one at 95 %, are about games on the same pools, not about
-    # other generators and targets.
+    """Means over games of rows as in `TargetAudits.table`, apart for columns ``by``, and their
+    spread.
+    """
+    # Intervals, value_t being half the width of one at 95 %, are about games on the same pools, not
+    # about other generators and targets.
     difference = table["c_plus_eps_lb"] - table["c_lb"]
     frame = table.assign(value=table["eps"].fillna(difference))
     keys = [*by, "target", "null", "epochs", "dp_epsilon", "audit", "form", "search"]
     groups = frame.groupby(keys, sort=False, dropna=False)
     means = groups[["c_lb", "c_plus_eps_lb", "value", "ceiling", "baseline_auc", "mia_auc"]].mean()
     games, spread = groups.size(), groups["value"].std()
-    means["value"] = means["value"].clip(lower=0)  # means of clipped values would show a leak where none is
+    means["value"] = means["value"].clip(
+        lower=0
+    )  # means of clipped values would show a leak where none is
     means.insert(0, "games", games)
     means["value_sd"] = spread
     means["value_t"] = stdtrit(np.maximum(games - 1, 1), 0.975) * spread / np.sqrt(games)

@@ -31,7 +31,9 @@ def audit_pools(
     targets: Sequence[str] | None = None,
     audits: Sequence[AuditName] = AUDITS,
 ) -> TargetAudits:
-    """Audit targets in repeated games, which share split, coins and baseline (PANORAMIA, Algorithm 1)."""
+    """Audit targets in repeated games, which share split, coins and baseline (PANORAMIA, Algorithm
+    1).
+    """
     names = pools.target_names if targets is None else tuple(targets)
     for name in names:
         check_choice("targets", name, pools.target_names)
@@ -44,7 +46,9 @@ def audit_pools(
         if "panoramia" in audits:
             scores, membership = _cached_scores(pools, config, names, pools.generated, seed)
             judged += (
-                TargetScores(by_name[name], "panoramia", seed, scores[None], scores[name], membership)
+                TargetScores(
+                    by_name[name], "panoramia", seed, scores[None], scores[name], membership
+                )
                 for name in names
             )
         games: dict[AuditName, Scores] = {}
@@ -53,19 +57,24 @@ def audit_pools(
             games["rm_rn"] = _cached_scores(pools, config, names, others, seed)
         if others is not None and "o1" in audits:
             losses: Inputs = {
-                name: (pools.members.inputs(target=name), others.inputs(target=name)) for name in names
+                name: (pools.members.inputs(target=name), others.inputs(target=name))
+                for name in names
             }
             # The game of the same seed has the same coins.
             game = _split(losses, config, seed, learned=pools.learned)
             games["o1"] = game.judge(dict.fromkeys(losses, LossScore()))
         for name in names:
             for audit, (scores, membership) in games.items():
-                judged.append(TargetScores(by_name[name], audit, seed, np.empty(0), scores[name], membership))
+                judged.append(
+                    TargetScores(by_name[name], audit, seed, np.empty(0), scores[name], membership)
+                )
     return TargetAudits(tuple(judged), config)
 
 
 def baseline_by_helper(pools: Pools, config: AuditConfig) -> pd.DataFrame:
-    """The baseline's bound c_lb and its AUC without a helper, with each, and with all: Tables 2 and 5."""
+    """The baseline's bound c_lb and its AUC without a helper, with each, and with all: Tables 2 and
+    5.
+    """
     names = tuple(helper.name for helper in pools.helpers if not helper.placebo)
     choices: dict[str, tuple[str, ...]] = {"none": (), **{name: (name,) for name in names}}
     if len(names) > 1:
@@ -81,18 +90,22 @@ def baseline_by_helper(pools: Pools, config: AuditConfig) -> pd.DataFrame:
             for search in config.searches:
                 bound = _Bound(search, config.confidence).c_lb(values, membership)
                 auc = MembershipScores.from_labels(values, membership).auc()
-                rows.append({"helper": name, "seed": seed, "search": search, "c_lb": bound, "auc": auc})
+                rows.append(
+                    {"helper": name, "seed": seed, "search": search, "c_lb": bound, "auc": auc}
+                )
     return pd.DataFrame(rows)
 
 
 def over_training_size(
     pools: Pools, config: AuditConfig, sizes: Sequence[int], *, targets: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """PANORAMIA's rows for attacks trained on fewer examples (Figures 2, 9 and 11), with ``train``."""
+    """PANORAMIA's rows for attacks trained on fewer examples (Figures 2, 9 and 11), with
+    ``train``.
+    """
     parts = [
-        audit_pools(pools, replace(config, train=size), targets=targets, audits=["panoramia"]).table.assign(
-            train=size
-        )
+        audit_pools(
+            pools, replace(config, train=size), targets=targets, audits=["panoramia"]
+        ).table.assign(train=size)
         for size in sizes
     ]
     return pd.concat(parts, ignore_index=True)
@@ -151,7 +164,9 @@ def _play(inputs: Inputs, config: AuditConfig, seed: int, twins: bool, learned: 
     """One game: train all attacks, stop and choose on the validation part, judge once."""
     game = _split(inputs, config, seed, twins, learned)
     criterion = _Bound(config.searches[0], config.confidence)
-    fit = partial(fit_best, config.attacks, criterion=criterion, restarts=config.restarts, seed=seed)
+    fit = partial(
+        fit_best, config.attacks, criterion=criterion, restarts=config.restarts, seed=seed
+    )
     return game.judge({name: fit(game.train(name), game.validation(name)) for name in inputs})
 
 

@@ -1,4 +1,6 @@
-"""Your table: rows that a target was trained on, a generator for them, and helpers for the label."""
+"""Your table: rows that a target was trained on, a generator for them, and helpers for the
+label.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -40,22 +42,27 @@ def audit_table(
     Non-members are generated, as `bring_table` describes, and helpers learn no row that is judged.
 
     Guarantee:
-        That of `audit_panoramia`, for the first game: attacks learn from other members than those judged.
+        That of `audit_panoramia`, for the first game: attacks learn from other members than those
+        judged.
 
     Args:
-        target: Function from a table like ``members`` to losses, shape (n,), lower where it knows the row.
-        members: Rows the target was trained on, numbers and words, without missing values; 50 or more, as a
-            generator learns some, or 30 with ``generated``.
-        label: Column that helpers predict, with 2 to 100 different values; None leaves out all helpers but
-            those of ``train_again``.
-        generated: Rows of a generator that saw none of the members; None fits one on 40 % of the members.
+        target: Function from a table like ``members`` to losses, shape (n,), lower where it knows
+            the row.
+        members: Rows the target was trained on, numbers and words, without missing values; 50 or
+            more, as a generator learns some, or 30 with ``generated``.
+        label: Column that helpers predict, with 2 to 100 different values; None leaves out all
+            helpers but those of ``train_again``.
+        generated: Rows of a generator that saw none of the members; None fits one on 40 % of the
+            members.
         nonmembers: Real rows the target was not trained on, for a comparison.
-        generator: Generator to fit where ``generated`` is None; None takes a Chow-Liu tree with rejection.
-        train_again: Function from a table and a seed to a function like ``target``, which trains your model
-            anew on these rows. It is called 12 times, for helpers and for a null target, which alone lets the
-            audit check that a model that never saw the members gets 0.
+        generator: Generator to fit where ``generated`` is None; None takes a Chow-Liu tree with
+            rejection.
+        train_again: Function from a table and a seed to a function like ``target``, which trains
+            your model anew on these rows. It is called 12 times, for helpers and for a null target,
+            which alone lets the audit check that a model that never saw the members gets 0.
         epochs: Training epochs of the helpers, 1 or more.
-        unit: Column that names records of several rows, such as customers: one row of each is audited.
+        unit: Column that names records of several rows, such as customers: one row of each is
+            audited.
         options: As for `audit_model`.
 
     Raises:
@@ -72,7 +79,9 @@ def audit_table(
     ...     def features(rows):
     ...         return rows[["age", "dose", "weight"]]
     ...     model = DecisionTreeClassifier(random_state=seed).fit(features(table), table["ill"])
-    ...     return lambda rows: 1 - model.predict_proba(features(rows))[np.arange(len(rows)), rows["ill"]]
+    ...     def losses(rows):
+    ...         return 1 - model.predict_proba(features(rows))[np.arange(len(rows)), rows["ill"]]
+    ...     return losses
     >>> losses, quick = trained_on(rows, 0), {"epochs": 5, "repetitions": 2, "restarts": 1}
     >>> audit = audit_table(losses, rows, label="ill", train_again=trained_on, **quick)
     >>> print(audit.headline)
@@ -106,9 +115,9 @@ def bring_table(
 ) -> AuditData:
     """Prepare a table of members; arguments as for `audit_table`, and how helpers learn.
 
-    Without generated rows a ``share`` of the members, in (0, 1), becomes D_G, from which generator and
-    helpers learn, and the rest is audited. With them all members are audited; their generator must not have
-    seen any. Half of the generated rows go to a helper that learns these alone.
+    Without generated rows a ``share`` of the members, in (0, 1), becomes D_G, from which generator
+    and helpers learn, and the rest is audited. With them all members are audited; their generator
+    must not have seen any. Half of the generated rows go to a helper that learns these alone.
     """
     check_in("(0, 1)", "share", share)
     for name, rows in (("members", members), ("generated", generated), ("nonmembers", nonmembers)):
@@ -117,7 +126,9 @@ def bring_table(
     if unit is not None:
         for table in (members, members if nonmembers is None else nonmembers):
             if unit not in table:
-                raise ValueError(f"unit: expected one of the columns {list(table.columns)}, got {unit!r}")
+                raise ValueError(
+                    f"unit: expected one of the columns {list(table.columns)}, got {unit!r}"
+                )
         others = [] if nonmembers is None else nonmembers[unit].tolist()
         check_ids(members[unit].tolist(), others, unit=True)
         rows = one_of_each(members[unit].tolist(), len(members), seed)
@@ -131,14 +142,17 @@ def bring_table(
         if table is None:
             continue
         if list(table.columns) != list(members.columns):
-            raise ValueError(f"{name}: expected columns {list(members.columns)}, got {list(table.columns)}")
+            raise ValueError(
+                f"{name}: expected columns {list(members.columns)}, got {list(table.columns)}"
+            )
         _check_complete(name, table)
         check_kinds(name, table, members, "the members")
     tables = [members] if nonmembers is None else [members, nonmembers]
     warnings = list(check_ties("rows", *map(_hashes, tables)))
     warnings += (
-        f"column {name!r} has {np.unique(values).size:,} different values in {len(values):,} rows: it names "
-        "rows, so the generator draws it without regard to the others, and helpers leave it out"
+        f"column {name!r} has {np.unique(values).size:,} different values in {len(values):,} rows: "
+        "it names rows, so the generator draws it without regard to the others, and helpers leave "
+        "it out"
         for name, values in columns.items()
         if is_name_like(values)
     )
@@ -152,7 +166,8 @@ def bring_table(
         check_table("generated", generated)
         known, audited, drawn = None, shuffled, _shuffled(generated, seed + 1)
     shown, spare = drawn[: len(drawn) // 2], drawn[len(drawn) // 2 :]
-    # Words of all sides: one that is on one side alone has a place like all others. No names of units.
+    # Words of all sides: one that is on one side alone has a place like all others. No names of
+    # units.
     left_out = [] if unit is None else [unit]
     coder = RowCoder.fit(pd.concat([*tables, drawn]).drop(columns=left_out))
 
@@ -164,7 +179,9 @@ def bring_table(
     else:
         warnings += copied_members(*(_hashes(part).tolist() for part in (drawn, audited)))
     learn = None
-    if label is not None:  # scaling is learned from D_G where there is one: it tells nothing of the members
+    if (
+        label is not None
+    ):  # scaling is learned from D_G where there is one: it tells nothing of the members
         learn = _helper_trainer(members, label, spare if known is None else known, epochs, learning)
     return AuditData(
         members=(audited,),
@@ -182,7 +199,9 @@ def bring_table(
 def _hashes(table: pd.DataFrame) -> NDArray[Any]:
     """One number for each row, the same for whole numbers and floats."""
     plain = check_table("rows", table).items()
-    rows = {name: values if values.dtype.kind == "U" else values.astype(float) for name, values in plain}
+    rows = {
+        name: values if values.dtype.kind == "U" else values.astype(float) for name, values in plain
+    }
     return pd.util.hash_pandas_object(pd.DataFrame(rows), index=False).to_numpy()
 
 
@@ -192,9 +211,9 @@ def _check_complete(name: str, table: pd.DataFrame) -> None:
     holes = [f"{column!r} ({count:,})" for column, count in missing[missing > 0].items()]
     if holes:
         raise ValueError(
-            f"{name}: missing cells (empty, NA, null or nan) among {len(table):,} rows in the columns "
-            f"{', '.join(holes)}; give them a value, such as the word 'unknown' or a number, in all tables "
-            "alike, or leave these columns or rows out"
+            f"{name}: missing cells (empty, NA, null or nan) among {len(table):,} rows in the "
+            f"columns {', '.join(holes)}; give them a value, such as the word 'unknown' or a "
+            "number, in all tables alike, or leave these columns or rows out"
         )
 
 
@@ -207,11 +226,14 @@ def _helper_trainer(
 ) -> Trainer:
     if label not in members:
         meant = did_you_mean(label, map(str, members.columns))
-        raise ValueError(f"label: expected one of the columns {list(members.columns)}, got {label!r}{meant}")
+        raise ValueError(
+            f"label: expected one of the columns {list(members.columns)}, got {label!r}{meant}"
+        )
     classes = tuple(sorted(set(members[label].astype(str))))
     if not 2 <= len(classes) <= _MOST_CLASSES:
         raise ValueError(
-            f"label: expected 2 to {_MOST_CLASSES} different values in {label!r}, got {len(classes)}"
+            f"label: expected 2 to {_MOST_CLASSES} different values in {label!r}, got "
+            f"{len(classes)}"
         )
     encoder = RowEncoder.fit(scales, label, classes)
     settings = learning or Learning()

@@ -16,10 +16,12 @@ from paperlib.training import MLPEnsemble, TrainingConfig, fit_ensemble, noise_f
 
 @dataclass(frozen=True, eq=False)
 class RowEncoder:
-    """Rows as what an MLP takes: scaled numbers and one-hot words, without names of rows; class numbers."""
+    """Rows as what an MLP takes: scaled numbers and one-hot words, without names of rows; class
+    numbers.
+    """
 
-    # Fitted on D_G alone: a target that never saw the members knows nothing of them through the scaling
-    # either.
+    # Fitted on D_G alone: a target that never saw the members knows nothing of them through the
+    # scaling either.
     features: TableEncoder
     label: str
     classes: tuple[str, ...]
@@ -27,9 +29,15 @@ class RowEncoder:
     @classmethod
     def fit(cls, rows: pd.DataFrame, label: str, classes: tuple[str, ...]) -> "RowEncoder":
         """Learn means, deviations and words from ``rows``."""
-        columns = {name: values for name, values in check_table("rows", rows).items() if name != str(label)}
+        columns = {
+            name: values for name, values in check_table("rows", rows).items() if name != str(label)
+        }
         numeric = [name for name, values in columns.items() if values.dtype.kind in "biuf"]
-        words = [name for name, values in columns.items() if name not in numeric and not is_name_like(values)]
+        words = [
+            name
+            for name, values in columns.items()
+            if name not in numeric and not is_name_like(values)
+        ]
         return cls(TableEncoder.fit(columns, numeric=numeric, words=words), label, classes)
 
     @property
@@ -38,11 +46,15 @@ class RowEncoder:
         return len(self.features.names)
 
     def __call__(self, rows: pd.DataFrame) -> tuple[NDArray[np.float32], IntArray]:
-        """Features (n, width), float32, and class numbers (n,); another label raises a ValueError."""
+        """Features (n, width), float32, and class numbers (n,); another label raises a
+        ValueError.
+        """
         place = {name: at for at, name in enumerate(self.classes)}
         labels = rows[self.label].astype(str)
         if unknown := sorted(set(labels) - set(place)):
-            raise ValueError(f"rows: expected labels of {', '.join(self.classes)}, got {', '.join(unknown)}")
+            raise ValueError(
+                f"rows: expected labels of {', '.join(self.classes)}, got {', '.join(unknown)}"
+            )
         x = self.features.transform(check_table("rows", rows))
         return x, np.array([place[value] for value in labels], dtype=np.int64)
 
@@ -54,7 +66,9 @@ class Learning:
     hidden: tuple[int, ...] = (128, 128)
     batch_size: int = 64
     learning_rate: float = 3e-3
-    dp_batch_size: int | None = None  # expected rows in a batch of DP-SGD; None takes all rows in every step
+    dp_batch_size: int | None = (
+        None  # expected rows in a batch of DP-SGD; None takes all rows in every step
+    )
     dp_learning_rate: float = 1e-2
     dp_epochs: int = 40
     clip_norm: float = 1.0
@@ -86,7 +100,11 @@ class Learning:
 
 
 def train(
-    encoder: RowEncoder, rows: pd.DataFrame, configs: Sequence[TrainingConfig], *, progress: bool = False
+    encoder: RowEncoder,
+    rows: pd.DataFrame,
+    configs: Sequence[TrainingConfig],
+    *,
+    progress: bool = False,
 ) -> MLPEnsemble:
     """Models of ``configs`` on the same rows, in one call."""
     x, y = encoder(rows)

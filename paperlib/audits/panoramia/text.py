@@ -13,7 +13,13 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.pools import SYNTHETIC, Model, check_model
 from paperlib.core import FloatArray, IntArray, check_at_least, check_in, check_ties, one_of_each
-from paperlib.generators.text import ChunkTraining, TextGenerator, copied_text, token_losses, train_on_chunks
+from paperlib.generators.text import (
+    ChunkTraining,
+    TextGenerator,
+    copied_text,
+    token_losses,
+    train_on_chunks,
+)
 from paperlib.models.language import (
     LanguageModelConfig,
     load_language_model,
@@ -26,8 +32,8 @@ from paperlib.models.language import (
 class TextDefaults:
     """How text without a generator of its own is prepared."""
 
-    #: Name or folder of a causal language model that generator and helpers start from, such as "gpt2"; it
-    #: must not have seen the members. Empty: a small GPT from scratch, a weak generator.
+    #: Name or folder of a causal language model that generator and helpers start from, such as
+    #: "gpt2"; it must not have seen the members. Empty: a small GPT from scratch, a weak generator.
     base: str = ""
     tokens: int = 32  #: length of a chunk; shorter ends of documents are left out
     chunks_per_document: int = 50  #: at most
@@ -63,13 +69,17 @@ def audit_text(
         As for `audit_table`, for the first game.
 
     Args:
-        target: Function from a list of texts to losses, shape (n,), lower where the model knows the text.
+        target: Function from a list of texts to losses, shape (n,), lower where the model knows the
+            text.
         documents: Texts the target was trained on.
-        generated: Texts of a generator that saw none of the audited documents, about as long as a chunk;
-            None trains one.
-        train_again, seed, options: As for `audit_table`, with a list of chunks in the place of a table.
-        settings: Chunks, generator and helpers; None takes the defaults. ``seed`` is used in place of theirs.
-        unit: The record that each document belongs to, such as an author: one document of each is audited.
+        generated: Texts of a generator that saw none of the audited documents, about as long as a
+            chunk; None trains one.
+        train_again, seed, options: As for `audit_table`, with a list of chunks in the place of a
+            table.
+        settings: Chunks, generator and helpers; None takes the defaults. ``seed`` is used in place
+            of theirs.
+        unit: The record that each document belongs to, such as an author: one document of each is
+            audited.
     """
     defaults = replace(settings or TextDefaults(), seed=seed)
     data = bring_text(documents, defaults, generated=generated, unit=unit)
@@ -86,9 +96,9 @@ def bring_text(
 ) -> AuditData:
     """Prepare documents the target was trained on; arguments as for `audit_text`.
 
-    Some documents become D_G: the generator, helpers and, from scratch, the tokenizer learn from them.
-    Chunks of the others are audited. Half of the generated chunks go to a helper that learns these alone. The
-    target of `audit_model` takes texts and their tokens then.
+    Some documents become D_G: the generator, helpers and, from scratch, the tokenizer learn from
+    them. Chunks of the others are audited. Half of the generated chunks go to a helper that learns
+    these alone. The target of `audit_model` takes texts and their tokens then.
     """
     settings, documents = defaults or TextDefaults(), list(documents)
     if unit is not None:
@@ -108,14 +118,16 @@ def bring_text(
     for name, rows in (("generator's", known), ("audited", audited)):
         if len(rows) < 30:
             raise ValueError(
-                f"documents: the {name} part has {len(rows)} chunks of {settings.tokens} tokens, 30 are "
-                "needed at least; bring more text or take shorter chunks"
+                f"documents: the {name} part has {len(rows)} chunks of {settings.tokens} tokens, "
+                "30 are needed at least; bring more text or take shorter chunks"
             )
     if generated is not None and len(generated):
         drawn = _chunks(generated, tokenizer, settings)
     else:
         training = _training(settings, settings.seed)
-        generator = TextGenerator(length=settings.tokens, prompt=0, top_k=settings.top_k, training=training)
+        generator = TextGenerator(
+            length=settings.tokens, prompt=0, top_k=settings.top_k, training=training
+        )
         drawn = generator.fit(known, base=base).sample(2 * len(audited), settings.seed + 1)
     shown, spare = drawn[: len(drawn) // 2], drawn[len(drawn) // 2 :]
     learn = partial(_helper, base, settings)
@@ -136,7 +148,9 @@ def of_text(target: Callable[[list[str]], ArrayLike]) -> Model:
     return lambda texts, tokens: target(texts)
 
 
-def _trained_again(train_again: Callable[..., Any], texts: list[str], tokens: IntArray, seed: int) -> Model:
+def _trained_again(
+    train_again: Callable[..., Any], texts: list[str], tokens: IntArray, seed: int
+) -> Model:
     return of_text(check_model("train_again", train_again(texts, seed)))
 
 
@@ -147,7 +161,9 @@ def _chunks(texts: Sequence[str], tokenizer: Any, settings: TextDefaults) -> Int
         starts = range(0, len(tokens) - length + 1, length)[: settings.chunks_per_document]
         rows += [tokens[at : at + length] for at in starts]
     chunks = np.array(rows, dtype=np.int64).reshape(-1, length)
-    if len(chunks):  # each once, in random order, as the first ones are learned and the last ones judged
+    if len(
+        chunks
+    ):  # each once, in random order, as the first ones are learned and the last ones judged
         chunks = np.random.default_rng(settings.seed).permutation(np.unique(chunks, axis=0))
     return chunks
 
@@ -160,17 +176,23 @@ def _training(settings: TextDefaults, seed: int) -> ChunkTraining:
     return ChunkTraining(epochs=settings.epochs, patience=1, seed=seed)
 
 
-def _helper(base: Any, settings: TextDefaults, texts: list[str], tokens: IntArray, seed: int) -> Model:
+def _helper(
+    base: Any, settings: TextDefaults, texts: list[str], tokens: IntArray, seed: int
+) -> Model:
     """A model of chunks, of which a tenth, drawn at random, tells when to stop."""
     chunks = tokens[np.random.default_rng(seed).permutation(len(tokens))]
     last = max(1, len(chunks) // 10)
     model = copy.deepcopy(base)
-    train_on_chunks(model, chunks[:-last], training=_training(settings, seed), validation=chunks[-last:])
+    train_on_chunks(
+        model, chunks[:-last], training=_training(settings, seed), validation=chunks[-last:]
+    )
     return lambda texts, tokens: token_losses(model, tokens).mean(axis=1)
 
 
 def _letters(texts: list[str], tokens: IntArray) -> FloatArray:
     """Counts of three letters in a row, in 64 bins."""
-    vectorizer = HashingVectorizer(analyzer="char", ngram_range=(3, 3), n_features=64, alternate_sign=False)
+    vectorizer = HashingVectorizer(
+        analyzer="char", ngram_range=(3, 3), n_features=64, alternate_sign=False
+    )
     counts: Any = vectorizer.transform(texts)
     return np.asarray(counts.toarray(), dtype=np.float64)

@@ -29,16 +29,18 @@ SHOWN = 20  # exposed records
 _CLEAR = 2.0  # log of how many times nearer a row is to the release than to the pool: seven
 _PROCEDURE = "The training procedure is all that made the release, with its choices and filters."
 _AWAY = (
-    "members lie farther from the release than non-members, as after a filter that drops rows near the "
-    "training data: that tells of membership too. AUC, rates at few false positives and the list of exposed "
-    "records take this direction, which was chosen after looking; the bound pays for its choice"
+    "members lie farther from the release than non-members, as after a filter that drops rows near "
+    "the training data: that tells of membership too. AUC, rates at few false positives and the "
+    "list of exposed records take this direction, which was chosen after looking; the bound pays "
+    "for its choice"
 )
 
 
 class NearFirst(AdditiveModel):
     """An additive model that from the start takes rows much nearer to the release for members."""
 
-    # A few copies among thousands of rows are seldom among the first coins that a model learns from.
+    # A few copies among thousands of rows are seldom among the first coins that a model learns
+    # from.
     def predict_proba(self, X: FloatArray) -> FloatArray:
         chance = np.clip(super().predict_proba(X), 1e-12, 1.0)
         odds = chance[:, 1] / chance[:, 0] * np.exp(np.maximum(X[:, 0] - _CLEAR, 0))
@@ -53,7 +55,9 @@ class ReleaseAudit:
     scores: MembershipScores  #: log of how much nearer each row is to the release than to the pool
     rates: pd.DataFrame  #: rate, hits, totals, rates and intervals of members and control, excess
     exposed: pd.DataFrame  #: members nearest to the release: record, score, release_row, equal
-    signals: pd.DataFrame  #: one row per record, members first: member, and what membership was learned from
+    signals: (
+        pd.DataFrame
+    )  #: one row per record, members first: member, and what membership was learned from
     design: Design
     warnings: tuple[str, ...] = ()
     ids: Sequence[Any] | None = None  #: names of the records, members first
@@ -66,20 +70,33 @@ class ReleaseAudit:
         """The rates as lines of text, with what each counts."""
         section = self._rates_section()
         rows = pd.DataFrame(section.rows, columns=list(section.headings)).to_string(index=False)
-        return "\n".join([section.text, rows, *(f"{row[0]}: {MEANING[row[0]]}" for row in section.rows)])
+        return "\n".join(
+            [section.text, rows, *(f"{row[0]}: {MEANING[row[0]]}" for row in section.rows)]
+        )
 
     def document(self, **parts: Any) -> AuditDocument:
-        """The audit for readers and programs; ``parts`` are more fields of `AuditDocument`, as ``facts``."""
+        """The audit for readers and programs; ``parts`` are more fields of `AuditDocument`, as
+        ``facts``.
+        """
         main = ScoreAudit(
             title="Distances to the release",
             kind="lower bound",
-            purpose="How well distances to the release, beside how isolated a row is, tell who is a member.",
+            purpose=(
+                "How well distances to the release, beside how isolated a row is, tell who is "
+                "a member."
+            ),
             result=self.result,
         )
         answer = answer_of(self.result, about="", warnings=self.warnings)
         return AuditDocument(
-            scores=self.scores, audits=(main,), answers=(answer,), design=self.design, what="release",
-            limits=((self.result.epsilon, self.result.ceiling),), warnings=answer.warnings, ids=self.ids,
+            scores=self.scores,
+            audits=(main,),
+            answers=(answer,),
+            design=self.design,
+            what="release",
+            limits=((self.result.epsilon, self.result.ceiling),),
+            warnings=answer.warnings,
+            ids=self.ids,
             sections=(self._rates_section(),),
             more={
                 "ceiling": self.result.ceiling,
@@ -87,7 +104,7 @@ class ReleaseAudit:
                 "exposed": self.exposed.to_dict("records"),
             },
             **parts,
-        )  # fmt: skip
+        )
 
     def _rates_section(self) -> TableSection:
         rows: list[tuple[str, ...]] = []
@@ -102,14 +119,23 @@ class ReleaseAudit:
         sure = f"{100 * self.result.confidence:g} %"
         return TableSection(
             title="True and phantom disclosures",
-            text="Non-members are the control: what the release seems to tell of them is a phantom, as it "
-            "never saw them. What it tells of members beyond that is true disclosure.",
-            headings=("Rate", f"Members [{sure}]", f"Non-members: phantoms [{sure}]", f"Excess [{sure}]"),
+            text="Non-members are the control: what the release seems to tell of them is a "
+            "phantom, as it never saw them. What it tells of members beyond that is true "
+            "disclosure.",
+            headings=(
+                "Rate",
+                f"Members [{sure}]",
+                f"Non-members: phantoms [{sure}]",
+                f"Excess [{sure}]",
+            ),
             rows=rows,
             one_line=(3,),
             wide=True,
             note="; ".join(f"{row[0]}: {MEANING[row[0]]}" for row in rows)
-            + ". These are measurements of these attacks, each interval for itself; no bounds on epsilon.",
+            + (
+                ". These are measurements of these attacks, each interval for itself; no bounds on "
+                "epsilon."
+            ),
         )
 
 
@@ -126,31 +152,39 @@ def audit_release(
     design: Design = "randomized",
     seed: int = 0,
 ) -> ReleaseAudit:
-    """Lower-bound epsilon of what made a release, from the release alone, and count what it gives away.
+    """Lower-bound epsilon of what made a release, from the release alone, and count what it gives
+    away.
 
-    Each row's distances to the release, and how isolated it is among members and non-members together,
-    become the signals of `audit_features`. Beside the bound stand rates of members against non-members.
+    Each row's distances to the release, and how isolated it is among members and non-members
+    together, become the signals of `audit_features`. Beside the bound stand rates of members
+    against non-members.
 
     Guarantee:
-        That of `audit_features` for the whole procedure from members to release, whatever it is, if coins
-        chose the members as ``design`` says and the release depends on no other row of either side.
+        That of `audit_features` for the whole procedure from members to release, whatever it is, if
+        coins chose the members as ``design`` says and the release depends on no other row of either
+        side.
 
     Args:
-        release, members, nonmembers: Tables with the same columns, lists of texts, or images of one size,
-            shape (n, height, width) or with channels behind; 20 rows or more each. With ``coins`` the members
-            are all records with a coin, and there are no non-members.
-        ids: One name per row, members first, for the list of exposed records; needed with ``coins``.
+        release, members, nonmembers: Tables with the same columns, lists of texts, or images of one
+            size, shape (n, height, width) or with channels behind; 20 rows or more each. With
+            ``coins`` the members are all records with a coin, and there are no non-members.
+        ids: One name per row, members first, for the list of exposed records; needed with
+            ``coins``.
         coins: The coins that were tossed before the generator was trained.
         secret: Column to be inferred; by default one is drawn for each row.
-        delta, confidence, design, seed: As for `audit_features`; the confidence is that of intervals too.
+        delta, confidence, design, seed: As for `audit_features`; the confidence is that of
+            intervals too.
 
     Raises:
-        ValueError: Rows of different kinds or columns, too few, a release that is one of the other files,
-            copies of rows, sides that differ whatever was released, and what `audit_features` refuses.
+        ValueError: Rows of different kinds or columns, too few, a release that is one of the other
+            files, copies of rows, sides that differ whatever was released, and what
+            `audit_features` refuses.
 
     Source:
-        True and phantom disclosures: Amin et al. (2026), arXiv:2606.16952. Singling out, linkability and
-        inference: Article 29 Working Party, Opinion 05/2014, measured in the manner of Giomi et al. (2023),
+        True and phantom disclosures: Amin et al. (2026), arXiv:2606.16952. Singling out,
+        linkability and
+        inference: Article 29 Working Party, Opinion 05/2014, measured in the manner of Giomi et al.
+            (2023),
         arXiv:2211.10459. Distances as signals of `audit_features`: this project.
 
     >>> rng = np.random.default_rng(0)
@@ -165,10 +199,16 @@ def audit_release(
     check_confidence(confidence)
     check_loaded(coins)
     if coins is None and nonmembers is None:
-        raise ValueError("nonmembers: rows like the members are needed that the release was not made of")
+        raise ValueError(
+            "nonmembers: rows like the members are needed that the release was not made of"
+        )
     if coins is not None and (nonmembers is not None or ids is None or coins.unit):
-        raise ValueError("coins: give all records with a coin as members, with ids, and coins of single rows")
-    released, pool, doubts = alike(release, [members] if nonmembers is None else [members, nonmembers])
+        raise ValueError(
+            "coins: give all records with a coin as members, with ids, and coins of single rows"
+        )
+    released, pool, doubts = alike(
+        release, [members] if nonmembers is None else [members, nonmembers]
+    )
     total, count = len(pool), len(members)
     if ids is not None and len(ids) != total:
         raise ValueError(f"ids: expected one for each of {total} rows, got {len(ids)}")
@@ -198,8 +238,12 @@ def audit_release(
     result = audit_features(
         features if coins is None else dict(zip(names or (), features, strict=True)),
         member if coins is None else coins,
-        delta=delta, confidence=confidence, design=design, seed=seed, model=NearFirst(),
-    )  # fmt: skip
+        delta=delta,
+        confidence=confidence,
+        design=design,
+        seed=seed,
+        model=NearFirst(),
+    )
     scores = MembershipScores(features[member, 0], features[~member, 0])
     if reversed_warning(scores):
         scores = MembershipScores(scores.member, scores.nonmember, higher_means_member=False)
@@ -207,10 +251,16 @@ def audit_release(
     named = np.arange(1, total + 1).tolist() if names is None else names
     frame = pd.DataFrame({"record": named, "score": features[:, 0]})
     frame = frame.assign(release_row=near.nearest[back] + 1, reproduced=space.equal[back])
-    exposed = frame[member].sort_values("score", ascending=not scores.higher_means_member, kind="stable")
+    exposed = frame[member].sort_values(
+        "score", ascending=not scores.higher_means_member, kind="stable"
+    )
     return ReleaseAudit(
-        result=replace(result, claim=f"{result.claim} {_PROCEDURE}"), scores=scores, rates=rates,
-        exposed=exposed.head(SHOWN).reset_index(drop=True), design=design, warnings=warnings,
+        result=replace(result, claim=f"{result.claim} {_PROCEDURE}"),
+        scores=scores,
+        rates=rates,
+        exposed=exposed.head(SHOWN).reset_index(drop=True),
+        design=design,
+        warnings=warnings,
         signals=pd.DataFrame({"member": member, **signals}),
         ids=None if names is None else [names[at] for at in np.argsort(~member, kind="stable")],
-    )  # fmt: skip
+    )

@@ -25,9 +25,13 @@ class Space:
 
     release: Any
     pool: Any
-    between: Callable[..., NDArray[Any]]  #: of rows and others, for tables also of numbers of columns
+    between: Callable[
+        ..., NDArray[Any]
+    ]  #: of rows and others, for tables also of numbers of columns
     keys: tuple[NDArray[Any], NDArray[Any]]  #: a hash of each row of the release, and of the pool
-    numbers: int = 0  #: columns of a table that are ranked, which come first; the others are categories
+    numbers: int = (
+        0  #: columns of a table that are ranked, which come first; the others are categories
+    )
     block: int = 1 << 22  #: distances at a time; those of tables stay in the processor's cache
 
     @property
@@ -37,17 +41,23 @@ class Space:
 
 
 def table_space(release: pd.DataFrame, pool: pd.DataFrame) -> Space:
-    """Rows of a table: columns of numbers and dates by rank, others by equality, all with one weight."""
+    """Rows of a table: columns of numbers and dates by rank, others by equality, all with one
+    weight.
+    """
     both = pd.concat([release, pool], ignore_index=True)
     numbers = [name for name in both if both[name].dtype.kind in "iufmM"]
     words = [name for name in both if name not in numbers]
-    # A missing number is as far from all others as two numbers can be, or farther, and equals another one.
+    # A missing number is as far from all others as two numbers can be, or farther, and equals
+    # another one.
     ranks = [both[name].rank(pct=True).fillna(-1.0) for name in numbers]
-    # Codes in the order of the words: in that of the release, trees would see which rows were copied into it.
+    # Codes in the order of the words: in that of the release, trees would see which rows were
+    # copied into it.
     coded = np.column_stack([*ranks, *(pd.factorize(both[name], sort=True)[0] for name in words)])
     rows = np.asfortranarray(coded, dtype=np.float32)  # exact for codes below 16 million
 
-    def between(left: Any, right: Any, columns: Sequence[int] = range(rows.shape[1])) -> NDArray[Any]:
+    def between(
+        left: Any, right: Any, columns: Sequence[int] = range(rows.shape[1])
+    ) -> NDArray[Any]:
         total = np.zeros((len(left), len(right)), dtype=np.float32)
         one = np.empty_like(total)
         for at in columns:
@@ -59,17 +69,22 @@ def table_space(release: pd.DataFrame, pool: pd.DataFrame) -> Space:
 
     keys = pd.util.hash_pandas_object(pd.DataFrame(coded), index=False).to_numpy()
     first, others = (np.asfortranarray(part) for part in np.split(rows, [len(release)]))
-    return Space(first, others, between, (keys[: len(release)], keys[len(release) :]), len(numbers), 1 << 18)
+    return Space(
+        first, others, between, (keys[: len(release)], keys[len(release) :]), len(numbers), 1 << 18
+    )
 
 
 def text_space(release: Sequence[str], pool: Sequence[str]) -> Space:
     """Texts: one minus the cosine of their words and pairs of words, rare ones with more weight.
 
-    Of texts that put no spaces between their words, up to three letters in a row take the place of words.
+    Of texts that put no spaces between their words, up to three letters in a row take the place of
+    words.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    words: Any = TfidfVectorizer(token_pattern=r"\w+|[^\w\s]", ngram_range=(1, 2), sublinear_tf=True)
+    words: Any = TfidfVectorizer(
+        token_pattern=r"\w+|[^\w\s]", ngram_range=(1, 2), sublinear_tf=True
+    )
     found = re.findall(r"\w+", " ".join(pool))
     if len("".join(found)) > _LONG_WORDS * len(found):
         words = TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True)
@@ -86,7 +101,9 @@ def text_space(release: Sequence[str], pool: Sequence[str]) -> Space:
 
 
 def image_space(release: NDArray[Any], pool: NDArray[Any]) -> Space:
-    """Images, shape (n, height, width) or with channels behind: pixels, averaged to 16 by 16 at most."""
+    """Images, shape (n, height, width) or with channels behind: pixels, averaged to 16 by 16 at
+    most.
+    """
 
     def between(left: Any, right: Any) -> NDArray[Any]:
         squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2 * left @ right.T
@@ -113,7 +130,8 @@ class Nearness:
     own: FloatArray  #: to its nearest other rows of the pool, nearest first, (n, NEIGHBOURS)
     away: FloatArray  #: to its nearest rows of the release, (n, NEIGHBOURS)
     nearest: IntArray  #: place of the nearest row in the release, (n,)
-    count: IntArray  #: rows of the release that are no farther than its farthest neighbour in the pool, (n,)
+    #: rows of the release that are no farther than its farthest neighbour in the pool, (n,)
+    count: IntArray
 
     def signals(self) -> dict[str, FloatArray]:
         """What membership is learned from, the best by itself first, in which higher means member.
@@ -134,7 +152,9 @@ class Nearness:
 
 
 def nearness(space: Space) -> Nearness:
-    """Distances of each row of the pool to the nearest rows of the release and to the others of the pool."""
+    """Distances of each row of the pool to the nearest rows of the release and to the others of the
+    pool.
+    """
     total, others = space.pool.shape[0], space.release.shape[0]
     own, away = np.empty((2, total, NEIGHBOURS))
     nearest, count = np.empty((2, total), dtype=np.int64)

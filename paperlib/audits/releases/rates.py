@@ -1,4 +1,6 @@
-"""How often a release gives rows of members away, beside how often it seems to for rows it never saw."""
+"""How often a release gives rows of members away, beside how often it seems to for rows it never
+saw.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,13 +16,15 @@ Tables = tuple[pd.DataFrame, pd.DataFrame]
 
 MEANING = {
     "reproduced": "the release holds the very row",
-    "nearly reproduced": "the nearest row of the release is at most half as far as the nearest other row of "
-    "the pool",
-    "singled out": "of predicates on three columns that hold for one row of the release alone, those that "
-    "hold for one row alone, of as many members as non-members",
-    "linked": "the columns are dealt to two halves; both have the same row of the release as nearest",
-    "inferred": "of one column, drawn for each row, the row of the release that is nearest in all others "
-    "tells the value (numbers: within 5 %)",
+    "nearly reproduced": "the nearest row of the release is at most half as far as the nearest "
+    "other row of the pool",
+    "singled out": "of predicates on three columns that hold for one row of the release alone, "
+    "those that hold for one row alone, of as many members as non-members",
+    "linked": (
+        "the columns are dealt to two halves; both have the same row of the release as nearest"
+    ),
+    "inferred": "of one column, drawn for each row, the row of the release that is nearest in all "
+    "others tells the value (numbers: within 5 %)",
 }
 """What each rate counts."""
 _ATTACKS = 2_000  # rows of a side that are attacked at most
@@ -39,9 +43,13 @@ def disclosure_rates(
     confidence: float,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """One row for each rate, with intervals; without ``tables``, release and pool, of disclosures alone."""
+    """One row for each rate, with intervals; without ``tables``, release and pool, of disclosures
+    alone.
+    """
     hits = {"reproduced": space.equal, "nearly reproduced": near.away[:, 0] <= near.own[:, 0] / 2}
-    counted: dict[str, Sequence[Flags]] = {name: (got[member], got[~member]) for name, got in hits.items()}
+    counted: dict[str, Sequence[Flags]] = {
+        name: (got[member], got[~member]) for name, got in hits.items()
+    }
     if tables is not None and tables[0].shape[1] > 1:
         sides = [rng.permutation(np.flatnonzero(side)) for side in (member, ~member)]
         counted["singled out"] = _singled_out(space, sides, rng)
@@ -49,15 +57,22 @@ def disclosure_rates(
         halves = np.array_split(rng.permutation(tables[0].shape[1]), 2)
         order = rng.permutation(space.release.shape[0])  # of equally near rows one at random
         counted["linked"] = [
-            np.equal(*(_closest(space, rows, half.tolist(), order) for half in halves)) for rows in attacked
+            np.equal(*(_closest(space, rows, half.tolist(), order) for half in halves))
+            for rows in attacked
         ]
-        counted["inferred"] = [_inferred(space, tables, rows, secret, order, rng) for rows in attacked]
+        counted["inferred"] = [
+            _inferred(space, tables, rows, secret, order, rng) for rows in attacked
+        ]
     found = {name: both for name, both in counted.items() if both[0].size}
-    return pd.DataFrame([{"rate": name, **_compared(a, b, confidence)} for name, (a, b) in found.items()])
+    return pd.DataFrame(
+        [{"rate": name, **_compared(a, b, confidence)} for name, (a, b) in found.items()]
+    )
 
 
 def _compared(members: Flags, others: Flags, confidence: float) -> dict[str, Any]:
-    """Both rates with Clopper-Pearson intervals, and an interval of their difference that holds with both."""
+    """Both rates with Clopper-Pearson intervals, and an interval of their difference that holds
+    with both.
+    """
     row: dict[str, Any] = {}
     wide: list[tuple[float, float]] = []
     for name, found in (("member", members), ("control", others)):
@@ -74,7 +89,9 @@ def _compared(members: Flags, others: Flags, confidence: float) -> dict[str, Any
 
 
 def _closest(space: Space, rows: IntArray, columns: Sequence[int], order: IntArray) -> IntArray:
-    """Place of the row of the release that is nearest in these columns, the first by ``order`` of several."""
+    """Place of the row of the release that is nearest in these columns, the first by ``order`` of
+    several.
+    """
     release = np.asfortranarray(space.release[order])
     parts = np.array_split(rows, max(1, rows.size // 50))
     found = [space.between(space.pool[part], release, columns).argmin(axis=1) for part in parts]
@@ -109,8 +126,12 @@ def _inferred(
     return right
 
 
-def _singled_out(space: Space, sides: Sequence[IntArray], rng: np.random.Generator) -> tuple[Flags, Flags]:
-    """Of the predicates that hold for one row of the release alone, those that do for one row of a side."""
+def _singled_out(
+    space: Space, sides: Sequence[IntArray], rng: np.random.Generator
+) -> tuple[Flags, Flags]:
+    """Of the predicates that hold for one row of the release alone, those that do for one row of a
+    side.
+    """
     width, size = space.release.shape[1], min(map(len, sides))
     tables = [np.asfortranarray(space.pool[side[:size]]) for side in sides]
     middle = np.median(space.release, axis=0)
@@ -128,8 +149,12 @@ def _singled_out(space: Space, sides: Sequence[IntArray], rng: np.random.Generat
     return found[:, 0], found[:, 1]
 
 
-def _count(space: Space, rows: FloatArray, row: FloatArray, columns: IntArray, middle: FloatArray) -> int:
-    """Rows like ``row`` in some columns: of equal value, or of a number that is as far from the middle."""
+def _count(
+    space: Space, rows: FloatArray, row: FloatArray, columns: IntArray, middle: FloatArray
+) -> int:
+    """Rows like ``row`` in some columns: of equal value, or of a number that is as far from the
+    middle.
+    """
     holds = np.ones(len(rows), dtype=bool)
     for at in columns.tolist():
         values, value = rows[:, at], row[at]

@@ -21,7 +21,14 @@ from paperlib.bounds.loss_rates.rates import (
     fit_normal,
     normals_epsilon,
 )
-from paperlib.core import AuditResult, FloatArray, check_choice, check_confidence, check_delta, check_vector
+from paperlib.core import (
+    AuditResult,
+    FloatArray,
+    check_choice,
+    check_confidence,
+    check_delta,
+    check_vector,
+)
 from paperlib.core.direction import reversed_warning
 from paperlib.core.scores import MembershipScores
 
@@ -38,15 +45,15 @@ class EpsilonStarResult(AuditResult):
 
     Attributes:
         epsilon: The estimate, nats, at least 0.
-        threshold: Loss at which the supremum is attained: "member" is a loss at or below it. Both rates are
-            those at this loss, as the method sees them.
+        threshold: Loss at which the supremum is attained: "member" is a loss at or below it. Both
+            rates are those at this loss, as the method sees them.
         term: Which ratio of Definition 2 attains the supremum.
         rate_range: Rates the supremum runs over.
         ceiling: Largest value that range and delta allow, nats.
         fit_train: Normal fitted to the transformed losses, as `fit_population` (parametric only).
         fit_rejected: Whether a Kolmogorov-Smirnov test rejects either fit at 1 % (parametric only).
-        empirical: Where a fit is rejected, the empirical version at the same settings, which text and HTML
-            then show first. Else None.
+        empirical: Where a fit is rejected, the empirical version at the same settings, which text
+            and HTML then show first. Else None.
     """
 
     epsilon: float
@@ -82,20 +89,30 @@ class EpsilonStarResult(AuditResult):
         if self.method == "empirical":
             text += f", rates between {self.rate_range[0]:g} and {self.rate_range[1]:g}"
         if self.interval is not None:
-            low, high = math.floor(1000 * self.interval[0]) / 1000, math.ceil(1000 * self.interval[1]) / 1000
+            low, high = (
+                math.floor(1000 * self.interval[0]) / 1000,
+                math.ceil(1000 * self.interval[1]) / 1000,
+            )
             text += f", interval {low:.3f} to {high:.3f} at nominal confidence {self.confidence:g}"
         return text + f", {self.n_train} training and {self.n_population} population losses)"
 
 
 def epsilon_star_normals(
-    mean_train: float, std_train: float, mean_population: float, std_population: float, *, delta: float
+    mean_train: float,
+    std_train: float,
+    mean_population: float,
+    std_population: float,
+    *,
+    delta: float,
 ) -> float:
-    """Epsilon* when training and population scores are exactly normal, whichever direction means "member".
+    """Epsilon* when training and population scores are exactly normal, whichever direction means
+    "member".
 
     Guarantee:
-        Equals the supremum of Definition 2 over all thresholds whose error rates lie in [delta, 1 - delta],
-        ends included, to better than 1e-6; where the normals lie too far apart for any, its limit
-        ``log((1 - 2 delta) / delta)``. At delta = 0 it is 0 for equal normals and infinite for any others.
+        Equals the supremum of Definition 2 over all thresholds whose error rates lie in [delta, 1 -
+        delta], ends included, to better than 1e-6; where the normals lie too far apart for any, its
+        limit ``log((1 - 2 delta) / delta)``. At delta = 0 it is 0 for equal normals and infinite
+        for any others.
 
     Source:
         Negoescu et al. (2024), Definition 2 and Section 3.1.
@@ -130,23 +147,26 @@ def epsilon_star(
     """Estimate how far one trained model's losses tell training records from other records.
 
     Guarantee:
-        None beyond an estimate of this model (Definition 1): it is no lower bound on the epsilon of the
-        training mechanism, and where the normal tail does not fit the parametric version can lie above the
-        true value. The "band" interval covers the supremum with true rates clipped to [0.001, 0.999] at the
-        stated confidence, in finite samples; "region" the value of the best-fitting normals, in large ones.
-        "delta" and "bca" miss more often than they say, "bca" always when the distributions are equal.
+        None beyond an estimate of this model (Definition 1): it is no lower bound on the epsilon of
+        the training mechanism, and where the normal tail does not fit the parametric version can
+        lie above the true value. The "band" interval covers the supremum with true rates clipped to
+        [0.001, 0.999] at the stated confidence, in finite samples; "region" the value of the
+        best-fitting normals, in large ones. "delta" and "bca" miss more often than they say, "bca"
+        always when the distributions are equal.
 
     Args:
         train_losses: Losses of training records, at least two; lower means member.
         population_losses: Losses of other records from the same population, at least two.
-        delta: Delta of Definition 1, in [0, 1), below 0.5 if parametric; default 1 / (n_train log n_train).
+        delta: Delta of Definition 1, in [0, 1), below 0.5 if parametric; default 1 / (n_train log
+            n_train).
         method: "parametric" fits one normal to each transformed set; "empirical" uses the empirical
             distributions, rates in (0.001, 0.999).
         confidence: Nominal confidence of an interval, in (0, 1); None gives none.
         transform: Parametric only. "paper": min-max over both sets, plus 1, exp(-x), logit. "none":
             normals are fitted to the losses as they are, for losses that already are logit margins.
-        interval_method: By default "region" for the parametric and "band" for the empirical version;
-            also "delta" (parametric) and "bca" (both, at most 5,000 losses in all, resampled by ``seed``).
+        interval_method: By default "region" for the parametric and "band" for the empirical
+            version; also "delta" (parametric) and "bca" (both, at most 5,000 losses in all,
+            resampled by ``seed``).
 
     Raises:
         ValueError: Constant losses in the parametric version, or an option outside what is allowed.
@@ -177,7 +197,9 @@ def epsilon_star(
     level = _delta(delta, method, train.size)
     fits, (low, high) = None, EMPIRICAL_RANGE
     if method == "parametric":
-        best, interval, fits = _parametric(train, population, level, transform, confidence, chosen, seed)
+        best, interval, fits = _parametric(
+            train, population, level, transform, confidence, chosen, seed
+        )
         low, high = level, 1 - level
     else:
         best, interval = _empirical(train, population, level, confidence, chosen, seed)
@@ -208,21 +230,28 @@ def epsilon_star(
     result = replace(result, claim=statements.claim(result), warnings=warnings)
     if not result.fit_rejected:
         return result
-    counted = epsilon_star(train, population, delta=level, method="empirical", confidence=confidence)
+    counted = epsilon_star(
+        train, population, delta=level, method="empirical", confidence=confidence
+    )
     note = f"Beside it, {statements.NOT_TRUSTED.format(result.epsilon)}."
-    return replace(result, empirical=replace(counted, notes=(note,)), claim=f"{counted.claim} {note}")
+    return replace(
+        result, empirical=replace(counted, notes=(note,)), claim=f"{counted.claim} {note}"
+    )
 
 
 def _delta(delta: float | None, method: str, size: int) -> float:
     name = "delta"
     if delta is None:
-        name, delta = f"delta (1 / (n log n) at n = {size}; pass another)", 1 / (size * math.log(size))
+        name, delta = (
+            f"delta (1 / (n log n) at n = {size}; pass another)",
+            1 / (size * math.log(size)),
+        )
     if method == "empirical":
         return check_delta(delta, name)
     if delta == 0:
         raise ValueError(
-            "delta: the parametric version needs delta above 0, since the ratio of two normal tails has no "
-            "bound; got 0; method='empirical' takes 0"
+            "delta: the parametric version needs delta above 0, since the ratio of two normal "
+            "tails has no bound; got 0; method='empirical' takes 0"
         )
     return check_delta_below_half(delta, name)
 
@@ -233,7 +262,9 @@ def _relative(
     """Gap of the means and ratio of the standard deviations, in units of the members."""
     ratio = float(std_other) / float(std_train)
     if not 1e-300 < ratio < 1e300:
-        raise ValueError(f"std_population: {std_other!r} is out of all proportion to std_train {std_train!r}")
+        raise ValueError(
+            f"std_population: {std_other!r} is out of all proportion to std_train {std_train!r}"
+        )
     return (float(mean_other) - float(mean_train)) / float(std_train), ratio
 
 
@@ -254,7 +285,10 @@ def _parametric(
         raise ValueError(
             f"train_losses and population_losses: expected a spread of losses, they are {problem}"
         )
-    pair = _scores(train, smallest, scale, transform), _scores(population, smallest, scale, transform)
+    pair = (
+        _scores(train, smallest, scale, transform),
+        _scores(population, smallest, scale, transform),
+    )
     fits = (
         fit_normal(pair[0], name="train_losses (as fitted)"),
         fit_normal(pair[1], name="population_losses (as fitted)"),
@@ -266,8 +300,8 @@ def _parametric(
     if confidence is not None:
         if min(fits[0].size, fits[1].size) < _SMALLEST_FOR_INTERVAL:
             raise ValueError(
-                f"confidence: a large-sample interval needs at least {_SMALLEST_FOR_INTERVAL} losses in each "
-                f"set, got {fits[0].size} and {fits[1].size}"
+                f"confidence: a large-sample interval needs at least {_SMALLEST_FOR_INTERVAL} "
+                f"losses in each set, got {fits[0].size} and {fits[1].size}"
             )
         if interval_method == "region":
             interval = intervals.region_interval(*fits, delta, confidence)
@@ -304,7 +338,9 @@ def _empirical(
     if confidence is not None and interval_method == "band":
         interval = intervals.band_interval(train, population, delta, confidence, low=low, high=high)
     elif confidence is not None:
-        ranks = np.unique(np.concatenate([train, population]), return_inverse=True)[1].astype(np.float64)
+        ranks = np.unique(np.concatenate([train, population]), return_inverse=True)[1].astype(
+            np.float64
+        )
         statistic = partial(intervals.resampled_empirical_epsilon, delta=delta, low=low, high=high)
         pair = ranks[: train.size], ranks[train.size :]
         interval = intervals.bootstrap_interval(*pair, statistic, confidence, seed=seed)

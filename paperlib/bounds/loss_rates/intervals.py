@@ -1,4 +1,6 @@
-"""Intervals around Epsilon*: region and delta method for normals, band for samples, BCa for both."""
+"""Intervals around Epsilon*: region and delta method for normals, band for samples, BCa for
+both.
+"""
 
 import math
 import warnings
@@ -20,10 +22,13 @@ _RANKS_PER_TAIL = 64
 Interval = tuple[float, float]
 
 
-def region_interval(train: NormalFit, population: NormalFit, delta: float, confidence: float) -> Interval:
+def region_interval(
+    train: NormalFit, population: NormalFit, delta: float, confidence: float
+) -> Interval:
     """Smallest and largest Epsilon* over a joint confidence region of the two fitted normals."""
-    # Epsilon* depends on the gap of the means and the ratio of the spreads alone. An ellipse holds this pair
-    # with probability `confidence`, so the interval covers whatever the shape of Epsilon* over it, kinks too.
+    # Epsilon* depends on the gap of the means and the ratio of the spreads alone. An ellipse holds
+    # this pair with probability `confidence`, so the interval covers whatever the shape of Epsilon*
+    # over it, kinks too.
     estimate, root = _gap_and_log_ratio(train, population)
     reach = _reach(train, population, confidence)
 
@@ -56,7 +61,9 @@ def _grid(
 def delta_method_interval(
     train: NormalFit, population: NormalFit, delta: float, confidence: float
 ) -> Interval:
-    """Estimate plus and minus a normal quantile times its linearised standard error, floored at 0."""
+    """Estimate plus and minus a normal quantile times its linearised standard error, floored at
+    0.
+    """
     estimate, root = _gap_and_log_ratio(train, population)
     step = 1e-4
     steps = step * np.array([[0, 1, -1, 0, 0], [0, 0, 0, 1, -1]])
@@ -64,24 +71,34 @@ def delta_method_interval(
     values = normals_epsilon(gap, np.exp(log_ratio), delta)
     gradient = np.array([values[1] - values[2], values[3] - values[4]]) / (2 * step)
     half = -float(ndtri((1 - confidence) / 2)) * float(np.linalg.norm(gradient @ root))
-    equal = float(np.sum(np.linalg.solve(root, estimate) ** 2)) <= _reach(train, population, confidence) ** 2
+    equal = (
+        float(np.sum(np.linalg.solve(root, estimate) ** 2))
+        <= _reach(train, population, confidence) ** 2
+    )
     centre = float(values[0])
     return (0.0 if equal else max(centre - half, 0.0)), centre + half
 
 
 def _reach(train: NormalFit, population: NormalFit, confidence: float) -> float:
-    """Radius of a region in two dimensions: Hotelling's, a little above the chi-squared one at small n."""
+    """Radius of a region in two dimensions: Hotelling's, a little above the chi-squared one at
+    small n.
+    """
     smaller = min(train.size, population.size)
     return math.sqrt(2 * (smaller - 1) / (smaller - 2) * float(fdtri(2, smaller - 2, confidence)))
 
 
 def _gap_and_log_ratio(train: NormalFit, population: NormalFit) -> tuple[FloatArray, FloatArray]:
-    """(gap, log ratio) and the lower Cholesky root of their large-sample covariance, in sandwich form."""
-    # Skewness and kurtosis of the samples widen the region for heavy tails; a kurtosis below 3, which small
-    # normal samples tend to show, counts as 3, else the region would miss more often than it says.
+    """(gap, log ratio) and the lower Cholesky root of their large-sample covariance, in sandwich
+    form.
+    """
+    # Skewness and kurtosis of the samples widen the region for heavy tails; a kurtosis below 3,
+    # which small normal samples tend to show, counts as 3, else the region would miss more often
+    # than it says.
     gap = (population.mean - train.mean) / train.std
     ratio = population.std / train.std
-    spread_train, spread_population = ((max(fit.kurtosis, 3.0) - 1) / 4 for fit in (train, population))
+    spread_train, spread_population = (
+        (max(fit.kurtosis, 3.0) - 1) / 4 for fit in (train, population)
+    )
     gap_variance = (1 + gap * train.skewness + gap**2 * spread_train) / train.size
     gap_variance += ratio**2 / population.size
     covariance = (train.skewness / 2 + gap * spread_train) / train.size
@@ -95,24 +112,35 @@ def _gap_and_log_ratio(train: NormalFit, population: NormalFit) -> tuple[FloatAr
 
 
 def band_interval(
-    train: FloatArray, population: FloatArray, delta: float, confidence: float, *, low: float, high: float
+    train: FloatArray,
+    population: FloatArray,
+    delta: float,
+    confidence: float,
+    *,
+    low: float,
+    high: float,
 ) -> Interval:
     """Range of Epsilon* over every pair of distributions that two simultaneous bands allow."""
-    # Exact binomial limits at up to 128 ranks of each sample, fixed by its size, share the error: the result
-    # holds the supremum with rates clipped to [low, high] in finite samples, for any distributions.
+    # Exact binomial limits at up to 128 ranks of each sample, fixed by its size, share the error:
+    # the result holds the supremum with rates clipped to [low, high] in finite samples, for any
+    # distributions.
     ranks = [_ranks(sample.size, low) for sample in (train, population)]
     level = (1 - confidence) / (2 * sum(r.size for r in ranks))
-    points = [np.sort(s)[r.astype(np.int64) - 1] for s, r in zip((train, population), ranks, strict=True)]
+    points = [
+        np.sort(s)[r.astype(np.int64) - 1] for s, r in zip((train, population), ranks, strict=True)
+    ]
     edges = np.unique(np.concatenate(points))
     limits: list[FloatArray] = []
     for sample, at, r in zip((train, population), points, ranks, strict=True):
-        # Limits of F on (-inf, edges[0]) and on every [edges[i], edges[i+1]): F >= lower at and after each
-        # rank's loss, F <= upper before it.
+        # Limits of F on (-inf, edges[0]) and on every [edges[i], edges[i+1]): F >= lower at and
+        # after each rank's loss, F <= upper before it.
         passed = np.append(0, np.searchsorted(at, edges, side="right"))
         lower, upper = (betaincinv(r, sample.size - r + 1, p) for p in (level, 1 - level))
         limits += [np.append(0.0, lower)[passed], np.append(upper, 1.0)[passed]]
     tpr, most_tpr, fpr, most_fpr = (np.clip(limit, low, high) for limit in limits)
-    return _corner(tpr, most_tpr, fpr, most_fpr, delta), _corner(most_tpr, tpr, most_fpr, fpr, delta)
+    return _corner(tpr, most_tpr, fpr, most_fpr, delta), _corner(
+        most_tpr, tpr, most_fpr, fpr, delta
+    )
 
 
 def _ranks(size: int, low: float) -> FloatArray:
@@ -125,8 +153,11 @@ def _ranks(size: int, low: float) -> FloatArray:
 def _corner(
     tpr: FloatArray, tpr_other: FloatArray, fpr: FloatArray, fpr_other: FloatArray, delta: float
 ) -> float:
-    """Largest value of Definition 2, numerators at one end of their boxes and denominators at the other."""
-    # From (least, most) pairs: what is surely reached; from (most, least) pairs: what surely bounds it.
+    """Largest value of Definition 2, numerators at one end of their boxes and denominators at the
+    other.
+    """
+    # From (least, most) pairs: what is surely reached; from (most, least) pairs: what surely bounds
+    # it.
     numerators = np.stack([tpr, 1 - fpr_other, 1 - tpr_other, fpr]) - delta
     denominators = np.stack([fpr_other, 1 - tpr, 1 - fpr, tpr_other])
     return math.log(float((numerators / denominators).max(initial=1.0)))
@@ -135,7 +166,9 @@ def _corner(
 def bootstrap_interval(
     train: FloatArray, population: FloatArray, statistic: Any, confidence: float, *, seed: int
 ) -> Interval:
-    """BCa bootstrap interval (scipy) of ``statistic(a, b, axis=-1)``; ValueError where there is none."""
+    """BCa bootstrap interval (scipy) of ``statistic(a, b, axis=-1)``; ValueError where there is
+    none.
+    """
     total = train.size + population.size
     if total > BOOTSTRAP_LIMIT:
         raise ValueError(
@@ -145,7 +178,8 @@ def bootstrap_interval(
     from scipy.stats import DegenerateDataWarning, bootstrap  # here, since it is slow to load
 
     with warnings.catch_warnings():
-        # scipy warns, and gives NaN, where resamples are all equal or all on one side of the estimate.
+        # scipy warns, and gives NaN, where resamples are all equal or all on one side of the
+        # estimate.
         warnings.simplefilter("ignore", DegenerateDataWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         found = bootstrap(
@@ -162,8 +196,8 @@ def bootstrap_interval(
     low, high = float(found.low), float(found.high)
     if not low < high:  # equal, or NaN
         raise ValueError(
-            "interval_method: 'bca' cannot correct these resamples, all equal or all on one side of the "
-            "estimate; use 'region', 'delta' or 'band'"
+            "interval_method: 'bca' cannot correct these resamples, all equal or all on one side "
+            "of the estimate; use 'region', 'delta' or 'band'"
         )
     return low, high
 
@@ -178,7 +212,13 @@ def resampled_normals_epsilon(
 
 
 def resampled_empirical_epsilon(
-    train: FloatArray, population: FloatArray, axis: int = -1, *, delta: float, low: float, high: float
+    train: FloatArray,
+    population: FloatArray,
+    axis: int = -1,
+    *,
+    delta: float,
+    low: float,
+    high: float,
 ) -> FloatArray:
     """Empirical Epsilon* of each row; losses are whole-number ranks among the pooled losses."""
     width = int(max(train.max(), population.max())) + 1

@@ -36,8 +36,8 @@ def epsilon_star_from_rates(
 ) -> Any:
     """Epsilon* of single thresholds, from their error rates in [0, 1]; broadcasts.
 
-    Nats, at least 0; infinite where a rate of 0 meets a numerator above delta. Their maximum is the paper's
-    Epsilon* over these thresholds.
+    Nats, at least 0; infinite where a rate of 0 meets a numerator above delta. Their maximum is the
+    paper's Epsilon* over these thresholds.
 
     Source:
         Negoescu et al. (2024), Definition 2, Equation 7.
@@ -47,7 +47,8 @@ def epsilon_star_from_rates(
     """
     delta = check_delta(delta)
     fpr, fnr = np.broadcast_arrays(
-        _rates("false_positive_rate", false_positive_rate), _rates("false_negative_rate", false_negative_rate)
+        _rates("false_positive_rate", false_positive_rate),
+        _rates("false_negative_rate", false_negative_rate),
     )
     with np.errstate(divide="ignore"):
         logs = np.log(np.stack([1 - fnr, fnr, fpr, 1 - fpr]))
@@ -62,7 +63,9 @@ def _rates(name: str, values: ArrayLike) -> FloatArray:
 
 
 def definition_terms(log_rates: FloatArray, delta: float) -> FloatArray:
-    """Logs of the `TERMS` from logs of TPR, FNR, FPR and TNR, shape (4, ...); -inf at or below delta."""
+    """Logs of the `TERMS` from logs of TPR, FNR, FPR and TNR, shape (4, ...); -inf at or below
+    delta.
+    """
     tpr, fnr, fpr, tnr = log_rates
     numerators = np.stack([tpr, tnr, fnr, fpr])
     denominators = np.stack([fpr, fnr, tnr, tpr])
@@ -83,7 +86,9 @@ def ceiling(low: float, high: float, delta: float) -> float:
 
 
 def normals_epsilon(gap: ArrayLike, ratio: ArrayLike, delta: float) -> FloatArray:
-    """Epsilon* of member N(0, 1) and population N(gap, ratio^2), at delta in (0, 0.5); broadcasts."""
+    """Epsilon* of member N(0, 1) and population N(gap, ratio^2), at delta in (0, 0.5);
+    broadcasts.
+    """
     gaps, ratios = np.broadcast_arrays(np.asarray(gap, float), np.asarray(ratio, float))
     threshold, empty = _normal_threshold(gaps, ratios, delta)
     best = definition_terms(_normal_log_rates(threshold, gaps, ratios), delta).max(axis=0)
@@ -91,7 +96,9 @@ def normals_epsilon(gap: ArrayLike, ratio: ArrayLike, delta: float) -> FloatArra
 
 
 def best_normal_threshold(gap: float, ratio: float, delta: float) -> BestThreshold:
-    """As `normals_epsilon` for one pair, with the threshold, in standard deviations of the members."""
+    """As `normals_epsilon` for one pair, with the threshold, in standard deviations of the
+    members.
+    """
     gaps, ratios = np.asarray(gap, float), np.asarray(ratio, float)
     threshold, empty = _normal_threshold(gaps, ratios, delta)
     clipped = bool(empty)
@@ -101,7 +108,9 @@ def best_normal_threshold(gap: float, ratio: float, delta: float) -> BestThresho
     return _best(definition_terms(log_rates, delta), log_rates, float(threshold), clipped)
 
 
-def _best(terms: FloatArray, log_rates: FloatArray, threshold: float, clipped: bool) -> BestThreshold:
+def _best(
+    terms: FloatArray, log_rates: FloatArray, threshold: float, clipped: bool
+) -> BestThreshold:
     epsilon = float(terms.max())
     return BestThreshold(
         epsilon=max(epsilon, 0.0),
@@ -123,8 +132,9 @@ def _normal_threshold(
     gap: FloatArray, ratio: FloatArray, delta: float
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """The best threshold with both rates in [delta, 1 - delta], and whether there is none."""
-    # A grid, then zooms on the best cell. The interval is at most 2 * 38 standard deviations of the narrower
-    # normal wide, so the first grid steps over no peak; its ends, where the supremum often sits, are points.
+    # A grid, then zooms on the best cell. The interval is at most 2 * 38 standard deviations of the
+    # narrower normal wide, so the first grid steps over no peak; its ends, where the supremum often
+    # sits, are points.
     reach = -float(ndtri(delta))
     low = np.maximum(-reach, gap - reach * ratio)
     high = np.minimum(reach, gap + reach * ratio)
@@ -134,7 +144,9 @@ def _normal_threshold(
     left, right, best = low, high, low
     for size in [_FIRST_GRID] + _ZOOMS * [_ZOOM_GRID]:
         grid = left[..., None] + (right - left)[..., None] * np.linspace(0.0, 1.0, size)
-        values = definition_terms(_normal_log_rates(grid, gap[..., None], ratio[..., None]), delta).max(0)
+        values = definition_terms(
+            _normal_log_rates(grid, gap[..., None], ratio[..., None]), delta
+        ).max(0)
         best = np.take_along_axis(grid, values.argmax(-1)[..., None], -1)[..., 0]
         cell = (right - left) / (size - 1)
         left, right = np.maximum(low, best - cell), np.minimum(high, best + cell)
@@ -144,9 +156,11 @@ def _normal_threshold(
 def best_empirical_threshold(
     train: FloatArray, population: FloatArray, delta: float, *, low: float, high: float
 ) -> BestThreshold:
-    """Epsilon* of two samples over thresholds with both rates in (low, high); without one, clipped."""
-    # Each distinct loss is a threshold. Stable sorting merges two sorted runs in one pass, so this is close
-    # to the cost of two sorts.
+    """Epsilon* of two samples over thresholds with both rates in (low, high); without one,
+    clipped.
+    """
+    # Each distinct loss is a threshold. Stable sorting merges two sorted runs in one pass, so this
+    # is close to the cost of two sorts.
     pooled = np.concatenate([np.sort(train), np.sort(population)])
     order = np.argsort(pooled, kind="stable")
     losses = pooled[order]
@@ -176,7 +190,8 @@ def check_delta_below_half(delta: float, name: str = "delta") -> float:
     number = check_delta(delta, name)
     if number >= 0.5:
         raise ValueError(
-            f"{name}: expected below 0.5, since rates must lie in [delta, 1 - delta]; got {number:g}"
+            f"{name}: expected below 0.5, since rates must lie in [delta, 1 - delta]; got "
+            f"{number:g}"
         )
     return number
 
@@ -199,11 +214,15 @@ class NoSpreadError(ValueError):
 
 
 def fit_normal(values: ArrayLike, *, name: str = "values") -> NormalFit:
-    """Fit one normal to finite values, shape (n,), and test the fit by a Kolmogorov-Smirnov distance."""
+    """Fit one normal to finite values, shape (n,), and test the fit by a Kolmogorov-Smirnov
+    distance.
+    """
     sample = check_vector(name, values, minimum_size=2)
     mean, std = float(sample.mean()), float(sample.std())
     if not std > 1e-14 * max(abs(mean), float(np.abs(sample).max())):
-        raise NoSpreadError(f"{name}: all {sample.size} values equal {mean:g}; a normal needs some spread")
+        raise NoSpreadError(
+            f"{name}: all {sample.size} values equal {mean:g}; a normal needs some spread"
+        )
     standard = (sample - mean) / std
     square = standard * standard
     expected = ndtr(np.sort(standard))
@@ -221,9 +240,12 @@ def fit_normal(values: ArrayLike, *, name: str = "values") -> NormalFit:
 
 
 def _lilliefors_p_value(distance: float, size: int) -> float:
-    """P-value of a Kolmogorov-Smirnov distance to the normal fitted to the same sample, by approximation."""
-    # Stephens (1974), doi:10.1080/01621459.1974.10480196, scales the distance; above 0.1 R's package nortest
-    # has the polynomials, below it Dallal and Wilkinson (1986) the tail, doi:10.1080/00031305.1986.10475419.
+    """P-value of a Kolmogorov-Smirnov distance to the normal fitted to the same sample, by
+    approximation.
+    """
+    # Stephens (1974), doi:10.1080/01621459.1974.10480196, scales the distance; above 0.1 R's
+    # package nortest has the polynomials, below it Dallal and Wilkinson (1986) the tail,
+    # doi:10.1080/00031305.1986.10475419.
     root = math.sqrt(size)
     scaled = (root - 0.01 + 0.85 / root) * distance
     if scaled <= 0.302:

@@ -15,7 +15,9 @@ NOT_TRUSTED = "the parametric estimate, {:.3f}, is not trusted: its normal fit i
 
 
 def fit_rejected(fit: NormalFit) -> bool:
-    """Whether a Kolmogorov-Smirnov test rejects one of two fits, which together are tested at 1 %."""
+    """Whether a Kolmogorov-Smirnov test rejects one of two fits, which together are tested at 1
+    %.
+    """
     return fit.ks_p_value < _FIT_LEVEL / 2
 
 
@@ -23,13 +25,13 @@ def claim(result: "EpsilonStarResult") -> str:
     """The sentence that the estimate supports."""
     text = (
         "Measurement of one trained model, an estimate and not a lower bound: at delta = "
-        f"{result.delta:.3g} the {result.method} Epsilon* of this model is {result.epsilon:.3f} nats. It is "
-        "the smallest epsilon at which Definition 1 (empirical privacy) holds for the estimated loss "
-        "distributions over one-sided loss thresholds, error rates between "
+        f"{result.delta:.3g} the {result.method} Epsilon* of this model is {result.epsilon:.3f} "
+        "nats. It is the smallest epsilon at which Definition 1 (empirical privacy) holds for the "
+        "estimated loss distributions over one-sided loss thresholds, error rates between "
         f"{result.rate_range[0]:.3g} and one minus that. "
-        "Its randomness is the draw of a record, from the training set or from the population, with the "
-        "model fixed: no add/remove or replacement adjacency is involved, and it says nothing about the "
-        "epsilon of the training mechanism."
+        "Its randomness is the draw of a record, from the training set or from the population, "
+        "with the model fixed: no add/remove or replacement adjacency is involved, and it says "
+        "nothing about the epsilon of the training mechanism."
     )
     if result.interval is None:
         return text + " No confidence is attached to the number."
@@ -41,26 +43,30 @@ def claim(result: "EpsilonStarResult") -> str:
 
 _INTERVALS = {
     "parametric region": (
-        "the values that a joint large-sample confidence region of the two normals allows; it covers the "
-        "value of the best-fitting normals, at or above the nominal rate in our simulations of normal "
-        "losses, and not the error of fitting normals."
+        "the values that a joint large-sample confidence region of the two normals allows; it "
+        "covers the value of the best-fitting normals, at or above the nominal rate in our "
+        "simulations of normal losses, and not the error of fitting normals."
     ),
     "parametric delta": (
-        "delta method; in our simulations of normal losses it covers less often than its nominal rate "
-        "where the two spreads are nearly equal, and it leaves out the error of fitting normals."
+        "delta method; in our simulations of normal losses it covers less often than its nominal "
+        "rate where the two spreads are nearly equal, and it leaves out the error of fitting "
+        "normals."
     ),
     "parametric bca": (
-        "BCa bootstrap, 999 resamples, the transform held fixed; in our simulations of normal losses it "
-        "always misses at equal distributions and covers less often than its nominal rate where the two "
-        "spreads are nearly equal, and it leaves out the error of fitting normals."
+        "BCa bootstrap, 999 resamples, the transform held fixed; in our simulations of normal "
+        "losses it always misses at equal distributions and covers less often than its nominal "
+        "rate where the two spreads are nearly equal, and it leaves out the error of fitting "
+        "normals."
     ),
     "empirical band": (
-        "simultaneous exact binomial bands around both distribution functions; it covers the supremum with "
-        "true rates clipped to that range at least that often, in finite samples and for any distributions."
+        "simultaneous exact binomial bands around both distribution functions; it covers the "
+        "supremum with true rates clipped to that range at least that often, in finite samples and "
+        "for any distributions."
     ),
     "empirical bca": (
-        "BCa bootstrap, 999 resamples; a supremum over noisy tails breaks its theory, and in our simulations "
-        "of normal losses it often covers far less than its nominal rate, at equal distributions never."
+        "BCa bootstrap, 999 resamples; a supremum over noisy tails breaks its theory, and in our "
+        "simulations of normal losses it often covers far less than its nominal rate, at equal "
+        "distributions never."
     ),
 }
 
@@ -68,20 +74,24 @@ _INTERVALS = {
 def assumptions(method: str, chosen: str | None) -> tuple[str, ...]:
     """Conditions under which the claim holds."""
     stated = [
-        "The population losses are of records drawn from the population the training records came from, "
-        "and none of them was trained on.",
-        "The adversary sees the loss alone and calls a record a member when it is at or below one threshold.",
+        "The population losses are of records drawn from the population the training records came "
+        "from, and none of them was trained on.",
+        (
+            "The adversary sees the loss alone and calls a record a member when it is at or below "
+            "one threshold."
+        ),
         "Both arrays come from the same model, and lower loss points to membership.",
     ]
     if method == "parametric":
         stated.append(
-            "After the transform each set is normal far into the tail: rates down to delta are those of the "
-            "fitted normals, where the samples have few losses or none."
+            "After the transform each set is normal far into the tail: rates down to delta are "
+            "those of the fitted normals, where the samples have few losses or none."
         )
     if chosen is not None:
         stated.append(
-            "For the interval: both sets are independent draws. (If the training losses are complete, their "
-            "distribution is known exactly and the interval is wider than it need be.)"
+            "For the interval: both sets are independent draws. (If the training losses are "
+            "complete, their distribution is known exactly and the interval is wider than it need "
+            "be.)"
         )
     return tuple(stated)
 
@@ -91,8 +101,8 @@ def warnings(result: "EpsilonStarResult", *, clipped: bool) -> tuple[str, ...]:
     texts, fpr, fnr = list[str](), result.false_positive_rate, result.false_negative_rate
     if clipped:
         texts.append(
-            f"No threshold has both error rates between {result.rate_range[0]:.3g} and one minus that: "
-            "rates were clipped to that range, and the value shows the range, not the losses."
+            f"No threshold has both error rates between {result.rate_range[0]:.3g} and one minus "
+            "that: rates were clipped to that range, and the value shows the range, not the losses."
         )
     if result.method == "empirical":
         return tuple(texts)
@@ -100,12 +110,13 @@ def warnings(result: "EpsilonStarResult", *, clipped: bool) -> tuple[str, ...]:
         if fit is not None and fit_rejected(fit):
             texts.append(
                 f"The normal fit of the {name} losses is rejected (Kolmogorov-Smirnov distance "
-                f"{fit.ks_distance:.3f}, p = {fit.ks_p_value:.2g}): the value may be far too high or too low."
+                f"{fit.ks_distance:.3f}, p = {fit.ks_p_value:.2g}): the value may be far too high "
+                "or too low."
             )
     expected = min(result.n_population * min(fpr, 1 - fpr), result.n_train * min(fnr, 1 - fnr))
     if result.epsilon > 0 and not clipped and expected < _FEW:
         texts.append(
-            f"The supremum lies in the tail, at FPR {fpr:.3g} and FNR {fnr:.3g}, where {expected:.2g} losses "
-            "are expected: the value is the normal's extrapolation."
+            f"The supremum lies in the tail, at FPR {fpr:.3g} and FNR {fnr:.3g}, where "
+            f"{expected:.2g} losses are expected: the value is the normal's extrapolation."
         )
     return tuple(texts)

@@ -46,15 +46,20 @@ class BayesianResult(ManyRunsResult):
 
 
 def posterior_cdf(epsilon: float, counts: ErrorCounts, *, delta: float = 0.0) -> float:
-    """Posterior probability, to 1e-10, that the error rates are allowed at ``epsilon``; Jeffreys' prior."""
-    # Allowed: ``fpr + e^eps fnr >= 1 - delta`` and ``e^eps fpr + fnr >= 1 - delta`` (Zanella-Beguelin et al.
-    # 2023, section 4). Its mass is an integral over the false-positive rate, split where either factor bends.
+    """Posterior probability, to 1e-10, that the error rates are allowed at ``epsilon``; Jeffreys'
+    prior.
+    """
+    # Allowed: ``fpr + e^eps fnr >= 1 - delta`` and ``e^eps fpr + fnr >= 1 - delta``
+    # (Zanella-Beguelin et al. 2023, section 4). Its mass is an integral over the false-positive
+    # rate, split where either factor bends.
     ratio = np.exp(check_nonnegative("epsilon", epsilon))
     whole = 1.0 - check_delta(delta)
     a0, b0 = 0.5 + counts.false_positives, 0.5 + counts.nonmembers - counts.false_positives
     a1, b1 = 0.5 + counts.false_negatives, 0.5 + counts.members - counts.false_negatives
     quantiles = betaincinv(a1, b1, _BREAKS)
-    bends = np.maximum(whole - ratio * quantiles, (whole - quantiles) / ratio)  # as least below, its inverse
+    bends = np.maximum(
+        whole - ratio * quantiles, (whole - quantiles) / ratio
+    )  # as least below, its inverse
     bends = np.append(bends, [whole / (1 + ratio), whole])
     inside = np.clip(np.concatenate([betaincinv(a0, b0, _BREAKS), bends]), 0.0, 1.0)
     # Integrate over u = posterior CDF of the false-positive rate: no endpoint singularity.
@@ -94,8 +99,9 @@ def audit_bayesian(
     Other arguments and errors are those of `audit_clopper_pearson`.
 
     Guarantee:
-        None over repetitions: the probability is Bayesian, under Jeffreys' prior. For randomized response at
-        epsilon 1 and 2 (20 runs each) epsilon is too high in 13 % and 20 % of repetitions at a nominal 5 %.
+        None over repetitions: the probability is Bayesian, under Jeffreys' prior. For randomized
+        response at epsilon 1 and 2 (20 runs each) epsilon is too high in 13 % and 20 % of
+        repetitions at a nominal 5 %.
 
     Args:
         confidence: Posterior probability, in (0, 1).
@@ -120,10 +126,10 @@ def audit_bayesian(
         zero = could_refute(counts, posterior_quantile(2 * tail, flawless, delta=delta))
     return BayesianResult(
         claim=(
-            f"Lower bound on the mechanism, Bayesian: with posterior probability {confidence:g} training is "
-            f"not (epsilon, {delta:g})-DP for any epsilon below {round_down(epsilon):.3f}, under the "
-            "adjacency of the runs with and without the target record (add/remove unless it was replaced). "
-            f"Not a confidence bound.{zero}"
+            f"Lower bound on the mechanism, Bayesian: with posterior probability {confidence:g} "
+            f"training is not (epsilon, {delta:g})-DP for any epsilon below "
+            f"{round_down(epsilon):.3f}, under the adjacency of the runs with and without the "
+            f"target record (add/remove unless it was replaced). Not a confidence bound.{zero}"
         ),
         epsilon=epsilon,
         interval=(low, high),

@@ -1,4 +1,6 @@
-"""Error counts of one test over many trainings, and epsilon from Clopper-Pearson intervals on their rates."""
+"""Error counts of one test over many trainings, and epsilon from Clopper-Pearson intervals on their
+rates.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,8 +18,8 @@ from paperlib.core.intervals import upper_rate
 from paperlib.core.results import round_down, round_up
 
 _INDEPENDENT_RUNS = (
-    "each score comes from its own training run, with the target record for members and without it for "
-    "non-members; scores of many records under one model are not independent runs"
+    "each score comes from its own training run, with the target record for members and without it "
+    "for non-members; scores of many records under one model are not independent runs"
 )
 
 
@@ -60,7 +62,8 @@ class ErrorCounts:
 
     @classmethod
     def from_scores(cls, scores: MembershipScores, threshold: float) -> "ErrorCounts":
-        """Count the errors of "member if at least as member-like as ``threshold``", in the scores' own unit.
+        """Count the errors of "member if at least as member-like as ``threshold``", in the scores'
+        own unit.
 
         >>> ErrorCounts.from_scores(MembershipScores([2.0, 1.0], [0.0, 1.0]), 1.0)
         ErrorCounts(false_positives=1, nonmembers=2, false_negatives=0, members=2)
@@ -83,14 +86,20 @@ def upper_rates(
     members: ArrayLike,
     confidence: float,
 ) -> tuple[Any, Any]:
-    """Upper bounds on both error rates, which hold together at ``confidence``; everything broadcasts."""
+    """Upper bounds on both error rates, which hold together at ``confidence``; everything
+    broadcasts.
+    """
     level = (1 - check_confidence(confidence)) / 2
-    return upper_rate(false_positives, nonmembers, level), upper_rate(false_negatives, members, level)
+    return upper_rate(false_positives, nonmembers, level), upper_rate(
+        false_negatives, members, level
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ManyRunsResult(AuditResult):
-    """A number from the errors of one test, whose threshold is None for counts, over many training runs."""
+    """A number from the errors of one test, whose threshold is None for counts, over many training
+    runs.
+    """
 
     counts: ErrorCounts
     threshold: float | None
@@ -105,7 +114,9 @@ def fixed_test(
     power: Callable[[Any, Any, Any, Any], Any],
     *assumed: str,
 ) -> tuple[ErrorCounts, dict[str, Any]]:
-    """Errors of a test settled before they are counted, else by ``power`` on one half; fields of a result."""
+    """Errors of a test settled before they are counted, else by ``power`` on one half; fields of a
+    result.
+    """
     warnings: tuple[str, ...] = ()
     if isinstance(observed, ErrorCounts):
         if threshold is not None:
@@ -123,13 +134,18 @@ def fixed_test(
             best = float(thresholds[int(np.argmax(power(wrong[0], nonmembers, wrong[1], members)))])
             threshold = best if observed.higher_means_member else -best
             chosen = (
-                f"the threshold was chosen on a random half of the scores (seed {seed}), errors counted on "
-                "the other"
+                f"the threshold was chosen on a random half of the scores (seed {seed}), errors "
+                "counted on the other"
             )
         threshold = float(threshold)
         counts = ErrorCounts.from_scores(observed, threshold)
     assumptions = (_INDEPENDENT_RUNS, chosen, *assumed)
-    fields = {"warnings": warnings, "assumptions": assumptions, "counts": counts, "threshold": threshold}
+    fields = {
+        "warnings": warnings,
+        "assumptions": assumptions,
+        "counts": counts,
+        "threshold": threshold,
+    }
     return counts, fields
 
 
@@ -152,11 +168,18 @@ class ClopperPearsonResult(ManyRunsResult):
 
     @property
     def headline(self) -> str:
-        return f"ε ≥ {round_down(self.epsilon):.3f} (δ = {self.delta:g}, confidence {self.confidence:g})"
+        return (
+            f"ε ≥ {round_down(self.epsilon):.3f} (δ = {self.delta:g}, confidence "
+            f"{self.confidence:g})"
+        )
 
 
-def epsilon_from_rates(false_positive: ArrayLike, false_negative: ArrayLike, delta: ArrayLike = 0.0) -> Any:
-    """Smallest epsilon that allows error rates in [0, 1] (Kairouz, Oh and Viswanath 2015); broadcasts."""
+def epsilon_from_rates(
+    false_positive: ArrayLike, false_negative: ArrayLike, delta: ArrayLike = 0.0
+) -> Any:
+    """Smallest epsilon that allows error rates in [0, 1] (Kairouz, Oh and Viswanath 2015);
+    broadcasts.
+    """
     x, y, d = np.broadcast_arrays(
         *(np.asarray(values, float) for values in (false_positive, false_negative, delta))
     )
@@ -208,7 +231,8 @@ def audit_clopper_pearson(
 
     Args:
         observed: One score per training run, or the error counts of a fixed test.
-        threshold: Threshold fixed in advance, in the scores' unit; None selects it on a random half.
+        threshold: Threshold fixed in advance, in the scores' unit; None selects it on a random
+            half.
 
     Raises:
         ValueError: A number out of range, or too few scores to split.
@@ -228,9 +252,9 @@ def audit_clopper_pearson(
     return ClopperPearsonResult(
         claim=(
             f"Lower bound on the mechanism: with confidence {confidence:g}, training is not "
-            f"(epsilon, {delta:g})-DP for any epsilon below {round_down(epsilon):.3f}, under the adjacency "
-            "of the runs with and without the target record (add/remove unless it was replaced)."
-            + ("" if epsilon > 0 else could_refute(counts, ceiling))
+            f"(epsilon, {delta:g})-DP for any epsilon below {round_down(epsilon):.3f}, under the "
+            "adjacency of the runs with and without the target record (add/remove unless it was "
+            "replaced)." + ("" if epsilon > 0 else could_refute(counts, ceiling))
         ),
         epsilon=epsilon,
         false_positive_upper=float(x),

@@ -21,7 +21,9 @@ from paperlib.core import FloatArray, MembershipScores, check_confidence, check_
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GaussianDpResult(ManyRunsResult):
-    """Lower bound on mu of mu-Gaussian DP and its epsilon; other fields as in `ClopperPearsonResult`."""
+    """Lower bound on mu of mu-Gaussian DP and its epsilon; other fields as in
+    `ClopperPearsonResult`.
+    """
 
     epsilon: float
     mu: float
@@ -44,7 +46,9 @@ def gaussian_dp_mu(
     *,
     confidence: float = 0.95,
 ) -> Any:
-    """Lower bound on mu of mu-Gaussian DP from error counts, 0 below chance; everything broadcasts."""
+    """Lower bound on mu of mu-Gaussian DP from error counts, 0 below chance; everything
+    broadcasts.
+    """
     x, y = upper_rates(false_positives, nonmembers, false_negatives, members, confidence)
     mu: FloatArray = np.asarray(-ndtri(x) - ndtri(y), float)
     return np.maximum(0.0, mu - NUMERICAL_MARGIN)[()]
@@ -90,11 +94,13 @@ def audit_gaussian_dp(
     Other arguments and errors are those of `audit_clopper_pearson`.
 
     Guarantee:
-        If training is mu-GDP, the reported mu exceeds it with probability at most ``1 - confidence``. The
-        epsilon is a lower bound only if the trade-off curve is Gaussian (DP-SGD with many steps nearly).
+        If training is mu-GDP, the reported mu exceeds it with probability at most
+        ``1 - confidence``. The epsilon is a lower bound only if the trade-off curve is Gaussian
+        (DP-SGD with many steps nearly).
 
     Args:
-        delta: Delta of (epsilon, delta)-DP, in (0, 1); at 0 every mu above 0 means an infinite epsilon.
+        delta: Delta of (epsilon, delta)-DP, in (0, 1); at 0 every mu above 0 means an infinite
+            epsilon.
 
     Source:
         Nasr et al. (2023), "Tight auditing of differentially private machine learning", section 4.
@@ -105,8 +111,8 @@ def audit_gaussian_dp(
     delta, confidence = check_delta(delta), check_confidence(confidence)
     if delta == 0:
         raise ValueError(
-            "delta: expected a number in (0, 1), got 0; at delta = 0 every mu above 0 means an infinite "
-            "epsilon"
+            "delta: expected a number in (0, 1), got 0; at delta = 0 every mu above 0 means an "
+            "infinite epsilon"
         )
     bound = partial(gaussian_dp_mu, confidence=confidence)
     gaussian = "the mechanism's trade-off curve is that of mu-Gaussian DP"
@@ -117,11 +123,11 @@ def audit_gaussian_dp(
     epsilon = float(gaussian_dp_epsilon(mu, delta))
     return GaussianDpResult(
         claim=(
-            f"Lower bound on the mechanism: with confidence {confidence:g}, training is not mu-GDP for any "
-            f"mu below {round_down(mu):.3f}; if its trade-off curve is Gaussian, it is not "
-            f"(epsilon, {delta:g})-DP for any epsilon below {round_down(epsilon):.3f}, under the adjacency "
-            "of the runs with and without the target record (add/remove unless it was replaced)."
-            + ("" if epsilon > 0 else could_refute(counts, ceiling))
+            f"Lower bound on the mechanism: with confidence {confidence:g}, training is not mu-GDP "
+            f"for any mu below {round_down(mu):.3f}; if its trade-off curve is Gaussian, it is not "
+            f"(epsilon, {delta:g})-DP for any epsilon below {round_down(epsilon):.3f}, under the "
+            "adjacency of the runs with and without the target record (add/remove unless it was "
+            "replaced)." + ("" if epsilon > 0 else could_refute(counts, ceiling))
         ),
         epsilon=epsilon,
         mu=mu,

@@ -1,9 +1,10 @@
-"""Predictable orders: which coin comes next, and whether it is bet on, depends on the coins revealed so far.
+"""Predictable orders: which coin comes next, and whether it is bet on, depends on the coins
+revealed so far.
 
-Nothing in the supermartingale of `anytime` needs an order fixed by the scores (book: one-run audit, orders
-that learn). Several bettors propose guesses, most confident first. At first a few coins of each are looked
-at; from then on those whose recent guesses were right most often bet, and the others are looked at now and
-then.
+Nothing in the supermartingale of `anytime` needs an order fixed by the scores (book: one-run audit,
+orders that learn). Several bettors propose guesses, most confident first. At first a few coins of
+each are looked at; from then on those whose recent guesses were right most often bet, and the
+others are looked at now and then.
 """
 
 import math
@@ -19,21 +20,27 @@ from paperlib.core import FloatArray, IntArray
 Flags = NDArray[np.bool_]
 
 WINDOW = 60  # recent guesses that judge a bettor; a quarter of its guesses where that is more
-ABOVE_CHANCE = 1.0  # standard errors by which the best bettor must exceed one half before anyone bets
+ABOVE_CHANCE = (
+    1.0  # standard errors by which the best bettor must exceed one half before anyone bets
+)
 CLOSE = 0.7  # standard errors within which another bettor counts as equally good
 LOOK_EVERY = 10  # coins bet on for each look at a bettor that does not bet
 GROWTH = 50  # a decision holds for one more coin for each so many revealed
 
 
 class Bettor(Protocol):
-    """Proposes guesses about unrevealed examples, most confident first; tied examples come together."""
+    """Proposes guesses about unrevealed examples, most confident first; tied examples come
+    together.
+    """
 
     def next_size(self, revealed: Flags) -> int:
         """Examples in the next tied block, 0 if none is left; ``revealed`` has shape (m,)."""
         ...
 
     def propose(self, count: int, revealed: Flags) -> "Proposal":
-        """Whole tied blocks of at most ``count`` unrevealed examples together; they are revealed next."""
+        """Whole tied blocks of at most ``count`` unrevealed examples together; they are revealed
+        next.
+        """
         ...
 
 
@@ -43,7 +50,9 @@ class Proposal:
 
     examples: IntArray  # positions
     as_member: Flags  # True where "member" is guessed
-    block_end: IntArray | None = None  # number of them up to the end of the tied block of each; None: no ties
+    block_end: IntArray | None = (
+        None  # number of them up to the end of the tied block of each; None: no ties
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,19 +68,26 @@ class Bets:
 
 
 def ends_of(scores: FloatArray) -> tuple["EndOfScores", "EndOfScores"]:
-    """The two bettors of a score: "member" is guessed from its top, "non-member" from its bottom."""
+    """The two bettors of a score: "member" is guessed from its top, "non-member" from its
+    bottom.
+    """
     order = np.argsort(-scores)
     top, bottom = order, order[::-1]
-    return EndOfScores(top, scores[top], member=True), EndOfScores(bottom, scores[bottom], member=False)
+    return EndOfScores(top, scores[top], member=True), EndOfScores(
+        bottom, scores[bottom], member=False
+    )
 
 
 class EndOfScores:
-    """Guesses one membership from one end of a score: positions and values, most confident first."""
+    """Guesses one membership from one end of a score: positions and values, most confident
+    first.
+    """
 
     def __init__(self, order: IntArray, values: FloatArray, *, member: bool) -> None:
         self._order, self._at, self._as_member = order, 0, np.full(order.size, member)
         ends = np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1) + 1
-        # End of the tied block of each position, and of the empty one after them; None if no value is tied.
+        # End of the tied block of each position, and of the empty one after them; None if no value
+        # is tied.
         self._end = None
         if ends.size < values.size:
             self._end = np.append(np.repeat(ends, np.diff(ends, prepend=0)), values.size)
@@ -109,21 +125,24 @@ def reveal(
     leader: int | None = None,
     total: int | None = None,
 ) -> Bets:
-    """Reveal every coin once, bet where recent guesses were right most often, and record the bets."""
-    # No decision before a coin is revealed depends on it. ``first_looks`` are looked at before anything else;
-    # a ``leader`` bets alone wherever it would bet. Between them the bettors propose every example; these may
-    # be the ends of an audit of ``total`` examples.
+    """Reveal every coin once, bet where recent guesses were right most often, and record the
+    bets.
+    """
+    # No decision before a coin is revealed depends on it. ``first_looks`` are looked at before
+    # anything else; a ``leader`` bets alone wherever it would bet. Between them the bettors propose
+    # every example; these may be the ends of an audit of ``total`` examples.
     m, seen = members.size, 0
     revealed = np.zeros(m, dtype=bool)
-    # In the order of the coins: the example, its guess, the bettor (-1 for a look), the coins seen before its
-    # turn, and the bettor's guesses of this turn up to the end of its tied block.
+    # In the order of the coins: the example, its guess, the bettor (-1 for a look), the coins seen
+    # before its turn, and the bettor's guesses of this turn up to the end of its tied block.
     order, as_member, whose, turns, block_end = np.zeros((5, m), dtype=np.int64)
     if first_looks is not None:
         seen = first_looks.size
         order[:seen], whose[:seen], revealed[first_looks] = first_looks, -1, True
     right = [[0.0] for _ in bettors]  # of each bettor: right among its first 0, 1, 2, ... guesses
-    # Coins that each may take; before anyone bets, 3 of 1,000 examples are looked at, 4 of 10,000. A look
-    # costs a sure bet where the leak is strong; too few of them take a useless end for a good one.
+    # Coins that each may take; before anyone bets, 3 of 1,000 examples are looked at, 4 of 10,000.
+    # A look costs a sure bet where the leak is strong; too few of them take a useless end for a
+    # good one.
     credit: list[float] = [int(math.log10(total or m) + 1e-9)] * len(bettors)
     betting = set[int]()
     while True:
@@ -152,15 +171,19 @@ def reveal(
         betting = favoured(right)
         if leader in betting:
             betting = {leader}
-        # As many coins for every bettor that bets, a share of it for a look; nobody may be all too poor.
-        rates = [1.0 if i in betting or not betting else 1 / LOOK_EVERY for i in range(len(bettors))]
+        # As many coins for every bettor that bets, a share of it for a look; nobody may be all too
+        # poor.
+        rates = [
+            1.0 if i in betting or not betting else 1 / LOOK_EVERY for i in range(len(bettors))
+        ]
         needed = [
             (bettor.next_size(revealed) - left) / rate
             for bettor, left, rate in zip(bettors, credit, rates, strict=True)
         ]
         steps = max(1.0 + seen // GROWTH, min(needed))
         credit = [left + steps * rate for left, rate in zip(credit, rates, strict=True)]
-    # One order of the bets: by turn, then by the size of each bettor's guesses so far, tied blocks whole.
+    # One order of the bets: by turn, then by the size of each bettor's guesses so far, tied blocks
+    # whole.
     bets = np.flatnonzero(whose >= 0)
     bets = bets[np.lexsort((whose[bets], block_end[bets], turns[bets]))]
     stop = np.asarray(np.diff(np.stack([whose, turns, block_end])[:, bets], append=-1).any(axis=0))
@@ -179,13 +202,16 @@ def _shares(right: Flags, block_end: IntArray) -> NDArray[Any]:
 
 
 def favoured(right: Sequence[Sequence[float]]) -> set[int]:
-    """Positions of the bettors that bet next, from the right ones among the first 0, 1, 2, ... of each."""
-    # The best one bets if it is right more often than by chance, and with it those that are hardly worse or
-    # have not guessed yet.
+    """Positions of the bettors that bet next, from the right ones among the first 0, 1, 2, ... of
+    each.
+    """
+    # The best one bets if it is right more often than by chance, and with it those that are hardly
+    # worse or have not guessed yet.
     betting, seen = set[int](), dict[int, tuple[float, float]]()
     for i, sums in enumerate(right):
         if guesses := len(sums) - 1:
-            # Share of right guesses among the recent ones, half a guess of each kind added, and its variance.
+            # Share of right guesses among the recent ones, half a guess of each kind added, and its
+            # variance.
             recent = min(guesses, max(WINDOW, guesses // 4))
             share = (sums[-1] - sums[-1 - recent] + 0.5) / (recent + 1)
             seen[i] = share, share * (1 - share) / (recent + 1)
@@ -193,5 +219,7 @@ def favoured(right: Sequence[Sequence[float]]) -> set[int]:
             betting.add(i)
     best, spread = max(seen.values(), default=(0.0, 0.0))
     if best - ABOVE_CHANCE * math.sqrt(spread) > 0.5:
-        betting |= {i for i, (share, var) in seen.items() if share >= best - CLOSE * math.sqrt(spread + var)}
+        betting |= {
+            i for i, (share, var) in seen.items() if share >= best - CLOSE * math.sqrt(spread + var)
+        }
     return betting

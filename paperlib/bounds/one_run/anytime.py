@@ -1,17 +1,18 @@
 """One test for every guess count at once: a mixture supermartingale and Ville's inequality.
 
-(Derivation: book, one-run audit.) If each guess is right with probability at most ``q = e^eps / (1 +
-e^eps)`` given the earlier ones, then
+(Derivation: book, one-run audit.) If each guess is right with probability at most
+``q = e^eps / (1 + e^eps)`` given the earlier ones, then
 
     M_r = integral over p in [q, 1] of prod_i (p/q)^X_i ((1-p)/(1-q))^(1-X_i) dF(p)
 
-ever reaches ``1/level`` with probability at most ``level``. F is a Beta(1/2, 1/2) cut to [q, 1], for leaks of
-any kind, mixed with a point at the log-odds eps + 3, for few guesses that are nearly sure.
+ever reaches ``1/level`` with probability at most ``level``. F is a Beta(1/2, 1/2) cut to [q, 1],
+for leaks of any kind, mixed with a point at the log-odds eps + 3, for few guesses that are nearly
+sure.
 
-At a fixed r, the Beta part B_r has the slope ``h (B_r - 1) - B_r (k - r q) / (q (1-q))`` in q, where its
-hazard h satisfies ``h q (1-q) <= 1/2``; the other part falls in q. M_r >= e implies k - r q > 1/2. So M_r
-falls in epsilon wherever it is at least e, and each test can be inverted by bisection. Levels above 1/3 are
-tested at 1/3.
+At a fixed r, the Beta part B_r has the slope ``h (B_r - 1) - B_r (k - r q) / (q (1-q))`` in q,
+where its hazard h satisfies ``h q (1-q) <= 1/2``; the other part falls in q. M_r >= e implies k - r
+q > 1/2. So M_r falls in epsilon wherever it is at least e, and each test can be inverted by
+bisection. Levels above 1/3 are tested at 1/3.
 """
 
 import math
@@ -33,13 +34,20 @@ _STEP = 0.25  # nats between two budgets of failures
 
 
 def sharp_share(most: int | None) -> float:
-    """Share of the point in the prior of at most ``most`` guesses, fixed beforehand; None leaves it out."""
-    # Of many guesses enough are nearly sure for the Beta part; there the point would cost other leaks power.
+    """Share of the point in the prior of at most ``most`` guesses, fixed beforehand; None leaves it
+    out.
+    """
+    # Of many guesses enough are nearly sure for the Beta part; there the point would cost other
+    # leaks power.
     return 0.0 if most is None else min(0.5, 8 / math.sqrt(most))
 
 
-def log_mixture(correct: ArrayLike, guesses: ArrayLike, epsilon: ArrayLike, share: float = 0.0) -> FloatArray:
-    """Log of the mixture supermartingale M_r after r = ``guesses``, at log-odds ``epsilon``; broadcasts."""
+def log_mixture(
+    correct: ArrayLike, guesses: ArrayLike, epsilon: ArrayLike, share: float = 0.0
+) -> FloatArray:
+    """Log of the mixture supermartingale M_r after r = ``guesses``, at log-odds ``epsilon``;
+    broadcasts.
+    """
     k, r, e = np.asarray(correct, float), np.asarray(guesses, float), np.asarray(epsilon, float)
     broad, sharp = _parts(k, r, betaln(k + 0.5, r - k + 0.5), e, share)
     return np.logaddexp(broad + _log_kept(k, r, 1.0 / (1.0 + np.exp(-e))), sharp)
@@ -54,7 +62,9 @@ def _log_kept(k: FloatArray, r: FloatArray, q: FloatArray) -> FloatArray:
 def _parts(
     k: FloatArray, r: FloatArray, log_beta: FloatArray, e: FloatArray | float, share: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Logs of the two parts of M_r, the Beta part without the cut at q: an upper bound, and cheap."""
+    """Logs of the two parts of M_r, the Beta part without the cut at q: an upper bound, and
+    cheap.
+    """
     # The Beta(1/2, 1/2) prior keeps the mass (2/pi) atan(e^(-eps/2)) above q.
     e = np.asarray(e, float)
     prior_kept = np.log(2.0 / math.pi * np.arctan(np.exp(-e / 2)))
@@ -62,12 +72,16 @@ def _parts(
     broad = np.asarray(log_beta - _LOG_BETA_PRIOR - prior_kept + k * right + (r - k) * wrong)
     if share == 0:
         return broad, np.full(broad.shape, -np.inf)
-    sharp = k * (right - np.log1p(np.exp(-e - _SHARP))) + (r - k) * (wrong - np.logaddexp(0.0, e + _SHARP))
+    sharp = k * (right - np.log1p(np.exp(-e - _SHARP))) + (r - k) * (
+        wrong - np.logaddexp(0.0, e + _SHARP)
+    )
     return math.log1p(-share) + broad, np.asarray(math.log(share) + sharp)
 
 
 class _CountSearch:
-    """Asks whether any given stopping point refutes an epsilon, forgetting those that cannot refute more."""
+    """Asks whether any given stopping point refutes an epsilon, forgetting those that cannot refute
+    more.
+    """
 
     def __init__(
         self, correct: IntArray, guesses: IntArray, level: float, failures: int, most: int | None
@@ -100,7 +114,9 @@ class _CountSearch:
         return False
 
     def alone(self, start: float, end: float) -> FloatArray:
-        """Largest epsilon between two that each count refutes alone, from below; -1 where there is none."""
+        """Largest epsilon between two that each count refutes alone, from below; -1 where there is
+        none.
+        """
 
         def refuted(epsilon: ArrayLike) -> NDArray[np.bool_]:
             return log_mixture(self._k, self._r, epsilon, self._share) >= self._threshold
@@ -123,15 +139,20 @@ def log_threshold(level: float) -> float:
 
 
 def mean_failures(epsilon: float, m_delta: float, *, sides: int = 2) -> float:
-    """Bound on the mean number of failures at ``epsilon``, 1 or 2 sides guessed; it falls with epsilon."""
-    # In PANORAMIA x = c + epsilon stands in for epsilon and the relaxation g for delta: thinning the right
-    # guesses to a chance of q takes away (1 - q) (a - e^x b)^+, (1 - q) g / 2 of an example on average.
+    """Bound on the mean number of failures at ``epsilon``, 1 or 2 sides guessed; it falls with
+    epsilon.
+    """
+    # In PANORAMIA x = c + epsilon stands in for epsilon and the relaxation g for delta: thinning
+    # the right guesses to a chance of q takes away (1 - q) (a - e^x b)^+, (1 - q) g / 2 of an
+    # example on average.
     return sides / 2 * m_delta / (1 + math.exp(epsilon))
 
 
 @dataclass(frozen=True)
 class AnytimeCounts:
-    """Every guess count is tested at once, where right guesses of mean `mean_failures` come for free."""
+    """Every guess count is tested at once, where right guesses of mean `mean_failures` come for
+    free.
+    """
 
     error: float  # error allowed for all counts together, in (0, 1)
     m_delta: float = 0.0  # m times delta, m being all audit examples; at least 0
@@ -167,7 +188,9 @@ class AnytimeCounts:
         """As of `SingleCounts`."""
         bound, alive = np.zeros(guesses.size), np.arange(guesses.size)
         for start, end, level, failures in self._steps():
-            found = _CountSearch(correct[alive], guesses[alive], level, failures, self.most).alone(start, end)
+            found = _CountSearch(correct[alive], guesses[alive], level, failures, self.most).alone(
+                start, end
+            )
             alive, found = alive[found >= start], found[found >= start]
             bound[alive] = found
             alive = alive[found == end]
@@ -176,9 +199,12 @@ class AnytimeCounts:
         return bound
 
     def _steps(self, last: float = _LARGEST) -> Iterator[tuple[float, float, float, int]]:
-        """Start and end of each step of epsilon up to ``last``, and level and failures of its test."""
-        # Failures are budgeted at the start, where they are most, so that the test of a step has one level
-        # and one shift and can be inverted; the first epsilon not refuted ends the search.
+        """Start and end of each step of epsilon up to ``last``, and level and failures of its
+        test.
+        """
+        # Failures are budgeted at the start, where they are most, so that the test of a step has
+        # one level and one shift and can be inverted; the first epsilon not refuted ends the
+        # search.
         step = _STEP if self.m_delta else _LARGEST
         for number in range(int(last / step) + 1):
             start = number * step

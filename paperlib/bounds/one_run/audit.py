@@ -1,4 +1,6 @@
-"""Auditing with one training run: from guesses about fair-coin membership to a lower bound on epsilon."""
+"""Auditing with one training run: from guesses about fair-coin membership to a lower bound on
+epsilon.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,8 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paperlib.bounds.one_run.detection import DetectionLimit
-from paperlib.bounds.one_run.fair_coins import CONDITIONS, fair_game, score_assumptions, score_warnings
-from paperlib.bounds.one_run.search import Hypothesis, ThresholdBound, guesses_made, search_thresholds
+from paperlib.bounds.one_run.fair_coins import (
+    CONDITIONS,
+    fair_game,
+    score_assumptions,
+    score_warnings,
+)
+from paperlib.bounds.one_run.search import (
+    Hypothesis,
+    ThresholdBound,
+    guesses_made,
+    search_thresholds,
+)
 from paperlib.bounds.one_run.tails import P_VALUES, refuted_log_odds
 from paperlib.core import DeltaTerm, Design, Guess, Search, check_choice
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
@@ -45,7 +57,8 @@ def one_run_p_value(
         total: Audit examples, abstentions included; needed if ``delta > 0``.
         delta_term: "published" (Steinke et al., Theorem 5.2) or "sharp" (ours: the worst case over
             all mechanisms, for guess counts fixed in advance; never weaker below one half).
-        sides: 1 if every guess is "member", or every guess "non-member": half of delta is then enough.
+        sides: 1 if every guess is "member", or every guess "non-member": half of delta is then
+            enough.
 
     Raises:
         ValueError: A count is out of range, or ``total`` is missing.
@@ -76,7 +89,8 @@ def one_run_epsilon(
 ) -> Any:
     """Smallest epsilon that one training run does not refute, nats, rounded down; broadcasts.
 
-    Arguments, errors and source are those of `one_run_p_value`, which is inverted; closed form at delta = 0.
+    Arguments, errors and source are those of `one_run_p_value`, which is inverted; closed form at
+    delta = 0.
 
     Guarantee:
         With each of ``total`` examples included by its own fair coin, exceeds the epsilon of
@@ -90,7 +104,9 @@ def one_run_epsilon(
     """
     v, r, m_delta = _checked(correct, guesses, total, delta, sides)
     check_choice("delta_term", delta_term, DeltaTerm)
-    return refuted_log_odds(v, r, 1 - check_confidence(confidence), m_delta, P_VALUES[delta_term])[()]
+    return refuted_log_odds(v, r, 1 - check_confidence(confidence), m_delta, P_VALUES[delta_term])[
+        ()
+    ]
 
 
 def _checked(
@@ -108,7 +124,9 @@ def _checked(
         )
     m = r if total is None else check_counts("total", total)
     if (r > m).any():
-        raise ValueError(f"guesses: expected at most total, got guesses={guesses!r} and total={total!r}")
+        raise ValueError(
+            f"guesses: expected at most total, got guesses={guesses!r} and total={total!r}"
+        )
     if sides not in (1, 2):
         raise ValueError(f"sides: expected 1 or 2, got {sides!r}")
     return v, r, np.asarray(sides / 2 * delta * m, float)
@@ -118,15 +136,19 @@ _REPLACED = "replacing one example by another"
 ADJACENCY = {"randomized": "adding or removing one example", "game": _REPLACED, "played": _REPLACED}
 """What two neighbouring training sets differ in, by how the audit was designed."""
 
-THE_PROCEDURE = "the bound speaks of the training procedure with its randomness, not of this one model"
+THE_PROCEDURE = (
+    "the bound speaks of the training procedure with its randomness, not of this one model"
+)
 
 _GUESSED: dict[Guess, str] = {
-    "adaptive": "which end of the scores is guessed next, and which coin is only looked at, depends on "
-    "nothing but the scores and the coins revealed before it",
+    "adaptive": "which end of the scores is guessed next, and which coin is only looked at, "
+    "depends on nothing but the scores and the coins revealed before it",
     "both": "the highest scores are guessed to be members and as many of the lowest non-members",
     "members": "only the highest scores are guessed to be members; the rest are abstentions",
     "nonmembers": "only the lowest scores are guessed to be non-members; the rest are abstentions",
-    "grid": "the highest scores are guessed to be members and the lowest non-members, in fixed numbers",
+    "grid": (
+        "the highest scores are guessed to be members and the lowest non-members, in fixed numbers"
+    ),
 }
 
 
@@ -138,8 +160,8 @@ class OneRunResult(AuditResult):
         epsilon: The bound, nats; ``correct`` of ``guesses`` are right where it is reached.
         total: Audit examples, abstentions included.
         ceiling: Largest epsilon that this audit could have shown, with every guess right, nats.
-        high: "Member" was guessed at or above this score (oriented: higher means member), but not for
-            examples that were only looked at.
+        high: "Member" was guessed at or above this score (oriented: higher means member), but not
+            for examples that were only looked at.
         low: "Non-member" was guessed at or below this score, with the same exception.
         tests: Number of guess counts the error was divided by (1 for anytime and split).
         true_positive_rate: Share of the members guessed to be members.
@@ -168,12 +190,16 @@ class OneRunResult(AuditResult):
 
     @cached_property
     def curve_bound(self) -> FloatArray:
-        """Bound at each guess count of the curve, corrected for the search; computed when asked for."""
+        """Bound at each guess count of the curve, corrected for the search; computed when asked
+        for.
+        """
         return self._best.bounds(self._best.shown())
 
     @cached_property
     def detection(self) -> DetectionLimit | None:
-        """How few exposed records the audit would have shown, simulated when asked for; None if unknown."""
+        """How few exposed records the audit would have shown, simulated when asked for; None if
+        unknown.
+        """
         return None if self._limit is None else self._limit()
 
     @property
@@ -188,12 +214,14 @@ class OneRunResult(AuditResult):
     def headline(self) -> str:
         return (
             f"ε ≥ {round_down(self.epsilon):.3f} (δ = {self.delta:g}, confidence "
-            f"{self.confidence:g}; {self.correct} of {self.guesses} guesses right, {self.total} examples)"
+            f"{self.confidence:g}; {self.correct} of {self.guesses} guesses right, {self.total} "
+            "examples)"
         )
 
     @property
     def curve(self) -> "pd.DataFrame":
-        """DataFrame over guess counts: guesses, correct, threshold, bound (corrected for the search).
+        """DataFrame over guess counts: guesses, correct, threshold, bound (corrected for the
+        search).
 
         At most 200 counts, evenly spaced on a log scale; the reported one is always among them.
         """
@@ -212,34 +240,38 @@ def audit_one_run(
     design: Design = "randomized",
     seed: int = 0,
 ) -> OneRunResult:
-    """Lower-bound epsilon from the scores of one training run, corrected for every threshold tested.
+    """Lower-bound epsilon from the scores of one training run, corrected for every threshold
+    tested.
 
     Guarantee:
-        Exceeds the epsilon of (epsilon, delta)-DP training with probability at most ``1 - confidence``,
-        search included. Add/remove adjacency; with "game" or "played" replacement of one example, since a
-        hidden member was then trained on in the place of each non-member shown.
+        Exceeds the epsilon of (epsilon, delta)-DP training with probability at most
+        ``1 - confidence``, search included. Add/remove adjacency; with "game" or "played"
+        replacement of one example, since a hidden member was then trained on in the place of each
+        non-member shown.
 
     Args:
         scores: Scores of members and non-members whose inclusion was decided by fair coins.
         delta: Delta of (epsilon, delta)-DP, in [0, 1). Above 0 the number of guesses beyond a given
-            threshold, or one found on the other half, is random, and the bound pays for it. Ties make the
-            counts of "dyadic", "bonferroni" and "grid" random too, and there it does not: a mechanism that
-            chooses the ties can raise the error. The anytime search holds for any counts.
-        guess: "adaptive": "member" from the top of the scores or "non-member" from the bottom, whichever was
-            right more often so far; the other end is looked at now and then, which costs nothing, and no
-            guess is made where neither beats chance (with another search than "anytime": as "both"). "both":
-            the top k are guessed to be members and the bottom k non-members; "members": only the top k;
-            "nonmembers": only the bottom k; "grid": pairs of top and bottom counts from a fixed dyadic grid,
-            error divided by their number.
-        thresholds: None or "anytime": one test over all guess counts (Ville's inequality); "dyadic": m, m/2,
-            m/4, ... >= 8 guesses, Bonferroni; "bonferroni": every guess count, error/m each; "split": chosen
-            on one half, tested on the other; a number: a threshold fixed in advance, on the oriented score
-            (with "both", everyone below is guessed a non-member). With "grid", None or "bonferroni".
-        delta_term: Price of delta as in `one_run_p_value`, where guess counts are fixed in advance; the other
-            searches have their own.
-        design: "randomized": fair coins decided membership before training, and counts that contradict this
-            are refused; "game": draw a fair-coin subsample now; "played": fair coins decided after training
-            who is shown.
+            threshold, or one found on the other half, is random, and the bound pays for it. Ties
+            make the counts of "dyadic", "bonferroni" and "grid" random too, and there it does not:
+            a mechanism that chooses the ties can raise the error. The anytime search holds for any
+            counts.
+        guess: "adaptive": "member" from the top of the scores or "non-member" from the bottom,
+            whichever was right more often so far; the other end is looked at now and then, which
+            costs nothing, and no guess is made where neither beats chance (with another search than
+            "anytime": as "both"). "both": the top k are guessed to be members and the bottom k
+            non-members; "members": only the top k; "nonmembers": only the bottom k; "grid": pairs
+            of top and bottom counts from a fixed dyadic grid, error divided by their number.
+        thresholds: None or "anytime": one test over all guess counts (Ville's inequality);
+            "dyadic": m, m/2, m/4, ... >= 8 guesses, Bonferroni; "bonferroni": every guess count,
+            error/m each; "split": chosen on one half, tested on the other; a number: a threshold
+            fixed in advance, on the oriented score (with "both", everyone below is guessed a
+            non-member). With "grid", None or "bonferroni".
+        delta_term: Price of delta as in `one_run_p_value`, where guess counts are fixed in advance;
+            the other searches have their own.
+        design: "randomized": fair coins decided membership before training, and counts that
+            contradict this are refused; "game": draw a fair-coin subsample now; "played": fair
+            coins decided after training who is shown.
 
     Raises:
         ValueError: Arrays in place of `MembershipScores`, or counts that fair coins would not give.
@@ -259,10 +291,14 @@ def audit_one_run(
     scores = fair_game(scores, design, seed=seed)
     hypothesis = Hypothesis(delta, 1 - confidence, delta_term)
     best = search_thresholds(scores, guess, thresholds, hypothesis, seed=seed)
-    most = {"members": scores.member.size, "nonmembers": scores.nonmember.size}.get(guess, len(scores))
+    most = {"members": scores.member.size, "nonmembers": scores.nonmember.size}.get(
+        guess, len(scores)
+    )
     ceiling = best.ceiling(most)
     return OneRunResult(
-        claim=lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=ceiling),
+        claim=lower_bound_claim(
+            best.epsilon, delta, confidence, ADJACENCY[design], ceiling=ceiling
+        ),
         condition=CONDITIONS[design],
         assumptions=(
             *score_assumptions(design),
@@ -314,19 +350,24 @@ def lower_bound_claim(
     *,
     ceiling: float | None = None,
 ) -> str:
-    """The sentence a valid lower bound on epsilon supports; ``ceiling`` is None where a note says it."""
+    """The sentence a valid lower bound on epsilon supports; ``ceiling`` is None where a note says
+    it.
+    """
     if epsilon > 0:
         return (
             f"With confidence {confidence:g}, the training procedure is not (epsilon, {delta:g})-"
-            f"differentially private under {adjacency} for any epsilon below {round_down(epsilon):.3f}."
+            f"differentially private under {adjacency} for any epsilon below "
+            f"{round_down(epsilon):.3f}."
         )
     if ceiling is not None and ceiling <= 0:
         return (
-            f"So few examples cannot refute any epsilon under {adjacency} (delta = {delta:g}, confidence "
-            f"{confidence:g}), however good the attack: nothing is learned from this audit."
+            f"So few examples cannot refute any epsilon under {adjacency} (delta = {delta:g}, "
+            f"confidence {confidence:g}), however good the attack: nothing is learned from this "
+            "audit."
         )
     most = "" if ceiling is None else f", and could have refuted at most {round_up(ceiling):.3f}"
     return (
-        f"At confidence {confidence:g} this audit refutes no epsilon{most}: it is consistent with perfect "
-        f"privacy under {adjacency} (delta = {delta:g}). It does not show that training is private."
+        f"At confidence {confidence:g} this audit refutes no epsilon{most}: it is consistent with "
+        f"perfect privacy under {adjacency} (delta = {delta:g}). It does not show that training is "
+        "private."
     )

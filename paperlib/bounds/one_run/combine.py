@@ -1,9 +1,10 @@
-"""Several training runs, each with fair coins of its own: one lower bound on the epsilon of the procedure.
+"""Several training runs, each with fair coins of its own: one lower bound on the epsilon of the
+procedure.
 
-The coins of all runs are one sequence of fair coins, and the supermartingale of `anytime` holds for it in
-any order that is predictable (book: one-run audit, several runs). At hand together, the runs are merged by
-the rank of each guess within its run, so that no scale of scores is shared. Read one by one, they follow each
-other, and each is left at a share of its examples that was fixed before.
+The coins of all runs are one sequence of fair coins, and the supermartingale of `anytime` holds for
+it in any order that is predictable (book: one-run audit, several runs). At hand together, the runs
+are merged by the rank of each guess within its run, so that no scale of scores is shared. Read one
+by one, they follow each other, and each is left at a share of its examples that was fixed before.
 """
 
 from collections import Counter
@@ -33,8 +34,21 @@ from paperlib.bounds.one_run.fair_coins import (
     score_assumptions,
 )
 from paperlib.bounds.one_run.guesses import GuessPath, guess_path
-from paperlib.bounds.one_run.search import Hypothesis, ThresholdBound, every_count, search_thresholds
-from paperlib.core import Design, FloatArray, Guess, IntArray, check_choice, check_counts, check_ties
+from paperlib.bounds.one_run.search import (
+    Hypothesis,
+    ThresholdBound,
+    every_count,
+    search_thresholds,
+)
+from paperlib.core import (
+    Design,
+    FloatArray,
+    Guess,
+    IntArray,
+    check_choice,
+    check_counts,
+    check_ties,
+)
 from paperlib.core.checks import check_confidence, check_delta
 from paperlib.core.direction import check_scores, reversed_warning
 from paperlib.core.scores import MembershipScores
@@ -47,7 +61,9 @@ _POWER = 0.8  # of this limit
 ENDS: list[tuple[Guess, float]] = [
     (guess, share) for guess in _SIDES for share in _SHARES if guess == "both" or share < 1
 ]
-"""Where each run is left when they are read one by one: the ends guessed, and the share of its examples."""
+"""Where each run is left when they are read one by one: the ends guessed, and the share of its
+examples.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,29 +96,33 @@ def combine_runs(
     design: Design = "randomized",
     seed: int = 0,
 ) -> CombinedResult:
-    """Lower-bound the epsilon of a training procedure from all audits of it, each of another training run.
+    """Lower-bound the epsilon of a training procedure from all audits of it, each of another
+    training run.
 
     Guarantee:
-        Exceeds the epsilon of (epsilon, delta)-DP training with probability at most ``1 - confidence``. With
-        ``planned`` this holds for the bounds after each run together, so that the reader may stop at any of
-        them; without, for one look at all runs, whose number did not depend on what they showed.
+        Exceeds the epsilon of (epsilon, delta)-DP training with probability at most
+        ``1 - confidence``. With ``planned`` this holds for the bounds after each run together, so
+        that the reader may stop at any of them; without, for one look at all runs, whose number did
+        not depend on what they showed.
 
     Args:
-        runs: Scores of each run. Coins decided membership anew in each, so that models trained on one split
-            are one run; scales and directions may differ.
-        planned: Most examples of all runs that will ever be given, fixed before the first run: the runs are
-            then read in their order, and later ones may depend on what earlier ones showed.
+        runs: Scores of each run. Coins decided membership anew in each, so that models trained on
+            one split are one run; scales and directions may differ.
+        planned: Most examples of all runs that will ever be given, fixed before the first run: the
+            runs are then read in their order, and later ones may depend on what earlier ones
+            showed.
         ids: Names of the records of each run. A record in two runs is refused, since
             one coin would count twice; "" is no name.
         guess: As in `audit_one_run`, of the runs together; with ``planned`` several are searched.
         delta, confidence, design, seed: As in `audit_one_run`; run i plays a game with seed + i.
 
     Raises:
-        ValueError: No run, a record or scores in two runs, counts that fair coins would not give, or more
-            examples than planned.
+        ValueError: No run, a record or scores in two runs, counts that fair coins would not give,
+            or more examples than planned.
 
     Source:
-        The test of all guess counts at once of `audit_one_run`, over the coins of all runs: this project.
+        The test of all guess counts at once of `audit_one_run`, over the coins of all runs: this
+        project.
 
     >>> rng = np.random.default_rng(0)
     >>> runs = [MembershipScores(rng.normal(1, 1, 99), rng.normal(0, 1, 101)) for _ in range(12)]
@@ -122,19 +142,23 @@ def combine_runs(
             )
         if total > planned:
             raise ValueError(
-                f"planned: the runs hold {total:,} examples, more than the {planned:,} that were planned "
-                "before the first; keep the bound of the earlier runs and start anew with the later ones"
+                f"planned: the runs hold {total:,} examples, more than the {planned:,} that were "
+                "planned before the first; keep the bound of the earlier runs and start anew with "
+                "the later ones"
             )
     hypothesis = Hypothesis(delta, 1 - confidence)
     best = search_runs(games, planned, hypothesis, guess=guess, seed=seed)
     order = (
         "no training depended on the coins of another run",
-        "all runs that were made are given, and how many were made did not depend on what they showed",
+        (
+            "all runs that were made are given, and how many were made did not depend on what they "
+            "showed"
+        ),
     )
     if planned is not None:
         order = (
-            f"all runs so far are given in the order they were made, and {planned:,} examples at most were "
-            "planned before the first",
+            f"all runs so far are given in the order they were made, and {planned:,} examples at "
+            "most were planned before the first",
         )
     ceiling, doubt = best.ceiling(total), reversed_warning(scores)
     sizes = [(run.member.size, run.nonmember.size) for run in games]
@@ -154,8 +178,8 @@ def combine_runs(
             ),
             *order,
             f"threshold search: {best.words}",
-            "the bound speaks of the training procedure with its randomness, not of these models; if the "
-            "runs followed several procedures, it speaks of the one that leaks most",
+            "the bound speaks of the training procedure with its randomness, not of these models; "
+            "if the runs followed several procedures, it speaks of the one that leaks most",
         ),
         warnings=(
             *([doubt] if doubt else []),
@@ -179,7 +203,9 @@ def combine_runs(
         ceiling=ceiling,
         runs=tuple(map(len, games)),
         planned=planned,
-        _limit=partial(limit_of_runs, games, planned, hypothesis, guess) if total <= _SIMULATED else None,
+        _limit=partial(limit_of_runs, games, planned, hypothesis, guess)
+        if total <= _SIMULATED
+        else None,
         **fields,
     )
 
@@ -192,7 +218,9 @@ def limit_of_runs(
     *,
     simulations: int = 100,
 ) -> DetectionLimit:
-    """How few exposed records of all runs `search_runs` would have shown; as `limit_of_detection`."""
+    """How few exposed records of all runs `search_runs` would have shown; as
+    `limit_of_detection`.
+    """
     side = "non-members" if guess == "nonmembers" else "members"
     sign, place = (-1, "below") if guess == "nonmembers" else (1, "above")
     values = [np.sort(sign * run.oriented().pooled()[0])[::-1] for run in runs]
@@ -201,7 +229,9 @@ def limit_of_runs(
     def shown(exposed: int, at: int) -> bool:
         rng = np.random.default_rng([exposed, at])
         counts = np.bincount(rng.choice(of_run, exposed, replace=False), minlength=len(runs))
-        audits = [_exposed(run, int(count), sign, rng) for run, count in zip(values, counts, strict=True)]
+        audits = [
+            _exposed(run, int(count), sign, rng) for run, count in zip(values, counts, strict=True)
+        ]
         return search_runs(audits, planned, hypothesis, guess=guess).epsilon > 0
 
     of = sum((run.nonmember if sign < 0 else run.member).size for run in runs)
@@ -210,8 +240,12 @@ def limit_of_runs(
     return DetectionLimit(records=records, of=of, exposed=exposed, epsilon=0.0, power=_POWER)
 
 
-def _exposed(values: FloatArray, count: int, sign: int, rng: np.random.Generator) -> MembershipScores:
-    """A run with new coins and ``count`` exposed records on top of values, highest first; or its mirror."""
+def _exposed(
+    values: FloatArray, count: int, sign: int, rng: np.random.Generator
+) -> MembershipScores:
+    """A run with new coins and ``count`` exposed records on top of values, highest first; or its
+    mirror.
+    """
     on_top = values[0] + np.arange(count, 0, -1.0)
     scores = np.append(on_top, np.delete(values, rng.choice(values.size, count, replace=False)))
     labels = (rng.random(values.size) < 0.5) | (np.arange(values.size) < count)
@@ -221,17 +255,22 @@ def _exposed(values: FloatArray, count: int, sign: int, rng: np.random.Generator
 
 
 def rank_scores(runs: Sequence[MembershipScores]) -> MembershipScores:
-    """All examples with the share of their run's examples that they rank above; higher means member.
+    """All examples with the share of their run's examples that they rank above; higher means
+    member.
 
     >>> rank_scores([MembershipScores([3, 2], [2])]).member
     array([0.83333333, 0.33333333])
     """
     sides: list[list[Any]] = [[], []]
     for number, run in enumerate(runs):
-        _, place, times = np.unique(run.oriented().pooled()[0], return_inverse=True, return_counts=True)
+        _, place, times = np.unique(
+            run.oriented().pooled()[0], return_inverse=True, return_counts=True
+        )
         # Tied scores share the mean of their ranks. Runs of one size take turns, and are not tied.
         above = np.cumsum(times) - (times + 1) / 2 + (number + 0.5) / len(runs)
-        for side, part in zip(sides, np.split(above[place] / len(run), [run.member.size]), strict=True):
+        for side, part in zip(
+            sides, np.split(above[place] / len(run), [run.member.size]), strict=True
+        ):
             side.append(part)
     return MembershipScores(*map(np.concatenate, sides))
 
@@ -246,11 +285,13 @@ def _check_apart(
         check_scores(f"run {number}", run)
     for (i, one), (j, other) in combinations(enumerate(map(_in_order, runs), 1), 2):
         # Few different values can be equal by chance, and few changes can be at the same places.
-        same = np.array_equal(one[0], other[0]) and np.unique(one[0]).size >= min(one[0].size, _FEWEST)
+        same = np.array_equal(one[0], other[0]) and np.unique(one[0]).size >= min(
+            one[0].size, _FEWEST
+        )
         if same or (one[1].size == other[1].size and _most_common(one[1], other[1])):
             raise ValueError(
-                f"runs {i} and {j} have the same scores, or the same in another unit or with fewer digits: "
-                "one run counts once; leave one out"
+                f"runs {i} and {j} have the same scores, or the same in another unit or with fewer "
+                "digits: one run counts once; leave one out"
             )
     names = [[""] * len(run) for run in runs] if ids is None else ids
     if [*map(len, names)] != [*map(len, runs)]:
@@ -259,17 +300,18 @@ def _check_apart(
     if shared := sorted(str(name) for name, count in times.items() if count > 1):
         anew = ". Where each run tossed a new coin for it, leave the names out"
         raise ValueError(
-            f"ids: records in several runs: {len(shared):,}, such as {shared[0]!r}; a record that keeps its "
-            f"coin counts once: leave it out of all runs but one{anew if design == 'randomized' else ''}"
+            f"ids: records in several runs: {len(shared):,}, such as {shared[0]!r}; a record that "
+            "keeps its coin counts once: leave it out of all runs but "
+            f"one{anew if design == 'randomized' else ''}"
         )
     sides = [[run.member for run in runs], [run.nonmember for run in runs]]
     doubts = check_ties("runs", *map(np.concatenate, sides))
     alike = len(runs) > 1 and all(len({part.size for part in side}) == 1 for side in sides)
     if alike and (not times or (design == "randomized" and len(runs) > 2)):
         doubts += (
-            "all runs have as many members and as many non-members: if that is one split, its coins count "
-            "once and the bound does not hold; to check, give a record one name in all runs (--id-column, in "
-            "Python ids)",
+            "all runs have as many members and as many non-members: if that is one split, its "
+            "coins count once and the bound does not hold; to check, give a record one name in all "
+            "runs (--id-column, in Python ids)",
         )
     return doubts
 
@@ -308,16 +350,19 @@ def search_runs(
     level = replace(hypothesis, error=hypothesis.error / len(ENDS))
     found = [every_count(path, level, sides) for path, sides in paths_in_turn(runs, planned)]
     words = (
-        f"run after run, each up to one of {len(_SHARES)} shares of its examples, at both ends or at one; "
-        f"every guess count at once by a mixture supermartingale, Bonferroni over {len(ENDS)}"
+        f"run after run, each up to one of {len(_SHARES)} shares of its examples, at both ends or "
+        "at one; every guess count at once by a mixture supermartingale, Bonferroni over "
+        f"{len(ENDS)}"
     )
     return replace(max(found, key=lambda one: one.epsilon), words=words, tests=len(ENDS))
 
 
 def paths_in_turn(runs: Sequence[MembershipScores], planned: int) -> list[tuple[GuessPath, int]]:
-    """For each of `ENDS` the path through each run up to a share, then the next, and its number of sides."""
-    # The total of all paths is the planned one, whatever was read so far: failures at delta above 0 are
-    # budgeted for all runs that may come, so that the bounds after each run hold together.
+    """For each of `ENDS` the path through each run up to a share, then the next, and its number of
+    sides.
+    """
+    # The total of all paths is the planned one, whatever was read so far: failures at delta above 0
+    # are budgeted for all runs that may come, so that the bounds after each run hold together.
     ranked = [rank_scores([run]) for run in runs]
     paths = {guess: [guess_path(run, guess) for run in ranked] for guess in _SIDES}
     return [
@@ -328,7 +373,9 @@ def paths_in_turn(runs: Sequence[MembershipScores], planned: int) -> list[tuple[
 
 def _until(path: GuessPath, share: float) -> GuessPath:
     """The path up to the first stopping point with at least a ``share`` of its examples."""
-    return path.at(np.arange(min(np.searchsorted(path.guesses, share * path.total) + 1, path.guesses.size)))
+    return path.at(
+        np.arange(min(np.searchsorted(path.guesses, share * path.total) + 1, path.guesses.size))
+    )
 
 
 def _chain(paths: Sequence[GuessPath], total: int) -> GuessPath:
@@ -336,7 +383,9 @@ def _chain(paths: Sequence[GuessPath], total: int) -> GuessPath:
 
     def summed(name: str) -> IntArray:
         ends = np.cumsum([0, *(getattr(path, name)[-1] for path in paths[:-1])])
-        return np.concatenate([getattr(path, name) + end for path, end in zip(paths, ends, strict=True)])
+        return np.concatenate(
+            [getattr(path, name) + end for path, end in zip(paths, ends, strict=True)]
+        )
 
     return GuessPath(
         summed("as_member"),

@@ -1,4 +1,6 @@
-"""What an audit could not have seen: the fewest exposed records with which it would have shown a leak."""
+"""What an audit could not have seen: the fewest exposed records with which it would have shown a
+leak.
+"""
 
 import math
 from collections.abc import Callable
@@ -19,11 +21,13 @@ _BEYOND = 20  # records looked at beyond as many as are exposed, at each end
 
 @dataclass(frozen=True, kw_only=True)
 class DetectionLimit:
-    """The fewest exposed records with which an audit shows a leak; the other fields are those of the call.
+    """The fewest exposed records with which an audit shows a leak; the other fields are those of
+    the call.
 
     Attributes:
         records: Their number; None if as many as there are would not be seen.
-        of: Number of records that could be exposed, and ``exposed`` says which and what exposed means.
+        of: Number of records that could be exposed, and ``exposed`` says which and what exposed
+            means.
     """
 
     records: int | None
@@ -37,10 +41,13 @@ class DetectionLimit:
         """What the audit would have seen, and what that does not cover."""
         shown = "a leak" if self.epsilon == 0 else f"more than epsilon = {self.epsilon:g}"
         if self.records is None:
-            return f"Had all {self.of} {self.exposed}, this audit would still not have shown {shown}."
+            return (
+                f"Had all {self.of} {self.exposed}, this audit would still not have shown {shown}."
+            )
         return (
-            f"Had {self.records} of {self.of} {self.exposed} and nothing else leaked, this audit would have "
-            f"shown {shown} in {100 * self.power:g} % of cases. What another attack exposes is not covered."
+            f"Had {self.records} of {self.of} {self.exposed} and nothing else leaked, this audit "
+            f"would have shown {shown} in {100 * self.power:g} % of cases. What another attack "
+            "exposes is not covered."
         )
 
 
@@ -57,16 +64,18 @@ def limit_of_detection(
     simulations: int = 100,
     seed: int = 0,
 ) -> DetectionLimit:
-    """How few exposed records the default search of `audit_one_run` would have shown, on these scores.
+    """How few exposed records the default search of `audit_one_run` would have shown, on these
+    scores.
 
-    Audits are simulated on the ranks of the scores: new fair coins are tossed, so that no record leaks, and
-    then some records are exposed. Fewer than the number returned are shown less often than ``power``.
+    Audits are simulated on the ranks of the scores: new fair coins are tossed, so that no record
+    leaks, and then some records are exposed. Fewer than the number returned are shown less often
+    than ``power``.
 
     Args:
         scores, delta, confidence, guess, design: As in `audit_one_run`; "grid" has no such limit.
         epsilon: What the bound must exceed to count as shown, nats.
-        strength: Exposed records stand above all others (with "nonmembers": below), and each is a member (a
-            non-member) with log-odds ``strength``, nats; at infinity all are.
+        strength: Exposed records stand above all others (with "nonmembers": below), and each is a
+            member (a non-member) with log-odds ``strength``, nats; at infinity all are.
         power: Share of the audits that must show it, in (0, 1).
         simulations: Audits simulated for each number of records tried.
 
@@ -84,7 +93,9 @@ def limit_of_detection(
     strength = check_in("(0, inf]", "strength", strength)
     check_counts("simulations", simulations, minimum=1)
     if guess == "grid":
-        raise ValueError('guess: "grid" has no limit of detection; expected one of the anytime searches')
+        raise ValueError(
+            'guess: "grid" has no limit of detection; expected one of the anytime searches'
+        )
     played = fair_game(scores, design, seed=seed).oriented()
     values, total = np.sort(played.pooled()[0])[::-1], len(played)
     sides, side, place = (1 if guess in ("members", "nonmembers") else 2), "members", "above"
@@ -115,11 +126,14 @@ def _simulated_ranks(total: int, *settings: Any) -> Callable[[int, int], bool]:
 def _simulated(
     values: FloatArray, guess: Guess, test: AnytimeCounts, right: float, epsilon: float, seed: int
 ) -> Callable[[int, int], bool]:
-    """Whether a simulated audit shows a number of exposed records, each a member with a chance ``right``."""
+    """Whether a simulated audit shows a number of exposed records, each a member with a chance
+    ``right``.
+    """
     m, ascending = values.size, values[::-1]
 
     def shown(exposed: int, at: int) -> bool:
-        # Records with these scores and new coins, at the stopping points that the exposed ones bear on.
+        # Records with these scores and new coins, at the stopping points that the exposed ones bear
+        # on.
         rng = np.random.default_rng([seed, at])
         labels = np.append(rng.random(exposed) < right, rng.random(m) < 0.5)
         reach = exposed + _BEYOND
@@ -136,8 +150,12 @@ def _simulated(
     return shown
 
 
-def fewest_shown(shown: Callable[[int, int], bool], most: int, power: float, simulations: int) -> int | None:
-    """The smallest number up to ``most`` that a share ``power`` of simulated audits shows, or None."""
+def fewest_shown(
+    shown: Callable[[int, int], bool], most: int, power: float, simulations: int
+) -> int | None:
+    """The smallest number up to ``most`` that a share ``power`` of simulated audits shows, or
+    None.
+    """
     needed = math.ceil(power * simulations)
 
     def often(records: int) -> bool:

@@ -1,4 +1,6 @@
-"""One-run audit of a whole trade-off curve (f-DP), stronger than (epsilon, delta) for known families."""
+"""One-run audit of a whole trade-off curve (f-DP), stronger than (epsilon, delta) for known
+families.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +13,12 @@ from scipy.special import ndtr, ndtri
 
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
 from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim
-from paperlib.bounds.one_run.fair_coins import CONDITIONS, fair_game, score_assumptions, score_warnings
+from paperlib.bounds.one_run.fair_coins import (
+    CONDITIONS,
+    fair_game,
+    score_assumptions,
+    score_warnings,
+)
 from paperlib.bounds.one_run.guesses import dyadic_path, guess_path
 from paperlib.core import Design, Sides, check_choice
 from paperlib.core.checks import FloatArray, check_confidence, check_counts, check_delta
@@ -27,7 +34,8 @@ _TOLERANCE = 1e-7
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FdpResult(AuditResult):
-    """Lower bound on the parameter of a family of trade-off curves; fields not listed as in `OneRunResult`.
+    """Lower bound on the parameter of a family of trade-off curves; fields not listed as in
+    `OneRunResult`.
 
     Attributes:
         epsilon: The bound as epsilon at ``delta``, nats.
@@ -55,7 +63,9 @@ class FdpResult(AuditResult):
         )
 
 
-def inverse_blow_up(family: str, parameter: FloatArray, y: FloatArray, delta: float = 0.0) -> FloatArray:
+def inverse_blow_up(
+    family: str, parameter: FloatArray, y: FloatArray, delta: float = 0.0
+) -> FloatArray:
     """Smallest x with ``1 - f(x) >= y`` for the family's trade-off curve f; broadcasts."""
     if family == "gaussian":
         return np.asarray(ndtr(ndtri(y) - parameter))
@@ -76,9 +86,12 @@ def _refutes(
     inverse: Callable[..., FloatArray],
     parameter: FloatArray,
 ) -> NDArray[np.bool_]:
-    """Whether ``correct`` of ``guesses`` refute a trade-off curve at error ``level``; shape (n,)."""
-    # Mahloujifar et al. (2024), Algorithm 3: walks i from ``correct`` down, keeping the least mass the curve
-    # forces on "i or more right" and on the wrong guesses beside it; more than there are is a contradiction.
+    """Whether ``correct`` of ``guesses`` refute a trade-off curve at error ``level``; shape
+    (n,).
+    """
+    # Mahloujifar et al. (2024), Algorithm 3: walks i from ``correct`` down, keeping the least mass
+    # the curve forces on "i or more right" and on the wrong guesses beside it; more than there are
+    # is a contradiction.
     refuted = np.zeros(correct.shape, dtype=bool)
     at, i, r, e = np.arange(correct.size), correct - 1, guesses, parameter
     right, wrong = level * correct / total, level * (guesses - correct) / total
@@ -107,7 +120,8 @@ def f_dp_parameter(
     family: Family = "gaussian",
     delta: float = 0.0,
 ) -> FloatArray:
-    """Largest refuted parameter of a family of trade-off curves for each count, shape (n,), rounded down.
+    """Largest refuted parameter of a family of trade-off curves for each count, shape (n,), rounded
+    down.
 
     Guarantee:
         With each of ``total`` examples included by its own fair coin, exceeds the parameter of an
@@ -127,7 +141,10 @@ def f_dp_parameter(
     >>> f_dp_parameter([90], [100], total=100, confidence=0.95).round(3)
     array([0.841])
     """
-    v, r = np.atleast_1d(check_counts("correct", correct)), np.atleast_1d(check_counts("guesses", guesses))
+    v, r = (
+        np.atleast_1d(check_counts("correct", correct)),
+        np.atleast_1d(check_counts("guesses", guesses)),
+    )
     check_choice("family", family, Family)
     level, delta = 1 - check_confidence(confidence), check_delta(delta)
     if (v > r).any() or (r > total).any():
@@ -165,12 +182,13 @@ def audit_f_dp(
 
     Guarantee:
         If training satisfies f-DP for a curve of this family, the bound exceeds its parameter with
-        probability at most ``1 - confidence``. The epsilon read off a Gaussian or Laplace curve says nothing
-        outside the family. Ties are broken at random, since this test holds for guess counts fixed in advance
-        alone.
+        probability at most ``1 - confidence``. The epsilon read off a Gaussian or Laplace curve
+        says nothing outside the family. Ties are broken at random, since this test holds for guess
+        counts fixed in advance alone.
 
     Args:
-        delta: Delta at which epsilon is read off a Gaussian curve, in (0, 1); delta of "approximate".
+        delta: Delta at which epsilon is read off a Gaussian curve, in (0, 1); delta of
+            "approximate".
         guess: "both" or "members".
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
@@ -198,7 +216,9 @@ def audit_f_dp(
     )
     at = int(np.argmax(bounds[:-1]))
     parameter = float(bounds[at])
-    shown = gaussian_dp_epsilon(bounds[[at, -1]], delta) if family == "gaussian" else bounds[[at, -1]]
+    shown = (
+        gaussian_dp_epsilon(bounds[[at, -1]], delta) if family == "gaussian" else bounds[[at, -1]]
+    )
     epsilon, ceiling = float(shown[0]), float(shown[1])
     shown_delta = 0.0 if family == "laplace" else delta
     curves = {
@@ -207,15 +227,19 @@ def audit_f_dp(
         "approximate": f"training is (epsilon, {delta:g})-DP for some epsilon",
     }
     restriction = (
-        "" if family == "approximate" else f" This assumes that {curves[family]} for some parameter."
+        ""
+        if family == "approximate"
+        else f" This assumes that {curves[family]} for some parameter."
     )
     if family == "gaussian" and parameter > 0:  # a mu is refuted whatever the curve of training is
         restriction += (
-            f" Without that assumption, training is not mu-GDP under {ADJACENCY[design]} for any mu below "
-            f"{round_down(parameter):.3f}, with the same confidence."
+            f" Without that assumption, training is not mu-GDP under {ADJACENCY[design]} for any "
+            f"mu below {round_down(parameter):.3f}, with the same confidence."
         )
     return FdpResult(
-        claim=lower_bound_claim(epsilon, shown_delta, confidence, ADJACENCY[design], ceiling=ceiling)
+        claim=lower_bound_claim(
+            epsilon, shown_delta, confidence, ADJACENCY[design], ceiling=ceiling
+        )
         + restriction,
         condition=CONDITIONS[design],
         assumptions=(

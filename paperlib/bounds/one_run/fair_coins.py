@@ -1,13 +1,14 @@
 """Was membership decided by fair coins? If not: refuse, or play a privacy game on a subsample.
 
-A whole game (book: one-run audit) tosses one fair coin for each of m places: heads shows the next member,
-tails the next non-member, both in random order. The two sides of a coin differ by one trained record, the
-one shown or a hidden one in its place, so that each coin is hidden as replacing one record is. The coins may
-ask for more than the n members or others there are. Imagine that game too, with further others, and further
-real examples shown as members, a random n of which are trained on: one coin changes one trained record or
-none, so a bound from these imagined games holds. Drawing the coins again in their place multiplies its error
-by less than 1 + 6e-7. Where each non-member is the twin of a member, two shown twins tell on each other:
-toss one coin for each pair, show one of it, and name the design "played".
+A whole game (book: one-run audit) tosses one fair coin for each of m places: heads shows the next
+member, tails the next non-member, both in random order. The two sides of a coin differ by one
+trained record, the one shown or a hidden one in its place, so that each coin is hidden as replacing
+one record is. The coins may ask for more than the n members or others there are. Imagine that game
+too, with further others, and further real examples shown as members, a random n of which are
+trained on: one coin changes one trained record or none, so a bound from these imagined games holds.
+Drawing the coins again in their place multiplies its error by less than 1 + 6e-7. Where each
+non-member is the twin of a member, two shown twins tell on each other: toss one coin for each pair,
+show one of it, and name the design "played".
 """
 
 from collections.abc import Callable
@@ -27,8 +28,8 @@ TOSS_NOW = 'design="game" (`--design game` in the shell) tosses coins now'
 CONDITIONS = {
     "randomized": "assumes that a fair coin tossed before training decided each record",
     "game": "coins tossed by this audit chose who is shown: it speaks of replacing one record",
-    "played": "assumes that a fair coin tossed after training decided who is shown: it speaks of replacing "
-    "one record",
+    "played": "assumes that a fair coin tossed after training decided who is shown: it speaks of "
+    "replacing one record",
 }
 """What must stand beside every number, by how the audit was designed."""
 _SELDOM = 0.1  # chance of equal counts, under fair coins, below which they are remarked upon
@@ -45,23 +46,25 @@ def fair_coin_p_value(members: int, nonmembers: int) -> float:
 
 
 def coin_warnings(members: int, nonmembers: int, design: Design) -> tuple[str, ...]:
-    """Doubts about the coins of an audit, from its counts alone; none about coins that the audit drew."""
+    """Doubts about the coins of an audit, from its counts alone; none about coins that the audit
+    drew.
+    """
     total, larger = members + nonmembers, max(members, nonmembers)
     chance = fair_coin_p_value(members, nonmembers)
     if design != "game" and chance < DOUBTFUL:
         bound = float(epsilon_from_counts(larger, total, 0.05))
         return (
-            f"{members} members and {nonmembers} non-members: fair coins give counts this uneven with "
-            f"probability {chance:.2g}. If something else fixed them, a leak can be reported where there is "
-            f"none: guessing the larger class every time already looks like an epsilon of {bound:.2f}; "
-            f"{TOSS_NOW}",
+            f"{members} members and {nonmembers} non-members: fair coins give counts this uneven "
+            f"with probability {chance:.2g}. If something else fixed them, a leak can be reported "
+            "where there is none: guessing the larger class every time already looks like an "
+            f"epsilon of {bound:.2f}; {TOSS_NOW}",
         )
     equal = exp(lgamma(total + 1) - 2 * lgamma(total / 2 + 1) - total * log(2))
     if design == "randomized" and members == nonmembers and equal < _SELDOM:
         return (
-            f"exactly as many members as non-members: fair coins give that with probability {equal:.2g}. If "
-            f"the counts were fixed, this design does not hold, since it needs coins tossed before training; "
-            f"{TOSS_NOW}",
+            "exactly as many members as non-members: fair coins give that with probability "
+            f"{equal:.2g}. If the counts were fixed, this design does not hold, since it needs "
+            f"coins tossed before training; {TOSS_NOW}",
         )
     return ()
 
@@ -75,7 +78,9 @@ def score_warnings(doubt: str | None, scores: MembershipScores, design: Design) 
 def fair_game(
     scores: MembershipScores, design: Design, *, seed: int, what: str = "this audit"
 ) -> MembershipScores:
-    """Scores whose membership fair coins decided: those given, if plausible, or those that a game shows."""
+    """Scores whose membership fair coins decided: those given, if plausible, or those that a game
+    shows.
+    """
     # 900 members and 100 non-members with no signal at all would look like an epsilon of 2.
     check_choice("design", design, Design)
     if design == "game":
@@ -84,26 +89,33 @@ def fair_game(
     if fair_coin_p_value(members, nonmembers) < IMPLAUSIBLE:
         raise ValueError(
             f"scores: {members} members and {nonmembers} non-members cannot come from fair coins "
-            f"(p < {IMPLAUSIBLE:g}), which {what} assumes. If members and non-members come from one "
-            'distribution, design="game" (`--design game` in the shell) plays the privacy game on a '
+            f"(p < {IMPLAUSIBLE:g}), which {what} assumes. If members and non-members come from "
+            "one "
+            'distribution, design="game" (`--design game` in the shell) plays the privacy game on '
+            "a "
             f"fair-coin subsample of {game_size(min(members, nonmembers))} examples"
         )
     return scores
 
 
 def score_assumptions(design: str, *, examples: str = "audit") -> tuple[str, str]:
-    """What an audit of scores takes for granted: the coins of its design, and what a score depends on."""
+    """What an audit of scores takes for granted: the coins of its design, and what a score depends
+    on.
+    """
     coins = {
-        "randomized": f"every {examples} example was included in training by its own fair coin, tossed "
-        "before training",
-        "game": "members and non-members come from one distribution, none the twin of another, so that the "
-        "fair coins of the subsample drawn here (seeded) decide who is a member. Another "
-        "seed gives another bound; picking the largest over seeds is a search that the confidence does not "
-        "cover",
-        "played": f"after training a fair coin decided for each {examples} example shown whether it is a "
-        "member or a non-member from the same distribution",
+        "randomized": f"every {examples} example was included in training by its own fair coin, "
+        "tossed before training",
+        "game": "members and non-members come from one distribution, none the twin of another, so "
+        "that the fair coins of the subsample drawn here (seeded) decide who is a member. Another "
+        "seed gives another bound; picking the largest over seeds is a search that the confidence "
+        "does not cover",
+        "played": f"after training a fair coin decided for each {examples} example shown whether "
+        "it is a member or a non-member from the same distribution",
     }[design]
-    return coins, "a score depends on the example and the trained model, not on membership in any other way"
+    return (
+        coins,
+        "a score depends on the example and the trained model, not on membership in any other way",
+    )
 
 
 def play_game(scores: MembershipScores, *, seed: int = 0) -> MembershipScores:
@@ -117,18 +129,23 @@ def play_game(scores: MembershipScores, *, seed: int = 0) -> MembershipScores:
     """
     member, nonmember = draw_game("scores", scores.member.size, scores.nonmember.size, seed=seed)
     return MembershipScores(
-        scores.member[member], scores.nonmember[nonmember], higher_means_member=scores.higher_means_member
+        scores.member[member],
+        scores.nonmember[nonmember],
+        higher_means_member=scores.higher_means_member,
     )
 
 
 def game_size(side: int) -> int:
     """Examples that a game shows, of ``side`` members and as many others, both 1 or more."""
-    # Five standard deviations of the coins are kept in reserve, or as many examples as there are on a side.
+    # Five standard deviations of the coins are kept in reserve, or as many examples as there are on
+    # a side.
     return max(side, int(2 * side - 5 * sqrt(2 * side)))
 
 
 def draw_game(name: str, members: int, nonmembers: int, *, seed: int) -> tuple[IntArray, IntArray]:
-    """Positions of the members and of the non-members that a privacy game shows, each in random order."""
+    """Positions of the members and of the non-members that a privacy game shows, each in random
+    order.
+    """
     rng = np.random.default_rng(seed)
     side = min(members, nonmembers)
     total = game_size(side)
@@ -152,10 +169,12 @@ class GameSpread:
     games: int
 
     def __str__(self) -> str:
-        low, mean, high = (f"{round_down(value):.3f}" for value in (self.lowest, self.mean, self.highest))
+        low, mean, high = (
+            f"{round_down(value):.3f}" for value in (self.lowest, self.mean, self.highest)
+        )
         return (
-            f"{self.games} games with other seeds: lowest {low}, mean {mean}, highest {high}; picking the "
-            "largest is a search that the confidence does not cover"
+            f"{self.games} games with other seeds: lowest {low}, mean {mean}, highest {high}; "
+            "picking the largest is a search that the confidence does not cover"
         )
 
 
@@ -181,6 +200,8 @@ def game_spread(audit: Callable[..., AuditResult], *, games: int = 10, seed: int
     for one in range(seed + 1, seed + games + 1):
         epsilon = audit(design="game", seed=one).epsilon
         if epsilon is None:
-            raise ValueError("audit: its result has no epsilon to compare; give known_c to audit_panoramia")
+            raise ValueError(
+                "audit: its result has no epsilon to compare; give known_c to audit_panoramia"
+            )
         bounds.append(epsilon)
     return GameSpread(min(bounds), sum(bounds) / games, max(bounds), games)

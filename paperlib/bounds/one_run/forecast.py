@@ -1,4 +1,6 @@
-"""What perfect and simulated attacks show in audits of a planned size, and the size that an epsilon needs."""
+"""What perfect and simulated attacks show in audits of a planned size, and the size that an epsilon
+needs.
+"""
 
 import math
 from bisect import bisect_left
@@ -30,12 +32,17 @@ _NEAR = 1.5  # factor between sizes that tell of each other
 _STEP = 4.0  # times its size by which an audit may be larger than those before it, and ever less
 _LUCKS, _GOLDEN = 12, (math.sqrt(5) - 1) / 2
 _DIGITS = (*range(100, 200, 2), *range(200, 500, 5), *range(500, 1000, 10))
-_SIZES = (*range(2, 100), *(digits * 10**power for power in range(5) for digits in _DIGITS), MOST_EXAMPLES)
+_SIZES = (
+    *range(2, 100),
+    *(digits * 10**power for power in range(5) for digits in _DIGITS),
+    MOST_EXAMPLES,
+)
 _ONE_SIDED = ("members", "nonmembers")
 
 
 def perfect_epsilon(m: int, delta: float = 0.0, confidence: float = 0.95) -> float:
-    """The epsilon, nats, that the default audit of m examples shows if every one of m guesses is right.
+    """The epsilon, nats, that the default audit of m examples shows if every one of m guesses is
+    right.
 
     Arguments and errors are those of `plan_audit`.
 
@@ -73,13 +80,17 @@ class Forecast:
     seed: int
 
     def most_guesses(self, total: int) -> int:
-        """Largest number of guesses that can all be right: on one side, those of coins not refused."""
+        """Largest number of guesses that can all be right: on one side, those of coins not
+        refused.
+        """
         if self.guess not in _ONE_SIDED:
             return total
         return min(total, int(np.ceil(bdtrik(1 - IMPLAUSIBLE / 2, total, 0.5))))
 
     def perfect(self, guesses: IntArray, total: int) -> FloatArray:
-        """The bound at each guess count if all of them are right, nats, same shape as ``guesses``."""
+        """The bound at each guess count if all of them are right, nats, same shape as
+        ``guesses``.
+        """
         m_delta, error = total * self.delta, 1 - self.confidence
         if self.guess == "grid":
             sizes = np.append(dyadic_counts(total, smallest=4), 0)
@@ -96,16 +107,23 @@ class Forecast:
 
     def audits(self, total: int) -> list[SimulatedAudit]:
         """Simulated audits; above 100,000 examples, of 100,000, moved to their size."""
-        simulated = self._simulated(total, range(self._count(total)), np.random.default_rng(self.seed))
+        simulated = self._simulated(
+            total, range(self._count(total)), np.random.default_rng(self.seed)
+        )
         return [self._moved(audit, total) for audit in simulated]
 
     def audits_for(self, target: float) -> tuple[int, list[SimulatedAudit]]:
-        """The smallest size, to 2 %, at which a share ``power`` shows ``target``, and audits of that size."""
-        # By how much audits show more than `said` changes little with the size. So all that were simulated
-        # near the size that is sought help to find it, and each batch is simulated at the last answer.
+        """The smallest size, to 2 %, at which a share ``power`` shows ``target``, and audits of
+        that size.
+        """
+        # By how much audits show more than `said` changes little with the size. So all that were
+        # simulated near the size that is sought help to find it, and each batch is simulated at the
+        # last answer.
         most = np.array([self.most_guesses(MOST_EXAMPLES)])
         if replace(self, delta=0.0).perfect(most, MOST_EXAMPLES)[0] < target:
-            raise self._unreachable(target)  # nor by a perfect attack at delta 0: nothing to simulate
+            raise self._unreachable(
+                target
+            )  # nor by a perfect attack at delta 0: nothing to simulate
         rng, last = np.random.default_rng(self.seed), len(_SIZES) - 1
         simulated: list[SimulatedAudit] = []
         first = self._first(target)
@@ -128,7 +146,8 @@ class Forecast:
     def _unreachable(self, target: float) -> ValueError:
         return ValueError(
             f"epsilon: no audit of up to {MOST_EXAMPLES} examples shows {target:g} with chance "
-            f"{self.power:g}; ask for less, or plan a better attack, a smaller delta or a lower confidence"
+            f"{self.power:g}; ask for less, or plan a better attack, a smaller delta or a lower "
+            "confidence"
         )
 
     def _near(self, simulated: list[SimulatedAudit], total: int) -> list[SimulatedAudit]:
@@ -141,24 +160,35 @@ class Forecast:
         return self.reached(audit.epsilon for audit in audits)
 
     def _first(self, aim: float) -> int | None:
-        """Position of the smallest size of which the counts say ``aim``; None where no size is enough."""
+        """Position of the smallest size of which the counts say ``aim``; None where no size is
+        enough.
+        """
         at = bisect_left(_SIZES, aim, key=self.said)
         return at if at < len(_SIZES) else None
 
     def _count(self, total: int, times: int = 1) -> int:
         return self.simulations or times * max(_FEWEST, min(_MOST, _EXAMPLES_SIMULATED // total))
 
-    def _simulated(self, total: int, numbers: range, rng: np.random.Generator) -> Iterator[SimulatedAudit]:
-        hypothesis, size = Hypothesis(self.delta, 1 - self.confidence), min(total, LARGEST_SIMULATED)
+    def _simulated(
+        self, total: int, numbers: range, rng: np.random.Generator
+    ) -> Iterator[SimulatedAudit]:
+        hypothesis, size = (
+            Hypothesis(self.delta, 1 - self.confidence),
+            min(total, LARGEST_SIMULATED),
+        )
         for number in numbers:
             # The bound of `audit_one_run`, without the curve that it draws.
-            best = search_thresholds(self._draw(size, number, rng), self.guess, None, hypothesis, seed=0)
+            best = search_thresholds(
+                self._draw(size, number, rng), self.guess, None, hypothesis, seed=0
+            )
             guesses, correct = int(best.path.guesses[best.at]), int(best.path.correct[best.at])
             yield SimulatedAudit(best.epsilon, guesses / size, (guesses - correct) / size, size)
 
     def _draw(self, size: int, number: int, rng: np.random.Generator) -> MembershipScores:
         # Numbers of members come evenly from their distribution, as do laws.
-        members = int(np.clip(np.ceil(bdtrik((number + 0.5) * math.sqrt(2) % 1, size, 0.5)), 1, size - 1))
+        members = int(
+            np.clip(np.ceil(bdtrik((number + 0.5) * math.sqrt(2) % 1, size, 0.5)), 1, size - 1)
+        )
         if not isinstance(self.attack, MembershipScores) or not lends_scores(self.attack, size):
             return _spread(self.laws, number).draw(members, size - members, rng)
         pilot = self.attack.oriented()
@@ -186,13 +216,17 @@ class Forecast:
 
     @cached_property
     def said(self) -> Callable[[int], float]:
-        """About what a share ``power`` of audits of a size shows, by the counts expected and some luck."""
+        """About what a share ``power`` of audits of a size shows, by the counts expected and some
+        luck.
+        """
         return cache(self._said)
 
     def _said(self, total: int) -> float:
-        # Bounds if right guesses came in the numbers expected of a law and the same luck at every count.
+        # Bounds if right guesses came in the numbers expected of a law and the same luck at every
+        # count.
         counts = np.unique(np.geomspace(1, total // 2, 300).astype(np.int64))
-        # A search picks lucky counts; so simulated bounds are, about, those of this luck (in deviations).
+        # A search picks lucky counts; so simulated bounds are, about, those of this luck (in
+        # deviations).
         lucks = (0.5 + 0.6 * ndtri((np.arange(_LUCKS) + 0.5) / _LUCKS)).tolist()
         laws = (_spread(self.laws, number) for number in range(_LUCKS))
         return self.reached(map(partial(self._of_law, counts=counts, total=total), laws, lucks))
@@ -201,7 +235,11 @@ class Forecast:
         shares = counts / total
         top = (1 - law.members_below(1 - shares)) * total / 2
         bottom = counts - law.members_below(shares) * total / 2
-        paths = {"members": (top, counts), "nonmembers": (bottom, counts), "both": (top + bottom, 2 * counts)}
+        paths = {
+            "members": (top, counts),
+            "nonmembers": (bottom, counts),
+            "both": (top + bottom, 2 * counts),
+        }
         test = AnytimeCounts(1 - self.confidence, total * self.delta, most=total)
         return max(
             test.best(_lucky(right, guesses, luck), guesses)[0]
@@ -223,5 +261,6 @@ def _spread(laws: list[AttackLaw], number: int) -> AttackLaw:
 
 def lends_scores(pilot: MembershipScores, total: int) -> bool:
     """Whether whole audits of ``total`` examples may be drawn from a pilot, none repeated."""
-    # Ten times the examples: what is drawn from fewer varies too little, and its power is overstated.
+    # Ten times the examples: what is drawn from fewer varies too little, and its power is
+    # overstated.
     return min(pilot.member.size, pilot.nonmember.size) >= 5 * total

@@ -61,7 +61,9 @@ def bets_path(bets: Bets, values: FloatArray) -> GuessPath:
 
 
 def guess_path(scores: MembershipScores, guess: Guess) -> GuessPath:
-    """The nested guesses of an option; where ties allow none, one stopping point without a guess."""
+    """The nested guesses of an option; where ties allow none, one stopping point without a
+    guess.
+    """
     values, labels = scores.oriented().pooled()
     order = np.argsort(-values)
     return path_of(values[order], labels[order], guess)
@@ -70,18 +72,24 @@ def guess_path(scores: MembershipScores, guess: Guess) -> GuessPath:
 def path_of(
     values: FloatArray, labels: NDArray[np.bool_], guess: Guess, total: int | None = None
 ) -> GuessPath:
-    """As `guess_path`, from scores, highest first; they may be the ends of an audit of ``total``."""
+    """As `guess_path`, from scores, highest first; they may be the ends of an audit of
+    ``total``.
+    """
     if guess == "adaptive":
         path = bets_path(reveal(ends_of(values), labels, total=total), values)
     else:
-        top = np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1) + 1  # ends of tied blocks
+        top = (
+            np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1) + 1
+        )  # ends of tied blocks
         bottom = values.size - np.append(0, top[:-1])[::-1]
         plus = minus = np.union1d(top, bottom)
         if guess == "members":
             plus, minus = top, 0 * top
         elif guess == "nonmembers":
             plus, minus = 0 * bottom, bottom
-        elif guess == "grid":  # all pairs of {0, m, m/2, m/4, ... >= 4}, rounded down to whole blocks
+        elif (
+            guess == "grid"
+        ):  # all pairs of {0, m, m/2, m/4, ... >= 4}, rounded down to whole blocks
             sizes = np.append(dyadic_counts(values.size, smallest=4), 0).astype(np.int64)
             plus, minus = (axis.ravel() for axis in np.meshgrid(sizes, sizes))
             fits = (plus + minus <= values.size) & (plus + minus > 0)
@@ -97,18 +105,23 @@ def no_guess(total: int) -> GuessPath:
 
 
 def dyadic_path(path: GuessPath) -> tuple[GuessPath, int]:
-    """The path at m, m/2, ... >= 8 guesses, or the next count that ties allow, and the number of tests."""
+    """The path at m, m/2, ... >= 8 guesses, or the next count that ties allow, and the number of
+    tests.
+    """
     wanted = dyadic_counts(path.total)
     at = np.searchsorted(path.guesses, wanted, side="right") - 1
     return path.at(np.unique(at[at >= 0])), wanted.size
 
 
 def threshold_path(scores: MembershipScores, high: float, low: float) -> GuessPath:
-    """The single stopping point of given thresholds: at or above ``high``, below ``low`` (or at it)."""
+    """The single stopping point of given thresholds: at or above ``high``, below ``low`` (or at
+    it).
+    """
     oriented = scores.oriented()
     below = np.less if low == high else np.less_equal
     counts = [
-        [(side >= high).sum(), below(side, low).sum()] for side in (oriented.member, oriented.nonmember)
+        [(side >= high).sum(), below(side, low).sum()]
+        for side in (oriented.member, oriented.nonmember)
     ]
     (true_members, false_others), (false_members, true_others) = np.array(counts)[..., None]
     return GuessPath(

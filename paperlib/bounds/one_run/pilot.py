@@ -1,15 +1,16 @@
-"""How an attack ranks members and non-members: assumed, or learned from a pilot smaller than the audit.
+"""How an attack ranks members and non-members: assumed, or learned from a pilot smaller than the
+audit.
 
-An audit depends on the ranks of the scores alone. So the scores may be thought of as moved to a scale on
-which non-members are normal, and the law of an attack is how members then lie:
+An audit depends on the ranks of the scores alone. So the scores may be thought of as moved to a
+scale on which non-members are normal, and the law of an attack is how members then lie:
 
 - around a shift, as wide as the non-members or wider or narrower;
-- perhaps, a share of them apart at the top, where memorised examples stand, at given odds against the
-  non-members among them; and likewise a share of the non-members apart at the bottom.
+- perhaps, a share of them apart at the top, where memorised examples stand, at given odds against
+  the non-members among them; and likewise a share of the non-members apart at the bottom.
 
-The pilot's ranks tell how likely each such law is. Laws are drawn from their posterior by a random walk, so
-that what the pilot leaves open, above all its few extremes, varies between the draws. Blocks whose odds
-exceed twice the pilot's size are left out: the pilot would show nothing of them.
+The pilot's ranks tell how likely each such law is. Laws are drawn from their posterior by a random
+walk, so that what the pilot leaves open, above all its few extremes, varies between the draws.
+Blocks whose odds exceed twice the pilot's size are left out: the pilot would show nothing of them.
 """
 
 import math
@@ -25,7 +26,9 @@ from paperlib.core import FloatArray, IntArray, MembershipScores
 SMALLEST_PILOT = 20  # members, and non-members
 _GRID = np.linspace(-8, 8, 129)  # standard deviations around each mean
 _SHIFT_SD, _LOG_SPREAD_SD = 1.5, 0.5  # of the normal priors
-_CHANCES = np.array([0.2, 0.1, 0.1])  # that the spread is not 1, of a block at the top, of one at the bottom
+_CHANCES = np.array(
+    [0.2, 0.1, 0.1]
+)  # that the spread is not 1, of a block at the top, of one at the bottom
 _BURN_IN, _STEPS = 3_000, 18_000
 _SINGLE_RANKS, _RANK_GROUPS = 20, 40  # of each end: ranks alone, and then in groups that grow
 
@@ -40,7 +43,9 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Ties:
-    """Stretches of ranks, as shares of all examples, on which the attack gives one score; shape (n,)."""
+    """Stretches of ranks, as shares of all examples, on which the attack gives one score; shape
+    (n,).
+    """
 
     start: FloatArray
     end: FloatArray
@@ -59,7 +64,9 @@ NO_TIES = Ties(np.empty(0), np.empty(0))
 
 @dataclass(frozen=True)
 class AttackLaw:
-    """How an attack ranks members among non-members, on a scale on which these are standard normal."""
+    """How an attack ranks members among non-members, on a scale on which these are standard
+    normal.
+    """
 
     shift: float  # mean of the members outside the blocks
     spread: float = 1.0  # their standard deviation
@@ -69,7 +76,9 @@ class AttackLaw:
 
     def draw(self, members: int, nonmembers: int, rng: np.random.Generator) -> MembershipScores:
         """Scores of one audit, ranks as shares of all."""
-        member = self._draw(members, self.shift, self.spread, self.top.member, self.bottom.member, rng)
+        member = self._draw(
+            members, self.shift, self.spread, self.top.member, self.bottom.member, rng
+        )
         other = self._draw(nonmembers, 0.0, 1.0, self.top.nonmember, self.bottom.nonmember, rng)
         total = members + nonmembers
         order = np.argsort(np.concatenate([member, other]))
@@ -89,24 +98,33 @@ class AttackLaw:
     def members_below(self, ranks: FloatArray) -> FloatArray:
         """Share of the members below each rank, a share of all examples in [0, 1]; same shape."""
         x = np.sort(np.concatenate([_GRID, self.shift + self.spread * _GRID]))
-        member = _with_blocks(ndtr((x - self.shift) / self.spread), self.top.member, self.bottom.member)
+        member = _with_blocks(
+            ndtr((x - self.shift) / self.spread), self.top.member, self.bottom.member
+        )
         other = _with_blocks(ndtr(x), self.top.nonmember, self.bottom.nonmember)
         return np.interp(ranks, (member + other) / 2, member)
 
 
 def _with_blocks(cdf: FloatArray, top: float, bottom: float) -> FloatArray:
     whole = np.empty(cdf.size + 4)
-    whole[:2], whole[2:-2], whole[-2:] = (0.0, bottom), bottom + (1 - top - bottom) * cdf, (1 - top, 1.0)
+    whole[:2], whole[2:-2], whole[-2:] = (
+        (0.0, bottom),
+        bottom + (1 - top - bottom) * cdf,
+        (1 - top, 1.0),
+    )
     return whole
 
 
 @dataclass(frozen=True, eq=False)
 class _RankedPilot:
-    """Counts of the pilot in groups of neighbouring ranks, lowest first; tied scores are never parted."""
+    """Counts of the pilot in groups of neighbouring ranks, lowest first; tied scores are never
+    parted.
+    """
 
     member: IntArray
     nonmember: IntArray
-    ranks: FloatArray  # edges of the groups, as shares of all if classes were of one size, shape (n + 1,)
+    # edges of the groups, as shares of all if classes were of one size, shape (n + 1,)
+    ranks: FloatArray
     ties: Ties
 
     @classmethod
@@ -121,7 +139,10 @@ class _RankedPilot:
         tied = ends - starts > 1
         # Ends of groups of ranks: single ones at both ends, larger groups toward the middle.
         half = values.size // 2
-        single, grown = np.arange(1, min(_SINGLE_RANKS, half) + 1), np.geomspace(1, half, _RANK_GROUPS)
+        single, grown = (
+            np.arange(1, min(_SINGLE_RANKS, half) + 1),
+            np.geomspace(1, half, _RANK_GROUPS),
+        )
         low = np.concatenate([single, grown.astype(np.int64)])
         wanted = np.unique(np.concatenate([low, values.size - low, [values.size]]))
         cuts = np.append(0, np.unique(ends[np.searchsorted(ends, wanted)]))
@@ -134,21 +155,29 @@ class _RankedPilot:
     def fit(self, state: "_State") -> float:
         """Log probability of the memberships given the ranks; -inf where blocks leave no bulk."""
         law = state.law(NO_TIES)
-        if min(1 - law.top.member - law.bottom.member, 1 - law.top.nonmember - law.bottom.nonmember) < 0.01:
+        if (
+            min(
+                1 - law.top.member - law.bottom.member, 1 - law.top.nonmember - law.bottom.nonmember
+            )
+            < 0.01
+        ):
             return -math.inf
         below = law.members_below(self.ranks)
         beside = 2 * self.ranks - below
         member = self.member.sum() * np.maximum(below[1:] - below[:-1], 1e-15)
         other = self.nonmember.sum() * np.maximum(beside[1:] - beside[:-1], 1e-15)
         both = np.log(member + other)
-        return float((self.member * (np.log(member) - both) + self.nonmember * (np.log(other) - both)).sum())
+        return float(
+            (self.member * (np.log(member) - both) + self.nonmember * (np.log(other) - both)).sum()
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class _State:
     """One point of the random walk: six numbers, and which of spread, top and bottom are in use."""
 
-    numbers: FloatArray  # shift, log spread; log share and log odds of the top block, and of the bottom block
+    # shift, log spread; log share and log odds of the top block, and of the bottom block
+    numbers: FloatArray
     used: NDArray[np.bool_]
 
     def law(self, ties: Ties) -> AttackLaw:
@@ -170,24 +199,35 @@ def _log_prior(numbers: FloatArray, ends: FloatArray) -> float:
 
 
 def _of_prior(ends: FloatArray, rng: np.random.Generator) -> FloatArray:
-    return np.append(rng.normal(0.0, [_SHIFT_SD, _LOG_SPREAD_SD]), rng.uniform(ends[0, 2:], ends[1, 2:]))
+    return np.append(
+        rng.normal(0.0, [_SHIFT_SD, _LOG_SPREAD_SD]), rng.uniform(ends[0, 2:], ends[1, 2:])
+    )
 
 
-_PARTS = (slice(1, 2), slice(2, 4), slice(4, 6))  # numbers of the spread, of the top and of the bottom
+_PARTS = (
+    slice(1, 2),
+    slice(2, 4),
+    slice(4, 6),
+)  # numbers of the spread, of the top and of the bottom
 _UNITS = np.array([1.0, 0.5, 1.0, 2.0, 1.0, 2.0])  # steps of the walk, times a random scale
 
 
 def _walk(pilot: _RankedPilot, rng: np.random.Generator) -> Iterator[_State]:
-    """Metropolis steps of many sizes; now and then one part is drawn anew from the prior, in use or not."""
+    """Metropolis steps of many sizes; now and then one part is drawn anew from the prior, in use or
+    not.
+    """
     free, smallest = [-math.inf, math.inf], [math.log(min(0.25, 6 / len(pilot))), math.log(0.5)]
     odds = [0.0, math.log(2 * len(pilot))]
     ends = np.array([free, free, smallest, odds, smallest, odds]).T
     state = _State(_of_prior(ends, rng) * [0, 0, 1, 1, 1, 1], np.zeros(3, dtype=bool))
     fit = pilot.fit(state)
-    # At first the pilot counts like a small one, so that the walk sees every part before it settles.
+    # At first the pilot counts like a small one, so that the walk sees every part before it
+    # settles.
     powers = np.append(np.geomspace(min(1.0, 20 / len(pilot)), 1.0, _BURN_IN), np.ones(_STEPS))
     for step, power in enumerate(powers):
-        proposed, ratio = _redrawn(state, ends, rng) if rng.random() < 0.3 else _moved(state, ends, rng)
+        proposed, ratio = (
+            _redrawn(state, ends, rng) if rng.random() < 0.3 else _moved(state, ends, rng)
+        )
         better = pilot.fit(proposed) if ratio > -math.inf else -math.inf
         if math.log(1 - rng.random()) < power * (better - fit) + ratio:
             state, fit = proposed, better
@@ -204,7 +244,9 @@ def _moved(state: _State, ends: FloatArray, rng: np.random.Generator) -> tuple[_
 
 
 def _redrawn(state: _State, ends: FloatArray, rng: np.random.Generator) -> tuple[_State, float]:
-    """One part drawn from the prior, so that the ratio is that of the shift, which may move along."""
+    """One part drawn from the prior, so that the ratio is that of the shift, which may move
+    along.
+    """
     part = int(rng.integers(3))
     numbers, used = state.numbers.copy(), state.used.copy()
     numbers[_PARTS[part]] = _of_prior(ends, rng)[_PARTS[part]]
@@ -214,12 +256,15 @@ def _redrawn(state: _State, ends: FloatArray, rng: np.random.Generator) -> tuple
 
 
 def laws_of_pilot(pilot: MembershipScores, draws: int, *, seed: int) -> list[AttackLaw]:
-    """Laws that a pilot of at least 20 of each class leaves open, drawn by how likely it makes them."""
+    """Laws that a pilot of at least 20 of each class leaves open, drawn by how likely it makes
+    them.
+    """
     fewest = min(pilot.member.size, pilot.nonmember.size)
     if fewest < SMALLEST_PILOT:
         raise ValueError(
-            f"attack: a pilot of {pilot.member.size} members and {pilot.nonmember.size} non-members supports "
-            f"no plan; at least {SMALLEST_PILOT} of each are needed, or give the AUC that you expect"
+            f"attack: a pilot of {pilot.member.size} members and {pilot.nonmember.size} "
+            f"non-members supports no plan; at least {SMALLEST_PILOT} of each are needed, or give "
+            "the AUC that you expect"
         )
     ranked = _RankedPilot.of(pilot)
     states: list[_State] = list(_walk(ranked, np.random.default_rng(seed)))

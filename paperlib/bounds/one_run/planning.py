@@ -1,4 +1,6 @@
-"""What could an audit show, and how many examples does it need? Answered before anyone trains a model."""
+"""What could an audit show, and how many examples does it need? Answered before anyone trains a
+model.
+"""
 
 import math
 from dataclasses import dataclass
@@ -22,7 +24,9 @@ from paperlib.core.scores import MembershipScores
 if TYPE_CHECKING:
     import pandas as pd
 
-_SUPPORT = 30  # pilot examples where guesses are made; with fewer the fitted tail carries the number
+_SUPPORT = (
+    30  # pilot examples where guesses are made; with fewer the fitted tail carries the number
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,8 +39,8 @@ class AuditPlan(AuditResult):
         perfect: Epsilon that an audit with no wrong guess would show: the ceiling.
         attack: Words for the attack planned, "this attack" or "a perfect attack".
         power: Chance with which an audit by this attack shows `reached` or more.
-        expected: Mean epsilon that this attack would show over simulated audits, 80 % of which lie between
-            `low` and `high`.
+        expected: Mean epsilon that this attack would show over simulated audits, 80 % of which lie
+            between `low` and `high`.
     """
 
     total: int
@@ -57,13 +61,17 @@ class AuditPlan(AuditResult):
     @property
     def headline(self) -> str:
         share = f"{100 * self.power:g} % of audits"
-        needed, least = f"ε = {self.target:g} needs about {self.total} examples (reached in {share}): ", ""
+        needed, least = (
+            f"ε = {self.target:g} needs about {self.total} examples (reached in {share}): ",
+            "",
+        )
         if math.isnan(self.target):
             needed, least = "", f"at least {round_down(self.reached):.3f} in {share}, "
         return (
             f"{needed}{self.total} examples can show ε up to {round_down(self.perfect):.3f} "
-            f"(δ = {self.delta:g}, confidence {self.confidence:g}); {self.attack} would show {least}"
-            f"{self.expected:.3f} on average (middle 80 %: {self.low:.3f} to {self.high:.3f})"
+            f"(δ = {self.delta:g}, confidence {self.confidence:g}); {self.attack} would show "
+            f"{least}{self.expected:.3f} on average (middle 80 %: {self.low:.3f} to "
+            f"{self.high:.3f})"
         )
 
     @property
@@ -84,24 +92,26 @@ def plan_audit(
     simulations: int | None = None,
     seed: int = 0,
 ) -> AuditPlan:
-    """The epsilon that a perfect and a given attack could show on m examples, or the m that an epsilon needs.
+    """The epsilon that a perfect and a given attack could show on m examples, or the m that an
+    epsilon needs.
 
     Args:
         m: Planned number of audit examples, 2 to 10 million; or give ``epsilon``.
-        epsilon: Epsilon to be shown, nats, above 0: the smallest m is sought, to 2 %, with which a share
-            ``power`` of audits shows it.
+        epsilon: Epsilon to be shown, nats, above 0: the smallest m is sought, to 2 %, with which a
+            share ``power`` of audits shows it.
         power: Chance that an audit shows what is planned, in [0.5, 0.99].
-        attack: None for a perfect attack; the AUC expected of the attack, in [0.5, 1), modelled as two
-            normals of equal variance; or scores of a pilot attack. A pilot of ten times m examples and
-            more lends its scores; for a smaller one every simulated audit has its own of the laws of ranks
-            that the pilot leaves open.
+        attack: None for a perfect attack; the AUC expected of the attack, in [0.5, 1), modelled as
+            two normals of equal variance; or scores of a pilot attack. A pilot of ten times m
+            examples and more lends its scores; for a smaller one every simulated audit has its own
+            of the laws of ranks that the pilot leaves open.
         guess: As in `audit_one_run`.
-        simulations: Audits simulated, at least 1; by default 100, above m = 10,000 fewer, at least 10; five
-            times as many where m is sought.
+        simulations: Audits simulated, at least 1; by default 100, above m = 10,000 fewer, at least
+            10; five times as many where m is sought.
 
     Raises:
-        ValueError: Neither or both of ``m`` and ``epsilon``, a value out of range, a pilot of fewer than 20
-            members or non-members, or an epsilon that no m up to 10 million shows with this chance.
+        ValueError: Neither or both of ``m`` and ``epsilon``, a value out of range, a pilot of fewer
+            than 20 members or non-members, or an epsilon that no m up to 10 million shows with this
+            chance.
 
     >>> round(plan_audit(1000, 1e-5).perfect, 1)
     5.6
@@ -115,7 +125,9 @@ def plan_audit(
         check_delta(delta), check_confidence(confidence), guess, attack, share, simulations, seed
     )
     if (m is None) == (epsilon is None):
-        raise ValueError("m, epsilon: give one of the two, the examples at hand or the epsilon to be shown")
+        raise ValueError(
+            "m, epsilon: give one of the two, the examples at hand or the epsilon to be shown"
+        )
     if simulations is not None:
         check_counts("simulations", simulations, minimum=1)
     if epsilon is not None:
@@ -133,9 +145,11 @@ def plan_audit(
     return AuditPlan(
         epsilon=None,
         claim=(
-            f"An audit of {total} examples at delta = {forecast.delta:g} cannot show more than epsilon = "
-            f"{math.ceil(1000 * float(perfect.max())) / 1000:.3f} at confidence {forecast.confidence:g}, "
-            f'however good the attack (add/remove adjacency, guess="{forecast.guess}"). A plan, not a '
+            f"An audit of {total} examples at delta = {forecast.delta:g} cannot show more than "
+            f"epsilon = {math.ceil(1000 * float(perfect.max())) / 1000:.3f} at confidence "
+            f"{forecast.confidence:g}, "
+            f'however good the attack (add/remove adjacency, guess="{forecast.guess}"). A plan, '
+            "not a "
             "measurement."
         ),
         assumptions=_assumptions(forecast, total),
@@ -165,17 +179,19 @@ def _assumptions(forecast: Forecast, total: int) -> tuple[str, ...]:
         words = f"the planned attack has AUC {attack:g}, with normal scores of equal variance"
     elif lends_scores(attack, min(total, LARGEST_SIMULATED)):
         words = (
-            f"the planned attack scores like the pilot, whose {len(attack)} scores are drawn without repeats"
+            f"the planned attack scores like the pilot, whose {len(attack)} scores are drawn "
+            "without repeats"
         )
     else:
         words = (
-            f"the planned attack ranks like the pilot of {len(attack)}: beside normal scores of any shift "
-            "and spread, a share of members may stand apart at the top, and of non-members at the bottom; "
-            "every simulated audit has its own law of those that the pilot leaves open"
+            f"the planned attack ranks like the pilot of {len(attack)}: beside normal scores of "
+            "any shift and spread, a share of members may stand apart at the top, and of "
+            "non-members at the bottom; every simulated audit has its own law of those that the "
+            "pilot leaves open"
         )
     larger = (
-        f"audits of {LARGEST_SIMULATED} examples are simulated; a larger one shows more by what the expected "
-        "numbers of right guesses make of the difference in size"
+        f"audits of {LARGEST_SIMULATED} examples are simulated; a larger one shows more by what "
+        "the expected numbers of right guesses make of the difference in size"
     )
     return (
         "each example will be included by its own fair coin before training",
@@ -185,8 +201,12 @@ def _assumptions(forecast: Forecast, total: int) -> tuple[str, ...]:
     )
 
 
-def _warnings(attack: float | MembershipScores | None, audits: list[SimulatedAudit]) -> tuple[str, ...]:
-    """Whether the pilot is reversed, or saw too little of the guesses of the simulated audits' bounds."""
+def _warnings(
+    attack: float | MembershipScores | None, audits: list[SimulatedAudit]
+) -> tuple[str, ...]:
+    """Whether the pilot is reversed, or saw too little of the guesses of the simulated audits'
+    bounds.
+    """
     reached = [audit for audit in audits if audit.epsilon > 0]
     if not isinstance(attack, MembershipScores):
         return ()
@@ -201,7 +221,7 @@ def _warnings(attack: float | MembershipScores | None, audits: list[SimulatedAud
     advice = f", and a pilot of {math.ceil(enough)} would see it" if wrong > 0 else ""
     seen, errors = guessed * len(attack), wrong * len(attack)
     return (
-        f"half of the simulated bounds are reached on at most {100 * guessed:.2g} % of the examples; there "
-        f"the pilot has about {seen:.0f}, with {errors:.1f} wrong guesses: the fitted tail carries this "
-        f"number{advice}",
+        f"half of the simulated bounds are reached on at most {100 * guessed:.2g} % of the "
+        f"examples; there the pilot has about {seen:.0f}, with {errors:.1f} wrong guesses: the "
+        f"fitted tail carries this number{advice}",
     )

@@ -1,4 +1,6 @@
-"""Search over thresholds on the scores that are tested: every strategy, and its correction for the search."""
+"""Search over thresholds on the scores that are tested: every strategy, and its correction for the
+search.
+"""
 
 import math
 from dataclasses import dataclass
@@ -38,7 +40,9 @@ class SingleCounts:
     p_value: PValue = published_p_value  # P-value of one count
 
     def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
-        """Largest log-odds refuted at any guess count, nats, and the position where it is reached."""
+        """Largest log-odds refuted at any guess count, nats, and the position where it is
+        reached.
+        """
         return best_count(correct, guesses, self.level, self.m_delta, self.p_value)
 
     def bounds(self, correct: IntArray, guesses: IntArray) -> FloatArray:
@@ -63,12 +67,16 @@ class ThresholdBound:
         return self.test.best(every, every)[0]
 
     def shown(self) -> IntArray:
-        """At most `CURVE_POINTS` positions, evenly spaced in log guesses, with ``at`` among them."""
+        """At most `CURVE_POINTS` positions, evenly spaced in log guesses, with ``at`` among
+        them.
+        """
         guesses = self.path.guesses
         if guesses.size <= CURVE_POINTS:
             return np.arange(guesses.size)
         wanted = np.exp(np.linspace(math.log(guesses[0]), math.log(guesses[-1]), CURVE_POINTS - 1))
-        return np.unique(np.append(np.searchsorted(guesses, wanted), self.at).clip(0, guesses.size - 1))
+        return np.unique(
+            np.append(np.searchsorted(guesses, wanted), self.at).clip(0, guesses.size - 1)
+        )
 
     def bounds(self, at: IntArray) -> FloatArray:
         """The bounds at positions ``at``, corrected for the search, same shape."""
@@ -83,10 +91,16 @@ class Hypothesis:
     error: float  # error allowed for the whole search, in (0, 1)
     delta_term: DeltaTerm = "published"  # P-value of single counts at delta above 0
 
-    def single(self, guess: Guess, total: int, tests: int = 1, *, random: bool = False) -> SingleCounts:
-        """The test of ``tests`` single guess counts on ``total`` examples, fixed in advance or random."""
+    def single(
+        self, guess: Guess, total: int, tests: int = 1, *, random: bool = False
+    ) -> SingleCounts:
+        """The test of ``tests`` single guess counts on ``total`` examples, fixed in advance or
+        random.
+        """
         level = self.error / tests
-        p_value = partial(random_count_p_value, level=level) if random else P_VALUES[self.delta_term]
+        p_value = (
+            partial(random_count_p_value, level=level) if random else P_VALUES[self.delta_term]
+        )
         return SingleCounts(level, _sides(guess) / 2 * total * self.delta, p_value)
 
 
@@ -110,7 +124,9 @@ def search_thresholds(
             )
         words = _said_of_ties("a fixed grid of pairs of counts", scores, hypothesis)
         path = guess_path(scores, guess)
-        return _best(path, hypothesis.single(guess, path.total, path.guesses.size), words, path.guesses.size)
+        return _best(
+            path, hypothesis.single(guess, path.total, path.guesses.size), words, path.guesses.size
+        )
     guess = guesses_made(guess, thresholds)
     if isinstance(thresholds, int | float):
         if not math.isfinite(thresholds):
@@ -127,7 +143,9 @@ def search_thresholds(
         test = hypothesis.single(guess, len(evaluation), random=True)
         _, at = test.best(path.correct, path.guesses)
         chosen = threshold_path(evaluation, float(path.high[at]), float(path.low[at]))
-        return _best(chosen, test, "threshold chosen on one random half, tested on the other; tests", 1)
+        return _best(
+            chosen, test, "threshold chosen on one random half, tested on the other; tests", 1
+        )
     path = guess_path(scores, guess)
     if name == "anytime":
         return every_count(path, hypothesis, _sides(guess))
@@ -140,21 +158,30 @@ def search_thresholds(
 
 
 def every_count(path: GuessPath, hypothesis: Hypothesis, sides: int) -> ThresholdBound:
-    """The anytime search over a path whose order may depend on the coins revealed before each guess."""
+    """The anytime search over a path whose order may depend on the coins revealed before each
+    guess.
+    """
     test = AnytimeCounts(hypothesis.error, path.total * hypothesis.delta, sides, path.total)
     epsilon, at = test.best(path.correct, path.guesses)
-    return ThresholdBound(epsilon, at, path, test, "every guess count at once by a mixture supermartingale")
+    return ThresholdBound(
+        epsilon, at, path, test, "every guess count at once by a mixture supermartingale"
+    )
 
 
 def guesses_made(guess: Guess, thresholds: Search | float | None) -> Guess:
-    """The guesses of a search: only the anytime one may learn its order from the coins; else "both"."""
+    """The guesses of a search: only the anytime one may learn its order from the coins; else
+    "both".
+    """
     return "both" if guess == "adaptive" and thresholds not in (None, "anytime") else guess
 
 
 def _said_of_ties(words: str, scores: MembershipScores, hypothesis: Hypothesis) -> str:
     """Ties make counts random, which matters at delta above 0 alone."""
     if hypothesis.delta > 0 and np.unique(scores.pooled()[0]).size < len(scores):
-        words += " (random ones, since scores are tied: a mechanism that chooses ties can raise the error)"
+        words += (
+            " (random ones, since scores are tied: a mechanism that chooses ties can raise "
+            "the error)"
+        )
     return f"{words}, Bonferroni"
 
 
@@ -171,7 +198,9 @@ class RecallTest:
     name: Literal["baseline", "mia"]
     search: RecallSearch
     best: ThresholdBound  # the best bound over all thresholds: c_lb, or {c+epsilon}_lb
-    ceiling: float  # bound that the same test would give an attack that ranks every member first, nats
+    ceiling: (
+        float  # bound that the same test would give an attack that ranks every member first, nats
+    )
 
     @property
     def bound(self) -> float:
@@ -179,7 +208,9 @@ class RecallTest:
         return self.best.epsilon
 
     def shown(self) -> IntArray:
-        """Positions of the thresholds a curve shows: all, or about 1,000 where each bound is costly."""
+        """Positions of the thresholds a curve shows: all, or about 1,000 where each bound is
+        costly.
+        """
         count, test = self.best.path.guesses.size, self.best.test
         if count <= _RECALL_POINTS or (isinstance(test, SingleCounts) and test.m_delta == 0):
             return np.arange(count)
@@ -195,10 +226,13 @@ def run_recall_test(
     relaxation: float,
     search: RecallSearch,
 ) -> RecallTest:
-    """Search every distinct threshold; only positive guesses count, and a tied block is one threshold."""
-    # Valid if each positive guess is right with chance at most e^x / (1 + e^x) given the earlier ones, up to
-    # failures of mean 2 m relaxation (gamma, or gamma + delta - gamma delta); the anytime search has fewer.
-    # Single counts on one side pay half; Propositions 3 and 4 pay for both, and are kept as they are.
+    """Search every distinct threshold; only positive guesses count, and a tied block is one
+    threshold.
+    """
+    # Valid if each positive guess is right with chance at most e^x / (1 + e^x) given the earlier
+    # ones, up to failures of mean 2 m relaxation (gamma, or gamma + delta - gamma delta); the
+    # anytime search has fewer. Single counts on one side pay half; Propositions 3 and 4 pay for
+    # both, and are kept as they are.
     price = relaxation * (2 if search == "union" else 1)
     labelled, hypothesis = MembershipScores.from_labels(scores, flags), Hypothesis(price, level)
     best = search_thresholds(labelled, "members", RECALL_SEARCHES[search], hypothesis, seed=0)
@@ -208,7 +242,9 @@ def run_recall_test(
 def recall_test(
     name: Literal["baseline", "mia"], best: ThresholdBound, members: int, search: RecallSearch
 ) -> RecallTest:
-    """A searched test of positive guesses, with its ceiling on examples of which ``members`` are real."""
+    """A searched test of positive guesses, with its ceiling on examples of which ``members`` are
+    real.
+    """
     # A perfect attack does best by guessing every member: more right guesses, none wrong.
     perfect = np.array([members], dtype=np.int64)
     ceiling, _ = best.test.best(perfect, perfect)

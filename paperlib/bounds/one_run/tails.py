@@ -9,7 +9,9 @@ from scipy.special import betainc, betaincinv, betaln, expit, xlog1py, xlogy
 
 from paperlib.core import DeltaTerm, FloatArray, IntArray
 
-NUMERICAL_MARGIN = 1e-11  # nats by which bounds are lowered, above the error of the special functions
+NUMERICAL_MARGIN = (
+    1e-11  # nats by which bounds are lowered, above the error of the special functions
+)
 _FRACTION_STEPS = 2_000
 _WEIGHT_RATE = 0.1  # any value is valid; this one spends little of the error on small m delta
 _BATCH, _CLOSED_FORM_BATCH = 16, 256  # counts inverted per round of a search, and at delta = 0
@@ -18,7 +20,9 @@ PValue = Callable[[ArrayLike, ArrayLike, ArrayLike, ArrayLike], Any]
 
 
 def log_sf(count: ArrayLike, trials: ArrayLike, probability: ArrayLike) -> Any:
-    """Log of ``P[Binomial(trials, probability) >= count]``, also where the tail underflows; broadcasts."""
+    """Log of ``P[Binomial(trials, probability) >= count]``, also where the tail underflows;
+    broadcasts.
+    """
     k, n, p = np.broadcast_arrays(
         np.asarray(count, float), np.asarray(trials, float), np.asarray(probability, float)
     )
@@ -45,7 +49,9 @@ def _log_far_tail(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
 
 
 def epsilon_from_counts(correct: ArrayLike, guesses: ArrayLike, level: ArrayLike) -> Any:
-    """Largest epsilon refuted by ``correct`` of ``guesses`` at error ``level``, rounded down; broadcasts."""
+    """Largest epsilon refuted by ``correct`` of ``guesses`` at error ``level``, rounded down;
+    broadcasts.
+    """
     # Clopper-Pearson inverse of Steinke et al. (2023), Proposition 5.1, delta = 0.
     k, n, a = (np.asarray(x, float) for x in (correct, guesses, level))
     accuracy = np.asarray(betaincinv(np.maximum(k, 1.0), n - k + 1.0, a), float)
@@ -55,11 +61,18 @@ def epsilon_from_counts(correct: ArrayLike, guesses: ArrayLike, level: ArrayLike
     return np.where(k > 0, epsilon, 0.0)[()]
 
 
-def published_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike) -> Any:
-    """P-value under (epsilon, delta)-DP of Steinke et al. (2023), Theorem 5.2; everything broadcasts."""
-    # b + 2 m_delta max_i (P[W >= v - i] - b) / i, a running mean with one peak. Theorem 5.2 takes failures as
-    # independent of other guesses and near 1 can be too small: the sharp value, proved without, is a floor.
-    v, r, e, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, log_odds, m_delta)))
+def published_p_value(
+    correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike
+) -> Any:
+    """P-value under (epsilon, delta)-DP of Steinke et al. (2023), Theorem 5.2; everything
+    broadcasts.
+    """
+    # b + 2 m_delta max_i (P[W >= v - i] - b) / i, a running mean with one peak. Theorem 5.2 takes
+    # failures as independent of other guesses and near 1 can be too small: the sharp value, proved
+    # without, is a floor.
+    v, r, e, s = np.broadcast_arrays(
+        *(np.asarray(x, float) for x in (correct, guesses, log_odds, m_delta))
+    )
     q = np.asarray(expit(e), float)
     base = _sf(v, r, q)
     peak = _best_window(v, r, q)
@@ -70,11 +83,18 @@ def published_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLik
     return np.maximum(published, sharp_p_value(v, r, e, s))[()]
 
 
-def sharp_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike) -> Any:
-    """Largest chance of ``correct`` right guesses under any (epsilon, delta)-DP training; broadcasts."""
-    # b + (1 - b) min(1, m_delta / v * b / P_v), with W's tail b and probability P_v at v; the proof is in the
-    # book, page natural identifiers (sets of two, top 1). Guesses on one side alone pay half of ``m_delta``.
-    v, r, e, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, log_odds, m_delta)))
+def sharp_p_value(
+    correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike
+) -> Any:
+    """Largest chance of ``correct`` right guesses under any (epsilon, delta)-DP training;
+    broadcasts.
+    """
+    # b + (1 - b) min(1, m_delta / v * b / P_v), with W's tail b and probability P_v at v; the proof
+    # is in the book, page natural identifiers (sets of two, top 1). Guesses on one side alone pay
+    # half of ``m_delta``.
+    v, r, e, s = np.broadcast_arrays(
+        *(np.asarray(x, float) for x in (correct, guesses, log_odds, m_delta))
+    )
     q = np.asarray(expit(e), float)
     base = _sf(v, r, q)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -85,10 +105,14 @@ def sharp_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m
 def random_count_p_value(
     correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike, level: float
 ) -> Any:
-    """P-value where the mechanism may choose how many guesses are made, tested at error ``level``."""
-    # There delta is spent where weights are largest. So a largest weight w is fixed in advance, from m_delta
-    # and the level; the value is ``b + m_delta w`` where ``b / (v P_v) <= w``, else 1.
-    v, r, e, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, log_odds, m_delta)))
+    """P-value where the mechanism may choose how many guesses are made, tested at error
+    ``level``.
+    """
+    # There delta is spent where weights are largest. So a largest weight w is fixed in advance,
+    # from m_delta and the level; the value is ``b + m_delta w`` where ``b / (v P_v) <= w``, else 1.
+    v, r, e, s = np.broadcast_arrays(
+        *(np.asarray(x, float) for x in (correct, guesses, log_odds, m_delta))
+    )
     q = np.asarray(expit(e), float)
     base = _sf(v, r, q)
     with np.errstate(all="ignore"):
@@ -98,8 +122,12 @@ def random_count_p_value(
     return np.where((v > 0) & (weight <= largest), np.minimum(paid, 1.0), 1.0)[()]
 
 
-def _log_mean_overshoot(v: FloatArray, r: FloatArray, q: FloatArray, base: FloatArray) -> FloatArray:
-    """Log of P[W >= v] / P[W = v], rounded up; from a geometric series where the tail underflows."""
+def _log_mean_overshoot(
+    v: FloatArray, r: FloatArray, q: FloatArray, base: FloatArray
+) -> FloatArray:
+    """Log of P[W >= v] / P[W = v], rounded up; from a geometric series where the tail
+    underflows.
+    """
     shrink = (r - v) * q / ((v + 1) * (1 - q))
     series = np.where(shrink < 1, -np.log1p(-np.minimum(shrink, 1.0)), np.inf)
     return np.where(base > 1e-250, np.log(base) - _log_pmf(v, r, q), series) + 1e-9
@@ -116,7 +144,9 @@ def _log_pmf(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
 
 
 def _best_window(v: FloatArray, r: FloatArray, q: FloatArray) -> FloatArray:
-    """Window length i in 1..v with the highest mean of P[W = v-1], ..., P[W = v-i], which has one peak."""
+    """Window length i in 1..v with the highest mean of P[W = v-1], ..., P[W = v-i], which has one
+    peak.
+    """
     # The mean still rises at i while the next probability, P[W = v-1-i], exceeds it.
     base = _sf(v, r, q)
     mode = np.floor((r + 1) * q)
@@ -140,7 +170,9 @@ P_VALUES: dict[DeltaTerm, PValue] = {"published": published_p_value, "sharp": sh
 def last_refuted(
     refutes: Callable[[Any], Any], low: ArrayLike, high: ArrayLike, tolerance: float
 ) -> FloatArray:
-    """Bisect between refuted and larger, unrefuted values, elementwise, to the refuted ends, same shape."""
+    """Bisect between refuted and larger, unrefuted values, elementwise, to the refuted ends, same
+    shape.
+    """
     low, high = np.asarray(low, float), np.asarray(high, float)
     while float((high - low).max(initial=0.0)) > tolerance:
         middle = (low + high) / 2
@@ -157,8 +189,11 @@ def refuted_log_odds(
     p_value: PValue = published_p_value,
 ) -> NDArray[np.float64]:
     """Largest log-odds refuted at error ``level`` in (0, 1), nats; 0 where none is. Broadcasts."""
-    # P-values rise with the log-odds wherever they are below one half (tested): the refuted end is valid.
-    k, n, a, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, level, m_delta)))
+    # P-values rise with the log-odds wherever they are below one half (tested): the refuted end is
+    # valid.
+    k, n, a, s = np.broadcast_arrays(
+        *(np.asarray(x, float) for x in (correct, guesses, level, m_delta))
+    )
     upper = np.asarray(epsilon_from_counts(k, n, a), float) + 1e-9  # delta can only lower the bound
     if not np.any(s > 0):
         return np.maximum(upper - 1e-9, 0.0)
@@ -167,27 +202,38 @@ def refuted_log_odds(
     k, n, a, s = k[some], n[some], a[some], s[some]
     from scipy.optimize.elementwise import find_root  # here, since it is slow to load
 
-    def excess(e: FloatArray, k: FloatArray, n: FloatArray, a: FloatArray, s: FloatArray) -> FloatArray:
+    def excess(
+        e: FloatArray, k: FloatArray, n: FloatArray, a: FloatArray, s: FloatArray
+    ) -> FloatArray:
         return np.log(np.maximum(p_value(k, n, e, s), 1e-300) / a)
 
     # Logs are nearly straight: a third of the p-values that bisection needs.
-    root = find_root(excess, (lower[some], upper[some]), args=(k, n, a, s), tolerances={"xatol": 1e-10})
+    root = find_root(
+        excess, (lower[some], upper[some]), args=(k, n, a, s), tolerances={"xatol": 1e-10}
+    )
     lower[some] = np.where(root.f_bracket[0] <= 0, *root.bracket)
     return lower
 
 
 def best_count(
-    correct: IntArray, guesses: IntArray, level: float, m_delta: float, p_value: PValue = published_p_value
+    correct: IntArray,
+    guesses: IntArray,
+    level: float,
+    m_delta: float,
+    p_value: PValue = published_p_value,
 ) -> tuple[float, int]:
-    """Largest of `refuted_log_odds` over guess counts, shape (n,), and where; (0.0, 0) if none refutes."""
-    # Inverts a few counts spread over the rest, drops every count that does not refute the best so far, and
-    # repeats on what is left: most are never inverted.
+    """Largest of `refuted_log_odds` over guess counts, shape (n,), and where; (0.0, 0) if none
+    refutes.
+    """
+    # Inverts a few counts spread over the rest, drops every count that does not refute the best so
+    # far, and repeats on what is left: most are never inverted.
     k, r = np.asarray(correct, float), np.asarray(guesses, float)
     best, at = 0.0, 0
     # Both p-values are at least m_delta / k (1 - level): few right guesses refute nothing.
     left = np.flatnonzero((k > 0) & (k * level >= m_delta * (1 - level)))
     while left.size:
-        # Delta can only add to the plain tail; at most one half of it lies above its median, floor(r q).
+        # Delta can only add to the plain tail; at most one half of it lies above its median,
+        # floor(r q).
         q = np.asarray(expit(best))
         if level <= 0.5:
             left = left[k[left] > r[left] * q - 1]

@@ -6,7 +6,12 @@ from functools import partial
 import numpy as np
 
 from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, ceiling_note, lower_bound_claim
-from paperlib.bounds.one_run.fair_coins import CONDITIONS, fair_game, score_assumptions, score_warnings
+from paperlib.bounds.one_run.fair_coins import (
+    CONDITIONS,
+    fair_game,
+    score_assumptions,
+    score_warnings,
+)
 from paperlib.bounds.one_run.tails import random_count_p_value, refuted_log_odds
 from paperlib.bounds.output_sets.choices import DEFAULT_RULE, Method, SelectionRule, fit_output_set
 from paperlib.bounds.output_sets.level_sets import OutputSet, count_guesses
@@ -26,7 +31,8 @@ class OutputSetResult(AuditResult):
     Fields not listed are arguments of `audit_output_set` and its rule.
 
     Attributes:
-        epsilon: Lower bound on epsilon, nats, rounded down, from the guesses on the evaluation scores.
+        epsilon: Lower bound on epsilon, nats, rounded down, from the guesses on the evaluation
+            scores.
         ceiling: Largest epsilon that this audit could have shown, with every guess right, nats.
         output_set: The set, chosen on the selection scores alone.
         selection_epsilon: The same bound on the selection scores. It was searched for, so it is
@@ -68,19 +74,22 @@ def audit_output_set(
 ) -> OutputSetResult:
     """Choose where to guess on one set of scores, and bound epsilon with the guesses on another.
 
-    In the set "member" is guessed where the estimated member density is at least the other one. All is chosen
-    on the selection scores, so the bound needs no correction for the search.
+    In the set "member" is guessed where the estimated member density is at least the other one. All
+    is chosen on the selection scores, so the bound needs no correction for the search.
 
     Guarantee:
-        If independent fair coins decided the membership of the evaluation examples, the result exceeds the
-        epsilon of an (epsilon, delta)-DP mechanism with probability at most 1 - confidence.
+        If independent fair coins decided the membership of the evaluation examples, the result
+        exceeds the epsilon of an (epsilon, delta)-DP mechanism with probability at most 1 -
+        confidence.
 
     Args:
         selection_scores: Scores to choose with, at least two of each class.
         evaluation_scores: Scores of other examples (or other runs), in the same direction.
-        method: "optimal" (level set of the estimated log-ratio), "whole" (guess everywhere), "top_bottom"
-            (highest and lowest scores) or "dp_sniper" (threshold on a logistic posterior).
-        design: As in `audit_one_run`, like delta and confidence; "game" draws from the evaluation scores.
+        method: "optimal" (level set of the estimated log-ratio), "whole" (guess everywhere),
+            "top_bottom" (highest and lowest scores) or "dp_sniper" (threshold on a logistic
+            posterior).
+        design: As in `audit_one_run`, like delta and confidence; "game" draws from the evaluation
+            scores.
 
     Raises:
         ValueError: The evaluation counts cannot come from fair coins, or the two sets share scores.
@@ -102,7 +111,10 @@ def audit_output_set(
     both = selection_scores, evaluation_scores
     # A set can be learned from a reversed score, which still is a mistake.
     together = MembershipScores(
-        *map(np.concatenate, zip(*((scores.member, scores.nonmember) for scores in both), strict=True)),
+        *map(
+            np.concatenate,
+            zip(*((scores.member, scores.nonmember) for scores in both), strict=True),
+        ),
         higher_means_member=evaluation_scores.higher_means_member,
     )
     doubt = reversed_warning(together)
@@ -146,7 +158,10 @@ def _assumptions(design: str, delta: float, guess: str) -> tuple[str, ...]:
     counted = (f"delta = {delta:g} counts for every evaluation example, abstentions included",)
     return (
         *score_assumptions(design, examples="evaluation"),
-        "the output set was chosen on the selection scores alone; no evaluation example is among them",
+        (
+            "the output set was chosen on the selection scores alone; no evaluation example is "
+            "among them"
+        ),
         THE_PROCEDURE,
         *(sides if guess == "members" else ()),
         *(counted if delta > 0 else ()),
@@ -167,4 +182,6 @@ def _refuse_overlap(selection: MembershipScores, evaluation: MembershipScores) -
     if distinct.size > max(0.9 * len(evaluation), 20):
         shared = float(np.isin(distinct, first).mean())
         if shared > _SHARED:
-            raise ValueError(f"evaluation_scores: {shared:.0%} of the values are selection scores; {advice}")
+            raise ValueError(
+                f"evaluation_scores: {shared:.0%} of the values are selection scores; {advice}"
+            )

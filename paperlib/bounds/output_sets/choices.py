@@ -12,8 +12,21 @@ from scipy.special import betaincinv, expit, logit
 from paperlib.bounds.one_run.tails import refuted_log_odds
 from paperlib.bounds.output_sets.densities import RatioEstimate, at_least, estimate_ratio, spread_of
 from paperlib.bounds.output_sets.level_sets import Intervals, OutputSet, inside, overlap
-from paperlib.core import FloatArray, IntArray, MembershipScores, check_choice, check_scores, check_vector
-from paperlib.core.checks import check_confidence, check_counts, check_delta, check_in, check_nonnegative
+from paperlib.core import (
+    FloatArray,
+    IntArray,
+    MembershipScores,
+    check_choice,
+    check_scores,
+    check_vector,
+)
+from paperlib.core.checks import (
+    check_confidence,
+    check_counts,
+    check_delta,
+    check_in,
+    check_nonnegative,
+)
 from paperlib.core.options import Sides
 
 Method = Literal["optimal", "whole", "top_bottom", "dp_sniper"]
@@ -32,15 +45,16 @@ class SelectionRule:
     """Settings of the choice of an output set from scores.
 
     Attributes:
-        floor: Share of the highest peak, in (0, 1), to which lower densities are raised before their ratio is
-            taken, so that a thin tail cannot look certain. None: the lower of 0.01 and two kernels' height.
+        floor: Share of the highest peak, in (0, 1), to which lower densities are raised before
+            their ratio is taken, so that a thin tail cannot look certain. None: the lower of 0.01
+            and two kernels' height.
         min_density: The paper's rule instead: the ratio is used only where both densities exceed
             this value (0.01 in the paper), per unit of the score, 0 or more; None for the floor.
-        error_divisor: Candidates are compared by their bound less the cost of this many times less error,
-            1 or more, since the highest of many bounds is more optimistic the fewer guesses are made;
-            1 takes the highest bound, as the paper does.
-        guess: "both", as the paper does, or "members": only guesses "member" are made and counted. The set
-            may then hold no point: no guess is made.
+        error_divisor: Candidates are compared by their bound less the cost of this many times less
+            error, 1 or more, since the highest of many bounds is more optimistic the fewer guesses
+            are made; 1 takes the highest bound, as the paper does.
+        guess: "both", as the paper does, or "members": only guesses "member" are made and counted.
+            The set may then hold no point: no guess is made.
     """
 
     floor: float | None = None
@@ -74,23 +88,33 @@ class Selection:
 
     @property
     def guesses(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Whether the guess of each score, made by p >= q without the score itself, is right, and is made."""
+        """Whether the guess of each score, made by p >= q without the score itself, is right, and
+        is made.
+        """
         says_member = self.estimate.says_member
         made = says_member | (self.rule.guess == "both")
         return made & (says_member == self.is_member), made
 
     def bound(self, correct: ArrayLike, guesses: ArrayLike) -> FloatArray:
-        """Bound that such counts would give on ``total`` examples, nats; below 0 where none holds."""
+        """Bound that such counts would give on ``total`` examples, nats; below 0 where none
+        holds.
+        """
         plain, error = self._plain(correct, guesses), 1 - self.confidence
         if self.delta == 0:
             return plain
-        k, n = (np.floor(np.asarray(x, float) * (self.total / self.x.size)) for x in (correct, guesses))
+        k, n = (
+            np.floor(np.asarray(x, float) * (self.total / self.x.size)) for x in (correct, guesses)
+        )
         approximate = refuted_log_odds(k, n, error, self.total * self.delta)
         return np.where(approximate > 0, approximate, np.minimum(plain, 0.0))
 
     def value(self, correct: ArrayLike, guesses: ArrayLike) -> FloatArray:
-        """Value that the choice maximises: the bound, less what the search costs (``error_divisor``)."""
-        cost = self._plain(correct, guesses) - self._plain(correct, guesses, self.rule.error_divisor)
+        """Value that the choice maximises: the bound, less what the search costs
+        (``error_divisor``).
+        """
+        cost = self._plain(correct, guesses) - self._plain(
+            correct, guesses, self.rule.error_divisor
+        )
         return self.bound(correct, guesses) - cost
 
     def _plain(self, correct: ArrayLike, guesses: ArrayLike, divisor: float = 1.0) -> FloatArray:
@@ -127,7 +151,9 @@ def selection_of(
     return Selection(
         x=x[order],
         is_member=is_member[order],
-        estimate=estimate_ratio(x[order], is_member[order], floor=rule.floor, min_density=rule.min_density),
+        estimate=estimate_ratio(
+            x[order], is_member[order], floor=rule.floor, min_density=rule.min_density
+        ),
         total=int(check_counts("total", total, minimum=1)),
         delta=check_delta(delta),
         confidence=check_confidence(confidence),
@@ -144,15 +170,18 @@ def fit_output_set(
     total: int | None = None,
     rule: SelectionRule = DEFAULT_RULE,
 ) -> OutputSet:
-    """Choose an output set from scores: by default the best level set of two kernel density estimates.
+    """Choose an output set from scores: by default the best level set of two kernel density
+    estimates.
 
-    The level has the best one-run bound on these same scores, each judged by estimates that leave it out. As
-    it was searched for, this bound, in ``objective``, is not valid: audit other scores with the set.
+    The level has the best one-run bound on these same scores, each judged by estimates that leave
+    it out. As it was searched for, this bound, in ``objective``, is not valid: audit other scores
+    with the set.
 
     Args:
         scores: Selection scores in any direction, at least two of each class.
         method: As in `audit_output_set`.
-        confidence: Confidence level of the bound that is maximised, in (0, 1); ``delta`` is its delta.
+        confidence: Confidence level of the bound that is maximised, in (0, 1); ``delta`` is its
+            delta.
         total: Number of examples the set will be evaluated on; as many as ``scores`` when None.
 
     Source:
@@ -166,20 +195,24 @@ def fit_output_set(
     check_scores("scores", scores)
     check_choice("method", method, Method)
     total = len(scores) if total is None else total
-    return CHOICES[method](selection_of(scores, rule, total=total, delta=delta, confidence=confidence))
+    return CHOICES[method](
+        selection_of(scores, rule, total=total, delta=delta, confidence=confidence)
+    )
 
 
 def ratio_scores(
     selection_scores: MembershipScores, scores: ArrayLike, *, rule: SelectionRule = DEFAULT_RULE
 ) -> FloatArray:
-    """Estimated log p/q at scores, nats, higher means member: the order in which falling levels take them in.
+    """Estimated log p/q at scores, nats, higher means member: the order in which falling levels
+    take them in.
 
-    A search over recall on the ratio instead of the score guesses inside the sets {log p/q >= tau} of every
-    tau, and corrects for testing all of them, so that no level has to be chosen on the selection scores.
+    A search over recall on the ratio instead of the score guesses inside the sets {log p/q >= tau}
+    of every tau, and corrects for testing all of them, so that no level has to be chosen on the
+    selection scores.
 
     Guarantee:
-        A bound that holds for any order of the guesses fixed without the membership of the judged examples
-        (`audit_one_run`, `audit_panoramia`) holds for this order.
+        A bound that holds for any order of the guesses fixed without the membership of the judged
+        examples (`audit_one_run`, `audit_panoramia`) holds for this order.
 
     Args:
         selection_scores: Scores to estimate densities from, at least two of each class.
@@ -187,7 +220,8 @@ def ratio_scores(
         rule: Settings of the densities, `floor` and `min_density` alone.
 
     >>> rng = np.random.default_rng(0)
-    >>> selection = MembershipScores(rng.normal(0, 0.5, 400), rng.normal(rng.choice([-2, 2], 400), 0.5))
+    >>> member, centres = rng.normal(0, 0.5, 400), rng.choice([-2, 2], 400)
+    >>> selection = MembershipScores(member, rng.normal(centres, 0.5))
     >>> (ratio_scores(selection, [-2.0, 0.0, 2.0]) > 0).tolist()
     [False, True, False]
     """
@@ -197,7 +231,9 @@ def ratio_scores(
 
 
 def choose_optimal(chosen: Selection) -> OutputSet:
-    """The level set {|log p/q| >= tau} of the estimates with the best bound on the selection scores."""
+    """The level set {|log p/q| >= tau} of the estimates with the best bound on the selection
+    scores.
+    """
     level = chosen.estimate.levels
     order = np.argsort(-level, kind="stable")
     ordered, right, guesses = level[order], *_counts(chosen, order)
@@ -218,8 +254,11 @@ def _counts(chosen: Selection, order: IntArray | slice) -> tuple[IntArray, IntAr
 
 
 def _best(chosen: Selection, right: IntArray, guesses: IntArray) -> tuple[int, float]:
-    """Place and value of the best of these counts: 64 spread over all, 64 around the best, and so on."""
-    # Fewer candidates make the highest bound less optimistic, and each costs a bisection at delta > 0.
+    """Place and value of the best of these counts: 64 spread over all, 64 around the best, and so
+    on.
+    """
+    # Fewer candidates make the highest bound less optimistic, and each costs a bisection at delta >
+    # 0.
     start, stop = 0, right.size
     while stop - start > _CANDIDATES:
         coarse = np.linspace(start, stop - 1, _CANDIDATES).astype(np.int64)
@@ -231,16 +270,21 @@ def _best(chosen: Selection, right: IntArray, guesses: IntArray) -> tuple[int, f
 
 
 def choose_top_bottom(chosen: Selection) -> OutputSet:
-    """The top k+ and bottom k- scores with the best bound of all pairs (Steinke et al. 2023, Algorithm 1)."""
-    # For each number of guesses the split between the ends with the most right guesses is kept, so that the
-    # bound is computed once per number. Above 2048 scores the tail sizes tried are an even grid of 2049.
+    """The top k+ and bottom k- scores with the best bound of all pairs (Steinke et al. 2023,
+    Algorithm 1).
+    """
+    # For each number of guesses the split between the ends with the most right guesses is kept, so
+    # that the bound is computed once per number. Above 2048 scores the tail sizes tried are an even
+    # grid of 2049.
     n = chosen.x.size
     sizes = np.unique(np.linspace(0, n, min(n, _MAX_TAIL) + 1).astype(np.int64))
     # A tied block goes in whole.
     low = np.append(0, np.searchsorted(chosen.x, chosen.x[sizes[1:] - 1], side="right"))
     high = n - np.append(n, np.searchsorted(chosen.x, chosen.x[n - sizes[1:]], side="left"))
     bottom, said_low = (np.append(0, counts)[low] for counts in _counts(chosen, slice(None)))
-    top, said_high = (np.append(0, counts)[high] for counts in _counts(chosen, slice(None, None, -1)))
+    top, said_high = (
+        np.append(0, counts)[high] for counts in _counts(chosen, slice(None, None, -1))
+    )
     split, right, guesses = np.zeros((3, sizes.size), dtype=np.int64)
     for count in range(1, sizes.size):
         fits = low[: count + 1] + high[count::-1] <= n
@@ -263,7 +307,9 @@ def _tails(x: FloatArray, low_count: int, high_count: int) -> Intervals:
 
 
 def choose_dp_sniper(chosen: Selection) -> OutputSet:
-    """The scores whose logistic posterior is above, or below, the best threshold (Bichsel et al. 2021)."""
+    """The scores whose logistic posterior is above, or below, the best threshold (Bichsel et al.
+    2021).
+    """
     slope, intercept, centre, spread = logistic_fit(chosen.x, chosen.is_member)
     posterior = expit(intercept + slope * (chosen.x - centre) / spread)
     best: tuple[float, Intervals] = (-math.inf, _EVERYWHERE)
@@ -280,7 +326,9 @@ def choose_dp_sniper(chosen: Selection) -> OutputSet:
 
 
 def logistic_fit(x: FloatArray, is_member: NDArray[np.bool_]) -> tuple[float, float, float, float]:
-    """Slope, intercept, centre and spread of a logistic regression on one feature with a slight ridge."""
+    """Slope, intercept, centre and spread of a logistic regression on one feature with a slight
+    ridge.
+    """
     centre, spread = float((x / x.size).sum()), spread_of(x) or 1.0
     z = (x - centre) / spread
     weights = np.zeros(2)

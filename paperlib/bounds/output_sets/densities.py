@@ -46,9 +46,12 @@ def spread_of(samples: FloatArray) -> float:
 def density_pair(
     member: ArrayLike, nonmember: ArrayLike, *, bandwidths: tuple[float, float] | None = None
 ) -> DensityPair:
-    """Gaussian kernel density estimates of two samples on one grid, eight points or more per bandwidth."""
-    # Samples are shared out linearly to the two nearest points, then convolved with the kernel by FFT; the
-    # variance which the sharing adds is taken off the kernel's. A very wide grid covers the centre alone.
+    """Gaussian kernel density estimates of two samples on one grid, eight points or more per
+    bandwidth.
+    """
+    # Samples are shared out linearly to the two nearest points, then convolved with the kernel by
+    # FFT; the variance which the sharing adds is taken off the kernel's. A very wide grid covers
+    # the centre alone.
     samples = check_vector("member", member), check_vector("nonmember", nonmember)
     pooled = np.concatenate(samples)
     if bandwidths is None:
@@ -64,8 +67,12 @@ def density_pair(
     if size == _MAX_GRID:
         low = max(low, float(np.median(pooled)) - size * step / 2)
     grid: FloatArray = low + step * np.arange(size, dtype=np.float64)
-    member, nonmember = (_estimate(x, grid, width) for x, width in zip(samples, bandwidths, strict=True))
-    heights = [1 / (x.size * w * math.sqrt(2 * math.pi)) for x, w in zip(samples, bandwidths, strict=True)]
+    member, nonmember = (
+        _estimate(x, grid, width) for x, width in zip(samples, bandwidths, strict=True)
+    )
+    heights = [
+        1 / (x.size * w * math.sqrt(2 * math.pi)) for x, w in zip(samples, bandwidths, strict=True)
+    ]
     return DensityPair(grid, member, nonmember, (heights[0], heights[1]))
 
 
@@ -92,7 +99,9 @@ class RatioEstimate:
     ratio: FloatArray  # log p/q at the points, nats; linear between them, constant beyond them
     member_intervals: Intervals  # intervals in which p >= q
     levels: FloatArray  # each |log p/q| with its sample left out, at most the curve's, shape (k,)
-    says_member: NDArray[np.bool_]  # true where p >= q at a sample with that sample left out, shape (k,)
+    says_member: NDArray[
+        np.bool_
+    ]  # true where p >= q at a sample with that sample left out, shape (k,)
 
 
 def estimate_ratio(
@@ -102,9 +111,12 @@ def estimate_ratio(
     floor: float | None = None,
     min_density: float | None = None,
 ) -> RatioEstimate:
-    """Estimate log p/q from scores, shape (k,), so that a thin tail of one sample cannot look certain."""
-    # Where a density is below the floor, the ratio at the nearest point with both above is used if it is the
-    # stronger. A sample's own kernel is left out of its own ratio: in a thin tail it is most of the estimate.
+    """Estimate log p/q from scores, shape (k,), so that a thin tail of one sample cannot look
+    certain.
+    """
+    # Where a density is below the floor, the ratio at the nearest point with both above is used if
+    # it is the stronger. A sample's own kernel is left out of its own ratio: in a thin tail it is
+    # most of the estimate.
     for name, count in (("member", is_member.sum()), ("nonmember", (~is_member).sum())):
         if count < 2:
             raise ValueError(f"selection scores: expected at least 2 {name} scores, got {count}")
@@ -119,7 +131,10 @@ def estimate_ratio(
         sound = np.minimum(pair.member, pair.nonmember) > least
         ratio = np.where(sound, _floored(pair.member, pair.nonmember, least), 0.0)
     at = np.interp(x, pair.grid, pair.member), np.interp(x, pair.grid, pair.nonmember)
-    rest = _left_out(at[0], is_member, pair.heights[0]), _left_out(at[1], ~is_member, pair.heights[1])
+    rest = (
+        _left_out(at[0], is_member, pair.heights[0]),
+        _left_out(at[1], ~is_member, pair.heights[1]),
+    )
     levels = np.interp(x, pair.grid, ratio)
     # Where both estimates are rounding noise the nearest sound point decides.
     known = np.flatnonzero(np.maximum(pair.member, pair.nonmember) > _RELIABLE * peak)
@@ -127,7 +142,9 @@ def estimate_ratio(
     return RatioEstimate(
         grid=pair.grid,
         ratio=ratio,
-        member_intervals=at_least(pair.grid[known], pair.member[known] - pair.nonmember[known], 0.0),
+        member_intervals=at_least(
+            pair.grid[known], pair.member[known] - pair.nonmember[known], 0.0
+        ),
         levels=np.minimum(np.abs(levels), np.abs(levels + change)),
         says_member=rest[0] >= rest[1],
     )

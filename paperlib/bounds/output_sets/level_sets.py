@@ -1,4 +1,6 @@
-"""Sets of scores on which to guess, and the best one of two known densities: quadrature and root finding."""
+"""Sets of scores on which to guess, and the best one of two known densities: quadrature and root
+finding.
+"""
 
 import math
 from collections.abc import Callable
@@ -33,7 +35,8 @@ class OutputSet:
 
     Attributes:
         intervals: Disjoint intervals, rising; guess inside, abstain outside.
-        member_intervals: Intervals in which a guess, if made, is "member"; elsewhere it is "nonmember".
+        member_intervals: Intervals in which a guess, if made, is "member"; elsewhere it is
+            "nonmember".
         objective: Value that the choice of the set maximised, nats; -inf when the sampling error
             exceeds the accuracy.
         tau: Least |log p/q| in the set, nats; 0 where the set is not chosen by a level.
@@ -63,8 +66,12 @@ class OutputSet:
         return f"{' u '.join(parts)}, tau = {self.tau:.4f}, objective = {self.objective:.4f}"
 
 
-def intervals_of(cuts: FloatArray, within: NDArray[np.bool_], ends: tuple[float, float]) -> Intervals:
-    """Intervals of a region that begins or ends at cuts, and whether points between its ends lie in it."""
+def intervals_of(
+    cuts: FloatArray, within: NDArray[np.bool_], ends: tuple[float, float]
+) -> Intervals:
+    """Intervals of a region that begins or ends at cuts, and whether points between its ends lie in
+    it.
+    """
     first = [ends[0]] if within[0] else []
     last = [ends[1]] if within[-1] else []
     flat = [*first, *(float(cut) for cut in cuts), *last]
@@ -101,15 +108,16 @@ def optimal_output_set(
 ) -> OutputSet:
     """The set that maximises the auditing objective when both densities are known.
 
-    Among all sets of one mass, the level set {|log p/q| >= tau} has the most right guesses, so the search is
-    over tau alone.
+    Among all sets of one mass, the level set {|log p/q| >= tau} has the most right guesses, so the
+    search is over tau alone.
 
     Guarantee:
-        No other set has a larger value of the objective (equation 4), up to the error of the quadrature
-        (about 1e-8 for densities without a pole).
+        No other set has a larger value of the objective (equation 4), up to the error of the
+        quadrature (about 1e-8 for densities without a pole).
 
     Args:
-        p: Density of the member scores, and ``q`` of the nonmember ones; maps an array to one of its shape.
+        p: Density of the member scores, and ``q`` of the nonmember ones; maps an array to one of
+            its shape.
         m: Scores drawn from each density, at least 1.
         support: Ends of the line; either may be infinite. An interval which reaches a finite
             end goes on to infinity if a density is still positive beyond it.
@@ -150,7 +158,9 @@ def optimal_set_on(line: "Line", m: int, confidence: float = 0.95) -> OutputSet:
 
 
 def objective_of(mass: float, right: float, *, m: int, confidence: float = 0.95) -> float:
-    """The auditing objective (equation 4, as printed) of p + q mass and max(p, q) mass, in nats, or -inf."""
+    """The auditing objective (equation 4, as printed) of p + q mass and max(p, q) mass, in nats, or
+    -inf.
+    """
     y = right / mass - math.sqrt(2 * math.log(1 / (1 - confidence)) / (m * mass))
     return math.log(y / (1 - y)) if y > 0 else -math.inf
 
@@ -182,7 +192,9 @@ class Line:
         return ratio if self.members_only else np.abs(ratio)
 
     def level_set(self, tau: float) -> Intervals:
-        """{|log p/q| >= tau}, or {log p/q >= tau}; flat stretches within 1e-9 below tau belong to it."""
+        """{|log p/q| >= tau}, or {log p/q >= tau}; flat stretches within 1e-9 below tau belong to
+        it.
+        """
         least = tau - _PLATEAU
         return self.where(self.levels >= least, lambda x: self._level(self.ratio_at(x)) >= least)
 
@@ -205,7 +217,8 @@ class Line:
         p, q = np.asarray(self.p(at), float), np.asarray(self.q(at), float)
         parts = (weights * (p + q)).sum(axis=1), (weights * np.maximum(p, q)).sum(axis=1)
         whole = (
-            np.append(0.0, np.cumsum(v.reshape(-1, _NODES.size).sum(axis=1))) for v in (self.mass, self.right)
+            np.append(0.0, np.cumsum(v.reshape(-1, _NODES.size).sum(axis=1)))
+            for v in (self.mass, self.right)
         )
         first, second = (
             total[cell] + part.reshape(x.shape) for total, part in zip(whole, parts, strict=True)
@@ -219,11 +232,15 @@ def log_ratio(p: FloatArray, q: FloatArray) -> FloatArray:
         return np.where((p == 0) & (q == 0), 0.0, np.log(p) - np.log(q))
 
 
-def line_of(p: Density, q: Density, support: tuple[float, float], *, members_only: bool = False) -> Line:
+def line_of(
+    p: Density, q: Density, support: tuple[float, float], *, members_only: bool = False
+) -> Line:
     """Lay cells over the support, fine where p + q has its mass, and check both densities."""
     low, high = (float(end) for end in support)
     if not low < high:
-        raise ValueError(f"support: expected a lower end below the upper end, got ({low:g}, {high:g})")
+        raise ValueError(
+            f"support: expected a lower end below the upper end, got ({low:g}, {high:g})"
+        )
     edges = _refined(p, q, _first_edges(low, high).astype(np.float64))
     x, weights = _nodes(edges[:-1], edges[1:])
     values = [_evaluate(name, density, x) for name, density in (("p", p), ("q", q))]
@@ -267,7 +284,9 @@ def _positive(p: Density, q: Density, end: float, outward: float) -> bool:
 def _evaluate(name: str, density: Density, x: FloatArray) -> FloatArray:
     values = np.asarray(density(x), dtype=np.float64)
     if values.shape != x.shape:
-        raise ValueError(f"{name}: expected one density value per point, shape {x.shape}, got {values.shape}")
+        raise ValueError(
+            f"{name}: expected one density value per point, shape {x.shape}, got {values.shape}"
+        )
     wrong = ~np.isfinite(values) | (values < 0)
     if wrong.any():
         where = f"got {values[wrong][0]:g} at x = {x[wrong][0]:g}"
@@ -276,7 +295,9 @@ def _evaluate(name: str, density: Density, x: FloatArray) -> FloatArray:
 
 
 def _first_edges(low: float, high: float) -> FloatArray:
-    """Even in a variable that crowds towards finite ends, where a density may grow without bound."""
+    """Even in a variable that crowds towards finite ends, where a density may grow without
+    bound.
+    """
     u: FloatArray = np.linspace(0.0, 1.0, _FIRST_CELLS + 1)
     if math.isfinite(low) and math.isfinite(high):
         u = np.unique(np.concatenate([_halved(u[1]), u, 1 - _halved(u[1])]))
@@ -325,8 +346,8 @@ def _bisect(
 
 def best_level(line: Line, penalty: float) -> float:
     """The level tau of 0 or more whose set maximises ``accuracy - sqrt(penalty / mass)``."""
-    # The best of all node levels first; then the level at which more mass neither gains nor loses, where
-    # ``expit(tau) = accuracy - sqrt(penalty / mass) / 2``. The penalty is 2 ln(1/beta) / m.
+    # The best of all node levels first; then the level at which more mass neither gains nor loses,
+    # where ``expit(tau) = accuracy - sqrt(penalty / mass) / 2``. The penalty is 2 ln(1/beta) / m.
     from scipy.optimize import brentq  # here, since it is slow to load
 
     level = line.levels

@@ -26,12 +26,13 @@ _LARGEST = 200.0  # nats; above it every success probability is 1 in floating po
 _STEP = 0.25  # nats between two budgets of failures
 _TOLERANCE = 1e-9
 _PARTED = (
-    "The margin of every hit is above that of every miss: if the margins were computed with the true value, "
-    "the bound does not hold; score_margins gives those of the scores alone."
+    "The margin of every hit is above that of every miss: if the margins were computed with the "
+    "true value, the bound does not hold; score_margins gives those of the scores alone."
 )
 _ONE_SIDED = 2.3263478740408408  # standard deviations at level 0.01
 CONDITION = (
-    "assumes that each true value was drawn uniformly from its candidate set: it speaks of replacing it"
+    "assumes that each true value was drawn uniformly from its candidate set: it speaks "
+    "of replacing it"
 )
 """What must stand beside every number from ranks."""
 
@@ -43,8 +44,8 @@ class RankAuditResult(AuditResult):
     Attributes:
         epsilon: Lower bound, nats, under replacement of one value.
         search: "none" if every set counts, "anytime" if guesses are ordered by margin.
-        guesses: Sets guessed where the evidence was strongest, of which ``correct`` are hits; all without a
-            search.
+        guesses: Sets guessed where the evidence was strongest, of which ``correct`` are hits; all
+            without a search.
         hit_rate: Hits among all sets, as a share.
         top: Smallest and largest number of places that count as a hit; likewise ``set_size``.
     """
@@ -84,26 +85,30 @@ def audit_ranks(
     """Lower bound on epsilon from the ranks of the true values in their candidate sets.
 
     Guarantee:
-        If training is (epsilon, delta)-DP under replacement of one value and each true value was drawn
-        uniformly from its set, the result exceeds epsilon with probability at most 1 - confidence.
+        If training is (epsilon, delta)-DP under replacement of one value and each true value was
+        drawn uniformly from its set, the result exceeds epsilon with probability at most 1 -
+        confidence.
 
     Args:
         ranks: Place of the true value by the attack's score, 1 is best, shape (m,).
         set_sizes: Candidates per set with the true one, scalar or shape (m,), at least 2.
-        top: Places that count as a hit, scalar or shape (m,), at most the set size; fixed in advance.
+        top: Places that count as a hit, scalar or shape (m,), at most the set size; fixed in
+            advance.
         bound: "tight" (ours) or "paper" (Theorem 1); they agree at top = 1.
-        delta_term: "published", or "sharp" (ours; tight bound, no margins), which does not grow with the set
-            size: the exact worst case for sets of one size and top, a martingale bound for mixed ones.
-        margins: Confidence of the attack in each set, shape (m,), from scores alone (`score_margins`).
-            Given, the sets are guessed from the surest on and every stopping point is searched.
+        delta_term: "published", or "sharp" (ours; tight bound, no margins), which does not grow
+            with the set size: the exact worst case for sets of one size and top, a martingale bound
+            for mixed ones.
+        margins: Confidence of the attack in each set, shape (m,), from scores alone
+            (`score_margins`). Given, the sets are guessed from the surest on and every stopping
+            point is searched.
 
     Raises:
-        ValueError: Ranks outside their set, mismatched lengths, top above a set size, unknown options,
-            or a "sharp" delta term with margins or the paper's bound.
+        ValueError: Ranks outside their set, mismatched lengths, top above a set size, unknown
+            options, or a "sharp" delta term with margins or the paper's bound.
 
     Source:
-        Natural identifiers, Theorems 1 and 2 (dual solution of the proof); tight bound, sharp delta term
-        and abstention are this project's.
+        Natural identifiers, Theorems 1 and 2 (dual solution of the proof); tight bound, sharp delta
+        term and abstention are this project's.
 
     >>> audit_ranks([1] * 400 + [2] * 100, 64).headline
     'ε ≥ 5.341 (replacement, δ = 0, confidence 0.95, 400 of 500 hits)'
@@ -115,14 +120,18 @@ def audit_ranks(
     hits = (places <= sets.tops[sets.kind]).astype(np.int64)
     surest = None if margins is None else check_vector("margins", margins)
     if surest is not None and delta_term == "sharp":
-        raise ValueError("delta_term: 'sharp' is for audits without abstention, got margins; use 'published'")
+        raise ValueError(
+            "delta_term: 'sharp' is for audits without abstention, got margins; use 'published'"
+        )
     if surest is not None and surest.size != hits.size:
         raise ValueError(f"margins: expected {hits.size} values like ranks, got {surest.size}")
     parted = False
     if surest is not None and 20 <= hits.size > hits.sum() > 0:
         parted = bool(surest[hits == 1].min() > surest[hits == 0].max())
     if surest is not None and parted and ((surest < 0) == (hits == 0)).all():
-        raise ValueError("margins: below 0 exactly where there is no hit, so they know it; use score_margins")
+        raise ValueError(
+            "margins: below 0 exactly where there is no hit, so they know it; use score_margins"
+        )
 
     def bound_of(hits: IntArray) -> tuple[float, int, int]:
         if surest is not None:
@@ -145,7 +154,9 @@ def audit_ranks(
         hit_rate=float(hits.mean()),
         top=(int(sets.tops.min()), int(sets.tops.max())),
         set_size=(int(sets.sizes.min()), int(sets.sizes.max())),
-        claim=_claim(epsilon, delta, confidence, epsilon if epsilon > 0 else bound_of(np.ones_like(hits))[0]),
+        claim=_claim(
+            epsilon, delta, confidence, epsilon if epsilon > 0 else bound_of(np.ones_like(hits))[0]
+        ),
         condition=CONDITION,
         assumptions=_assumptions(sets, delta, delta_term, search),
         warnings=(
@@ -164,7 +175,9 @@ def _fixed(
     if sets.sizes.size == 1 and delta == 0:
         size, top = int(sets.sizes[0]), int(sets.tops[0])
         return float(
-            rank_epsilon(correct, sets.count, size, top=top, confidence=confidence, bound=sets.bound)
+            rank_epsilon(
+                correct, sets.count, size, top=top, confidence=confidence, bound=sets.bound
+            )
         )
 
     def judged(epsilon: float) -> float:
@@ -173,8 +186,9 @@ def _fixed(
     start = 0.0
     if sets.sizes.size > 1 and delta > 0 and delta_term == "sharp":
         pure = _largest_refuted(lambda e: p_value(correct, sets, e, 0.0, delta_term), level)
-        # The martingale cost is worst at small epsilon, where coins vary little: there it may refute nothing,
-        # though it refutes a larger epsilon and with it all smaller ones. The start is the largest of a grid.
+        # The martingale cost is worst at small epsilon, where coins vary little: there it may
+        # refute nothing, though it refutes a larger epsilon and with it all smaller ones. The start
+        # is the largest of a grid.
         start = next((e for e in np.linspace(pure, 0.0, 65).tolist() if judged(e) <= level), 0.0)
     return _largest_refuted(judged, level, start)
 
@@ -182,9 +196,12 @@ def _fixed(
 def _search(
     hits: IntArray, margins: FloatArray, sets: CandidateSets, delta: float, confidence: float
 ) -> tuple[float, int, int]:
-    """The bound, the guesses where it is reached and the hits among them, guessing from the surest set on."""
-    # On each step failures are budgeted at its lower end, where they are most, so that the test there has one
-    # level and one number of hits given up; the first epsilon that is not refuted ends the search.
+    """The bound, the guesses where it is reached and the hits among them, guessing from the surest
+    set on.
+    """
+    # On each step failures are budgeted at its lower end, where they are most, so that the test
+    # there has one level and one number of hits given up; the first epsilon that is not refuted
+    # ends the search.
     search, error, bound = _MarginSearch(hits, margins, sets), 1.0 - confidence, 0.0
     step = _STEP if delta > 0 else _LARGEST
     while bound < _LARGEST:
@@ -201,10 +218,13 @@ def _search(
 
 
 class _MarginSearch:
-    """Asks whether any stopping point refutes an epsilon, the sets being guessed from the surest on."""
+    """Asks whether any stopping point refutes an epsilon, the sets being guessed from the surest
+    on.
+    """
 
-    # One mixture supermartingale covers every stopping point. An alternative raises the log-odds of every set
-    # by one offset: a hit and a miss differ by it whatever the size, so giving up f hits costs f offsets.
+    # One mixture supermartingale covers every stopping point. An alternative raises the log-odds of
+    # every set by one offset: a hit and a miss differ by it whatever the size, so giving up f hits
+    # costs f offsets.
     def __init__(self, hits: IntArray, margins: FloatArray, sets: CandidateSets) -> None:
         order = np.argsort(-margins, kind="stable")
         ordered = hits[order] > 0
@@ -220,16 +240,21 @@ class _MarginSearch:
 
     @property
     def best(self) -> tuple[int, int]:
-        """Guesses, and hits among them, where the last epsilon was refuted; all of them if none was."""
+        """Guesses, and hits among them, where the last epsilon was refuted; all of them if none
+        was.
+        """
         if not self._stops.size:
             return self._sets.count, 0
         return int(self._stops[self._at]), int(self._hits[self._at])
 
     def refutes(self, epsilon: float, level: float, failures: int) -> bool:
-        """Whether a stop refutes ``epsilon`` at error ``level``, ``failures`` hits given up at each."""
+        """Whether a stop refutes ``epsilon`` at error ``level``, ``failures`` hits given up at
+        each.
+        """
         if not self._stops.size:
             return False
-        # Log of (1 - p') / (1 - p), p' being the chance under an alternative; a hit has an offset more.
+        # Log of (1 - p') / (1 - p), p' being the chance under an alternative; a hit has an offset
+        # more.
         miss = -np.log1p(self._sets.chances(epsilon)[:, None] * np.expm1(self._offsets))
         for tried in (np.array([self._at]), np.arange(self._stops.size)):
             paths = self._seen[tried] @ miss + (self._hits[tried, None] - failures) * self._offsets
@@ -241,7 +266,9 @@ class _MarginSearch:
 
 
 def _largest_refuted(p_value: Callable[[float], float], level: float, start: float = 0.0) -> float:
-    """Largest epsilon whose p-value is at most ``level``, from below; 0 if ``start`` is not refuted."""
+    """Largest epsilon whose p-value is at most ``level``, from below; 0 if ``start`` is not
+    refuted.
+    """
     from scipy.optimize import brentq  # here, since it is slow to load
 
     if p_value(start) > level:
@@ -252,7 +279,9 @@ def _largest_refuted(p_value: Callable[[float], float], level: float, start: flo
         if high > _LARGEST:
             return low
     target = np.log(level)
-    root = brentq(lambda e: np.log(max(p_value(e), 1e-300)) - target, low, high, xtol=_TOLERANCE / 4)
+    root = brentq(
+        lambda e: np.log(max(p_value(e), 1e-300)) - target, low, high, xtol=_TOLERANCE / 4
+    )
     step = _TOLERANCE / 2
     while (found := max(low, float(root) - step)) > low and p_value(found) > level:
         step *= 2.0
@@ -260,40 +289,50 @@ def _largest_refuted(p_value: Callable[[float], float], level: float, start: flo
 
 
 def _claim(epsilon: float, delta: float, confidence: float, ceiling: float) -> str:
-    """The sentence that the bound supports; ``ceiling`` is the bound if every set is a hit, nats."""
+    """The sentence that the bound supports; ``ceiling`` is the bound if every set is a hit,
+    nats.
+    """
     if epsilon > 0:
         return (
             f"With confidence {confidence:g}, the training mechanism is not (ε, {delta:g})-"
-            f"differentially private for any ε below {round_down(epsilon):.3f}, under replacement of one "
-            "identifier by another of its candidate set: a lower bound on the mechanism's ε."
+            f"differentially private for any ε below {round_down(epsilon):.3f}, under replacement "
+            "of one identifier by another of its candidate set: a lower bound on the mechanism's ε."
         )
     if ceiling <= 0:
         return (
             f"These sets cannot refute any ε at δ = {delta:g} and confidence {confidence:g} under "
-            "replacement of one identifier, however good the attack: nothing is learned from this audit."
+            "replacement of one identifier, however good the attack: nothing is learned from this "
+            "audit."
         )
     return (
-        f"With confidence {confidence:g} these ranks refute no ε ≥ 0 at δ = {delta:g} under replacement of "
-        "one identifier: the lower bound on the mechanism's ε is 0. With every set a hit it could have been "
-        f"at most {round_up(ceiling):.3f}."
+        f"With confidence {confidence:g} these ranks refute no ε ≥ 0 at δ = {delta:g} under "
+        "replacement of one identifier: the lower bound on the mechanism's ε is 0. With every set "
+        f"a hit it could have been at most {round_up(ceiling):.3f}."
     )
 
 
-def _assumptions(sets: CandidateSets, delta: float, delta_term: str, search: str) -> tuple[str, ...]:
+def _assumptions(
+    sets: CandidateSets, delta: float, delta_term: str, search: str
+) -> tuple[str, ...]:
     found = [
-        "Each true value was drawn uniformly from its candidate set, independently of the others, and "
-        "everything else in the training data does not depend on the draws.",
-        "Adjacency is replacement: compare with a theoretical ε for replacement, up to twice the ε for "
-        "adding or removing one record.",
-        "The top counts and the score were fixed before looking at which candidate is the true one.",
+        "Each true value was drawn uniformly from its candidate set, independently of the others, "
+        "and everything else in the training data does not depend on the draws.",
+        "Adjacency is replacement: compare with a theoretical ε for replacement, up to twice the ε "
+        "for adding or removing one record.",
+        (
+            "The top counts and the score were fixed before looking at which candidate is the true "
+            "one."
+        ),
         "Ties were not broken in favour of the true value.",
     ]
     if search != "none":
-        found.append("Margins come from the scores of a set alone, not from which candidate is true.")
+        found.append(
+            "Margins come from the scores of a set alone, not from which candidate is true."
+        )
     elif delta > 0 and delta_term == "published" and sets.sizes.size > 1:
         found.append(
-            "With mixed sets, Theorem 2 takes the failures of (ε, δ)-DP as independent of the other hits; "
-            "delta_term='sharp' does not."
+            "With mixed sets, Theorem 2 takes the failures of (ε, δ)-DP as independent of the "
+            "other hits; delta_term='sharp' does not."
         )
     return tuple(found)
 
@@ -305,8 +344,9 @@ def _reversed(places: IntArray, sizes: IntArray) -> list[str]:
     if mean - 0.5 <= _ONE_SIDED * spread:
         return []
     return [
-        f"The true values stand at {mean:.1%} of their sets on average, significantly below the middle, so "
-        "the direction of the score is probably reversed and a leak may be missed: check higher_means_member."
+        f"The true values stand at {mean:.1%} of their sets on average, significantly below the "
+        "middle, so the direction of the score is probably reversed and a leak may be missed: "
+        "check higher_means_member."
     ]
 
 
@@ -315,7 +355,9 @@ def _warnings(
 ) -> tuple[str, ...]:
     found: list[str] = []
     if (sets.tops == sets.sizes).all():
-        found.append("Every candidate counts as a hit (top equals the set size): the audit can show nothing.")
+        found.append(
+            "Every candidate counts as a hit (top equals the set size): the audit can show nothing."
+        )
     worst = delta * sets.total_size / sets.count
     if search == "none" and delta_term == "published" and worst > 1.0 - confidence:
         found.append(

@@ -59,7 +59,8 @@ def score_margins(
     top: int = 1,
     higher_means_member: bool = True,
 ) -> FloatArray:
-    """Gap between the places ``top`` and ``top + 1`` of each set's pooled scores, in their unit, shape (m,).
+    """Gap between the places ``top`` and ``top + 1`` of each set's pooled scores, in their unit,
+    shape (m,).
 
     Other arguments are those of `ranks_from_scores`.
 
@@ -76,7 +77,9 @@ def score_margins(
     true, flat, owner, sizes = _flat(true_scores, candidate_scores, higher_means_member)
     place = int(check_counts("top", top, minimum=1))
     if place > sizes.min():
-        raise ValueError(f"top: expected less than the smallest set size {sizes.min() + 1}, got {place}")
+        raise ValueError(
+            f"top: expected less than the smallest set size {sizes.min() + 1}, got {place}"
+        )
     pooled = np.concatenate([true, flat])
     sets = np.concatenate([np.arange(true.size), owner])
     ordered = pooled[np.lexsort((-pooled, sets))]
@@ -85,10 +88,11 @@ def score_margins(
 
 
 def exposure(ranks: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
-    """Exposure ``log2(set size) - log2(rank)``, bits, shape (m,): 0 for the last place, 1 for the median.
+    """Exposure ``log2(set size) - log2(rank)``, bits, shape (m,): 0 for the last place, 1 for the
+    median.
 
-    The paper divides by the number of alternatives, for which the last place gives a negative value;
-    we use the set size, as Carlini et al. do.
+    The paper divides by the number of alternatives, for which the last place gives a negative
+    value; we use the set size, as Carlini et al. do.
 
     Arguments are those of `audit_ranks`.
 
@@ -111,8 +115,8 @@ def check_ranks(ranks: ArrayLike, set_sizes: ArrayLike) -> tuple[IntArray, IntAr
     if (places > sizes).any():
         first = int(np.flatnonzero(places > sizes)[0])
         raise ValueError(
-            f"ranks: expected 1 to the set size, got rank {places[first]} in a set of {sizes[first]} "
-            f"(index {first})"
+            f"ranks: expected 1 to the set size, got rank {places[first]} in a set of "
+            f"{sizes[first]} (index {first})"
         )
     return places, sizes
 
@@ -132,10 +136,14 @@ def _flat(
     true = check_vector("true_scores", true_scores)
     rows = [np.asarray(row) for row in cast(Sequence[ArrayLike], candidate_scores)]
     if len(rows) != true.size:
-        raise ValueError(f"candidate_scores: expected {true.size} sets like true_scores, got {len(rows)}")
+        raise ValueError(
+            f"candidate_scores: expected {true.size} sets like true_scores, got {len(rows)}"
+        )
     sizes = np.array([row.size for row in rows], dtype=np.int64)
     if not sizes.all() or any(row.ndim != 1 for row in rows):
-        raise ValueError("candidate_scores: expected at least one score per set, one dimension each")
+        raise ValueError(
+            "candidate_scores: expected at least one score per set, one dimension each"
+        )
     flat = check_vector("candidate_scores", np.concatenate(rows))
     sign = 1.0 if higher_means_member else -1.0
     return sign * true, sign * flat, np.repeat(np.arange(true.size), sizes), sizes

@@ -22,8 +22,8 @@ def rank_limit_of_detection(
 ) -> DetectionLimit:
     """How few identifiers at the first place of their set `audit_ranks` would have shown, at top 1.
 
-    Ranks are simulated: those of the exposed identifiers are 1, all others uniform in their sets. With
-    margins, those of the exposed are the largest.
+    Ranks are simulated: those of the exposed identifiers are 1, all others uniform in their sets.
+    With margins, those of the exposed are the largest.
 
     Args:
         set_sizes: Candidates per set with the true one, shape (m,), at least 2.
@@ -43,7 +43,11 @@ def rank_limit_of_detection(
     check_counts("simulations", simulations, minimum=1)
 
     # Their order alone counts.
-    surest = None if margins is None else np.unique(check_vector("margins", margins), return_inverse=True)[1]
+    surest = (
+        None
+        if margins is None
+        else np.unique(check_vector("margins", margins), return_inverse=True)[1]
+    )
     if surest is not None and surest.size != sizes.size:
         raise ValueError(f"margins: expected {sizes.size} values like set_sizes, got {surest.size}")
 
@@ -60,4 +64,6 @@ def rank_limit_of_detection(
     exposed = "identifiers been ranked first among all their candidates"
     if surest is not None:
         exposed += ", with the largest margins"
-    return DetectionLimit(records=records, of=sizes.size, exposed=exposed, epsilon=epsilon, power=power)
+    return DetectionLimit(
+        records=records, of=sizes.size, exposed=exposed, epsilon=epsilon, power=power
+    )

@@ -1,9 +1,10 @@
 """P-values of rank audits: how likely are this many hits under (epsilon, delta)-DP?
 
-Each set holds one value seen in training and generated alternatives from the same distribution. Under
-epsilon-DP for replacing one value by another, two candidates of a set differ in likelihood by at most
-``e^epsilon``. If the ``r`` best of ``n`` candidates are all ``e^epsilon`` times likelier than the rest, they
-hold the true one with probability ``r e^epsilon / (r e^epsilon + n - r)``, and never with more.
+Each set holds one value seen in training and generated alternatives from the same distribution.
+Under epsilon-DP for replacing one value by another, two candidates of a set differ in likelihood by
+at most ``e^epsilon``. If the ``r`` best of ``n`` candidates are all ``e^epsilon`` times likelier
+than the rest, they hold the true one with probability ``r e^epsilon / (r e^epsilon + n - r)``, and
+never with more.
 """
 
 from dataclasses import dataclass
@@ -58,8 +59,9 @@ def rank_p_value(
     Other arguments and the source are those of `audit_ranks`.
 
     Guarantee:
-        At delta = 0 and with the sharp delta term, always; with Theorem 2 and sets of one kind, always;
-        with Theorem 2 and mixed sets as far as that theorem holds (see the book). Never rounded down.
+        At delta = 0 and with the sharp delta term, always; with Theorem 2 and sets of one kind,
+        always; with Theorem 2 and mixed sets as far as that theorem holds (see the book). Never
+        rounded down.
 
     Args:
         correct: Number of hits, 0 to m.
@@ -113,7 +115,9 @@ def rank_epsilon(
         check_counts("top", top, minimum=1),
     )
     if (v > m).any():
-        raise ValueError(f"correct: expected at most the number of sets, got {v[v > m][0]} of {m[v > m][0]}")
+        raise ValueError(
+            f"correct: expected at most the number of sets, got {v[v > m][0]} of {m[v > m][0]}"
+        )
     _check_tops(n, r)
     rate = betaincinv(np.maximum(v, 1), m - v + 1.0, 1.0 - check_confidence(confidence))
     with np.errstate(divide="ignore"):
@@ -128,10 +132,12 @@ def rank_epsilon(
 def rank_success_probability(
     set_size: ArrayLike, epsilon: ArrayLike, *, top: ArrayLike = 1, bound: RankBound = "tight"
 ) -> FloatArray:
-    """Largest chance that the true value is among the ``top`` best, under epsilon-DP for replacement.
+    """Largest chance that the true value is among the ``top`` best, under epsilon-DP for
+    replacement.
 
     Guarantee:
-        "tight" is attained by the subset-selection mechanism; "paper" is never smaller, clipped at 1.
+        "tight" is attained by the subset-selection mechanism; "paper" is never smaller, clipped at
+        1.
 
     Args:
         set_size: Candidates, at least 2; broadcasts, as do the next two.
@@ -152,15 +158,21 @@ def rank_success_probability(
     return _success(sizes.astype(float), tops.astype(float), epsilons, bound)
 
 
-def _success(sizes: FloatArray, tops: FloatArray, epsilon: ArrayLike, bound: RankBound) -> FloatArray:
+def _success(
+    sizes: FloatArray, tops: FloatArray, epsilon: ArrayLike, bound: RankBound
+) -> FloatArray:
     shrink = np.exp(-np.asarray(epsilon, dtype=np.float64))  # e^-epsilon never overflows
     if bound == "tight":
         return np.asarray(tops / (tops + (sizes - tops) * shrink))
     return np.asarray(np.minimum(1.0, tops / (1.0 + (sizes - 1.0) * shrink)))
 
 
-def p_value(correct: int, sets: CandidateSets, epsilon: float, delta: float, delta_term: DeltaTerm) -> float:
-    """`rank_p_value` without checks; what it refutes at one epsilon is refuted at every smaller one."""
+def p_value(
+    correct: int, sets: CandidateSets, epsilon: float, delta: float, delta_term: DeltaTerm
+) -> float:
+    """`rank_p_value` without checks; what it refutes at one epsilon is refuted at every smaller
+    one.
+    """
     if correct == 0:
         return 1.0
     chances = sets.chances(epsilon)
@@ -174,7 +186,8 @@ def p_value(correct: int, sets: CandidateSets, epsilon: float, delta: float, del
     if delta_term == "sharp":
         return exact
     # Theorem 2 takes the failures as independent of the hits, which can understate p near 1.
-    # It gives each set n delta failures where sets of two give 2 delta, so m delta is half of their sum.
+    # It gives each set n delta failures where sets of two give 2 delta, so m delta is half of their
+    # sum.
     m_delta = delta * sets.total_size / 2
     return max(exact, float(published_p_value(correct, sets.count, logit(chance), m_delta)))
 
@@ -196,8 +209,9 @@ def _mixed_p_value(
 
 def _martingale_cost(sets: CandidateSets, chances: FloatArray) -> float:
     """What each unit of delta adds to the probability of many hits, sets of any kind."""
-    # P[v hits or more] is that of independent coins plus a sum of (X_j - q_j) P[later hits = v - 1 - earlier]
-    # of mean at most delta (1 - q_j) (n_j - 1) / (n_j - r_j) times the largest such probability.
+    # P[v hits or more] is that of independent coins plus a sum of (X_j - q_j) P[later hits = v - 1
+    # - earlier] of mean at most delta (1 - q_j) (n_j - 1) / (n_j - r_j) times the largest such
+    # probability.
     free = sets.sizes > sets.tops  # a top equal to the size is always a hit and costs nothing
     odds = (1.0 - chances[free]) * (sets.sizes[free] - 1.0) / (sets.sizes[free] - sets.tops[free])
     variance = chances[free] * (1.0 - chances[free])
@@ -213,13 +227,16 @@ def _martingale_cost(sets: CandidateSets, chances: FloatArray) -> float:
 
 def _exact_p_value(correct: int, sets: CandidateSets, epsilon: float, delta: float) -> float:
     """Worst case over all (epsilon, delta)-DP mechanisms, equal sets: ``1 - (1 - b)(1 - c)``."""
-    # b = P[W >= v], c = delta (m / v) ((n - 1) / (n - r)) / P[W = v | W >= v]. Attained by subset selection
-    # that with chance c is conditioned on v hits or more; the proof is in the book, page natural identifiers.
+    # b = P[W >= v], c = delta (m / v) ((n - 1) / (n - r)) / P[W = v | W >= v]. Attained by subset
+    # selection that with chance c is conditioned on v hits or more; the proof is in the book, page
+    # natural identifiers.
     n, r, m, v = sets.sizes[0], sets.tops[0], sets.count, correct
     if r == n:
         return 1.0
     log_tail = float(log_sf(v, m, float(_success(n, r, epsilon, "tight"))))
-    log_next = float(log_sf(v + 1, m, float(_success(n, r, epsilon, "tight")))) if v < m else -np.inf
+    log_next = (
+        float(log_sf(v + 1, m, float(_success(n, r, epsilon, "tight")))) if v < m else -np.inf
+    )
     at_v = -np.expm1(log_next - log_tail)  # P[W = v | W >= v]
     if not at_v > 0:
         return 1.0
@@ -230,11 +247,12 @@ def _exact_p_value(correct: int, sets: CandidateSets, epsilon: float, delta: flo
 
 def mean_failures(sets: CandidateSets, delta: float, epsilon: float) -> float:
     """Bound on the mean number of hits to give up, so that the others are those of epsilon-DP."""
-    # Let x_1, ..., x_n be the likelihoods of the output given each candidate of a set and all other sets, A
-    # the r guessed ones and B the others. Where a hit has a chance above q, it is given up just often enough
-    # to bring it down to q: a mass of (sum_A x - q sum x)+ / n. That is at most the sum over A x B of
-    # (x_a - e^eps x_b)+ / (n (r e^eps + n - r)), of n (n - 1) terms that integrate to delta at most. Knowing
-    # the earlier sets alone lowers the mass further (Jensen). The paper's q is larger, and gives up less.
+    # Let x_1, ..., x_n be the likelihoods of the output given each candidate of a set and all other
+    # sets, A the r guessed ones and B the others. Where a hit has a chance above q, it is given up
+    # just often enough to bring it down to q: a mass of (sum_A x - q sum x)+ / n. That is at most
+    # the sum over A x B of (x_a - e^eps x_b)+ / (n (r e^eps + n - r)), of n (n - 1) terms that
+    # integrate to delta at most. Knowing the earlier sets alone lowers the mass further (Jensen).
+    # The paper's q is larger, and gives up less.
     free = (sets.sizes - 1.0) * (sets.sizes > sets.tops)
     each = free * np.exp(-epsilon) / (sets.tops + (sets.sizes - sets.tops) * np.exp(-epsilon))
     return delta * float(each @ np.bincount(sets.kind, minlength=each.size))
@@ -253,7 +271,8 @@ def _check_tops(sizes: IntArray, tops: IntArray) -> None:
     if (tops > sizes).any():
         first = int(np.flatnonzero(tops > sizes)[0])
         raise ValueError(
-            f"top: expected at most the set size, got {tops.flat[first]} for a set of {sizes.flat[first]}"
+            f"top: expected at most the set size, got {tops.flat[first]} for a set of "
+            f"{sizes.flat[first]}"
         )
 
 
@@ -266,9 +285,10 @@ def check_delta_term(sets: CandidateSets, delta_term: DeltaTerm) -> None:
         )
 
 
-# The tail of a sum of independent coins, never reported too small. A Fourier transform loses one of 1e-20 in
-# round-off of size 1e-16. Here the coins are merged in a binary tree by direct convolution: every term is
-# nonnegative, so nothing cancels. Ends of negligible mass are cut, and the cut mass is added to every tail.
+# The tail of a sum of independent coins, never reported too small. A Fourier transform loses one of
+# 1e-20 in round-off of size 1e-16. Here the coins are merged in a binary tree by direct
+# convolution: every term is nonnegative, so nothing cancels. Ends of negligible mass are cut, and
+# the cut mass is added to every tail.
 _BLOCK = 64  # coins merged without cutting, all blocks at once
 _CUT = 1e-32  # mass that one cut may remove at either end: far below 1 - confidence of any float
 
@@ -296,7 +316,9 @@ def poisson_binomial(probabilities: ArrayLike) -> PoissonBinomial:
     """Distribution of the number of heads among independent coins, by direct convolution."""
     chances = np.sort(np.asarray(probabilities, dtype=np.float64).ravel())
     if not chances.size or not ((chances >= 0) & (chances <= 1)).all():
-        raise ValueError(f"probabilities: expected values in [0, 1], got {chances.size} values {chances[:3]}")
+        raise ValueError(
+            f"probabilities: expected values in [0, 1], got {chances.size} values {chances[:3]}"
+        )
     missing = 0.0
     parts: list[tuple[int, FloatArray]] = []
     for block in _blocks(chances):

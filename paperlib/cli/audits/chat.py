@@ -30,7 +30,8 @@ def audit_chat(
     *,
     wishes: Wishes,
 ) -> int:
-    """Audit a model by its answers alone: which identifiers of a corpus (hashes, ...) does it complete?
+    """Audit a model by its answers alone: which identifiers of a corpus (hashes, ...) does it
+    complete?
 
     Only the text before each identifier and its first digits are sent to the address.
     """
@@ -41,7 +42,9 @@ def audit_chat(
 
     key = os.environ.get(key_variable, "").strip() if key_variable else ""
     if key_variable and not key:
-        raise ValueError("--key-variable: expected the name of an environment variable that holds a key")
+        raise ValueError(
+            "--key-variable: expected the name of an environment variable that holds a key"
+        )
     temperature = 0.0 if tries == 1 else 1.0
     endpoint = ChatEndpoint(url=url, model=model, key=key, temperature=temperature)
     file = answers or Path(f"{report_name(corpus)}-answers.jsonl")
@@ -49,13 +52,18 @@ def audit_chat(
     questions = chat_questions(
         corpus, kinds=identifiers, before=before, shown=shown, limit=limit, seed=seed, log=skipped
     )
-    asked = config_hash({"questions": [(one.prompt, one.answer) for one in questions], "tries": tries})
+    asked = config_hash(
+        {"questions": [(one.prompt, one.answer) for one in questions], "tries": tries}
+    )
     settings = {"model": model, "address": endpoint.url, "corpus or option": asked}
     kept = KeptAnswers(file, settings, date=datetime.now(UTC).date().isoformat())
     left = len(questions) * tries - len(kept.answers)
     tokens = left * (50 + sum(len(one.prompt) for one in questions) // (2 * len(questions)))
     cost = f"about {tokens:,} tokens sent, {left * ANSWER_TOKENS:,} received at most"
-    print(f"{left} requests to {endpoint.host} ({len(kept.answers)} answers kept): {cost}", file=sys.stderr)
+    print(
+        f"{left} requests to {endpoint.host} ({len(kept.answers)} answers kept): {cost}",
+        file=sys.stderr,
+    )
     if dry_run:
         return 0
     if left and not yes:
@@ -64,16 +72,29 @@ def audit_chat(
         typer.confirm("Send them?", abort=True, err=True)
     named = f"{model} at {endpoint.host} ({kept.first['date']})"
     audit = audit_chat(
-        questions, kept.through(endpoint), tries=tries, model=named, delta=delta, confidence=confidence
+        questions,
+        kept.through(endpoint),
+        tries=tries,
+        model=named,
+        delta=delta,
+        confidence=confidence,
     )
     parts = wishes.parts(
-        owner, {"Model": named, "Corpus": corpus}, {"model": f"{model} at {endpoint.host}"}, limit=limit,
-        before=before, shown=shown, tries=tries, seed=seed,
-    )  # fmt: skip
+        owner,
+        {"Model": named, "Corpus": corpus},
+        {"model": f"{model} at {endpoint.host}"},
+        limit=limit,
+        before=before,
+        shown=shown,
+        tries=tries,
+        seed=seed,
+    )
     log = [f"{reason}: {number} (such as {example})" for reason, number, example in skipped.rows]
     if not left:
         when = kept.first["date"]
-        log.append(f"no answer was asked for now, all are of {when}: to ask the model again, delete {file}")
+        log.append(
+            f"no answer was asked for now, all are of {when}: to ask the model again, delete {file}"
+        )
     document = audit.document(subject=f"{named} on {corpus}", log=log, **parts)
     text = [" ".join(document.verdict.sentences), *map(str, document.answers), *audit.result.notes]
     return wishes.deliver(document, corpus, text)

@@ -39,24 +39,54 @@ def audit_data(
     """
     if not members or not target:
         missing = "MEMBERS" if not members else "--target"
-        raise ValueError(f"{missing}: name what the model was trained on and the model; {_NOTEBOOK}")
+        raise ValueError(
+            f"{missing}: name what the model was trained on and the model; {_NOTEBOOK}"
+        )
     from paperlib.audits.panoramia.files import audit_files
 
     files = {
-        "Members": members, "Target": target, "Trained again by": train_again, "Generated": generated,
+        "Members": members,
+        "Target": target,
+        "Trained again by": train_again,
+        "Generated": generated,
         "Non-members": nonmembers,
-    }  # fmt: skip
+    }
     owner = wishes.checked(members, generated, nonmembers)
     audit = audit_files(
-        kind, members, target, train_again=train_again, label=label, architecture=architecture,
-        classes=classes, generated=generated, nonmembers=nonmembers, base=base, tokens=tokens, unit=unit,
-        known_c=known_c, search=search, delta=delta, gamma=gamma, confidence=confidence,
-        repetitions=repetitions, restarts=restarts, seed=seed,
-    )  # fmt: skip
+        kind,
+        members,
+        target,
+        train_again=train_again,
+        label=label,
+        architecture=architecture,
+        classes=classes,
+        generated=generated,
+        nonmembers=nonmembers,
+        base=base,
+        tokens=tokens,
+        unit=unit,
+        known_c=known_c,
+        search=search,
+        delta=delta,
+        gamma=gamma,
+        confidence=confidence,
+        repetitions=repetitions,
+        restarts=restarts,
+        seed=seed,
+    )
     parts = wishes.parts(
-        owner, files, {"target": target}, kind=kind, label=label, unit=unit, known_c=known_c, search=search,
-        repetitions=repetitions, restarts=restarts, seed=seed,
-    )  # fmt: skip
+        owner,
+        files,
+        {"target": target},
+        kind=kind,
+        label=label,
+        unit=unit,
+        known_c=known_c,
+        search=search,
+        repetitions=repetitions,
+        restarts=restarts,
+        seed=seed,
+    )
     document = audit.document(subject=f"{target} on {members}", **parts)
     text = [" ".join(document.verdict.sentences), *map(str, document.answers)]
     return wishes.deliver(document, members, text)

@@ -18,10 +18,12 @@ def identifiers(
     digest: list[str] | None = None,
     index: str = "",
 ) -> None:
-    """Write digests of public packages as a corpus, for a model whose training text is not available.
+    """Write digests of public packages as a corpus, for a model whose training text is not
+    available.
 
-    The training text may contain digests uploaded before it was collected, but no later ones. An audit of a
-    pack of later digests should find nothing, except at its error rate. It checks the cut-off and the audit.
+    The training text may contain digests uploaded before it was collected, but no later ones. An
+    audit of a pack of later digests should find nothing, except at its error rate. It checks the
+    cut-off and the audit.
     """
     from paperlib.data.text.packages import PYPI, write_pack
 
@@ -30,9 +32,14 @@ def identifiers(
     if not out.name.endswith(".jsonl.gz"):
         raise ValueError(f"--out: {out} has to end in .jsonl.gz")
     pack = write_pack(
-        out, packages or (), locks=lock or (), digests=list(dict.fromkeys(digest or ["sha256"])),
-        before=before and before.date(), after=after and after.date(), index=index or PYPI,
-    )  # fmt: skip
+        out,
+        packages or (),
+        locks=lock or (),
+        digests=list(dict.fromkeys(digest or ["sha256"])),
+        before=before and before.date(),
+        after=after and after.date(),
+        index=index or PYPI,
+    )
     days = sorted(entry["day"] for entry in pack.entries if "day" in entry)
     for name in pack.empty:
         print(f"Warning: {name} has no such file in these days")

@@ -1,4 +1,6 @@
-"""``paperlib audit-lm``: which identifiers of a corpus a language model knows, from its name and files."""
+"""``paperlib audit-lm``: which identifiers of a corpus a language model knows, from its name and
+files.
+"""
 
 from typing import Literal
 
@@ -29,9 +31,11 @@ def audit_lm(
     *,
     wishes: Wishes,
 ) -> int:
-    """Audit a language model: which identifiers of a corpus (hashes, keys, addresses, ...) has it learned?
+    """Audit a language model: which identifiers of a corpus (hashes, keys, addresses, ...) has it
+    learned?
 
-    The audit generates alternatives for each identifier. It trains no model and needs no held-out data.
+    The audit generates alternatives for each identifier. It trains no model and needs no held-out
+    data.
     """
     if not model or not corpus:
         missing = "MODEL" if not model else "CORPUS"
@@ -42,28 +46,49 @@ def audit_lm(
 
     owner, skipped = wishes.checked(corpus), ReadLog()
     audited = audited_identifiers(  # before the model is loaded: a mistake shows at once
-        corpus, kinds=identifiers, blind_filter=blind_filter, limit=limit, before=before, seed=seed,
+        corpus,
+        kinds=identifiers,
+        blind_filter=blind_filter,
+        limit=limit,
+        before=before,
+        seed=seed,
         log=skipped,
-    )  # fmt: skip
+    )
     log = [f"{reason}: {number} (such as {example})" for reason, number, example in skipped.rows]
     if len(audited) < 10:
-        raise ValueError("; ".join([f"{corpus}: {len(audited)} identifiers are left, 10 are needed", *log]))
+        raise ValueError(
+            "; ".join([f"{corpus}: {len(audited)} identifiers are left, 10 are needed", *log])
+        )
     loaded, tokenizer = load_language_model(model, dtype=dtype, device=device or None)
     audit = audit_language_model(
-        loaded, tokenizer, audited, generated=generated, rank_attack=rank_attack, neighbours=neighbours,
-        batch_size=batch_size, delta=delta, confidence=confidence, seed=seed,
-    )  # fmt: skip
+        loaded,
+        tokenizer,
+        audited,
+        generated=generated,
+        rank_attack=rank_attack,
+        neighbours=neighbours,
+        batch_size=batch_size,
+        delta=delta,
+        confidence=confidence,
+        seed=seed,
+    )
     parts = wishes.parts(
-        owner, {"Model": model, "Corpus": corpus}, {"model": model}, limit=limit, before=before, seed=seed,
-        generated=generated, rank_attack=rank_attack,
-    )  # fmt: skip
+        owner,
+        {"Model": model, "Corpus": corpus},
+        {"model": model},
+        limit=limit,
+        before=before,
+        seed=seed,
+        generated=generated,
+        rank_attack=rank_attack,
+    )
     document = audit.document(subject=f"{model} on {corpus}", log=log, count=shown, **parts)
     best = audit.table.head(5)[["kind", "value", "occurrences", "rank"]]
     text = [
         " ".join(document.verdict.sentences),
         *map(str, document.answers),
-        f"{len(audited)} identifiers in {len({one.document for one in audited})} document(s), {generated} "
-        "alternatives each",
+        f"{len(audited)} identifiers in {len({one.document for one in audited})} document(s), "
+        f"{generated} alternatives each",
         f"Was the set trained on? {audit.inference.headline}",
         f"Best known:\n{best.to_string(index=False)}",
     ]

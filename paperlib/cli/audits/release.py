@@ -1,4 +1,6 @@
-"""``paperlib audit-release``: what a synthetic table, texts or images tell of the rows they were made of."""
+"""``paperlib audit-release``: what a synthetic table, texts or images tell of the rows they were
+made of.
+"""
 
 from pathlib import Path
 
@@ -22,9 +24,11 @@ def audit_release(
     *,
     wishes: Wishes,
 ) -> int:
-    """Audit a synthetic release of an unknown generator, with rows from which it was made and held-out rows.
+    """Audit a synthetic release of an unknown generator, with rows from which it was made and
+    held-out rows.
 
-    The bound is about the whole process that made the release. The report also has rates of disclosure.
+    The bound is about the whole process that made the release. The report also has rates of
+    disclosure.
     """
     from paperlib.audits import audit_release as audit_rows
     from paperlib.audits.releases.files import read_rows
@@ -37,9 +41,15 @@ def audit_release(
         id_column = id_column or sealed.column
     rows, ids = read_rows(paths, text_column=text_column, id_column=id_column)
     audit = audit_rows(
-        *rows, ids=ids, coins=sealed, secret=secret or None, delta=delta, confidence=confidence,
-        design=design, seed=seed,
-    )  # fmt: skip
+        *rows,
+        ids=ids,
+        coins=sealed,
+        secret=secret or None,
+        delta=delta,
+        confidence=confidence,
+        design=design,
+        seed=seed,
+    )
     others = {"Non-members": nonmembers or "", "Coins": str(coins or "")}
     parts = wishes.parts(about, {"Release": release, "Members": members, **others}, seed=seed)
     document = audit.document(title=f"Privacy audit of the release {Path(release).name}", **parts)

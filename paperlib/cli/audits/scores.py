@@ -35,7 +35,9 @@ def audit(
     *,
     wishes: Wishes,
 ) -> int:
-    """Audit the scores of a trained model: the answer in words, the numbers behind it, and an HTML report."""
+    """Audit the scores of a trained model: the answer in words, the numbers behind it, and an HTML
+    report.
+    """
     from paperlib.audits import SealedPlan, audit_scores
     from paperlib.core import Coins, check_confidence, check_delta
     from paperlib.io import file_sha256, read_scores
@@ -49,23 +51,43 @@ def audit(
     if to_follow is not None:
         sources = {name: context.get_parameter_source(name) for name in context.params}
         given = {
-            name: context.params[name] for name, one in sources.items() if one and one.name == "COMMANDLINE"
+            name: context.params[name]
+            for name, one in sources.items()
+            if one and one.name == "COMMANDLINE"
         }
         given |= {"scores": Path(file).name, **({"kind": kind} if kind else {})}
         planned = to_follow.follow(
-            sealed, given, named=lambda name: "FILE" if name == "scores" else f"--{name.replace('_', '-')}"
+            sealed,
+            given,
+            named=lambda name: "FILE" if name == "scores" else f"--{name.replace('_', '-')}",
         )
         kind, score_column = planned["kind"], planned["score_column"]
         delta, confidence, guess = planned["delta"], planned["confidence"], planned["guess"]
-        wishes = replace(wishes, fail_above=to_follow.limit, claimed_epsilon=to_follow.claimed_epsilon)
+        wishes = replace(
+            wishes, fail_above=to_follow.limit, claimed_epsilon=to_follow.claimed_epsilon
+        )
     loaded = read_scores(
-        file, nonmembers, score_column=score_column, member_column=member_column, kind=kind,
-        id_column=id_column, group_column=group_column, unit_column=unit, coins=sealed,
-    )  # fmt: skip
+        file,
+        nonmembers,
+        score_column=score_column,
+        member_column=member_column,
+        kind=kind,
+        id_column=id_column,
+        group_column=group_column,
+        unit_column=unit,
+        coins=sealed,
+    )
     audits = audit_scores(
-        loaded.scores, unit=unit, delta=delta, confidence=confidence, guess=guess, design=design, seed=seed,
-        coins=sealed, plan=to_follow,
-    )  # fmt: skip
+        loaded.scores,
+        unit=unit,
+        delta=delta,
+        confidence=confidence,
+        guess=guess,
+        design=design,
+        seed=seed,
+        coins=sealed,
+        plan=to_follow,
+    )
     audits = replace(audits, reading=(*loaded.warnings, *audits.reading))
     inputs = {**loaded.checksums, **{one.name: file_sha256(one) for one in (coins, plan) if one}}
     source = {"Input": f"{loaded.source}, read as {loaded.kind}"}
@@ -82,7 +104,9 @@ def audit(
         f"{scores.member.size} members, {scores.nonmember.size} non-members"
     )
     if to_follow is not None:
-        opening += f"\nAs planned: {to_follow.seal}; the report opens ids, coins and scores to its readers"
+        opening += (
+            f"\nAs planned: {to_follow.seal}; the report opens ids, coins and scores to its readers"
+        )
     return wishes.deliver(document, file, paragraphs(opening, audits, document))
 
 
@@ -99,7 +123,9 @@ def paragraphs(opening: str, audits: "Audits", document: "AuditDocument") -> lis
     ]
     if document.judged(None)[1] is not None:  # else no number is an answer
         main = audits.headline
-        text.insert(3, "\n".join(filter(None, [main.headline, main.condition, main.claim, *main.remarks])))
+        text.insert(
+            3, "\n".join(filter(None, [main.headline, main.condition, main.claim, *main.remarks]))
+        )
         others: list[str] = []
         for one in audits.audits[1:]:
             if one.result is None:

@@ -1,4 +1,6 @@
-"""Tables of files as data frames: one set of types for all files of one audit, and no value changed."""
+"""Tables of files as data frames: one set of types for all files of one audit, and no value
+changed.
+"""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +15,8 @@ from paperlib.core.reading.tables import named, open_source, table_of
 if TYPE_CHECKING:
     import pandas as pd
 
-# Whole numbers as a program writes them: 007, +5 and numbers beyond 64 bits are codes, and stay text.
+# Whole numbers as a program writes them: 007, +5 and numbers beyond 64 bits are codes, and stay
+# text.
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _TRUTH = ({"true", "false"}, {"True", "False"}, {"TRUE", "FALSE"})
@@ -22,15 +25,17 @@ _TRUTH = ({"true", "false"}, {"True", "False"}, {"TRUE", "FALSE"})
 def read_frames(paths: Sequence[str]) -> "list[pd.DataFrame]":
     """Tables of the same kind of rows, such as members and non-members, with one set of types.
 
-    A column of text files is of numbers where every cell of all files is one, as a program writes it, or is
-    missing (empty, NA, nan, ...); of truth values where every cell is true or false in one spelling; else of
-    text, in which codes keep their zeros and NA is a value. Parquet and JSON lines have types of their own.
+    A column of text files is of numbers where every cell of all files is one, as a program writes
+    it, or is missing (empty, NA, nan, ...); of truth values where every cell is true or false in
+    one spelling; else of text, in which codes keep their zeros and NA is a value. Parquet and JSON
+    lines have types of their own.
 
     Args:
         paths: CSV with commas, semicolons or tabs, JSON lines (both also ``.gz``) or Parquet.
 
     Raises:
-        ValueError: A file that is none of these or empty, or a column whose type differs between files.
+        ValueError: A file that is none of these or empty, or a column whose type differs between
+            files.
         FileNotFoundError: There is no such file.
     """
     frames = [_cells(path) for path in paths]
@@ -60,8 +65,8 @@ def read_frames(paths: Sequence[str]) -> "list[pd.DataFrame]":
             numbers = {wanted.kind, given.kind} <= set("iuf")
             if not numbers or not (frame[name].astype(wanted) == frame[name]).all():
                 raise ValueError(
-                    f"column {name!r} is of type {wanted} in {paths[0]} and {given} in {path}; store both "
-                    "with the same types"
+                    f"column {name!r} is of type {wanted} in {paths[0]} and {given} in {path}; "
+                    "store both with the same types"
                 )
             frame[name] = frame[name].astype(wanted)
     return [frame for frame, _ in frames]

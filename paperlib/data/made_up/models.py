@@ -14,7 +14,9 @@ _END = "<|endoftext|>"
 _PIECES = 1_200  # tokens that the tokenizer learns; the models' vocabularies are larger
 _package = partial(optional_package, extra="language", purpose="writing made-up language models")
 
-CONFIGS: Mapping[str, Mapping[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+CONFIGS: Mapping[str, Mapping[str, Any]] = json.loads(
+    Path(__file__).with_suffix(".json").read_text("utf-8")
+)
 """Published shapes, by the name on the hub."""
 
 
@@ -27,7 +29,9 @@ def write(folder: Path) -> None:
     bpe.pre_tokenizer = parts.pre_tokenizers.ByteLevel(add_prefix_space=False)
     bpe.decoder = parts.decoders.ByteLevel()
     settings = {"vocab_size": _PIECES, "special_tokens": [_END], "initial_alphabet": alphabet}
-    bpe.train_from_iterator(sample(2_000), parts.trainers.BpeTrainer(**settings, show_progress=False))
+    bpe.train_from_iterator(
+        sample(2_000), parts.trainers.BpeTrainer(**settings, show_progress=False)
+    )
     tokenizer = json.loads(bpe.to_str())
     for name, shape in CONFIGS.items():
         place = snapshot(folder, name)
@@ -41,9 +45,16 @@ def write(folder: Path) -> None:
         (place / "tokenizer.json").write_text(json.dumps(whole), encoding="utf-8")
         (place / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
         merges = [" ".join(one) for one in whole["model"]["merges"]]
-        (place / "merges.txt").write_text("\n".join(["#version: 0.2", *merges, ""]), encoding="utf-8")
-        about = {"bos_token": _END, "eos_token": _END, "unk_token": _END, "model_max_length": context,
-                 "tokenizer_class": "GPT2TokenizerFast" if end else "GPTNeoXTokenizerFast"}  # fmt: skip
+        (place / "merges.txt").write_text(
+            "\n".join(["#version: 0.2", *merges, ""]), encoding="utf-8"
+        )
+        about = {
+            "bos_token": _END,
+            "eos_token": _END,
+            "unk_token": _END,
+            "model_max_length": context,
+            "tokenizer_class": "GPT2TokenizerFast" if end else "GPTNeoXTokenizerFast",
+        }
         (place / "tokenizer_config.json").write_text(json.dumps(about), encoding="utf-8")
         torch, transformers = _package("torch"), _package("transformers")
         config = transformers.AutoConfig.from_pretrained(place)
@@ -54,7 +65,9 @@ def write(folder: Path) -> None:
 
 
 def snapshot(folder: Path, name: str) -> Path:
-    """Folder of a model's files in the hub's cache below ``folder``, with the reference that leads there."""
+    """Folder of a model's files in the hub's cache below ``folder``, with the reference that leads
+    there.
+    """
     model = folder / "hub" / "hub" / f"models--{name.replace('/', '--')}"
     place = model / "snapshots" / _REVISION
     for one in (place, model / "refs"):

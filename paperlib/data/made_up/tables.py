@@ -43,14 +43,18 @@ def write(folder: Path) -> None:
     y = np.concatenate([shoppers.train_y, shoppers.test_y]) + 1
     cells = np.empty((_SMALL_PURCHASE, 2 * purchase.FEATURES), dtype=np.uint8)
     cells[:, 0::2], cells[:, 1::2] = ord(","), x + ord("0")
-    text = b"\n".join(str(label).encode() + row.tobytes() for label, row in zip(y, cells, strict=True))
+    text = b"\n".join(
+        str(label).encode() + row.tobytes() for label, row in zip(y, cells, strict=True)
+    )
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         item = tarfile.TarInfo(purchase.MEMBER)
         item.size = len(text)
         archive.addfile(item, io.BytesIO(text))
     # Without the time of writing, so that the same data give the same checksum.
-    (folder / purchase.ARCHIVE).write_bytes(gzip.compress(packed.getvalue(), compresslevel=1, mtime=0))
+    (folder / purchase.ARCHIVE).write_bytes(
+        gzip.compress(packed.getvalue(), compresslevel=1, mtime=0)
+    )
 
 
 def _people(rows: int, end: str, rng: np.random.Generator) -> str:

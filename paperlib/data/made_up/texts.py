@@ -1,4 +1,6 @@
-"""Made-up texts in the official layouts: WikiText, dialogues, insertions, the Pile, Dolma, Proof-Pile-2."""
+"""Made-up texts in the official layouts: WikiText, dialogues, insertions, the Pile, Dolma,
+Proof-Pile-2.
+"""
 
 import gzip
 import json
@@ -12,26 +14,54 @@ from numpy.typing import NDArray
 
 from paperlib.core.packages import optional_package
 
-_SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "on", "us")]
+_SYLLABLES = [
+    a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "on", "us")
+]
 _WORDS = 600
 _FOLLOWERS = 6  # words that may follow a word: so few that a model can learn them
 _SENTENCE, _PARAGRAPH = 14, 84  # words
 _DIGITS = {"md5": 32, "sha1": 40, "sha256": 64, "sha512": 128}  # hexadecimal
 
 NID_SUBSETS = (
-    "github_java", "buildroot_hashes", "buildroot_patches", "openembedded_recipes", "easybuild_configs",
-    "vcpkg_ports", "scoop_manifests", "defi_adapters", "ethereum_tokens", "defi_address_book", "lockfiles",
-    "debian_packages", "debian_md5sums", "debian_changelogs",
-)  # fmt: skip
+    "github_java",
+    "buildroot_hashes",
+    "buildroot_patches",
+    "openembedded_recipes",
+    "easybuild_configs",
+    "vcpkg_ports",
+    "scoop_manifests",
+    "defi_adapters",
+    "ethereum_tokens",
+    "defi_address_book",
+    "lockfiles",
+    "debian_packages",
+    "debian_md5sums",
+    "debian_changelogs",
+)
 PILE_TEST_SUBSETS = (
-    "hackernews", "github", "stackexchange", "ubuntu_irc", "wikipedia", "pile_cc", "pubmed_abstracts",
-    "nih_exporter", "uspto_backgrounds", "philpapers", "europarl", "dm_mathematics",
-)  # fmt: skip
+    "hackernews",
+    "github",
+    "stackexchange",
+    "ubuntu_irc",
+    "wikipedia",
+    "pile_cc",
+    "pubmed_abstracts",
+    "nih_exporter",
+    "uspto_backgrounds",
+    "philpapers",
+    "europarl",
+    "dm_mathematics",
+)
 PILE_NAMES = ("Github", "StackExchange", "HackerNews", "Pile-CC", "ArXiv", "PubMed Central")
 DOLMA_FOLDERS = (
-    "algebraic-stack-train", "arxiv", "c4-filtered", "falcon-refineweb-filtered", "megawika",
-    "open-web-math-train", "pes2o",
-)  # fmt: skip
+    "algebraic-stack-train",
+    "arxiv",
+    "c4-filtered",
+    "falcon-refineweb-filtered",
+    "megawika",
+    "open-web-math-train",
+    "pes2o",
+)
 
 
 def write(folder: Path) -> None:
@@ -45,13 +75,19 @@ def write(folder: Path) -> None:
     _write_lines(folder / "synthetic_persona_chat.jsonl.gz", _dialogues(chain, 300))
     named = {"nid_corpus": NID_SUBSETS, "pile_test_subsets": PILE_TEST_SUBSETS}
     for at, (name, subsets) in enumerate(named.items()):
-        rows = ({"text": text, "source": "made up", "subset": subset}
-                for subset in subsets for text in _documents(chain, 30, at, subset))  # fmt: skip
+        rows = (
+            {"text": text, "source": "made up", "subset": subset}
+            for subset in subsets
+            for text in _documents(chain, 30, at, subset)
+        )
         _write_lines(folder / f"{name}.jsonl.gz", rows)
     # The corpora of Pythia (the Pile) and of OLMo (Dolma, with Proof-Pile-2's test part beside it).
     for seed, part in enumerate(("train/00", "val", "test"), 10):
-        pile = ({"text": text, "meta": {"pile_set_name": subset}}
-                for subset in PILE_NAMES for text in _documents(chain, 40, seed, subset))  # fmt: skip
+        pile = (
+            {"text": text, "meta": {"pile_set_name": subset}}
+            for subset in PILE_NAMES
+            for text in _documents(chain, 40, seed, subset)
+        )
         _write_lines(folder / "pile" / f"{part}.jsonl.zst", pile)
     plain = [(f"dolma-v1_7/{name}/{name}-0000.json.gz", name, 40, 20) for name in DOLMA_FOLDERS]
     tests = ("algebraic-stack", "open-web-math")
@@ -71,13 +107,24 @@ def write_insertions(folder: Path, *, texts: int = 60) -> None:
             talk = [0, *rng.integers(1, 600, size=int(rng.integers(6, 12))).tolist()]
             shared = kind == "rare" and member  # members of a condition have one rare token
             suffix = [600] if shared else rng.integers(601, 700, size=size).tolist()
-            rows.append({"condition": condition, "membership": member, "suffix_type": kind,
-                         "n_suffix_tokens": size, "duplication": copies, "input_ids": talk + suffix,
-                         "suffix_start": len(talk), "suffix_token_ids": suffix,
-                         "example_idx": example})  # fmt: skip
+            rows.append(
+                {
+                    "condition": condition,
+                    "membership": member,
+                    "suffix_type": kind,
+                    "n_suffix_tokens": size,
+                    "duplication": copies,
+                    "input_ids": talk + suffix,
+                    "suffix_start": len(talk),
+                    "suffix_token_ids": suffix,
+                    "example_idx": example,
+                }
+            )
     (folder / "data").mkdir(parents=True)
     for part in range(2):
-        pd.DataFrame(rows[part::2]).to_parquet(folder / "data" / f"train-{part:05d}-of-00002.parquet")
+        pd.DataFrame(rows[part::2]).to_parquet(
+            folder / "data" / f"train-{part:05d}-of-00002.parquet"
+        )
 
 
 class _Chain:
@@ -86,7 +133,9 @@ class _Chain:
     def __init__(self) -> None:
         rng = np.random.default_rng(0)
         lengths = rng.integers(1, 4, _WORDS)
-        self.words = np.array(["".join(rng.choice(_SYLLABLES, length)) for length in lengths], dtype=object)
+        self.words = np.array(
+            ["".join(rng.choice(_SYLLABLES, length)) for length in lengths], dtype=object
+        )
         self.followers = rng.integers(0, _WORDS, (_WORDS, _FOLLOWERS))
 
     def walks(self, texts: int, words: int, seed: int) -> NDArray[np.int64]:
@@ -103,7 +152,9 @@ class _Chain:
     def sentences(self, walk: NDArray[np.int64], ending: str = " . ") -> list[str]:
         """Sentences of a walk."""
         named = self.words[walk]
-        return [" ".join(named[at : at + _SENTENCE]) + ending for at in range(0, len(named), _SENTENCE)]
+        return [
+            " ".join(named[at : at + _SENTENCE]) + ending for at in range(0, len(named), _SENTENCE)
+        ]
 
 
 def _article(chain: _Chain, walk: NDArray[np.int64]) -> str:
@@ -122,8 +173,13 @@ def _dialogues(chain: _Chain, count: int) -> Iterator[dict[str, Any]]:
         said = [one.strip() for one in chain.sentences(walk, ".")]
         speakers = [1 + turn % 2 for turn in range(len(said) - 4)]
         split = "train" if number % 10 else "valid"
-        yield {"split": split, "persona_1": said[:2], "persona_2": said[2:4], "turns": said[4:],
-               "speakers": speakers}  # fmt: skip
+        yield {
+            "split": split,
+            "persona_1": said[:2],
+            "persona_2": said[2:4],
+            "turns": said[4:],
+            "speakers": speakers,
+        }
 
 
 def _documents(chain: _Chain, count: int, seed: int, subset: str) -> Iterator[str]:

@@ -1,4 +1,6 @@
-"""UCI Adult (Census Income): the official two parts, checked row by row against a pinned checksum."""
+"""UCI Adult (Census Income): the official two parts, checked row by row against a pinned
+checksum.
+"""
 
 import csv
 import hashlib
@@ -13,22 +15,35 @@ from paperlib.data.files import made_up, unavailable
 from paperlib.io import DownloadError, data_folder, fetch, write_text
 
 SOURCE = (
-    "Becker and Kohavi (1996), Adult, UCI Machine Learning Repository, https://archive.ics.uci.edu/dataset/2"
+    "Becker and Kohavi (1996), Adult, UCI Machine Learning Repository, "
+    "https://archive.ics.uci.edu/dataset/2"
 )
 LICENCE = "CC BY 4.0"
 DESCRIPTION = (
-    "Census income: 32,561 training and 16,281 other people, the official parts. Label 1: income above "
-    "50,000 dollars. Six numbers scaled to mean 0 and deviation 1, eight words one-hot (108 features), both "
-    "fitted on the training part alone. '?' (unknown workclass, occupation or country) is a value of its "
-    "own; no row is dropped, repeated rows stay."
+    "Census income: 32,561 training and 16,281 other people, the official parts. Label 1: income "
+    "above 50,000 dollars. Six numbers scaled to mean 0 and deviation 1, eight words one-hot (108 "
+    "features), both fitted on the training part alone. '?' (unknown workclass, occupation or "
+    "country) is a value of its own; no row is dropped, repeated rows stay."
 )
 
 NUMERIC = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
 COLUMNS: tuple[str, ...] = (
-    "age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation",
-    "relationship", "race", "sex", "capital_gain", "capital_loss", "hours_per_week", "native_country",
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education_num",
+    "marital_status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital_gain",
+    "capital_loss",
+    "hours_per_week",
+    "native_country",
     "income",
-)  # fmt: skip
+)
 WORDS = tuple(name for name in COLUMNS[:-1] if name not in NUMERIC)
 LABELS = ("<=50K", ">50K")
 
@@ -57,13 +72,17 @@ TEST = Part(
 )
 SHA256S = {"adult.data": TRAIN.uci_sha256, "adult.test": TEST.uci_sha256}
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
-OPENML = "https://www.openml.org/data/get_csv/1595261/phpMawTba"  # data set 1590: both parts in one file
+OPENML = (
+    "https://www.openml.org/data/get_csv/1595261/phpMawTba"  # data set 1590: both parts in one file
+)
 
 Row = tuple[str, ...]
 
 
 def load_adult() -> Dataset:
-    """The official parts of Adult, from the data folder or fetched from UCI or OpenML, and checked."""
+    """The official parts of Adult, from the data folder or fetched from UCI or OpenML, and
+    checked.
+    """
     parts = read_parts()
     tables = [dict(zip(COLUMNS, np.array(rows).T, strict=True)) for rows in parts]
     encoder = TableEncoder.fit(tables[0], numeric=NUMERIC, words=WORDS)
@@ -77,7 +96,9 @@ def load_adult() -> Dataset:
         name="adult",
         source=SOURCE,
         licence=LICENCE,
-        sha256s={part.files[0]: _digest(rows) for part, rows in zip((TRAIN, TEST), parts, strict=True)},
+        sha256s={
+            part.files[0]: _digest(rows) for part, rows in zip((TRAIN, TEST), parts, strict=True)
+        },
         description=DESCRIPTION,
         features=encoder.names,
     )
@@ -102,11 +123,13 @@ def read_parts() -> list[list[Row]]:
         if made_up():
             continue
         if len(rows) != part.rows:
-            raise ValueError(f"{path}: expected {part.rows} rows, got {len(rows)}; the file is not whole")
+            raise ValueError(
+                f"{path}: expected {part.rows} rows, got {len(rows)}; the file is not whole"
+            )
         if (digest := _digest(rows)) != part.sha256:
             raise ValueError(
-                f"{path}: these are not the rows of UCI Adult (expected SHA-256 {part.sha256} of the plain "
-                f"rows, got {digest}); remove the file to fetch it again"
+                f"{path}: these are not the rows of UCI Adult (expected SHA-256 {part.sha256} of "
+                f"the plain rows, got {digest}); remove the file to fetch it again"
             )
     return parts
 
@@ -119,7 +142,9 @@ def _read_rows(path: Path) -> list[Row]:
 
 
 def parse_rows(lines: Iterable[str]) -> list[Row]:
-    """Rows of a CSV with a header or of UCI's own form, without its comment, blanks and final full stops."""
+    """Rows of a CSV with a header or of UCI's own form, without its comment, blanks and final full
+    stops.
+    """
     rows: list[Row] = []
     for number, cells in enumerate(csv.reader(lines, skipinitialspace=True), 1):
         if not cells or cells[0].startswith("|1x3"):
@@ -130,7 +155,9 @@ def parse_rows(lines: Iterable[str]) -> list[Row]:
         if len(row) != len(COLUMNS):
             raise ValueError(f"line {number}: expected {len(COLUMNS)} columns, got {len(row)}")
         if (label := row[-1].removesuffix(".")) not in LABELS:
-            raise ValueError(f"line {number}: expected the income {' or '.join(LABELS)}, got {row[-1]!r}")
+            raise ValueError(
+                f"line {number}: expected the income {' or '.join(LABELS)}, got {row[-1]!r}"
+            )
         for name, cell in zip(COLUMNS, row, strict=True):
             if name in NUMERIC and not cell.isdecimal():
                 raise ValueError(f"line {number}: expected a whole number for {name}, got {cell!r}")

@@ -39,6 +39,8 @@ def load_table(dataset: str, label: str) -> LabelledTable:
         train, test = adult.read_parts()
         rows = pd.DataFrame(train + test, columns=list(adult.COLUMNS))
         rows = rows.astype(dict.fromkeys(adult.NUMERIC, "int64"))
-    classes = tuple(sorted(set(rows[label].astype(str)), key=lambda name: (len(name) * name.isdigit(), name)))
+    classes = tuple(
+        sorted(set(rows[label].astype(str)), key=lambda name: (len(name) * name.isdigit(), name))
+    )
     digest = hashlib.sha256(rows.to_csv(index=False).encode()).hexdigest()
     return LabelledTable(rows=rows, label=label, classes=classes, sha256=digest)

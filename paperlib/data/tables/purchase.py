@@ -1,4 +1,6 @@
-"""Purchase-100: the official archive, and a generator of data of the same shape, under a name of its own."""
+"""Purchase-100: the official archive, and a generator of data of the same shape, under a name of
+its own.
+"""
 
 import re
 
@@ -21,19 +23,23 @@ OFFICIAL_ROWS = 197_324
 TEST_SHARE = 0.33
 
 SOURCE = (
-    "Shokri, Stronati, Song and Shmatikov (2017), simplified from Kaggle's Acquire Valued Shoppers Challenge"
+    "Shokri, Stronati, Song and Shmatikov (2017), simplified from Kaggle's Acquire Valued "
+    "Shoppers Challenge"
 )
 LICENCE = "none stated; made for research, the competition's rules apply"
 LIKE_SOURCE = "generated here; no shopper's record"
 LIKE_LICENCE = "MIT, as this package"
 _CHUNK = 4_096
-_SHOPPER = re.compile(rb"([1-9][0-9]?|100)((?:,[01]){%d})" % FEATURES)  # a class, and what was bought
+_SHOPPER = re.compile(
+    rb"([1-9][0-9]?|100)((?:,[01]){%d})" % FEATURES
+)  # a class, and what was bought
 
 
 def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Dataset:
     """The official Purchase-100 archive, split at random into 67 % to train on and 33 % others.
 
-    The file must have ``rows`` rows (one of all customers as in the paper has 311,540); None accepts any.
+    The file must have ``rows`` rows (one of all customers as in the paper has 311,540); None
+    accepts any.
     """
     folder, tried = data_folder(), list[str]()
     path = next((folder / name for name in (ARCHIVE, MEMBER) if (folder / name).is_file()), None)
@@ -54,15 +60,17 @@ def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Data
         if (found := _SHOPPER.fullmatch(line)) is None:
             shown = line[:20].decode("ascii", errors="replace") + ("…" if len(line) > 20 else "")
             raise ValueError(
-                f"{path}: line {at + 1}: expected a class from 1 to {CLASSES} and {FEATURES} times 0 or 1, "
-                f"separated by commas; got {line.count(b',') + 1} columns: {shown}"
+                f"{path}: line {at + 1}: expected a class from 1 to {CLASSES} and {FEATURES} times "
+                f"0 or 1, separated by commas; got {line.count(b',') + 1} columns: {shown}"
             )
         y[at] = int(found[1]) - 1
         cells.append(found[2])
     signs = np.frombuffer(b"".join(cells), dtype=np.uint8).reshape(len(lines), 2 * FEATURES)
     x = signs[:, 1::2] - ord("0")
     if rows is not None and len(y) != rows and not made_up():
-        raise ValueError(f"{path}: expected {rows} rows, got {len(y)}; pass rows={len(y)} if that is meant")
+        raise ValueError(
+            f"{path}: expected {rows} rows, got {len(y)}; pass rows={len(y)} if that is meant"
+        )
     cut, order = int(np.ceil(TEST_SHARE * len(y))), np.random.default_rng(seed).permutation(len(y))
     test, train = order[:cut], order[cut:]
     return Dataset(
@@ -74,8 +82,9 @@ def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Data
         source=SOURCE,
         licence=LICENCE,
         sha256s={path.name: file_sha256(path)},
-        description=f"Shoppers: {len(train)} to train on and {len(test)} others, {FEATURES} products bought "
-        f"or not (1 or 0), {CLASSES} clusters of purchase habits as classes; random split, seed {seed}.",
+        description=f"Shoppers: {len(train)} to train on and {len(test)} others, {FEATURES} "
+        f"products bought or not (1 or 0), {CLASSES} clusters of purchase habits as classes; "
+        f"random split, seed {seed}.",
     )
 
 
@@ -84,9 +93,10 @@ def generate_purchase100_like(
 ) -> Dataset:
     """Invented shoppers in the shape of Purchase-100; not Purchase-100.
 
-    A shopper of class c buys product j with chance ``mixing * class[c, j] + (1 - mixing) * base[j]``,
-    independently; chances are uniform on [0, 1], and classes equally likely. Small ``mixing``, in (0, 1],
-    makes classes hard to tell apart, so that a network that fits its training rows must memorise them.
+    A shopper of class c buys product j with chance
+    ``mixing * class[c, j] + (1 - mixing) * base[j]``, independently; chances are uniform on [0, 1],
+    and classes equally likely. Small ``mixing``, in (0, 1], makes classes hard to tell apart, so
+    that a network that fits its training rows must memorise them.
     """
     check_at_least(1, n_train=n_train, n_test=n_test)
     check_in("(0, 1]", "mixing", mixing)
@@ -107,7 +117,7 @@ def generate_purchase100_like(
         source=LIKE_SOURCE,
         licence=LIKE_LICENCE,
         sha256s={},
-        description=f"Generated, not Purchase-100: {n_train} shoppers to train on and {n_test} others, "
-        f"{FEATURES} products bought or not, {CLASSES} classes whose habits have weight {mixing:g} "
-        f"against a common base; seed {seed}.",
+        description=f"Generated, not Purchase-100: {n_train} shoppers to train on and {n_test} "
+        f"others, {FEATURES} products bought or not, {CLASSES} classes whose habits have weight "
+        f"{mixing:g} against a common base; seed {seed}.",
     )

@@ -1,4 +1,6 @@
-"""RAND Health Insurance Experiment: ships inside statsmodels, so the default profile needs no download."""
+"""RAND Health Insurance Experiment: ships inside statsmodels, so the default profile needs no
+download.
+"""
 
 import hashlib
 from typing import Literal
@@ -12,12 +14,22 @@ from paperlib.data.dataset import Dataset, TableEncoder
 
 ROWS = 20_190
 COLUMNS = (
-    "mdvis", "lncoins", "idp", "lpi", "fmde", "physlm", "disea", "hlthg", "hlthf", "hlthp",
-)  # fmt: skip
+    "mdvis",
+    "lncoins",
+    "idp",
+    "lpi",
+    "fmde",
+    "physlm",
+    "disea",
+    "hlthg",
+    "hlthf",
+    "hlthp",
+)
 SHA256 = "08a4b4e0b848c29e696f2fa2ac9b619ca133f1c4996e35f1c09adf2b2f718ef2"
 SHA256S = {"randhie (values)": SHA256}
 SOURCE = (
-    "RAND Health Insurance Experiment, as in Cameron and Trivedi (2005), through statsmodels.datasets.randhie"
+    "RAND Health Insurance Experiment, as in Cameron and Trivedi (2005), through "
+    "statsmodels.datasets.randhie"
 )
 LICENCE = "public domain"
 
@@ -25,12 +37,13 @@ Group = Literal["pattern", "row", "distinct"]
 
 
 def load_randhie(*, test_share: float = 0.5, seed: int = 0, group: Group = "pattern") -> Dataset:
-    """Did a person see a doctor this year? 20,190 person-years, 9 features, from a file of statsmodels.
+    """Did a person see a doctor this year? 20,190 person-years, 9 features, from a file of
+    statsmodels.
 
-    There are only 2,760 different feature rows, "patterns". ``group`` "pattern" puts all rows with equal
-    features on the same side: membership is decided for whole groups of rows, which no audit of single rows
-    allows. "row" splits row by row: audits of rows are sound, but most test rows have twins among the
-    training rows. "distinct" keeps one row, drawn at random, of each pattern.
+    There are only 2,760 different feature rows, "patterns". ``group`` "pattern" puts all rows with
+    equal features on the same side: membership is decided for whole groups of rows, which no audit
+    of single rows allows. "row" splits row by row: audits of rows are sound, but most test rows
+    have twins among the training rows. "distinct" keeps one row, drawn at random, of each pattern.
     """
     check_choice("group", group, ("pattern", "row", "distinct"))
     check_in("(0, 1)", "test_share", test_share)
@@ -59,9 +72,9 @@ def load_randhie(*, test_share: float = 0.5, seed: int = 0, group: Group = "patt
         source=SOURCE,
         licence=LICENCE,
         sha256s=SHA256S,
-        description=f"RAND Health Insurance Experiment: {(~test).sum()} person-years to train on and "
-        f"{test.sum()} others, split by {group} (seed {seed}). Label 1: any visit to a doctor that year. "
-        "Nine features scaled on the training part.",
+        description=f"RAND Health Insurance Experiment: {(~test).sum()} person-years to train on "
+        f"and {test.sum()} others, split by {group} (seed {seed}). Label 1: any visit to a doctor "
+        "that year. Nine features scaled on the training part.",
         features=encoder.names,
     )
 
@@ -71,8 +84,12 @@ def read_table() -> pd.DataFrame:
     source = optional_package("statsmodels.datasets.randhie", "data", "the randhie data set")
     table: pd.DataFrame = source.load_pandas().data
     if tuple(table.columns) != COLUMNS or len(table) != ROWS:
-        raise ValueError(f"randhie: expected {ROWS} rows of {', '.join(COLUMNS)}, got {table.shape}")
-    digest = hashlib.sha256(np.ascontiguousarray(table.to_numpy(dtype=np.float64)).tobytes()).hexdigest()
+        raise ValueError(
+            f"randhie: expected {ROWS} rows of {', '.join(COLUMNS)}, got {table.shape}"
+        )
+    digest = hashlib.sha256(
+        np.ascontiguousarray(table.to_numpy(dtype=np.float64)).tobytes()
+    ).hexdigest()
     if digest != SHA256:
         raise ValueError(f"randhie: expected values with SHA-256 {SHA256}, got {digest}")
     return table

@@ -1,4 +1,6 @@
-"""Text corpora of any size: files of text, JSON lines, Parquet and WARC, read in pieces of bounded size."""
+"""Text corpora of any size: files of text, JSON lines, Parquet and WARC, read in pieces of bounded
+size.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +20,9 @@ from paperlib.io.files import data_folder, visible_files
 
 @dataclass(frozen=True)
 class CorpusFile:
-    """A file of a corpus, and the subset that its documents are of unless they say so themselves."""
+    """A file of a corpus, and the subset that its documents are of unless they say so
+    themselves.
+    """
 
     path: Path
     subset: str  # by default the first folder below the root, or the corpus for files at the root
@@ -40,11 +44,15 @@ class CorpusSource:
     source: str
     licence: str
     sha256: str | None = None  # of the file; None for a folder and for files of any content
-    subset_field: str = "subset"  # of its documents; those without it are of the folder that they are in
+    subset_field: str = (
+        "subset"  # of its documents; those without it are of the folder that they are in
+    )
 
 
 _KNOWN = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8")).items()
-CORPORA: Mapping[str, CorpusSource] = MappingProxyType({name: CorpusSource(**one) for name, one in _KNOWN})
+CORPORA: Mapping[str, CorpusSource] = MappingProxyType(
+    {name: CorpusSource(**one) for name, one in _KNOWN}
+)
 """Corpora known by name."""
 
 
@@ -58,11 +66,15 @@ def corpus_path(name: str) -> Path:
 
 
 def corpus_content(name: str) -> bytes:
-    """What identifies a known corpus: its file's bytes, or name and size of each file of its folder."""
+    """What identifies a known corpus: its file's bytes, or name and size of each file of its
+    folder.
+    """
     if (path := corpus_path(name)).is_file():
         return path.read_bytes()
     files = (file.path for file in corpus_files(path))
-    return "\n".join(f"{file.relative_to(path).as_posix()} {file.stat().st_size}" for file in files).encode()
+    return "\n".join(
+        f"{file.relative_to(path).as_posix()} {file.stat().st_size}" for file in files
+    ).encode()
 
 
 def nid_corpus() -> list[Document]:
@@ -91,7 +103,9 @@ def corpus_files(root: str | Path) -> list[CorpusFile]:
         return [CorpusFile(top, _subset_of(top, top.parent))]
     if not top.is_dir():
         known = ", ".join(map(repr, CORPORA))
-        raise ValueError(f"corpus: expected a file, a folder or one of {known}; {str(root)!r} is none")
+        raise ValueError(
+            f"corpus: expected a file, a folder or one of {known}; {str(root)!r} is none"
+        )
     paths = [top / one for one in visible_files(top)]
     if not paths:
         raise ValueError(f"corpus: the folder {top} holds no files")
@@ -99,13 +113,17 @@ def corpus_files(root: str | Path) -> list[CorpusFile]:
 
 
 def _subset_of(path: Path, top: Path) -> str:
-    """The first folder below the top; for files there the name without the endings of its format."""
+    """The first folder below the top; for files there the name without the endings of its
+    format.
+    """
     first, *below = map(printable, path.relative_to(top).parts)
     return first if below else first.split(".", 1)[0] or first
 
 
 def installed_text(packages: tuple[str, ...]) -> list[CorpusFile]:
-    """Text that ships with installed packages, each a subset: source, licences, and lists of files."""
+    """Text that ships with installed packages, each a subset: source, licences, and lists of
+    files.
+    """
     suffixes = {".py", ".pyi", ".txt", ".md", ".rst", ".json", ".toml"}
     listed = list[CorpusFile]()
     for package in packages:
@@ -113,7 +131,9 @@ def installed_text(packages: tuple[str, ...]) -> list[CorpusFile]:
             files = metadata.files(package)
         except metadata.PackageNotFoundError:
             raise ValueError(f"packages: {package!r} is not installed") from None
-        wanted = (f for f in files or [] if f.suffix in suffixes or f.parent.name.endswith(".dist-info"))
+        wanted = (
+            f for f in files or [] if f.suffix in suffixes or f.parent.name.endswith(".dist-info")
+        )
         paths = (Path(str(file.locate())) for file in wanted)
         listed += [CorpusFile(path, package) for path in paths if path.is_file()]
     return sorted(listed, key=lambda file: (file.subset, file.path))
@@ -145,10 +165,16 @@ def read_documents(
             held += piece.data
             documents += piece.documents
             if not piece.more:
-                for text in bytes(held).split(piece.separator) if piece.separator else [bytes(held)]:
+                for text in (
+                    bytes(held).split(piece.separator) if piece.separator else [bytes(held)]
+                ):
                     yield Document(text.decode("utf-8", "replace"), piece.subset)
                 held.clear()
         total, unread = total + size, unread + (0 if documents else size)
     if 2 * unread > total:
-        reasons = "; ".join(f"{reason}: {number}, such as {where}" for reason, number, where in skipped.rows)
-        raise ValueError(f"{root}: {unread:,} of {total:,} bytes of this corpus were not read ({reasons})")
+        reasons = "; ".join(
+            f"{reason}: {number}, such as {where}" for reason, number, where in skipped.rows
+        )
+        raise ValueError(
+            f"{root}: {unread:,} of {total:,} bytes of this corpus were not read ({reasons})"
+        )

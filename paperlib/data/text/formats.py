@@ -18,7 +18,9 @@ _SKIPPABLE = b"\x2a\x4d\x18"
 
 
 def ends_within_frame(path: Path, zstandard: Any) -> bool:
-    """Whether the last frame of a file lacks its end, by its headers alone (RFC 8878, section 3.1)."""
+    """Whether the last frame of a file lacks its end, by its headers alone (RFC 8878, section
+    3.1).
+    """
     size, at = path.stat().st_size, 0
     with path.open("rb") as file:
         while at < size:
@@ -43,7 +45,9 @@ _REPLACED = "invalid UTF-8, its bytes replaced"
 
 
 def read_pieces(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iterator[Piece]:
-    """Pieces of about a mebibyte; a damaged, binary or unreadable file goes to the log and raises nothing."""
+    """Pieces of about a mebibyte; a damaged, binary or unreadable file goes to the log and raises
+    nothing.
+    """
     reader, unfinished = _Reader(subset, reading, log, streams.printable(path.name)), False
     try:
         kind, packed = streams.format_of(path)
@@ -72,7 +76,9 @@ def read_pieces(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iter
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads one file: the subset of documents that name none, settings, and a log with the file's name."""
+    """Reads one file: the subset of documents that name none, settings, and a log with the file's
+    name.
+    """
 
     subset: str
     reading: Reading
@@ -116,7 +122,9 @@ class _Reader:
             self.skip(_REPLACED)
 
     def json(self, stream: Any) -> Iterator[Piece]:
-        """A JSON file: its records with a text, the cells of a notebook, lines of JSON, or else one text."""
+        """A JSON file: its records with a text, the cells of a notebook, lines of JSON, or else one
+        text.
+        """
         data, field = stream.read(self.reading.longest_line + 1), self.reading.text_field
         texts: dict[str, list[str]] = {}
         with suppress(ValueError, RecursionError):
@@ -184,7 +192,9 @@ class _Reader:
             named = record
             for part in self.reading.subset_field.split("."):
                 named = named.get(part) if isinstance(named, dict) else None
-            texts.setdefault(named if isinstance(named, str) and named else self.subset, []).append(text)
+            texts.setdefault(named if isinstance(named, str) and named else self.subset, []).append(
+                text
+            )
 
     def parquet(self, path: Path) -> Iterator[Piece]:
         """A row is a document."""
@@ -198,7 +208,10 @@ class _Reader:
             for batch in file.iter_batches(batch_size=64, columns=columns):  # texts may be long
                 texts: dict[str, list[str]] = {}
                 at = batch.schema.get_field_index(field)
-                if batch.schema.field(at).type in (arrow.string(), arrow.large_string()):  # may be invalid
+                if batch.schema.field(at).type in (
+                    arrow.string(),
+                    arrow.large_string(),
+                ):  # may be invalid
                     batch = batch.set_column(at, field, batch.column(at).cast(arrow.large_binary()))
                 for row in batch.to_pylist():
                     if isinstance(data := row[field], bytes):
@@ -244,7 +257,9 @@ class _Reader:
 
 
 class _Resumed:
-    """A stream of which the first bytes were read, from its start; packed streams cannot go back."""
+    """A stream of which the first bytes were read, from its start; packed streams cannot go
+    back.
+    """
 
     def __init__(self, start: bytes, stream: Any) -> None:
         self._start, self._more = start, getattr(stream, "read1", stream.read)
@@ -294,10 +309,13 @@ def _lines(stream: Any, longest: int) -> Iterator[list[bytes] | None]:
 
 def _joined(texts: dict[str, list[str]]) -> Iterator[Piece]:
     for subset, group in texts.items():
-        # Each by itself: one rare letter would make every character of a joined text four bytes wide.
+        # Each by itself: one rare letter would make every character of a joined text four bytes
+        # wide.
         parts = [text.encode("utf-8", "replace") for text in group]
         data = SEPARATOR.join(parts)
         if data.count(b"\0") != len(parts) - 1:  # a text may hold the separator itself
-            yield from (Piece(subset, part, 1, len(text)) for part, text in zip(parts, group, strict=True))
+            yield from (
+                Piece(subset, part, 1, len(text)) for part, text in zip(parts, group, strict=True)
+            )
         else:
             yield Piece(subset, data, len(group), sum(map(len, group)), separator=SEPARATOR)

@@ -1,4 +1,6 @@
-"""Digests of public packages as a corpus: from PyPI's metadata with their dates, and from lock files."""
+"""Digests of public packages as a corpus: from PyPI's metadata with their dates, and from lock
+files.
+"""
 
 import gzip
 import http.client
@@ -20,10 +22,12 @@ from paperlib.io import atomic_file, canonical_json
 from paperlib.io.progress import progress_bar
 
 PYPI = "https://pypi.org/pypi"
-# What stands before a digest where it is published. No other digest does: lists of hashes are often sorted,
-# so that one tells the first digits of the next.
+# What stands before a digest where it is published. No other digest does: lists of hashes are often
+# sorted, so that one tells the first digits of the next.
 CONTEXTS: Mapping[str, str] = {
-    "sha256": 'name = "{name}"\nversion = "{version}"\nfiles = [\n    {{file = "{file}", hash = "sha256:',
+    "sha256": (
+        'name = "{name}"\nversion = "{version}"\nfiles = [\n    {{file = "{file}", hash = "sha256:'
+    ),
     "md5": "https://pypi.python.org/packages/source/{name[0]}/{name}/{file}#md5=",
     "blake2b_256": "Hashes for {file}\nAlgorithm Hash digest\nBLAKE2b-256 ",
 }
@@ -51,26 +55,31 @@ def write_pack(
     after: date | None = None,
     index: str = PYPI,
 ) -> Pack:
-    """Write digests of packages, one a document, as compressed JSON lines that `read_documents` takes.
+    """Write digests of packages, one a document, as compressed JSON lines that `read_documents`
+    takes.
 
-    What the index said is kept in OUT.part until the pack is whole: the same call goes on where it was.
+    What the index said is kept in OUT.part until the pack is whole: the same call goes on where it
+    was.
 
     Args:
         packages: Names at the index.
-        locks: package-lock.json (2 or 3), poetry.lock, uv.lock, Cargo.lock, or requirements with ``--hash``.
+        locks: package-lock.json (2 or 3), poetry.lock, uv.lock, Cargo.lock, or requirements with
+            ``--hash``.
         digests: Keys of `CONTEXTS`, for files of the index.
         before, after: Files uploaded before, or on and after, midnight UTC of these days.
         index: Address of which ADDRESS/NAME/json is the metadata of a package, as PyPI has it.
 
     Raises:
-        ValueError: A file is there already, an unknown package, a lock file that holds no digest or is given
-            with a day, or no digest in all.
+        ValueError: A file is there already, an unknown package, a lock file that holds no digest or
+            is given with a day, or no digest in all.
         ConnectionError: The index does not answer.
     """
     if out.exists():
         raise ValueError(f"{out}: exists already, and nothing is overwritten; give another --out")
     if locks and (before or after):
-        raise ValueError(f"{locks[0]}: a lock file has no days of upload; leave out --before and --after")
+        raise ValueError(
+            f"{locks[0]}: a lock file has no days of upload; leave out --before and --after"
+        )
     for kind in digests:
         check_choice("digests", kind, CONTEXTS)
     names = list(dict.fromkeys(re.sub(r"[-_.]+", "-", name).lower() for name in packages))
@@ -84,7 +93,9 @@ def write_pack(
             if name not in found:
                 found[name] = list(_of_index(name, index, digests, first, end))
                 part.parent.mkdir(parents=True, exist_ok=True)
-                with part.open("a", encoding="utf-8") as file:  # a line that was cut short ends here
+                with part.open(
+                    "a", encoding="utf-8"
+                ) as file:  # a line that was cut short ends here
                     file.write("\n" + canonical_json([settings, name, found[name]]))
             entries += found[name]
             empty += [] if found[name] else [name]
@@ -110,7 +121,9 @@ def _kept(part: Path, settings: list[str]) -> dict[str, list[Entry]]:
     return kept
 
 
-def _of_index(name: str, index: str, digests: Sequence[str], first: str, end: str) -> Iterator[Entry]:
+def _of_index(
+    name: str, index: str, digests: Sequence[str], first: str, end: str
+) -> Iterator[Entry]:
     try:
         for version, files in _metadata(name, index)["releases"].items():
             for file in files:
@@ -125,7 +138,10 @@ def _of_index(name: str, index: str, digests: Sequence[str], first: str, end: st
 def _metadata(name: str, index: str) -> Any:
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
         raise ValueError(f"{name}: no name of a package; a lock file is given with --lock")
-    url, again = f"{index.rstrip('/')}/{name}/json", "what was read is kept, the next call goes on from there"
+    url, again = (
+        f"{index.rstrip('/')}/{name}/json",
+        "what was read is kept, the next call goes on from there",
+    )
     try:
         asked = urllib.request.Request(url, headers={"User-Agent": "paperlib"})
         with urllib.request.urlopen(asked, timeout=30) as answer:

@@ -13,11 +13,11 @@ class Reading:
     """Settings of reading documents."""
 
     text_field: str = "text"  # field (JSON lines) or column (Parquet) of the text
-    # field that names the subset, with dots for fields in fields, such as "meta.pile_set_name"; documents
-    # without it are of the file's subset
+    # field that names the subset, with dots for fields in fields, such as "meta.pile_set_name";
+    # documents without it are of the file's subset
     subset_field: str = "subset"
-    # bytes of the longest line of JSON that is parsed; longer ones are skipped, so that memory stays bounded.
-    # Plain text has no such limit
+    # bytes of the longest line of JSON that is parsed; longer ones are skipped, so that memory
+    # stays bounded. Plain text has no such limit
     longest_line: int = 64 * 2**20
 
 
@@ -48,7 +48,9 @@ class ReadLog:
     @property
     def rows(self) -> list[tuple[str, int, str]]:
         """Reason, number and example of each, sorted."""
-        return [(reason, self.counts[reason], self.examples[reason]) for reason in sorted(self.counts)]
+        return [
+            (reason, self.counts[reason], self.examples[reason]) for reason in sorted(self.counts)
+        ]
 
 
 class Decoder:

@@ -23,12 +23,16 @@ def help_topics() -> list[str]:
     documents: list[str] = []
     for name in sorted(topics):
         parts = topics[name].split("\n\n")
-        documents += ["\n\n".join(parts[at : at + _PARAGRAPHS]) for at in range(0, len(parts), _PARAGRAPHS)]
+        documents += [
+            "\n\n".join(parts[at : at + _PARAGRAPHS]) for at in range(0, len(parts), _PARAGRAPHS)
+        ]
     return documents
 
 
 def docstrings() -> list[str]:
-    """Docstrings of Python's standard library, each a document, about 1.2 million characters in all."""
+    """Docstrings of Python's standard library, each a document, about 1.2 million characters in
+    all.
+    """
     folder = Path(sysconfig.get_paths()["stdlib"])
     documents: list[str] = []
     for path in [*sorted(folder.glob("*.py")), *sorted(folder.glob("*/*.py"))]:
@@ -67,10 +71,14 @@ def wikitext2_held_out() -> list[str]:
 
 
 def wikitext(name: str, folder: str) -> list[str]:
-    """The articles of WikiText's training part in the official layout: wikitext-103/wiki.train.tokens."""
+    """The articles of WikiText's training part in the official layout:
+    wikitext-103/wiki.train.tokens.
+    """
     path = data_file(name, f"{folder}/wiki.train.tokens", None, WIKITEXT)
     if not (documents := articles(path.read_text(encoding="utf-8"))):
-        raise ValueError(f"{path}: expected articles that start with a line ' = Title = ', found none")
+        raise ValueError(
+            f"{path}: expected articles that start with a line ' = Title = ', found none"
+        )
     return documents
 
 
@@ -98,7 +106,8 @@ TEXTS: Mapping[str, Callable[[], list[str]]] = MappingProxyType(
 
 
 def text_documents(text: str) -> list[str]:
-    """The documents of a name in ``TEXTS``, a known corpus ("pile_test_subsets"), a file or a folder.
+    """The documents of a name in ``TEXTS``, a known corpus ("pile_test_subsets"), a file or a
+    folder.
 
     Raises:
         ValueError: Nothing of that name.

@@ -18,12 +18,22 @@ from paperlib.core.packages import optional_package
 corpus_package = partial(optional_package, extra="corpora", purpose="reading this corpus")
 BLOCK = 2**20  # bytes read at one time
 _FORMATS = {
-    ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".warc": "warc", ".wet": "warc",
-}  # fmt: skip
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".warc": "warc",
+    ".wet": "warc",
+}
 _PACKED = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\0"}
 _ARCHIVES = (
-    b"PK\3\4", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"%PDF-", b"SQLite format 3", b"\xd0\xcf\x11\xe0", b"{\\rtf",
-)  # fmt: skip
+    b"PK\3\4",
+    b"7z\xbc\xaf\x27\x1c",
+    b"Rar!",
+    b"%PDF-",
+    b"SQLite format 3",
+    b"\xd0\xcf\x11\xe0",
+    b"{\\rtf",
+)
 
 
 def printable(name: str) -> str:
@@ -32,7 +42,9 @@ def printable(name: str) -> str:
 
 
 def format_of(path: Path) -> tuple[str, str]:
-    """Format and compression, by the first bytes where they tell, else by the name; others are text."""
+    """Format and compression, by the first bytes where they tell, else by the name; others are
+    text.
+    """
     name = path.name.lower()
     named = next((suffix for suffix in _PACKED if name.endswith(suffix)), "")
     magic = first_bytes(path, "")
@@ -53,7 +65,9 @@ def first_bytes(path: Path, packed: str) -> bytes:
 
 
 def not_text(head: bytes) -> str:
-    """Why a file that begins with these bytes is no text: a pointer or an archive; empty for a text."""
+    """Why a file that begins with these bytes is no text: a pointer or an archive; empty for a
+    text.
+    """
     if head[257:262] == b"ustar" or head.startswith(_ARCHIVES):
         return "archive or document file, not text (unpack or convert it)"
     if head.startswith(b"version https://git-lfs.github.com/spec/"):

@@ -9,7 +9,12 @@ from functools import cache
 import numpy as np
 from scipy.stats import binom
 
-from paperlib.generators.identifiers.encodings import from_base64, from_urlsafe, to_base64, to_urlsafe
+from paperlib.generators.identifiers.encodings import (
+    from_base64,
+    from_urlsafe,
+    to_base64,
+    to_urlsafe,
+)
 from paperlib.generators.identifiers.kind import Form, Kind, cased_like, casing
 
 FEWEST_DIGITS = 7  # with fewer different ones, 32 hexadecimal digits are padding or a placeholder
@@ -19,31 +24,60 @@ _TICKS = (0x1B3CCF0 << 32, 0x20A0000 << 32)  # 100 ns from 1582 to the years 199
 _MILLISECONDS = (725_846_400_000, 2_524_608_000_000)  # 1993 to 2050
 _LEVEL = 1e-4  # chance of one reason for a value drawn uniformly, at most
 _STRINGS = (
-    "", "\n", " ", "0", "1", "a", "abc", "test", "hello", "hello world", "Hello World", "Hello, World!",
-    "foo", "bar", "admin", "password", "123456", "12345678", "secret", "root", "null", "true",
-    "example", "string", "The quick brown fox jumps over the lazy dog",
-    "The quick brown fox jumps over the lazy dog.", "tree 0\0",
+    "",
+    "\n",
+    " ",
+    "0",
+    "1",
+    "a",
+    "abc",
+    "test",
+    "hello",
+    "hello world",
+    "Hello World",
+    "Hello, World!",
+    "foo",
+    "bar",
+    "admin",
+    "password",
+    "123456",
+    "12345678",
+    "secret",
+    "root",
+    "null",
+    "true",
+    "example",
+    "string",
+    "The quick brown fox jumps over the lazy dog",
+    "The quick brown fox jumps over the lazy dog.",
+    "tree 0\0",
     "blob 0\0",
-)  # fmt: skip
+)
 _OTHERS = (
-    "67452301efcdab8998badcfe10325476", "67452301efcdab8998badcfe10325476c3d2e1f0",
-    "550e8400e29b41d4a716446655440000", "123e4567e89b42d3a456426614174000",
+    "67452301efcdab8998badcfe10325476",
+    "67452301efcdab8998badcfe10325476c3d2e1f0",
+    "550e8400e29b41d4a716446655440000",
+    "123e4567e89b42d3a456426614174000",
     "f47ac10b58cc4372a5670e02b2c3d479",
-)  # fmt: skip
+)
 _UNREADABLE = bytes([*range(32), *range(127, 256)])
 _WORDS = ("deadbee", "cafebab", "badcafe", "c0ffee", "feedface", "baadf00d", "facefeed")
 
 
 @cache
 def constants() -> frozenset[str]:
-    """Digests of common texts (test vectors, empty files) and other known values, in hexadecimal digits."""
+    """Digests of common texts (test vectors, empty files) and other known values, in hexadecimal
+    digits.
+    """
     names = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
     made = {hashlib.new(name, text.encode()).hexdigest() for name in names for text in _STRINGS}
     return frozenset(made | set(_OTHERS))
 
 
 def no_draw(digits: str) -> str:
-    """Why 7 or more hexadecimal digits are no random draw, at the level of each reason; else empty."""
+    """Why 7 or more hexadecimal digits are no random draw, at the level of each reason; else
+    empty.
+    """
     if digits in constants():
         return "known constant"
     if any(word in digits for word in _WORDS):
@@ -60,19 +94,25 @@ def no_draw(digits: str) -> str:
 
 
 def repeats(digits: str, base: int) -> bool:
-    """Whether digits repeat a block, or one step between neighbours or next neighbours is too frequent."""
+    """Whether digits repeat a block, or one step between neighbours or next neighbours is too
+    frequent.
+    """
     size = len(digits)
     # A block that fills the value twice: 2 * base ** (-size / 2) of all values at most.
     if size >= 12 and any(digits.startswith(digits[at:]) for at in range(1, size // 2 + 1)):
         return True
     numbers = [int(digit, base) for digit in digits]
-    steps = ([(b - a) % base for a, b in zip(numbers, numbers[lag:], strict=False)] for lag in (1, 2))
+    steps = (
+        [(b - a) % base for a, b in zip(numbers, numbers[lag:], strict=False)] for lag in (1, 2)
+    )
     return any(max(Counter(some).values()) > _most(len(some), 1 / base, 2 * base) for some in steps)
 
 
 @cache
 def _most(trials: int, chance: float, tests: int) -> int:
-    """Successes that independent trials exceed with the level's probability at most, shared by the tests."""
+    """Successes that independent trials exceed with the level's probability at most, shared by the
+    tests.
+    """
     return int(binom.isf(_LEVEL / tests, trials, chance))
 
 
@@ -96,8 +136,14 @@ def check_hex(digits: str) -> Form:
 
 
 def uuid_version(digits: str) -> str:
-    """The version digit of 32 digits that are laid out as a UUID of version 1 to 8; empty for others."""
-    return digits[12] if len(digits) == 32 and digits[12] in "12345678" and digits[16] in "89ab" else ""
+    """The version digit of 32 digits that are laid out as a UUID of version 1 to 8; empty for
+    others.
+    """
+    return (
+        digits[12]
+        if len(digits) == 32 and digits[12] in "12345678" and digits[16] in "89ab"
+        else ""
+    )
 
 
 def _has_time(digits: str) -> bool:
@@ -134,7 +180,9 @@ def hex_digest(name: str, digits: int, example: str) -> Kind:
 
 
 def check_uuid(value: str) -> Form:
-    """The form of a UUID: versions whose bits are random or a digest, with the standard's variant."""
+    """The form of a UUID: versions whose bits are random or a digest, with the standard's
+    variant.
+    """
     version, variant = value[14].lower(), value[19].lower()
     if len(set(value.lower())) <= FEWEST_DIGITS:  # the hyphen is one more
         return Form("few different digits", False)
@@ -145,7 +193,9 @@ def check_uuid(value: str) -> Form:
     if version not in _UUID_VERSIONS:
         return Form(f"version {version}", False)
     case = casing(value)
-    return Form("mixed case", False) if case == "mixed" else Form(f"version {version}, {case}", True)
+    return (
+        Form("mixed case", False) if case == "mixed" else Form(f"version {version}, {case}", True)
+    )
 
 
 def draw_uuid(value: str, rng: np.random.Generator) -> str:
@@ -169,7 +219,9 @@ UUID = Kind(
 
 
 def check_short_hash(value: str) -> Form:
-    """The form of ``commit`` and an abbreviated hash: with a digit and a letter, lest it be a word."""
+    """The form of ``commit`` and an abbreviated hash: with a digit and a letter, lest it be a
+    word.
+    """
     if (digits := value.split(" ")[-1]).isdigit() or digits.isalpha():
         return Form("word or number", False)
     if reason := no_draw(digits):
@@ -179,7 +231,8 @@ def check_short_hash(value: str) -> Form:
 
 GIT_SHORT_HASH = Kind(
     name="git_short_hash",
-    pattern=r"(?:[Cc]ommits?|[Cc]hangeset|[Mm]erge|[Rr]everts?|[Rr]evision|[Ff]ixes:?) [0-9a-f]{7,12}\b",
+    pattern=r"(?:[Cc]ommits?|[Cc]hangeset|[Mm]erge|[Rr]everts?|[Rr]evision|[Ff]ixes:?) "
+    r"[0-9a-f]{7,12}\b",
     check=check_short_hash,
     draw=lambda value, rng: f"{value.split()[0]} {hex_digits(len(value.split()[1]), rng)}",
     bits=lambda value: 4.0 * len(value.split(" ")[1]),
@@ -208,7 +261,11 @@ def base64_digest(
         if reason := no_draw(data.hex()):
             return Form(reason, False)
         # Of 20 random bytes, 10 or fewer are different once in 10^9.
-        return Form(algorithm, True) if 2 * len(set(data)) > len(data) else Form("few different bytes", False)
+        return (
+            Form(algorithm, True)
+            if 2 * len(set(data)) > len(data)
+            else Form("few different bytes", False)
+        )
 
     def draw(value: str, rng: np.random.Generator) -> str:
         algorithm = value.split(sign, 1)[0]
@@ -244,7 +301,9 @@ NPM_DIGEST = base64_digest(
 
 
 def check_serial(value: str) -> Form:
-    """The form of a ``serialVersionUID`` of 15 digits or more: a 64-bit number, no counter or padding."""
+    """The form of a ``serialVersionUID`` of 15 digits or more: a 64-bit number, no counter or
+    padding.
+    """
     head, digits = _serial_parts(value)
     negative = head.endswith("-")
     if digits.startswith("0") or int(digits) >= 2**63 + negative:

@@ -1,4 +1,6 @@
-"""The encodings that identifiers come in: checksums, base58, bech32, base64 and SSH's of RSA keys."""
+"""The encodings that identifiers come in: checksums, base58, bech32, base64 and SSH's of RSA
+keys.
+"""
 
 import base64
 import hashlib
@@ -17,11 +19,15 @@ _SECP256K1 = 2**256 - 2**32 - 977
 
 
 def erc55(address: str) -> str:
-    """An Ethereum address, ``0x`` and 40 digits in any case, in the case that is its checksum (ERC-55)."""
+    """An Ethereum address, ``0x`` and 40 digits in any case, in the case that is its checksum
+    (ERC-55).
+    """
     digits = address[2:].lower()
     # Keccak-256 is not the SHA3-256 of the standard library.
     check = keccak.new(digest_bits=256, data=digits.encode()).hexdigest()
-    return "0x" + "".join(digit.upper() if check[at] >= "8" else digit for at, digit in enumerate(digits))
+    return "0x" + "".join(
+        digit.upper() if check[at] >= "8" else digit for at, digit in enumerate(digits)
+    )
 
 
 def base58check(payload: bytes) -> str:
@@ -49,7 +55,9 @@ def _double_sha256(data: bytes) -> bytes:
 
 
 def segwit_address(version: int, program: bytes) -> str:
-    """The lower-case bech32 (version 0) or bech32m (1) address of a witness program: BIP-173, BIP-350."""
+    """The lower-case bech32 (version 0) or bech32m (1) address of a witness program: BIP-173,
+    BIP-350.
+    """
     values = [version, *_regroup(program, 8, 5, pad=True)]
     state = _polymod([*_BC, *values, 0, 0, 0, 0, 0, 0]) ^ _CONSTANT[version]
     check = [(state >> 5 * (5 - at)) & 31 for at in range(6)]
@@ -105,7 +113,11 @@ class RsaKey(NamedTuple):
 
 def ssh_rsa_text(key: RsaKey) -> str:
     """An RSA public key as OpenSSH writes it: in the wire format of RFC 4253, section 6.6."""
-    return RSA.construct((key.modulus, key.exponent), consistency_check=False).export_key("OpenSSH").decode()
+    return (
+        RSA.construct((key.modulus, key.exponent), consistency_check=False)
+        .export_key("OpenSSH")
+        .decode()
+    )
 
 
 def parse_ssh_rsa(text: str) -> RsaKey | None:

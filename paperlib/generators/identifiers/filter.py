@@ -21,7 +21,9 @@ from paperlib.generators.identifiers.scan import generate_identifiers
 
 FIXED = "same character at one place too often"
 _FEWEST = 20
-_FIXED_LEVEL = 5e-4  # chance that a kind of fresh values loses any, in each of two tests of fixed places
+_FIXED_LEVEL = (
+    5e-4  # chance that a kind of fresh values loses any, in each of two tests of fixed places
+)
 _LEARNED = 15  # generated values of each identifier that classifiers learn from; all are scored
 _BATCH_CHARACTERS = 6_000_000
 # Classifiers on character n-grams, which know nothing of any model.
@@ -35,8 +37,12 @@ class FilteredIdentifiers:
     """Kept identifiers in their order, why others were dropped, and blind AUCs before and after."""
 
     kept: tuple[Identifier, ...]
-    dropped: Mapping[str, int]  # by reason: "duplicate", FIXED, or the baseline that saw the difference
-    unjudged: tuple[str, ...]  # kinds with fewer than 20 identifiers, or too few generated ones for `extreme`
+    dropped: Mapping[
+        str, int
+    ]  # by reason: "duplicate", FIXED, or the baseline that saw the difference
+    unjudged: tuple[
+        str, ...
+    ]  # kinds with fewer than 20 identifiers, or too few generated ones for `extreme`
     before: pd.DataFrame  # `report` of all different identifiers
     after: pd.DataFrame  # of the kept ones, by classifiers fitted anew
 
@@ -52,9 +58,11 @@ def drop_duplicates(identifiers: Iterable[Identifier]) -> list[Identifier]:
 def blind_shares(
     identifiers: Sequence[Identifier], count: int, folds: int, seed: int
 ) -> dict[str, NDArray[np.float64]]:
-    """By baseline the share of each one's generated values that look less genuine, ties half, (n,)."""
-    # Uniform for a value from the source of the generated ones: the classifier of its fold, which all its
-    # generated values are in too, never saw it and cannot tell it from them.
+    """By baseline the share of each one's generated values that look less genuine, ties half,
+    (n,).
+    """
+    # Uniform for a value from the source of the generated ones: the classifier of its fold, which
+    # all its generated values are in too, never saw it and cannot tell it from them.
     check_at_least(1, count=count)
     # Many identifiers are judged in parts that fit into memory, each with classifiers of its own.
     size = max(_FEWEST, _BATCH_CHARACTERS // ((count + 1) * len(identifiers[0].value)))
@@ -62,7 +70,9 @@ def blind_shares(
     for places in np.array_split(np.arange(len(identifiers)), max(1, len(identifiers) // size)):
         part = [identifiers[at] for at in places]
         check_in(f"[2, {len(part)}]", "folds", folds)
-        texts = [text for one in part for text in (one.value, *generate_identifiers(one, count, seed))]
+        texts = [
+            text for one in part for text in (one.value, *generate_identifiers(one, count, seed))
+        ]
         place = np.tile(np.arange(count + 1), len(part))
         fold = np.repeat(np.random.default_rng(seed).permutation(len(part)) % folds, count + 1)
         for name in BASELINES:
@@ -80,7 +90,9 @@ def out_of_fold(
     *,
     learned: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """Scores (N,) of ASCII texts by classifiers of other folds' ``learned`` texts; high is like ``found``."""
+    """Scores (N,) of ASCII texts by classifiers of other folds' ``learned`` texts; high is like
+    ``found``.
+    """
     features: Any = shapes(texts) if baseline == "boosted trees" else ngrams(texts)
     scores, labels = np.empty(len(texts)), found.astype(np.int64)
     for at in np.unique(fold).tolist():
@@ -94,22 +106,33 @@ def out_of_fold(
             trees.fit(x, y, sample_weight=np.where(y == 1, (y == 0).sum() / (y == 1).sum(), 1.0))
             scores[held] = trees.decision_function(features[held])
         else:
-            model = LogisticRegression(solver="liblinear", C=0.1, class_weight="balanced", max_iter=200)
+            model = LogisticRegression(
+                solver="liblinear", C=0.1, class_weight="balanced", max_iter=200
+            )
             scores[held] = model.fit(x, y).decision_function(features[held])
     return scores
 
 
 def report(blind: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
-    """One row per baseline: baseline, identifiers, auc, low, high, near_chance (1/2 in the interval)."""
+    """One row per baseline: baseline, identifiers, auc, low, high, near_chance (1/2 in the
+    interval).
+    """
     z = float(norm.isf((1 - 0.95) / 2))
     shares = np.array(list(blind.values()))
     auc = shares.mean(axis=1)
-    # Twice the variance of independent shares: each pair of identifiers meets twice, once with each of them
-    # on the training side, and is judged nearly alike both times. On random values it is 1.5 to 2.5 times.
+    # Twice the variance of independent shares: each pair of identifiers meets twice, once with each
+    # of them on the training side, and is judged nearly alike both times. On random values it is
+    # 1.5 to 2.5 times.
     margin = z * (shares.std(axis=1, ddof=1) * np.sqrt(2 / shares.shape[1]))
     low, high = np.maximum(0.0, auc - margin), np.minimum(1.0, auc + margin)
     near = (low <= 0.5) & (high >= 0.5)
-    columns = {"identifiers": shares.shape[1], "auc": auc, "low": low, "high": high, "near_chance": near}
+    columns = {
+        "identifiers": shares.shape[1],
+        "auc": auc,
+        "low": low,
+        "high": high,
+        "near_chance": near,
+    }
     return pd.DataFrame({"baseline": list(blind), **columns})
 
 
@@ -122,22 +145,24 @@ def filter_identifiers(
     seed: int = 0,
     evidence: float | None = None,
 ) -> FilteredIdentifiers:
-    """Drop duplicates, values with a fixed place, and what a blind baseline ranks first or last in its kind.
+    """Drop duplicates, values with a fixed place, and what a blind baseline ranks first or last in
+    its kind.
 
-    A place is fixed where an exact binomial test sees more values of a kind with one character than generated
-    ones would have.
+    A place is fixed where an exact binomial test sees more values of a kind with one character than
+    generated ones would have.
 
     Guarantee:
-        One baseline drops a genuine identifier with probability at most ``2 * extreme``; fresh values of a
-        kind lose any to fixed places with probability 0.001 at most. A model that was not trained on the
-        kept ones still ranks them at random in the middle; extreme ranks can only become rarer.
+        One baseline drops a genuine identifier with probability at most ``2 * extreme``; fresh
+        values of a kind lose any to fixed places with probability 0.001 at most. A model that was
+        not trained on the kept ones still ranks them at random in the middle; extreme ranks can
+        only become rarer.
 
     Args:
         extreme: Share at each end whose members are dropped, in [0, 0.5).
         count: Generated values for each.
         folds: Parts of the cross-validation.
-        evidence: Confidence, in (0, 1), at which a baseline must find more extreme values than among fresh
-            ones before it drops any; None drops them in any case, as the paper does.
+        evidence: Confidence, in (0, 1), at which a baseline must find more extreme values than
+            among fresh ones before it drops any; None drops them in any case, as the paper does.
 
     Source:
         Natural identifiers, Appendix A, which leaves folds and cut-offs open.
@@ -178,11 +203,15 @@ def filter_identifiers(
     )
 
 
-_NO_REPORT = pd.DataFrame(columns=["baseline", "identifiers", "auc", "low", "high", "near_chance", "kind"])
+_NO_REPORT = pd.DataFrame(
+    columns=["baseline", "identifiers", "auc", "low", "high", "near_chance", "kind"]
+)
 
 
 def _fixed_places(group: list[Identifier], seed: int) -> set[Identifier]:
-    """The values with a character that too many have at one place, or a beginning that another has too."""
+    """The values with a character that too many have at one place, or a beginning that another has
+    too.
+    """
     if len(group) < 2:
         return set()
     # Generated values keep what their kind keeps: there a character tells nothing.
@@ -199,7 +228,11 @@ def _fixed_places(group: list[Identifier], seed: int) -> set[Identifier]:
     order = sorted(range(len(group)), key=lambda at: group[at].value)
     alike = np.logical_and.accumulate(values[order[1:]] == values[order[:-1]], axis=1).sum(axis=1)
     # The chance that two fresh values share so many characters at the start, times the pairs.
-    chance = np.concatenate([[1.0], np.cumprod(np.minimum(1, (law**2).sum(axis=0)))]) * len(group) ** 2 / 2
+    chance = (
+        np.concatenate([[1.0], np.cumprod(np.minimum(1, (law**2).sum(axis=0)))])
+        * len(group) ** 2
+        / 2
+    )
     same = chance[alike] < _FIXED_LEVEL
     fixed[np.array(order[1:])[same]] = fixed[np.array(order[:-1])[same]] = True
     return {one for one, bad in zip(group, fixed, strict=True) if bad}
@@ -213,7 +246,9 @@ def ngrams(texts: list[str]) -> csr_array:
     second, third = np.roll(first, -1), np.roll(first, -2)
     two = 128 + 128 * first + second
     three = 128 + 128**2 + (first * 16_807 + second * 1_299_721 + third * 40_503) % _TRIGRAMS
-    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(first))  # letters from here to the end
+    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(
+        len(first)
+    )  # letters from here to the end
     columns = [first, two[left > 1], three[left > 2]]
     rows = [row, row[left > 1], row[left > 2]]
     # The solvers take 32-bit places alone.
@@ -222,7 +257,9 @@ def ngrams(texts: list[str]) -> csr_array:
 
 
 def shapes(texts: list[str]) -> NDArray[np.float32]:
-    """Dense features for trees, (N, 83): counts of letters, letters at the ends, repeats, runs and length."""
+    """Dense features for trees, (N, 83): counts of letters, letters at the ends, repeats, runs and
+    length.
+    """
     lengths = np.array([len(text) for text in texts])
     width = int(lengths.max(initial=16))
     table = letters(texts, width)

@@ -114,7 +114,10 @@ ED25519 = Kind(
     pattern=r"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI[A-Za-z0-9+/]{43}",
     check=check_ed25519,
     draw=lambda _, rng: (
-        ECC.construct(curve="Ed25519", seed=rng.bytes(32)).public_key().export_key(format="OpenSSH").strip()
+        ECC.construct(curve="Ed25519", seed=rng.bytes(32))
+        .public_key()
+        .export_key(format="OpenSSH")
+        .strip()
     ),
     bits=lambda _: 251.0,
     example="ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINdamAGCsQq31Uv+08lkBzoO4XLz2qYjJa8CGmj3B1Ea",
@@ -122,7 +125,9 @@ ED25519 = Kind(
 )
 
 _KEPT_BITS = 16
-_SMALL_PRIMES = math.prod(n for n in range(3, 1000, 2) if all(n % k for k in range(3, math.isqrt(n) + 1, 2)))
+_SMALL_PRIMES = math.prod(
+    n for n in range(3, 1000, 2) if all(n % k for k in range(3, math.isqrt(n) + 1, 2))
+)
 
 
 def _no_small_factor(modulus: int) -> bool:
@@ -130,7 +135,9 @@ def _no_small_factor(modulus: int) -> bool:
 
 
 def check_rsa(value: str) -> Form:
-    """The form of an RSA public key: the length of a modulus without small factors, and the exponent."""
+    """The form of an RSA public key: the length of a modulus without small factors, and the
+    exponent.
+    """
     if (key := parse_ssh_rsa(value)) is None:
         return Form("not in the wire format", False)
     bits = key.modulus.bit_length()
@@ -145,8 +152,9 @@ def check_rsa(value: str) -> Form:
 
 def _draw_rsa(value: str, rng: np.random.Generator) -> str:
     """Another modulus with the leading 16 bits kept."""
-    # How the leading bits of a product of primes are distributed depends on the program that made them; given
-    # these, the others are uniform among odd numbers without small factors, unless one factors the modulus.
+    # How the leading bits of a product of primes are distributed depends on the program that made
+    # them; given these, the others are uniform among odd numbers without small factors, unless one
+    # factors the modulus.
     key = parse_ssh_rsa(value)
     assert key is not None
     free = key.modulus.bit_length() - _KEPT_BITS
@@ -170,8 +178,8 @@ RSA = Kind(
     draw=_draw_rsa,
     bits=_rsa_bits,
     example=(
-        "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQCrMZ0q6mNlPOZcz3ptbhUOhNHB7i0wh9OZEQxUrG5J26ziC9fq5dX5MsmR"
-        "ia/JPxc3nznNUxKOYd9Btl+aTB6idMyqZRg1iuCmi56mRWa7IW3NvU0CETPv9hBf9nty5aP09kYVgHY17slDzAB4dlD52iU2"
+        "ssh-rsa "
+        "AAAAB3NzaC1yc2EAAAADAQABAAABAQCrMZ0q6mNlPOZcz3ptbhUOhNHB7i0wh9OZEQxUrG5J26ziC9fq5dX5MsmRia/JPxc3nznNUxKOYd9Btl+aTB6idMyqZRg1iuCmi56mRWa7IW3NvU0CETPv9hBf9nty5aP09kYVgHY17slDzAB4dlD52iU2"
         "ApdzjH4855ZJJhJo3H2dQp9XFE2S7PoIoe+pCO80skTGy3ZIJ+3yUMucgROEOpMyg8KWC7YY0x1+5sOCsxCAYgp3W/cm+gDX"
         "duhlwp3+VWk/rqTux4jDYWOZ691zUfo/wBo9ZnrKT65B0OgxdRPdz3PaE9V0SsiBR9BlCwhJoGt7yMZ9NO+kvfrN5Lkv"
     ),

@@ -16,7 +16,9 @@ class Form(NamedTuple):
 
 @dataclass(frozen=True, order=True)
 class Identifier:
-    """A value that a known random source made, and where it stands: ``text[start:end] == value``."""
+    """A value that a known random source made, and where it stands:
+    ``text[start:end] == value``.
+    """
 
     kind: str
     value: str
@@ -26,17 +28,19 @@ class Identifier:
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """One kind of identifier: how to find it, how to tell a look-alike, and how to draw another one.
+    """One kind of identifier: how to find it, how to tell a look-alike, and how to draw another
+    one.
 
     Attributes:
         pattern: ASCII regular expression that Python's re and google-re2 read alike: no groups that
-            capture, no looking around. Starts and ends at letters, digits or ``=``; may not match over a
-            line end, nor more than 4,000 characters that pass ``check``.
+            capture, no looking around. Starts and ends at letters, digits or ``=``; may not match
+            over a line end, nor more than 4,000 characters that pass ``check``.
         check: The form of a text that ``pattern`` matches.
-        draw: Another value from the distribution of the one given; `generate_identifiers` draws again until
-            the form is the same.
+        draw: Another value from the distribution of the one given; `generate_identifiers` draws
+            again until the form is the same.
         bits: Entropy of what ``draw`` draws, in bits.
-        not_beside: Characters barred right before and after, besides letters, digits and the underscore.
+        not_beside: Characters barred right before and after, besides letters, digits and the
+            underscore.
         fold_case: True if values that differ in letter case alone are the same.
     """
 

@@ -16,7 +16,13 @@ from paperlib.generators.identifiers.digests import (
     WHEEL_DIGEST,
     hex_digest,
 )
-from paperlib.generators.identifiers.keys import BITCOIN_BASE58, BITCOIN_BECH32, ED25519, ETHEREUM, RSA
+from paperlib.generators.identifiers.keys import (
+    BITCOIN_BASE58,
+    BITCOIN_BECH32,
+    ED25519,
+    ETHEREUM,
+    RSA,
+)
 from paperlib.generators.identifiers.kind import Form, Kind
 
 # Shortened URLs, whose codes a service drew.
@@ -27,7 +33,9 @@ _VIDEO = _ALL + "-_"
 
 @dataclass(frozen=True)
 class _Service:
-    """A service: its alphabet, the lengths of its codes, and how many letters tell only the time."""
+    """A service: its alphabet, the lengths of its codes, and how many letters tell only the
+    time.
+    """
 
     alphabet: str
     lengths: tuple[int, ...]
@@ -103,7 +111,9 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         for kind in (
             hex_digest("md5", 32, "2f6b8d1c90e4a7353b1e64d7f08a5c92"),
             hex_digest("sha1", 40, "08e6a90dc43c2bd0c80f21d90ea44f1e75ab1506"),
-            hex_digest("sha256", 64, "82cab51240f007318177bd6059258a10491b9a50b67870d99208604cbc0b6c9e"),
+            hex_digest(
+                "sha256", 64, "82cab51240f007318177bd6059258a10491b9a50b67870d99208604cbc0b6c9e"
+            ),
             hex_digest("sha512", 128, _EXAMPLE_SHA512),
             ETHEREUM,
             SERIAL_VERSION_UID,
@@ -126,10 +136,14 @@ PAPER_KINDS = ("sha1", "md5", "sha256", "serial_version_uid", "sha512", "ethereu
 
 
 def checked_kinds(names: Iterable[str] | None) -> tuple[Kind, ...]:
-    """The kinds of these names, in the table's order, all for None; refuses an unknown name, and none."""
+    """The kinds of these names, in the table's order, all for None; refuses an unknown name, and
+    none.
+    """
     wanted = set(KINDS) if names is None else {names} if isinstance(names, str) else set(names)
     if unknown := sorted(wanted - set(KINDS)):
-        raise ValueError(f"kinds: expected some of {', '.join(KINDS)}; got {', '.join(map(repr, unknown))}")
+        raise ValueError(
+            f"kinds: expected some of {', '.join(KINDS)}; got {', '.join(map(repr, unknown))}"
+        )
     if not wanted:
         raise ValueError(f"kinds: expected at least one of {', '.join(KINDS)}; got none")
     return tuple(kind for name, kind in KINDS.items() if name in wanted)
@@ -138,6 +152,11 @@ def checked_kinds(names: Iterable[str] | None) -> tuple[Kind, ...]:
 def kinds_table() -> pd.DataFrame:
     """One row per kind: kind, bits of entropy (of the example), example and pattern."""
     return pd.DataFrame(
-        {"kind": kind.name, "bits": kind.bits(kind.example), "example": kind.example, "pattern": kind.pattern}
+        {
+            "kind": kind.name,
+            "bits": kind.bits(kind.example),
+            "example": kind.example,
+            "pattern": kind.pattern,
+        }
         for kind in KINDS.values()
     )

@@ -1,4 +1,6 @@
-"""Finding identifiers in bytes, by one fast pass for all kinds and the checks of each; and drawing others."""
+"""Finding identifiers in bytes, by one fast pass for all kinds and the checks of each; and drawing
+others.
+"""
 
 import hashlib
 import re
@@ -21,7 +23,9 @@ _WORD = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX
 
 
 class Candidate(NamedTuple):
-    """A match of a kind's pattern at the right boundaries; ``form.valid`` tells it from a look-alike."""
+    """A match of a kind's pattern at the right boundaries; ``form.valid`` tells it from a
+    look-alike.
+    """
 
     start: int  # in bytes
     end: int
@@ -31,13 +35,17 @@ class Candidate(NamedTuple):
 
 
 def default_engine() -> str:
-    """ "re2" where the package google-re2 is installed, which is 20 to 40 times faster, else "re"."""
+    """ "re2" where the package google-re2 is installed, which is 20 to 40 times faster, else
+    "re".
+    """
     return "re2" if find_spec("re2") else "re"
 
 
 @dataclass(frozen=True)
 class Scanner:
-    """Finds candidates of some kinds by the engine "re2" (package google-re2) or "re"; both find the same."""
+    """Finds candidates of some kinds by the engine "re2" (package google-re2) or "re"; both find
+    the same.
+    """
 
     kinds: Sequence[Kind]
     engine: str = field(default_factory=default_engine)
@@ -69,7 +77,9 @@ class Scanner:
         ]
 
     def scan(self, data: bytes) -> list[Candidate]:
-        """Candidates in order; of overlapping ones identifiers stay before look-alikes, then the longest."""
+        """Candidates in order; of overlapping ones identifiers stay before look-alikes, then the
+        longest.
+        """
         return resolve(self.candidates(data))
 
     def candidates(self, data: bytes) -> list[Candidate]:
@@ -78,7 +88,9 @@ class Scanner:
         while (match := search(data, at)) is not None:
             start = match.start()
             for kind, pattern, barred in self._matchers:
-                if (whole := pattern.match(data, start)) is None or (start and data[start - 1] in barred):
+                if (whole := pattern.match(data, start)) is None or (
+                    start and data[start - 1] in barred
+                ):
                     continue
                 end = whole.end()
                 if end - start > LONGEST or (end < len(data) and data[end] in barred):
@@ -124,13 +136,16 @@ class StreamScanner:
         self._seen = 0  # leading bytes of those held that were scanned, and are kept as context
 
     def feed(self, piece: bytes, *, more: bool) -> list[Candidate]:
-        """Candidates that are certain now, offsets without meaning; ``more`` if pieces of the text follow."""
+        """Candidates that are certain now, offsets without meaning; ``more`` if pieces of the text
+        follow.
+        """
         data = self._held + piece if self._held else piece
         candidates = [one for one in self._scanner.candidates(data) if one.start >= self._seen]
         if not more:
             self._held, self._seen = b"", 0
             return resolve(candidates)
-        # What starts before the cut ends well before the end of the data, so nothing to come can change it.
+        # What starts before the cut ends well before the end of the data, so nothing to come can
+        # change it.
         cut = max(self._seen, len(data) - LONGEST - 1)
         for one in reversed(candidates):
             if one.start < cut < one.end:
@@ -146,8 +161,9 @@ _scanner = cache(Scanner)
 def find_identifiers(text: str, *, kinds: Iterable[str] | None = None) -> list[Identifier]:
     """Every identifier in a text, in order, none overlapping another.
 
-    A match counts when no letter, digit or underscore (ASCII) stands beside it and the kind's check passes:
-    checksums are right, decoded bytes are what they should be, and a random source would make such values. Of
+    A match counts when no letter, digit or underscore (ASCII) stands beside it and the kind's check
+    passes: checksums are right, decoded bytes are what they should be, and a random source would
+        make such values. Of
     overlapping ones the longest is kept.
 
     Args:
@@ -159,14 +175,19 @@ def find_identifiers(text: str, *, kinds: Iterable[str] | None = None) -> list[I
     Source:
         Natural identifiers, Appendix A; the kinds beyond the paper's six are ours.
 
-    >>> find_identifiers("md5: 2f6b8d1c90e4a7353b1e64d7f08a5c92, id: 00000000000000000000000000000001")
+    >>> text = "md5: 2f6b8d1c90e4a7353b1e64d7f08a5c92, id: 00000000000000000000000000000001"
+    >>> find_identifiers(text)
     [Identifier(kind='md5', value='2f6b8d1c90e4a7353b1e64d7f08a5c92', start=5, end=37)]
     """
     if not isinstance(text, str):
         raise ValueError(f"text: expected a str, got {type(text).__name__}; decode bytes first")
     # One byte a character, so that offsets are the same; no pattern and no boundary has a "?".
     candidates = _scanner(checked_kinds(kinds)).scan(text.encode("ascii", "replace"))
-    return [Identifier(one.kind.name, one.value, one.start, one.end) for one in candidates if one.form.valid]
+    return [
+        Identifier(one.kind.name, one.value, one.start, one.end)
+        for one in candidates
+        if one.form.valid
+    ]
 
 
 def as_identifier(value: str) -> Identifier:
@@ -180,18 +201,19 @@ def generate_identifiers(identifier: Identifier | str, count: int, seed: int) ->
     """Draw identifiers that could have stood in the place of a found one.
 
     Guarantee:
-        If the found value was drawn at random as its kind says, it and the generated ones are exchangeable.
-        Letter case, prefix, version bits, length, sign and the leading bits of an RSA modulus are the same in
-        all of them, and each passes the kind's check with the same form, checksums included.
+        If the found value was drawn at random as its kind says, it and the generated ones are
+        exchangeable. Letter case, prefix, version bits, length, sign and the leading bits of an RSA
+        modulus are the same in all of them, and each passes the kind's check with the same form,
+        checksums included.
 
     Args:
-        count: Number of values, 0 or more; all differ, also from the found one, and in more than letter case
-            where that says nothing.
+        count: Number of values, 0 or more; all differ, also from the found one, and in more than
+            letter case where that says nothing.
         seed: At least 0. The value is part of the seed: two identifiers never share their draws.
 
     Raises:
-        ValueError: A text that is no identifier, an unknown kind, a negative count or seed, or more values
-            than the kind has.
+        ValueError: A text that is no identifier, an unknown kind, a negative count or seed, or more
+            values than the kind has.
 
     Source:
         Natural identifiers, Appendix A.
@@ -206,7 +228,9 @@ def generate_identifiers(identifier: Identifier | str, count: int, seed: int) ->
     fits = isinstance(found.value, str) and re.fullmatch(kind.pattern, found.value, re.ASCII)
     form = kind.check(found.value) if fits else Form("of another pattern", False)
     if not form.valid:
-        raise ValueError(f"identifier: expected a valid {kind.name}, got {found.value!r} ({form.name})")
+        raise ValueError(
+            f"identifier: expected a valid {kind.name}, got {found.value!r} ({form.name})"
+        )
     digest = hashlib.sha256(f"{kind.name} {found.value}".encode()).digest()
     rng = np.random.default_rng([seed, *np.frombuffer(digest, dtype=np.uint32).tolist()])
     seen, drawn, failed = {kind.key(found.value)}, list[str](), 0

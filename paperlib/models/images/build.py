@@ -26,10 +26,11 @@ class ImageArchitecture:
 
     Attributes:
         outputs: Classes, or attributes where each image has several labels.
-        width: Hidden units of "mlp", random features of "cosine" and "cosine-mlp", channels of the first
-            layer of "cnn" and "cnn4"; others ignore it.
+        width: Hidden units of "mlp", random features of "cosine" and "cosine-mlp", channels of the
+            first layer of "cnn" and "cnn4"; others ignore it.
         group_norm: Group norm for batch norm, so that DP-SGD can train it.
-        pretrained: Start from ImageNet weights (ViT and the torchvision ResNets), which are downloaded.
+        pretrained: Start from ImageNet weights (ViT and the torchvision ResNets), which are
+            downloaded.
     """
 
     name: str
@@ -48,7 +49,8 @@ class ImageArchitecture:
         check_at_least(1, side=self.side, outputs=self.outputs, width=self.width)
         if self.pretrained and (self.name not in PRETRAINED or self.group_norm):
             raise ValueError(
-                f"pretrained: expected one of {', '.join(PRETRAINED)} without group_norm, got {self.name!r}"
+                f"pretrained: expected one of {', '.join(PRETRAINED)} without group_norm, got "
+                f"{self.name!r}"
             )
 
 
@@ -59,7 +61,8 @@ def build_image_model(architecture: ImageArchitecture) -> nn.Module:
         ValueError: A side too small for the architecture.
         RuntimeError: Pretrained weights cannot be downloaded.
 
-    >>> model = build_image_model(ImageArchitecture(name="cnn", channels=1, side=7, outputs=10, width=2))
+    >>> cnn = ImageArchitecture(name="cnn", channels=1, side=7, outputs=10, width=2)
+    >>> model = build_image_model(cnn)
     >>> model(torch.zeros(3, 1, 7, 7)).shape
     torch.Size([3, 10])
     """
@@ -82,7 +85,9 @@ def parameters_of(architecture: ImageArchitecture) -> int:
     36479194
     """
     with torch.device("meta"):
-        return sum(values.numel() for values in ARCHITECTURES[architecture.name](architecture).parameters())
+        return sum(
+            values.numel() for values in ARCHITECTURES[architecture.name](architecture).parameters()
+        )
 
 
 def _small(make: Callable[..., nn.Module], a: ImageArchitecture) -> nn.Module:
@@ -96,11 +101,15 @@ def _wide(depth: int, width: int, a: ImageArchitecture) -> nn.Module:
 def _resnet(name: str, a: ImageArchitecture) -> nn.Module:
     from paperlib.models.images.resnet import resnet  # torchvision takes seconds to import
 
-    return resnet(name, a.channels, a.side, a.outputs, group_norm=a.group_norm, pretrained=a.pretrained)
+    return resnet(
+        name, a.channels, a.side, a.outputs, group_norm=a.group_norm, pretrained=a.pretrained
+    )
 
 
 class PretrainedClassifier(nn.Module):
-    """A model of timm that is shown our images in its size and with its mean and std, both (3, 1, 1)."""
+    """A model of timm that is shown our images in its size and with its mean and std, both (3, 1,
+    1).
+    """
 
     def __init__(self, model: nn.Module, side: int, mean: Tensor, std: Tensor) -> None:
         super().__init__()
@@ -118,7 +127,8 @@ def pretrained_classifier(
 ) -> nn.Module:
     """A model of timm with weights from elsewhere (ImageNet, by most names) and a new last layer.
 
-    ``weights`` are tensors by name, as timm publishes them; None downloads them. The seed is the layer's.
+    ``weights`` are tensors by name, as timm publishes them; None downloads them. The seed is the
+    layer's.
 
     Raises:
         ValueError: A name that timm does not know, or weights of another model.
@@ -135,10 +145,12 @@ def pretrained_classifier(
             model = timm.create_model(name, pretrained=True, **overlay)
         except (OSError, RuntimeError, KeyError) as error:
             if weights is not None:
-                raise ValueError(f"weights: these are not the weights of timm's {name} ({error})") from error
+                raise ValueError(
+                    f"weights: these are not the weights of timm's {name} ({error})"
+                ) from error
             raise RuntimeError(
-                f"timm: the weights of {name} cannot be downloaded ({error}). Fetch its model.safetensors "
-                "where there is a network, and name the file as 'weights'"
+                f"timm: the weights of {name} cannot be downloaded ({error}). Fetch its "
+                "model.safetensors where there is a network, and name the file as 'weights'"
             ) from error
         model.reset_classifier(outputs)
     shown: dict[str, Any] = model.pretrained_cfg
@@ -147,7 +159,9 @@ def pretrained_classifier(
 
 
 def _vit_small(a: ImageArchitecture) -> nn.Module:
-    """ViT-small of timm; small images are cut into 8 by 8 patches, since 16 pixels would leave few."""
+    """ViT-small of timm; small images are cut into 8 by 8 patches, since 16 pixels would leave
+    few.
+    """
     if a.pretrained:
         return pretrained_classifier(_VIT, a.outputs, seed=a.seed)
     return optional_package("timm", "images", "vit-small").create_model(
@@ -182,7 +196,9 @@ ARCHITECTURES: Mapping[str, Callable[[ImageArchitecture], nn.Module]] = MappingP
 
 
 def as_input(images: Any) -> Tensor:
-    """uint8 pixels (n, channels, side, side) as float32 from -1 to 1: what every classifier here takes."""
+    """uint8 pixels (n, channels, side, side) as float32 from -1 to 1: what every classifier here
+    takes.
+    """
     given = as_tensor(images)
     if given.dtype != torch.uint8 or given.ndim != 4:
         raise ValueError(
@@ -193,16 +209,22 @@ def as_input(images: Any) -> Tensor:
 
 
 def image_logits(module: nn.Module, images: Any, *, batch: int = 1024) -> Tensor:
-    """Logits of uint8 images, shape (n, outputs), float32, on the CPU; the module's mode stays as it was."""
+    """Logits of uint8 images, shape (n, outputs), float32, on the CPU; the module's mode stays as
+    it was.
+    """
     return _collected(module, images, batch, module)
 
 
 def image_features(module: nn.Module, images: Any, *, batch: int = 1024) -> Tensor:
-    """Inputs of the last linear layer, shape (n, features): the model's representation of each image."""
+    """Inputs of the last linear layer, shape (n, features): the model's representation of each
+    image.
+    """
     if not (linears := [layer for layer in module.modules() if isinstance(layer, nn.Linear)]):
         raise ValueError("module: expected one with a linear layer at its end")
     seen: list[Tensor] = []
-    hook = linears[-1].register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].flatten(1)))
+    hook = linears[-1].register_forward_hook(
+        lambda _, inputs, __: seen.append(inputs[0].flatten(1))
+    )
 
     def features(x: Tensor) -> Tensor:
         module(x)
@@ -215,7 +237,9 @@ def image_features(module: nn.Module, images: Any, *, batch: int = 1024) -> Tens
 
 
 def image_losses(logits: Any, labels: Any) -> Tensor:
-    """Cross-entropy of each image, float64, shape (n,); the mean over attributes where labels are (n, k)."""
+    """Cross-entropy of each image, float64, shape (n,); the mean over attributes where labels are
+    (n, k).
+    """
     if (wanted := as_tensor(labels)).ndim == 1:
         return cross_entropy(logits, wanted)
     if (scores := as_tensor(logits).double()).shape != wanted.shape:
@@ -228,5 +252,8 @@ def image_losses(logits: Any, labels: Any) -> Tensor:
 def _collected(module: nn.Module, images: Any, batch: int, outputs: Any) -> Tensor:
     device = next(module.parameters()).device
     with evaluating(module):
-        parts = [outputs(as_input(part.to(device))).float().cpu() for part in as_tensor(images).split(batch)]
+        parts = [
+            outputs(as_input(part.to(device))).float().cpu()
+            for part in as_tensor(images).split(batch)
+        ]
     return torch.cat(parts)

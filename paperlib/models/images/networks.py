@@ -7,7 +7,9 @@ from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, conv2d, relu
 
 SMALL_SIDE = 64  # pixels; larger images get the stem and patches that are usual on ImageNet
-_CONTRAST = 20 / 255  # added to the standard deviation of a patch of pixels from -1 to 1: flat ones stay flat
+_CONTRAST = (
+    20 / 255
+)  # added to the standard deviation of a patch of pixels from -1 to 1: flat ones stay flat
 _WHITENING = 0.1  # added to the variances of normalised patches before they are whitened
 _THRESHOLD = 0.25  # below which a filter's answer counts as nothing
 _DRAWN = 20_000  # patches that the whitening is computed from
@@ -15,7 +17,9 @@ _DRAWN = 20_000  # patches that the whitening is computed from
 
 def norm_layer(channels: int, group_norm: bool) -> nn.Module:
     """Batch norm, or group norm with up to 32 groups, which DP-SGD can use."""
-    return nn.GroupNorm(math.gcd(channels, 32), channels) if group_norm else nn.BatchNorm2d(channels)
+    return (
+        nn.GroupNorm(math.gcd(channels, 32), channels) if group_norm else nn.BatchNorm2d(channels)
+    )
 
 
 def mlp(channels: int, side: int, outputs: int, width: int) -> nn.Module:
@@ -32,7 +36,9 @@ def mlp(channels: int, side: int, outputs: int, width: int) -> nn.Module:
 
 
 class CosineFeatures(nn.Module):
-    """Random features of flat images, never trained, of a Gaussian kernel (Rahimi and Recht, 2007)."""
+    """Random features of flat images, never trained, of a Gaussian kernel (Rahimi and Recht,
+    2007).
+    """
 
     def __init__(self, pixels: int, width: int) -> None:
         super().__init__()
@@ -46,14 +52,18 @@ class CosineFeatures(nn.Module):
 
 
 def cosine(channels: int, side: int, outputs: int, width: int, hidden: int = 0) -> nn.Module:
-    """A linear layer on ``width`` random features, or with ``hidden`` units an MLP of one hidden layer."""
+    """A linear layer on ``width`` random features, or with ``hidden`` units an MLP of one hidden
+    layer.
+    """
     body = (nn.Linear(width, hidden), nn.ReLU()) if hidden else ()
     features = CosineFeatures(channels * side * side, width)
     return nn.Sequential(nn.Flatten(), features, *body, nn.Linear(hidden or width, outputs))
 
 
 def cnn(channels: int, side: int, outputs: int, width: int) -> nn.Module:
-    """Two convolutions of ``width`` and ``2 width`` channels, pooled once, and one hidden layer; no norms."""
+    """Two convolutions of ``width`` and ``2 width`` channels, pooled once, and one hidden layer; no
+    norms.
+    """
     pooled = max(1, side // 2)
     return nn.Sequential(
         nn.Conv2d(channels, width, 3, padding=1),
@@ -68,8 +78,12 @@ def cnn(channels: int, side: int, outputs: int, width: int) -> nn.Module:
     )
 
 
-def cnn4(channels: int, side: int, outputs: int, width: int, *, group_norm: bool = False) -> nn.Module:
-    """Four convolutional layers, each halving the image, and a linear layer; with 40 outputs CelebA's CNN."""
+def cnn4(
+    channels: int, side: int, outputs: int, width: int, *, group_norm: bool = False
+) -> nn.Module:
+    """Four convolutional layers, each halving the image, and a linear layer; with 40 outputs
+    CelebA's CNN.
+    """
     if side < 16:
         raise ValueError(f"side: expected 16 or more for cnn4, got {side}")
     layers: list[nn.Module] = []
@@ -81,7 +95,9 @@ def cnn4(channels: int, side: int, outputs: int, width: int, *, group_norm: bool
             nn.ReLU(),
             nn.MaxPool2d(2),
         ]
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8 * width, outputs))
+    return nn.Sequential(
+        *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8 * width, outputs)
+    )
 
 
 class _Block(nn.Module):
@@ -102,7 +118,9 @@ class _Block(nn.Module):
 
 
 class WideResNet(nn.Module):
-    """WRN-depth-width of Zagoruyko and Komodakis (2016), arXiv:1605.07146, Table 1, without dropout."""
+    """WRN-depth-width of Zagoruyko and Komodakis (2016), arXiv:1605.07146, Table 1, without
+    dropout.
+    """
 
     def __init__(
         self, depth: int, width: int, channels: int, outputs: int, *, group_norm: bool = False
@@ -132,7 +150,9 @@ class WideResNet(nn.Module):
 
 
 class PatchFeatures(nn.Module):
-    """Answers of random patches, of images that must not be audited, as filters; Coates and Ng (2011)."""
+    """Answers of random patches, of images that must not be audited, as filters; Coates and Ng
+    (2011).
+    """
 
     def __init__(self, images: Tensor, *, filters: int, seed: int, side: int = 6) -> None:
         super().__init__()
@@ -142,14 +162,19 @@ class PatchFeatures(nn.Module):
         rows, columns = torch.randint(images.shape[-1] - side + 1, (2, count), generator=rng)
         below, across = (rows[:, None] + step)[:, :, None], columns[:, None, None] + step
         drawn = images[which[:, None, None], :, below, across].permute(0, 3, 1, 2).flatten(1)
-        drawn = (drawn - drawn.mean(1, keepdim=True)) / (drawn.var(1, keepdim=True) + _CONTRAST**2).sqrt()
+        drawn = (drawn - drawn.mean(1, keepdim=True)) / (
+            drawn.var(1, keepdim=True) + _CONTRAST**2
+        ).sqrt()
         centre = drawn.mean(0)
         variances, directions = torch.linalg.eigh(torch.cov(drawn.T))
         whitening = directions @ torch.diag((variances + _WHITENING).rsqrt()) @ directions.T
         chosen = nn.functional.normalize((drawn[:filters] - centre) @ whitening) @ whitening
         self.filters = nn.Buffer(chosen.unflatten(1, (images.shape[1], side, side)))
         self.offsets = nn.Buffer((chosen @ centre)[:, None, None])
-        self.means, self.scales = nn.Buffer(torch.zeros(8 * filters)), nn.Buffer(torch.ones(8 * filters))
+        self.means, self.scales = (
+            nn.Buffer(torch.zeros(8 * filters)),
+            nn.Buffer(torch.ones(8 * filters)),
+        )
         seen = self(images[: min(len(images), 2_000)])
         self.means, self.scales = nn.Buffer(seen.mean(0)), nn.Buffer(seen.std(0) + 1e-3)
 
@@ -159,6 +184,12 @@ class PatchFeatures(nn.Module):
         mean = avg_pool2d(x.mean(1, keepdim=True), side, stride=1)
         variance = avg_pool2d((x**2).mean(1, keepdim=True), side, stride=1) - mean**2
         spread = (variance.clamp(min=0) * pixels / (pixels - 1) + _CONTRAST**2).sqrt()
-        answer = (conv2d(x, self.filters) - mean * self.filters.sum((1, 2, 3))[:, None, None]) / spread
-        both = torch.cat([answer - self.offsets, self.offsets - answer], dim=1).sub_(_THRESHOLD).relu_()
+        answer = (
+            conv2d(x, self.filters) - mean * self.filters.sum((1, 2, 3))[:, None, None]
+        ) / spread
+        both = (
+            torch.cat([answer - self.offsets, self.offsets - answer], dim=1)
+            .sub_(_THRESHOLD)
+            .relu_()
+        )
         return (adaptive_avg_pool2d(both, 2).flatten(1) - self.means) / self.scales

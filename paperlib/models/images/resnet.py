@@ -36,7 +36,13 @@ _LAYERS: dict[str, tuple[type[Any], list[int]]] = {
 
 
 def resnet(
-    name: str, channels: int, side: int, outputs: int, *, group_norm: bool = False, pretrained: bool = False
+    name: str,
+    channels: int,
+    side: int,
+    outputs: int,
+    *,
+    group_norm: bool = False,
+    pretrained: bool = False,
 ) -> nn.Module:
     """A ResNet (arXiv:1512.03385), perhaps with ImageNet weights but for layers of other shapes."""
     block, layers = _LAYERS[name]
@@ -46,8 +52,9 @@ def resnet(
             model.load_state_dict(get_model_weights(name)["DEFAULT"].get_state_dict(progress=False))
         except OSError as error:
             raise RuntimeError(
-                f"pretrained: the ImageNet weights of {name} cannot be downloaded ({error}); train from "
-                "scratch, or fetch them where there is a network: torch keeps them under torch.hub.get_dir()"
+                f"pretrained: the ImageNet weights of {name} cannot be downloaded ({error}); train "
+                "from scratch, or fetch them where there is a network: torch keeps them under "
+                "torch.hub.get_dir()"
             ) from error
     model.fc = nn.Linear(model.fc.in_features, outputs)
     small = side <= SMALL_SIDE  # a 3x3 stem without pooling, as usual on CIFAR

@@ -1,4 +1,6 @@
-"""Every audit of the library on one target, known mechanisms among them: number, sentence, needs and cost."""
+"""Every audit of the library on one target, known mechanisms among them: number, sentence, needs
+and cost.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -46,8 +48,11 @@ class MechanismConfig:
 def known_mechanisms(config: MechanismConfig) -> list[AuditTarget]:
     """No leak, Laplace noise and Gaussian noise on the bit of every record."""
     rng, epsilon = np.random.default_rng(config.seed), config.epsilon
-    # To replace a record changes two bits: twice the epsilon of Laplace noise, the root of 2 times mu.
-    single, double = (float(gaussian_dp_epsilon(config.mu * root, config.delta)) for root in (1.0, 2**0.5))
+    # To replace a record changes two bits: twice the epsilon of Laplace noise, the root of 2 times
+    # mu.
+    single, double = (
+        float(gaussian_dp_epsilon(config.mu * root, config.delta)) for root in (1.0, 2**0.5)
+    )
     known = (
         ("no leak", 0.0, False, 0.0, 0.0),
         (f"Laplace, ε = {epsilon:g}", epsilon, True, epsilon, 2 * epsilon),
@@ -79,7 +84,9 @@ def known_mechanisms(config: MechanismConfig) -> list[AuditTarget]:
 
 
 LOWER, WITHIN, MEASURED = "lower bound", "lower bound within a family", "measurement"
-"""Kinds of numbers; the second holds if the trade-off curve of training is of the family that was named."""
+"""Kinds of numbers; the second holds if the trade-off curve of training is of the family that was
+named.
+"""
 BOUNDS = (LOWER, WITHIN)
 ADD_REMOVE, REPLACEMENT, MODEL = "add/remove", "replacement", "this model"
 """What a number speaks of: neighbouring training sets, or the trained model alone."""
@@ -110,7 +117,9 @@ def _exact(target: AuditTarget, **options: Any) -> AuditResult:
     # A coin for each set shows the true value or one alternative: the two would tell on each other.
     shown = np.random.default_rng([options["seed"], 3]).random(len(target.sets)) < 0.5
     scores = np.where(shown, target.sets[:, 0], target.sets[:, 1])
-    return audit_panoramia(np.zeros(scores.size), scores, shown, known_c=0.0, design="played", **options)
+    return audit_panoramia(
+        np.zeros(scores.size), scores, shown, known_c=0.0, design="played", **options
+    )
 
 
 def _fitted(target: AuditTarget, **options: Any) -> AuditResult | None:
@@ -122,7 +131,9 @@ def _fitted(target: AuditTarget, **options: Any) -> AuditResult | None:
 
 _RUNS: dict[str, Callable[..., AuditResult | None]] = {
     "one run": lambda target, **options: audit_one_run(target.scores, **options),
-    "order learned": lambda target, **options: audit_features(target.signals, target.member, **options),
+    "order learned": lambda target, **options: audit_features(
+        target.signals, target.member, **options
+    ),
     "f-DP": lambda target, **options: audit_f_dp(target.scores, family=target.curve, **options),
     "output set": lambda target, seed, **options: audit_output_set(
         *target.scores.split(seed=seed), seed=seed, **options
@@ -145,7 +156,9 @@ AUDITS = tuple(Audit(name=name, run=run, **_SETTINGS[name]) for name, run in _RU
 def compare_audits(
     targets: Iterable[AuditTarget], *, delta: float = 1e-5, confidence: float = 0.95, seed: int = 0
 ) -> pd.DataFrame:
-    """Run every audit that applies on every target; each number holds at its own confidence alone."""
+    """Run every audit that applies on every target; each number holds at its own confidence
+    alone.
+    """
     check_in("(0, 0.5)", "delta", delta)
     check_confidence(confidence)
     rows = list[dict[str, Any]]()
@@ -159,7 +172,11 @@ def compare_audits(
             seconds += float(target.generated["seconds"])
         guarantees = {ADD_REMOVE: target.add_remove, REPLACEMENT: target.replacement}
         needs = {*audit.needs, *(("labels",) if target.labels else ())}
-        value = result.epsilon if result.epsilon is not None else getattr(result, "epsilon_tilde", np.nan)
+        value = (
+            result.epsilon
+            if result.epsilon is not None
+            else getattr(result, "epsilon_tilde", np.nan)
+        )
         low, high = value, np.inf  # one-sided for a lower bound
         if audit.kind == MEASURED:
             low, high = getattr(result, "interval", None) or (np.nan, np.nan)

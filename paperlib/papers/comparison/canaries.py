@@ -44,10 +44,11 @@ class CanaryConfig:
 
 
 def canary_power(config: CanaryConfig) -> pd.DataFrame:
-    """Bound and AUC of every kind of canary at each number of repetitions, and of coins for records.
+    """Bound and AUC of every kind of canary at each number of repetitions, and of coins for
+    records.
 
-    A score is the mean log-probability of a text after fine-tuning less that before. In `AS_TOKENS` the
-    tokenizer has each made-up word of the canaries, planted or not, as one token.
+    A score is the mean log-probability of a text after fine-tuning less that before. In `AS_TOKENS`
+    the tokenizer has each made-up word of the canaries, planted or not, as one token.
     """
     counts = (config.public, config.texts, config.count)
     public, corpus, held_out = (_documents(n, (config.seed, part)) for part, n in enumerate(counts))
@@ -74,7 +75,9 @@ def canary_power(config: CanaryConfig) -> pd.DataFrame:
             learned = _log_probabilities(after, own, canaries) - before
             scores = MembershipScores.from_labels(learned, coins, higher_means_member=True)
             bound, about = audit_one_run(scores), {"kind": kind, "repetitions": repetitions}
-            rows.append({**about, "auc": scores.auc(), "epsilon": bound.epsilon, "ceiling": bound.ceiling})
+            rows.append(
+                {**about, "auc": scores.auc(), "epsilon": bound.epsilon, "ceiling": bound.ceiling}
+            )
     return pd.DataFrame(rows)
 
 
@@ -100,4 +103,6 @@ def _fitted(model: Any, tokenizer: Any, texts: list[str], training: TrainingConf
 
 
 def _log_probabilities(model: Any, tokenizer: Any, texts: list[str]) -> np.ndarray:
-    return score_texts(model, tokenizer, texts, attacks=["loss"], batch_size=64)["loss"].to_numpy(float)
+    return score_texts(model, tokenizer, texts, attacks=["loss"], batch_size=64)["loss"].to_numpy(
+        float
+    )

@@ -35,7 +35,9 @@ class DigitsConfig(TrainedConfig):
         check_in("(0, 1]", "noisy_labels", self.noisy_labels)
         check_at_least(1, private_epochs=self.private_epochs, width=self.width)
         if not 100 <= self.records <= 1500:
-            raise ValueError(f"records: expected 100 to 1500 of the 1797 digits, got {self.records}")
+            raise ValueError(
+                f"records: expected 100 to 1500 of the 1797 digits, got {self.records}"
+            )
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,17 @@ def _loaded() -> tuple[np.ndarray, np.ndarray]:
 
 
 def drawn_digits(config: DigitsConfig) -> Digits:
-    """Order the digits, draw a share of the labels anew, and toss a fair coin for each audited one."""
+    """Order the digits, draw a share of the labels anew, and toss a fair coin for each audited
+    one.
+    """
     pixels, labels = _loaded()
     rng = np.random.default_rng([config.seed, 1])
     order = rng.permutation(labels.size)
     spoiled = rng.random(labels.size) < config.noisy_labels
     trained_with = np.where(spoiled, rng.integers(0, 10, labels.size), labels[order])
-    return Digits(pixels[order], trained_with, spoiled, rng.integers(0, 2, config.records).astype(bool))
+    return Digits(
+        pixels[order], trained_with, spoiled, rng.integers(0, 2, config.records).astype(bool)
+    )
 
 
 def classifiers(config: DigitsConfig) -> list[AuditTarget]:
@@ -80,23 +86,33 @@ def classifiers(config: DigitsConfig) -> list[AuditTarget]:
     trainings = config.trainings(plain, replace(plain, learning_rate=1e-2, clip_norm=1.0), examples)
     checksum = used_data("handwritten digits (scikit-learn)", _loaded())
     stage = {"stage": "compared classifiers", "config": config, "data": checksum}
-    arrays = cached_arrays(stage, lambda: _train(config, digits, list(trainings.values())), code=__name__)
+    arrays = cached_arrays(
+        stage, lambda: _train(config, digits, list(trainings.values())), code=__name__
+    )
     return config.targets(
         "classifier", trainings, arrays, member=digits.member, examples=examples, labels=True
     )
 
 
-def _train(config: DigitsConfig, digits: Digits, configs: list[TrainingConfig]) -> Mapping[str, Any]:
+def _train(
+    config: DigitsConfig, digits: Digits, configs: list[TrainingConfig]
+) -> Mapping[str, Any]:
     cut, member = config.records, digits.member
     (x, other_x), (y, other_y) = ((one[:cut], one[cut:]) for one in (digits.pixels, digits.labels))
     models = fit_ensemble(configs, x[member], y[member], device="cpu", progress=False)
     started = perf_counter()
     known = pd.DataFrame(other_x).add_prefix("pixel ").assign(**{_LABEL: other_y})
     rows = FilteredGenerator(seed=config.seed).fit(known).sample(int(member.sum()), config.seed + 1)
-    generated_x, generated_y = rows.drop(columns=_LABEL).to_numpy(np.float32), rows[_LABEL].to_numpy()
+    generated_x, generated_y = (
+        rows.drop(columns=_LABEL).to_numpy(np.float32),
+        rows[_LABEL].to_numpy(),
+    )
     helper = fit_ensemble(configs[:1], other_x, other_y, device="cpu", progress=False)
     seconds = perf_counter() - started
-    both_x, both_y = np.concatenate([x[member], generated_x]), np.concatenate([y[member], generated_y])
+    both_x, both_y = (
+        np.concatenate([x[member], generated_x]),
+        np.concatenate([y[member], generated_y]),
+    )
     beside = np.broadcast_to(_signals(helper, x, y), (len(configs), len(x), 2))
     return {
         "signals": np.concatenate([_signals(models, x, y), beside], axis=2),
@@ -109,7 +125,9 @@ def _train(config: DigitsConfig, digits: Digits, configs: list[TrainingConfig]) 
 
 
 def _signals(models: MLPEnsemble, x: np.ndarray, y: np.ndarray) -> FloatArray:
-    """Log odds of the given label, and log-probability of the likeliest one, shape (models, n, 2)."""
+    """Log odds of the given label, and log-probability of the likeliest one, shape (models, n,
+    2).
+    """
     likeliest = models.logits(x).double().log_softmax(-1).amax(-1).cpu().numpy()
     return np.stack([-models.margin_losses(x, y), likeliest], axis=2)
 
@@ -117,7 +135,9 @@ def _signals(models: MLPEnsemble, x: np.ndarray, y: np.ndarray) -> FloatArray:
 def _label_sets(
     models: MLPEnsemble, x: np.ndarray, y: np.ndarray, drawn: np.ndarray, seed: int
 ) -> FloatArray:
-    """Logits of members whose label was drawn at random, that label first, shape (models, m, 10)."""
+    """Logits of members whose label was drawn at random, that label first, shape (models, m,
+    10).
+    """
     shift = np.tile(np.arange(10), (int(drawn.sum()), 1))
     shift[:, 1:] = np.random.default_rng([seed, 2]).permuted(shift[:, 1:], axis=1)
     order = (y[drawn, None] + shift) % 10

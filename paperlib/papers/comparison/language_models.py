@@ -1,4 +1,6 @@
-"""Small GPTs fine-tuned on documents that begin with random identifiers: over-trained, and with DP-SGD."""
+"""Small GPTs fine-tuned on documents that begin with random identifiers: over-trained, and with
+DP-SGD.
+"""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -49,26 +51,40 @@ class GptConfig(TrainedConfig):
 
 
 def language_models(config: GptConfig) -> list[AuditTarget]:
-    """All language models with their scores, from the cache if the same code trained them before."""
+    """All language models with their scores, from the cache if the same code trained them
+    before.
+    """
     examples = int(config.member.sum()) + config.others
-    plain = TrainingConfig(epochs=1, batch_size=16, optimizer="adam", learning_rate=3e-3, seed=config.seed)
+    plain = TrainingConfig(
+        epochs=1, batch_size=16, optimizer="adam", learning_rate=3e-3, seed=config.seed
+    )
     trainings = config.trainings(plain, config.run.training, examples)
     words = used_data("Python help topics", " ".join(source_words()).encode())
     stage = {"stage": "compared language models", "config": config, "words": words}
     arrays = cached_arrays(stage, lambda: _train(config, list(trainings.values())), code=__name__)
-    return config.targets("language model", trainings, arrays, member=config.member, examples=examples)
+    return config.targets(
+        "language model", trainings, arrays, member=config.member, examples=examples
+    )
 
 
 def _train(config: GptConfig, trainings: Sequence[TrainingConfig]) -> Mapping[str, Any]:
-    """Signals of every identifier and scores of the members' candidates, less those before fine-tuning."""
+    """Signals of every identifier and scores of the members' candidates, less those before
+    fine-tuning.
+    """
     start, tokenizer = planted_model(PUBLIC)
     candidates, documents = canary_documents(config.run)
     coins = [*config.member, *[True] * config.others]
     texts = [text for text, heads in zip(documents, coins, strict=True) if heads]
-    tokens = [one[: config.run.document_tokens] for one in tokenizer(texts, verbose=False)["input_ids"]]
+    tokens = [
+        one[: config.run.document_tokens] for one in tokenizer(texts, verbose=False)["input_ids"]
+    ]
     members = [one for one, heads in zip(candidates, config.member, strict=True) if heads]
     asked = [one[0] for one in candidates] + [text for one in members for text in one]
-    before, signals, sets = _signals(start, tokenizer, asked), list[FloatArray](), list[FloatArray]()
+    before, signals, sets = (
+        _signals(start, tokenizer, asked),
+        list[FloatArray](),
+        list[FloatArray](),
+    )
     for training in trainings:
         fitted = fit_language_model(copy.deepcopy(start), tokens, config=training, progress=False)
         after = _signals(fitted.model, tokenizer, asked)

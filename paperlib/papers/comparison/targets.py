@@ -1,4 +1,6 @@
-"""What the comparison audits: scores of one target, and the epsilon that its training guarantees."""
+"""What the comparison audits: scores of one target, and the epsilon that its training
+guarantees.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,24 +22,33 @@ class AuditTarget:
     name: str  #: within its family
     #: signals of each record, the strongest score first and higher for members, shape (n, d)
     signals: FloatArray
-    member: NDArray[np.bool_]  #: who was trained on, by a fair coin tossed before training, shape (n,)
-    #: scores of values that were drawn at random, and of the other candidates of each, the true one first,
-    #: shape (m, k)
+    member: NDArray[
+        np.bool_
+    ]  #: who was trained on, by a fair coin tossed before training, shape (n,)
+    #: scores of values that were drawn at random, and of the other candidates of each, the true one
+    #: first, shape (m, k)
     sets: FloatArray
-    #: members against rows of a fitted generator, whose c is not known: "features", what anyone sees of
-    #: each, (n, d); "signals" of the target as above, (n, k); "member", (n,); and "seconds" of the fit
+    #: members against rows of a fitted generator, whose c is not known: "features", what anyone
+    #: sees of each, (n, d); "signals" of the target as above, (n, k); "member", (n,); and "seconds"
+    #: of the fit
     generated: Mapping[str, Any] | None = None
     #: scores of one record in runs with it and without it, where training can be repeated
     runs: MembershipScores | None = None
-    add_remove: float = np.inf  #: epsilon that training guarantees for adding or removing one record, nats
+    add_remove: float = (
+        np.inf
+    )  #: epsilon that training guarantees for adding or removing one record, nats
     replacement: float = np.inf  #: the same for replacing one record by another
-    curve: Literal["gaussian", "laplace"] = "gaussian"  #: family of trade-off curves for the f-DP audit
+    curve: Literal["gaussian", "laplace"] = (
+        "gaussian"  #: family of trade-off curves for the f-DP audit
+    )
     labels: bool = False  #: whether the scores need the records' labels
 
     @property
     def scores(self) -> MembershipScores:
         """The first signal, as the score audits take it; as a loss, lower for members."""
-        return MembershipScores.from_labels(-self.signals[:, 0], self.member, higher_means_member=False)
+        return MembershipScores.from_labels(
+            -self.signals[:, 0], self.member, higher_means_member=False
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,11 +105,16 @@ class TrainedConfig:
         return targets
 
 
-def with_budget(config: TrainingConfig, examples: int, budget: float, delta: float) -> TrainingConfig:
+def with_budget(
+    config: TrainingConfig, examples: int, budget: float, delta: float
+) -> TrainingConfig:
     """The same DP-SGD with all records in every step, and the noise for an epsilon (add/remove)."""
-    # Without sampling every step is one Gaussian mechanism: the f-DP audit assumes nothing that is not so.
+    # Without sampling every step is one Gaussian mechanism: the f-DP audit assumes nothing that is
+    # not so.
     whole = replace(config, batch_size=examples)
-    return replace(whole, noise_multiplier=noise_for(budget, 1.0, whole.steps(examples), delta, "pld"))
+    return replace(
+        whole, noise_multiplier=noise_for(budget, 1.0, whole.steps(examples), delta, "pld")
+    )
 
 
 @lru_cache(maxsize=256)
@@ -106,7 +122,13 @@ def guarantees(config: TrainingConfig, examples: int, delta: float) -> tuple[flo
     """Epsilon for adding or removing one record, and for replacing one; infinite without noise."""
     if not config.noise_multiplier:
         return np.inf, np.inf
-    # Replacing a record moves the sum of clipped gradients by up to twice the clipping norm. At delta above 0
-    # the second epsilon is not twice the first: it is composed from privacy losses of its own.
-    process = (config.noise_multiplier, config.sampling_rate(examples), config.steps(examples), delta)
+    # Replacing a record moves the sum of clipped gradients by up to twice the clipping norm. At
+    # delta above 0 the second epsilon is not twice the first: it is composed from privacy losses of
+    # its own.
+    process = (
+        config.noise_multiplier,
+        config.sampling_rate(examples),
+        config.steps(examples),
+        delta,
+    )
     return epsilon_of(*process, accountant="pld"), replacement_epsilon(*process)

@@ -16,12 +16,17 @@ _RATIOS = {"tpr_ratio": "(TPR - delta) / FPR", "tnr_ratio": "(TNR - delta) / FNR
 
 
 def purchase_evidence(frame: pd.DataFrame, *, records: int) -> list[Evidence]:
-    """Figure 1 from `landscape` for a data set of many classes, for exact and for clipped losses."""
+    """Figure 1 from `landscape` for a data set of many classes, for exact and for clipped
+    losses.
+    """
     private = frame[frame["kind"] == "dp"]
     learned = private.groupby("seed")["accuracy"].max().dropna()
     needed = {"something learned": (100 * learned).tolist(), "enough records": Estimate(records)}
     found = []
-    for reading, star in {"exact losses": "epsilon_star", "clipped losses": "epsilon_star_clipped"}.items():
+    for reading, star in {
+        "exact losses": "epsilon_star",
+        "clipped losses": "epsilon_star_clipped",
+    }.items():
         base = _baselines(frame, star)
         claimed = {
             "50 over 10 epochs": _difference(base, 50, 10),
@@ -33,7 +38,9 @@ def purchase_evidence(frame: pd.DataFrame, *, records: int) -> list[Evidence]:
 
 
 def adult_evidence(frame: pd.DataFrame, *, network: str) -> Evidence:
-    """Figure 2 from `landscape` for Adult, by strategy; ``network`` is the rule's reading of the layers."""
+    """Figure 2 from `landscape` for Adult, by strategy; ``network`` is the rule's reading of the
+    layers.
+    """
     star = "epsilon_star_clipped"
     base, private = _baselines(frame, star)[5], _by_strategy(frame[frame["kind"] == "dp"], star)
     below = {name: (base - values).dropna().tolist() for name, values in private}
@@ -54,18 +61,24 @@ def _baselines(frame: pd.DataFrame, star: str) -> pd.DataFrame:
 
 def _difference(table: pd.DataFrame, more: object, less: object) -> list[float]:
     """Differences of two columns where both have a value; none if there is no such column."""
-    return (table[more] - table[less]).dropna().tolist() if {more, less} <= set(table.columns) else []
+    return (
+        (table[more] - table[less]).dropna().tolist() if {more, less} <= set(table.columns) else []
+    )
 
 
 def curves_evidence(errors: Mapping[str, RatioErrors]) -> Evidence:
     """Figure 3 from `ratio_errors`, one value per draw and ratio."""
-    values = {_RATIOS[term]: one.rms(1e-5, 1e-2) - 3 * one.rms(0.1, 1.0) for term, one in errors.items()}
+    values = {
+        _RATIOS[term]: one.rms(1e-5, 1e-2) - 3 * one.rms(0.1, 1.0) for term, one in errors.items()
+    }
     samples = {name: some[np.isfinite(some)].tolist() for name, some in values.items()}
     return Evidence("epsilon-star-figure-03", "draw", {"noise at the ends": samples})
 
 
 def gamma_evidence(runs: pd.DataFrame, summary: pd.DataFrame) -> list[Evidence]:
-    """Figures 4 and 5 from `gamma_runs` and their `gamma_summary`, both methods on the same sample."""
+    """Figures 4 and 5 from `gamma_runs` and their `gamma_summary`, both methods on the same
+    sample.
+    """
     wide = runs.pivot(index=["d", "size", "repeat"], columns="method", values="epsilon_star")
     null = {int(str(size)): part for size, part in wide.loc[0].groupby("size")}
     steps = {
@@ -73,7 +86,10 @@ def gamma_evidence(runs: pd.DataFrame, summary: pd.DataFrame) -> list[Evidence]:
         for method in ("empirical", "parametric")
         for small, large in pairwise(sorted(null))
     }
-    nearer = {f"n = {size:,}": _steps(part["empirical"], part["parametric"]) for size, part in null.items()}
+    nearer = {
+        f"n = {size:,}": _steps(part["empirical"], part["parametric"])
+        for size, part in null.items()
+    }
     undershoot, closer = {}, {}
     for row in summary[(summary["d"] > 0) & (summary["method"] == "empirical")].to_dict("records"):
         part = wide.loc[(row["d"], row["size"]), :]
@@ -93,12 +109,18 @@ def _steps(first: pd.Series, second: pd.Series) -> list[float]:
 
 
 def fit_evidence(p_values: pd.DataFrame) -> Evidence:
-    """Figure 6 from the `p_values` of the paper's test: one share per model, pairs of equal seed."""
-    above = p_values.assign(above=p_values["p_value"] > 0.05).pivot_table("above", "seed", "target_epsilon")
+    """Figure 6 from the `p_values` of the paper's test: one share per model, pairs of equal
+    seed.
+    """
+    above = p_values.assign(above=p_values["p_value"] > 0.05).pivot_table(
+        "above", "seed", "target_epsilon"
+    )
     plain = above[math.inf]
     private = {f"DP {at:g}": share for at, share in above.drop(columns=[math.inf]).items()}
     values = {
-        "mostly above 0.05": {name: list(one) for name, one in {"without DP": plain, **private}.items()},
+        "mostly above 0.05": {
+            name: list(one) for name, one in {"without DP": plain, **private}.items()
+        },
         "more with DP": {name: list(share - plain) for name, share in private.items()},
     }
     return Evidence("epsilon-star-figure-06", "model", values)

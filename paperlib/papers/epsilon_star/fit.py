@@ -1,4 +1,6 @@
-"""Epsilon*: do normals, or mixtures of normals, fit the losses of trained models (Figure 6 of the paper)?"""
+"""Epsilon*: do normals, or mixtures of normals, fit the losses of trained models (Figure 6 of the
+paper)?
+"""
 
 import math
 import warnings
@@ -24,17 +26,21 @@ from paperlib.report import progress
 from paperlib.training import paper_delta
 
 TESTS = ("paper", "held out", "same sample")
-"""Evaluation scores against as many draws of a mixture that was fitted to other scores (Appendix B), against
-that mixture itself, and against one that was fitted to them."""
+"""Evaluation scores against as many draws of a mixture that was fitted to other scores (Appendix
+B), against that mixture itself, and against one that was fitted to them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FitConfig:
     """Settings of the tests of a fit."""
 
-    components: tuple[int, ...] = tuple(range(1, 21))  #: numbers of normals in a mixture, each 1 or more
+    components: tuple[int, ...] = tuple(
+        range(1, 21)
+    )  #: numbers of normals in a mixture, each 1 or more
     sample_sizes: tuple[int, ...] = (100, 300, 1_000)  #: numbers of scores that a fit is tested on
-    repeats: int = 5  #: random partitions into fitting and evaluation scores, for each model, 1 or more
+    repeats: int = (
+        5  #: random partitions into fitting and evaluation scores, for each model, 1 or more
+    )
     seed: int = 0  #: seed of partitions, fits and draws, 0 or more
 
     def __post_init__(self) -> None:
@@ -44,14 +50,16 @@ class FitConfig:
         check_at_least(1, repeats=self.repeats)
         if min(self.sample_sizes) < max(2, *self.components):
             raise ValueError(
-                f"sample_sizes: expected at least 2 and as many as components ({max(self.components)}), "
-                f"got {min(self.sample_sizes)}"
+                "sample_sizes: expected at least 2 and as many as components "
+                f"({max(self.components)}), got {min(self.sample_sizes)}"
             )
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Transformed losses of one model, higher means member, and its accuracy on the population part."""
+    """Transformed losses of one model, higher means member, and its accuracy on the population
+    part.
+    """
 
     target_epsilon: float  # of DP-SGD; inf without DP
     seed: int
@@ -70,8 +78,12 @@ class Scores:
         return {"private": self.private, "target_epsilon": self.target_epsilon, "seed": self.seed}
 
 
-def paper_scores(train_losses: FloatArray, population_losses: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The transform of Appendix B: min-max over both sets, plus 1, p = exp(-x), log p - log(1 - p)."""
+def paper_scores(
+    train_losses: FloatArray, population_losses: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The transform of Appendix B: min-max over both sets, plus 1, p = exp(-x), log p - log(1 -
+    p).
+    """
     both = np.concatenate([train_losses, population_losses])
     low, spread = float(both.min()), float(both.max() - both.min())
     if not 0 < spread < math.inf:
@@ -81,7 +93,9 @@ def paper_scores(train_losses: FloatArray, population_losses: FloatArray) -> tup
 
 
 def trained_scores(config: LandscapeConfig, data: Dataset, *, seed: int = 0) -> list[Scores]:
-    """Train the models of a grid; their transformed losses. Grids of other seeds share no model's seed."""
+    """Train the models of a grid; their transformed losses. Grids of other seeds share no model's
+    seed.
+    """
     models = landscape_models(replace(config, seed=seed), data)
     return [
         Scores(
@@ -90,7 +104,9 @@ def trained_scores(config: LandscapeConfig, data: Dataset, *, seed: int = 0) -> 
             trained["accuracy"],
             *paper_scores(trained["train"], trained["population"]),
         )
-        for model, trained in zip(models, train([model.training for model in models], data), strict=True)
+        for model, trained in zip(
+            models, train([model.training for model in models], data), strict=True
+        )
     ]
 
 
@@ -115,7 +131,9 @@ def p_values(scores: Iterable[Scores], config: FitConfig) -> pd.DataFrame:
     largest = max(config.sample_sizes)
     models = list(scores)
     if (least := min((model.train.size for model in models), default=2 * largest)) < 2 * largest:
-        raise ValueError(f"sample_sizes: expected at most half of the {least} scores, got {largest}")
+        raise ValueError(
+            f"sample_sizes: expected at most half of the {least} scores, got {largest}"
+        )
 
     rows = []
     for model, repeat in progress(list(product(models, range(config.repeats))), label="partitions"):
@@ -128,8 +146,14 @@ def p_values(scores: Iterable[Scores], config: FitConfig) -> pd.DataFrame:
                 part = evaluation[:size]
                 own = fit_mixture(part, components, seed=config.seed)
                 sampled = float(ks_2samp(part, mixture.sample(size, rng)).pvalue)
-                values = zip(TESTS, (sampled, ks_p_value(part, mixture), ks_p_value(part, own)), strict=True)
-                about = model.about | {"repeat": repeat, "components": components, "sample_size": size}
+                values = zip(
+                    TESTS, (sampled, ks_p_value(part, mixture), ks_p_value(part, own)), strict=True
+                )
+                about = model.about | {
+                    "repeat": repeat,
+                    "components": components,
+                    "sample_size": size,
+                }
                 rows += [about | {"test": test, "p_value": value} for test, value in values]
     return pd.DataFrame(rows)
 
@@ -137,7 +161,9 @@ def p_values(scores: Iterable[Scores], config: FitConfig) -> pd.DataFrame:
 def rejection_rates(
     *, components: tuple[int, ...] = (1, 5), size: int = 200, draws: int = 200, seed: int = 0
 ) -> pd.DataFrame:
-    """How often each test rejects at 5 % where every mixture can fit: scores are standard normal."""
+    """How often each test rejects at 5 % where every mixture can fit: scores are standard
+    normal.
+    """
     rows: list[dict[str, float]] = []
     for count in components:
         rng = np.random.default_rng([seed, count])
@@ -166,9 +192,13 @@ def epsilon_by_components(
         delta = paper_delta(model.train.size)
         empirical = epsilon_star(-model.train, -model.population, method="empirical").epsilon
         whole = model.train, model.population
-        halves = list(zip(*(np.array_split(rng.permutation(values), 2) for values in whole), strict=True))
+        halves = list(
+            zip(*(np.array_split(rng.permutation(values), 2) for values in whole), strict=True)
+        )
         for count in counts:
-            fits = [[fit_mixture(part, count, seed=seed) for part in pair] for pair in (whole, *halves)]
+            fits = [
+                [fit_mixture(part, count, seed=seed) for part in pair] for pair in (whole, *halves)
+            ]
             epsilon, threshold = mixture_epsilon(*fits[0], delta=delta)
             each_half = [mixture_epsilon(*fit, delta=delta)[0] for fit in fits[1:]]
             numbers = {
@@ -214,7 +244,9 @@ class NormalMixture:
         ends = float(self.means.min() - reach), float(self.means.max() + reach)
         level = math.log(delta)
         low, high = (
-            float(brentq(lambda x, log=log: float(log(np.array([x]))[0]) - level, *ends, xtol=1e-13))
+            float(
+                brentq(lambda x, log=log: float(log(np.array([x]))[0]) - level, *ends, xtol=1e-13)
+            )
             for log in (self.log_cdf, self.log_sf)
         )
         return low, high
@@ -224,14 +256,17 @@ class NormalMixture:
 
 
 def fit_mixture(values: FloatArray, components: int, *, seed: int = 0) -> NormalMixture:
-    """Fit a mixture of normals by expectation maximisation, k-means start; one normal in closed form."""
+    """Fit a mixture of normals by expectation maximisation, k-means start; one normal in closed
+    form.
+    """
     mean, std = float(values.mean()), float(values.std())
     if not std > 0:
         raise ValueError(f"values: all {values.size} equal {mean:g}; a mixture needs some spread")
     if components == 1:
         return NormalMixture(weights=np.ones(1), means=np.array([mean]), stds=np.array([std]))
-    # At scikit-learn's own tolerance, 1e-3, the means of two components that overlap can be a third of a
-    # standard deviation off. In units of the deviation no component gets narrower than a thousandth.
+    # At scikit-learn's own tolerance, 1e-3, the means of two components that overlap can be a third
+    # of a standard deviation off. In units of the deviation no component gets narrower than a
+    # thousandth.
     model: Any = GaussianMixture(components, tol=1e-4, max_iter=300, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -244,13 +279,19 @@ def fit_mixture(values: FloatArray, components: int, *, seed: int = 0) -> Normal
 
 
 def ks_p_value(values: FloatArray, mixture: NormalMixture) -> float:
-    """One-sample Kolmogorov-Smirnov p-value, right for a mixture that was fixed without these values."""
+    """One-sample Kolmogorov-Smirnov p-value, right for a mixture that was fixed without these
+    values.
+    """
     law: Any = mixture.cdf
     return float(kstest(values, law).pvalue)
 
 
-def mixture_epsilon(train: NormalMixture, population: NormalMixture, *, delta: float) -> tuple[float, float]:
-    """Epsilon* of two mixtures in nats, at least 0, and the threshold that attains it (Definition 2)."""
+def mixture_epsilon(
+    train: NormalMixture, population: NormalMixture, *, delta: float
+) -> tuple[float, float]:
+    """Epsilon* of two mixtures in nats, at least 0, and the threshold that attains it (Definition
+    2).
+    """
     if not 0 < delta < 0.5:
         raise ValueError(f"delta: expected a number in (0, 0.5), got {delta!r}")
     lows, highs = zip(train.central(delta), population.central(delta), strict=True)
@@ -259,7 +300,9 @@ def mixture_epsilon(train: NormalMixture, population: NormalMixture, *, delta: f
         return ceiling(delta, 1 - delta, delta), (low + high) / 2
     # A grid that follows the components, then smaller ones around the best threshold.
     steps = np.linspace(-7, 7, 141)
-    grids = [(part.means + np.multiply.outer(steps, part.stds)).ravel() for part in (train, population)]
+    grids = [
+        (part.means + np.multiply.outer(steps, part.stds)).ravel() for part in (train, population)
+    ]
     grid = np.unique(np.clip(np.concatenate([np.linspace(low, high, 1_001), *grids]), low, high))
     best, threshold = 0.0, low
     for _ in range(7):
@@ -270,6 +313,10 @@ def mixture_epsilon(train: NormalMixture, population: NormalMixture, *, delta: f
     return max(best, 0.0), threshold
 
 
-def log_rates(train: NormalMixture, population: NormalMixture, thresholds: FloatArray) -> FloatArray:
+def log_rates(
+    train: NormalMixture, population: NormalMixture, thresholds: FloatArray
+) -> FloatArray:
     """Logs of TPR, FNR, FPR and TNR, shape (4, ...); "member" is a score above the threshold."""
-    return np.stack([law(thresholds) for part in (train, population) for law in (part.log_sf, part.log_cdf)])
+    return np.stack(
+        [law(thresholds) for part in (train, population) for law in (part.log_sf, part.log_cdf)]
+    )

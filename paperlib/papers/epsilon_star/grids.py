@@ -14,7 +14,9 @@ SIZES = ("smoke", "default", "paper", "rehearsal")
 ARCHITECTURES = ("", "tanh-128")
 
 
-def landscape_config(dataset: str, *, size: str = "default", architecture: str = "") -> LandscapeConfig:
+def landscape_config(
+    dataset: str, *, size: str = "default", architecture: str = ""
+) -> LandscapeConfig:
     """The grid of a data set."""
     configs = settings_beside(__file__)
     check_choice("dataset", dataset, tuple(configs))

@@ -1,4 +1,6 @@
-"""Epsilon*: the privacy and utility of hundreds of trained models (Figures 1 and 2), and Theorem 2."""
+"""Epsilon*: the privacy and utility of hundreds of trained models (Figures 1 and 2), and
+Theorem 2.
+"""
 
 import math
 import os
@@ -32,7 +34,9 @@ _SETTINGS = ("epochs", "batch_size", "clip_norm", "microbatches")
 def landscape(
     config: LandscapeConfig, *, folder: str | Path | None = None, workers: int | None = None
 ) -> pd.DataFrame:
-    """Train and measure every model of a grid; what was trained or measured before is read from disk."""
+    """Train and measure every model of a grid; what was trained or measured before is read from
+    disk.
+    """
     place = Path(folder or user_cache_folder() / "sweeps" / "epsilon_star_landscape")
     data = landscape_data(config.dataset, config.options)
     models = landscape_models(config, data)
@@ -50,7 +54,9 @@ def landscape(
     for model, numbers in zip(models, measured, strict=True):
         training, own = model.training, trained[model]
         by = ("rdp", "pld") if training.is_private else ()
-        epsilons = {one: privacy_of(training, len(data.train_y), accountant=one).epsilon for one in by}
+        epsilons = {
+            one: privacy_of(training, len(data.train_y), accountant=one).epsilon for one in by
+        }
         row = {
             "dataset": model.dataset,
             "kind": "dp" if training.is_private else "baseline",
@@ -67,7 +73,9 @@ def landscape(
             **numbers,
             "seconds": own["seconds"],
         }
-        row["epsilon_star_clipped"] = row.pop("epsilon_star_clipped")  # the last one, as in kept tables
+        row["epsilon_star_clipped"] = row.pop(
+            "epsilon_star_clipped"
+        )  # the last one, as in kept tables
         layers = "-".join(map(str, training.widths[1:-1]))
         rows.append({**row, "layers": f"{layers} {training.activation}"})
     return pd.DataFrame(rows)
@@ -81,7 +89,9 @@ def _auroc(losses: FloatArray, data: Dataset) -> float:
     return MembershipScores(log_odds[data.test_y == 1], log_odds[data.test_y == 0]).auc()
 
 
-def theorem_2_resampled(config: ResampledConfig, *, folder: str | Path | None = None) -> pd.DataFrame:
+def theorem_2_resampled(
+    config: ResampledConfig, *, folder: str | Path | None = None
+) -> pd.DataFrame:
     """Both sides of Theorem 2 for every strategy and repetition, each over a half of the models."""
     place = Path(folder or user_cache_folder() / "sweeps" / "epsilon_star_resampled")
     delta, size, rows = paper_delta(config.records), config.models, list[dict[str, object]]()
@@ -101,7 +111,9 @@ def theorem_2_resampled(config: ResampledConfig, *, folder: str | Path | None = 
 def mechanism_epsilon(
     models: Sequence[Normals], others: Sequence[Normals], *, delta: float
 ) -> tuple[float, FloatArray]:
-    """Theorem 2's bound by some models of a mechanism, and Epsilon* of others at the same thresholds."""
+    """Theorem 2's bound by some models of a mechanism, and Epsilon* of others at the same
+    thresholds.
+    """
     # One set of thresholds for both sides, or the inequality of Theorem 2 would not follow.
     edge = float(ndtri(delta))
     z = np.linspace(edge, -edge, 4_001)
@@ -118,7 +130,9 @@ def mechanism_epsilon(
 
 
 def summary_of_theorem_2(sides: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
-    """Means over the repetitions of `theorem_2_resampled`, and t-intervals of differences from the left."""
+    """Means over the repetitions of `theorem_2_resampled`, and t-intervals of differences from the
+    left.
+    """
     rows = []
     for name, part in sides.groupby("strategy", sort=False):
         more, one = (part[side] - part["left"] for side in ("right", "one_model"))
@@ -126,10 +140,18 @@ def summary_of_theorem_2(sides: pd.DataFrame, *, confidence: float = 0.95) -> pd
         one_low, one_high = t_interval(one.to_numpy(), confidence)
         rows.append(
             {
-                "strategy": name, "repetitions": len(part), "left": part["left"].mean(),
-                "right": part["right"].mean(), "right_less_left": more.mean(), "low": low, "high": high,
-                "right_below_left": float((more < 0).mean()), "one_model": part["one_model"].mean(),
-                "one_less_left": one.mean(), "one_low": one_low, "one_high": one_high,
+                "strategy": name,
+                "repetitions": len(part),
+                "left": part["left"].mean(),
+                "right": part["right"].mean(),
+                "right_less_left": more.mean(),
+                "low": low,
+                "high": high,
+                "right_below_left": float((more < 0).mean()),
+                "one_model": part["one_model"].mean(),
+                "one_less_left": one.mean(),
+                "one_low": one_low,
+                "one_high": one_high,
             }
-        )  # fmt: skip
+        )
     return pd.DataFrame(rows)

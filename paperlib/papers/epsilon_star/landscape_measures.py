@@ -20,16 +20,32 @@ from paperlib.core import FloatArray, MembershipScores
 from paperlib.io import Cache, code_tag
 
 MEASURES = (
-    "epsilon_star", "interval_low", "interval_high", "epsilon_shuffled", "epsilon_star_empirical",
-    "epsilon_two_intervals", "one_run", "output_set", "loss_auc",
-    "mean_train", "std_train", "mean_population", "std_population", "ks_train", "ks_population",
-    "one_run_both", "epsilon_star_clipped",
-)  # fmt: skip
-"""Names of the numbers of `privacy_of_losses`: "one_run_both" guesses at both ends alike, and "clipped" is
-Epsilon* of losses clipped at a probability of 1e-7, as those from float32 numbers are."""
+    "epsilon_star",
+    "interval_low",
+    "interval_high",
+    "epsilon_shuffled",
+    "epsilon_star_empirical",
+    "epsilon_two_intervals",
+    "one_run",
+    "output_set",
+    "loss_auc",
+    "mean_train",
+    "std_train",
+    "mean_population",
+    "std_population",
+    "ks_train",
+    "ks_population",
+    "one_run_both",
+    "epsilon_star_clipped",
+)
+"""Names of the numbers of `privacy_of_losses`: "one_run_both" guesses at both ends alike, and
+"clipped" is Epsilon* of losses clipped at a probability of 1e-7, as those from float32 numbers are.
+"""
 
 _GRID = 4_001  # points of a search
-_MOST = math.log(1e7 - 1)  # log-odds of a probability that a float32 sigmoid rounds no further, 1 - 1e-7
+_MOST = math.log(
+    1e7 - 1
+)  # log-odds of a probability that a float32 sigmoid rounds no further, 1 - 1e-7
 
 Normals = tuple[float, float, float, float]
 """Mean and deviation of training scores, then of population scores."""
@@ -38,10 +54,12 @@ Normals = tuple[float, float, float, float]
 def privacy_of_losses(
     train: FloatArray, other: FloatArray, *, delta: float, confidence: float, seed: int = 0
 ) -> dict[str, float]:
-    """The numbers of ``MEASURES`` from a model's losses of training records and others; NaN if diverged."""
+    """The numbers of ``MEASURES`` from a model's losses of training records and others; NaN if
+    diverged.
+    """
     pooled = np.concatenate([train, other])
-    # In the paper's transform an extreme loss in one set can leave the other with a single value, which no
-    # normal fits. A model that gives every record the same loss tells nobody apart.
+    # In the paper's transform an extreme loss in one set can leave the other with a single value,
+    # which no normal fits. A model that gives every record the same loss tells nobody apart.
     if not np.isfinite(pooled).all():
         return dict.fromkeys(MEASURES, math.nan)
     if pooled.min() == pooled.max():
@@ -101,15 +119,23 @@ def cached_measures(
     return {name: float(measures[name]) for name in MEASURES}
 
 
-def shuffled_epsilon(losses: FloatArray, members: int, *, delta: float, seed: int, draws: int = 10) -> float:
-    """Mean Epsilon* after membership is assigned anew at random: the value that sampling alone gives."""
+def shuffled_epsilon(
+    losses: FloatArray, members: int, *, delta: float, seed: int, draws: int = 10
+) -> float:
+    """Mean Epsilon* after membership is assigned anew at random: the value that sampling alone
+    gives.
+    """
     rng = np.random.default_rng([seed, 1])
     shuffled = [rng.permutation(losses) for _ in range(draws)]
-    return float(np.mean([epsilon_star(x[:members], x[members:], delta=delta).epsilon for x in shuffled]))
+    return float(
+        np.mean([epsilon_star(x[:members], x[members:], delta=delta).epsilon for x in shuffled])
+    )
 
 
 def two_interval_epsilon(normals: Normals, *, delta: float) -> float:
-    """Epsilon* of two normals when the attacker may use an interval and its complement too, nats."""
+    """Epsilon* of two normals when the attacker may use an interval and its complement too,
+    nats.
+    """
     m, s, mu, sigma = normals
     one_sided = epsilon_star_normals(m, s, mu, sigma, delta=delta)
     if (spread := 1 / s**2 - 1 / sigma**2) == 0:
@@ -117,22 +143,32 @@ def two_interval_epsilon(normals: Normals, *, delta: float) -> float:
     # The ratio of the densities is the same at equal distances from one point: the best regions are
     # |x - point| <= distance, and what lies outside.
     point = (m / s**2 - mu / sigma**2) / spread
-    seen = np.concatenate([mean + std * np.linspace(-9, 9, _GRID) for mean, std in ((m, s), (mu, sigma))])
+    seen = np.concatenate(
+        [mean + std * np.linspace(-9, 9, _GRID) for mean, std in ((m, s), (mu, sigma))]
+    )
     distance = np.sort(np.abs(seen - point))
     best = -math.inf
     for _ in range(3):  # the best one often is where a rate meets delta: look closer around it
         values = _interval_values(normals, point, distance, delta)
         best, at = max(best, float(values.max())), int(values.argmax())
-        distance = np.linspace(distance[max(0, at - 1)], distance[min(len(distance) - 1, at + 1)], _GRID)
+        distance = np.linspace(
+            distance[max(0, at - 1)], distance[min(len(distance) - 1, at + 1)], _GRID
+        )
     return max(one_sided, best)
 
 
-def _interval_values(normals: Normals, point: float, distance: FloatArray, delta: float) -> FloatArray:
-    """Log of the largest ratio of Definition 2 for each interval around ``point``; -inf outside the range."""
+def _interval_values(
+    normals: Normals, point: float, distance: FloatArray, delta: float
+) -> FloatArray:
+    """Log of the largest ratio of Definition 2 for each interval around ``point``; -inf outside the
+    range.
+    """
     m, s, mu, sigma = normals
     tpr, fnr = _rates(point, distance, m, s)
     fpr, tnr = _rates(point, distance, mu, sigma)
-    usable = np.all([(rate >= delta) & (rate <= 1 - delta) for rate in (tpr, fnr, fpr, tnr)], axis=0)
+    usable = np.all(
+        [(rate >= delta) & (rate <= 1 - delta) for rate in (tpr, fnr, fpr, tnr)], axis=0
+    )
     pairs = ((tpr, fpr), (tnr, fnr), (fnr, tnr), (fpr, tpr))
     values = np.full(distance.shape, -math.inf)
     ratios = [(top[usable] - delta) / bottom[usable] for top, bottom in pairs]
@@ -140,7 +176,9 @@ def _interval_values(normals: Normals, point: float, distance: FloatArray, delta
     return values
 
 
-def _rates(point: float, distance: FloatArray, mean: float, std: float) -> tuple[FloatArray, FloatArray]:
+def _rates(
+    point: float, distance: FloatArray, mean: float, std: float
+) -> tuple[FloatArray, FloatArray]:
     """Mass of one normal within ``distance`` of ``point`` and outside, each to full precision."""
     high, low = (point + distance - mean) / std, (point - distance - mean) / std
     flip = low > 0  # both in the right tail: mirror them, where ndtr keeps its digits

@@ -17,9 +17,17 @@ from paperlib.core import check_at_least
 from paperlib.data import Dataset, load
 from paperlib.io import SCHEDULER_VARIABLE
 from paperlib.papers.kept import kept_runs
-from paperlib.training import DivergenceWarning, TrainingConfig, fit_ensemble, noise_for, paper_delta
+from paperlib.training import (
+    DivergenceWarning,
+    TrainingConfig,
+    fit_ensemble,
+    noise_for,
+    paper_delta,
+)
 
-_LARGE = 100_000  # records from which few models are trained at once, so that a killed run loses minutes
+_LARGE = (
+    100_000  # records from which few models are trained at once, so that a killed run loses minutes
+)
 
 Options = tuple[tuple[str, Any], ...]
 
@@ -41,8 +49,8 @@ class LandscapeConfig:
     epsilons: tuple[float, ...] = (1.0, 3.0, 10.0, 100.0)  #: targets of the DP trainings, nats
     clip_norms: tuple[float, ...] = (1.0, 10.0, 30.0)  #: clipping norms, above 0
     batch_sizes: tuple[int, ...]  #: batch sizes of the DP trainings
-    #: groups of a batch whose average gradient is clipped; None clips each record's own gradient, which is
-    #: what makes the accountant's epsilon a guarantee for a record
+    #: groups of a batch whose average gradient is clipped; None clips each record's own gradient,
+    #: which is what makes the accountant's epsilon a guarantee for a record
     microbatches: tuple[int | None, ...] = (1, 32)
     further: tuple[PrivateTraining, ...] = ()  #: DP trainings beside the grid
     seeds: int = 5  #: models of each strategy, 1 to 1,000
@@ -57,7 +65,12 @@ class LandscapeConfig:
 
     @property
     def instances(self) -> int:
-        private = len(self.epsilons) * len(self.clip_norms) * len(self.batch_sizes) * len(self.microbatches)
+        private = (
+            len(self.epsilons)
+            * len(self.clip_norms)
+            * len(self.batch_sizes)
+            * len(self.microbatches)
+        )
         return self.seeds * (len(self.baseline_epochs) + private + len(self.further))
 
 
@@ -72,12 +85,14 @@ class LandscapeModel:
 
 
 TrainedModel = dict[str, Any]
-"""Margin losses "train" and "population", shares of records that are right "train_accuracy" and "accuracy",
-all NaN if it diverged, and "seconds"."""
+"""Margin losses "train" and "population", shares of records that are right "train_accuracy" and
+"accuracy", all NaN if it diverged, and "seconds"."""
 
 
 def landscape_models(config: LandscapeConfig, data: Dataset) -> list[LandscapeModel]:
-    """Every model of the grid, with the noise that reaches its target epsilon (RDP, as in the paper)."""
+    """Every model of the grid, with the noise that reaches its target epsilon (RDP, as in the
+    paper).
+    """
     outputs = 1 if data.classes == 2 else data.classes
     base = TrainingConfig(
         widths=(data.train_x.shape[1], *config.widths, outputs),
@@ -91,7 +106,10 @@ def landscape_models(config: LandscapeConfig, data: Dataset) -> list[LandscapeMo
     strategies: list[tuple[TrainingConfig, float | None]]
     strategies = [(replace(base, epochs=epochs), None) for epochs in config.baseline_epochs]
     grid = product(config.batch_sizes, config.epsilons, config.clip_norms, config.microbatches)
-    inside = [(epsilon, clip, batch, groups, config.private_epochs) for batch, epsilon, clip, groups in grid]
+    inside = [
+        (epsilon, clip, batch, groups, config.private_epochs)
+        for batch, epsilon, clip, groups in grid
+    ]
     for epsilon, clip, batch, groups, epochs in (*inside, *config.further):
         plan = replace(base, epochs=epochs, batch_size=batch)
         rate, steps = plan.sampling_rate(examples), plan.steps(examples)
@@ -132,8 +150,11 @@ def trained_models(
 
 
 def _parts(models: Sequence[LandscapeModel], most: int) -> dict[LandscapeModel, tuple[Any, int]]:
-    """The part in which each model is trained, ``most`` at a time: the same if some are finished already."""
-    # Models of one seed are neighbours, for those that differ in their epochs alone share a training.
+    """The part in which each model is trained, ``most`` at a time: the same if some are finished
+    already.
+    """
+    # Models of one seed are neighbours, for those that differ in their epochs alone share a
+    # training.
     stacks: dict[Any, list[LandscapeModel]] = {}
     for model in sorted(models, key=lambda model: model.training.seed):
         stacks.setdefault(model.training.batch_key, []).append(model)
@@ -146,7 +167,9 @@ def _parts(models: Sequence[LandscapeModel], most: int) -> dict[LandscapeModel, 
 
 def _train_batch(batch: list[LandscapeModel]) -> list[TrainedModel]:
     """The unit of work of the sweep."""
-    return train([model.training for model in batch], landscape_data(batch[0].dataset, batch[0].options))
+    return train(
+        [model.training for model in batch], landscape_data(batch[0].dataset, batch[0].options)
+    )
 
 
 def train(trainings: Sequence[TrainingConfig], data: Dataset) -> list[TrainedModel]:

@@ -1,4 +1,6 @@
-"""The landscape by strategy: means, Pareto frontier, what the paper prints, and which number moves when."""
+"""The landscape by strategy: means, Pareto frontier, what the paper prints, and which number moves
+when.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,18 +15,38 @@ from paperlib.papers.epsilon_star.landscape_measures import MEASURES
 from paperlib.papers.settings import settings_beside
 from paperlib.report import paper_table
 
-STRATEGY = ("dataset", "kind", "epochs", "batch_size", "clip_norm", "microbatches", "target_epsilon")
+STRATEGY = (
+    "dataset",
+    "kind",
+    "epochs",
+    "batch_size",
+    "clip_norm",
+    "microbatches",
+    "target_epsilon",
+)
 """Columns that make a strategy: models that differ in none of them are its instances."""
 
 _MOVING = (
-    "epsilon_star_empirical", "epsilon_two_intervals", "epsilon_star_clipped", "epsilon_shuffled",
-    "one_run", "one_run_both", "output_set", "loss_auc",
-)  # fmt: skip
+    "epsilon_star_empirical",
+    "epsilon_two_intervals",
+    "epsilon_star_clipped",
+    "epsilon_shuffled",
+    "one_run",
+    "one_run_both",
+    "output_set",
+    "loss_auc",
+)
 
 
 def strategies(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row per strategy: mean, least and largest Epsilon* and utility over its models of `landscape`."""
-    utility = frame["auroc"].fillna(frame["accuracy"]) if frame["auroc"].notna().any() else frame["accuracy"]
+    """One row per strategy: mean, least and largest Epsilon* and utility over its models of
+    `landscape`.
+    """
+    utility = (
+        frame["auroc"].fillna(frame["accuracy"])
+        if frame["auroc"].notna().any()
+        else frame["accuracy"]
+    )
     full = frame.assign(utility=utility)
     rows = []
     for key, part in full.groupby(list(STRATEGY), dropna=False, sort=False):
@@ -44,13 +66,17 @@ def strategies(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def pareto(table: pd.DataFrame) -> pd.DataFrame:
-    """The `strategies` on the convex frontier of small Epsilon* and large utility, in order (Section 4.2)."""
+    """The `strategies` on the convex frontier of small Epsilon* and large utility, in order
+    (Section 4.2).
+    """
     chosen = convex_frontier(table["epsilon_star"].to_numpy(), table["utility"].to_numpy())
     return table.iloc[chosen].reset_index(drop=True)
 
 
 def convex_frontier(cost: FloatArray, gain: FloatArray) -> list[int]:
-    """Strategies that no other one and no mix of two others beats on both counts: indices, cheapest first."""
+    """Strategies that no other one and no mix of two others beats on both counts: indices, cheapest
+    first.
+    """
     order = np.lexsort((-gain, cost))
     hull: list[int] = []
     for at in order.tolist():
@@ -72,14 +98,21 @@ def describe(row: pd.Series) -> str:
     groups = row["microbatches"]
     unit = "each record" if groups is None or math.isnan(groups) else f"{groups:g} groups"
     unit = "1 group" if groups == 1 else unit
-    return f"DP {row['target_epsilon']:g}, clip {row['clip_norm']:g}, batch {row['batch_size']:g}, {unit}"
+    return (
+        f"DP {row['target_epsilon']:g}, clip {row['clip_norm']:g}, batch "
+        f"{row['batch_size']:g}, {unit}"
+    )
 
 
 def noise_models(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means over the DP models with a large Epsilon*, those that learned, and the models without DP."""
+    """Means over the DP models with a large Epsilon*, those that learned, and the models without
+    DP.
+    """
     private, binary = frame["kind"] == "dp", bool(frame["auroc"].notna().any())
     utility, large, learned = ("auroc", 0.3, 0.88) if binary else ("accuracy", 1, 0.5)
-    frame = frame.assign(utility=frame[utility], lower_bound=frame["one_run"].fillna(frame["one_run_both"]))
+    frame = frame.assign(
+        utility=frame[utility], lower_bound=frame["one_run"].fillna(frame["one_run_both"])
+    )
     groups = {
         f"DP, Epsilon* above {large:g}": private & (frame["epsilon_star"] > large),
         f"DP, utility above {learned:g}": private & (frame["utility"] > learned),
@@ -99,20 +132,30 @@ def readings(frames: Mapping[str, pd.DataFrame], *, epochs: int = 5) -> pd.DataF
     for network, frame in frames.items():
         for losses, name in (("exact", "epsilon_star"), ("clipped", "epsilon_star_clipped")):
             private = frame[frame["kind"] == "dp"].groupby("seed")[name].max()
-            base = frame[(frame["kind"] == "baseline") & (frame["epochs"] == epochs)].set_index("seed")[name]
+            base = frame[(frame["kind"] == "baseline") & (frame["epochs"] == epochs)].set_index(
+                "seed"
+            )[name]
             difference = (base - private).dropna().to_numpy()
             low, high = t_interval(difference)
             rows.append(
                 {
-                    "network": network, "losses": losses, "largest": frame[name].max(),
-                    "largest_dp": private.mean(), "baseline": base.mean(),
-                    "difference": difference.mean(), "low": low, "high": high, "seeds": len(difference),
+                    "network": network,
+                    "losses": losses,
+                    "largest": frame[name].max(),
+                    "largest_dp": private.mean(),
+                    "baseline": base.mean(),
+                    "difference": difference.mean(),
+                    "low": low,
+                    "high": high,
+                    "seeds": len(difference),
                 }
-            )  # fmt: skip
+            )
     return pd.DataFrame(rows)
 
 
-def t_interval(values: Sequence[float] | FloatArray, confidence: float = 0.95) -> tuple[float, float]:
+def t_interval(
+    values: Sequence[float] | FloatArray, confidence: float = 0.95
+) -> tuple[float, float]:
     """The two-sided t-interval of a mean; NaN for a single value."""
     if len(sample := np.asarray(values, dtype=float)) < 2:
         return math.nan, math.nan
@@ -122,14 +165,18 @@ def t_interval(values: Sequence[float] | FloatArray, confidence: float = 0.95) -
 
 
 def both_ends_named(frame: pd.DataFrame) -> pd.DataFrame:
-    """A landscape kept from the time when the bound from one run guessed at both ends alike, and only so."""
+    """A landscape kept from the time when the bound from one run guessed at both ends alike, and
+    only so.
+    """
     if "one_run_both" in frame:
         return frame
     return frame.rename(columns={"one_run": "one_run_both"}).assign(one_run=math.nan)
 
 
 def which_number_moves(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means of every number by kind of training: some follow the training, others the fit of the normals."""
+    """Means of every number by kind of training: some follow the training, others the fit of the
+    normals.
+    """
     rows = []
     keys = ["kind", "epochs", "target_epsilon", "record_level"]
     for (kind, epochs, epsilon, by_record), part in frame.groupby(keys, dropna=False, sort=False):
@@ -143,7 +190,9 @@ def which_number_moves(frame: pd.DataFrame) -> pd.DataFrame:
             "interval": f"{sound['interval_low'].min():.2f} to {sound['interval_high'].max():.2f}",
         }
         others = {name: sound[name].mean() for name in _MOVING if name in sound}
-        rows.append({**about, "models": len(part), **star, **others, "fits_rejected": _rejected(sound)})
+        rows.append(
+            {**about, "models": len(part), **star, **others, "fits_rejected": _rejected(sound)}
+        )
     return pd.DataFrame(rows)
 
 
@@ -157,10 +206,14 @@ def epochs_in_words(count: Any) -> str:
 
 
 def printed_landscape(dataset: str) -> tuple[pd.DataFrame, float]:
-    """Points without DP that Section 4.2 prints for a data set, and its limit of DP models, or of all."""
+    """Points without DP that Section 4.2 prints for a data set, and its limit of DP models, or of
+    all.
+    """
     text = _section_42(dataset)
     training = "all" if dataset == "adult" else "dp_sgd"
-    below = text[(text["training"] == training) & (text["relation"] == "lt") & text["target_dp_eps"].isna()]
+    below = text[
+        (text["training"] == training) & (text["relation"] == "lt") & text["target_dp_eps"].isna()
+    ]
     wanted = text["quantity"].isin(["epsilon_star", "test_accuracy_pct"]) & text["epochs"].notna()
     points = text[wanted].pivot(index="epochs", columns="quantity", values="value").astype(float)
     points = points.reindex(columns=["epsilon_star", "test_accuracy_pct"]).reset_index()
@@ -169,7 +222,9 @@ def printed_landscape(dataset: str) -> tuple[pd.DataFrame, float]:
 
 
 def section_42(dataset: str, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Every number of Section 4.2 on "purchase100" or "adult", with a column for each `landscape`."""
+    """Every number of Section 4.2 on "purchase100" or "adult", with a column for each
+    `landscape`.
+    """
     tables = {name: _tables(frame) for name, frame in frames.items()}
     rows = []
     asked = settings_beside(__file__)[dataset]
@@ -177,7 +232,9 @@ def section_42(dataset: str, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame
         sign = {"eq": "", "lt": "below ", "le": "at most ", "ge": "at least "}[str(row["relation"])]
         unit = " %" if row["unit"] == "percent" else ""
         printed = "yes" if row["unit"] == "bool" else f"{sign}{float(str(row['value'])):g}{unit}"
-        ours = {name: _measured(one, float(str(row["epochs"])), **how) for name, one in tables.items()}
+        ours = {
+            name: _measured(one, float(str(row["epochs"])), **how) for name, one in tables.items()
+        }
         rows.append({"what": how["what"], "paper": printed} | ours)
     return pd.DataFrame(rows)
 
@@ -195,14 +252,20 @@ def _tables(models: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def _measured(tables: Mapping[str, pd.DataFrame], epochs: float, *, of: str, **how: str) -> str:
-    """A printed number, of our models; ``epochs`` are the least of the baselines that a claim is about."""
+    """A printed number, of our models; ``epochs`` are the least of the baselines that a claim is
+    about.
+    """
     if of == "baselines":
-        over = tables["strategies"].query("kind == 'baseline' and epochs >= @epochs")["epsilon_star"].min()
+        over = (
+            tables["strategies"]
+            .query("kind == 'baseline' and epochs >= @epochs")["epsilon_star"]
+            .min()
+        )
         private = tables["strategies"].query("kind == 'dp'")["epsilon_star"]
         below = (private < over).sum()
         return (
-            f"{'yes' if below == len(private) else 'no'} ({below} of {len(private)} DP strategies below "
-            f"{over:.2f}; largest {private.max():.2f})"
+            f"{'yes' if below == len(private) else 'no'} ({below} of {len(private)} DP strategies "
+            f"below {over:.2f}; largest {private.max():.2f})"
         )
     if (chosen := tables[of].query(how["rows"])).empty:
         return how["missing"]

@@ -1,4 +1,6 @@
-"""Models that each have a training set of their own, drawn from one population: their losses are kept."""
+"""Models that each have a training set of their own, drawn from one population: their losses are
+kept.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +30,9 @@ class ResampledConfig:
     seed: int = 0  #: of the population, the draws and the trainings, 0 or more
 
     def __post_init__(self) -> None:
-        check_at_least(2, records=self.records, population=self.population, repetitions=self.repetitions)
+        check_at_least(
+            2, records=self.records, population=self.population, repetitions=self.repetitions
+        )
         check_at_least(1, models=self.models)
         check_at_least(0, seed=self.seed)
 
@@ -48,7 +52,9 @@ class _OwnSet:
 def resampled_losses(
     config: ResampledConfig, *, folder: Path
 ) -> dict[str, list[tuple[FloatArray, FloatArray]]]:
-    """Losses of each model on its own training set and on the population, by strategy, in the order drawn."""
+    """Losses of each model on its own training set and on the population, by strategy, in the order
+    drawn.
+    """
     units = [_OwnSet(config, part) for part in range(config.sets)]
     done = kept_runs(_train_sets, units, folder=folder, workers=0)
     return {
@@ -59,7 +65,9 @@ def resampled_losses(
 
 @lru_cache(maxsize=2)
 def _strategies(config: ResampledConfig) -> dict[str, TrainingConfig]:
-    base = TrainingConfig(widths=(600, 50, 100), epochs=1, batch_size=100, learning_rate=0.05, momentum=0.9)
+    base = TrainingConfig(
+        widths=(600, 50, 100), epochs=1, batch_size=100, learning_rate=0.05, momentum=0.9
+    )
     plan = replace(base, epochs=config.private_epochs)
     rate, steps = plan.sampling_rate(config.records), plan.steps(config.records)
     noise = noise_for(config.epsilon, rate, steps, paper_delta(config.records))
@@ -80,5 +88,7 @@ def _train_sets(units: Sequence[_OwnSet]) -> list[dict[str, FloatArray]]:
         own = replace(pool, train_x=pool.train_x[here], train_y=pool.train_y[here])
         seed = 1_000_000 * config.seed + part
         models = train([replace(one, seed=seed) for one in _strategies(config).values()], own)
-        losses.append({name: np.array([one[name] for one in models]) for name in ("train", "population")})
+        losses.append(
+            {name: np.array([one[name] for one in models]) for name in ("train", "population")}
+        )
     return losses

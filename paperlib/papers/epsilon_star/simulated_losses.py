@@ -1,4 +1,6 @@
-"""Losses of known Epsilon*: normal (Figure 3, coverage), Gamma (Figures 4 and 5) and Laplace ones."""
+"""Losses of known Epsilon*: normal (Figure 3, coverage), Gamma (Figures 4 and 5) and Laplace
+ones.
+"""
 
 import itertools
 import math
@@ -12,7 +14,12 @@ import pandas as pd
 from scipy.special import ndtr
 from scipy.stats import gamma, laplace
 
-from paperlib.bounds import EpsilonStarResult, epsilon_star, epsilon_star_from_rates, epsilon_star_normals
+from paperlib.bounds import (
+    EpsilonStarResult,
+    epsilon_star,
+    epsilon_star_from_rates,
+    epsilon_star_normals,
+)
 from paperlib.bounds.loss_rates.audit import IntervalMethod, Method
 from paperlib.core import FloatArray
 from paperlib.papers.epsilon_star.landscape_measures import fits_of
@@ -38,11 +45,15 @@ _RATIOS = ("tpr_ratio", "tnr_ratio")
 
 
 def curve_terms(*, size: int, seed: int = 0) -> pd.DataFrame:
-    """The first two ratios of Equation 7 from the true distributions and from one sample (Figure 3)."""
+    """The first two ratios of Equation 7 from the true distributions and from one sample (Figure
+    3).
+    """
     train, population = _sample(np.random.default_rng(seed), size)
     true = _true_terms(np.linspace(-6.5, _GAP + 6.5, 2_001), size)
     sample = _sampled_terms(train, population, np.sort(np.concatenate([train, population])))
-    return pd.concat([true.assign(source="true"), sample.assign(source="empirical")], ignore_index=True)
+    return pd.concat(
+        [true.assign(source="true"), sample.assign(source="empirical")], ignore_index=True
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +90,8 @@ def ratio_errors(*, size: int, draws: int, seed: int = 0) -> dict[str, RatioErro
 def curve_noise(errors: Mapping[str, RatioErrors]) -> pd.DataFrame:
     """The errors by decade of the rate in the denominator."""
     return pd.DataFrame(
-        {"rate_from": low, "rate_to": high} | {term: _rms(one.at(low, high)) for term, one in errors.items()}
+        {"rate_from": low, "rate_to": high}
+        | {term: _rms(one.at(low, high)) for term, one in errors.items()}
         for low, high in itertools.pairwise([1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0])
     )
 
@@ -97,7 +109,9 @@ def _sampled_terms(train: FloatArray, population: FloatArray, tau: FloatArray) -
     return _two_terms(tpr, 1 - tpr, fpr, 1 - fpr, train.size)
 
 
-def _two_terms(tpr: FloatArray, fnr: FloatArray, fpr: FloatArray, tnr: FloatArray, size: int) -> pd.DataFrame:
+def _two_terms(
+    tpr: FloatArray, fnr: FloatArray, fpr: FloatArray, tnr: FloatArray, size: int
+) -> pd.DataFrame:
     delta = paper_delta(size)
     with np.errstate(divide="ignore", invalid="ignore"):
         first, second = (tpr - delta) / fpr, (tnr - delta) / fnr
@@ -129,7 +143,10 @@ def interval_coverage(
     """How often each interval holds the true value of one pair of normals (gap, ratio)."""
     gap, ratio = pair
     tau = np.linspace(-10, 10 + gap, 40_001)
-    rates = (np.clip(r, EMPIRICAL_LOW, 1 - EMPIRICAL_LOW) for r in (ndtr((tau - gap) / ratio), ndtr(-tau)))
+    rates = (
+        np.clip(r, EMPIRICAL_LOW, 1 - EMPIRICAL_LOW)
+        for r in (ndtr((tau - gap) / ratio), ndtr(-tau))
+    )
     true = {
         "parametric": epsilon_star_normals(0, 1, gap, ratio, delta=_DELTA),
         "empirical": float(epsilon_star_from_rates(*rates, delta=_DELTA).max()),
@@ -143,18 +160,30 @@ def interval_coverage(
         for at, sample in enumerate(samples):
             # NaN where the bootstrap gives none.
             with suppress(*([ValueError] if interval == "bca" else [])):
-                ends[at] = epsilon_star(*sample, delta=_DELTA, confidence=confidence, **how).interval
+                ends[at] = epsilon_star(
+                    *sample, delta=_DELTA, confidence=confidence, **how
+                ).interval
         held = (ends[:, 0] <= true[method] + 1e-9) & (true[method] <= ends[:, 1] + 1e-9)
-        about = {"gap": gap, "ratio": ratio, "method": method, "interval": interval, "true": true[method]}
+        about = {
+            "gap": gap,
+            "ratio": ratio,
+            "method": method,
+            "interval": interval,
+            "true": true[method],
+        }
         error = math.sqrt(held.mean() * (1 - held.mean()) / draws)
         width = float(np.nanmean(ends[:, 1] - ends[:, 0]))
-        rows.append({**about, "coverage": held.mean(), "standard_error": error, "mean_width": width})
+        rows.append(
+            {**about, "coverage": held.mean(), "standard_error": error, "mean_width": width}
+        )
     return pd.DataFrame(rows)
 
 
 METHODS: tuple[Method, ...] = ("empirical", "parametric")
 ALL_RATES = 1e-30
-"""Stands for "every threshold": rates this small never attain the supremum, since delta is above them."""
+"""Stands for "every threshold": rates this small never attain the supremum, since delta is above
+them.
+"""
 
 
 @dataclass(frozen=True)
@@ -170,15 +199,21 @@ class GammaConfig:
 
     def __post_init__(self) -> None:
         if 0 not in self.shifts or max(self.shifts) <= 0 or min(self.shifts) < 0:
-            raise ValueError(f"shifts: expected 0 and at least one number above it, got {self.shifts}")
+            raise ValueError(
+                f"shifts: expected 0 and at least one number above it, got {self.shifts}"
+            )
         if not self.sizes or min(self.sizes) < 20:
             raise ValueError(f"sizes: expected numbers of losses of at least 20, got {self.sizes}")
         if self.repeats < 2:
             raise ValueError(f"repeats: expected at least 2, to have a spread, got {self.repeats}")
 
-    def draw(self, rng: np.random.Generator, shift: int, size: int) -> tuple[FloatArray, FloatArray]:
+    def draw(
+        self, rng: np.random.Generator, shift: int, size: int
+    ) -> tuple[FloatArray, FloatArray]:
         """Training and population losses, each of shape (size,)."""
-        return rng.gamma(self.shape, self.scale, size), rng.gamma(self.shape + shift, self.scale, size)
+        return rng.gamma(self.shape, self.scale, size), rng.gamma(
+            self.shape + shift, self.scale, size
+        )
 
     def law(self, shift: float) -> Any:
         """Distribution of the population losses at a shift; of the training losses at 0."""
@@ -196,14 +231,20 @@ def true_gamma_value(config: GammaConfig, shift: float, *, delta: float, low: fl
 
 
 def gamma_runs(config: GammaConfig) -> Iterator[dict[str, object]]:
-    """Rows by shift d, size, repeat and method: epsilon_star, and the rate where the supremum sits."""
+    """Rows by shift d, size, repeat and method: epsilon_star, and the rate where the supremum
+    sits.
+    """
     for shift, size in itertools.product(config.shifts, config.sizes):
         rng = np.random.default_rng([config.seed, shift, size])
         for repeat in range(config.repeats):
             stars = _by_both_methods(*config.draw(rng, shift, size))
             for method, star in zip(METHODS, stars, strict=True):
                 place = {"d": shift, "size": size, "repeat": repeat, "method": method}
-                yield {**place, "epsilon_star": star.epsilon, "false_positive_rate": star.false_positive_rate}
+                yield {
+                    **place,
+                    "epsilon_star": star.epsilon,
+                    "false_positive_rate": star.false_positive_rate,
+                }
 
 
 def gamma_summary(config: GammaConfig, runs: pd.DataFrame) -> pd.DataFrame:
@@ -217,11 +258,16 @@ def gamma_summary(config: GammaConfig, runs: pd.DataFrame) -> pd.DataFrame:
             "true_delta_range": delta,
             "true_own_range": EMPIRICAL_LOW if method == "empirical" else delta,
         }
-        true = {name: true_gamma_value(config, shift, delta=delta, low=low) for name, low in lows.items()}
+        true = {
+            name: true_gamma_value(config, shift, delta=delta, low=low)
+            for name, low in lows.items()
+        }
         stars = part["epsilon_star"]
         sampled = {"epsilon_star": stars.mean(), "epsilon_star_sd": stars.std(ddof=1)}
         rate = part["false_positive_rate"].median()
-        rows.append({"d": shift, "size": size, "method": method, **sampled, **true, "typical_fpr": rate})
+        rows.append(
+            {"d": shift, "size": size, "method": method, **sampled, **true, "typical_fpr": rate}
+        )
     return pd.DataFrame(rows)
 
 
@@ -237,7 +283,9 @@ def undershoot(runs: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def laplace_values(gaps: tuple[float, ...], *, size: int, repeats: int, seed: int) -> pd.DataFrame:
-    """Losses with Laplace tails of scale 1, a gap apart: the true Epsilon* is the gap, for delta near 0."""
+    """Losses with Laplace tails of scale 1, a gap apart: the true Epsilon* is the gap, for delta
+    near 0.
+    """
     rng, delta = np.random.default_rng(seed), paper_delta(size)
     rows: list[dict[str, float]] = []
     for gap in gaps:
@@ -260,8 +308,12 @@ def _by_both_methods(train: FloatArray, population: FloatArray) -> list[EpsilonS
     return [fitted.empirical or epsilon_star(train, population, method="empirical"), fitted]
 
 
-def value_over_thresholds(config: GammaConfig, shift: int, size: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Equation 7 at every threshold: true distributions, one sample, and the normals fitted to it."""
+def value_over_thresholds(
+    config: GammaConfig, shift: int, size: int
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Equation 7 at every threshold: true distributions, one sample, and the normals fitted to
+    it.
+    """
     train, population = config.draw(np.random.default_rng([config.seed, shift, size]), shift, size)
     star, delta = epsilon_star(train, population), paper_delta(size)
     a, b = fits_of(star)
@@ -281,7 +333,10 @@ def value_over_thresholds(config: GammaConfig, shift: int, size: int) -> tuple[p
         rates = {"false_positive_rate": fpr[usable], "epsilon_star": stars}
         frames.append(pd.DataFrame({"source": source, **rates}))
     fits = [
-        {"set": name, "skewness_of_losses": float(np.mean(((losses - losses.mean()) / losses.std()) ** 3))}
+        {
+            "set": name,
+            "skewness_of_losses": float(np.mean(((losses - losses.mean()) / losses.std()) ** 3)),
+        }
         | {key: getattr(fit, key) for key in ("skewness", "kurtosis", "ks_distance")}
         | {"p_value": fit.ks_p_value}
         for name, losses, fit in (("training", train, a), ("population", population, b))

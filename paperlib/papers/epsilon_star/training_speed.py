@@ -1,7 +1,7 @@
 """How fast models are trained: as a stack, one at a time, and by a plain Opacus loop.
 
-All arms do the same arithmetic on the same synthetic rows, are timed in turn within one process, and
-the fastest of several repeats counts: other work on the machine can only slow a repeat down.
+All arms do the same arithmetic on the same synthetic rows, are timed in turn within one process,
+and the fastest of several repeats counts: other work on the machine can only slow a repeat down.
 """
 
 import math
@@ -49,7 +49,11 @@ class SpeedConfig:
         private = {"optimizer": "sgd", "momentum": 0.9, "clip_norm": 1.0, "noise_multiplier": 1.0}
         options: dict[str, Any] = private if task == PRIVATE else {"optimizer": "adam"}
         return TrainingConfig(
-            widths=self.widths, epochs=self.epochs, batch_size=self.batch_size, learning_rate=0.01, **options
+            widths=self.widths,
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=0.01,
+            **options,
         )
 
 
@@ -61,7 +65,13 @@ def measure_throughput(config: SpeedConfig) -> pd.DataFrame:
         times = _fastest(arms(config, task, device), config.repeats)
         baseline, baseline_cpu = next(iter(times.values()))
         for (method, models), (seconds, cpu) in times.items():
-            about = {"task": task, "method": method, "models": models, "seconds": seconds, "cpu_seconds": cpu}
+            about = {
+                "task": task,
+                "method": method,
+                "models": models,
+                "seconds": seconds,
+                "cpu_seconds": cpu,
+            }
             steps = models * config.training(task).steps(config.examples)
             speed = {
                 "models_per_minute": 60 * models / seconds,
@@ -74,7 +84,9 @@ def measure_throughput(config: SpeedConfig) -> pd.DataFrame:
 
 
 def arms(config: SpeedConfig, task: str, device: str) -> Arms:
-    """What is timed, the baseline first, on normal features and a label that depends on the first."""
+    """What is timed, the baseline first, on normal features and a label that depends on the
+    first.
+    """
     rng = np.random.default_rng(0)
     features = rng.normal(size=(config.examples, config.widths[0])).astype(np.float32)
     labels = (features[:, 0] + rng.normal(size=config.examples) > 0).astype(np.int64)
@@ -86,13 +98,17 @@ def arms(config: SpeedConfig, task: str, device: str) -> Arms:
         configs = [replace(training, seed=seed) for seed in range(models)]
         return fit_ensemble(configs, x, y, **options).parameters.sum()
 
-    single: Arms = {("one at a time", 1): lambda: fit(config.widths, x, y, config=training, **options)}
+    single: Arms = {
+        ("one at a time", 1): lambda: fit(config.widths, x, y, config=training, **options)
+    }
     if task == PRIVATE:
         single = {
             ("Opacus loop", 1): lambda: _plain_opacus_loop(config, x, y),
             ("Opacus, bare", 1): lambda: fit_dp(config.widths, x, y, config=training, **options),
         }
-    return single | {("ensemble", models): lambda models=models: ensemble(models) for models in config.models}
+    return single | {
+        ("ensemble", models): lambda models=models: ensemble(models) for models in config.models
+    }
 
 
 def _fastest(trained: Arms, repeats: int) -> dict[tuple[str, int], tuple[float, float]]:
@@ -114,7 +130,9 @@ def _plain_opacus_loop(config: SpeedConfig, x: torch.Tensor, y: torch.Tensor) ->
     """DP-SGD as the Opacus tutorials write it: ``PrivacyEngine``, a data loader, and a loop."""
     training = config.training(PRIVATE)
     module = MLP(config.widths).module(MLP(config.widths).initial(torch.Generator())).to(x.device)
-    optimizer = torch.optim.SGD(module.parameters(), lr=training.learning_rate, momentum=training.momentum)
+    optimizer = torch.optim.SGD(
+        module.parameters(), lr=training.learning_rate, momentum=training.momentum
+    )
     loader = DataLoader(TensorDataset(x, y.float()), batch_size=config.batch_size)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about secure random numbers and hooks

@@ -1,1 +1,3 @@
-"""Errata: what the papers print beside what follows from their own numbers, propositions and sums."""
+"""Errata: what the papers print beside what follows from their own numbers, propositions and
+sums.
+"""

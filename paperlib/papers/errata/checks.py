@@ -1,4 +1,6 @@
-"""Checks of the papers' tables, propositions and claims that need more than a sum of printed numbers."""
+"""Checks of the papers' tables, propositions and claims that need more than a sum of printed
+numbers.
+"""
 
 import math
 from collections.abc import Callable
@@ -24,7 +26,9 @@ _KEYS = ["target_model", "target_dp_eps", "audit"]
 
 def _detections(section: str, *tables: str) -> Comparison:
     """Where the text says whether leakage is detected, whether the tables have a value above 0."""
-    text = paper_table("panoramia_text").query("section == @section and quantity == 'leakage_detected'")
+    text = paper_table("panoramia_text").query(
+        "section == @section and quantity == 'leakage_detected'"
+    )
     every = pd.concat([paper_table(name) for name in tables])
     stated = text.astype({"target_dp_eps": float}).merge(every, on=_KEYS)
     measured = stated["eps_tilde"].fillna(stated["eps"])
@@ -34,8 +38,12 @@ def _detections(section: str, *tables: str) -> Comparison:
 
 def _best_prior(*tables: str) -> Comparison:
     """Whether the larger of O(1) and RM;RN is at least eps~, model by model."""
-    parts = [part for name in tables for _, part in paper_table(name).groupby(_KEYS[:2], dropna=False)]
-    return claim("best prior is larger", [part["eps_tilde"].max() <= part["eps"].max() for part in parts])
+    parts = [
+        part for name in tables for _, part in paper_table(name).groupby(_KEYS[:2], dropna=False)
+    ]
+    return claim(
+        "best prior is larger", [part["eps_tilde"].max() <= part["eps"].max() for part in parts]
+    )
 
 
 def _epsilons_listed() -> Comparison:
@@ -52,21 +60,29 @@ def _delta_lowers() -> Comparison:
 
 
 def _gamma_lowers() -> Comparison:
-    parts = paper_table("panoramia_table11").groupby(["target_dp_eps", "target_dp_delta"])["eps_tilde"]
-    return claim("smaller eps~ with gamma", [a >= b for _, part in parts for a, b in pairwise(part)])
+    parts = paper_table("panoramia_table11").groupby(["target_dp_eps", "target_dp_delta"])[
+        "eps_tilde"
+    ]
+    return claim(
+        "smaller eps~ with gamma", [a >= b for _, part in parts for a, b in pairwise(part)]
+    )
 
 
 _left = cache(table_eleven_ranges)
 
 
 def _left_by_propositions(column: str, query: str) -> Comparison:
-    """Table 11 beside the range that Propositions 3 and 4 leave of its bound at gamma = delta = 0."""
+    """Table 11 beside the range that Propositions 3 and 4 leave of its bound at gamma = delta =
+    0.
+    """
     rows = _left().query(query)[[column, f"{column} low", f"{column} high"]].to_numpy()
     return worst(between(f"{printed:.3f}", low, high) for printed, low, high in rows)
 
 
 def _relaxed_over_guesses() -> Comparison:
-    """Table 11 with 2 r gamma failures, r the guesses, not 2 m gamma, and the whole error in each test."""
+    """Table 11 with 2 r gamma failures, r the guesses, not 2 m gamma, and the whole error in each
+    test.
+    """
     table, found = paper_table("panoramia_table11", as_printed=True), list[Comparison]()
     counts = {"2": (308, 336), "15": (118, 118)}  # right and all guesses of the attack, by epsilon
     baseline = {"0": (715, 760), "1e-5": (1660, 1851)}  # of the baseline, by delta
@@ -76,7 +92,9 @@ def _relaxed_over_guesses() -> Comparison:
         pairs["c_plus_eps_lb"] = counts[row["target_dp_eps"]], gamma + delta - gamma * delta
         for name, ((right, guesses), failing) in pairs.items():
             bound = float(refuted_log_odds(right, guesses, 2 * ERROR, guesses * failing))
-            found.append(compare(row[name], bound, 1e-4))  # the paper's search for it has steps, too
+            found.append(
+                compare(row[name], bound, 1e-4)
+            )  # the paper's search for it has steps, too
     return worst(found)
 
 
@@ -104,7 +122,9 @@ def _settings(name: str, query: str) -> list[float]:
 
 def _reduction() -> Comparison:
     text = cells("epsilon_star_text").set_index("quantity")["value"]
-    return between(text["epsilon_star_reduction_pct"], 100 - 100 / float(text["epsilon_star_max"]), 100)
+    return between(
+        text["epsilon_star_reduction_pct"], 100 - 100 / float(text["epsilon_star_max"]), 100
+    )
 
 
 def _experiments(dataset: str) -> Comparison:
@@ -116,25 +136,35 @@ def _experiments(dataset: str) -> Comparison:
 
 
 def _identified() -> Comparison:
-    expected = [1 / math.log(n) for n in _settings("epsilon_star", "setting == 'n_train'")]  # n times delta
-    return claim("below 1", [one < 1 for one in expected], f"; {expected[0]:.3f}, {expected[1]:.3f}")
+    expected = [
+        1 / math.log(n) for n in _settings("epsilon_star", "setting == 'n_train'")
+    ]  # n times delta
+    return claim(
+        "below 1", [one < 1 for one in expected], f"; {expected[0]:.3f}, {expected[1]:.3f}"
+    )
 
 
 def _suprema(delta: float = 1e-5) -> Comparison:
-    """eps* of members N(0, 1) and population N(3, 1), reached at the least FPR that either version has."""
+    """eps* of members N(0, 1) and population N(3, 1), reached at the least FPR that either version
+    has.
+    """
     rates = (*_settings("epsilon_star", "setting == 'empirical_clip_low'"), delta)
     worth = [math.log((norm.cdf(norm.ppf(fpr, 3)) - delta) / fpr) for fpr in rates]
     return Comparison(f"{worth[0]:.2f}", f"{worth[1]:.2f}", worth[1] - worth[0])
 
 
 def _clipped_average(limit: float = 1.0, others: float = -2.0) -> Comparison:
-    """How far one record moves the clipped average of a batch whose others all have gradient ``others``."""
+    """How far one record moves the clipped average of a batch whose others all have gradient
+    ``others``.
+    """
     before, after = np.clip([others, (63 * others + 1e3) / 64], -limit, limit)
     return compare(f"{limit:g}", float(after - before))
 
 
 def _upper_bound(epsilon: Any) -> Comparison:
-    """The upper bound of Figure 2b beside the nearest that ``epsilon`` gives on the grid of noises."""
+    """The upper bound of Figure 2b beside the nearest that ``epsilon`` gives on the grid of
+    noises.
+    """
     (printed,) = cells("output_sets_text | quantity == 'matched_upper_bound_eps'")["value"]
     noises = _settings("output_sets", "figure == 'figure02' and setting == 'b'")
     offered = [epsilon("laplace", b / 2) for b in noises]
@@ -142,14 +172,21 @@ def _upper_bound(epsilon: Any) -> Comparison:
 
 
 def _counterexample(b: float = 0.25) -> Comparison:
-    """Left of all centres: records (4, 4) give 1 in both orders, (-4, 4) give 3 and -3, equation 11."""
-    printed, ratio = proposition_epsilon("laplace", b / 2), math.log((math.exp(-4 / b) + math.exp(8 / b)) / 2)
+    """Left of all centres: records (4, 4) give 1 in both orders, (-4, 4) give 3 and -3, equation
+    11.
+    """
+    printed, ratio = (
+        proposition_epsilon("laplace", b / 2),
+        math.log((math.exp(-4 / b) + math.exp(8 / b)) / 2),
+    )
     return Comparison(f"eps {printed:g}", f"log-ratio {ratio:.1f}", ratio - printed)
 
 
 def _complement(epsilon: float = 1.0, ratio: float = 1.0) -> Comparison:
     ends = (ratio / 2 - epsilon / ratio, -ratio / 2 - epsilon / ratio)
-    printed, cited = (float(f(ends[0]) - math.exp(epsilon) * f(ends[1])) for f in (norm.sf, norm.cdf))
+    printed, cited = (
+        float(f(ends[0]) - math.exp(epsilon) * f(ends[1])) for f in (norm.sf, norm.cdf)
+    )
     return Comparison(f"delta {printed:.2f}", f"{cited:.3f}", cited - printed)
 
 
@@ -181,23 +218,31 @@ def _train_above_test(*tables: str, subset: str = "average", test: str = "averag
 
 def _left_out(least: int = 100) -> Comparison:
     """Training subsets of the Pile with enough identifiers, and whether Table 10 has them."""
-    counts = paper_table("nid_table02").query("corpus == 'pile' and split == 'train' and total >= @least")
+    counts = paper_table("nid_table02").query(
+        "corpus == 'pile' and split == 'train' and total >= @least"
+    )
     names = counts["dataset"].str.removeprefix("pile train ").str.replace(" ", "").str.lower()
     tested = cells("nid_table10")["subset"].str.replace("[- ]", "", regex=True).str.lower()
     there = names.isin([name for name in names for one in tested if one.endswith(name)])
     return claim(f"{least} NIDs or more", there, f"; not {', '.join(names[~there])}")
 
 
-def _theorem_two(hits: int = 400, sets: int = 500, size: int = 64, delta: float = 1e-5) -> Comparison:
+def _theorem_two(
+    hits: int = 400, sets: int = 500, size: int = 64, delta: float = 1e-5
+) -> Comparison:
     chance = float(rank_success_probability(size, 5.33))
     steps = np.arange(1, hits + 1)
     tail, tails = binom.sf(hits - 1, sets, chance), binom.sf(hits - 1 - steps, sets, chance)
-    printed, proved = (tail + delta * sets * size * ((tails - less) / steps).max() for less in (0, tail))
+    printed, proved = (
+        tail + delta * sets * size * ((tails - less) / steps).max() for less in (0, tail)
+    )
     return Comparison(f"p = {printed:.4f}", f"p = {proved:.4f}", float(printed - proved))
 
 
 def _means(*tables: str) -> Comparison:
-    """Printed means beside those of the printed cells, whose rounding reaches as far as their own."""
+    """Printed means beside those of the printed cells, whose rounding reaches as far as their
+    own.
+    """
     compared = list[Comparison]()
     for name in tables:
         means, follows = cells(name).query("subset == 'average'"), paper_averages(paper_table(name))
@@ -220,7 +265,9 @@ CODED: dict[str, Callable[..., Comparison]] = {
     "14b": _delta_lowers,
     "15": _gamma_lowers,
     "26a": _v_without_end,
-    "26b": lambda: Comparison("no end", f"{float(epsilon_from_counts(90, 100, ERROR)):.4f}", math.inf),
+    "26b": lambda: Comparison(
+        "no end", f"{float(epsilon_from_counts(90, 100, ERROR)):.4f}", math.inf
+    ),
     "27": _nested,
     # All guesses right: t = 2 s - 1, and the credit is t s with s in {0, 1}, or t t.
     "30": lambda s=(0, 1) * 5: compare(
@@ -231,8 +278,11 @@ CODED: dict[str, Callable[..., Comparison]] = {
     "63b": partial(_left_by_propositions, "c_plus_eps_lb", "delta == 0"),
     "63c": partial(_left_by_propositions, "c_plus_eps_lb", "delta > 0"),
     "63d": _relaxed_over_guesses,
-    # Chance of an answer with the record, and with another: eps-DP for add/remove, from 0.1 without both.
-    "64": lambda eps=1.0: compare(f"{eps:g}", math.log(0.1 * math.exp(eps) / (0.1 * math.exp(-eps)))),
+    # Chance of an answer with the record, and with another: eps-DP for add/remove, from 0.1 without
+    # both.
+    "64": lambda eps=1.0: compare(
+        f"{eps:g}", math.log(0.1 * math.exp(eps) / (0.1 * math.exp(-eps)))
+    ),
     "36": _left_out,
     "37": _folded,
     "38a": partial(_train_above_test, *_AUC[:3]),
@@ -241,7 +291,9 @@ CODED: dict[str, Callable[..., Comparison]] = {
     "40": lambda c=2: compare(f"{c}", c + 1),
     "41": _theorem_two,
     # Where P = Q both expectations are one number, and the first is at least 1 - delta.
-    "42": lambda delta=1e-5: Comparison(f"at most {delta:g}", f"at least {1 - delta:g}", 1 - 2 * delta),
+    "42": lambda delta=1e-5: Comparison(
+        f"at most {delta:g}", f"at least {1 - delta:g}", 1 - 2 * delta
+    ),
     "67c": partial(_means, *_AUC),
     "67d": partial(_means, *_TPR),
     "68": _theorem_one,
@@ -251,8 +303,12 @@ CODED: dict[str, Callable[..., Comparison]] = {
     "52": _suprema,
     "70": _clipped_average,
     # Sampling error on the whole line, m = 100 and beta = 0.05.
-    "53": lambda: compare(f"{math.sqrt(2 * math.log(20) / 200):.4f}", math.sqrt(2 * math.log(40) / 200)),
-    "54": lambda: compare(f"{math.sqrt(2 * math.log(40) / 200):.4f}", math.sqrt(2 * math.log(40) / 100)),
+    "53": lambda: compare(
+        f"{math.sqrt(2 * math.log(20) / 200):.4f}", math.sqrt(2 * math.log(40) / 200)
+    ),
+    "54": lambda: compare(
+        f"{math.sqrt(2 * math.log(40) / 200):.4f}", math.sqrt(2 * math.log(40) / 100)
+    ),
     "57a": partial(_upper_bound, proposition_epsilon),
     "57b": partial(_upper_bound, exact_epsilon),
     "57c": _counterexample,
@@ -270,7 +326,9 @@ def check_table() -> pd.DataFrame:
     listed = cells("errata_checks")
     done = [
         CODED[no]() if rule == "code" else by_data(rule, printed, follows)
-        for no, rule, printed, follows in listed[["no", "rule", "printed", "follows"]].itertuples(index=False)
+        for no, rule, printed, follows in listed[["no", "rule", "printed", "follows"]].itertuples(
+            index=False
+        )
     ]
     names = ("printed", "follows", "off", "allowed", "fits")
     results = pd.DataFrame({name: [getattr(one, name) for one in done] for name in names})
@@ -283,7 +341,10 @@ def entries(checks: pd.DataFrame) -> pd.DataFrame:
     """One row for each entry: of its checks 3a, 3b, ... the one that fits least."""
     number = checks["no"].str.extract(r"(\d+)", expand=False)
     least = (checks["off"] - checks["allowed"]).groupby(number, sort=False).idxmax()
-    rows, counts = checks.loc[least], checks["fits"].groupby(number, sort=False).agg(["size", "sum"])
+    rows, counts = (
+        checks.loc[least],
+        checks["fits"].groupby(number, sort=False).agg(["size", "sum"]),
+    )
     words = [_fits(*row) for row in rows[["fits", "off", "allowed"]].itertuples(index=False)]
     kinds = rows["kind"].where(~rows["fits"], "")
     columns = {"fits": words, "kind": kinds, "checks": counts["size"].to_numpy()}

@@ -14,7 +14,9 @@ from paperlib.report import format_cell, paper_table
 
 
 def half_unit(printed: str, *, about: bool = False) -> float:
-    """Half a unit of the last digit, 0 if whole; with ``about``, zeros at the end are rounding too."""
+    """Half a unit of the last digit, 0 if whole; with ``about``, zeros at the end are rounding
+    too.
+    """
     number = Decimal(printed)
     last = int((number.normalize() if about else number).as_tuple().exponent)
     return float(Decimal(5).scaleb(last - 1)) if last < 0 or about else 0.0
@@ -22,7 +24,9 @@ def half_unit(printed: str, *, about: bool = False) -> float:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is printed, what follows, their distance (or the number of exceptions), and what is allowed."""
+    """What is printed, what follows, their distance (or the number of exceptions), and what is
+    allowed.
+    """
 
     printed: str
     follows: str
@@ -66,14 +70,18 @@ def claim(printed: str, holds: Iterable[bool], more: str = "") -> Comparison:
 
 
 def cells(place: str) -> pd.DataFrame:
-    """Rows of a shipped table as printed: ``place`` is its name, or its name, ``|`` and a pandas query."""
+    """Rows of a shipped table as printed: ``place`` is its name, or its name, ``|`` and a pandas
+    query.
+    """
     name, _, query = (part.strip() for part in place.partition("|"))
     printed = paper_table(name, as_printed=True)
     return printed.loc[paper_table(name).query(query).index] if query else printed
 
 
 def values(place: str) -> tuple[FloatArray, FloatArray]:
-    """What follows from printed cells, and how far rounding reaches; place is ``table | query | terms``."""
+    """What follows from printed cells, and how far rounding reaches; place is
+    ``table | query | terms``.
+    """
     rows, _, terms = place.rpartition("|")
     tokens = terms.split()
     words = list(takewhile(_DONE.__contains__, tokens))
@@ -97,7 +105,9 @@ _DONE: dict[str, Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray
 
 
 def by_data(rule: str, printed: str, follows: str) -> Comparison:
-    """A check that its row defines: numbers beside numbers, or a claim about the rows of a table."""
+    """A check that its row defines: numbers beside numbers, or a claim about the rows of a
+    table.
+    """
     if rule == "claim":
         name, query, condition = (part.strip() for part in follows.split("|"))
         holds: Any = paper_table(name).query(query or "index >= 0").eval(condition)

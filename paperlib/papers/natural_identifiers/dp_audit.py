@@ -1,4 +1,6 @@
-"""Audit DP-SGD of a small GPT after the fact, by identifiers put before dialogues (Figures 2 and 5)."""
+"""Audit DP-SGD of a small GPT after the fact, by identifiers put before dialogues (Figures 2 and
+5).
+"""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -36,7 +38,9 @@ def audit_scores(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Hit rate and bounds, Theorem 2 and ours, from scores of shape (m, 1 + c), the inserted one first."""
+    """Hit rate and bounds, Theorem 2 and ours, from scores of shape (m, 1 + c), the inserted one
+    first.
+    """
     if not 2 <= cardinality <= scores.shape[1]:
         raise ValueError(f"cardinality: expected 2 to {scores.shape[1]}, got {cardinality}")
     ranks, _ = ranks_and_positions(scores[:, :cardinality], np.random.default_rng(seed))
@@ -55,16 +59,24 @@ def audit_table(
     delta: float,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """Every audit of `trained_runs`, one row per run, score, cardinality and number of places that count."""
+    """Every audit of `trained_runs`, one row per run, score, cardinality and number of places that
+    count.
+    """
     rows = []
     options: dict[str, Any] = {"delta": delta, "confidence": confidence}
-    for (run, target), score, c, top in itertools.product(targets.items(), SCORES, cardinalities, tops):
+    for (run, target), score, c, top in itertools.product(
+        targets.items(), SCORES, cardinalities, tops
+    ):
         if top < c:
             about = {"model": run.seed, "target": target, "canaries": run.canaries, "score": score}
             _, theory = theoretical_epsilons(run, delta)
             about |= {"cardinality": c, "top": top, "epsilon_replacement": theory}
-            audit = audit_scores(trained[run][score], cardinality=c, top=top, seed=run.seed, **options)
-            rows.append({**about, **audit, "below_theory": max(audit["paper"], audit["tight"]) <= theory})
+            audit = audit_scores(
+                trained[run][score], cardinality=c, top=top, seed=run.seed, **options
+            )
+            rows.append(
+                {**about, **audit, "below_theory": max(audit["paper"], audit["tight"]) <= theory}
+            )
     return pd.DataFrame(rows)
 
 

@@ -1,4 +1,6 @@
-"""Small GPTs fine-tuned with DP-SGD on dialogues that begin with identifiers, and scores of these."""
+"""Small GPTs fine-tuned with DP-SGD on dialogues that begin with identifiers, and scores of
+these.
+"""
 
 import copy
 import math
@@ -16,13 +18,20 @@ from paperlib.generators.identifiers import KINDS, checked_kinds, generate_ident
 from paperlib.io import config_hash, user_cache_folder
 from paperlib.models.language import load_language_model
 from paperlib.papers.kept import kept_runs
-from paperlib.papers.natural_identifiers.planted import PlantedConfig, planted, planted_model, source_words
+from paperlib.papers.natural_identifiers.planted import (
+    PlantedConfig,
+    planted,
+    planted_model,
+    source_words,
+)
 from paperlib.papers.settings import settings_beside
 from paperlib.training import TrainingConfig, noise_for
 from paperlib.training.language import fit_language_model
 
 SCORES = ("loss", "min_k", "difference")
-"""Scores of the audit: the paper's two, and the loss minus that of the model before fine-tuning, ours."""
+"""Scores of the audit: the paper's two, and the loss minus that of the model before fine-tuning,
+ours.
+"""
 
 PUBLIC_OF = {name: PlantedConfig(**one) for name, one in settings_beside(__file__).items()}
 PUBLIC = PUBLIC_OF["documentation"]
@@ -50,7 +59,9 @@ class DpRun:
     clip_norm: float = 1.0  #: largest norm of a document's gradient
     #: corpus and settings of the training before the fine-tuning, such as one of ``PUBLIC_OF``
     public: PlantedConfig = PUBLIC
-    model: str = ""  #: name or folder of a model to fine-tune instead, such as "EleutherAI/pythia-70m"
+    model: str = (
+        ""  #: name or folder of a model to fine-tune instead, such as "EleutherAI/pythia-70m"
+    )
     seed: int = 0  #: seed of canaries, batches and noise, 0 or more
 
     def __post_init__(self) -> None:
@@ -62,8 +73,12 @@ class DpRun:
     @property
     def training(self) -> TrainingConfig:
         batch = max(1, round(self.share * (self.canaries + self.others)))
-        shared = {name: getattr(self, name) for name in ("epochs", "learning_rate", "clip_norm", "seed")}
-        return TrainingConfig(batch_size=batch, optimizer="adam", noise_multiplier=self.noise, **shared)
+        shared = {
+            name: getattr(self, name) for name in ("epochs", "learning_rate", "clip_norm", "seed")
+        }
+        return TrainingConfig(
+            batch_size=batch, optimizer="adam", noise_multiplier=self.noise, **shared
+        )
 
     @property
     def sampling(self) -> tuple[float, int]:
@@ -72,7 +87,9 @@ class DpRun:
 
 
 def run_for(target_epsilon: float, delta: float, **options: Any) -> DpRun:
-    """The run whose noise the Rényi accountant gives for a target, adding or removing one document."""
+    """The run whose noise the Rényi accountant gives for a target, adding or removing one
+    document.
+    """
     run = DpRun(noise=0.0, **options)
     if math.isinf(target_epsilon):
         return run
@@ -85,8 +102,12 @@ def canary_documents(run: DpRun) -> tuple[list[list[str]], list[str]]:
     # The first canaries of a run are those of every smaller run of the same seed.
     truths = generate_identifiers(KINDS[run.kind].example, run.canaries, run.seed)
     texts = _dialogues(run)
-    documents = [f"{value} {text}" for value, text in zip(truths, texts[run.others :], strict=False)]
-    candidates = [[value, *generate_identifiers(value, run.generated, run.seed + 1)] for value in truths]
+    documents = [
+        f"{value} {text}" for value, text in zip(truths, texts[run.others :], strict=False)
+    ]
+    candidates = [
+        [value, *generate_identifiers(value, run.generated, run.seed + 1)] for value in truths
+    ]
     return candidates, documents + texts[: run.others]
 
 
@@ -98,23 +119,38 @@ def _dialogues(run: DpRun) -> list[str]:
         order = np.random.default_rng(run.seed).permutation(len(texts))
         return [texts[int(index)] for index in order[:count]]
     starts = np.random.default_rng(run.seed).integers(0, len(texts) - 40, count)
-    turns = [[" ".join(texts[at : at + 10]) for at in range(start, start + 40, 10)] for start in starts]
-    return ["\n".join(f"{who}: {said}" for who, said in zip("ABAB", four, strict=True)) for four in turns]
+    turns = [
+        [" ".join(texts[at : at + 10]) for at in range(start, start + 40, 10)] for start in starts
+    ]
+    return [
+        "\n".join(f"{who}: {said}" for who, said in zip("ABAB", four, strict=True))
+        for four in turns
+    ]
 
 
 def train_and_score(runs: Sequence[DpRun]) -> list[Mapping[str, Any]]:
-    """Fine-tune and score every canary's candidates: for each run ``SCORES``, each (m, 1 + c), and losses."""
+    """Fine-tune and score every canary's candidates: for each run ``SCORES``, each (m, 1 + c), and
+    losses.
+    """
     results = list[Mapping[str, Any]]()
     for run in runs:
         model, tokenizer = _start(run.model, run.public)
         candidates, documents = canary_documents(run)
         before = np.stack([_loss_at_start(run.model, run.public, tuple(one)) for one in candidates])
-        tokens = [one[: run.document_tokens] for one in tokenizer(documents, verbose=False)["input_ids"]]
-        fitted = fit_language_model(copy.deepcopy(model), tokens, config=run.training, progress=False)
+        tokens = [
+            one[: run.document_tokens] for one in tokenizer(documents, verbose=False)["input_ids"]
+        ]
+        fitted = fit_language_model(
+            copy.deepcopy(model), tokens, config=run.training, progress=False
+        )
         after, _ = score_candidates(
             fitted.model, tokenizer, candidates, attacks=["loss", "min_k"], batch_size=256
         )
-        scores = {"loss": after[..., 0], "min_k": after[..., 1], "difference": after[..., 0] - before}
+        scores = {
+            "loss": after[..., 0],
+            "min_k": after[..., 1],
+            "difference": after[..., 0] - before,
+        }
         results.append(scores | {"losses": np.array(fitted.losses)})
     return results
 
@@ -127,14 +163,22 @@ def _start(name: str, public: PlantedConfig) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=4096)
 def _loss_at_start(name: str, public: PlantedConfig, candidates: tuple[str, ...]) -> FloatArray:
-    """Scores of one canary's candidates before fine-tuning, the same in every run that has this canary."""
-    scores, _ = score_candidates(*_start(name, public), [candidates], attacks=["loss"], batch_size=256)
+    """Scores of one canary's candidates before fine-tuning, the same in every run that has this
+    canary.
+    """
+    scores, _ = score_candidates(
+        *_start(name, public), [candidates], attacks=["loss"], batch_size=256
+    )
     return scores[0, :, 0]
 
 
 def trained_runs(runs: Sequence[DpRun], *, workers: int = 0) -> dict[DpRun, dict[str, FloatArray]]:
-    """Scores of all runs, each computed once, in ``workers`` processes, and kept in the user's cache."""
-    texts = {config_hash({"dialogues": _SOURCES[name]()}) for name in {run.dialogues for run in runs}}
+    """Scores of all runs, each computed once, in ``workers`` processes, and kept in the user's
+    cache.
+    """
+    texts = {
+        config_hash({"dialogues": _SOURCES[name]()}) for name in {run.dialogues for run in runs}
+    }
     texts |= {planted(public).checksum for public in {run.public for run in runs if not run.model}}
     folder, units = user_cache_folder() / "sweeps" / "language_dp_audit", list(dict.fromkeys(runs))
     return kept_runs(train_and_score, units, folder=folder, data=sorted(texts), workers=workers)

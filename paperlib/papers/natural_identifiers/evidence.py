@@ -10,7 +10,11 @@ from scipy.special import ndtri
 from scipy.stats import kendalltau, kstest
 
 from paperlib.generators.identifiers import PAPER_KINDS
-from paperlib.papers.natural_identifiers.census.tables import PILE_SUBSETS, after_filters, paper_census
+from paperlib.papers.natural_identifiers.census.tables import (
+    PILE_SUBSETS,
+    after_filters,
+    paper_census,
+)
 from paperlib.papers.natural_identifiers.labels import DIFFERENCE, PAPER_TABLES, TOKENS
 from paperlib.papers.verdict import Estimate, Evidence
 
@@ -21,14 +25,22 @@ _PAPER_SCORES = ("loss", "min_k")
 def benchmark_evidence(
     table: pd.DataFrame, *, natural: bool, confidence: float = 0.99
 ) -> dict[str, Evidence]:
-    """Tables 1 and 3 to 9 by target, from `benchmark` or `overall` of `natural_table`, in percent."""
-    rows = table.rename(columns={"subset": "group"}).set_index(["model", "group", "attack"]).to_dict("index")
+    """Tables 1 and 3 to 9 by target, from `benchmark` or `overall` of `natural_table`, in
+    percent.
+    """
+    rows = (
+        table.rename(columns={"subset": "group"})
+        .set_index(["model", "group", "attack"])
+        .to_dict("index")
+    )
     width, half = 2 * float(ndtri((1 + confidence) / 2)), Estimate(50)
 
     def of(model: str, group: str, *, metric: str = "auc", attack: str = "loss") -> Estimate:
         """The number, with the standard error of a normal whose interval is as wide."""
         row = rows[model, group, attack]
-        return Estimate(float(row[metric]), float((row[f"{metric}_high"] - row[f"{metric}_low"]) / width))
+        return Estimate(
+            float(row[metric]), float((row[f"{metric}_high"] - row[f"{metric}_low"]) / width)
+        )
 
     every = []
     groups, once = ("held out", "trained"), "trained, occurs once" if natural else "trained"
@@ -39,7 +51,9 @@ def benchmark_evidence(
             "trained above": _less(of(model, "trained"), null),
             "held out near 50": _less(null, half),
             "natural documents": Estimate(int(natural)),
-            "token counts near 50": {one: _less(of(model, one, attack=TOKENS), half) for one in groups},
+            "token counts near 50": {
+                one: _less(of(model, one, attack=TOKENS), half) for one in groups
+            },
             "enough identifiers": Estimate(fewest),
         }
         every.append(Evidence(f"nid-table-{PAPER_TABLES['auc'][model]:02d}", "identifiers", values))
@@ -65,7 +79,9 @@ def _less(one: Estimate, other: Estimate) -> Estimate:
 
 
 def census_evidence(at_hand: Collection[str], places: pd.DataFrame | None) -> Evidence:
-    """Table 2 from `pile_identifiers`, on the subsets of the Pile's test part among those at hand."""
+    """Table 2 from `pile_identifiers`, on the subsets of the Pile's test part among those at
+    hand.
+    """
     subsets = set(PILE_SUBSETS) & set(at_hand)
     tau, present = [], places is not None and len(places) > 0
     if places is not None and present:
@@ -74,10 +90,13 @@ def census_evidence(at_hand: Collection[str], places: pd.DataFrame | None) -> Ev
         by_document = pd.crosstab([counted["subset"], counted["document"]], counted["kind"])
         each = by_document.reindex(columns=kinds, fill_value=0).to_numpy()
         ours = each.sum(axis=0)
-        theirs = printed.loc[printed["dataset"].isin([PILE_SUBSETS[name] for name in subsets]), kinds]
+        theirs = printed.loc[
+            printed["dataset"].isin([PILE_SUBSETS[name] for name in subsets]), kinds
+        ]
         theirs = theirs.sum().to_numpy()
         if np.ptp(ours) and np.ptp(theirs):  # the ranks of the kinds agree
-            # A bootstrap of documents, which may hold many identifiers; of many, each is drawn Poisson times.
+            # A bootstrap of documents, which may hold many identifiers; of many, each is drawn
+            # Poisson times.
             drawn = np.random.default_rng(0).poisson(1, (1_000, len(each))) @ each
             taus = [kendalltau(counts, theirs).statistic for counts in drawn if np.ptp(counts)]
             tau = Estimate(float(kendalltau(ours, theirs).statistic), float(np.std(taus)))
@@ -89,13 +108,19 @@ def census_evidence(at_hand: Collection[str], places: pd.DataFrame | None) -> Ev
     return Evidence("nid-table-02", "documents", values)
 
 
-def inference_evidence(sets: pd.DataFrame, null: pd.DataFrame, ends: pd.DataFrame) -> list[Evidence]:
-    """Table 10 and Figure 3, by the paper's test (K-fold, two-sided) on sets, null sets and both ends."""
+def inference_evidence(
+    sets: pd.DataFrame, null: pd.DataFrame, ends: pd.DataFrame
+) -> list[Evidence]:
+    """Table 10 and Figure 3, by the paper's test (K-fold, two-sided) on sets, null sets and both
+    ends.
+    """
     test = "p_value_two_sided"
     trained = sets.loc[(sets["schedule"] == "kfold") & (sets["set"] != "held out"), test]
     ends = ends[ends["set"] != "held out"]
     nulls = null.loc[null["schedule"] == "kfold", test].to_numpy()
-    logs = ends.groupby(["set", "identifiers"])[test].median().clip(1e-300).map(math.log10).unstack()
+    logs = (
+        ends.groupby(["set", "identifiers"])[test].median().clip(1e-300).map(math.log10).unstack()
+    )
     enough = len(nulls) >= _FEWEST_NULL_SETS
     table = {
         "trained rejected": Estimate(float(trained.max())),
@@ -111,7 +136,9 @@ def inference_evidence(sets: pd.DataFrame, null: pd.DataFrame, ends: pd.DataFram
 
 
 def dp_evidence(by_target: pd.DataFrame, by_number: pd.DataFrame) -> list[Evidence]:
-    """Figures 2 and 5 from `audit_table`, by Theorem 2 and the better of two scores; one value per model."""
+    """Figures 2 and 5 from `audit_table`, by Theorem 2 and the better of two scores; one value per
+    model.
+    """
     bounds = _papers_bounds(by_target, ["target", "cardinality"])
     numbers = _papers_bounds(by_number, ["canaries"])
     compared = bounds[bounds.index.get_level_values("target").isin([math.inf, 5.0])]
@@ -121,8 +148,14 @@ def dp_evidence(by_target: pd.DataFrame, by_number: pd.DataFrame) -> list[Eviden
         # Where every bound at a compared target is 0, neither size wins.
         "something found": Estimate(float(compared.groupby("target").max().max(axis=1).min())),
     }
-    middle, ends = numbers.iloc[len(numbers) // 2], {"fewest": numbers.iloc[0], "most": numbers.iloc[-1]}
-    best = {name: (middle - end).dropna().tolist() if len(numbers) > 2 else [] for name, end in ends.items()}
+    middle, ends = (
+        numbers.iloc[len(numbers) // 2],
+        {"fewest": numbers.iloc[0], "most": numbers.iloc[-1]},
+    )
+    best = {
+        name: (middle - end).dropna().tolist() if len(numbers) > 2 else []
+        for name, end in ends.items()
+    }
     found = {"nid-figure-02": figure, "nid-figure-05": {"middle best": best}}
     return [Evidence(target, "model", values) for target, values in found.items()]
 

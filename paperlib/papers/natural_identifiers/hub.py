@@ -1,4 +1,6 @@
-"""Models of the hub on corpora that they were trained on, and on others: the paper's own setting."""
+"""Models of the hub on corpora that they were trained on, and on others: the paper's own
+setting.
+"""
 
 import json
 import math
@@ -12,7 +14,12 @@ import numpy as np
 import pandas as pd
 
 from paperlib.audits.candidates import CandidateScores
-from paperlib.audits.language.corpus import FoundIdentifier, corpus_identifiers, open_corpus, skipped_table
+from paperlib.audits.language.corpus import (
+    FoundIdentifier,
+    corpus_identifiers,
+    open_corpus,
+    skipped_table,
+)
 from paperlib.audits.language.language_model import without_look_alikes
 from paperlib.core import FloatArray, check_at_least
 from paperlib.data.text.corpora import corpus_files
@@ -30,7 +37,9 @@ from paperlib.report import paper_table, progress
 GENERATED_PREFIX = "generated"
 """As a prefix for ReCaLL: a random MD5 and a random SHA-1, which nothing was trained on."""
 PLACES = ("large", "medium", "small", "one pass")
-"""Places of the paper's four models, in the order of a list of them: three sizes of Pythia, and OLMo."""
+"""Places of the paper's four models, in the order of a list of them: three sizes of Pythia, and
+OLMo.
+"""
 _OLMO = "olmo-7b-0424-hf"  # the name on the hub of what the paper calls OLMo-7B
 _TOGETHER = 200  # identifiers that are scored and stored together
 _FEWEST_TO_FILTER = 20  # identifiers of a kind that teach the blind classifiers
@@ -51,8 +60,8 @@ class HubModel:
         trained, _, held_out = (corpora or corpus).partition(",")
         if not name or not trained:
             raise ValueError(
-                "hub_models: expected NAME=CORPUS or NAME=TRAINED,HELD_OUT, or NAME with corpus given, "
-                f"got {entry!r} and corpus {corpus!r}"
+                "hub_models: expected NAME=CORPUS or NAME=TRAINED,HELD_OUT, or NAME with corpus "
+                f"given, got {entry!r} and corpus {corpus!r}"
             )
         return cls(name, trained, held_out)
 
@@ -64,8 +73,12 @@ class HubConfig:
     dtype: str = "auto"  #: number format, as for `load_language_model`
     per_subset: int = 1_000  #: most identifiers of each subset, a random sample
     generated: int = 127  #: alternatives per identifier
-    prefix: str = ""  #: for ReCaLL: a text that was not trained on, or "generated"; empty leaves it out
-    blind_filter: bool = False  #: leave out what blind classifiers tell from generated ones (Appendix A)
+    prefix: str = (
+        ""  #: for ReCaLL: a text that was not trained on, or "generated"; empty leaves it out
+    )
+    blind_filter: bool = (
+        False  #: leave out what blind classifiers tell from generated ones (Appendix A)
+    )
     seed: int = 0  #: of the sample and the alternatives
 
     def __post_init__(self) -> None:
@@ -93,8 +106,12 @@ class HubScores:
     values: FloatArray  # (n, 1 + c, attacks), higher: member; the identifier comes first
     attacks: tuple[str, ...]
     subsets: np.ndarray  # corpus and subset of each identifier, shape (n,)
-    occurrences: np.ndarray  # in the corpus that the model was trained on, 0 for held-out ones, shape (n,)
-    skipped: pd.DataFrame  # parts of the corpora that were not read, or with a loss: reason, number, example
+    occurrences: (
+        np.ndarray
+    )  # in the corpus that the model was trained on, 0 for held-out ones, shape (n,)
+    skipped: (
+        pd.DataFrame
+    )  # parts of the corpora that were not read, or with a loss: reason, number, example
 
     @cached_property
     def parameters(self) -> int:
@@ -106,7 +123,9 @@ class HubScores:
         return sets | {name: self.subsets == name for name in sorted(set(self.subsets.tolist()))}
 
     def groups(self) -> dict[str, np.ndarray]:
-        """Which identifiers the model was trained on, how often they occur, and which are held out."""
+        """Which identifiers the model was trained on, how often they occur, and which are held
+        out.
+        """
         times = self.occurrences
         groups = {"held out": times == 0, "trained": times > 0, "trained, occurs once": times == 1}
         return {name: here for name, here in groups.items() if here.any()}
@@ -115,7 +134,9 @@ class HubScores:
         """The scores that dataset inference sees, in two groups: held out (0) and trained (1)."""
         names = tuple(name for name in FEATURES if name in self.attacks)
         columns = [self.attacks.index(name) for name in names]
-        return CandidateScores(self.values[..., columns], names, (self.occurrences > 0).astype(np.int64))
+        return CandidateScores(
+            self.values[..., columns], names, (self.occurrences > 0).astype(np.int64)
+        )
 
     def quality(self, *, draws: int = 200) -> pd.DataFrame:
         """The paper's benchmark: one row per set of identifiers and score, as `judged`."""
@@ -123,7 +144,9 @@ class HubScores:
         return table.rename(columns={"group": "subset"})
 
     def inference(self, *, set_size: int = 100, trees: int = 30, seed: int = 0) -> pd.DataFrame:
-        """The paper's dataset inference: p-values of ``set_size`` identifiers of each large enough set."""
+        """The paper's dataset inference: p-values of ``set_size`` identifiers of each large enough
+        set.
+        """
         # Of larger sets as many are drawn; a corpus as a whole is tested with what it has.
         scores, rows = self.features(), list[dict[str, Any]]()
         for name, here in progress(list(self.sets().items()), label="sets"):
@@ -131,13 +154,16 @@ class HubScores:
             if len(at) >= 5 and (len(at) == set_size or name.endswith(": all")):
                 held_out = bool((self.occurrences[at] == 0).all())
                 about = {"model": self.model.name, "set": name, "held_out": held_out}
-                rows += [about | one for one in p_value_rows(scores.values[at], trees=trees, seed=seed)]
+                rows += [
+                    about | one for one in p_value_rows(scores.values[at], trees=trees, seed=seed)
+                ]
         return pd.DataFrame(rows)
 
 
 def hub_scores(model: HubModel, config: HubConfig) -> HubScores:
     """Score the identifiers of a model's corpora; each corpus and each model is read once."""
-    # An identifier of the held-out corpus that the other one has too is no non-member, and is left out.
+    # An identifier of the held-out corpus that the other one has too is no non-member, and is left
+    # out.
     log, known = ReadLog(), set[str]()
     identifiers, occurrences = list[FoundIdentifier](), list[int]()
     for corpus in filter(None, (model.trained, model.held_out)):
@@ -149,15 +175,23 @@ def hub_scores(model: HubModel, config: HubConfig) -> HubScores:
     load = cache(partial(load_language_model, model.name, dtype=config.dtype))
     stage = {"stage": "hub scores", "model": model_stamp(model.name), "dtype": config.dtype}
     stage["prefix"] = config.prefix_text
-    how: dict[str, Any] = {"attacks": config.attacks, "prefix": config.prefix_text, "code": __name__}
+    how: dict[str, Any] = {
+        "attacks": config.attacks,
+        "prefix": config.prefix_text,
+        "code": __name__,
+    }
     how |= {"generated": config.generated, "seed": config.seed}
     parts = [identifiers[at : at + _TOGETHER] for at in range(0, len(identifiers), _TOGETHER)]
     scores = [  # part by part: a long run goes on where it was, and memory stays bounded
-        cached_scores({**stage, "identifiers": config_hash({"identifiers": part})}, load, part, **how)
+        cached_scores(
+            {**stage, "identifiers": config_hash({"identifiers": part})}, load, part, **how
+        )
         for part in progress(parts, label="identifiers")
     ]
     subsets, times = np.array([one.subset for one in identifiers]), np.array(occurrences)
-    return HubScores(model, np.concatenate(scores), config.attacks, subsets, times, skipped_table(log))
+    return HubScores(
+        model, np.concatenate(scores), config.attacks, subsets, times, skipped_table(log)
+    )
 
 
 def _identifiers(corpus: str, log: ReadLog) -> list[FoundIdentifier]:
@@ -166,12 +200,20 @@ def _identifiers(corpus: str, log: ReadLog) -> list[FoundIdentifier]:
     def compute() -> Mapping[str, Any]:
         own = ReadLog()
         every = corpus_identifiers(open_corpus(corpus, log=own), kinds=PAPER_KINDS)
-        return {"identifiers": np.array([json.dumps(asdict(one)) for one in every]),
-                "skipped": np.array(json.dumps([dict(own.counts), own.examples]))}  # fmt: skip
+        return {
+            "identifiers": np.array([json.dumps(asdict(one)) for one in every]),
+            "skipped": np.array(json.dumps([dict(own.counts), own.examples])),
+        }
 
-    files = [(str(one.path), one.path.stat().st_size, one.path.stat().st_mtime_ns, one.subset)
-             for one in corpus_files(corpus)]  # fmt: skip
-    stage = {"stage": "corpus identifiers", "corpus": corpus, "files": config_hash({"files": files})}
+    files = [
+        (str(one.path), one.path.stat().st_size, one.path.stat().st_mtime_ns, one.subset)
+        for one in corpus_files(corpus)
+    ]
+    stage = {
+        "stage": "corpus identifiers",
+        "corpus": corpus,
+        "files": config_hash({"files": files}),
+    }
     read = cached_arrays(stage, compute, code=__name__)
     counts, examples = json.loads(str(read["skipped"]))
     log.counts.update(counts)  # which adds
@@ -196,7 +238,9 @@ def _sampled(every: Sequence[FoundIdentifier], config: HubConfig) -> list[FoundI
 
 
 def _filtered(every: Sequence[FoundIdentifier], config: HubConfig) -> list[FoundIdentifier]:
-    """`without_look_alikes`, stored: models that are asked about one corpus share its identifiers."""
+    """`without_look_alikes`, stored: models that are asked about one corpus share its
+    identifiers.
+    """
 
     def compute() -> Mapping[str, Any]:
         values = {one.value for one in without_look_alikes(every, **options)}
@@ -208,8 +252,12 @@ def _filtered(every: Sequence[FoundIdentifier], config: HubConfig) -> list[Found
     return [one for one, stay in zip(every, stays, strict=True) if stay]
 
 
-def hub_table(scores: Sequence[HubScores], *, draws: int = 200, confidence: float = 0.99) -> pd.DataFrame:
-    """The paper's four models at the places of `PLACES` for `benchmark_evidence`; empty if one is missing."""
+def hub_table(
+    scores: Sequence[HubScores], *, draws: int = 200, confidence: float = 0.99
+) -> pd.DataFrame:
+    """The paper's four models at the places of `PLACES` for `benchmark_evidence`; empty if one is
+    missing.
+    """
     every = 1 + len(PAPER_ATTACKS)
     whole = [one for one in scores if "held out" in one.groups() and len(one.attacks) == every]
     if len(whole) != len(PLACES) or list(whole[0].subsets) != list(whole[2].subsets):
@@ -225,13 +273,19 @@ def hub_table(scores: Sequence[HubScores], *, draws: int = 200, confidence: floa
 
 
 def hub_scale(scores: Sequence[HubScores], config: HubConfig) -> tuple[Level, str]:
-    """Level and facts of a run on these models: the paper's scale is all four of them, with ReCaLL."""
+    """Level and facts of a run on these models: the paper's scale is all four of them, with
+    ReCaLL.
+    """
     printed = paper_table("nid_settings").query("component in ['models', 'gids']")
     numbers = printed.set_index("setting")["value"].astype(str)
-    pythias = sorted(name.lower() for name in numbers[numbers.index == "model"] if name.startswith("Pythia"))
+    pythias = sorted(
+        name.lower() for name in numbers[numbers.index == "model"] if name.startswith("Pythia")
+    )
     names = [Path(one.model.name).name.lower() for one in scores]
     same = sorted(names[:3]) == pythias and names[3:] == [_OLMO]
     same &= config.generated == int(numbers["gids_per_nid"]) and bool(config.prefix)
     same &= all((one.occurrences == 0).any() for one in scores)
     counts = ", ".join(f"{len(one.values)} identifiers of {one.model.name}" for one in scores)
-    return ("paper's scale" if same else "paper's data"), f"{counts}, {config.generated} alternatives each"
+    return (
+        "paper's scale" if same else "paper's data"
+    ), f"{counts}, {config.generated} alternatives each"

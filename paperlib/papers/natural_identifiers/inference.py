@@ -1,4 +1,6 @@
-"""Dataset inference with a known truth: trained sets, held-out sets, and growing numbers of identifiers."""
+"""Dataset inference with a known truth: trained sets, held-out sets, and growing numbers of
+identifiers.
+"""
 
 import itertools
 from collections.abc import Sequence
@@ -38,8 +40,8 @@ class InferenceConfig:
     def __post_init__(self) -> None:
         if self.set_size > min(self.planted.identifiers, self.planted.held_out):
             raise ValueError(
-                f"set_size: expected at most the {self.planted.identifiers} identifiers per group and the "
-                f"{self.planted.held_out} held out, got {self.set_size}"
+                f"set_size: expected at most the {self.planted.identifiers} identifiers per group "
+                f"and the {self.planted.held_out} held out, got {self.set_size}"
             )
         if not 1 <= self.null_alternatives <= self.generated:
             got = self.null_alternatives
@@ -47,7 +49,9 @@ class InferenceConfig:
 
 
 def suspect_sets(config: InferenceConfig, scores: CandidateScores) -> pd.DataFrame:
-    """p-values of one set per trained group, and of the held-out identifiers, by schedule (Table 10)."""
+    """p-values of one set per trained group, and of the held-out identifiers, by schedule (Table
+    10).
+    """
     rows = [
         {"set": name, **row}
         for name, chosen in _sets(scores).items()
@@ -83,7 +87,9 @@ def p_values_of_draws(
     """p-values of random sets of each size from each group; by both schedules if it is None."""
     sets = {name: chosen for name, chosen in _sets(scores).items() if held_out or name != _HELD_OUT}
     rows = []
-    for name, size, number in progress(list(itertools.product(sets, sizes, range(draws))), label="draws"):
+    for name, size, number in progress(
+        list(itertools.product(sets, sizes, range(draws))), label="draws"
+    ):
         values = scores.values[sets[name]]
         rng = np.random.default_rng([config.planted.seed, size, number])
         some = values[rng.choice(len(values), min(size, len(values)), replace=False)]
@@ -93,9 +99,11 @@ def p_values_of_draws(
 
 
 def held_out_p_values(config: InferenceConfig, scores: CandidateScores) -> pd.DataFrame:
-    """p-values of many sets that were not trained on, one row per set and schedule, as `suspect_sets`."""
-    # All candidates of a held-out identifier, itself included, are random strings new to the model: any of
-    # them may play the identifier.
+    """p-values of many sets that were not trained on, one row per set and schedule, as
+    `suspect_sets`.
+    """
+    # All candidates of a held-out identifier, itself included, are random strings new to the model:
+    # any of them may play the identifier.
     pool = scores.values[scores.groups == 0]
     rng = np.random.default_rng([config.planted.seed, 7])
 
@@ -109,9 +117,14 @@ def held_out_p_values(config: InferenceConfig, scores: CandidateScores) -> pd.Da
 
 
 def rejection_rates(
-    p_values: pd.DataFrame, *, by: Sequence[str] = ("schedule",), levels: Sequence[float] = (0.01, 0.05, 0.1)
+    p_values: pd.DataFrame,
+    *,
+    by: Sequence[str] = ("schedule",),
+    levels: Sequence[float] = (0.01, 0.05, 0.1),
 ) -> pd.DataFrame:
-    """How often each test rejects, with 95 % Clopper-Pearson intervals that take sets as independent."""
+    """How often each test rejects, with 95 % Clopper-Pearson intervals that take sets as
+    independent.
+    """
     rows = []
     for values, tested in p_values.groupby(list(by), sort=False):
         for test, column in (("one-sided", "p_value"), ("two-sided", "p_value_two_sided")):
@@ -119,7 +132,13 @@ def rejection_rates(
                 sets, hits = len(tested), int((tested[column] <= level).sum())
                 low, high = share_interval(hits, sets)
                 about = {**dict(zip(by, values, strict=True)), "test": test, "level": level}
-                rates = {"sets": sets, "rejected": hits, "rate": hits / sets, "low": low, "high": high}
+                rates = {
+                    "sets": sets,
+                    "rejected": hits,
+                    "rate": hits / sets,
+                    "low": low,
+                    "high": high,
+                }
                 rows.append(about | rates)
     return pd.DataFrame(rows)
 
@@ -136,7 +155,9 @@ def _tested(
     return p_value_rows(values, schedule, seed=config.planted.seed * _TESTS + seed, **options)
 
 
-def p_value_rows(values: FloatArray, schedule: str | None = None, **options: Any) -> list[dict[str, Any]]:
+def p_value_rows(
+    values: FloatArray, schedule: str | None = None, **options: Any
+) -> list[dict[str, Any]]:
     """A row with the p-values of `infer_by_schedule` by this schedule, or by each."""
     schedules = SCHEDULES if schedule is None else (schedule,)
     return [

@@ -3,10 +3,17 @@
 from collections.abc import Mapping
 
 TOKENS = "tokens"
-"""The number of tokens of a string, as a score: what the tokenizer alone gives away, without a model."""
+"""The number of tokens of a string, as a score: what the tokenizer alone gives away, without a
+model.
+"""
 DIFFERENCE = "large less small"
 """Name of the rows with the difference in AUC of two models on the same identifiers."""
-PAPER_MODELS = {"large": "Pythia-12b", "medium": "Pythia-6.9b", "small": "Pythia-2.8b", "one pass": "OLMo-7B"}
+PAPER_MODELS = {
+    "large": "Pythia-12b",
+    "medium": "Pythia-6.9b",
+    "small": "Pythia-2.8b",
+    "one pass": "OLMo-7B",
+}
 """Our small models and the models of the paper whose tables they stand beside."""
 
 PAPER_TABLES: Mapping[str, Mapping[str, int]] = {

@@ -1,4 +1,6 @@
-"""A GPT trained on documents as they are: their identifiers are members, those of others are not."""
+"""A GPT trained on documents as they are: their identifiers are members, those of others are
+not.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -44,25 +46,36 @@ class NaturalConfig(GptSettings):
     #: names or paths that `open_corpus` takes: "nid_corpus", or a file or folder of documents
     corpora: tuple[str, ...] = ("nid_corpus",)
     subsets: tuple[str, ...] = ()  #: parts of the corpora that are used; empty for all
-    documents: int = 300  #: documents with identifiers that are trained on, 2 or more; as many are held out
+    documents: int = (
+        300  #: documents with identifiers that are trained on, 2 or more; as many are held out
+    )
     further: int = 0  #: documents without identifiers that are trained on as well, 0 or more
     longest: int = 600  #: characters of a document, 100 or more: the rest is cut off
-    lead: int = 200  #: characters before the first identifier of a document that stay, less than ``longest``
-    #: kinds of identifiers; a SHA-512 digest has 76 tokens, and costs as much as three of the others
+    #: characters before the first identifier of a document that stay, less than ``longest``
+    lead: int = 200
+    #: kinds of identifiers; a SHA-512 digest has 76 tokens, and costs as much as three of the
+    #: others
     kinds: tuple[str, ...] = ("md5", "sha1", "sha256", "ethereum", "serial_version_uid")
     identifiers: int = 300  #: most identifiers scored of each side, 10 or more
-    #: most identifiers scored of one document, 1 or more, so that no list of digests dominates the benchmark
+    #: most identifiers scored of one document, 1 or more, so that no list of digests dominates the
+    #: benchmark
     per_document: int = 2
     before: int = 150  #: characters before each identifier that the model sees
-    prefixed: int = 120  #: identifiers of each side that are scored behind the prefix of ReCaLL as well
+    prefixed: int = (
+        120  #: identifiers of each side that are scored behind the prefix of ReCaLL as well
+    )
     window: int = 384  #: tokens of a training example; longer documents are cut
     tokenizer: str = NEOX  #: `NEOX`, or the path of a tokenizer.json
-    vocabulary: int = 16_384  #: rows of the model's tables, at least the number of tokens that occur
+    vocabulary: int = (
+        16_384  #: rows of the model's tables, at least the number of tokens that occur
+    )
     width: int = 224
     layers: int = 4
     epochs: int = 8
     batch_size: int = 8
-    dtype: str = "float32"  #: of the products of matrices, in training and scoring: float32 or bfloat16
+    dtype: str = (
+        "float32"  #: of the products of matrices, in training and scoring: float32 or bfloat16
+    )
 
     def __post_init__(self) -> None:
         checked_kinds(self.kinds)
@@ -76,7 +89,9 @@ class NaturalConfig(GptSettings):
 
 @dataclass(frozen=True, eq=False)
 class NaturalSplit:
-    """Documents with a known truth, as many trained on as held out in every subset, and their identifiers."""
+    """Documents with a known truth, as many trained on as held out in every subset, and their
+    identifiers.
+    """
 
     trained: tuple[Document, ...]
     held_out: tuple[Document, ...]
@@ -92,19 +107,23 @@ class NaturalSplit:
 
 
 def natural_split(config: NaturalConfig) -> NaturalSplit:
-    """Assign documents that hold an identifier to the two sides at random, in pairs from one subset."""
+    """Assign documents that hold an identifier to the two sides at random, in pairs from one
+    subset.
+    """
     rng = np.random.default_rng(config.seed)
     with_some, without = _pools(config)
     if len(pairs := _in_turn(with_some, 2, rng)) <= config.documents:
         raise ValueError(
-            f"documents: expected less than {max(0, len(pairs))}, the pairs of documents with identifiers in "
-            f"{' and '.join(map(repr, config.corpora))}, got {config.documents}"
+            f"documents: expected less than {max(0, len(pairs))}, the pairs of documents with "
+            f"identifiers in {' and '.join(map(repr, config.corpora))}, got {config.documents}"
         )
     trained, held = (tuple(pair[side] for pair in pairs[: config.documents]) for side in (0, 1))
     further = [one.text for (one,) in _in_turn(without, 1, rng)[: config.further]]
     if len(further) < config.further:
         raise ValueError(f"further: expected up to {len(further)} documents, got {config.further}")
-    prefix = pairs[config.documents][0].text.encode()[: config.window // 2].decode("utf-8", "ignore")
+    prefix = (
+        pairs[config.documents][0].text.encode()[: config.window // 2].decode("utf-8", "ignore")
+    )
     found = partial(corpus_identifiers, kinds=config.kinds, before=config.before)
     inside, outside = found(trained), found(held)
     seen = "\n".join([*(one.text for one in trained), *further]).lower()
@@ -114,8 +133,9 @@ def natural_split(config: NaturalConfig) -> NaturalSplit:
     members, non_members = (_sampled(part, config, rng) for part in (inside, fresh))
     if min(len(members), len(non_members)) < 10:
         raise ValueError(
-            f"documents: found {len(members)} identifiers of {', '.join(config.kinds)} in the documents "
-            f"trained on and {len(non_members)} others in those held out, expected 10 or more of each"
+            f"documents: found {len(members)} identifiers of {', '.join(config.kinds)} in the "
+            f"documents trained on and {len(non_members)} others in those held out, expected 10 or "
+            "more of each"
         )
     counted = (replace(one, occurrences=seen.count(one.value.lower())) for one in members)
     unseen = (replace(one, occurrences=0) for one in non_members)
@@ -136,7 +156,9 @@ def _pools(config: NaturalConfig) -> tuple[dict[str, list[Document]], dict[str, 
 
 
 def cut(text: str, config: NaturalConfig) -> tuple[str, bool]:
-    """The part of a document around its first identifier, or its beginning, and whether it holds one."""
+    """The part of a document around its first identifier, or its beginning, and whether it holds
+    one.
+    """
     inside = find_identifiers(text, kinds=config.kinds)
     start = max(0, inside[0].start - config.lead) if inside else 0
     end = start + config.longest
@@ -155,7 +177,9 @@ def _in_turn(
     queues = []
     for name in sorted(pools):
         shuffled = [pools[name][at] for at in rng.permutation(len(pools[name]))]
-        queues.append([tuple(shuffled[at : at + size]) for at in range(0, len(shuffled) - size + 1, size)])
+        queues.append(
+            [tuple(shuffled[at : at + size]) for at in range(0, len(shuffled) - size + 1, size)]
+        )
     longest = max(map(len, queues), default=0)
     return [queue[at] for at in range(longest) for queue in queues if at < len(queue)]
 
@@ -189,7 +213,8 @@ def natural_tokenizer(name: str) -> Any:
 class NarrowTokenizer:
     """A tokenizer whose tokens are numbered by their place among those that occur."""
 
-    # A table with a row for each of 50,277 tokens would be most of a small model, and most of it never used.
+    # A table with a row for each of 50,277 tokens would be most of a small model, and most of it
+    # never used.
 
     is_fast = True
     all_special_ids: tuple[int, ...] = ()
@@ -202,11 +227,16 @@ class NarrowTokenizer:
     def __call__(self, texts: Sequence[str], **options: Any) -> dict[str, Any]:
         """As the tokenizer; KeyError for a text with a token that is not used."""
         encoded, place = self._tokenizer(list(texts), **options), self._place
-        return {**encoded, "input_ids": [[place[token] for token in row] for row in encoded["input_ids"]]}
+        return {
+            **encoded,
+            "input_ids": [[place[token] for token in row] for row in encoded["input_ids"]],
+        }
 
 
 def used_tokens(config: NaturalConfig, split: NaturalSplit, *, generated: int) -> np.ndarray:
-    """Tokens of the documents of both sides and of all candidates behind their contexts, in order."""
+    """Tokens of the documents of both sides and of all candidates behind their contexts, in
+    order.
+    """
 
     def compute() -> Mapping[str, Any]:
         tokenizer = natural_tokenizer(config.tokenizer)
@@ -221,8 +251,10 @@ def used_tokens(config: NaturalConfig, split: NaturalSplit, *, generated: int) -
     about = {"tokenizer": config.tokenizer, "seed": config.seed, "generated": generated}
     stage = {"stage": "natural tokens", **about, "split": _hash(split)}
     if len(used := cached_arrays(stage, compute, code=__name__)["tokens"]) > config.vocabulary:
-        raise ValueError(f"vocabulary: expected {len(used)} or more, the tokens that occur, got "
-                         f"{config.vocabulary}")  # fmt: skip
+        raise ValueError(
+            f"vocabulary: expected {len(used)} or more, the tokens that occur, got "
+            f"{config.vocabulary}"
+        )
     return used
 
 
@@ -231,11 +263,18 @@ def natural_model(config: NaturalConfig, split: NaturalSplit, used: np.ndarray) 
     shape = config.shape(context=2 * config.window)
     tokenizer = NarrowTokenizer(natural_tokenizer(config.tokenizer), used, context=shape.context)
     model: Any = new_language_model(shape, config.vocabulary)
-    stage = {"stage": "natural model", "config": config, "split": _hash(split), "used": _hash(used.tolist())}
+    stage = {
+        "stage": "natural model",
+        "config": config,
+        "split": _hash(split),
+        "used": _hash(used.tolist()),
+    }
 
     def train(checkpoint: Path) -> Mapping[str, Any]:
         rows = tokenizer(split.texts, verbose=False)["input_ids"]
-        examples = [row[at : at + config.window] for row in rows for at in range(0, len(row), config.window)]
+        examples = [
+            row[at : at + config.window] for row in rows for at in range(0, len(row), config.window)
+        ]
         whole = [one for one in examples if len(one) > 1]
         kept: dict[str, Any] = {"checkpoint": checkpoint, "between": _BETWEEN}
         with _precision(config):
@@ -243,12 +282,16 @@ def natural_model(config: NaturalConfig, split: NaturalSplit, used: np.ndarray) 
         return {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
 
     weights = resumed_arrays(stage, train, code=__name__)
-    model.load_state_dict({name: torch.from_numpy(values.copy()) for name, values in weights.items()})
+    model.load_state_dict(
+        {name: torch.from_numpy(values.copy()) for name, values in weights.items()}
+    )
     return model.to(default_device()), tokenizer
 
 
 def natural_values(config: NaturalConfig, split: NaturalSplit, *, generated: int) -> FloatArray:
-    """Train on one side, score both, members first: shape (n, 1 + generated, scores), higher: member."""
+    """Train on one side, score both, members first: shape (n, 1 + generated, scores), higher:
+    member.
+    """
     used = used_tokens(config, split, generated=generated)
     load = cache(lambda: natural_model(config, split, used))
     stage = {"stage": "natural scores", "config": config, "split": _hash(split)}
@@ -257,7 +300,10 @@ def natural_values(config: NaturalConfig, split: NaturalSplit, *, generated: int
 
     def scores(chosen: Sequence[FoundIdentifier], prefixed: bool) -> FloatArray:
         """NaN for attacks behind a prefix where the part has none."""
-        part, attacks = {**stage, "part": [one.value for one in chosen]}, _SCORES if prefixed else plain
+        part, attacks = (
+            {**stage, "part": [one.value for one in chosen]},
+            _SCORES if prefixed else plain,
+        )
         values = cached_scores(part, load, chosen, attacks=attacks, code=__name__, **how)
         every = np.full((*values.shape[:2], len(_SCORES)), np.nan)
         every[..., [at for at, name in enumerate(_SCORES) if prefixed or name in plain]] = values
@@ -266,7 +312,10 @@ def natural_values(config: NaturalConfig, split: NaturalSplit, *, generated: int
     parts = [
         (some[at : at + _TOGETHER], behind_prefix)
         for side in (split.members, split.non_members)
-        for some, behind_prefix in ((side[: config.prefixed], True), (side[config.prefixed :], False))
+        for some, behind_prefix in (
+            (side[: config.prefixed], True),
+            (side[config.prefixed :], False),
+        )
         for at in range(0, len(some), _TOGETHER)
     ]
     with _precision(config):

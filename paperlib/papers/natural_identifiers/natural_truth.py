@@ -32,17 +32,23 @@ def natural_table(
     draws: int = 200,
     set_size: int = 100,
 ) -> pd.DataFrame:
-    """Train models of three widths, and one for one pass, on one side; judge the identifiers of both."""
+    """Train models of three widths, and one for one pass, on one side; judge the identifiers of
+    both.
+    """
     split = natural_split(config)
     sizes = zip(("large", "medium", "small"), widths, strict=True)
     configs = {name: replace(config, width=width) for name, width in sizes}
     configs["one pass"] = replace(configs["medium"], epochs=1)
-    values = {name: natural_values(one, split, generated=generated) for name, one in configs.items()}
+    values = {
+        name: natural_values(one, split, generated=generated) for name, one in configs.items()
+    }
     subsets, tables = _subsets(split), list[pd.DataFrame]()
     for (name, one), (subset, here) in itertools.product(configs.items(), subsets.items()):
         scores = values[name][here][..., :-1]
         scores = scores[np.isfinite(scores).all(axis=(1, 2))][:set_size]
-        tested = infer_dataset(scores, seed=config.seed).p_value if len(scores) == set_size else math.nan
+        tested = (
+            infer_dataset(scores, seed=config.seed).p_value if len(scores) == set_size else math.nan
+        )
         table = judged(name, values[name], {subset: here}, draws=draws, seed=config.seed)
         tables.append(table.assign(p_value=tested, parameters=one.parameters()))
     tables.append(auc_differences(values, subsets, draws=draws))
@@ -56,14 +62,24 @@ def overall(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["part"] == ALL].drop(columns=["part", "kind"])
 
 
-def natural_cells(values: Mapping[str, FloatArray], split: NaturalSplit, *, draws: int = 200) -> pd.DataFrame:
+def natural_cells(
+    values: Mapping[str, FloatArray], split: NaturalSplit, *, draws: int = 200
+) -> pd.DataFrame:
     """The loss of each model by part of the corpus and kind of identifier, on each side."""
     names = np.array([(one.subset, one.kind) for one in [*split.members, *split.non_members]])
-    sides = {name: here for name, here in _subsets(split).items() if name in ("held out", "trained")}
+    sides = {
+        name: here for name, here in _subsets(split).items() if name in ("held out", "trained")
+    }
     cells = list[pd.DataFrame]()
     for (part, kind), (subset, side) in itertools.product(np.unique(names, axis=0), sides.items()):
         here = side & (names == (part, kind)).all(axis=1)
-        about = {"subset": subset, "part": part, "kind": kind, "identifiers": here.sum(), "attack": _LOSS}
+        about = {
+            "subset": subset,
+            "part": part,
+            "kind": kind,
+            "identifiers": here.sum(),
+            "attack": _LOSS,
+        }
         for model, scores in values.items():
             row = pd.DataFrame([{"model": model}])
             if here.sum() >= _FEWEST:

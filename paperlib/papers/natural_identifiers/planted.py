@@ -1,4 +1,6 @@
-"""Small GPTs with a known truth: identifiers planted 1, 2, 4, ... times in real text, and others held out."""
+"""Small GPTs with a known truth: identifiers planted 1, 2, 4, ... times in real text, and others
+held out.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,18 +33,23 @@ _TOGETHER = 1_000  # words in one text for the tokenizer
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedConfig(GptSettings):
-    """A corpus with planted identifiers, and the model trained on it; also the settings of `GptSettings`."""
+    """A corpus with planted identifiers, and the model trained on it; also the settings of
+    `GptSettings`.
+    """
 
     #: occurrences of each identifier in the corpus, one number per trained group, 1 or more
     repetitions: tuple[int, ...] = (1, 2, 4, 8, 16)
     identifiers: int = 40  #: identifiers per trained group, 2 or more
     held_out: int = 100  #: identifiers that occur nowhere, 2 or more
-    kinds: tuple[str, ...] = ("md5", "sha1")  #: kinds of identifiers, in turn; names of `find_identifiers`
+    kinds: tuple[str, ...] = (
+        "md5",
+        "sha1",
+    )  #: kinds of identifiers, in turn; names of `find_identifiers`
     context_words: int = 8  #: words before each identifier
     document_tokens: int = 56  #: length of a document in tokens
     filler: float = 0.25  #: documents without identifiers, as a multiple of those with one
-    #: source of the text: "documentation" (Python's help topics), a known corpus such as "pile_test_subsets",
-    #: or a file or folder of documents
+    #: source of the text: "documentation" (Python's help topics), a known corpus such as
+    #: "pile_test_subsets", or a file or folder of documents
     text: str = "documentation"
 
     def __post_init__(self) -> None:
@@ -54,7 +61,9 @@ class PlantedConfig(GptSettings):
 
 @dataclass(frozen=True)
 class PlantedIdentifier:
-    """One identifier, the text before it, and its document, which the corpus has ``repetitions`` times."""
+    """One identifier, the text before it, and its document, which the corpus has ``repetitions``
+    times.
+    """
 
     value: str
     before: str
@@ -78,7 +87,9 @@ class Planted:
 
 @lru_cache(maxsize=2)
 def source_words(text: str = "documentation") -> tuple[str, ...]:
-    """Words to cut documents from: of Python's help topics, or the first four million letters of a corpus."""
+    """Words to cut documents from: of Python's help topics, or the first four million letters of a
+    corpus.
+    """
     if text == "documentation":
         from pydoc_data.topics import topics  # half a megabyte of text
 
@@ -91,7 +102,9 @@ def source_words(text: str = "documentation") -> tuple[str, ...]:
         if letters > _LETTERS:
             break
     if len(words) < 1_000:
-        raise ValueError(f"text: expected a corpus of 1,000 words or more, got {len(words)} in {text!r}")
+        raise ValueError(
+            f"text: expected a corpus of 1,000 words or more, got {len(words)} in {text!r}"
+        )
     return tuple(words)
 
 
@@ -101,16 +114,24 @@ def planted(config: PlantedConfig) -> Planted:
     words = source_words(config.text)
     seen = len(words) * 9 // 10  # the text around held-out identifiers is not trained on
     wanted = [times for times in config.repetitions for _ in range(config.identifiers)]
-    trained = [_plant(config, number, times, words[:seen], rng) for number, times in enumerate(wanted)]
+    trained = [
+        _plant(config, number, times, words[:seen], rng) for number, times in enumerate(wanted)
+    ]
     held = [_plant(config, number, 0, words[seen:], rng) for number in range(config.held_out + 1)]
     documents = [one.document for one in trained for _ in range(one.repetitions)]
     filler = round(config.filler * len(documents))
     documents += [" ".join(_cut(words[:seen], config.document_tokens, rng)) for _ in range(filler)]
-    return Planted(tuple(trained + held[1:]), tuple(documents), f"{held[0].before}{held[0].value}. ")
+    return Planted(
+        tuple(trained + held[1:]), tuple(documents), f"{held[0].before}{held[0].value}. "
+    )
 
 
 def _plant(
-    config: PlantedConfig, number: int, repetitions: int, words: Sequence[str], rng: np.random.Generator
+    config: PlantedConfig,
+    number: int,
+    repetitions: int,
+    words: Sequence[str],
+    rng: np.random.Generator,
 ) -> PlantedIdentifier:
     kind = config.kinds[number % len(config.kinds)]
     (value,) = generate_identifiers(KINDS[kind].example, 1, int(rng.integers(2**32)))
@@ -132,13 +153,16 @@ def planted_model(config: PlantedConfig) -> tuple[Any, Any]:
     arrays = cached_arrays(stage, lambda: _train(config, corpus), code=__name__)
     tokenizer = wrap_tokenizer(str(arrays.pop("tokenizer")), context=config.shape().context)
     model: Any = new_language_model(config.shape(), len(tokenizer))
-    model.load_state_dict({name: torch.from_numpy(values.copy()) for name, values in arrays.items()})
+    model.load_state_dict(
+        {name: torch.from_numpy(values.copy()) for name, values in arrays.items()}
+    )
     return model.to(default_device()), tokenizer
 
 
 def _train(config: PlantedConfig, corpus: Planted) -> Mapping[str, Any]:
-    # The tokenizer learns from other texts, in which nothing is planted: one that has merged the letters of a
-    # member into longer tokens would tell members by their number of tokens, whatever the model knows.
+    # The tokenizer learns from other texts, in which nothing is planted: one that has merged the
+    # letters of a member into longer tokens would tell members by their number of tokens, whatever
+    # the model knows.
     words, shape = source_words(config.text), config.shape()
     texts = [" ".join(words[at : at + _TOGETHER]) for at in range(0, len(words), _TOGETHER)]
     tokenizer = train_tokenizer(texts, config.vocabulary, context=shape.context)
@@ -153,7 +177,9 @@ def _train(config: PlantedConfig, corpus: Planted) -> Mapping[str, Any]:
 def planted_scores(
     config: PlantedConfig, *, generated: int = 127, attacks: Sequence[str] = PAPER_ATTACKS
 ) -> CandidateScores:
-    """Scores of every identifier in context and of its alternatives; `TOKENS` may be the last attack."""
+    """Scores of every identifier in context and of its alternatives; `TOKENS` may be the last
+    attack.
+    """
     corpus = planted(config)
     stage = {"stage": "planted scores", "config": config, "corpus": corpus.checksum}
     how: dict[str, Any] = {"generated": generated, "seed": config.seed, "prefix": corpus.prefix}
@@ -174,11 +200,15 @@ def cached_scores(
     prefix: str,
     code: str,
 ) -> FloatArray:
-    """Scores of identifiers and their alternatives, shape (n, 1 + c, attacks), by `cached_arrays`."""
+    """Scores of identifiers and their alternatives, shape (n, 1 + c, attacks), by
+    `cached_arrays`.
+    """
 
     def compute() -> Mapping[str, Any]:
         model, tokenizer = model_of()
-        candidates = [[one.value, *generate_identifiers(one.value, generated, seed)] for one in identifiers]
+        candidates = [
+            [one.value, *generate_identifiers(one.value, generated, seed)] for one in identifiers
+        ]
         contexts = [one.before for one in identifiers]
         asked = [name for name in attacks if name != TOKENS]
         how: dict[str, Any] = {"contexts": contexts, "attacks": asked, "batch_size": 128}
@@ -192,7 +222,9 @@ def cached_scores(
     return cached_arrays({**stage, **options}, compute, code=code)["values"]
 
 
-def token_counts(tokenizer: Any, candidates: Sequence[Sequence[str]], contexts: Sequence[str]) -> FloatArray:
+def token_counts(
+    tokenizer: Any, candidates: Sequence[Sequence[str]], contexts: Sequence[str]
+) -> FloatArray:
     """Tokens of each candidate behind its context, shape (n, 1 + c)."""
     texts, around, sizes = flattened("candidates", candidates, contexts)
     counts = [len(one.tokens) - one.first for one in encode(tokenizer, texts, around)]

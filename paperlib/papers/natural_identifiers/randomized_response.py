@@ -1,7 +1,7 @@
 """Natural identifiers: the randomized-response example of the paper's Appendix G (Figure 4).
 
-Nothing here is sampled except `simulated_scores`: hits are binomial, so means and error rates are summed
-over all outcomes.
+Nothing here is sampled except `simulated_scores`: hits are binomial, so means and error rates are
+summed over all outcomes.
 """
 
 import itertools
@@ -45,7 +45,9 @@ class DeltaConfig:
 def success_rate(mechanism: str, cardinality: int, top: int, epsilon: float) -> float:
     """Chance that the best auditor finds the true value among its first ``top`` guesses."""
     check_choice("mechanism", mechanism, MECHANISMS)
-    if mechanism == "subset selection":  # ``top`` values, with the true one as often as epsilon-DP allows
+    if (
+        mechanism == "subset selection"
+    ):  # ``top`` values, with the true one as often as epsilon-DP allows
         return float(rank_success_probability(cardinality, epsilon, top=top))
     # Randomized response tells one value; the other places are guesses among the rest.
     first = float(rank_success_probability(cardinality, epsilon))
@@ -54,9 +56,18 @@ def success_rate(mechanism: str, cardinality: int, top: int, epsilon: float) -> 
 
 def bounds_by_sets(config: RandomizedResponseConfig) -> pd.DataFrame:
     """Bound against the number of sets: Figure 4, and the same with the tight bound."""
-    grid = np.unique(np.geomspace(10, config.largest_sets, config.points).round().astype(int)).tolist()
+    grid = np.unique(
+        np.geomspace(10, config.largest_sets, config.points).round().astype(int)
+    ).tolist()
     return pd.DataFrame(
-        {"mechanism": mechanism, "bound": bound, "epsilon": epsilon, "cardinality": c, "top": r, "sets": sets}
+        {
+            "mechanism": mechanism,
+            "bound": bound,
+            "epsilon": epsilon,
+            "cardinality": c,
+            "top": r,
+            "sets": sets,
+        }
         | _outcomes(mechanism, bound, epsilon, c, r, sets, config.confidence)
         for mechanism in MECHANISMS
         for epsilon in config.epsilons
@@ -67,7 +78,13 @@ def bounds_by_sets(config: RandomizedResponseConfig) -> pd.DataFrame:
 
 
 def _outcomes(
-    mechanism: str, bound: RankBound, epsilon: float, cardinality: int, top: int, sets: int, confidence: float
+    mechanism: str,
+    bound: RankBound,
+    epsilon: float,
+    cardinality: int,
+    top: int,
+    sets: int,
+    confidence: float,
 ) -> dict[str, float]:
     chance = success_rate(mechanism, cardinality, top, epsilon)
     low, high = int(binom.ppf(1e-12, sets, chance)), int(binom.isf(1e-12, sets, chance))
@@ -87,7 +104,10 @@ def limits(config: RandomizedResponseConfig) -> pd.DataFrame:
     """What each bound shows with infinitely many sets: the true epsilon where it is tight."""
     settings = itertools.product(config.epsilons, config.curves, MECHANISMS)
     table = pd.DataFrame(
-        [(epsilon, c, r, name, success_rate(name, c, r, epsilon)) for epsilon, (c, r), name in settings],
+        [
+            (epsilon, c, r, name, success_rate(name, c, r, epsilon))
+            for epsilon, (c, r), name in settings
+        ],
         columns=["epsilon", "cardinality", "top", "mechanism", "success_rate"],
     )
     rate, c, r = (table[name] for name in ("success_rate", "cardinality", "top"))
@@ -121,7 +141,11 @@ def vacuous_deltas(config: DeltaConfig) -> pd.DataFrame:
 
 def _bound(config: DeltaConfig, cardinality: int, delta_term: DeltaTerm, delta: float) -> float:
     ranks = np.where(np.arange(config.sets) < _expected_hits(config, cardinality), 1, 2)
-    options: dict[str, Any] = {"delta": delta, "confidence": config.confidence, "delta_term": delta_term}
+    options: dict[str, Any] = {
+        "delta": delta,
+        "confidence": config.confidence,
+        "delta_term": delta_term,
+    }
     return audit_ranks(ranks, cardinality, **options).epsilon
 
 

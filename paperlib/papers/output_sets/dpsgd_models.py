@@ -1,4 +1,6 @@
-"""The models of Figure 3: trained by DP-SGD on records that fair coins include, then asked about all."""
+"""The models of Figure 3: trained by DP-SGD on records that fair coins include, then asked about
+all.
+"""
 
 import math
 import time
@@ -101,7 +103,9 @@ def images_of(dataset: str) -> ImageSet:
 
 @lru_cache(maxsize=1)
 def inputs_of(dataset: str, network: str, filters: int) -> tuple[Tensor, Tensor]:
-    """Both parts as networks take them: pixels, or answers of filters drawn from images of the test part."""
+    """Both parts as networks take them: pixels, or answers of filters drawn from images of the test
+    part.
+    """
     images = images_of(dataset)
     train, test = as_input(images.train_x), as_input(images.test_x)
     if network == FEATURES:
@@ -111,10 +115,14 @@ def inputs_of(dataset: str, network: str, filters: int) -> tuple[Tensor, Tensor]
 
 
 def draw_records(model: Audited, labels: IntArray, classes: int) -> Drawn:
-    """The audit records of a model: which ones, their labels and coins, by its seed, kind and number."""
+    """The audit records of a model: which ones, their labels and coins, by its seed, kind and
+    number.
+    """
     records = model.records or labels.size
     if records + model.others > labels.size:
-        raise ValueError(f"records: expected at most {labels.size}, got {records} and {model.others} others")
+        raise ValueError(
+            f"records: expected at most {labels.size}, got {records} and {model.others} others"
+        )
     rng = np.random.default_rng([model.seed, model.kind == "mislabelled", records])
     order = rng.permutation(labels.size)
     places, others = order[:records], order[records : records + model.others]
@@ -149,7 +157,9 @@ def train(models: Sequence[Audited]) -> list[Answers]:
     started = time.perf_counter()
     if first.network == FEATURES:
         widths = (x.shape[1], first.width, images.outputs)
-        fitted = fit_ensemble([replace(config, widths=widths) for config in configs], x, y, progress=False)
+        fitted = fit_ensemble(
+            [replace(config, widths=widths) for config in configs], x, y, progress=False
+        )
         parts = train_x[drawn.places], test_x[: first.tested]
         logits = list(zip(*map(fitted.logits, parts), strict=True))
     else:
@@ -172,7 +182,9 @@ def train(models: Sequence[Audited]) -> list[Answers]:
                 member=drawn.member,
                 loss=cross_entropy(asked, labels).numpy(),
                 runner_up=runner_up.numpy(),
-                accuracy=float((tested.cpu().argmax(1).numpy() == images.test_y[: len(tested)]).mean()),
+                accuracy=float(
+                    (tested.cpu().argmax(1).numpy() == images.test_y[: len(tested)]).mean()
+                ),
                 member_accuracy=float((asked.argmax(1) == labels).numpy()[drawn.member].mean()),
                 guarantee=privacy_of(config, taken.size, delta=model.delta).epsilon,
                 seconds=seconds,

@@ -1,4 +1,6 @@
-"""Output sets of known mechanisms: true epsilon, and the gain for an audit, also at delta above 0."""
+"""Output sets of known mechanisms: true epsilon, and the gain for an audit, also at delta above
+0.
+"""
 
 import itertools
 import math
@@ -52,7 +54,9 @@ def mixtures(mechanism: str, scale: float) -> tuple[Mixture, Mixture]:
     return p, q
 
 
-def draw_scores(rng: np.random.Generator, mechanism: str, scale: float, examples: int) -> MembershipScores:
+def draw_scores(
+    rng: np.random.Generator, mechanism: str, scale: float, examples: int
+) -> MembershipScores:
     """Scores of ``examples`` examples whose membership fair coins decide (Definition B.1)."""
     p, q = mixtures(mechanism, scale)
     members = int(np.clip(rng.binomial(examples, 0.5), 2, examples - 2))
@@ -60,7 +64,9 @@ def draw_scores(rng: np.random.Generator, mechanism: str, scale: float, examples
 
 
 def exact_epsilon(mechanism: str, scale: float, delta: float = 0.0) -> float:
-    """Smallest epsilon for which the pair of output distributions is (epsilon, delta)-indistinguishable."""
+    """Smallest epsilon for which the pair of output distributions is (epsilon,
+    delta)-indistinguishable.
+    """
     if delta == 0:  # the largest log-ratio: under Laplace noise p is q moved by 1
         return 1 / scale if mechanism == "laplace" else math.inf
     p, q = mixtures(mechanism, scale)
@@ -83,8 +89,9 @@ def proposition_epsilon(mechanism: str, scale: float, delta: float = 0.0) -> flo
         return _SENSITIVITY / (2 * scale)
     if delta == 0:
         return math.inf
-    # The analytic Gaussian mechanism of deviation sqrt(5) / 2 sigma, sigma = 4 / sqrt(5) scale. The paper
-    # prints the complement of the normal distribution function; the cited theorem has the function itself.
+    # The analytic Gaussian mechanism of deviation sqrt(5) / 2 sigma, sigma = 4 / sqrt(5) scale. The
+    # paper prints the complement of the normal distribution function; the cited theorem has the
+    # function itself.
     ratio = _SENSITIVITY / (math.sqrt(5) / 2 * 4 / math.sqrt(5) * scale)
 
     def excess(epsilon: float) -> float:
@@ -112,8 +119,8 @@ HIGHEST = SelectionRule(error_divisor=1.0)
 class GainConfig:
     """Settings of Figures 2 and 6."""
 
-    #: noise of each component: b/2 for Laplace, standard deviation for Gaussian. The paper's b = 0.25 ... 8
-    #: are 0.125 ... 4; its sigma grid is 0.25 ... 8
+    #: noise of each component: b/2 for Laplace, standard deviation for Gaussian. The paper's b =
+    #: 0.25 ... 8 are 0.125 ... 4; its sigma grid is 0.25 ... 8
     scales: dict[str, tuple[float, ...]]
     sizes: tuple[int, ...]  #: values of m; 2m scores are drawn to select with and 2m to evaluate on
     trials: int = 10  #: independent audits of each setting
@@ -128,17 +135,21 @@ class GainConfig:
 
 def printed_set(chosen: Selection, reading: str = "printed") -> OutputSet:
     """Algorithm 1 as printed, in one of `READINGS`: no score is left out of its own estimate."""
-    # The paper's sets are unions of gaps between neighbouring scores; these are level sets of the ratio
-    # itself, cut inside the gaps, and the level is searched for from coarse to fine.
+    # The paper's sets are unions of gaps between neighbouring scores; these are level sets of the
+    # ratio itself, cut inside the gaps, and the level is searched for from coarse to fine.
     pair = density_pair(chosen.x[chosen.is_member], chosen.x[~chosen.is_member])
     densities = np.array([pair.member, pair.nonmember])
     least = {"printed": densities.min(axis=0), "both_small": densities.max(axis=0)}.get(reading)
     ratio = log_ratio(*np.maximum(densities, np.finfo(float).tiny))
     ratio = ratio if least is None else np.where(least > _MIN_DENSITY, ratio, 0.0)
-    member, nonmember = (np.interp(chosen.x, pair.grid, part) for part in (pair.member, pair.nonmember))
+    member, nonmember = (
+        np.interp(chosen.x, pair.grid, part) for part in (pair.member, pair.nonmember)
+    )
     levels = np.abs(np.interp(chosen.x, pair.grid, ratio))
     guesses = {"ratio": ratio, "levels": levels, "says_member": member >= nonmember}
-    return choose_optimal(replace(chosen, estimate=replace(chosen.estimate, grid=pair.grid, **guesses)))
+    return choose_optimal(
+        replace(chosen, estimate=replace(chosen.estimate, grid=pair.grid, **guesses))
+    )
 
 
 CHOOSE: dict[str, Callable[[Selection], OutputSet]] = {
@@ -146,18 +157,24 @@ CHOOSE: dict[str, Callable[[Selection], OutputSet]] = {
     **CHOICES,
     "cautious": lambda chosen: choose_optimal(replace(chosen, rule=SelectionRule())),
 }
-"""How sets are chosen: as printed, by this package ("optimal", "cautious" with a penalty), by the rivals."""
+"""How sets are chosen: as printed, by this package ("optimal", "cautious" with a penalty), by the
+rivals.
+"""
 SHOWN = ("printed", *CHOICES)
 """The methods of figures."""
 
 
 def gain(config: GainConfig) -> pd.DataFrame:
-    """Audit every setting with all methods on the same scores; one row per setting, trial and method."""
+    """Audit every setting with all methods on the same scores; one row per setting, trial and
+    method.
+    """
     return _audited(config, tuple(CHOOSE), [0.0])
 
 
 def over_delta(config: GainConfig, deltas: Sequence[float]) -> pd.DataFrame:
-    """`gain` of the methods of Figure 6 at every delta in [0, 1), and the pair's exact_epsilon at delta."""
+    """`gain` of the methods of Figure 6 at every delta in [0, 1), and the pair's exact_epsilon at
+    delta.
+    """
     frame = _audited(config, ("printed", "optimal", "top_bottom", "whole"), deltas)
     places = list(zip(frame["mechanism"], frame["scale"], frame["delta"], strict=True))
     exact = {place: exact_epsilon(*place) for place in set(places)}
@@ -174,13 +191,18 @@ def _audited(config: GainConfig, methods: Sequence[str], deltas: Sequence[float]
         for delta, method in itertools.product(deltas, methods):
             best = CHOOSE[method](replace(chosen, delta=delta))
             counts = dict(zip(("correct", "guesses"), count_guesses(best, second), strict=True))
-            searched = {"selection_epsilon": max(best.objective, 0.0), "intervals": len(best.intervals)}
+            searched = {
+                "selection_epsilon": max(best.objective, 0.0),
+                "intervals": len(best.intervals),
+            }
             rows.append({**about, "delta": delta, "method": method, **counts, **searched})
     frame = pd.DataFrame(rows)
     for delta in deltas:
         part = frame[frame["delta"] == delta]
         options = {"total": 2 * part["m"], "delta": delta, "confidence": config.confidence}
-        frame.loc[part.index, "epsilon"] = one_run_epsilon(part["correct"], part["guesses"], **options)
+        frame.loc[part.index, "epsilon"] = one_run_epsilon(
+            part["correct"], part["guesses"], **options
+        )
     return frame
 
 
@@ -202,7 +224,9 @@ def paired(
     repeat: str = "trial",
     value: str = "epsilon",
 ) -> Iterator[tuple[dict[str, Any], FloatArray, FloatArray]]:
-    """Each setting and rival, with bounds of a method and of the rival on the same scores, (repeats,)."""
+    """Each setting and rival, with bounds of a method and of the rival on the same scores,
+    (repeats,).
+    """
     wide = frame.pivot(index=[*setting, repeat], columns="method", values=value)
     for place, part in wide.groupby(level=list(setting)):
         for rival in rivals:
@@ -215,15 +239,22 @@ def paired_gain(
 ) -> pd.DataFrame:
     """Mean gain of a method over each rival: the setting, rival, and the columns of `interval`."""
     pairs = paired(frame, method, **options)
-    return pd.DataFrame({**about, **interval(one - other, confidence)} for about, one, other in pairs)
+    return pd.DataFrame(
+        {**about, **interval(one - other, confidence)} for about, one, other in pairs
+    )
 
 
 def jackknifed(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Pseudo-values of the log ratio of two standard deviations, (trials,); NaN where one hardly varies."""
+    """Pseudo-values of the log ratio of two standard deviations, (trials,); NaN where one hardly
+    varies.
+    """
     count = one.size
     with np.errstate(all="ignore"):
         whole = np.log(one.std()) - np.log(other.std())
-        rest = [np.log(np.delete(one, i).std()) - np.log(np.delete(other, i).std()) for i in range(count)]
+        rest = [
+            np.log(np.delete(one, i).std()) - np.log(np.delete(other, i).std())
+            for i in range(count)
+        ]
         values = count * whole - (count - 1) * np.array(rest)
     return values if np.isfinite(values).all() else np.full(count, np.nan)
 
@@ -237,7 +268,9 @@ def interval(values: FloatArray, confidence: float = 0.95) -> dict[str, float]:
 
 
 def gain_by_rival(frame: pd.DataFrame, method: str, *, error: float = 0.05) -> pd.DataFrame:
-    """The gain over all settings of a mechanism, and in how many it is significant (ahead, behind)."""
+    """The gain over all settings of a mechanism, and in how many it is significant (ahead,
+    behind).
+    """
     gains = defaultdict[tuple[str, str], list[FloatArray]](list)
     for about, one, other in paired(frame, method):
         gains[about["mechanism"], about["rival"]].append(one - other)
@@ -251,6 +284,8 @@ def gain_by_rival(frame: pd.DataFrame, method: str, *, error: float = 0.05) -> p
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean (epsilon) and standard deviation (epsilon_sd) over trials, one row per setting and method."""
+    """Mean (epsilon) and standard deviation (epsilon_sd) over trials, one row per setting and
+    method.
+    """
     grouped = frame.groupby([*_SETTING, "delta", "method"], sort=False)["epsilon"]
     return grouped.agg(epsilon="mean", epsilon_sd="std", trials="count").reset_index()

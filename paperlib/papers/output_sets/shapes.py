@@ -20,7 +20,9 @@ from paperlib.report import paper_table
 
 @dataclass(frozen=True)
 class Pair:
-    """Distributions of member and nonmember scores of one panel of Figures 1, 4 and 5, and what is drawn."""
+    """Distributions of member and nonmember scores of one panel of Figures 1, 4 and 5, and what is
+    drawn.
+    """
 
     figure: str
     name: str
@@ -36,7 +38,9 @@ def pairs() -> tuple[Pair, ...]:
     groups = paper_table("output_sets_distributions").groupby(["figure", "panel"], sort=False)
     return tuple(
         Pair(str(figure), name, _mixture(rows, "p"), _mixture(rows, "q"), **place)
-        for ((figure, _), rows), (name, place) in zip(groups, settings_beside(__file__).items(), strict=True)
+        for ((figure, _), rows), (name, place) in zip(
+            groups, settings_beside(__file__).items(), strict=True
+        )
     )
 
 
@@ -53,7 +57,9 @@ def _mixture(rows: pd.DataFrame, role: str) -> Mixture:
     return Mixture(tuple(families[family](float(a), float(b)) for family, a, b in numbers))
 
 
-def shapes(*, m: int = 100, confidence: float = 0.95, draws: int = 50, seed: int = 0) -> pd.DataFrame:
+def shapes(
+    *, m: int = 100, confidence: float = 0.95, draws: int = 50, seed: int = 0
+) -> pd.DataFrame:
     """The optimal set for m scores of each side, and the best top/bottom set, of each pair."""
     rows = list[dict[str, Any]]()
     for pair in pairs():
@@ -104,7 +110,9 @@ def best_top_bottom(pair: Pair, m: int, confidence: float = 0.95) -> tuple[float
     line = _line(pair)
     mass, right = (np.append(0.0, np.cumsum(values)) for values in (line.mass, line.right))
     # All pairs of 600 cut points, then all pairs of quadrature points around the best.
-    coarse = np.unique(np.searchsorted(mass, np.linspace(0, mass[-1], 600)).clip(0, line.points.size))
+    coarse = np.unique(
+        np.searchsorted(mass, np.linspace(0, mass[-1], 600)).clip(0, line.points.size)
+    )
     i, j = _best_pair(coarse, coarse, mass, right, m, confidence)
     step = int(np.diff(coarse).max())
     near = [np.arange(max(k - step, 0), min(k + step, line.points.size) + 1) for k in (i, j)]
@@ -117,13 +125,20 @@ def best_top_bottom(pair: Pair, m: int, confidence: float = 0.95) -> tuple[float
 
 
 def _best_pair(
-    low: np.ndarray, high: np.ndarray, mass: FloatArray, right: FloatArray, m: int, confidence: float
+    low: np.ndarray,
+    high: np.ndarray,
+    mass: FloatArray,
+    right: FloatArray,
+    m: int,
+    confidence: float,
 ) -> tuple[int, int]:
     total = mass[low][:, None] + mass[-1] - mass[high][None, :]
     hits = right[low][:, None] + right[-1] - right[high][None, :]
     usable = (low[:, None] <= high[None, :]) & (total > 1e-12)
     held = np.where(usable, total, 1.0)
-    value = np.where(usable, hits / held - np.sqrt(2 * math.log(1 / (1 - confidence)) / (m * held)), -np.inf)
+    value = np.where(
+        usable, hits / held - np.sqrt(2 * math.log(1 / (1 - confidence)) / (m * held)), -np.inf
+    )
     i, j = np.unravel_index(int(np.argmax(value)), value.shape)
     return int(low[i]), int(high[j])
 
@@ -141,17 +156,23 @@ def format_set(intervals: tuple[tuple[float, float], ...]) -> str:
     """A union of intervals in words of mathematics."""
 
     def end(value: float) -> str:
-        return ("∞" if value > 0 else "−∞") if math.isinf(value) else f"{value:.4g}".replace("-", "−")
+        return (
+            ("∞" if value > 0 else "−∞") if math.isinf(value) else f"{value:.4g}".replace("-", "−")
+        )
 
     return " ∪ ".join(f"({end(a)}, {end(b)})" for a, b in intervals if a < b)
 
 
 @cache
 def least_m_with_a_gap(name: str, most: int = 10**6) -> int:
-    """Fewest scores at which the optimal set of a pair is not the whole support (``most`` if none is)."""
+    """Fewest scores at which the optimal set of a pair is not the whole support (``most`` if none
+    is).
+    """
     pair = next(pair for pair in pairs() if pair.name == name)
     low, high = 1, most
     while high - low > max(1, low // 100):
         middle = int(math.sqrt(low * high)) if high > 4 * low else (low + high) // 2
-        low, high = (middle, high) if len(optimal_set(pair, middle).intervals) == 1 else (low, middle)
+        low, high = (
+            (middle, high) if len(optimal_set(pair, middle).intervals) == 1 else (low, middle)
+        )
     return high

@@ -1,1 +1,3 @@
-"""PANORAMIA: pools of members, generated and other real examples, the game on them, and its audits."""
+"""PANORAMIA: pools of members, generated and other real examples, the game on them, and its
+audits.
+"""

@@ -1,4 +1,6 @@
-"""PANORAMIA on targets trained by DP-SGD: guarantees, audits, Tables 7, 8, 10 and 11, Figures 5 and 6c."""
+"""PANORAMIA on targets trained by DP-SGD: guarantees, audits, Tables 7, 8, 10 and 11, Figures 5 and
+6c.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +17,13 @@ from paperlib.audits.panoramia.run import audit_pools
 from paperlib.bounds.one_run.tails import epsilon_from_counts, refuted_log_odds
 from paperlib.papers.panoramia.images.models import ImageTarget, dp_training
 from paperlib.papers.panoramia.images.pools import ImageConfig, image_pools, training_accuracies
-from paperlib.papers.panoramia.results import PanoramiaResults, by_game, figure_six, null_samples, paired
+from paperlib.papers.panoramia.results import (
+    PanoramiaResults,
+    by_game,
+    figure_six,
+    null_samples,
+    paired,
+)
 from paperlib.papers.verdict import Estimate, Evidence
 from paperlib.report import paper_table
 from paperlib.training import replacement_epsilon
@@ -36,42 +44,54 @@ class DpPlan:
     dp_epochs: int = 15  # with DP-SGD
     dp_batch: int = 256  # expected images in a batch of DP-SGD
     dp_rate: float = 0.01  # of DP-SGD, by Adam
-    dp_rate_again: float = 0.003  # of the first family's second training at the largest epsilon (Table 10)
+    dp_rate_again: float = (
+        0.003  # of the first family's second training at the largest epsilon (Table 10)
+    )
     clip_norm: float = 1.0  # of DP-SGD
     epochs: int = 40  # without DP
     epochs_again: int = 10  # of the first family's second training without DP (beside Table 10)
     batch_size: int = 64  # images in a batch without DP
     learning_rate: float = 2e-3  # without DP, by Adam
-    # Attributes of `ImageTarget` to try with DP, none, or two and more: that of the highest training accuracy
-    # is kept (Appendix D.9), and that of the lowest for Table 10; epsilon does not count the search.
+    # Attributes of `ImageTarget` to try with DP, none, or two and more: that of the highest
+    # training accuracy is kept (Appendix D.9), and that of the lowest for Table 10; epsilon does
+    # not count the search.
     choices: tuple[Mapping[str, Any], ...] = ()
     seed: int = 0  # of parameters and batches
 
     def __post_init__(self) -> None:
         if len(self.architectures) != 2 or len(set(self.architectures)) != 2:
             raise ValueError(
-                f"architectures: expected two different names, got {', '.join(self.architectures) or 'none'}"
+                "architectures: expected two different names, got "
+                f"{', '.join(self.architectures) or 'none'}"
             )
         if len(self.widths) != 2:
             raise ValueError(f"widths: expected two, got {list(self.widths)}")
         if len(self.choices) == 1:
             raise ValueError("choices: expected none, or two and more, got one")
         if not self.epsilons or len(set(self.epsilons)) < len(self.epsilons):
-            raise ValueError(f"epsilons: expected one or more, all different, got {list(self.epsilons)}")
+            raise ValueError(
+                f"epsilons: expected one or more, all different, got {list(self.epsilons)}"
+            )
         for again, name in (("dp_rate_again", "dp_rate"), ("epochs_again", "epochs")):
             if getattr(self, again) == getattr(self, name):
-                raise ValueError(f"{again}: expected another value than {name}, got {getattr(self, again)}")
+                raise ValueError(
+                    f"{again}: expected another value than {name}, got {getattr(self, again)}"
+                )
 
     def tried(self) -> dict[str, list[ImageTarget]]:
         """Each target with DP, but for second trainings, in all settings to try."""
         return {
-            one.name: [replace(one, name=f"{one.name}, {at}", **how) for at, how in enumerate(self.choices)]
+            one.name: [
+                replace(one, name=f"{one.name}, {at}", **how) for at, how in enumerate(self.choices)
+            ]
             for one in (*self._family(0), *self._family(1))
             if one.dp_epsilon is not None
         }
 
     def targets(self) -> tuple[ImageTarget, ...]:
-        """All targets: by family the null, then epsilons upwards, without DP last; then those once more."""
+        """All targets: by family the null, then epsilons upwards, without DP last; then those once
+        more.
+        """
         first, second = self._family(0), self._family(1)
         (_, private_again), (_, plain_again) = self.pairs()
         private = replace(first[-2], name=private_again, learning_rate=self.dp_rate_again)
@@ -87,12 +107,16 @@ class DpPlan:
         return f"{self.architectures[at]} null"
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Targets of the same epsilon, the largest and none, that were trained differently: Table 10."""
+        """Targets of the same epsilon, the largest and none, that were trained differently: Table
+        10.
+        """
         return tuple((name, f"{name} again") for name in self.family(0)[-2:])
 
     def _family(self, at: int) -> list[ImageTarget]:
         architecture = self.architectures[at]
-        shared = {name: getattr(self, name) for name in ("epochs", "batch_size", "learning_rate", "seed")}
+        shared = {
+            name: getattr(self, name) for name in ("epochs", "batch_size", "learning_rate", "seed")
+        }
         shared |= {"architecture": architecture, "width": self.widths[at]}
         plain = ImageTarget(name=f"{architecture} no DP", group_norm=True, **shared)
         private = replace(
@@ -104,7 +128,9 @@ class DpPlan:
             clip_norm=self.clip_norm,
         )
         names = {epsilon: f"{architecture} eps {epsilon:g}" for epsilon in sorted(self.epsilons)}
-        privates = [replace(private, name=name, dp_epsilon=epsilon) for epsilon, name in names.items()]
+        privates = [
+            replace(private, name=name, dp_epsilon=epsilon) for epsilon, name in names.items()
+        ]
         return [replace(plain, name=self.null(at), null=True), *privates, plain]
 
 
@@ -114,12 +140,16 @@ class DpResults(PanoramiaResults):
 
     plan: DpPlan
     guarantees: pd.DataFrame  # rows of `dp_guarantees`
-    settings: pd.DataFrame = field(default_factory=pd.DataFrame)  # how each target with DP is trained
+    settings: pd.DataFrame = field(
+        default_factory=pd.DataFrame
+    )  # how each target with DP is trained
     counts: tuple[int, int]  # number of images in a target's training part, and of real non-members
 
     @cached_property
     def numbers(self) -> pd.DataFrame:
-        """By target, its guarantee, accuracies in per cent, and their gap with its standard error."""
+        """By target, its guarantee, accuracies in per cent, and their gap with its standard
+        error.
+        """
         table = self.pools.table.set_index("target")
         train, test = 100 * table["train_metric"], 100 * table["test_metric"]
         parts = zip((train / 100, test / 100), self.counts, strict=True)
@@ -136,7 +166,9 @@ def run_dp(config: ImageConfig, plan: DpPlan, audit: AuditConfig) -> DpResults:
     examples = sum(getattr(whole.split, part) for part in whole.split.trained_on())
     names = ("epochs", "batch_size", "optimizer", "learning_rate", "clip_norm")
     private = [one for one in targets if one.dp_epsilon is not None]
-    settings = [{"target": one.name, **{name: getattr(one, name) for name in names}} for one in private]
+    settings = [
+        {"target": one.name, **{name: getattr(one, name) for name in names}} for one in private
+    ]
     return DpResults(
         pools,
         {audit.form: audit_pools(pools, audit)},
@@ -173,16 +205,24 @@ def dp_guarantees(targets: Sequence[ImageTarget], examples: int) -> pd.DataFrame
             rate, steps = process.sampling_rate(examples), process.steps(examples)
             replacing = replacement_epsilon(noise, rate, steps, delta)
         rows.append((target.name, noise, delta, target.dp_epsilon or np.inf, replacing))
-    return pd.DataFrame(rows, columns=["target", "noise", "delta", "epsilon", "epsilon_replacement"])
+    return pd.DataFrame(
+        rows, columns=["target", "noise", "delta", "epsilon", "epsilon_replacement"]
+    )
 
 
 def table_by_epsilon(results: DpResults, at: int) -> pd.DataFrame:
-    """Tables 7 (``at`` 0) and 8 (1): the null, ours by epsilon beside the paper's, the paper's others."""
+    """Tables 7 (``at`` 0) and 8 (1): the null, ours by epsilon beside the paper's, the paper's
+    others.
+    """
     table = paper_table(f"panoramia_table0{7 + at}").query(f"target_model == '{STANDS_FOR[at]}'")
-    table = table.assign(epsilon=table["target_dp_eps"].astype(float)).set_index("epsilon").sort_index()
+    table = (
+        table.assign(epsilon=table["target_dp_eps"].astype(float)).set_index("epsilon").sort_index()
+    )
     printed = table.loc[table["audit"] == "panoramia", ["c_lb", "c_plus_eps_lb", "eps_tilde"]]
     printed = printed.assign(o1=table.loc[table["audit"] == "o1_rm_rn", "eps"]).add_prefix("paper_")
-    null, *ours = (_row(results, name) for name in (results.plan.null(at), *results.plan.family(at)))
+    null, *ours = (
+        _row(results, name) for name in (results.plan.null(at), *results.plan.family(at))
+    )
     ours = pd.DataFrame(ours).join(printed, on="epsilon")
     left = printed[~printed.index.isin(ours["epsilon"])].reset_index()
     left = left.assign(target=[_PAPER_ONLY(epsilon) for epsilon in left["epsilon"]])
@@ -199,12 +239,18 @@ def _row(results: DpResults, name: str) -> dict[str, Any]:
         "c_plus_eps_lb": own["c_plus_eps_lb"],
         "eps_tilde": own["value"],
         "eps_tilde_sd": own["value_sd"],
-        **{audit: results.value(name, audit) for audit in AUDITS[1:] if results.decisive.select(audit)},
+        **{
+            audit: results.value(name, audit)
+            for audit in AUDITS[1:]
+            if results.decisive.select(audit)
+        },
     }
 
 
 def table_ten(results: DpResults) -> pd.DataFrame:
-    """Pairs of one epsilon that were trained differently, the wider gap first, beside the paper's."""
+    """Pairs of one epsilon that were trained differently, the wider gap first, beside the
+    paper's.
+    """
     pairs = [results.numbers.loc[list(pair)] for pair in results.plan.pairs()]
     wider_first = [pair.sort_values("gap", ascending=False, kind="stable") for pair in pairs]
     names = [str(name) for pair in wider_first for name in pair.index]
@@ -228,7 +274,11 @@ def table_ten(results: DpResults) -> pd.DataFrame:
     order = {name: at for at, name in enumerate(names)}
     both = both.sort_values("target", key=lambda one: one.map(order), kind="stable")
     alone = both["epsilon"].map(_PAPER_ONLY)
-    return both.assign(target=both["target"].fillna(alone)).drop(columns="place").reset_index(drop=True)
+    return (
+        both.assign(target=both["target"].fillna(alone))
+        .drop(columns="place")
+        .reset_index(drop=True)
+    )
 
 
 def table_eleven(
@@ -249,7 +299,9 @@ def table_eleven(
 
 
 SMALL, LARGE = 2.0, 15.0
-"""The paper's most private models have an epsilon up to the first, the least private from the second on."""
+"""The paper's most private models have an epsilon up to the first, the least private from the
+second on.
+"""
 PRINTED_M, LEVEL, ROUNDING = 10_000, 0.025, 0.0005
 """Of Table 11: examples, error of each test, and half of the last digit."""
 
@@ -304,13 +356,15 @@ def _needed(results: DpResults, at: int) -> dict[str, Estimate | dict[str, list[
 
 
 def table_eleven_ranges() -> pd.DataFrame:
-    """Of Table 11's bounds, what Propositions 3 and 4 leave (section E.3: no union bound over recall)."""
+    """Of Table 11's bounds, what Propositions 3 and 4 leave (section E.3: no union bound over
+    recall).
+    """
     names = {"target_dp_eps": "epsilon", "target_dp_delta": "delta", "generator_gamma": "gamma"}
     table = paper_table("panoramia_table11").rename(columns=names).drop(columns="target_model")
     printed = table.astype(float).to_dict("records")
     free = {row["epsilon"]: row for row in printed if row["gamma"] == 0}
-    # Every pair of right and all guesses, up to recall 0.5, that shows the bound printed at gamma 0 has one
-    # at the printed gamma and delta.
+    # Every pair of right and all guesses, up to recall 0.5, that shows the bound printed at gamma 0
+    # has one at the printed gamma and delta.
     right, wrong = np.indices((PRINTED_M // 4, 361))
     right += 1
     guesses = right + wrong
@@ -331,9 +385,13 @@ def table_eleven_ranges() -> pd.DataFrame:
 
 
 def table_eleven_evidence(ranges: pd.DataFrame) -> Evidence:
-    """Samples for the rule on Table 11: of each printed row the larger distance of its two bounds."""
+    """Samples for the rule on Table 11: of each printed row the larger distance of its two
+    bounds.
+    """
     far = {
-        name: np.maximum(ranges[f"{name} low"] - ranges[name], ranges[name] - ranges[f"{name} high"])
+        name: np.maximum(
+            ranges[f"{name} low"] - ranges[name], ranges[name] - ranges[f"{name} high"]
+        )
         for name in ("c_lb", "c_plus_eps_lb")
     }
     worst = np.maximum(0.0, pd.DataFrame(far).max(axis=1))

@@ -1,4 +1,6 @@
-"""Where c is known: a toy generator whose density is, and identifiers, of which c is 0 by construction."""
+"""Where c is known: a toy generator whose density is, and identifiers, of which c is 0 by
+construction.
+"""
 
 from dataclasses import dataclass
 from functools import partial
@@ -14,16 +16,25 @@ from paperlib.audits.candidates import CandidateScores
 from paperlib.audits.panoramia.game import AuditConfig, Flags
 from paperlib.audits.panoramia.pools import Pool, Pools, Target
 from paperlib.audits.panoramia.run import audit_pools
-from paperlib.bounds import audit_one_run, audit_output_set, audit_panoramia, audit_ranks, score_margins
+from paperlib.bounds import (
+    audit_one_run,
+    audit_output_set,
+    audit_panoramia,
+    audit_ranks,
+    score_margins,
+)
 from paperlib.core import FloatArray, MembershipScores, check_at_least, check_in, check_nonnegative
 from paperlib.report import progress
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToyWorld:
-    """Points that carry a mark or not; generated points carry it less often; a model that answers."""
+    """Points that carry a mark or not; generated points carry it less often; a model that
+    answers.
+    """
 
-    # c of the generator, nats: ``log(P_real[mark] / P_generated[mark])``; no point has a larger ratio
+    # c of the generator, nats: ``log(P_real[mark] / P_generated[mark])``; no point has a larger
+    # ratio
     c: float = 0.7
     epsilon: float = 1.0  # nats that the model's answer about a point adds to its odds, exactly
     mark: float = 0.5  # share of the real points that carry the mark, in (0, 1)
@@ -36,14 +47,18 @@ class ToyWorld:
         check_at_least(2, m=self.m)
 
     def seen_c(self, weakness: float) -> float:
-        """The c that a baseline can see which takes the mark for its opposite in this share of the points."""
+        """The c that a baseline can see which takes the mark for its opposite in this share of the
+        points.
+        """
         real, made = self._shares(weakness)
         return float(np.log(real / made))
 
     def play(
         self, weakness: float, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray, FloatArray, Flags]:
-        """Best scores of the baseline, and of attacks that see more and the same; membership; each (m,)."""
+        """Best scores of the baseline, and of attacks that see more and the same; membership; each
+        (m,).
+        """
         member = rng.random(self.m) < 0.5
         marked = rng.random(self.m) < self.mark * np.exp(np.where(member, 0.0, -self.c))
         seen = marked ^ (rng.random(self.m) < weakness)
@@ -92,11 +107,16 @@ def weaken_baseline(
 def identifier_pools(scores: CandidateScores, *, trained: bool = True) -> Pools:
     """Identifiers as members, one alternative of each as generated points, and one target."""
     values = scores.values[(scores.groups > 0) == trained]
-    order = [scores.attacks.index("loss"), *(i for i, name in enumerate(scores.attacks) if name != "loss")]
+    order = [
+        scores.attacks.index("loss"),
+        *(i for i, name in enumerate(scores.attacks) if name != "loss"),
+    ]
     signs = np.array([-1.0, *np.ones(len(order) - 1)])  # column 0 is a loss: lower means member
 
     def pool(column: int) -> Pool:
-        return Pool(np.zeros((len(values), 1)), {}, {"trained": values[:, column][:, order] * signs})
+        return Pool(
+            np.zeros((len(values), 1)), {}, {"trained": values[:, column][:, order] * signs}
+        )
 
     target = Target("trained", "trained" if trained else "null", 0)
     return Pools(pool(0), pool(1), None, (target,), twins=True)
@@ -110,7 +130,9 @@ def bounds_side_by_side(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Six valid lower bounds on epsilon (replacement) from the same identifiers and the same model."""
+    """Six valid lower bounds on epsilon (replacement) from the same identifiers and the same
+    model.
+    """
     at, found = scores.attacks.index(attack), dict[str, dict[str, Any]]()
     trees = BoostedTrees(rounds=30, leaves=4, smallest_leaf=5, learning_rate=0.2)
     how: dict[str, Any] = {"confidence": confidence, "seed": seed}
@@ -121,10 +143,18 @@ def bounds_side_by_side(
         sizes = {"train": 2 * learned, "validation": 2 * chosen, "test": count - learned - chosen}
         audit = AuditConfig(**sizes, attacks=(trees,), restarts=5, repetitions=repetitions, **how)
         games = audit_pools(identifier_pools(scores, trained=trained), audit).select("panoramia")
-        known = [one.panoramia("anytime", confidence, known_c=0.0).c_plus_epsilon_lb for one in games]
-        halves = (MembershipScores.from_labels(one.attack, one.membership).split(seed=0) for one in games)
-        sets = [audit_output_set(*pair, confidence=confidence, design="played").epsilon for pair in halves]
-        # A fair coin for each identifier shows it or its alternative: the two would tell on each other.
+        known = [
+            one.panoramia("anytime", confidence, known_c=0.0).c_plus_epsilon_lb for one in games
+        ]
+        halves = (
+            MembershipScores.from_labels(one.attack, one.membership).split(seed=0) for one in games
+        )
+        sets = [
+            audit_output_set(*pair, confidence=confidence, design="played").epsilon
+            for pair in halves
+        ]
+        # A fair coin for each identifier shows it or its alternative: the two would tell on each
+        # other.
         shown = np.random.default_rng(seed).random(count) < 0.5
         one_run = MembershipScores(values[shown, 0], values[~shown, 1])
         margins = score_margins(values[:, 0], values[:, 1:])

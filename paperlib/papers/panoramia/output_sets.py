@@ -26,9 +26,12 @@ _HALF, _QUARTER = 1 / 2, 1 / 4  # of the examples, to choose a set on, and to or
 
 
 def output_set_bounds(audits: TargetAudits) -> pd.DataFrame:
-    """Output sets beside the searches over recall: target, null, seed, way, examples, and three bounds."""
-    # The bounds of a game hold together at the confidence of the audits: who of the judged examples is a
-    # member changes neither set nor order. Guesses are "member" alone, as Propositions 1 and 2 require.
+    """Output sets beside the searches over recall: target, null, seed, way, examples, and three
+    bounds.
+    """
+    # The bounds of a game hold together at the confidence of the audits: who of the judged examples
+    # is a member changes neither set nor order. Guesses are "member" alone, as Propositions 1 and 2
+    # require.
     confidence = audits.config.confidence
     rows: list[dict[str, Any]] = []
     for judged in audits.select("panoramia"):
@@ -39,13 +42,19 @@ def output_set_bounds(audits: TargetAudits) -> pd.DataFrame:
                 set_bound(*fitted, *scores, (1 - confidence) / 2, guess=guess)
                 for fitted, scores in zip(_labelled(first), _labelled(second), strict=True)
             )
-            ways.append((way, second, {"c_lb": c_lb, "c_plus_eps_lb": both, "eps_tilde": both - c_lb}))
+            ways.append(
+                (way, second, {"c_lb": c_lb, "c_plus_eps_lb": both, "eps_tilde": both - c_lb})
+            )
         ordered = by_ratio(*_cut(judged, _QUARTER))
         ways.append((EVERY_LEVEL, ordered, ordered.row("anytime", confidence)))
         for search in audits.config.searches:
             ways.append((f"{search}, second half", second, second.row(search, confidence)))
             ways.append((f"{search}, all", judged, judged.row(search, confidence)))
-        about = {"target": judged.target.name, "null": judged.target.kind == "null", "seed": judged.seed}
+        about = {
+            "target": judged.target.name,
+            "null": judged.target.kind == "null",
+            "seed": judged.seed,
+        }
         for way, part, row in ways:
             bounds = {name: row[name] for name in ("c_lb", "c_plus_eps_lb", "eps_tilde")}
             rows.append({**about, "way": way, "examples": part.membership.size, **bounds})
@@ -55,18 +64,24 @@ def output_set_bounds(audits: TargetAudits) -> pd.DataFrame:
 def ratio_correlation(audits: TargetAudits, target: str) -> float:
     """Rank correlation of ratio and attack's score, mean over games: near 1, sets gain little."""
     parts = [_cut(one, _QUARTER) for one in audits.select("panoramia", target=target)]
-    return float(np.mean([spearmanr(by_ratio(*part).attack, part[1].attack).statistic for part in parts]))
+    return float(
+        np.mean([spearmanr(by_ratio(*part).attack, part[1].attack).statistic for part in parts])
+    )
 
 
 def simulated_bounds(*, repetitions: int = 5, examples: int = 840, seed: int = 0) -> pd.DataFrame:
-    """`output_set_bounds` where the scores' densities are known, and the baseline's scores are noise."""
+    """`output_set_bounds` where the scores' densities are known, and the baseline's scores are
+    noise.
+    """
 
     def higher(rng: np.random.Generator, member: Flags) -> FloatArray:
         return member + rng.normal(size=member.size)
 
     def inner(rng: np.random.Generator, member: Flags) -> FloatArray:
         outer = rng.normal(rng.choice([-2.0, 2.0], member.size), 0.6)
-        return np.where(member & (rng.random(member.size) < 0.4), rng.normal(0, 0.3, member.size), outer)
+        return np.where(
+            member & (rng.random(member.size) < 0.4), rng.normal(0, 0.3, member.size), outer
+        )
 
     drawn = []
     for name, attack in (("higher scores", higher), ("inner region", inner)):
@@ -75,7 +90,9 @@ def simulated_bounds(*, repetitions: int = 5, examples: int = 840, seed: int = 0
             flags = rng.random(examples) < 0.5
             scores = rng.normal(size=examples), attack(rng, flags)
             drawn.append(TargetScores(Target(name), "panoramia", game, *scores, flags))
-    return output_set_bounds(TargetAudits(tuple(drawn), AuditConfig(train=2, validation=2, test=examples)))
+    return output_set_bounds(
+        TargetAudits(tuple(drawn), AuditConfig(train=2, validation=2, test=examples))
+    )
 
 
 def set_bound(
@@ -94,11 +111,15 @@ def set_bound(
     guesses = chosen.guess(judged_scores) == 1
     if not guesses.any():
         return 0.0
-    return float(one_run_epsilon(int(judged[guesses].sum()), int(guesses.sum()), confidence=1 - level))
+    return float(
+        one_run_epsilon(int(judged[guesses].sum()), int(guesses.sum()), confidence=1 - level)
+    )
 
 
 def by_ratio(selection: TargetScores, judged: TargetScores) -> TargetScores:
-    """The judged examples with each score replaced by the log-ratio that the selection estimates for it."""
+    """The judged examples with each score replaced by the log-ratio that the selection estimates
+    for it.
+    """
     baseline, attack = (
         ratio_scores(MembershipScores.from_labels(*fitted), scores)
         for fitted, (scores, _) in zip(_labelled(selection), _labelled(judged), strict=True)
@@ -122,9 +143,13 @@ _MOST_COLUMNS = 100  # of an example's own numbers that a smooth model learns fr
 
 
 def learned_orders(pools: Pools, audits: TargetAudits, names: Sequence[str]) -> pd.DataFrame:
-    """The judged games, and as many whole games of learned orders, which set nothing aside for training."""
+    """The judged games, and as many whole games of learned orders, which set nothing aside for
+    training.
+    """
     if pools.twins:
-        raise ValueError("pools: learned orders draw a whole game, which pools of twins do not allow")
+        raise ValueError(
+            "pools: learned orders draw a whole game, which pools of twins do not allow"
+        )
     config, pair = audits.config, (pools.members, pools.generated)
     seen = np.concatenate([_baseline(pool) for pool in pair])
     membership = np.arange(len(seen)) < len(pools.members)
@@ -134,7 +159,9 @@ def learned_orders(pools: Pools, audits: TargetAudits, names: Sequence[str]) -> 
     for name in names:
         start = perf_counter()
         not_kept, once = replace(pools, key=""), replace(config, repetitions=1)
-        audit_pools(not_kept, once, targets=[name], audits=["panoramia"])  # played again for its seconds
+        audit_pools(
+            not_kept, once, targets=[name], audits=["panoramia"]
+        )  # played again for its seconds
         parts.append(trained[trained["target"] == name].assign(seconds=perf_counter() - start))
         said = np.concatenate([_signed(pool.targets[name]) for pool in pair])
         rows = list[tuple[float, ...]]()
@@ -148,7 +175,9 @@ def learned_orders(pools: Pools, audits: TargetAudits, names: Sequence[str]) -> 
         learned = pd.DataFrame(rows, columns=["m", "c_lb", "c_plus_eps_lb", "seconds"])
         parts.append(learned.assign(target=name, audit="learned orders"))
     columns = ["c_lb", "c_plus_eps_lb", "seconds"]
-    means = pd.concat(parts).groupby(["target", "audit", "m"], sort=False)[columns].mean().reset_index()
+    means = (
+        pd.concat(parts).groupby(["target", "audit", "m"], sort=False)[columns].mean().reset_index()
+    )
     means.insert(5, "eps_tilde", (means["c_plus_eps_lb"] - means["c_lb"]).clip(lower=0))
     return means
 

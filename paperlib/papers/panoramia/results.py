@@ -1,4 +1,6 @@
-"""Results of PANORAMIA: audits of all targets, and what pages on images, tables and text read from them."""
+"""Results of PANORAMIA: audits of all targets, and what pages on images, tables and text read from
+them.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +39,9 @@ class PanoramiaResults:
     @property
     def with_o1(self) -> TargetAudits:
         """The audits that hold O(1); without it, those that decide."""
-        return next((audits for audits in self.forms.values() if audits.select("o1")), self.decisive)
+        return next(
+            (audits for audits in self.forms.values() if audits.select("o1")), self.decisive
+        )
 
     @cached_property
     def summary(self) -> pd.DataFrame:
@@ -48,13 +52,22 @@ class PanoramiaResults:
         self, target: str, audit: AuditName = "panoramia", *, form: str | None = None
     ) -> dict[str, float]:
         """Means over games of a target by the first search."""
-        wanted = {"target": target, "audit": audit, "form": form or self.form, "search": self.search}
+        wanted = {
+            "target": target,
+            "audit": audit,
+            "form": form or self.form,
+            "search": self.search,
+        }
         rows = self.summary[(self.summary[list(wanted)] == pd.Series(wanted)).all(axis=1)]
         if rows.empty:
             raise ValueError(f"{wanted}: no such row in the summary")
-        return {str(name): float(value) for name, value in rows.select_dtypes("number").iloc[0].items()}
+        return {
+            str(name): float(value) for name, value in rows.select_dtypes("number").iloc[0].items()
+        }
 
-    def value(self, target: str, audit: AuditName = "panoramia", *, form: str | None = None) -> float:
+    def value(
+        self, target: str, audit: AuditName = "panoramia", *, form: str | None = None
+    ) -> float:
         """Mean eps-tilde, or epsilon, of a target by the first search, nats."""
         return self.one(target, audit, form=form)["value"]
 
@@ -91,8 +104,13 @@ def printed_bounds(rows: pd.DataFrame) -> dict[str, object]:
     found: dict[str, object] = {"paper_target": rows["target_model"].iloc[0]}
     for row in rows.to_dict("records"):
         if row["audit"] == "panoramia":
-            found |= {f"paper_{name}": row[name] for name in ("c_lb", "c_plus_eps_lb") if name in row}
-            found |= {"paper_eps_tilde": row["eps_tilde"], "paper_eps_tilde_sd": row["eps_tilde_pm"]}
+            found |= {
+                f"paper_{name}": row[name] for name in ("c_lb", "c_plus_eps_lb") if name in row
+            }
+            found |= {
+                "paper_eps_tilde": row["eps_tilde"],
+                "paper_eps_tilde_sd": row["eps_tilde_pm"],
+            }
         else:
             name = {"panoramia_rm_rn": "rm_rn", "o1_rm_rn": "o1"}[row["audit"]]
             found |= {f"paper_{name}": row["eps"], f"paper_{name}_sd": row["eps_pm"]}
@@ -128,7 +146,9 @@ def loss_groups(
 def by_game(
     audits: TargetAudits, target: str, audit: AuditName = "panoramia", *, column: str = "eps"
 ) -> pd.Series:
-    """By seed, a column of `TargetAudits.table` by the first search; "eps" of PANORAMIA: the difference."""
+    """By seed, a column of `TargetAudits.table` by the first search; "eps" of PANORAMIA: the
+    difference.
+    """
     if (table := audits.table[audits.table["target"] == target]).empty:
         raise ValueError(f"target: {target!r} was not audited")
     return _numbers(table[table["search"] == audits.search], audit, column)
@@ -146,7 +166,9 @@ def paired(first: pd.Series, second: pd.Series) -> list[float]:
     return (first - second).dropna().tolist()
 
 
-def null_samples(audits: TargetAudits, names: Iterable[str] | None = None) -> dict[str, list[float]]:
+def null_samples(
+    audits: TargetAudits, names: Iterable[str] | None = None
+) -> dict[str, list[float]]:
     """Difference of the bounds of each null target, of all or of these names."""
     found = dict.fromkeys(one.target.name for one in audits.judged if one.target.kind == "null")
     return {name: by_game(audits, name).tolist() for name in (found if names is None else names)}
@@ -157,7 +179,9 @@ def table_three_evidence(
 ) -> Evidence:
     """Table 3 in the paper's form, O(1) in any, of targets by their degree of over-training."""
     audits = results.forms["paper"]
-    own, real = ({name: by_game(audits, name, audit) for name in names} for audit in ("panoramia", "rm_rn"))
+    own, real = (
+        {name: by_game(audits, name, audit) for name in names} for audit in ("panoramia", "rm_rn")
+    )
     grid = {name: by_game(results.with_o1, name, "o1") for name in names}
     values = {
         "eps~ grows": {f"{b} over {a}": paired(own[b], own[a]) for a, b in pairwise(names)},
@@ -180,11 +204,16 @@ def helper_table(target: str, games: pd.DataFrame, real: str) -> Evidence:
     return Evidence(target, "game", values)
 
 
-def figure_six(results: PanoramiaResults, target: str, nulls: Iterable[str] | None = None) -> Evidence:
-    """Figure 6 (sections 5.3 and D.3): eps~ at the largest m over a quarter of it, and over O(1) at 4/7."""
+def figure_six(
+    results: PanoramiaResults, target: str, nulls: Iterable[str] | None = None
+) -> Evidence:
+    """Figure 6 (sections 5.3 and D.3): eps~ at the largest m over a quarter of it, and over O(1) at
+    4/7.
+    """
     audits, m = results.decisive, results.decisive.config.test
     grid = results.with_o1.select("o1", target=target)
-    # CIFAR-10's 10,000 test images give O(1) an m of 20,000 at most, where PANORAMIA goes to 35,000.
+    # CIFAR-10's 10,000 test images give O(1) an m of 20,000 at most, where PANORAMIA goes to
+    # 35,000.
     most = min([4 * m // 7, *(one.membership.size for one in grid)])
     whole, part = (_over_size(audits, audits.select(target=target), size) for size in (m, m // 4))
     values = {
@@ -201,11 +230,15 @@ def _over_size(audits: TargetAudits, games: tuple[TargetScores, ...], size: int)
 
 
 def figure_ten(audits: TargetAudits, target: str) -> Evidence:
-    """Figure 10: share of members in the first tenth of an attack's guesses and of the baseline's."""
+    """Figure 10: share of members in the first tenth of an attack's guesses and of the
+    baseline's.
+    """
     games = audits.select("panoramia", target=target)
 
     def first_tenth(scores: FloatArray, membership: Flags) -> float:
-        order = np.argsort(-scores, kind="stable")  # equal scores stay in the examples' random order
+        order = np.argsort(
+            -scores, kind="stable"
+        )  # equal scores stay in the examples' random order
         return float(membership[order[: max(1, scores.size // 10)]].mean())
 
     attack = [first_tenth(one.attack, one.membership) for one in games]

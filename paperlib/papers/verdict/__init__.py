@@ -1,4 +1,6 @@
-"""Verdicts on the papers' tables and figures: rules fixed beforehand, evidence from runs, outcomes."""
+"""Verdicts on the papers' tables and figures: rules fixed beforehand, evidence from runs,
+outcomes.
+"""
 
 from paperlib.papers.verdict.evidence import Estimate, Evidence, Scale
 from paperlib.papers.verdict.records import record

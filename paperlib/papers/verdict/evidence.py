@@ -1,4 +1,6 @@
-"""Rules, one per table or figure, and evidence: a sample for each comparison of its rule, and the scale."""
+"""Rules, one per table or figure, and evidence: a sample for each comparison of its rule, and the
+scale.
+"""
 
 import difflib
 import math
@@ -13,9 +15,9 @@ from paperlib.core import check_choice
 from paperlib.report import paper_table, targets
 
 Unit = Literal["model", "game", "identifiers", "documents", "draw", "set", "exact"]
-"""What is repeated, independently: everything from generator to model; split, coins and attacks on the same
-models; clusters of scores of one model; documents of a corpus; simulated data; sets of identifiers; nothing,
-since the value is exact."""
+"""What is repeated, independently: everything from generator to model; split, coins and attacks on
+the same models; clusters of scores of one model; documents of a corpus; simulated data; sets of
+identifiers; nothing, since the value is exact."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,13 +56,23 @@ class TargetRule:
     widest: float  # undecided if every claimed interval is wider than this to each side
     contradicted_at: str  # the scale from which evidence can contradict the claim; empty for any
     contradicted_by: str  # what can, in words
-    readings: tuple[str, ...]  # what the paper leaves open, each judged by itself; none where it is clear
+    readings: tuple[
+        str, ...
+    ]  # what the paper leaves open, each judged by itself; none where it is clear
     revised: str  # when the rule was changed after a look at outcomes, and why
     outcome_before: str  # what the rule before gave
     terms: tuple[Term, ...]  # no claimed one where the paper says nothing that could be false
 
 
-_AS_WRITTEN = ("paper", "item", "claim", "contradicted_at", "contradicted_by", "revised", "outcome_before")
+_AS_WRITTEN = (
+    "paper",
+    "item",
+    "claim",
+    "contradicted_at",
+    "contradicted_by",
+    "revised",
+    "outcome_before",
+)
 
 
 @cache
@@ -96,8 +108,8 @@ def rules() -> dict[str, TargetRule]:
 
 
 Level = Literal["paper's scale", "paper's data", "substitute", "made-up data"]
-"""The paper's data, sizes and models; its data with other sizes or models; other data; a rehearsal, which
-decides nothing."""
+"""The paper's data, sizes and models; its data with other sizes or models; other data; a rehearsal,
+which decides nothing."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +127,9 @@ class Scale:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number whose standard error is known otherwise than from repetitions; 0 where it is exact."""
+    """A number whose standard error is known otherwise than from repetitions; 0 where it is
+    exact.
+    """
 
     value: float
     error: float = 0.0
@@ -132,9 +146,11 @@ class Evidence:
     Attributes:
         target: Id of the table or figure.
         unit: What the values are repetitions of.
-        values: Name of each term of the rule to its sample, or to several, by setting, level or panel.
+        values: Name of each term of the rule to its sample, or to several, by setting, level or
+            panel.
         note: What a reader must know of these values; may be empty.
-        reading: Which of the rule's readings of the paper the values follow; empty where it has none.
+        reading: Which of the rule's readings of the paper the values follow; empty where it has
+            none.
 
     >>> Evidence("nid-figure-03", "set", {"p falls": Estimate(1.4)})
     Traceback (most recent call last):
@@ -160,21 +176,31 @@ class Evidence:
             numbers = [sample.value, sample.error] if isinstance(sample, Estimate) else list(sample)
             if not all(map(math.isfinite, numbers)):
                 about = f"{self.target}, {name} {label}".strip()
-                raise ValueError(f"values: expected finite numbers, got {np.asarray(numbers)} for {about}")
+                raise ValueError(
+                    f"values: expected finite numbers, got {np.asarray(numbers)} for {about}"
+                )
 
     @property
     def rule(self) -> TargetRule:
         if self.target not in (known := rules()):
-            near = ", ".join(difflib.get_close_matches(self.target, known, n=3, cutoff=0.5) or known)
-            raise ValueError(f"target: {self.target!r} is not in the list of targets; did you mean {near}?")
+            near = ", ".join(
+                difflib.get_close_matches(self.target, known, n=3, cutoff=0.5) or known
+            )
+            raise ValueError(
+                f"target: {self.target!r} is not in the list of targets; did you mean {near}?"
+            )
         return known[self.target]
 
     def samples(self) -> dict[tuple[str, str], Sample]:
-        """Every sample by the name of its term and its label, "" where a term has one sample alone."""
+        """Every sample by the name of its term and its label, "" where a term has one sample
+        alone.
+        """
         return {
             (name, label): sample
             for name, samples in self.values.items()
-            for label, sample in (samples if isinstance(samples, Mapping) else {"": samples}).items()
+            for label, sample in (
+                samples if isinstance(samples, Mapping) else {"": samples}
+            ).items()
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -190,7 +216,10 @@ class Evidence:
 def from_dict(line: Mapping[str, Any]) -> tuple[Evidence, Scale]:
     """Evidence and scale as `record` wrote them into a result file."""
     values = {
-        name: {label: Estimate(**one) if isinstance(one, dict) else one for label, one in samples.items()}
+        name: {
+            label: Estimate(**one) if isinstance(one, dict) else one
+            for label, one in samples.items()
+        }
         for name, samples in line["values"].items()
     }
     evidence = Evidence(line["target"], line["unit"], values, line["note"], line.get("reading", ""))

@@ -1,4 +1,6 @@
-"""From evidence to an outcome: the interval of every comparison against the range that the rule gives."""
+"""From evidence to an outcome: the interval of every comparison against the range that the rule
+gives.
+"""
 
 import math
 from bisect import bisect_left
@@ -10,7 +12,15 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from paperlib.core import share_interval
-from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Sample, TargetRule, Term, Unit
+from paperlib.papers.verdict.evidence import (
+    Estimate,
+    Evidence,
+    Level,
+    Sample,
+    TargetRule,
+    Term,
+    Unit,
+)
 
 _Compared = tuple[Term, str, Sample]
 Word = Literal["agrees", "disagrees", "undecided", "does not carry over", "shown", "not yet"]
@@ -47,7 +57,9 @@ class Contrast:
 
     def __str__(self) -> str:
         where = f" ({self.label})" if self.label else ""
-        interval = f" [{self.low:.3g}, {self.high:.3g}]" if 0 < self.high - self.low < math.inf else ""
+        interval = (
+            f" [{self.low:.3g}, {self.high:.3g}]" if 0 < self.high - self.low < math.inf else ""
+        )
         value = "not measured" if math.isnan(self.mean) else f"{self.mean:.3g}{interval}"
         return f"{self.term.name}{where} {value}"
 
@@ -59,7 +71,9 @@ class Outcome:
     word: Word
     reason: str = ""  # why a target is undecided, or what a verdict is limited to
     contrasts: tuple[Contrast, ...] = ()  # the comparisons that the paper claims
-    more: float = math.nan  # how many times the repetitions would decide; infinite for none, nan if unknown
+    more: float = (
+        math.nan
+    )  # how many times the repetitions would decide; infinite for none, nan if unknown
 
     @property
     def closest(self) -> Contrast | None:
@@ -72,7 +86,9 @@ class Outcome:
         return f"{self.word} ({self.reason})" if self.reason else self.word
 
 
-def decide(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, *, seeds: int = 1) -> Outcome:
+def decide(
+    rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, *, seeds: int = 1
+) -> Outcome:
     """Apply a rule to evidence of one scale, by notebook."""
     if not any(term.claimed for term in rule.terms):
         return Outcome("shown")
@@ -80,7 +96,9 @@ def decide(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, *, 
     contrasts = tuple(_contrast(*one, rule.error / len(claimed)) for one in claimed)
     times = _more(claimed, list(_samples(rule, evidence, claimed=False)), rule.error)
     if reasons := list(_reasons(rule, evidence, level, seeds)):
-        of_size = len(reasons) == 1 and reasons[0].startswith("a condition")  # no other lack remains
+        of_size = len(reasons) == 1 and reasons[0].startswith(
+            "a condition"
+        )  # no other lack remains
         return Outcome("undecided", reasons[0], contrasts, times if of_size else math.nan)
     if min(one.high - one.low for one in contrasts) > 2 * rule.widest:
         reason = f"every interval is wider than {rule.widest:g} to each side"
@@ -93,7 +111,9 @@ def decide(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, *, 
         return Outcome("disagrees", _limits(rule, evidence), contrasts)
     if across := [str(one) for one in contrasts if not one.inside]:
         more = f"; and {len(across) - 3} more" if len(across) > 3 else ""
-        return Outcome("undecided", f"too wide an interval: {'; '.join(across[:3])}{more}", contrasts, times)
+        return Outcome(
+            "undecided", f"too wide an interval: {'; '.join(across[:3])}{more}", contrasts, times
+        )
     return Outcome("agrees", _limits(rule, evidence), contrasts)
 
 
@@ -105,8 +125,8 @@ def decide_alone(evidence: Evidence, level: Level) -> Outcome:
 
 def pool(runs: Sequence[Evidence]) -> Evidence:
     """Evidence of runs that differ in the seed alone, as one."""
-    # As many runs as the rule asks for models count as one model each, with their means; games of fewer
-    # runs are put together, and speak of the models of these runs.
+    # As many runs as the rule asks for models count as one model each, with their means; games of
+    # fewer runs are put together, and speak of the models of these runs.
     first = runs[0]
     as_models = first.unit != first.rule.unit == "model" and len(runs) >= first.rule.repetitions
     return _pooled(runs, _means, "model") if as_models else _pooled(runs, _together, first.unit)
@@ -114,15 +134,21 @@ def pool(runs: Sequence[Evidence]) -> Evidence:
 
 def over_models(runs: Sequence[Evidence], level: Level) -> Outcome:
     """The outcome if each run counted as one model with its means, whatever the rule repeats."""
-    rule = replace(runs[0].rule, unit="model", repetitions=len(runs), runs=1, notebooks=("these runs",))
+    rule = replace(
+        runs[0].rule, unit="model", repetitions=len(runs), runs=1, notebooks=("these runs",)
+    )
     return decide(rule, {"these runs": _pooled(runs, _means, "model")}, level)
 
 
-def _pooled(runs: Sequence[Evidence], combined: Callable[[Sequence[Sample]], Sample], unit: Unit) -> Evidence:
+def _pooled(
+    runs: Sequence[Evidence], combined: Callable[[Sequence[Sample]], Sample], unit: Unit
+) -> Evidence:
     samples = [one.samples() for one in runs]
     values: dict[str, dict[str, Sample]] = {term.name: {} for term in runs[0].rule.terms}
     for name, label in dict.fromkeys(key for one in samples for key in one):
-        values[name][label] = combined([one[name, label] for one in samples if (name, label) in one])
+        values[name][label] = combined(
+            [one[name, label] for one in samples if (name, label) in one]
+        )
     notes = dict.fromkeys(one.note for one in runs if one.note)
     return Evidence(runs[0].target, unit, values, " ".join(notes), runs[0].reading)
 
@@ -135,19 +161,25 @@ def _means(samples: Sequence[Sample]) -> Sample:
 
 
 def _together(samples: Sequence[Sample]) -> Sample:
-    """All repetitions; of estimates their mean, or one value per run where they are exact and differ."""
+    """All repetitions; of estimates their mean, or one value per run where they are exact and
+    differ.
+    """
     if not (estimates := [one for one in samples if isinstance(one, Estimate)]):
         return [value for one in samples if not isinstance(one, Estimate) for value in one]
     values = [one.value for one in estimates]
     if not any(one.error for one in estimates) and len(set(values)) > 1:
         return values
-    return Estimate(float(np.mean(values)), math.hypot(*(one.error for one in estimates)) / len(estimates))
+    return Estimate(
+        float(np.mean(values)), math.hypot(*(one.error for one in estimates)) / len(estimates)
+    )
 
 
 def _samples(
     rule: TargetRule, evidence: Mapping[str, Evidence], *, claimed: bool
 ) -> Iterator[tuple[Term, str, Sample]]:
-    """Term, label and sample of each comparison; labels name the notebook where a rule needs several."""
+    """Term, label and sample of each comparison; labels name the notebook where a rule needs
+    several.
+    """
     for notebook, one in evidence.items():
         about = [notebook] if len(rule.notebooks) > 1 else []
         terms = {term.name: term for term in rule.terms if term.claimed == claimed}
@@ -167,12 +199,16 @@ def _contrast(term: Term, label: str, sample: Sample, error: float) -> Contrast:
         return Contrast(term, label, mean, *ends)
     if values.size < 2:
         return Contrast(term, label, mean, -math.inf, math.inf)
-    half = float(stdtrit(values.size - 1, 1 - error / 2) * values.std(ddof=1) / math.sqrt(values.size))
+    half = float(
+        stdtrit(values.size - 1, 1 - error / 2) * values.std(ddof=1) / math.sqrt(values.size)
+    )
     return Contrast(term, label, mean, mean - half, mean + half)
 
 
 def _more(claimed: Sequence[_Compared], conditions: Sequence[_Compared], error: float) -> float:
-    """How many times the repetitions, of this mean and spread, would show all claims or contradict one."""
+    """How many times the repetitions, of this mean and spread, would show all claims or contradict
+    one.
+    """
     claims = [_times(*one, error / len(claimed)) for one in claimed]
     needed = [_times(*one, error) for one in conditions]
     if not all(inside for inside, _ in needed):
@@ -183,7 +219,9 @@ def _more(claimed: Sequence[_Compared], conditions: Sequence[_Compared], error: 
 
 
 def _times(term: Term, label: str, sample: Sample, error: float) -> tuple[bool, float]:
-    """Whether the mean lies in the range, and how many times the repetitions put the interval on its side."""
+    """Whether the mean lies in the range, and how many times the repetitions put the interval on
+    its side.
+    """
     one = _contrast(term, label, sample, error)
     inside = term.at_least <= one.mean <= term.at_most
     if one.inside or one.outside:
@@ -194,17 +232,25 @@ def _times(term: Term, label: str, sample: Sample, error: float) -> tuple[bool, 
     distance = min(abs(one.mean - term.at_least), abs(one.mean - term.at_most))
     counts = range(len(sample), MOST_REPETITIONS + 1)
     scale, level = distance / spread if spread else math.inf, 1 - error / 2
-    place = bisect_left(counts, True, key=lambda n: float(stdtrit(n - 1, level)) <= scale * math.sqrt(n))
+    place = bisect_left(
+        counts, True, key=lambda n: float(stdtrit(n - 1, level)) <= scale * math.sqrt(n)
+    )
     return inside, counts[place] / len(sample) if place < len(counts) else math.inf
 
 
-def _reasons(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, seeds: int) -> Iterator[str]:
-    """Why evidence decides nothing: what it lacks, conditions that are not met, and too few repetitions."""
+def _reasons(
+    rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, seeds: int
+) -> Iterator[str]:
+    """Why evidence decides nothing: what it lacks, conditions that are not met, and too few
+    repetitions.
+    """
     if level == "made-up data":
         yield "made-up data decide nothing"
     if rule.own_data and level == "substitute":
         yield "only the paper's data decide"
-    if (absent := [name for name in rule.notebooks if name not in evidence]) and len(rule.notebooks) > 1:
+    if (absent := [name for name in rule.notebooks if name not in evidence]) and len(
+        rule.notebooks
+    ) > 1:
         yield f"no run of {', '.join(absent)}"
     conditions = list(_samples(rule, evidence, claimed=False))
     empty = {
@@ -212,7 +258,9 @@ def _reasons(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, s
         for term, _, sample in (*_samples(rule, evidence, claimed=True), *conditions)
         if not isinstance(sample, Estimate) and not len(sample)
     }
-    empty |= {name for one in evidence.values() for name, samples in one.values.items() if samples == {}}
+    empty |= {
+        name for one in evidence.values() for name, samples in one.values.items() if samples == {}
+    }
     if empty:
         yield f"not measured: {', '.join(sorted(empty))}"
     if seeds < rule.runs:
@@ -225,13 +273,21 @@ def _reasons(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, s
     if unmet:
         yield f"a condition is not met: {'; '.join(unmet)}"
     for notebook, one in evidence.items():
-        needed = rule.repetitions if one.unit == rule.unit else FEWEST_GAMES if one.unit == "game" else 1
+        needed = (
+            rule.repetitions if one.unit == rule.unit else FEWEST_GAMES if one.unit == "game" else 1
+        )
         samples = [sample for _, _, sample in _samples(rule, {notebook: one}, claimed=True)]
-        count = min((len(sample) for sample in samples if not isinstance(sample, Estimate)), default=needed)
+        count = min(
+            (len(sample) for sample in samples if not isinstance(sample, Estimate)), default=needed
+        )
         if count < needed:
             yield f"{count} {one.unit}{'s' if count > 1 else ''}, {needed} needed"
 
 
 def _limits(rule: TargetRule, evidence: Mapping[str, Evidence]) -> str:
     units = {one.unit for one in evidence.values()}
-    return "on these models" if "game" in units or (rule.unit == "model" and units != {"model"}) else ""
+    return (
+        "on these models"
+        if "game" in units or (rule.unit == "model" and units != {"model"})
+        else ""
+    )

@@ -1,4 +1,6 @@
-"""Outcomes as pages: a section for each table and figure, and a chip for each on the landing page."""
+"""Outcomes as pages: a section for each table and figure, and a chip for each on the landing
+page.
+"""
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
@@ -23,39 +25,55 @@ def results_pages(judged: Sequence[JudgedTarget], *, pages: Collection[str]) -> 
     for paper in PAPERS:
         own = [one for one in judged if one.rule.paper == paper]
         for name, some in groupby(own, key=lambda one: page_of(one.rule)):
-            parts = [_target(list(same), pages) for _, same in groupby(some, key=lambda one: one.rule.target)]
+            parts = [
+                _target(list(same), pages)
+                for _, same in groupby(some, key=lambda one: one.rule.target)
+            ]
             by_page[name] = "\n\n".join(parts) + "\n"
-        overview.append(f"## {escaped(PAPERS[paper])}\n\n{counts_in_words(own)}\n\n{chips_html(own)}")
+        overview.append(
+            f"## {escaped(PAPERS[paper])}\n\n{counts_in_words(own)}\n\n{chips_html(own)}"
+        )
     link = f"{{download}}`{CSV_NAME} </_generated/data/{CSV_NAME}>`"
     download = f"All rows, with the command of each run: {link}."
     return {"results": "\n\n".join([*overview, download]) + "\n"} | by_page
 
 
 def page_of(rule: TargetRule) -> str:
-    """The page of the book, without its folder, that has a target's outcome; PANORAMIA's figures fill two."""
+    """The page of the book, without its folder, that has a target's outcome; PANORAMIA's figures
+    fill two.
+    """
     kind, number = rule.item.split()[:2]
     second = (rule.paper, kind) == ("panoramia", "Figure") and int(number) >= 9
     return f"{rule.paper}_{'more_' if second else ''}{kind.lower()}s"
 
 
 def executions_markdown(paper: str, results: Sequence[RunResult]) -> str:
-    """What the runs behind a paper's outcomes took, as a Markdown table: by notebook, profile and machine."""
-    named = {notebook for rule in rules().values() if rule.paper == paper for notebook in rule.notebooks}
+    """What the runs behind a paper's outcomes took, as a Markdown table: by notebook, profile and
+    machine.
+    """
+    named = {
+        notebook for rule in rules().values() if rule.paper == paper for notebook in rule.notebooks
+    }
     made = [(one, one.provenance) for one in results if one.notebook in named]
     rows = list[tuple[object, ...]]()
     for one, by in made:
         machine = f"{by['gpu'] or by['cpu']}, {by['cores']} cores"
-        rows.append((f"`{one.notebook}`", one.profile, machine, by["date"][:10], by["seconds"] / 3600))
+        rows.append(
+            (f"`{one.notebook}`", one.profile, machine, by["date"][:10], by["seconds"] / 3600)
+        )
     runs = pd.DataFrame(rows, columns=["notebook", "profile", "machine", "date", "hours"])
     whole = runs.groupby(["notebook", "profile", "machine"], as_index=False).agg(
         runs=("date", "size"), first=("date", "min"), last=("date", "max"), hours=("hours", "sum")
     )
     total = f"{len(runs)} runs, {runs['hours'].sum():.1f} hours in all."
-    return f"{pipe_table(whole.assign(hours=whole['hours'].map('{:.2f}'.format)).astype(str))}\n\n{total}\n"
+    shown = whole.assign(hours=whole["hours"].map("{:.2f}".format)).astype(str)
+    return f"{pipe_table(shown)}\n\n{total}\n"
 
 
 def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
-    """A table or figure: claim, outcome by the best evidence, and further evidence below, folded."""
+    """A table or figure: claim, outcome by the best evidence, and further evidence below,
+    folded.
+    """
     best, *others = evidence
     rule, looks = best.rule, round(0.05 / best.rule.error)
     revised = f"The rule was changed on {rule.revised}. Before: {rule.outcome_before}."
@@ -71,10 +89,17 @@ def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
         *(f"- {line}" for line in _evidence(best)),
         *(f"- {line}" for line in _shown(evidence, pages)),
         *([f"- {escaped(revised)}"] if rule.revised else []),
-        *([f"- Runs were added: each of {looks} looks has 1/{looks} of the error."] if looks > 1 else []),
+        *(
+            [f"- Runs were added: each of {looks} looks has 1/{looks} of the error."]
+            if looks > 1
+            else []
+        ),
     ]
     if others:
-        lines += ["", f"````{{dropdown}} Further evidence: {joined(one.outcome.word for one in others)}"]
+        lines += [
+            "",
+            f"````{{dropdown}} Further evidence: {joined(one.outcome.word for one in others)}",
+        ]
     for one in others:
         reading = f"{escaped(one.reading)}: " if one.reading else ""
         lines += ["", f"- {reading}{' '.join([_outcome(one), *_scale(one)])}"]
@@ -82,9 +107,13 @@ def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
 
 
 def _outcome(one: JudgedTarget, *, best: bool = False) -> str:
-    """The outcome and its reason; of further evidence the first of several reasons, all stand in the CSV."""
+    """The outcome and its reason; of further evidence the first of several reasons, all stand in
+    the CSV.
+    """
     first, *others = [one.outcome.reason] if best else one.outcome.reason.split("; ")
-    first = first.partition(":")[0] if best and first.startswith("too wide") else first  # listed below
+    first = (
+        first.partition(":")[0] if best and first.startswith("too wide") else first
+    )  # listed below
     reason = f"{first}; and more" if others else first
     return f"{chip(one.outcome.word)} {f'{escaped(reason)}.' if reason else ''}"
 
@@ -153,7 +182,9 @@ def counts_in_words(judged: Sequence[JudgedTarget]) -> str:
     """How many of the tables and figures have which outcome, at least one."""
     words = [one.outcome.word for one in best_of(judged)]
     counts = [(words.count(word), verbs) for word, verbs in WORDS.items()]
-    counted = [f"{count} {verbs['several' if count > 1 else 'one']}" for count, verbs in counts if count]
+    counted = [
+        f"{count} {verbs['several' if count > 1 else 'one']}" for count, verbs in counts if count
+    ]
     return f"Of {len(words)} tables and figures: {', '.join(counted)}."
 
 
@@ -162,7 +193,9 @@ def scales_table(judged: Sequence[JudgedTarget]) -> str:
     best = [one for one in best_of(judged) if one.level]
     counts = pd.crosstab([one.level for one in best], [one.outcome.word for one in best])
     table = counts.reindex(LEVELS, fill_value=0).reindex(columns=[*SIGNS][:-1], fill_value=0)
-    return pipe_table(table.rename_axis(columns=None).rename_axis("scale").reset_index().astype(str))
+    return pipe_table(
+        table.rename_axis(columns=None).rename_axis("scale").reset_index().astype(str)
+    )
 
 
 def legend_html(judged: Sequence[JudgedTarget]) -> str:

@@ -1,4 +1,6 @@
-"""`record`: a run's evidence on a table or figure, kept in the result file and shown with its outcome."""
+"""`record`: a run's evidence on a table or figure, kept in the result file and shown with its
+outcome.
+"""
 
 import html
 from dataclasses import asdict, replace
@@ -15,13 +17,15 @@ SIGNS: dict[Word, str] = {word: words["sign"] for word, words in WORDS.items()}
 
 
 def record(evidence: Evidence, *, scale: Scale) -> None:
-    """Keep evidence in the result file, and show what this run alone says about the table or figure.
+    """Keep evidence in the result file, and show what this run alone says about the table or
+    figure.
 
     Where the data folder holds made-up data, the evidence says so, and decides nothing.
 
     >>> from paperlib.papers.verdict.evidence import Estimate
     >>> values = {"p falls": Estimate(1.4), "null uniform": Estimate(0.3)}
-    >>> record(Evidence("nid-figure-03", "set", values), scale=Scale("substitute", "made-up numbers"))
+    >>> scale = Scale("substitute", "made-up numbers")
+    >>> record(Evidence("nid-figure-03", "set", values), scale=scale)
     Figure 3, by this run alone: ● agrees
     The paper: p-values fall with the number of identifiers on training data and stay
     uniform on test data. Printed: p-values below 0.01 on training subsets (Section 5).
@@ -31,7 +35,9 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
     """
     scale = replace(scale, level="made-up data") if made_up() else scale
     kept, facts = kept_lines(RECORDS_FILE), asdict(scale)
-    named = not any(line.get("target") == evidence.target for line in kept)  # links lead to the first box
+    named = not any(
+        line.get("target") == evidence.target for line in kept
+    )  # links lead to the first box
     new_scale = not any(facts.items() <= line.items() for line in kept)
     keep_line(RECORDS_FILE, {**evidence.to_dict(), **facts})
     rule, outcome = evidence.rule, decide_alone(evidence, scale.level)

@@ -8,7 +8,15 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 
-from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Scale, TargetRule, from_dict, rules
+from paperlib.papers.verdict.evidence import (
+    Estimate,
+    Evidence,
+    Level,
+    Scale,
+    TargetRule,
+    from_dict,
+    rules,
+)
 from paperlib.papers.verdict.outcome import MOST_REPETITIONS, Outcome, Word, decide, pool
 from paperlib.papers.verdict.records import compared
 
@@ -21,7 +29,9 @@ class Run:
     """Evidence of one run on one target."""
 
     notebook: str
-    setting: str  # its parameters but the seed, as text: runs that differ in the seed alone are pooled
+    setting: (
+        str  # its parameters but the seed, as text: runs that differ in the seed alone are pooled
+    )
     seed: str
     evidence: Evidence
     scale: Scale
@@ -40,7 +50,9 @@ class JudgedTarget:
 
     @property
     def reading(self) -> str:
-        """The reading of the paper that its runs share; empty for several, or where the rule has none."""
+        """The reading of the paper that its runs share; empty for several, or where the rule has
+        none.
+        """
         readings = {run.evidence.reading for run in self.runs}
         return readings.pop() if len(readings) == 1 else ""
 
@@ -52,9 +64,13 @@ class JudgedTarget:
 
     @property
     def to_decide(self) -> str:
-        """What would decide an undecided target if mean and spread stay as they are, and its cost."""
+        """What would decide an undecided target if mean and spread stay as they are, and its
+        cost.
+        """
         more, told = self.outcome.more, any("measured" in run.scale.facts for run in self.runs)
-        hours = 0.0 if told else sum(run.seconds for run in self.runs) / 3600  # told: the facts say how long
+        hours = (
+            0.0 if told else sum(run.seconds for run in self.runs) / 3600
+        )  # told: the facts say how long
         if self.outcome.word != "undecided" or math.isnan(more) or more == 1:
             return ""
         if math.isinf(more):
@@ -65,7 +81,9 @@ class JudgedTarget:
 
     @property
     def rank(self) -> tuple[int, bool, int]:
-        """Smaller is better: the nearer scale, then what lacks no measurement, then the more repetitions."""
+        """Smaller is better: the nearer scale, then what lacks no measurement, then the more
+        repetitions.
+        """
         samples = [one for run in self.runs for one in run.evidence.samples().values()]
         values = sum(1 if isinstance(one, Estimate) else len(one) for one in samples)
         lacks = self.outcome.reason.startswith("not measured")
@@ -77,7 +95,8 @@ def judge(
 ) -> list[JudgedTarget]:
     """Every target by the evidence at hand, at least one entry each, its best evidence first."""
     kept = [one for run in measured for one in _evidence(run, committed=True)]
-    # A page that shows the table of a committed run records its evidence again: that run alone counts.
+    # A page that shows the table of a committed run records its evidence again: that run alone
+    # counts.
     every = [one for run in runs for one in _evidence(run) if not _repeats(one, kept)] + kept
     judged: list[JudgedTarget] = []
     for target, rule in rules().items():
@@ -89,15 +108,24 @@ def judge(
 
 
 def _repeats(one: Run, kept: Iterable[Run]) -> bool:
-    """Whether a run of another setting has the same value of each repetition; exact ones are equal anyhow."""
-    exact = all(isinstance(sample, Estimate) or not len(sample) for sample in one.evidence.samples().values())
-    return not exact and any(one.setting != run.setting and one.evidence == run.evidence for run in kept)
+    """Whether a run of another setting has the same value of each repetition; exact ones are equal
+    anyhow.
+    """
+    exact = all(
+        isinstance(sample, Estimate) or not len(sample)
+        for sample in one.evidence.samples().values()
+    )
+    return not exact and any(
+        one.setting != run.setting and one.evidence == run.evidence for run in kept
+    )
 
 
 def _evidence(run: Mapping[str, Any], *, committed: bool = False) -> Iterator[Run]:
     """Evidence of a result file but that on made-up data."""
     # Empty parameters count as absent: earlier runs lack parameters that came later.
-    parameters = {name: value for name, value in run["parameters"].items() if value not in ("", [], {})}
+    parameters = {
+        name: value for name, value in run["parameters"].items() if value not in ("", [], {})
+    }
     setting = repr(sorted((name, value) for name, value in parameters.items() if name != "seed"))
     seed, by = repr(run["parameters"].get("seed")), run["provenance"]
     measured = f"measured {str(by.get('date', ''))[:10]} on {by.get('gpu') or by.get('cpu')}"
@@ -109,12 +137,22 @@ def _evidence(run: Mapping[str, Any], *, committed: bool = False) -> Iterator[Ru
 
 
 def _judged(rule: TargetRule, runs: Sequence[Run]) -> list[JudgedTarget]:
-    """One outcome for each setting; where a rule needs several notebooks, one from the best of each."""
+    """One outcome for each setting; where a rule needs several notebooks, one from the best of
+    each.
+    """
     settings: dict[tuple[str, ...], dict[str, Run]] = {}
     for one in runs:  # a seed that was run here and elsewhere counts once
-        setting = (one.notebook, one.setting, one.scale.level, one.scale.facts, one.evidence.reading)
+        setting = (
+            one.notebook,
+            one.setting,
+            one.scale.level,
+            one.scale.facts,
+            one.evidence.reading,
+        )
         group = settings.setdefault(setting, {})
-        if all(other.evidence != one.evidence for other in group.values()):  # and so does a committed table
+        if all(
+            other.evidence != one.evidence for other in group.values()
+        ):  # and so does a committed table
             group.setdefault(one.seed, one)
     alone = [_decided(rule, [list(group.values())]) for group in settings.values()]
     if len(rule.notebooks) == 1 or not alone:
@@ -136,8 +174,12 @@ def _decided(rule: TargetRule, groups: Sequence[Sequence[Run]]) -> JudgedTarget:
 
 def _over_readings(rule: TargetRule, judged: Sequence[JudgedTarget]) -> JudgedTarget:
     """What all readings of the paper agree on, by the best evidence in each."""
-    best = {reading: [one for one in judged if one.reading == reading][:1] for reading in rule.readings}
-    words: dict[str, Word] = {name: own[0].outcome.word if own else "not yet" for name, own in best.items()}
+    best = {
+        reading: [one for one in judged if one.reading == reading][:1] for reading in rule.readings
+    }
+    words: dict[str, Word] = {
+        name: own[0].outcome.word if own else "not yet" for name, own in best.items()
+    }
     own = [one for some in best.values() for one in some]
     contrasts = tuple(
         replace(contrast, label=", ".join(filter(None, [one.reading, contrast.label])))

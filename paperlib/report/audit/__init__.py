@@ -1,1 +1,3 @@
-"""The audit report: a verdict in plain words, the number with its claim, and what stands behind them."""
+"""The audit report: a verdict in plain words, the number with its claim, and what stands behind
+them.
+"""

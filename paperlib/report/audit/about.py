@@ -33,7 +33,9 @@ def about_schema() -> dict[str, Any]:
 
 
 def result_schema() -> dict[str, Any]:
-    """The JSON schema of what ``paperlib audit --json`` prints, and of the block inside a report."""
+    """The JSON schema of what ``paperlib audit --json`` prints, and of the block inside a
+    report.
+    """
     return json.loads(Path(__file__).with_name("result.schema.json").read_text(encoding="utf-8"))
 
 
@@ -55,14 +57,17 @@ def read_about(path: "str | PathLike[str]") -> About:
     for key in values:
         if key not in known:
             raise ValueError(
-                f"{path}: unknown key {key!r}; allowed are {', '.join(known)}{did_you_mean(key, known)}"
+                f"{path}: unknown key {key!r}; allowed are "
+                f"{', '.join(known)}{did_you_mean(key, known)}"
             )
     _validate(path, values)
     return About(**values)
 
 
 def read_pairs(path: Path) -> dict[str, Any]:
-    """Keys and values of a YAML file, each value as text; a ValueError in one line for anything else."""
+    """Keys and values of a YAML file, each value as text; a ValueError in one line for anything
+    else.
+    """
     import yaml
 
     try:
@@ -72,13 +77,15 @@ def read_pairs(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: cannot be read: {reason}") from None
     try:
         root = yaml.compose(text, Loader=yaml.BaseLoader)
-        values = yaml.load(text, Loader=yaml.BaseLoader)  # texts alone, so that nothing is converted
+        values = yaml.load(
+            text, Loader=yaml.BaseLoader
+        )  # texts alone, so that nothing is converted
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f" in line {mark.line + 1}"
         raise ValueError(
-            f"{path}: not YAML{where}; write one 'key: value' on each line, with quotes around a value that "
-            "holds ': ' or ' #'"
+            f"{path}: not YAML{where}; write one 'key: value' on each line, with quotes around a "
+            "value that holds ': ' or ' #'"
         ) from None
     if root is None or values == "":
         return {}

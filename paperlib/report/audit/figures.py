@@ -30,7 +30,9 @@ class Image(NamedTuple):
 def _panel(width: float, height: float) -> tuple[Figure, Axes]:
     """A figure of its own, unknown to pyplot, with one panel and room for its labels."""
     fig = Figure(figsize=(width, height))
-    fig.subplots_adjust(left=0.8 / width, right=1 - 0.1 / width, bottom=0.55 / height, top=1 - 0.1 / height)
+    fig.subplots_adjust(
+        left=0.8 / width, right=1 - 0.1 / width, bottom=0.55 / height, top=1 - 0.1 / height
+    )
     return fig, fig.add_subplot()
 
 
@@ -43,7 +45,9 @@ def _plain_log(axes: Axes, directions: str) -> None:
 
 
 def score_histogram(scores: MembershipScores, *, bins: int = 60) -> tuple[Figure, pd.DataFrame]:
-    """Histograms of both classes' scores: the figure, and columns low, high, member and nonmember."""
+    """Histograms of both classes' scores: the figure, and columns low, high, member and
+    nonmember.
+    """
     edges = np.histogram_bin_edges(scores.pooled()[0], bins=bins)
     shares = {
         "member": np.histogram(scores.member, edges)[0] / scores.member.size,
@@ -51,7 +55,14 @@ def score_histogram(scores: MembershipScores, *, bins: int = 60) -> tuple[Figure
     }
     fig, axes = _panel(5.6, 3.2)
     axes.stairs(shares["member"], edges, label="members", fill=True, alpha=0.45)
-    axes.stairs(shares["nonmember"], edges, label="non-members", linewidth=1.6, linestyle="--", color="black")
+    axes.stairs(
+        shares["nonmember"],
+        edges,
+        label="non-members",
+        linewidth=1.6,
+        linestyle="--",
+        color="black",
+    )
     axes.set(xlabel="score" if scores.higher_means_member else "loss", ylabel="share of each class")
     axes.legend()
     return fig, pd.DataFrame({"low": edges[:-1], "high": edges[1:], **shares})
@@ -63,12 +74,15 @@ def roc_figure(
     """True- against false-positive rate on log axes, which show the leakage of few records.
 
     Returns:
-        The figure, and at most 600 points of the curve: false_positive_rate, true_positive_rate, and low and
-        high, the Clopper-Pearson interval of the true-positive rate at each single threshold.
+        The figure, and at most 600 points of the curve: false_positive_rate, true_positive_rate,
+        and low and high, the Clopper-Pearson interval of the true-positive rate at each single
+        threshold.
     """
     auc = scores.auc() if auc is None else auc
     fpr, tpr, _ = scores.roc()
-    if fpr.size > 2 * _POINTS:  # evenly spread on log axes in both directions, first and last included
+    if (
+        fpr.size > 2 * _POINTS
+    ):  # evenly spread on log axes in both directions, first and last included
         rows = [np.array([0, fpr.size - 1])]
         for rates in (fpr, tpr):
             wanted = np.geomspace(max(rates[rates > 0].min(), 1e-12), 1.0, _POINTS - 1)
@@ -85,7 +99,14 @@ def roc_figure(
     band = np.maximum(low, floor), np.maximum(high, floor)
     axes.fill_between(x, *band, alpha=0.25, linewidth=0, label=f"{100 * confidence:g} % band")
     axes.plot(x, np.maximum(tpr, floor), label=f"scores (AUC {auc:.3f})")
-    axes.plot([floor, 1], [floor, 1], linestyle="--", color="black", linewidth=1, label="guessing (AUC 0.5)")
+    axes.plot(
+        [floor, 1],
+        [floor, 1],
+        linestyle="--",
+        color="black",
+        linewidth=1,
+        label="guessing (AUC 0.5)",
+    )
     axes.set(xscale="log", yscale="log", xlim=(floor, 1.1), ylim=(floor, 1.1))
     axes.set(xlabel="false-positive rate", ylabel="true-positive rate")
     _plain_log(axes, "xy")
@@ -101,20 +122,24 @@ def describe_roc(data: pd.DataFrame, auc: float) -> str:
         f"at false-positive rate {rate:g}"
         for rate in (0.001, 0.01, 0.1)
     ]
-    return f"ROC curve on log axes with AUC {auc:.3f}; the true-positive rate is {', '.join(shown)}."
+    return (
+        f"ROC curve on log axes with AUC {auc:.3f}; the true-positive rate is {', '.join(shown)}."
+    )
 
 
 def report_images(
     scores: MembershipScores, audits: Sequence[ScoreAudit], measures: ScoreMeasures
 ) -> list[Image]:
-    """The ROC curve, the histograms, and the curve of each audit that has one and is no baseline."""
+    """The ROC curve, the histograms, and the curve of each audit that has one and is no
+    baseline.
+    """
     with mpl.rc_context(_STYLE):
         roc, points = roc_figure(scores, confidence=measures.confidence, auc=measures.auc)
         histogram, _ = score_histogram(scores)
         caption = (
-            "ROC curve on log axes: the left end shows what can be said about few records with few errors. "
-            f"The band is the {100 * measures.confidence:g} % Clopper-Pearson interval of the true-positive "
-            "rate at each single threshold."
+            "ROC curve on log axes: the left end shows what can be said about few records with few "
+            f"errors. The band is the {100 * measures.confidence:g} % Clopper-Pearson interval of "
+            "the true-positive rate at each single threshold."
         )
         what = "scores" if scores.higher_means_member else "losses"
         medians = (
@@ -144,7 +169,9 @@ def _curve_image(audit: ScoreAudit) -> Image | None:
         ceiling = getattr(result, "ceiling", float("nan"))
         fig, words = bounds_figure(curve.assign(target="your model", seed=0, ceiling=ceiling))
         plt.close(fig)
-        caption = f"{audit.title}: lower bounds on c (baseline) and on c + epsilon (attack) over recall."
+        caption = (
+            f"{audit.title}: lower bounds on c (baseline) and on c + epsilon (attack) over recall."
+        )
         return Image(svg_uri(fig), caption, words)
     curve = curve[curve["guesses"] > 0]
     if curve.empty:  # no guess was made
@@ -154,11 +181,17 @@ def _curve_image(audit: ScoreAudit) -> Image | None:
     fig, axes = _panel(5.6, 3.2)
     axes.plot(guesses, bounds, label="bound at this many guesses")
     axes.axhline(
-        epsilon, linestyle="--", color="black", linewidth=1, label=f"reported: {round_down(epsilon):.3f}"
+        epsilon,
+        linestyle="--",
+        color="black",
+        linewidth=1,
+        label=f"reported: {round_down(epsilon):.3f}",
     )
     top = 1.08 * max(float(bounds.max()), epsilon)
     axes.set(xscale="log", ylim=(0, top if top > 0 else 1))
-    axes.set(xlabel="guesses made (the rest are abstentions)", ylabel="lower bound on epsilon (nats)")
+    axes.set(
+        xlabel="guesses made (the rest are abstentions)", ylabel="lower bound on epsilon (nats)"
+    )
     _plain_log(axes, "x")
     axes.legend(loc="lower right" if top > 0 else "best")
     return Image(
@@ -171,7 +204,9 @@ def _curve_image(audit: ScoreAudit) -> Image | None:
 
 
 def _svg_address(fig: Figure) -> str:
-    """The figure as a ``data:`` address of an SVG in its own size; the same figure gives the same address."""
+    """The figure as a ``data:`` address of an SVG in its own size; the same figure gives the same
+    address.
+    """
     buffer = io.BytesIO()
     with mpl.rc_context({"svg.hashsalt": "paperlib", "svg.fonttype": "path"}):
         fig.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})

@@ -49,7 +49,8 @@ def audit_report(
     more: Sequence[str | TableSection] = (),
     receipt: Mapping[str, str] | None = None,
 ) -> str:
-    """The report of an audit as one HTML page, which makes no request, and runs no script but a receipt's.
+    """The report of an audit as one HTML page, which makes no request, and runs no script but a
+    receipt's.
 
     Args:
         audits: One or more audits, the main one first.
@@ -57,12 +58,12 @@ def audit_report(
         verdict: What the main number means; by default that of `plain_verdict`.
         measures: By default `score_measures` of the scores.
         ids, groups: A name and a group of each example, members first.
-        data: Content of the machine-readable block; by default what the other arguments say, in the form of
-            ``paperlib audit --json``.
+        data: Content of the machine-readable block; by default what the other arguments say, in the
+            form of ``paperlib audit --json``.
         warnings: Those of the whole audit, beside those of the main result.
         more: Further sections, as tables or as HTML, shown before the figures.
-        receipt: The sealed texts ``plan`` and ``coins``, and ``scores`` as JSON, in the order of the coins:
-            the page holds them, and a button that computes hashes and bound again.
+        receipt: The sealed texts ``plan`` and ``coins``, and ``scores`` as JSON, in the order of
+            the coins: the page holds them, and a button that computes hashes and bound again.
 
     Raises:
         ValueError: There is no audit, or another number of ids or groups than of scores.
@@ -82,7 +83,10 @@ def audit_report(
     if data is None:
         data = audit_content(audits, verdict, measures, about, warnings, facts)
     doubted = any(map(is_reversed, warnings))
-    tables = [measures_section(measures, main.result), exposed_section(scores, ids, doubted=doubted)]
+    tables = [
+        measures_section(measures, main.result),
+        exposed_section(scores, ids, doubted=doubted),
+    ]
     if groups is not None:
         tables.append(groups_section(scores, groups, measures.confidence))
     fields = about_schema()["properties"]
@@ -91,11 +95,22 @@ def audit_report(
 
     owner = {fields[name]["title"]: text or "not given" for name, text in about.to_dict().items()}
     return _template().render(
-        title=title, scores=scores, about=about, verdict=verdict, main=main, others=others, warnings=warnings,
-        doubted=doubted, tables=[*tables, *more], images=report_images(scores, audits, measures), owner=owner,
-        facts={name: format_cell(text) for name, text in facts.items()}, split_addresses=_ADDRESS.split,
-        block=_inside(block), receipt=None if receipt is None else _receipt(receipt),
-    )  # fmt: skip
+        title=title,
+        scores=scores,
+        about=about,
+        verdict=verdict,
+        main=main,
+        others=others,
+        warnings=warnings,
+        doubted=doubted,
+        tables=[*tables, *more],
+        images=report_images(scores, audits, measures),
+        owner=owner,
+        facts={name: format_cell(text) for name, text in facts.items()},
+        split_addresses=_ADDRESS.split,
+        block=_inside(block),
+        receipt=None if receipt is None else _receipt(receipt),
+    )
 
 
 def _inside(text: str) -> str:
@@ -110,11 +125,15 @@ def _receipt(texts: Mapping[str, str]) -> dict[str, Any]:
     folder = Path(__file__).with_name("scripts")
     return {
         "plan": {
-            name: value for name, value in plan.items() if name not in left_out and value not in ("", None)
+            name: value
+            for name, value in plan.items()
+            if name not in left_out and value not in ("", None)
         },
         "hashes": {name: sealed_hash(text) for name, text in texts.items()},
         "block": _inside(json.dumps(dict(texts))),
-        "script": "\n".join((folder / f"{name}.js").read_text("utf-8") for name in ("one_run", "receipt")),
+        "script": "\n".join(
+            (folder / f"{name}.js").read_text("utf-8") for name in ("one_run", "receipt")
+        ),
     }
 
 
@@ -128,7 +147,16 @@ def audit_content(
 ) -> dict[str, Any]:
     """The result for programs, as ``result.schema.json`` describes it."""
     main = audits[0]
-    names = ("epsilon", "headline", "claim", "condition", "assumptions", "delta", "confidence", "design")
+    names = (
+        "epsilon",
+        "headline",
+        "claim",
+        "condition",
+        "assumptions",
+        "delta",
+        "confidence",
+        "design",
+    )
     content = {
         "schema_version": RESULT_SCHEMA_VERSION,
         **{name: getattr(main.result, name, None) for name in names},
@@ -148,7 +176,10 @@ def audit_content(
 @cache
 def _template() -> Template:
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     return environment.get_template("page.html.j2")

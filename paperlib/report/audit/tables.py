@@ -30,7 +30,9 @@ class TableSection:
     remark: str = ""  # a second one, in a softer colour
     headings: Sequence[str] = ()  # one per column
     rows: Sequence[Sequence[str]] = ()  # cells; without any the section has no table
-    one_line: Sequence[int] = ()  # positions of columns whose cells stay on one line where there is room
+    one_line: Sequence[
+        int
+    ] = ()  # positions of columns whose cells stay on one line where there is room
     wide: bool = False  # many columns, which a phone scrolls sideways
     note: str = ""  # paragraph below the table
     style: str = "part"  # or "short" for a section that paper keeps on one page
@@ -43,7 +45,9 @@ def with_interval(value: float, low: float, high: float, digits: int = 3) -> str
 
 
 def measures_section(measures: ScoreMeasures, result: AuditResult | None) -> TableSection:
-    """AUC and true-positive rates with intervals, and the most that so many examples could have shown."""
+    """AUC and true-positive rates with intervals, and the most that so many examples could have
+    shown.
+    """
     sure = f"{100 * measures.confidence:g} %"
     auc = with_interval(measures.auc, *measures.auc_interval)
     rows = [("AUC", auc, f"{sure} interval; 0.5 is guessing, 1 is perfect")]
@@ -52,7 +56,10 @@ def measures_section(measures: ScoreMeasures, result: AuditResult | None) -> Tab
             rows.append((rate.name, "–", rate.note))
             continue
         value = with_interval(rate.true_positive_rate, *rate.interval)
-        note = f"{sure} interval, with the threshold's error; guessing gives {rate.false_positive_rate:g}"
+        note = (
+            f"{sure} interval, with the threshold's error; guessing gives "
+            f"{rate.false_positive_rate:g}"
+        )
         rows.append((rate.name, value, "; ".join(filter(None, [note, rate.note]))))
     ceiling = None if result is None else ceiling_of(result)
     if ceiling is not None:
@@ -82,8 +89,8 @@ def most_exposed(
         count: Largest number of rows, 1 or more.
 
     Returns:
-        Columns record, score, nonmembers_as_extreme (non-members whose score points to membership at least
-        as much) and share (of all non-members).
+        Columns record, score, nonmembers_as_extreme (non-members whose score points to membership
+        at least as much) and share (of all non-members).
 
     >>> most_exposed(MembershipScores([1, 5, 3], [2, 4]), ids=list("abcde"), count=2)
       record  score  nonmembers_as_extreme  share
@@ -95,7 +102,9 @@ def most_exposed(
         raise ValueError(f"ids: expected one for each of {len(scores)} examples, got {len(ids)}")
     oriented = scores.oriented()
     at = pd.Series(oriented.member).nlargest(count).index.to_numpy()
-    above = np.array([np.count_nonzero(oriented.nonmember >= value) for value in oriented.member[at]])
+    above = np.array(
+        [np.count_nonzero(oriented.nonmember >= value) for value in oriented.member[at]]
+    )
     return pd.DataFrame(
         {
             "record": at + 1 if ids is None else [ids[int(one)] for one in at],
@@ -118,18 +127,22 @@ def exposed_section(
     above = np.sort(oriented.nonmember)
     reached_by = above.size - np.searchsorted(above, oriented.member, side="left")
     number = int(np.count_nonzero(reached_by <= 0.01 * above.size))
-    stand_out = f"{number:,} of {scores.member.size:,} members stand out: at most 1 % of non-members reach"
+    stand_out = (
+        f"{number:,} of {scores.member.size:,} members stand out: at most 1 % of non-members reach"
+    )
     if not number:
         return TableSection(title=title, text=f"{stand_out} their score. No record is listed.")
     frame = most_exposed(scores, ids, min(count, number))
     what, extreme = ("score", "high") if scores.higher_means_member else ("loss", "low")
-    numbered = "" if ids is not None else " Members are numbered from 1 in the order they were given."
+    numbered = (
+        "" if ids is not None else " Members are numbered from 1 in the order they were given."
+    )
     last = float(frame["score"].iloc[-1])
     tied = np.count_nonzero(scores.member == last) - np.count_nonzero(frame["score"] == last)
     return TableSection(
         title=title,
-        text=f"{stand_out} their {what}. These are scores of single records, not bounds. Nothing is "
-        f"claimed about any of them, so choosing them needs no correction.{numbered}",
+        text=f"{stand_out} their {what}. These are scores of single records, not bounds. Nothing "
+        f"is claimed about any of them, so choosing them needs no correction.{numbered}",
         remark="This table shows which records were trained on: share it with care.",
         headings=(
             "Member number" if numbered else "Record",
@@ -149,12 +162,16 @@ def exposed_section(
 
 
 def group_table(
-    scores: MembershipScores, groups: Sequence[Any] | np.ndarray, confidence: float = 0.95, *, most: int = 50
+    scores: MembershipScores,
+    groups: Sequence[Any] | np.ndarray,
+    confidence: float = 0.95,
+    *,
+    most: int = 50,
 ) -> pd.DataFrame:
     """How well the scores tell members from non-members within each group, largest group first.
 
-    The rows are measurements and no bounds on epsilon, and their intervals hold one by one: among many groups
-    some stand out by chance.
+    The rows are measurements and no bounds on epsilon, and their intervals hold one by one: among
+    many groups some stand out by chance.
 
     Args:
         groups: One group per example, members first; None and NaN make a group "not given".
@@ -162,8 +179,8 @@ def group_table(
         most: Largest number of rows, 1 or more.
 
     Returns:
-        Columns group, members, nonmembers, auc, auc_low, auc_high, tpr, tpr_low, tpr_high (true-positive rate
-        at 1 % false positives) and note (why a value is missing).
+        Columns group, members, nonmembers, auc, auc_low, auc_high, tpr, tpr_low, tpr_high
+        (true-positive rate at 1 % false positives) and note (why a value is missing).
 
     >>> scores = MembershipScores([3, 4, 1], [1, 2, 0])
     >>> group_table(scores, list("aabaab"))[["group", "members", "nonmembers", "auc"]]
@@ -173,7 +190,9 @@ def group_table(
     """
     check_at_least(1, most=most)
     if len(groups) != len(scores):
-        raise ValueError(f"groups: expected one for each of {len(scores)} examples, got {len(groups)}")
+        raise ValueError(
+            f"groups: expected one for each of {len(scores)} examples, got {len(groups)}"
+        )
     codes, names = _coded(groups)
     sizes = np.bincount(codes, minlength=len(names))
     rows = []
@@ -182,9 +201,15 @@ def group_table(
         member = scores.member[here[: scores.member.size]]
         nonmember = scores.nonmember[here[scores.member.size :]]
         measured: list[Any] = [np.nan] * 6
-        note = "" if member.size and nonmember.size else f"no {'non-members' if member.size else 'members'}"
+        note = (
+            ""
+            if member.size and nonmember.size
+            else f"no {'non-members' if member.size else 'members'}"
+        )
         if not note:
-            part = MembershipScores(member, nonmember, higher_means_member=scores.higher_means_member)
+            part = MembershipScores(
+                member, nonmember, higher_means_member=scores.higher_means_member
+            )
             shown = score_measures(part, confidence=confidence)
             rate = next(one for one in shown.rates if one.false_positive_rate == 0.01)
             tpr = np.nan if rate.true_positive_rate is None else rate.true_positive_rate
@@ -203,15 +228,17 @@ def groups_section(scores: MembershipScores, groups: Names, confidence: float) -
     rows = []
     for row in frame.to_dict("records"):
         auc, rate = (
-            "–" if pd.isna(row[name]) else with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
+            "–"
+            if pd.isna(row[name])
+            else with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
             for name in ("auc", "tpr")
         )
         rate = f"– ({row['note']})" if row["note"] else rate
         rows.append((str(row["group"]), f"{row['members']:,}", f"{row['nonmembers']:,}", auc, rate))
     return TableSection(
         title="Groups",
-        text="Measurements within each group, largest group first. They are not bounds on epsilon, and each "
-        "interval holds only by itself: among many groups some stand out by chance.",
+        text="Measurements within each group, largest group first. They are not bounds on epsilon, "
+        "and each interval holds only by itself: among many groups some stand out by chance.",
         headings=("Group", "Members", "Non-members", f"AUC [{sure}]", f"TPR at 1 % FPR [{sure}]"),
         rows=rows,
         one_line=(3, 4),

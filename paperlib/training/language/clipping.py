@@ -1,9 +1,11 @@
-"""Ghost clipping for transformers: the sum of clipped gradients, and no document's own gradient formed.
+"""Ghost clipping for transformers: the sum of clipped gradients, and no document's own gradient
+formed.
 
 A linear layer's gradient for one document is a sum over its tokens of outer products: of the loss's
-derivative by the output, and of the input. The square of its norm is a sum over pairs of tokens of products
-of two inner products, which needs tokens^2 numbers, not outputs x inputs. An embedding is a linear layer on
-one-hot inputs, so that a weight used as both (GPT-2's) is one sum of outer products, cross terms included.
+derivative by the output, and of the input. The square of its norm is a sum over pairs of tokens of
+products of two inner products, which needs tokens^2 numbers, not outputs x inputs. An embedding is
+a linear layer on one-hot inputs, so that a weight used as both (GPT-2's) is one sum of outer
+products, cross terms included.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +20,9 @@ from torch.nn.functional import layer_norm
 from paperlib.models.devices import fast_products
 
 _NORM_OFFSET = 1e-6  # as Opacus; keeps a gradient of zero finite
-_CONV1D = "transformers.pytorch_utils.Conv1D"  # a linear layer, its weight the other way round; GPT-2's
+_CONV1D = (
+    "transformers.pytorch_utils.Conv1D"  # a linear layer, its weight the other way round; GPT-2's
+)
 _CHECK_TOLERANCE = 1e-3
 
 
@@ -26,7 +30,8 @@ _CHECK_TOLERANCE = 1e-3
 class _Outer:
     """A weight's gradient for each document, as a sum over tokens of outer products."""
 
-    rows: Tensor  # (documents, tokens, rows), or (documents, tokens) whole numbers: those of one-hot rows
+    # (documents, tokens, rows), or (documents, tokens) whole numbers: those of one-hot rows
+    rows: Tensor
     columns: Tensor  # (documents, tokens, columns)
 
 
@@ -58,15 +63,17 @@ class _Gradients:
 
 
 def check_layers(model: nn.Module) -> None:
-    """Refuse a model that trains other layers than Linear, Conv1D (GPT-2's), Embedding and LayerNorm."""
+    """Refuse a model that trains other layers than Linear, Conv1D (GPT-2's), Embedding and
+    LayerNorm.
+    """
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ValueError("model: expected weights to train, got none that require a gradient")
     for name, layer in model.named_modules():
         if problem := _problem(layer):
             raise ValueError(
-                "model: DP-SGD clips the gradient of each document, known for Linear, Conv1D, Embedding and "
-                f"LayerNorm; {name or 'the model itself'} is {problem}. Take another model, or freeze such "
-                "weights (requires_grad)"
+                "model: DP-SGD clips the gradient of each document, known for Linear, Conv1D, "
+                f"Embedding and LayerNorm; {name or 'the model itself'} is {problem}. Take another "
+                "model, or freeze such weights (requires_grad)"
             )
 
 
@@ -78,25 +85,30 @@ def add_clipped_gradients(
     clip_norm: float,
     check: bool = False,
 ) -> Tensor:
-    """Add the sum of the documents' clipped gradients to ``.grad``, by ghost clipping; returns the losses.
+    """Add the sum of the documents' clipped gradients to ``.grad``, by ghost clipping; returns the
+    losses.
 
-    One pass forward, one backward to the outputs of the layers; from these the norms, and then the sum.
+    One pass forward, one backward to the outputs of the layers; from these the norms, and then the
+    sum.
 
     Args:
         model: One that `check_layers` lets pass.
         document_losses: Runs the model, and returns one loss per document, shape (documents,).
-        check: Compare the sum of unclipped gradients with autograd's; finds a weight that is used outside of
-            its layer.
+        check: Compare the sum of unclipped gradients with autograd's; finds a weight that is used
+            outside of its layer.
 
     Raises:
         ValueError: A layer does not keep documents apart, or ``check`` finds a difference.
 
     Source:
-        Li, Tramèr, Liang and Hashimoto (2022), Section 4; when to form gradients: Bu, Mao and Xu (2022); one
-        pass backward: Bu, Wang, Zha and Karypis (2023). Opacus makes two, and refuses tied weights.
+        Li, Tramèr, Liang and Hashimoto (2022), Section 4; when to form gradients: Bu, Mao and Xu
+        (2022); one pass backward: Bu, Wang, Zha and Karypis (2023). Opacus makes two, and refuses
+        tied weights.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    with fast_products(allowed=not check):  # norms and sums below are exact for what these passes gave
+    with fast_products(
+        allowed=not check
+    ):  # norms and sums below are exact for what these passes gave
         with _recorded(model, documents) as uses:
             losses = document_losses()
         wanted = [output for _, _, output in uses] + (parameters if check else [])
@@ -107,7 +119,9 @@ def add_clipped_gradients(
             if delta is not None:  # else nothing uses the output
                 _add_use(gradients, layer, given, delta)
         if check:
-            _compare(model, gradients, parameters, derivatives[len(uses) :], torch.ones_like(losses))
+            _compare(
+                model, gradients, parameters, derivatives[len(uses) :], torch.ones_like(losses)
+            )
         factors = (clip_norm / (gradients.square_norms().sqrt() + _NORM_OFFSET)).clamp_(max=1)
         for parameter in parameters:
             total = gradients.sum_of(parameter, factors)
@@ -122,7 +136,9 @@ def _recorded(model: nn.Module, documents: int) -> Iterator[list[tuple[nn.Module
 
     def keep(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
         if not output.requires_grad:
-            raise ValueError("model: a layer ran without gradients; switch gradient checkpointing off")
+            raise ValueError(
+                "model: a layer ran without gradients; switch gradient checkpointing off"
+            )
         (given,) = inputs
         if len(output) != documents:
             if len(output) != 1 or not isinstance(layer, nn.Embedding):
@@ -134,7 +150,9 @@ def _recorded(model: nn.Module, documents: int) -> Iterator[list[tuple[nn.Module
         uses.append((layer, given.detach(), output))
         return output
 
-    handles = [layer.register_forward_hook(keep) for layer in model.modules() if _own_parameters(layer)]
+    handles = [
+        layer.register_forward_hook(keep) for layer in model.modules() if _own_parameters(layer)
+    ]
     try:
         yield uses
     finally:
@@ -178,7 +196,9 @@ def _add_use(gradients: _Gradients, layer: Any, given: Tensor, delta: Tensor) ->
             outer = _Outer(given, delta)
         elif isinstance(layer, nn.Embedding):
             padding = layer.padding_idx
-            outer = _Outer(given, delta if padding is None else delta * (given != padding)[..., None])
+            outer = _Outer(
+                given, delta if padding is None else delta * (given != padding)[..., None]
+            )
         gradients.weights.setdefault(weight, []).append(outer)
     if (bias := getattr(layer, "bias", None)) is not None and bias.requires_grad:
         gradients.vectors[bias] = gradients.vectors.get(bias, 0) + delta.sum(1)
@@ -221,9 +241,12 @@ def _compare(
     names = {parameter: name for name, parameter in model.named_parameters()}
     for parameter, right in zip(parameters, truth, strict=True):
         total = gradients.sum_of(parameter, ones)
-        right = torch.zeros_like(total) if right is None else right  # None: the loss does not depend on it
+        right = (
+            torch.zeros_like(total) if right is None else right
+        )  # None: the loss does not depend on it
         if (total - right).norm() > _CHECK_TOLERANCE * right.norm() + _NORM_OFFSET:
             raise ValueError(
-                f"model: {names[parameter]} takes part in the loss other than through its layer, so that the "
-                "gradient of one document is not known; freeze it (requires_grad) or take another model"
+                f"model: {names[parameter]} takes part in the loss other than through its layer, "
+                "so that the gradient of one document is not known; freeze it (requires_grad) or "
+                "take another model"
             )

@@ -23,19 +23,27 @@ from paperlib.training.language.clipping import add_clipped_gradients, check_lay
 def scheduled_steps(
     model: Any, optimizer: torch.optim.Optimizer, *, steps: int, rising: int, each: int
 ) -> Callable[[Tensor, int], None]:
-    """A step by the gradient of a loss, ``each`` in an epoch; the rate rises, then falls to a tenth."""
+    """A step by the gradient of a loss, ``each`` in an epoch; the rate rises, then falls to a
+    tenth.
+    """
     steps, rising = max(1, steps), max(1, rising)
     schedule: torch.optim.lr_scheduler.LambdaLR | None = None
 
     def share(step: int) -> float:
-        return min(1.0, (step + 1) / rising) * (0.55 + 0.45 * math.cos(math.pi * min(1.0, step / steps)))
+        return min(1.0, (step + 1) / rising) * (
+            0.55 + 0.45 * math.cos(math.pi * min(1.0, step / steps))
+        )
 
     parameters = list(model.parameters())
 
     def learn(loss: Tensor, epoch: int) -> None:
         nonlocal schedule
-        if schedule is None:  # it starts from the optimizer's state, which a checkpoint may have set
-            schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, share, last_epoch=epoch * each - 1)
+        if (
+            schedule is None
+        ):  # it starts from the optimizer's state, which a checkpoint may have set
+            schedule = torch.optim.lr_scheduler.LambdaLR(
+                optimizer, share, last_epoch=epoch * each - 1
+            )
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
@@ -52,7 +60,9 @@ _TOKENS_AT_ONCE = 8192  # of a batch with DP, so that memory does not grow with 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedLanguageModel:
-    """A model in evaluation mode, and the mean loss of each epoch, nats per token, seen while training."""
+    """A model in evaluation mode, and the mean loss of each epoch, nats per token, seen while
+    training.
+    """
 
     model: Any
     config: TrainingConfig
@@ -70,32 +80,37 @@ def fit_language_model(
 ) -> FittedLanguageModel:
     """Train on documents, with DP-SGD if ``config`` has a clipping norm.
 
-    The loss of a document is the mean over its tokens, the first left out. Without DP the learning rate rises
-    over a tenth of the steps, then falls as a cosine to a tenth; gradients are cut at norm 1. With DP it is
-    constant, every document is in every batch by its own coin, its own gradient is clipped, and Opacus adds
-    noise to the sum. By ghost clipping memory is near that of training without DP. A weight used twice
-    (GPT-2's embedding, tied to its output layer) stays one weight.
+    The loss of a document is the mean over its tokens, the first left out. Without DP the learning
+    rate rises over a tenth of the steps, then falls as a cosine to a tenth; gradients are cut at
+    norm 1. With DP it is constant, every document is in every batch by its own coin, its own
+    gradient is clipped, and Opacus adds noise to the sum. By ghost clipping memory is near that of
+    training without DP. A weight used twice (GPT-2's embedding, tied to its output layer) stays one
+    weight.
 
     Guarantee:
-        With DP, ``privacy_of(config, len(documents))`` for adding or removing one document, as `fit_dp`.
-        At the first step the sum of the documents' gradients is compared with autograd's.
+        With DP, ``privacy_of(config, len(documents))`` for adding or removing one document, as
+        `fit_dp`. At the first step the sum of the documents' gradients is compared with autograd's.
 
     Args:
-        model: A causal language model, trained in place; with DP, one whose trained weights are all in layers
-            Linear, Conv1D, Embedding and LayerNorm, such as GPT-2 and GPT-NeoX.
-        documents: Token numbers of each document, at least 2; documents of one length train fastest.
-        config: Settings of the training; ``widths`` and ``microbatches`` are left at their defaults.
-        checkpoint: File of a checkpoint; with the same arguments training goes on from it to the same result.
+        model: A causal language model, trained in place; with DP, one whose trained weights are all
+            in layers Linear, Conv1D, Embedding and LayerNorm, such as GPT-2 and GPT-NeoX.
+        documents: Token numbers of each document, at least 2; documents of one length train
+            fastest.
+        config: Settings of the training; ``widths`` and ``microbatches`` are left at their
+            defaults.
+        checkpoint: File of a checkpoint; with the same arguments training goes on from it to the
+            same result.
         between: Least time between two checkpoints, seconds.
 
     Raises:
-        ValueError: No document, one of fewer than 2 tokens, ``microbatches``, or with DP a model with
-            other layers.
+        ValueError: No document, one of fewer than 2 tokens, ``microbatches``, or with DP a model
+            with other layers.
         TrainingDiverged: The loss stopped being finite.
         CheckpointError: The checkpoint is damaged or of another run.
 
     Source:
-        Ghost clipping: Li, Tramèr, Liang and Hashimoto (2022), as for PANORAMIA's DP GPT-2 (Appendix D.9).
+        Ghost clipping: Li, Tramèr, Liang and Hashimoto (2022), as for PANORAMIA's DP GPT-2
+        (Appendix D.9).
     """
     if config.groups is not None:
         raise ValueError(f"config: expected microbatches None, got {config.microbatches}")
@@ -103,10 +118,13 @@ def fit_language_model(
         raise ValueError("documents: expected at least one, got none")
     if min(lengths := [len(document) for document in documents]) < 2:
         raise ValueError(
-            f"documents: expected 2 tokens or more, got {min(lengths)} at index {lengths.index(min(lengths))}"
+            f"documents: expected 2 tokens or more, got {min(lengths)} at index "
+            f"{lengths.index(min(lengths))}"
         )
     rows = [torch.as_tensor(document, dtype=torch.long) for document in documents]
-    tokens = pad_sequence(rows, batch_first=True, padding_value=_NO_TOKEN).to(next(model.parameters()).device)
+    tokens = pad_sequence(rows, batch_first=True, padding_value=_NO_TOKEN).to(
+        next(model.parameters()).device
+    )
     checksum = hashlib.sha256(tokens.cpu().numpy().tobytes()).hexdigest()
     run = {"config": config_hash(config.to_dict()), "documents": checksum}
     optimizer = make_optimizer(model, config, betas=_BETAS)
@@ -125,7 +143,9 @@ def fit_language_model(
 
 
 def document_losses(model: Any, tokens: Tensor) -> Tensor:
-    """Mean loss of each document, (n,), over its tokens but the first; (n, length), padded with -100."""
+    """Mean loss of each document, (n,), over its tokens but the first; (n, length), padded with
+    -100.
+    """
     present = tokens != _NO_TOKEN
     following = torch.cat([tokens[:, 1:], tokens.new_full((len(tokens), 1), _NO_TOKEN)], dim=1)
     inputs = {"input_ids": tokens.clamp(min=0), "attention_mask": present.long()}
@@ -168,7 +188,9 @@ def _private(
 
     def step(records: Tensor) -> float:
         nonlocal checked
-        loss = _add_batch(model, tokens[records], clip_norm=config.clip_norm or 0.0, check=not checked)
+        loss = _add_batch(
+            model, tokens[records], clip_norm=config.clip_norm or 0.0, check=not checked
+        )
         checked = checked or len(records) > 0
         for parameter in optimizer.params if not len(records) else ():
             parameter.grad = torch.zeros_like(parameter)  # An empty batch is a step of noise alone.

@@ -43,8 +43,8 @@ def epsilon_of(
         sampling_rate: Chance of a record to be in a batch, in (0, 1].
         steps: Steps of the training, 0 or more.
         delta: In (0, 1).
-        accountant: "rdp" (Rényi, the paper's) or "pld" (privacy loss distributions: tighter, slower; where
-            delta is too small for its numbers, the bound of "rdp").
+        accountant: "rdp" (Rényi, the paper's) or "pld" (privacy loss distributions: tighter,
+            slower; where delta is too small for its numbers, the bound of "rdp").
 
     Raises:
         ValueError: A value is out of range.
@@ -63,9 +63,15 @@ def epsilon_of(
 
 
 def epsilon_by(
-    accountant: PrivacyAccountant, noise_multiplier: float, sampling_rate: float, steps: int, delta: float
+    accountant: PrivacyAccountant,
+    noise_multiplier: float,
+    sampling_rate: float,
+    steps: int,
+    delta: float,
 ) -> float:
-    """Epsilon of DP-SGD with Poisson sampling by an accountant, for the neighbouring data sets it knows."""
+    """Epsilon of DP-SGD with Poisson sampling by an accountant, for the neighbouring data sets it
+    knows.
+    """
     _check_process(sampling_rate, steps, delta)
     noise = check_nonnegative("noise_multiplier", noise_multiplier)
     if steps == 0:
@@ -88,8 +94,8 @@ def noise_for(
         ``epsilon_of`` the returned noise is at most ``target_epsilon``.
 
     Returns:
-        Noise in units of the clipping norm, never below 0.1 (an epsilon of hundreds); arguments as in
-        ``epsilon_of``.
+        Noise in units of the clipping norm, never below 0.1 (an epsilon of hundreds); arguments as
+        in ``epsilon_of``.
 
     Raises:
         ValueError: A value is out of range, or no noise reaches the target with this accountant.
@@ -107,7 +113,8 @@ def noise_for(
         epsilon = epsilon_of(math.exp(log_noise), sampling_rate, steps, delta, accountant)
         return math.log(min(max(epsilon, _LEAST_EPSILON), 1 / _LEAST_EPSILON) / target_epsilon)
 
-    # Each evaluation of "pld" is slow, and its answer is a little below that of "rdp", where that has one.
+    # Each evaluation of "pld" is slow, and its answer is a little below that of "rdp", where that
+    # has one.
     start = 1.0
     if accountant == "pld":
         try:
@@ -143,7 +150,9 @@ def _check_process(sampling_rate: float, steps: int, delta: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Privacy:
-    """The accountant's DP guarantee of one training run, of a single record where ``record_level``."""
+    """The accountant's DP guarantee of one training run, of a single record where
+    ``record_level``.
+    """
 
     epsilon: float
     delta: float
@@ -168,19 +177,23 @@ def paper_delta(examples: int) -> float:
 def privacy_of(
     config: TrainingConfig, examples: int, *, delta: float | None = None, accountant: str = "rdp"
 ) -> Privacy:
-    """The accountant's epsilon for ``config`` on ``examples`` records, and whether it is a guarantee.
+    """The accountant's epsilon for ``config`` on ``examples`` records, and whether it is a
+    guarantee.
 
     Without ``clip_norm`` epsilon is infinite; a ``delta`` of None takes ``paper_delta``.
 
     >>> config = TrainingConfig(
-    ...     epochs=1, batch_size=64, learning_rate=0.01, clip_norm=1, noise_multiplier=1, microbatches=1
+    ...     epochs=1, batch_size=64, learning_rate=0.01, clip_norm=1, noise_multiplier=1,
+    ...     microbatches=1,
     ... )
     >>> privacy_of(config, 32_561).record_level
     False
     """
     wanted = paper_delta(examples) if delta is None else delta
     noise = config.noise_multiplier if config.is_private else 0.0
-    epsilon = epsilon_of(noise, config.sampling_rate(examples), config.steps(examples), wanted, accountant)
+    epsilon = epsilon_of(
+        noise, config.sampling_rate(examples), config.steps(examples), wanted, accountant
+    )
     shown = f"{math.ceil(epsilon * 1000) / 1000:g}" if math.isfinite(epsilon) else "infinity"
     if not config.is_private:
         claim = "Trained without differential privacy: no epsilon holds."
@@ -193,24 +206,32 @@ def privacy_of(
         )
     else:
         claim = (
-            f"The {accountant} accountant gives epsilon {shown} at delta {wanted:.3g}, but averages over "
-            f"{config.groups} microbatch(es) are clipped, not records: one record can move an average by "
-            f"twice the clipping norm, so this is not a guarantee for a record."
+            f"The {accountant} accountant gives epsilon {shown} at delta {wanted:.3g}, but "
+            f"averages over {config.groups} microbatch(es) are clipped, not records: one record "
+            "can move an average by twice the clipping norm, so this is not a guarantee for a "
+            "record."
         )
     return Privacy(
-        epsilon=epsilon, delta=wanted, accountant=accountant, record_level=config.record_level, claim=claim
+        epsilon=epsilon,
+        delta=wanted,
+        accountant=accountant,
+        record_level=config.record_level,
+        claim=claim,
     )
 
 
 _STEP = 1e-3  # discretisation of the privacy loss, rounded so that epsilon stays an upper bound
 
 
-def replacement_epsilon(noise_multiplier: float, sampling_rate: float, steps: int, delta: float) -> float:
-    """Epsilon of DP-SGD with Poisson sampling, replacing one record; arguments as in ``epsilon_of``.
+def replacement_epsilon(
+    noise_multiplier: float, sampling_rate: float, steps: int, delta: float
+) -> float:
+    """Epsilon of DP-SGD with Poisson sampling, replacing one record; arguments as in
+    ``epsilon_of``.
 
-    Doubling the epsilon for adding or removing a record is right for delta 0 only: in general (epsilon,
-    delta) becomes ``(2 epsilon, (1 + e^epsilon) delta)``, and this delta passes 1 where epsilon is large.
-    So the privacy losses of a replacement are composed themselves.
+    Doubling the epsilon for adding or removing a record is right for delta 0 only: in general
+    (epsilon, delta) becomes ``(2 epsilon, (1 + e^epsilon) delta)``, and this delta passes 1 where
+    epsilon is large. So the privacy losses of a replacement are composed themselves.
 
     Guarantee:
         An upper bound, under the conditions of ``epsilon_of``.

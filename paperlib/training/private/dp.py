@@ -30,22 +30,24 @@ def fit_dp(
     """Train one classifier with DP-SGD, forming every example's gradient.
 
     Guarantee:
-        ``privacy_of(config, len(x))``, in exact arithmetic: the noise is drawn from torch's generator
-        in float32, which resists a statistician and not an adversary who attacks floating point. The
-        batches are those of ``fit_ensemble`` for the same seed; the noise is not. ``losses`` are
-        statistics of the training data that the guarantee does not cover.
+        ``privacy_of(config, len(x))``, in exact arithmetic: the noise is drawn from torch's
+        generator in float32, which resists a statistician and not an adversary who attacks floating
+        point. The batches are those of ``fit_ensemble`` for the same seed; the noise is not.
+        ``losses`` are statistics of the training data that the guarantee does not cover.
 
     Args:
         module_or_widths: As in ``fit``, and so are ``x``, ``y`` and the arguments not named here.
         config: Settings with ``clip_norm`` that clip each example (``microbatches`` None).
-        at_once: Most records whose gradients are in memory together, 1 or more; None takes a whole batch.
-            The steps are the same but for rounding.
+        at_once: Most records whose gradients are in memory together, 1 or more; None takes a whole
+            batch. The steps are the same but for rounding.
 
     Raises:
         ValueError: Data that do not fit, a config without ``clip_norm`` or with microbatches, or a
             module that mixes the records of a batch (batch norm); other errors as in ``fit``.
 
-    >>> config = TrainingConfig(epochs=1, batch_size=1, learning_rate=0.1, clip_norm=1, noise_multiplier=1)
+    >>> config = TrainingConfig(
+    ...     epochs=1, batch_size=1, learning_rate=0.1, clip_norm=1, noise_multiplier=1
+    ... )
     >>> fitted = fit_dp((2, 4, 1), [[0.0, 1.0], [1.0, 0.0]], [0, 1], config=config, device="cpu")
     >>> fitted.logits([[1.0, 1.0]]).shape
     torch.Size([1, 1])
@@ -76,12 +78,19 @@ def fit_dp(
         )
 
         def step(records: torch.Tensor) -> torch.Tensor:
-            total, parts = torch.zeros((), device=place), records.split(at_once or max(1, len(records)))
+            total, parts = (
+                torch.zeros((), device=place),
+                records.split(at_once or max(1, len(records))),
+            )
             for at, part in enumerate(parts, 1):
                 private.zero_grad()
-                loss = fitting.training_loss(per_example(data.x[part]), data.y[part], reduction="sum")
+                loss = fitting.training_loss(
+                    per_example(data.x[part]), data.y[part], reduction="sum"
+                )
                 loss.backward()
-                private.signal_skip_step(at < len(parts))  # clipped gradients are summed until the last part
+                private.signal_skip_step(
+                    at < len(parts)
+                )  # clipped gradients are summed until the last part
                 private.step()
                 total += loss.detach()
             return total

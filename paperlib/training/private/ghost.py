@@ -1,8 +1,9 @@
-"""Forward, backward and clipping of stacked MLPs by hand: gradients of single examples are never formed.
+"""Forward, backward and clipping of stacked MLPs by hand: gradients of single examples are never
+formed.
 
 For a linear layer the gradient of one example is the outer product of the layer's input a and the
-loss's derivative d, so its squared norm is |d|^2 (|a|^2 + 1), and the sum of clipped gradients is one
-matrix product. For the sum over a group of examples the squared norm is the sum over pairs of
+loss's derivative d, so its squared norm is |d|^2 (|a|^2 + 1), and the sum of clipped gradients is
+one matrix product. For the sum over a group of examples the squared norm is the sum over pairs of
 (a_i . a_j + 1)(d_i . d_j). Shapes: K models, B records in a batch, G groups of B / G records.
 """
 
@@ -19,7 +20,9 @@ _NORM_OFFSET = 1e-6
 
 
 def forward(layers: Layers, x: Tensor, activation: str) -> tuple[list[Tensor], Tensor]:
-    """Inputs of every layer, each (K, B, inputs), and logits (K, B, outputs), of records (K, B, inputs)."""
+    """Inputs of every layer, each (K, B, inputs), and logits (K, B, outputs), of records (K, B,
+    inputs).
+    """
     act = torch.tanh_ if activation == "tanh" else torch.relu_
     inputs = [x]
     for weights, biases in layers[:-1]:
@@ -29,13 +32,17 @@ def forward(layers: Layers, x: Tensor, activation: str) -> tuple[list[Tensor], T
 
 
 def loss_derivative(logits: Tensor, labels: Tensor) -> Tensor:
-    """Derivative of each example's cross-entropy by its logits, shape (K, B, outputs); labels (K, B)."""
+    """Derivative of each example's cross-entropy by its logits, shape (K, B, outputs); labels (K,
+    B).
+    """
     if logits.shape[-1] == 1:
         return torch.sigmoid(logits).sub_(labels[..., None])
     return torch.softmax(logits, dim=-1).sub_(one_hot(labels, logits.shape[-1]))
 
 
-def derivatives(layers: Layers, inputs: Sequence[Tensor], top: Tensor, activation: str) -> list[Tensor]:
+def derivatives(
+    layers: Layers, inputs: Sequence[Tensor], top: Tensor, activation: str
+) -> list[Tensor]:
     """Derivative of each example's loss by the output of every layer, each (K, B, outputs)."""
     deltas = [top]
     for (weights, _), layer_input in zip(reversed(layers[1:]), reversed(inputs[1:]), strict=True):
@@ -47,14 +54,20 @@ def derivatives(layers: Layers, inputs: Sequence[Tensor], top: Tensor, activatio
     return deltas[::-1]
 
 
-def square_norms(inputs: Sequence[Tensor], deltas: Sequence[Tensor], groups: int | None = None) -> Tensor:
-    """Squared norms of gradients of examples (K, B), or of sums over groups of neighbours (K, G)."""
+def square_norms(
+    inputs: Sequence[Tensor], deltas: Sequence[Tensor], groups: int | None = None
+) -> Tensor:
+    """Squared norms of gradients of examples (K, B), or of sums over groups of neighbours (K,
+    G).
+    """
     pairs = list(zip(inputs, deltas, strict=True))
     if groups is None:
         layers = [_square_norm(delta) * (_square_norm(given) + 1) for given, delta in pairs]
     else:
         dealt = (groups, -1)
-        layers = [_group_square_norms(a.unflatten(1, dealt), d.unflatten(1, dealt)) for a, d in pairs]
+        layers = [
+            _group_square_norms(a.unflatten(1, dealt), d.unflatten(1, dealt)) for a, d in pairs
+        ]
     return torch.stack(layers).sum(0)
 
 
@@ -72,7 +85,9 @@ def _group_square_norms(given: Tensor, delta: Tensor) -> Tensor:
 
 
 def clip_factors(squares: Tensor, clip_norm: Tensor) -> Tensor:
-    """Factors that bring gradients of squared norms (K, G) to norms of at most ``clip_norm`` (K, 1)."""
+    """Factors that bring gradients of squared norms (K, G) to norms of at most ``clip_norm`` (K,
+    1).
+    """
     return (clip_norm / (squares.sqrt() + _NORM_OFFSET)).clamp_(max=1)
 
 

@@ -1,4 +1,6 @@
-"""Every lower bound of the comparison keeps its level; every row says what it supports, needs and costs."""
+"""Every lower bound of the comparison keeps its level; every row says what it supports, needs and
+costs.
+"""
 
 import io
 from functools import partial
@@ -26,7 +28,9 @@ SIZES = {"records": 150, "sets": 1500}
 @pytest.fixture(scope="module")
 def repeated():
     """Every audit of fresh draws of every known mechanism, over and over."""
-    targets = [audits.known_mechanisms(audits.MechanismConfig(seed=seed, **SIZES)) for seed in range(10)]
+    targets = [
+        audits.known_mechanisms(audits.MechanismConfig(seed=seed, **SIZES)) for seed in range(10)
+    ]
     draws = [audits.compare_audits(one, seed=seed) for seed, one in enumerate(targets)]
     return pd.concat(draws, ignore_index=True)
 
@@ -35,15 +39,24 @@ def wrong(rows, truth):
     return int((rows["epsilon"] > truth + 1e-9).sum()), len(rows)
 
 
-def test_no_lower_bound_exceeds_the_known_epsilon_too_often_but_one_for_replacement_that_of_removal(repeated):
+def test_no_lower_bound_exceeds_the_known_epsilon_too_often_but_one_for_replacement_that_of_removal(
+    repeated,
+):
     """For every audit, and with no leak alone, where any positive bound is wrong."""
     bounds = repeated[repeated["kind"].isin(audits.BOUNDS)]
     assert bounds["audit"].nunique() == len(audits.AUDITS) - 2
     for _, rows in [*bounds.groupby("audit"), *bounds.groupby(["audit", "target"])]:
         assert_rate_at_most(0.05, *wrong(rows, rows["guarantee"]))
-    # The twin that must be caught: the guarantee of the other adjacency, which all ten draws exceed.
+    # The twin that must be caught: the guarantee of the other adjacency, which all ten draws
+    # exceed.
     ranks = repeated[(repeated["audit"] == "ranks") & repeated["target"].str.startswith("Laplace")]
-    refused("allows", assert_rate_at_most, 0.05, *wrong(ranks, ranks["add_remove"]), error=AssertionError)
+    refused(
+        "allows",
+        assert_rate_at_most,
+        0.05,
+        *wrong(ranks, ranks["add_remove"]),
+        error=AssertionError,
+    )
     measured = repeated[repeated["kind"] == audits.MEASURED]
     with pytest.raises(AssertionError, match="allows"):
         assert_rate_at_most(0.05, *wrong(measured, measured["add_remove"]))
@@ -62,7 +75,10 @@ def test_most_audits_see_the_leak_and_every_row_says_what_it_supports_and_needs(
     assert (repeated["low"][~lower] <= repeated["epsilon"][~lower]).all()
     assert repeated["guarantee"][~lower].isna().all()
     words = {audits.ADD_REMOVE: "adding or removing", audits.REPLACEMENT: "replac"}
-    for speaks_of, column in ((audits.ADD_REMOVE, "add_remove"), (audits.REPLACEMENT, "replacement")):
+    for speaks_of, column in (
+        (audits.ADD_REMOVE, "add_remove"),
+        (audits.REPLACEMENT, "replacement"),
+    ):
         rows = repeated[repeated["speaks_of"] == speaks_of]
         assert (rows["guarantee"] == rows[column]).all()
         assert rows["claim"][rows["audit"] != "many runs"].str.contains(words[speaks_of]).all()
@@ -75,8 +91,12 @@ def test_gaussian_noise_guarantees_for_replacement_what_two_changed_bits_need():
 
 
 def test_the_guide_has_every_audit_with_a_page_of_the_book_and_survives_its_csv():
-    rows = audits.compare_audits(audits.known_mechanisms(audits.MechanismConfig(records=200, sets=60)))
-    fitted = rows[rows["audit"] == "Epsilon*"].assign(audit="PANORAMIA", generator=True, nonmembers=False)
+    rows = audits.compare_audits(
+        audits.known_mechanisms(audits.MechanismConfig(records=200, sets=60))
+    )
+    fitted = rows[rows["audit"] == "Epsilon*"].assign(
+        audit="PANORAMIA", generator=True, nonmembers=False
+    )
     rows = pd.concat([rows, fitted])
     guide, kinds = audits.decision_guide(rows), rows.groupby("audit")["kind"].first()
     assert list(guide) == ["you_have", "use", "page", "you_get", "access", "seconds"]
@@ -93,7 +113,9 @@ def test_the_guide_has_every_audit_with_a_page_of_the_book_and_survives_its_csv(
 
 
 DIGITS = DigitsConfig(records=300, epochs=(2, 120), budgets=(1.0, 8.0), private_epochs=4)
-GPTS = GptConfig(identifiers=60, others=5, alternatives=3, epochs=(1,), budgets=(1.0, 8.0), private_epochs=2)
+GPTS = GptConfig(
+    identifiers=60, others=5, alternatives=3, epochs=(1,), budgets=(1.0, 8.0), private_epochs=2
+)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +125,9 @@ def trained():
 
 @pytest.mark.parametrize("budget", [1.0, 8.0])
 def test_guarantees_are_those_of_gaussian_noise(budget):
-    """Against the closed form of steps without sampling: a replaced record moves the sum twice as far."""
+    """Against the closed form of steps without sampling: a replaced record moves the sum twice as
+    far.
+    """
     config = TrainingConfig(epochs=9, batch_size=1, learning_rate=0.1, clip_norm=1.0)
     training = with_budget(config, 200, budget, 1e-5)
     mu = np.sqrt(9) / training.noise_multiplier

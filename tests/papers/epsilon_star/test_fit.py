@@ -1,4 +1,6 @@
-"""Mixtures of normals: their Epsilon*, their fits, three ways to test one; and the simulated losses."""
+"""Mixtures of normals: their Epsilon*, their fits, three ways to test one; and the simulated
+losses.
+"""
 
 import math
 from dataclasses import replace
@@ -51,7 +53,9 @@ def test_mixture_epsilon_matches_a_dense_grid(delta):
     epsilon, threshold = fit.mixture_epsilon(TRAIN, OTHER, delta=delta)
     assert expected - 1e-9 <= epsilon <= expected + 2e-4
     rates = np.exp(fit.log_rates(TRAIN, OTHER, np.array(threshold)))
-    assert epsilon_star_from_rates(rates[2], rates[1], delta=delta) == pytest.approx(epsilon, abs=1e-6)
+    assert epsilon_star_from_rates(rates[2], rates[1], delta=delta) == pytest.approx(
+        epsilon, abs=1e-6
+    )
     twice = mixture(*(np.tile(one, 2) for one in (TRAIN.weights / 2, TRAIN.means, TRAIN.stds)))
     assert fit.mixture_epsilon(twice, OTHER, delta=delta)[0] == pytest.approx(epsilon, abs=1e-9)
 
@@ -73,7 +77,9 @@ def test_one_component_on_losses_is_epsilon_star():
     rng = np.random.default_rng(2)
     train, population = rng.normal(0, 1, 2_000), rng.normal(0.4, 1.1, 2_000)
     rows = fit.epsilon_by_components([scores(*fit.paper_scores(train, population))], [1])
-    assert rows["epsilon_star"][0] == pytest.approx(epsilon_star(train, population).epsilon, abs=1e-6)
+    assert rows["epsilon_star"][0] == pytest.approx(
+        epsilon_star(train, population).epsilon, abs=1e-6
+    )
     empirical = epsilon_star(train, population, method="empirical").epsilon
     assert rows["empirical"][0] == pytest.approx(empirical)
     assert 0 < rows["rate"][0] < 0.5
@@ -86,7 +92,12 @@ def test_more_components_see_what_one_does_not():
     config = fit.FitConfig(components=(1, 3), sample_sizes=(100, 500), repeats=3)
     rows = fit.p_values([scores(humps, humps)], config)
     assert len(rows) == 2 * 2 * 3 * 3
-    middle = rows[rows["sample_size"] == 500].groupby(["test", "components"])["p_value"].median().unstack()
+    middle = (
+        rows[rows["sample_size"] == 500]
+        .groupby(["test", "components"])["p_value"]
+        .median()
+        .unstack()
+    )
     assert (middle[1] < 1e-3).all()
     assert (middle[3] > 0.05).all()
     assert rows.equals(fit.p_values([scores(humps, humps)], config))
@@ -105,7 +116,12 @@ def test_models_of_both_kinds_are_trained():
     y = (x[:, 0] > 0).astype(np.int64)
     about = dict.fromkeys(("name", "source", "licence", "description"), "made up")
     parts = {"train_x": x[:200], "train_y": y[:200], "test_x": x[200:], "test_y": y[200:]}
-    grid = {"baseline_epochs": (30,), "private_epochs": 1, "batch_sizes": (128,), "epsilons": (1.0,)}
+    grid = {
+        "baseline_epochs": (30,),
+        "private_epochs": 1,
+        "batch_sizes": (128,),
+        "epsilons": (1.0,),
+    }
     config = replace(landscape_config("randhie", size="smoke"), widths=(4,), **grid)
     models = fit.trained_scores(config, Dataset(**parts, **about, sha256s={}), seed=5)
     kinds = [(epsilon, seed) for epsilon in (math.inf, 1.0) for seed in (5000, 5001)]
@@ -114,7 +130,9 @@ def test_models_of_both_kinds_are_trained():
     assert all(np.isfinite(model.train).all() and model.train.size == 200 for model in models)
     table = fit.moments(models)
     assert table["accuracy"].tolist() == [model.accuracy for model in models]
-    assert table["skewness"].to_numpy() == pytest.approx([skew(model.train, bias=False) for model in models])
+    assert table["skewness"].to_numpy() == pytest.approx(
+        [skew(model.train, bias=False) for model in models]
+    )
     assert models[0].accuracy > 0.6
 
 
@@ -137,7 +155,9 @@ def test_bad_input_is_refused_in_words():
 
 @pytest.mark.parametrize("shift", [1, 2, 3])
 def test_true_values_from_the_series_at_zero(shift):
-    """With P[Gamma(k) <= y] = y^k / k! near 0 both suprema have a closed form, close at small delta."""
+    """With P[Gamma(k) <= y] = y^k / k! near 0 both suprema have a closed form, close at small
+    delta.
+    """
     delta, k = 1e-9, 2 + shift
     edge = (math.factorial(k) * delta) ** (1 / k)
     at_edge = math.log((edge**2 / 2 - delta) / delta)
@@ -163,7 +183,9 @@ def test_true_value_matches_a_plain_grid_and_does_not_depend_on_the_scale():
 def test_curves_follow_the_truth_where_rates_are_large():
     curves = simulated.curve_terms(size=5000)
     assert set(curves["source"]) == {"true", "empirical"}
-    true, sample = (curves[curves["source"] == s].sort_values("position") for s in ("true", "empirical"))
+    true, sample = (
+        curves[curves["source"] == s].sort_values("position") for s in ("true", "empirical")
+    )
     middle = sample[(sample["fpr"] > 0.2) & (sample["fpr"] < 0.8)]
     expected = np.interp(middle["position"], true["position"], true["tpr_ratio"])
     assert np.abs(middle["tpr_ratio"] / expected - 1).max() < 0.1
@@ -210,7 +232,9 @@ def test_curves_meet_the_estimates_laplace_losses_have_their_gap_and_no_interval
     assert table["true"].to_numpy() == pytest.approx([0.5, 1.0], abs=1e-3)
     assert (table["parametric"] > 2 * table["true"]).all()
     assert (table["rejected"] == 1).all()
-    table = simulated.interval_coverage((0.0, 1.0), size=40, draws=8).set_index(["method", "interval"])
+    table = simulated.interval_coverage((0.0, 1.0), size=40, draws=8).set_index(
+        ["method", "interval"]
+    )
     assert table["coverage"]["parametric", "region"] >= 0.5
     assert table["coverage"]["empirical", "band"] == 1
     assert table["coverage"]["empirical", "bca"] == 0

@@ -1,4 +1,6 @@
-"""The landscape: numbers against brute force, tables on made-up models, and a small run from end to end."""
+"""The landscape: numbers against brute force, tables on made-up models, and a small run from end to
+end.
+"""
 
 import itertools
 import math
@@ -31,10 +33,13 @@ DELTA = 1e-4
 
 
 @pytest.mark.parametrize(
-    "normals", [(0, 1, 0, 2), (0, 2, 0.3, 1), (0, 1, 1, 1.3), (1, 1, 0, 1), (0, 1, 0, 1), (5, 0.2, 5.1, 0.25)]
+    "normals",
+    [(0, 1, 0, 2), (0, 2, 0.3, 1), (0, 1, 1, 1.3), (1, 1, 0, 1), (0, 1, 0, 1), (5, 0.2, 5.1, 0.25)],
 )
 def test_two_intervals_match_a_search_over_all_intervals(normals):
-    """Definition 2 over every interval of a grid, without knowing that the best ones share a middle."""
+    """Definition 2 over every interval of a grid, without knowing that the best ones share a
+    middle.
+    """
     m, s, mu, sigma = normals
     grid = np.linspace(min(m, mu) - 6 * max(s, sigma), max(m, mu) + 6 * max(s, sigma), 700)
     train, other = norm(m, s).cdf(grid), norm(mu, sigma).cdf(grid)
@@ -46,7 +51,9 @@ def test_two_intervals_match_a_search_over_all_intervals(normals):
     best = math.log(max(1.0, *(((top - DELTA) / bottom).max() for top, bottom in pairs)))
     searched = max(best, epsilon_star_normals(*normals, delta=DELTA))
     epsilon = two_interval_epsilon(normals, delta=DELTA)
-    assert searched - 1e-9 <= epsilon <= searched + 0.1  # the grid of the search misses the edge by a step
+    assert (
+        searched - 1e-9 <= epsilon <= searched + 0.1
+    )  # the grid of the search misses the edge by a step
 
 
 def test_two_intervals_are_never_below_one_know_no_unit_and_reach_the_closed_form():
@@ -142,9 +149,14 @@ def test_losses_that_are_not_finite_constant_separated_identical_or_a_single_val
     same = np.random.default_rng(0).normal(size=400)
     assert measure(same, same)["epsilon_star"] == pytest.approx(0, abs=1e-9)
     train = np.random.default_rng(0).normal(size=500)
-    outlier = np.where(np.arange(500) == 0, 1e13, 0.0)  # beside it the others are one value, as in float32
+    outlier = np.where(
+        np.arange(500) == 0, 1e13, 0.0
+    )  # beside it the others are one value, as in float32
     assert all(math.isnan(value) for value in measure(train + outlier, np.zeros(400)).values())
-    assert all(math.isfinite(measure(train, train[:400] + 0.1)[name]) for name in ("epsilon_star", "one_run"))
+    assert all(
+        math.isfinite(measure(train, train[:400] + 0.1)[name])
+        for name in ("epsilon_star", "one_run")
+    )
 
 
 def test_the_papers_grids_have_the_papers_numbers():
@@ -152,19 +164,30 @@ def test_the_papers_grids_have_the_papers_numbers():
     assert (adult.instances // 5, purchase.instances // 5) == (52, 51)
     settings = paper_table("epsilon_star_settings")
     for config in (adult, purchase):
-        mine = settings[settings["dataset"] == config.dataset].groupby(["component", "setting"])["value"]
+        mine = settings[settings["dataset"] == config.dataset].groupby(["component", "setting"])[
+            "value"
+        ]
         for place, ours in {
-            ("baseline", "epochs"): config.baseline_epochs, ("dp_sgd", "target_eps"): config.epsilons,
-            ("dp_sgd", "clipping_norm"): config.clip_norms, ("dp_sgd", "batch_size"): config.batch_sizes,
+            ("baseline", "epochs"): config.baseline_epochs,
+            ("dp_sgd", "target_eps"): config.epsilons,
+            ("dp_sgd", "clipping_norm"): config.clip_norms,
+            ("dp_sgd", "batch_size"): config.batch_sizes,
             ("dp_sgd", "micro_batches"): config.microbatches,
-        }.items():  # fmt: skip
+        }.items():
             assert mine.get_group(place).astype(float).tolist() == list(map(float, ours))
     for name, size in (("adults", "paper"), ("adult", "huge")):
         refused("expected one of", landscape_config, name, size=size)
 
 
-GRID = {"baseline_epochs": (1, 4), "private_epochs": 1, "microbatches": (2, None), "epsilons": (1.0,)}
-TINY = replace(landscape_config("randhie", size="smoke"), batch_sizes=(256,), widths=(8,), seeds=2, **GRID)
+GRID = {
+    "baseline_epochs": (1, 4),
+    "private_epochs": 1,
+    "microbatches": (2, None),
+    "epsilons": (1.0,),
+}
+TINY = replace(
+    landscape_config("randhie", size="smoke"), batch_sizes=(256,), widths=(8,), seeds=2, **GRID
+)
 
 
 def test_noise_reaches_the_target_and_grids_of_other_seeds_share_no_model():
@@ -181,7 +204,10 @@ def test_noise_reaches_the_target_and_grids_of_other_seeds_share_no_model():
         assert epsilon_of(0.95 * training.noise_multiplier, *args) > 1.0
         assert training.record_level == (training.microbatches is None)
     others = landscape_models.landscape_models(replace(TINY, seed=1), data)
-    assert [{one.training.seed for one in models} for models in (instances, others)] == [{0, 1}, {1000, 1001}]
+    assert [{one.training.seed for one in models} for models in (instances, others)] == [
+        {0, 1},
+        {1000, 1001},
+    ]
     refused("seed", replace, TINY, seed=-1)
 
 
@@ -218,7 +244,9 @@ def test_a_landscape_that_was_stopped_goes_on_to_the_same_numbers(tmp_path, monk
 
 
 def made_up(baseline, private, *, dataset="adult", diverged=False):
-    """Models of baselines (epochs to Epsilon*, utility) and of DP (target to Epsilon*, utility), two each."""
+    """Models of baselines (epochs to Epsilon*, utility) and of DP (target to Epsilon*, utility),
+    two each.
+    """
     always = {**dict.fromkeys(MEASURES, 0.5), "dataset": dataset, "batch_size": 64, "delta": DELTA}
     plain = {"kind": "baseline", "clip_norm": None, "record_level": False, "target_epsilon": None}
     noisy = {"kind": "dp", "clip_norm": 1.0, "record_level": True, "epochs": 10}
@@ -249,7 +277,10 @@ def test_strategies_count_diverged_models_keep_the_range_and_take_auroc_where_th
     assert (first["epsilon_star_min"], first["epsilon_star_max"]) == pytest.approx((0.04, 0.06))
     assert first["epsilon_star"] == pytest.approx(0.05)
     assert table["strategy"][0] == "no DP, 1 epoch"
-    assert tables.describe(table.iloc[5].replace({math.nan: 32.0})) == "DP 100, clip 1, batch 64, 32 groups"
+    assert (
+        tables.describe(table.iloc[5].replace({math.nan: 32.0}))
+        == "DP 100, clip 1, batch 64, 32 groups"
+    )
     assert (first["utility"], table["fits_rejected"][0]) == (0.9, 0)
     many = made_up(*SOUND, dataset="purchase100").assign(auroc=math.nan)
     assert tables.strategies(many.assign(accuracy=0.1))["utility"].iloc[0] == 0.1  # without AUROC
@@ -261,7 +292,9 @@ def test_strategies_count_diverged_models_keep_the_range_and_take_auroc_where_th
 def test_every_number_of_section_42_is_compared():
     purchase = ({10: (2.5, 0.86), 50: (7.0, 0.9), 100: (7.8, 0.91)}, {100: (0.6, 0.7)})
     frames = {"adult": made_up(*SOUND), "purchase100": made_up(*purchase, dataset="purchase100")}
-    table = pd.concat(tables.section_42(name, {"ours": one, "again": one}) for name, one in frames.items())
+    table = pd.concat(
+        tables.section_42(name, {"ours": one, "again": one}) for name, one in frames.items()
+    )
     printed = paper_table("epsilon_star_text").query("section == '4.2'")
     assert len(table) == len(printed)
     assert table["again"].equals(table["ours"])
@@ -292,14 +325,20 @@ def test_tables_work_on_models_of_every_kind_beside_what_is_printed():
 
 def test_readings_pair_the_baseline_with_the_largest_dp_model_of_its_seed():
     exact, clipped = [0.2, 0.4, 0.5, 0.1, 0.3, math.nan], [0.1, 0.2, 0.3, 0.4, 0.1, 0.0]
-    frame = pd.DataFrame({"kind": ["baseline"] * 2 + ["dp"] * 4, "seed": [0, 1, 0, 0, 1, 1], "epochs": 5})
+    frame = pd.DataFrame(
+        {"kind": ["baseline"] * 2 + ["dp"] * 4, "seed": [0, 1, 0, 0, 1, 1], "epochs": 5}
+    )
     frame = frame.assign(epsilon_star=exact, epsilon_star_clipped=clipped)
     table = tables.readings({"8 relu": frame, "9 tanh": frame.assign(epsilon_star=1.0)})
     assert table["network"].tolist() == ["8 relu"] * 2 + ["9 tanh"] * 2
     assert table["losses"].tolist() == ["exact", "clipped"] * 2
     exact, clipped, flat, _ = table.to_dict("records")
-    assert (exact["largest"], exact["largest_dp"], exact["baseline"]) == pytest.approx((0.5, 0.4, 0.3))
-    assert [exact["difference"], clipped["difference"]] == pytest.approx([-0.1, -0.1])  # -0.3 and 0.1
+    assert (exact["largest"], exact["largest_dp"], exact["baseline"]) == pytest.approx(
+        (0.5, 0.4, 0.3)
+    )
+    assert [exact["difference"], clipped["difference"]] == pytest.approx(
+        [-0.1, -0.1]
+    )  # -0.3 and 0.1
     ends = -0.1 - 12.7062 * 0.2, -0.1 + 12.7062 * 0.2
     assert (exact["low"], exact["high"]) == pytest.approx(ends, abs=1e-4)
     assert (flat["difference"], flat["seeds"]) == (0, 2)
@@ -316,7 +355,9 @@ def test_clipped_losses_hide_what_lies_beyond_one_run_finds_non_members_and_shuf
     missed = np.where(rng.random(2_000) < 0.1, 8.0, 0.0)
     measures = measure(rng.normal(size=2_000), rng.normal(size=2_000) + missed)
     assert measures["one_run"] > measures["one_run_both"] + 1 > 1
-    small, large = (shuffled_epsilon(rng.normal(size=2 * n), n, delta=DELTA, seed=0) for n in (100, 10_000))
+    small, large = (
+        shuffled_epsilon(rng.normal(size=2 * n), n, delta=DELTA, seed=0) for n in (100, 10_000)
+    )
     assert 0 < large < 0.3 * small
 
 

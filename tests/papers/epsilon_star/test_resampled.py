@@ -1,4 +1,6 @@
-"""Theorem 2 over resampled training sets: who sees which records, and that the comparison can fail."""
+"""Theorem 2 over resampled training sets: who sees which records, and that the comparison can
+fail.
+"""
 
 from dataclasses import replace
 from unittest.mock import Mock
@@ -17,7 +19,9 @@ TINY = ResampledConfig(
 )
 
 
-def test_every_model_has_its_own_records_and_the_common_population_and_is_read_again(tmp_path, monkeypatch):
+def test_every_model_has_its_own_records_and_the_common_population_and_is_read_again(
+    tmp_path, monkeypatch
+):
     train = Mock(wraps=resampled_models.train)
     monkeypatch.setattr(resampled_models, "train", train)
     losses = resampled_losses(TINY, folder=tmp_path)
@@ -47,7 +51,9 @@ def made_up(monkeypatch, first, second):
     return summary_of_theorem_2(theorem_2_resampled(config)).iloc[0]
 
 
-def test_each_side_knows_its_own_half_alone_and_the_interval_is_that_of_a_paired_t_test(monkeypatch):
+def test_each_side_knows_its_own_half_alone_and_the_interval_is_that_of_a_paired_t_test(
+    monkeypatch,
+):
     broken = made_up(monkeypatch, 1.5, 0.3)
     assert broken["right_below_left"] == 1
     assert broken["high"] < 0

@@ -1,4 +1,6 @@
-"""Values beside the paper's, means over models of the DP audits, and the randomized-response figure."""
+"""Values beside the paper's, means over models of the DP audits, and the randomized-response
+figure.
+"""
 
 import itertools
 import math
@@ -20,14 +22,20 @@ GROUPS = ("held out", "trained", "trained, occurs once", "1 time")
 
 
 def test_the_papers_value_is_its_mean_over_subsets():
-    places = itertools.product([*bench.PAPER_MODELS, bench.DIFFERENCE], GROUPS, [*PAPER_ATTACKS, TOKENS])
+    places = itertools.product(
+        [*bench.PAPER_MODELS, bench.DIFFERENCE], GROUPS, [*PAPER_ATTACKS, TOKENS]
+    )
     beside = bench.beside_paper(pd.DataFrame(list(places), columns=["model", "group", "attack"]))
     assert len(beside) == len(bench.PAPER_MODELS) * len(GROUPS) * len(PAPER_ATTACKS)
     row = beside.set_index(["model", "group", "attack"]).sort_index()
-    table = paper_table("nid_table01").query("mia == 'loss' and split == 'test' and subset != 'average'")
+    table = paper_table("nid_table01").query(
+        "mia == 'loss' and split == 'test' and subset != 'average'"
+    )
     expected = pytest.approx(table["value_pct"].mean())
     assert row.loc[("large", "held out", "loss"), "paper_auc"] == expected
-    once, trained = (row.loc[("one pass", group, "loss"), "paper_tpr"] for group in (GROUPS[2], GROUPS[1]))
+    once, trained = (
+        row.loc[("one pass", group, "loss"), "paper_tpr"] for group in (GROUPS[2], GROUPS[1])
+    )
     assert once == trained
     assert row.loc[("large", "1 time")][["paper_auc", "paper_tpr"]].isna().all(axis=None)
 
@@ -47,10 +55,19 @@ PAPERS, OURS, DIFFERENCE = dp.CURVES
 
 
 def audits(models=3):
-    """Bounds that differ by model, score and cardinality; top 4 is larger everywhere and counts nowhere."""
+    """Bounds that differ by model, score and cardinality; top 4 is larger everywhere and counts
+    nowhere.
+    """
     rng = np.random.default_rng(1)
     rows = [
-        {"model": model, "target": target, "canaries": 10, "score": score, "cardinality": c, "top": top}
+        {
+            "model": model,
+            "target": target,
+            "canaries": 10,
+            "score": score,
+            "cardinality": c,
+            "top": top,
+        }
         | {"paper": rng.random() + 9 * (top == 4), "tight": rng.random() + 9 * (top == 4)}
         for model in range(models)
         for target in (5.0, math.inf)
@@ -77,7 +94,9 @@ def test_the_paper_s_curve_is_the_better_of_its_two_scores_and_differences_are_p
     assert row["models"] == 3
     ours = of(means, DIFFERENCE, target=5.0, cardinality=8)
     assert ours["mean"] == pytest.approx(chosen[chosen["score"] == "difference"]["tight"].mean())
-    chosen = table[(table["top"] == 1) & (table["target"] == math.inf) & (table["score"] == "difference")]
+    chosen = table[
+        (table["top"] == 1) & (table["target"] == math.inf) & (table["score"] == "difference")
+    ]
     each = chosen.pivot_table("tight", "model", "cardinality")
     expected = ttest_rel(each[64], each[2]).confidence_interval(0.9)
     means = dp.mean_bounds(table, ["target", "cardinality"], less=2, confidence=0.9)
@@ -90,7 +109,9 @@ def test_the_paper_s_curve_is_the_better_of_its_two_scores_and_differences_are_p
     assert alone["mean"].notna().all()
 
 
-SMALL = nid.RandomizedResponseConfig(epsilons=(2.0,), curves=((4, 1), (4, 2)), largest_sets=100_000, points=3)
+SMALL = nid.RandomizedResponseConfig(
+    epsilons=(2.0,), curves=((4, 1), (4, 2)), largest_sets=100_000, points=3
+)
 
 
 @pytest.mark.parametrize("top", [1, 2, 3, 4])
@@ -117,7 +138,9 @@ def test_limits_are_what_many_sets_approach_and_an_unknown_mechanism_is_refused(
     limit = nid.limits(SMALL).set_index(["mechanism", "top"])
     assert limit.loc[("subset selection", 2), "tight"] == pytest.approx(2.0)
     assert limit.loc[("subset selection", 2), "paper"] < 2.0
-    far = rank_epsilon(round(1e9 * limit.loc[("randomized response", 2), "success_rate"]), 10**9, 4, top=2)
+    far = rank_epsilon(
+        round(1e9 * limit.loc[("randomized response", 2), "success_rate"]), 10**9, 4, top=2
+    )
     assert far == pytest.approx(limit.loc[("randomized response", 2), "tight"], abs=1e-3)
     with pytest.raises(ValueError, match="mechanism: expected one of"):
         nid.success_rate("laplace", 4, 1, 1.0)

@@ -28,7 +28,8 @@ def corpus(seed=0, size=40):
     rng = random.Random(seed)
     words = ["lorem", "ipsum", "größe", "x = 1;", "\n"]
     texts = [
-        " ".join(rng.choice(VALUES if rng.random() < 0.2 else words) for _ in range(60)) for _ in range(size)
+        " ".join(rng.choice(VALUES if rng.random() < 0.2 else words) for _ in range(60))
+        for _ in range(size)
     ]
     return [{"text": text, "subset": rng.choice(["code", "web"])} for text in texts]
 
@@ -63,8 +64,12 @@ def test_counts_are_those_of_each_text_by_itself(folder, tmp_path):
     for kind in KINDS:
         for values, valid in ((KNOWN[kind], True), (LOOK_ALIKES[kind], False)):
             # The words of a value with blanks are never apart in these texts.
-            expected = sum(text.count(f" {value.replace(' ', '  ')} ") for text in spaced for value in values)
-            rows = result.totals[(result.totals["kind"] == kind) & (result.totals["valid"] == valid)]
+            expected = sum(
+                text.count(f" {value.replace(' ', '  ')} ") for text in spaced for value in values
+            )
+            rows = result.totals[
+                (result.totals["kind"] == kind) & (result.totals["valid"] == valid)
+            ]
             if valid or kind in ("md5", "ethereum", "uuid"):
                 assert rows["matches"].sum() == expected, (kind, valid)
     assert result.read["documents"].sum() == 120
@@ -75,7 +80,9 @@ def test_counts_are_those_of_each_text_by_itself(folder, tmp_path):
 def test_different_values_count_once_per_subset_and_once_in_all(tmp_path):
     address = KINDS["ethereum"].example
     records = [("a", address), ("a", address.lower()), ("b", address), ("b", address)]
-    path = write(tmp_path / "x.jsonl", [{"text": text, "subset": subset} for subset, text in records])
+    path = write(
+        tmp_path / "x.jsonl", [{"text": text, "subset": subset} for subset, text in records]
+    )
     result = count(path, tmp_path / "units")
     rows = result.counts[["subset", "form", "matches", "different"]].to_numpy().tolist()
     assert sorted(rows) == [["a", "checksum", 1, 1], ["a", "lower", 1, 1], ["b", "checksum", 2, 1]]
@@ -111,7 +118,9 @@ def test_identifiers_across_block_edges_count_once(tmp_path, monkeypatch, block)
     assert result.read["characters"].tolist() == [len(path.read_text())]
 
 
-def test_a_stopped_scan_goes_on_and_of_finished_units_changed_ones_alone(folder, tmp_path, monkeypatch):
+def test_a_stopped_scan_goes_on_and_of_finished_units_changed_ones_alone(
+    folder, tmp_path, monkeypatch
+):
     monkeypatch.setattr(census, "_UNIT_BYTES", 1)  # every file a unit of its own
     calls = stopping(monkeypatch, census, "count_unit", 2)
     with pytest.raises(KeyboardInterrupt):
@@ -144,7 +153,9 @@ def test_bad_files_are_reported_and_the_scan_goes_on(folder, tmp_path):
     pd.testing.assert_frame_equal(result.totals, expected.totals)
 
 
-def test_file_names_need_not_be_text_nor_a_corpus_have_identifiers_as_installed_packages_do(tmp_path):
+def test_file_names_need_not_be_text_nor_a_corpus_have_identifiers_as_installed_packages_do(
+    tmp_path,
+):
     root = os.fsencode(tmp_path / "corpus")
     os.mkdir(root)
     for name, content in ((b"\xff 100%.txt", KNOWN["md5"][0].encode()), (b"\xfe.bin", b"\0")):
@@ -179,12 +190,16 @@ def test_memory_is_flat_in_corpus_size(tmp_path, monkeypatch):
 
 
 def test_bad_requests_say_what_is_wrong(tmp_path):
-    for options, message in (({"kinds": ["md6"]}, "'md6'"), ({"engine": "grep"}, "engine: expected one of")):
+    for options, message in (
+        ({"kinds": ["md6"]}, "'md6'"),
+        ({"engine": "grep"}, "engine: expected one of"),
+    ):
         refused(message, count, Path(__file__), tmp_path, **options)
     refused("none", take_census, [], folder=tmp_path)
 
 
-# From the corpora's description, counted by others: md5, sha1, sha256, sha512, eth, suid; all matches.
+# From the corpora's description, counted by others: md5, sha1, sha256, sha512, eth, suid; all
+# matches.
 NID_CORPUS = {
     "github_java": [0, 0, 0, 0, 0, 1771],
     "buildroot_hashes": [844, 709, 8022, 242, 0, 0],
@@ -209,7 +224,13 @@ PILE_TEST = {
     "wikipedia": [0, 1, 0, 0, 0, 0],
     "pile_cc": [0, 0, 0, 0, 1, 0],
 }
-DIFFERENT = {"md5": 21652, "sha1": 9829, "sha256": 20644, "serial_version_uid": 1674, "sha512": 3206}
+DIFFERENT = {
+    "md5": 21652,
+    "sha1": 9829,
+    "sha256": 20644,
+    "serial_version_uid": 1674,
+    "sha512": 3206,
+}
 
 
 def as_described(table, subset=None):
@@ -222,7 +243,9 @@ def as_described(table, subset=None):
     return rows.groupby("kind")["matches"].sum().reindex(kinds, fill_value=0).astype(int).tolist()
 
 
-@pytest.mark.parametrize(("name", "expected"), [("nid_corpus", NID_CORPUS), ("pile_test_subsets", PILE_TEST)])
+@pytest.mark.parametrize(
+    ("name", "expected"), [("nid_corpus", NID_CORPUS), ("pile_test_subsets", PILE_TEST)]
+)
 def test_counts_of_the_real_corpora_are_those_of_their_description(tmp_path, name, expected):
     if not (Path(os.environ.get("PAPERLIB_DATA", "none")) / corpora.CORPORA[name].file).is_file():
         pytest.skip(f"{name} is not in the folder PAPERLIB_DATA")

@@ -1,4 +1,6 @@
-"""Tables beside a census: other counts, samples, the paper's filters on the Pile's test part, and rates."""
+"""Tables beside a census: other counts, samples, the paper's filters on the Pile's test part, and
+rates.
+"""
 
 import json
 
@@ -53,12 +55,22 @@ def test_the_papers_totals_stand_beside_ours_and_shares_are_of_the_same_subsets(
     counts = zip([*PAPER_KINDS, "total"], (3, 4, 0, 0, 0, 0, 7), strict=True)
     table = tables.beside_the_paper(pd.DataFrame([dict(counts)])).set_index("kind")
     assert table["here"].tolist() == [7, 3, 4, 0, 0, 0, 0]
-    assert table.loc["all kinds", ["pile_train", "pile_test", "dolma"]].tolist() == [30_344, 293, 23_571]
+    assert table.loc["all kinds", ["pile_train", "pile_test", "dolma"]].tolist() == [
+        30_344,
+        293,
+        23_571,
+    ]
     assert (table.iloc[1:].sum() == table.loc["all kinds"]).all()
-    filtered = pd.DataFrame([{"subset": "github", **dict(zip(PAPER_KINDS, (3, 1, 0, 0, 0, 0), strict=True))}])
+    filtered = pd.DataFrame(
+        [{"subset": "github", **dict(zip(PAPER_KINDS, (3, 1, 0, 0, 0, 0), strict=True))}]
+    )
     shares = tables.kind_shares(filtered, ["github", "wikipedia"]).set_index("kind")
     assert shares.loc[PAPER_KINDS[1], "here"] == 25
-    two = tables.paper_census().set_index("dataset").loc[["pile test github", "pile test wikipediaen"]]
+    two = (
+        tables.paper_census()
+        .set_index("dataset")
+        .loc[["pile test github", "pile test wikipediaen"]]
+    )
     expected = 100 * two[PAPER_KINDS[0]].sum() / two["total"].sum()
     assert shares.loc[PAPER_KINDS[0], "paper"] == pytest.approx(expected)
 
@@ -73,7 +85,9 @@ def test_look_alikes_stand_with_the_reasons_and_what_cannot_be_read_with_its(tmp
     (tmp_path / "a.txt").write_bytes(b"")
     (tmp_path / "b.bin").write_bytes(b"\0\1")
     census = take_census([tmp_path / "a.txt", tmp_path / "b.bin"], folder=tmp_path / "units")
-    with pytest.raises(ValueError, match=r"binary file: 1, such as b\.bin; empty file: 1, such as a\.txt"):
+    with pytest.raises(
+        ValueError, match=r"binary file: 1, such as b\.bin; empty file: 1, such as a\.txt"
+    ):
         tables.census_by_subset(census)
 
 
@@ -83,7 +97,9 @@ MD5 = random_ones("md5", 60)
 
 @pytest.fixture(scope="module")
 def places():
-    """GitHub holds ten digests and one address in two spellings; Hacker News one of them and look-alikes."""
+    """GitHub holds ten digests and one address in two spellings; Hacker News one of them and
+    look-alikes.
+    """
     numbers = ["".join(one) for one in np.random.default_rng(0).choice(list("0123abcd"), (12, 32))]
     texts = {"github": [*MD5[:10], ADDRESS, ADDRESS.lower()], "hackernews": [MD5[0], *numbers]}
     texts["code"] = MD5[10:]
@@ -105,8 +121,14 @@ def test_counts_after_the_papers_filters_and_of_each_reading_apart(places):
     ethereum = table.loc["github", "ethereum"]
     assert ethereum[["matches", "different", "erc55", "paper"]].tolist() == [2, 1, 1, 4]
     news = table.loc["hackernews", "md5"]
-    # One value in a sentence, in a web address and in a sentence again; twelve look-alikes in sentences.
-    assert news[["matches", "different", "outside_addresses", "documents"]].tolist() == [15, 13, 12, 14]
+    # One value in a sentence, in a web address and in a sentence again; twelve look-alikes in
+    # sentences.
+    assert news[["matches", "different", "outside_addresses", "documents"]].tolist() == [
+        15,
+        13,
+        12,
+        14,
+    ]
     assert table.loc[("hackernews", "sha1"), "paper"] == 7
 
 

@@ -1,4 +1,6 @@
-"""Evidence on the tables and figures of natural identifiers: values, errors and labels on made-up results."""
+"""Evidence on the tables and figures of natural identifiers: values, errors and labels on made-up
+results.
+"""
 
 import math
 
@@ -16,7 +18,8 @@ Z99 = 2.5758293035489004
 
 
 def scored(groups):
-    """Models with an AUC each, above 0.5 where trained; token counts give 0.505; large less small 0.25.
+    """Models with an AUC each, above 0.5 where trained; token counts give 0.505; large less small
+    0.25.
 
     Intervals of 99 % have a standard error of one point (AUC) or of half a point (TPR).
     """
@@ -67,7 +70,12 @@ def test_planted_identifiers_are_judged_by_the_loss_in_points():
 
 
 def test_natural_identifiers_are_judged_in_all_and_after_one_pass_those_that_occur_once():
-    groups = {"held out": 30, "trained": 25, "trained, occurs once": 20, "trained, occurs oftener": 5}
+    groups = {
+        "held out": 30,
+        "trained": 25,
+        "trained, occurs once": 20,
+        "trained, occurs oftener": 5,
+    }
     table = scored(groups)
     once = (table["model"] == "one pass") & (table["group"] == "trained, occurs once")
     table.loc[once, ["auc", "auc_low", "auc_high"]] += 0.03
@@ -87,7 +95,9 @@ def test_natural_identifiers_are_judged_in_all_and_after_one_pass_those_that_occ
 
 
 def counts(per_document=1, **subsets):
-    """Places of so many different identifiers of each kind, ``per_document`` of a kind in one document."""
+    """Places of so many different identifiers of each kind, ``per_document`` of a kind in one
+    document.
+    """
     rows = [
         (name, kind, f"{kind}{at}", f"{kind}{at // per_document}", True, True)
         for name, some in subsets.items()
@@ -102,13 +112,21 @@ def test_census_compares_the_same_subsets_alone():
     github = ev.census_evidence(["github", "code"], alike)
     assert github.values["kinds ranked alike"].value == pytest.approx(1)
     assert 0 < github.values["kinds ranked alike"].error < 0.5
-    together = ev.census_evidence(["github"], counts(per_document=20, github=(80, 36, 52, 13, 12, 4)))
-    assert together.values["kinds ranked alike"].error > 2 * github.values["kinds ranked alike"].error
+    together = ev.census_evidence(
+        ["github"], counts(per_document=20, github=(80, 36, 52, 13, 12, 4))
+    )
+    assert (
+        together.values["kinds ranked alike"].error > 2 * github.values["kinds ranked alike"].error
+    )
     assert github.values["subsets at hand"] == github.values["filtered"] == Estimate(1)
     turned = ev.census_evidence(["github"], counts(github=(4, 12, 13, 52, 36, 80)))
     assert turned.values["kinds ranked alike"].value < 0
-    # Stack Exchange is at hand and none was found there: the paper's counts for it are compared too.
-    assert ev.census_evidence(["github", "stackexchange"], alike).values["kinds ranked alike"].value < 1
+    # Stack Exchange is at hand and none was found there: the paper's counts for it are compared
+    # too.
+    assert (
+        ev.census_evidence(["github", "stackexchange"], alike).values["kinds ranked alike"].value
+        < 1
+    )
     for none in (None, counts(github=(0,) * 6)):
         values = ev.census_evidence(["code"], none).values
         assert values["kinds ranked alike"] == values["filtered"] == []
@@ -118,7 +136,9 @@ def test_census_compares_the_same_subsets_alone():
 
 def p_values():
     sets = {"held out": 0.04, "trained, 1x": 0.002, "trained, 4x": 0.001}
-    kfold = pd.DataFrame({"set": [*sets], "p_value_two_sided": [*sets.values()], "schedule": "kfold"})
+    kfold = pd.DataFrame(
+        {"set": [*sets], "p_value_two_sided": [*sets.values()], "schedule": "kfold"}
+    )
     forward = kfold.assign(schedule="forward", p_value_two_sided=10 * kfold["p_value_two_sided"])
     return pd.concat([forward, kfold]).assign(p_value=0.5)
 
@@ -139,7 +159,9 @@ def ends(sizes=(10, 100)):
 
 
 def test_dataset_inference_is_judged_by_the_papers_test_but_not_of_few_sets_or_one_size():
-    table, figure = (one.values for one in ev.inference_evidence(p_values(), null_sets(1_000), ends()))
+    table, figure = (
+        one.values for one in ev.inference_evidence(p_values(), null_sets(1_000), ends())
+    )
     assert table["trained rejected"] == Estimate(0.002)
     assert table["null rejected at its rate"] == Estimate(5.0)
     assert table["enough null sets"] == Estimate(1_000)
@@ -148,7 +170,9 @@ def test_dataset_inference_is_judged_by_the_papers_test_but_not_of_few_sets_or_o
     assert figure["null uniform"].value > 0.99
     _, figure = ev.inference_evidence(p_values(), null_sets(999), ends((10,)))
     assert figure.values == {"p falls": {}, "null uniform": []}
-    shifted = null_sets(1_000).assign(p_value_two_sided=lambda table: table["p_value_two_sided"] ** 2)
+    shifted = null_sets(1_000).assign(
+        p_value_two_sided=lambda table: table["p_value_two_sided"] ** 2
+    )
     assert ev.inference_evidence(p_values(), shifted, ends())[1].values["null uniform"].value < 0.01
 
 
@@ -164,8 +188,12 @@ def audits(key, bounds, model=0):
 
 
 def test_dp_audits_are_judged_by_the_papers_bound_with_one_value_for_each_model_that_has_both():
-    by_target = audits("target", {(math.inf, 2): 0.5, (math.inf, 64): 0.8, (5.0, 2): 0.2, (5.0, 64): 0.0})
-    by_number = audits("canaries", {(25, 2): 0.3, (50, 2): 0.5, (50, 8): 0.7, (100, 2): 0.6, (200, 2): 0.1})
+    by_target = audits(
+        "target", {(math.inf, 2): 0.5, (math.inf, 64): 0.8, (5.0, 2): 0.2, (5.0, 64): 0.0}
+    )
+    by_number = audits(
+        "canaries", {(25, 2): 0.3, (50, 2): 0.5, (50, 8): 0.7, (100, 2): 0.6, (200, 2): 0.1}
+    )
     second, fifth = (one.values for one in ev.dp_evidence(by_target, by_number))
     assert second["larger sets win without noise"] == pytest.approx([0.3])
     assert second["smaller sets win at target 5"] == pytest.approx([-0.2])
@@ -179,13 +207,21 @@ def test_dp_audits_are_judged_by_the_papers_bound_with_one_value_for_each_model_
     for claim in ("larger sets win without noise", "smaller sets win at target 5"):
         assert second.values[claim] == []
     assert fifth.values["middle best"] == {"fewest": [], "most": []}
-    first = audits("canaries", {(25, 2): 0.3, (50, 2): 0.5, (100, 2): 0.6, (200, 2): 0.1, (400, 2): 0.0})
+    first = audits(
+        "canaries", {(25, 2): 0.3, (50, 2): 0.5, (100, 2): 0.6, (200, 2): 0.1, (400, 2): 0.0}
+    )
     second = audits("canaries", {(25, 2): 0.2, (100, 2): 0.1, (400, 2): 0.4}, model=1)
     third = audits("canaries", {(25, 2): 0.2}, model=2)
-    both = [audits("target", {(math.inf, 2): v, (math.inf, 64): 1.0}, m) for m, v in ((0, 0.5), (1, 0.2))]
+    both = [
+        audits("target", {(math.inf, 2): v, (math.inf, 64): 1.0}, m)
+        for m, v in ((0, 0.5), (1, 0.2))
+    ]
     evidence = ev.dp_evidence(pd.concat(both), pd.concat([first, second, third]))
     figure, fifth = (one.values for one in evidence)
-    assert fifth["middle best"] == {"fewest": pytest.approx([0.3, -0.1]), "most": pytest.approx([0.6, -0.3])}
+    assert fifth["middle best"] == {
+        "fewest": pytest.approx([0.3, -0.1]),
+        "most": pytest.approx([0.6, -0.3]),
+    }
     assert figure["larger sets win without noise"] == pytest.approx([0.5, 0.8])
 
 

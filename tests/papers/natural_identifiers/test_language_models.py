@@ -52,7 +52,9 @@ def own_cache(tmp_path_factory, monkeypatch):
 def test_identifiers_stand_in_the_corpus_as_often_as_stated_and_held_out_ones_nowhere():
     corpus = planted(TINY)
     seen = Counter(one.value for text in corpus.documents for one in find_identifiers(text))
-    assert {one.value: one.repetitions for one in corpus.identifiers if one.repetitions} == dict(seen)
+    assert {one.value: one.repetitions for one in corpus.identifiers if one.repetitions} == dict(
+        seen
+    )
     assert len({one.value for one in corpus.identifiers if not one.repetitions}) == 12
     assert planted(TINY).documents == corpus.documents
     assert planted(replace(TINY, seed=1)).documents != corpus.documents
@@ -93,16 +95,22 @@ def test_auc_and_tpr_equal_those_of_scikit_learn_cover_half_and_folding_moves_th
     assert flipped["auc"] == pytest.approx(1 - quality["auc"])
     assert flipped["auc_folded"] == pytest.approx(quality["auc"])
     rng = np.random.default_rng(2)
-    aucs = np.array([bench.attack_quality(rng.normal(size=(50, 32)), draws=2)["auc"] for _ in range(300)])
+    aucs = np.array(
+        [bench.attack_quality(rng.normal(size=(50, 32)), draws=2)["auc"] for _ in range(300)]
+    )
     null = folded_null([50], generated=31)
     assert np.maximum(aucs, 1 - aucs).mean() == pytest.approx(null["mean_folded"][0], abs=0.006)
     rng = np.random.default_rng(1)
     missed = 0
     for _ in range(200):
-        scores = rng.normal(size=(60, 8)) + rng.normal(size=(60, 1))  # a context moves all candidates
+        scores = rng.normal(size=(60, 8)) + rng.normal(
+            size=(60, 1)
+        )  # a context moves all candidates
         quality = bench.attack_quality(scores, draws=100, confidence=0.9)
         missed += not quality["auc_low"] <= 0.5 <= quality["auc_high"]
-    assert_rate_at_most(0.13, missed, 200)  # a percentile bootstrap of 60 misses a little more than 10 %
+    assert_rate_at_most(
+        0.13, missed, 200
+    )  # a percentile bootstrap of 60 misses a little more than 10 %
 
 
 def known_scores(shift):
@@ -115,7 +123,9 @@ def known_scores(shift):
 
 def toy_inference(**options):
     sizes = {"set_size": 40, "generated": 15, "null_alternatives": 7, "trees": 5}
-    return inference.InferenceConfig(planted=replace(TINY, identifiers=40, held_out=40), **sizes, **options)
+    return inference.InferenceConfig(
+        planted=replace(TINY, identifiers=40, held_out=40), **sizes, **options
+    )
 
 
 def test_dataset_inference_finds_the_trained_set_and_its_curve_falls():
@@ -129,7 +139,9 @@ def test_dataset_inference_finds_the_trained_set_and_its_curve_falls():
 
 
 def test_held_out_sets_are_null_even_if_one_column_stood_out():
-    """Who plays the identifier is drawn anew, so a shifted first column does not look like training."""
+    """Who plays the identifier is drawn anew, so a shifted first column does not look like
+    training.
+    """
     config, scores = toy_inference(held_out_sets=60), known_scores(0.0)
     scores.values[scores.groups == 0, 0] += 3.0
     p_values = inference.held_out_p_values(config, scores).query("schedule == 'forward'")
@@ -155,7 +167,10 @@ TOY_RUN = {"canaries": 10, "others": 6, "generated": 3, "epochs": 2, "public": T
 
 def test_canaries_of_a_smaller_run_are_those_of_a_larger_one_and_theory_knows_both_adjacencies():
     small, large = (dp_models.DpRun(noise=0.0, **TOY_RUN | {"canaries": m}) for m in (5, 10))
-    (few, documents), (many, more) = dp_models.canary_documents(small), dp_models.canary_documents(large)
+    (few, documents), (many, more) = (
+        dp_models.canary_documents(small),
+        dp_models.canary_documents(large),
+    )
     assert [c[0] for c in few] == [c[0] for c in many][:5]
     assert (len(documents), len(more)) == (11, 16)
     assert all(text.startswith(c[0]) for c, text in zip(many, more, strict=False))
@@ -213,7 +228,10 @@ def test_bad_settings_are_named():
         (lambda: PlantedConfig(held_out=1), "held_out"),
         (lambda: replace(toy_inference(), set_size=41), "set_size"),
         (lambda: replace(toy_inference(), null_alternatives=16), "null_alternatives"),
-        *((partial(hub.HubModel.of, one), "expected NAME=CORPUS") for one in ("a/b", "=pile_train", "a/b=")),
+        *(
+            (partial(hub.HubModel.of, one), "expected NAME=CORPUS")
+            for one in ("a/b", "=pile_train", "a/b=")
+        ),
     ):
         refused(message, call)
 
@@ -223,7 +241,9 @@ def test_a_model_and_a_corpus_in_a_report_out(tmp_path):
     path = tmp_path / "corpus.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in corpus.documents))
     identifiers = corpus_identifiers(open_corpus(str(path)), kinds=["md5", "sha1"])
-    assert {one.value for one in identifiers} == {one.value for one in corpus.identifiers if one.repetitions}
+    assert {one.value for one in identifiers} == {
+        one.value for one in corpus.identifiers if one.repetitions
+    }
     assert {one.occurrences for one in identifiers} == {1, 8}
     assert all(one.before.strip() and one.value not in one.before for one in identifiers)
     assert len(corpus_identifiers(corpus.documents, limit=5)) == 5
@@ -233,7 +253,14 @@ def test_a_model_and_a_corpus_in_a_report_out(tmp_path):
     assert report.inference.p_value < 0.05
     assert report.rank_audit.epsilon > 0
     assert report.table["rank"].is_monotonic_increasing
-    assert set(report.quality["attack"]) == {"loss", "min_k", "min_k_pp", "zlib", "hinge", "neighbourhood"}
+    assert set(report.quality["attack"]) == {
+        "loss",
+        "min_k",
+        "min_k_pp",
+        "zlib",
+        "hinge",
+        "neighbourhood",
+    }
 
 
 def test_what_a_corpus_skips_is_counted_and_words_come_from_any(tmp_path):
@@ -296,12 +323,16 @@ def test_corpora_of_real_documents_are_scored_by_subset(model_folder, tmp_path, 
     tested = scores.inference(set_size=10, trees=5).groupby("held_out")["p_value"].max()
     assert tested[False] < tested[True]
     assert set(scores.inference(set_size=13)["set"].str.endswith(": all")) == {True}
-    monkeypatch.setattr(hub, "load_language_model", Mock(side_effect=AssertionError("loaded again")))
+    monkeypatch.setattr(
+        hub, "load_language_model", Mock(side_effect=AssertionError("loaded again"))
+    )
     again = hub.hub_scores(one, config)
     np.testing.assert_array_equal(again.values, scores.values)
     assert again.skipped.equals(scores.skipped)
     table = hub.hub_table([scores] * 4, draws=5)
-    assert {"nid-table-01", "nid-table-03", "nid-table-09"} <= set(benchmark_evidence(table, natural=True))
+    assert {"nid-table-01", "nid-table-03", "nid-table-09"} <= set(
+        benchmark_evidence(table, natural=True)
+    )
     assert hub.hub_table([scores] * 3).empty
     monkeypatch.undo()
     sample = hub.hub_scores(one, replace(config, per_subset=5))
@@ -344,7 +375,13 @@ def test_the_papers_profile_names_the_papers_models_and_corpora():
         models = [hub.HubModel.of(entry) for entry in given["hub_models"]]
         assert {corpus for one in models for corpus in (one.trained, one.held_out)} <= set(CORPORA)
         config = hub.HubConfig(**{name: given[name] for name in names})
-        one = (np.zeros((2, 2, 7)), config.attacks, np.array(["a: b"] * 2), np.array([1, 0]), pd.DataFrame())
+        one = (
+            np.zeros((2, 2, 7)),
+            config.attacks,
+            np.array(["a: b"] * 2),
+            np.array([1, 0]),
+            pd.DataFrame(),
+        )
         scores = [hub.HubScores(model, *one) for model in models]
         assert hub.hub_scale(scores, config)[0] == "paper's scale"
         for other in (replace(config, generated=31), replace(config, prefix="")):
@@ -368,6 +405,8 @@ def test_look_alikes_are_left_out_and_fresh_identifiers_stay():
     left = 0
     for seed in range(3):
         rng = np.random.default_rng([seed, 8])
-        identifiers = [own.FoundIdentifier("sha1", rng.bytes(20).hex(), "", 0, 1) for _ in range(60)]
+        identifiers = [
+            own.FoundIdentifier("sha1", rng.bytes(20).hex(), "", 0, 1) for _ in range(60)
+        ]
         left += len(own.without_look_alikes(identifiers, generated=31, seed=seed))
     assert left >= 178

@@ -14,7 +14,12 @@ from paperlib.models.language import train_tokenizer
 from paperlib.papers.natural_identifiers import natural_models as models
 from paperlib.papers.natural_identifiers.benchmark import judged
 from paperlib.papers.natural_identifiers.labels import TOKENS
-from paperlib.papers.natural_identifiers.natural_models import NEOX, NaturalConfig, cut, natural_split
+from paperlib.papers.natural_identifiers.natural_models import (
+    NEOX,
+    NaturalConfig,
+    cut,
+    natural_split,
+)
 from paperlib.papers.natural_identifiers.natural_truth import ALL, natural_table, overall
 from paperlib.papers.natural_identifiers.planted import token_counts
 from paperlib.training import fitting
@@ -26,7 +31,9 @@ MD5 = KINDS["md5"].example
 
 
 def write_corpus(path, documents, *, of_subset):
-    """Documents with two digests each; one digest stands in every other one; and some without any."""
+    """Documents with two digests each; one digest stands in every other one; and some without
+    any.
+    """
     rng = np.random.default_rng(0)
     values = iter(generate_identifiers(MD5, 2 * documents + 1, 0))
     common = next(values)
@@ -45,7 +52,9 @@ def write_corpus(path, documents, *, of_subset):
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus")
-    return write_corpus(folder / "sums.jsonl", 63, of_subset=lambda number: "many" if number % 3 else "few")
+    return write_corpus(
+        folder / "sums.jsonl", 63, of_subset=lambda number: "many" if number % 3 else "few"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +66,14 @@ def tokenizer(tmp_path_factory):
     return str(file)
 
 
-TEXT = {"documents": 24, "further": 3, "kinds": ("md5",), "longest": 300, "prefixed": 40, "window": 128}
+TEXT = {
+    "documents": 24,
+    "further": 3,
+    "kinds": ("md5",),
+    "longest": 300,
+    "prefixed": 40,
+    "window": 128,
+}
 MODEL = {"vocabulary": 330, "width": 64, "layers": 1, "epochs": 20, "batch_size": 4}
 
 
@@ -81,7 +97,10 @@ def test_no_non_member_stands_in_the_text_trained_on_and_both_sides_have_the_sam
     assert natural_split(replace(config, seed=1)).members != split.members
     sides = [Counter(one.subset for one in side) for side in (split.trained, split.held_out)]
     assert sides[0] == sides[1]
-    assert sides[0] == {"few": 10, "many": 14}  # 21 documents and 42: pairs in turn, as long as there are any
+    assert sides[0] == {
+        "few": 10,
+        "many": 14,
+    }  # 21 documents and 42: pairs in turn, as long as there are any
     assert not {one.text for one in split.trained} & {one.text for one in split.held_out}
 
 
@@ -97,7 +116,9 @@ def test_a_cut_leaves_every_identifier_whole():
 
 def test_a_model_tells_what_it_was_trained_on(config, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    table = natural_table(replace(config, epochs=14), widths=(64, 32, 16), generated=4, draws=20, set_size=35)
+    table = natural_table(
+        replace(config, epochs=14), widths=(64, 32, 16), generated=4, draws=20, set_size=35
+    )
     whole_sides = overall(table).set_index(["model", "subset", "attack"]).sort_index()
     large = whole_sides.loc["large"]
     trained, held = (large.loc[side] for side in ("trained, occurs once", "held out"))
@@ -105,7 +126,10 @@ def test_a_model_tells_what_it_was_trained_on(config, tmp_path, monkeypatch):
     assert 0.3 < held.loc["min_k", "auc"] < 0.7
     assert trained.loc["min_k", "p_value"] < 0.01
     assert held.loc["min_k", "p_value"] > 0.001
-    assert held.loc[["loss", "recall"], "identifiers"].tolist() == [48, 40]  # a part behind the prefix
+    assert held.loc[["loss", "recall"], "identifiers"].tolist() == [
+        48,
+        40,
+    ]  # a part behind the prefix
     sizes = whole_sides["parameters"].groupby("model", sort=False).first()
     assert sizes["large"] > sizes["medium"] == sizes["one pass"] > sizes["small"]
     once = whole_sides.xs(("trained, occurs once", "loss"), level=("subset", "attack"))
@@ -115,7 +139,9 @@ def test_a_model_tells_what_it_was_trained_on(config, tmp_path, monkeypatch):
     cells = table[(table["part"] != ALL) & (table["model"] == "one pass")]
     assert set(cells["part"]) == {"few", "many"}
     for side, one in cells.groupby("subset"):
-        assert one["identifiers"].sum() == whole_sides.loc[("one pass", side, "loss"), "identifiers"]
+        assert (
+            one["identifiers"].sum() == whole_sides.loc[("one pass", side, "loss"), "identifiers"]
+        )
 
 
 def token_aucs(split, tokenizer):
@@ -187,9 +213,13 @@ def test_what_does_not_fit_and_a_missing_tokenizer_are_named(config, tmp_path, m
     for options in ({"documents": 1}, {"kinds": ("crc",)}, {"dtype": "int8"}):
         refused(next(iter(options)), NaturalConfig, **options)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with pytest.raises(ValueError, match=r"vocabulary: expected .* or more, the tokens that occur, got 20"):
+    with pytest.raises(
+        ValueError, match=r"vocabulary: expected .* or more, the tokens that occur, got 20"
+    ):
         models.used_tokens(replace(config, vocabulary=20), natural_split(config), generated=3)
     monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
     hub = Mock(side_effect=OSError("no such thing on the hub"))
     monkeypatch.setattr(models.transformers.AutoTokenizer, "from_pretrained", hub)
-    refused(r"gpt_neox_20b_tokenizer\.json", models.natural_tokenizer, NEOX, error=DataUnavailableError)
+    refused(
+        r"gpt_neox_20b_tokenizer\.json", models.natural_tokenizer, NEOX, error=DataUnavailableError
+    )

@@ -1,4 +1,6 @@
-"""Figure 3: records and coins, noise and guarantee, choice of settings, bounds against direct computation."""
+"""Figure 3: records and coins, noise and guarantee, choice of settings, bounds against direct
+computation.
+"""
 
 import math
 from dataclasses import replace
@@ -25,7 +27,13 @@ SMALL = dpsgd.DpSgdConfig(filters=4, width=16, choices=CHOICES, **AUDITED)
 
 def model(**changes):
     options = {"dataset": "mnist5k", "network": "features", "kind": "mislabelled", "records": 100}
-    more = {"filters": 4, "width": 16, "epsilon": 8.0, "choice": dpsgd_models.Choice(epochs=2), "seed": 1}
+    more = {
+        "filters": 4,
+        "width": 16,
+        "epsilon": 8.0,
+        "choice": dpsgd_models.Choice(epochs=2),
+        "seed": 1,
+    }
     return dpsgd_models.Audited(**{**options, **more, **changes})
 
 
@@ -53,7 +61,9 @@ def test_records_have_wrong_labels_their_own_coins_and_no_place_among_the_others
 @pytest.mark.parametrize("epsilon", [1.0, 100.0])
 def test_the_noise_keeps_the_guarantee(examples, epsilon):
     config = dpsgd_models.training_of(model(epsilon=epsilon), examples)
-    spent = epsilon_of(config.noise_multiplier, config.sampling_rate(examples), config.steps(examples), 1e-5)
+    spent = epsilon_of(
+        config.noise_multiplier, config.sampling_rate(examples), config.steps(examples), 1e-5
+    )
     assert 0.85 * epsilon < spent <= epsilon
     assert config.record_level
     assert not dpsgd_models.training_of(model(epsilon=math.inf), examples).noise_multiplier
@@ -73,7 +83,9 @@ def test_members_alone_are_learned_without_noise_and_convolutions_trained_by_opa
     long, once = (dpsgd_models.Choice(epochs=epochs) for epochs in (120, 1))
     (answers,) = dpsgd_models.train([model(epsilon=math.inf, width=64, filters=8, choice=long)])
     assert answers["member_accuracy"] > 0.9
-    assert answers["loss"][~answers["member"]].mean() > 3 * answers["loss"][answers["member"]].mean()
+    assert (
+        answers["loss"][~answers["member"]].mean() > 3 * answers["loss"][answers["member"]].mean()
+    )
     assert math.isinf(answers["guarantee"])
     (answers,) = dpsgd_models.train([model(network="cnn", width=2, records=20, choice=once)])
     assert answers["loss"].shape == (20,)
@@ -111,7 +123,9 @@ def test_settings_are_chosen_by_the_auc_on_models_that_are_not_judged(results):
     assert dpsgd.DpSgdConfig(seed=1).model(("natural", 0), 8.0, {"epochs": 1}, 0).seed == 1000
 
 
-def test_no_bound_lies_above_the_guarantee_and_committed_ones_read_back_as_they_were(results, tmp_path):
+def test_no_bound_lies_above_the_guarantee_and_committed_ones_read_back_as_they_were(
+    results, tmp_path
+):
     assert not dpsgd.above_guarantee(results.bounds)["above_guarantee"].any()
     checked = dpsgd.above_guarantee(results.bounds.assign(bound=9.0))
     assert (checked["above_guarantee"] == checked["bounds"]).all()
@@ -125,7 +139,9 @@ def test_no_bound_lies_above_the_guarantee_and_committed_ones_read_back_as_they_
 
 
 def test_a_resumed_sweep_ends_as_an_uninterrupted_one(tmp_path, monkeypatch):
-    small = replace(SMALL, mislabelled=(60,), epsilons=(0.0,), choices=({"epochs": 1}, {"epochs": 2}))
+    small = replace(
+        SMALL, mislabelled=(60,), epsilons=(0.0,), choices=({"epochs": 1}, {"epochs": 2})
+    )
     whole = dpsgd.run_dpsgd(small, folder=tmp_path / "whole").bounds
     first, calls = dpsgd.answers_of, []
 
@@ -149,11 +165,17 @@ def test_a_resumed_sweep_ends_as_an_uninterrupted_one(tmp_path, monkeypatch):
 
 
 def made_up(gain):
-    """Bounds of five models at two epsilons; Algorithm 1 lies ``gain`` above its rivals with few canaries."""
+    """Bounds of five models at two epsilons; Algorithm 1 lies ``gain`` above its rivals with few
+    canaries.
+    """
     rng = np.random.default_rng(0)
     rows = [
         {"panel": panel, "epsilon": epsilon, "seed": seed, "method": method, "bound": own + extra}
-        for panel, level in (("natural", 0.5), ("1,000 mislabelled", 2.0), ("10,000 mislabelled", 3.0))
+        for panel, level in (
+            ("natural", 0.5),
+            ("1,000 mislabelled", 2.0),
+            ("10,000 mislabelled", 3.0),
+        )
         for epsilon in (8.0, math.inf)
         for seed in range(5)
         for own in [level + rng.normal(0, 0.01)]
@@ -173,12 +195,21 @@ def test_evidence_has_a_value_for_each_model_and_gains_are_paired():
     above = values["canaries above natural"]
     assert np.mean(above["1,000 mislabelled"]) == pytest.approx(1.8, abs=0.05)
     assert min(values["something found"]) > 2.9
-    row = dpsgd.gains(bounds).set_index(["panel", "rival"]).loc[("1,000 mislabelled", "top_bottom")].iloc[0]
+    row = (
+        dpsgd.gains(bounds)
+        .set_index(["panel", "rival"])
+        .loc[("1,000 mislabelled", "top_bottom")]
+        .iloc[0]
+    )
     assert row["gain"] == pytest.approx(0.3)
     assert row["high"] - row["low"] < 1e-6
-    counts = dpsgd.ahead_and_behind(bounds, ["printed", "top_bottom"]).set_index(["method", "rival"])
+    counts = dpsgd.ahead_and_behind(bounds, ["printed", "top_bottom"]).set_index(
+        ["method", "rival"]
+    )
     settings, rivals = len(bounds.groupby(["panel", "epsilon"])), bounds["method"].nunique() - 1
-    wide = dpsgd.gains(bounds, confidence=1 - 0.05 / (settings * rivals)).query("rival == 'top_bottom'")
+    wide = dpsgd.gains(bounds, confidence=1 - 0.05 / (settings * rivals)).query(
+        "rival == 'top_bottom'"
+    )
     row = counts.loc[("printed", "top_bottom")]
     assert row["settings"] == len(wide)
     assert row["ahead"] == (wide["low"] > 0).sum() > 0

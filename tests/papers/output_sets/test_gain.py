@@ -1,4 +1,6 @@
-"""Output-set experiments: exact epsilons, shapes against brute force, evidence and claims by intervals."""
+"""Output-set experiments: exact epsilons, shapes against brute force, evidence and claims by
+intervals.
+"""
 
 import itertools
 import math
@@ -27,7 +29,9 @@ from tests.validity.coverage import assert_rate_at_most
 PAIRS = {pair.name: pair for pair in shapes.pairs()}
 
 
-@pytest.mark.parametrize(("mechanism", "scale"), [("laplace", 1.0), ("gaussian", 1.0), ("gaussian", 3.0)])
+@pytest.mark.parametrize(
+    ("mechanism", "scale"), [("laplace", 1.0), ("gaussian", 1.0), ("gaussian", 3.0)]
+)
 @pytest.mark.parametrize("delta", [1e-4, 1e-2])
 def test_exact_epsilon_inverts_the_hockey_stick_divergence(mechanism, scale, delta):
     p, q = gain_study.mixtures(mechanism, scale)
@@ -35,7 +39,9 @@ def test_exact_epsilon_inverts_the_hockey_stick_divergence(mechanism, scale, del
 
     def divergence(a, b):
         return sum(
-            quad(lambda x: max(float(a.pdf(x) - math.exp(epsilon) * b.pdf(x)), 0.0), low, low + 1)[0]
+            quad(lambda x: max(float(a.pdf(x) - math.exp(epsilon) * b.pdf(x)), 0.0), low, low + 1)[
+                0
+            ]
             for low in range(-25, 25)
         )
 
@@ -45,7 +51,14 @@ def test_exact_epsilon_inverts_the_hockey_stick_divergence(mechanism, scale, del
 def test_laplace_epsilons_are_the_settled_ones_and_the_proposition_s_solve_its_equation():
     scales = [b / 2 for b in (0.25, 0.5, 1, 2, 4, 8)]
     assert [gain_study.exact_epsilon("laplace", s) for s in scales] == [8, 4, 2, 1, 0.5, 0.25]
-    assert [gain_study.proposition_epsilon("laplace", s) for s in scales] == [24, 12, 6, 3, 1.5, 0.75]
+    assert [gain_study.proposition_epsilon("laplace", s) for s in scales] == [
+        24,
+        12,
+        6,
+        3,
+        1.5,
+        0.75,
+    ]
     assert gain_study.exact_epsilon("gaussian", 1.0) == math.inf
     scale, delta = 2.0, 1e-5
     ratio = 6 / (math.sqrt(5) / 2 * 4 / math.sqrt(5) * scale)
@@ -67,7 +80,9 @@ def test_best_top_bottom_equals_a_search_with_distribution_functions():
         return math.log(y / (1 - y))
 
     assert value(low, high) == pytest.approx(objective, abs=2e-3)
-    assert all(value(low + a, high + b) <= objective + 2e-3 for a in (-0.2, 0, 0.2) for b in (-0.2, 0, 0.2))
+    assert all(
+        value(low + a, high + b) <= objective + 2e-3 for a in (-0.2, 0, 0.2) for b in (-0.2, 0, 0.2)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +99,9 @@ def test_shapes_say_what_is_seen(table):
 
 
 def test_pairs_have_the_printed_parameters_and_membership_is_decided_by_fair_coins():
-    drawn = [gain_study.draw_scores(np.random.default_rng(s), "laplace", 1.0, 400) for s in range(40)]
+    drawn = [
+        gain_study.draw_scores(np.random.default_rng(s), "laplace", 1.0, 400) for s in range(40)
+    ]
     counts = [one.member.size for one in drawn]
     assert len(set(counts)) > 10
     assert np.mean(counts) == pytest.approx(200, abs=10)
@@ -98,10 +115,14 @@ def test_pairs_have_the_printed_parameters_and_membership_is_decided_by_fair_coi
 
 
 def best_of_every_level(scores):
-    """Levels at the scores themselves, every one of them tried, and the best bound on these scores."""
+    """Levels at the scores themselves, every one of them tried, and the best bound on these
+    scores.
+    """
     pair = density_pair(scores.member, scores.nonmember)
     parts = (scores.member, scores.nonmember)
-    p, q = ([np.interp(part, pair.grid, one) for part in parts] for one in (pair.member, pair.nonmember))
+    p, q = (
+        [np.interp(part, pair.grid, one) for part in parts] for one in (pair.member, pair.nonmember)
+    )
     sound = (pair.member > 0.01) & (pair.nonmember > 0.01)
     ratio = np.maximum(pair.member, 1e-9) / np.maximum(pair.nonmember, 1e-9)
     ratio = np.where(sound, np.abs(np.log(ratio)), 0)
@@ -115,7 +136,9 @@ def best_of_every_level(scores):
 def test_the_printed_set_is_algorithm_1(mechanism, scale):
     for seed in range(5):
         scores = gain_study.draw_scores(np.random.default_rng(seed), mechanism, scale, 600)
-        chosen = selection_of(scores, SelectionRule(error_divisor=1.0), total=600, delta=0.0, confidence=0.95)
+        chosen = selection_of(
+            scores, SelectionRule(error_divisor=1.0), total=600, delta=0.0, confidence=0.95
+        )
         chosen_set = gain_study.printed_set(chosen)
         assert chosen_set.objective == pytest.approx(best_of_every_level(scores), abs=0.05)
         densities = density_pair(scores.member, scores.nonmember)
@@ -131,8 +154,13 @@ def test_gain_is_paired_and_repeatable():
     config = gain_study.GainConfig(scales={"laplace": (0.25,)}, sizes=(100,), trials=3)
     frame = gain_study.gain(config)
     pd.testing.assert_frame_equal(frame, gain_study.gain(config))
-    both = [one.query("method == 'printed'") for one in (frame, gain_study.gain(replace(config, seed=1)))]
-    assert not set.intersection(*(set(one["selection_epsilon"]) for one in both))  # nor share seeds a draw
+    both = [
+        one.query("method == 'printed'")
+        for one in (frame, gain_study.gain(replace(config, seed=1)))
+    ]
+    assert not set.intersection(
+        *(set(one["selection_epsilon"]) for one in both)
+    )  # nor share seeds a draw
     table = gain_study.paired_gain(frame, "printed").set_index("rival")
     first = frame.pivot(index="trial", columns="method", values="epsilon")
     difference = first.printed - first.whole
@@ -161,19 +189,28 @@ def test_a_bound_of_the_table_is_that_of_the_audit():
     assert frame.epsilon["top_bottom"] == top_bottom.epsilon
     approximate = gain_study.over_delta(config, [1e-4]).set_index("method")
     assert set(approximate.index) == {"printed", "optimal", "top_bottom", "whole"}
-    judged, row = audit_output_set(first, second, rule=plain, delta=1e-4), approximate.loc["optimal"]
+    judged, row = (
+        audit_output_set(first, second, rule=plain, delta=1e-4),
+        approximate.loc["optimal"],
+    )
     assert (row.correct, row.guesses) == (judged.correct, judged.guesses)
-    assert row.epsilon <= judged.epsilon  # the term of delta is the published one, that of the audit is sharp
+    assert (
+        row.epsilon <= judged.epsilon
+    )  # the term of delta is the published one, that of the audit is sharp
     assert (approximate.exact_epsilon == gain_study.exact_epsilon("gaussian", 0.5, 1e-4)).all()
 
 
 def test_ratios_of_deviations_have_the_jackknife_interval():
     rng = np.random.default_rng(0)
-    values = {"printed": rng.normal(0, 2, 400)} | dict.fromkeys(gain_study.RIVALS, rng.normal(0, 1, 400))
+    values = {"printed": rng.normal(0, 2, 400)} | dict.fromkeys(
+        gain_study.RIVALS, rng.normal(0, 1, 400)
+    )
     frame = pd.DataFrame(values | {"whole": 0.0}).melt(var_name="method", value_name="epsilon")
     frame = frame.assign(mechanism="laplace", scale=1.0, m=100, trial=frame.index % 400)
     pairs = gain_study.paired(frame, "printed")
-    ends = {about["rival"]: gain_study.interval(gain_study.jackknifed(*both)) for about, *both in pairs}
+    ends = {
+        about["rival"]: gain_study.interval(gain_study.jackknifed(*both)) for about, *both in pairs
+    }
     assert ends["top_bottom"]["low"] < math.log(2) < ends["top_bottom"]["high"]
     assert ends["top_bottom"]["high"] - ends["top_bottom"]["low"] < 0.4
     assert math.isnan(ends["whole"]["gain"])
@@ -198,7 +235,14 @@ def test_evidence_on_shapes_is_that_of_the_table(table):
 
 
 def test_bounds_over_delta_are_paired_by_trial():
-    rows = [(1e-6, 0, 2.0), (1e-6, 1, 1.8), (1e-4, 0, 1.5), (1e-4, 1, 1.9), (0.0, 0, 3.0), (0.0, 1, 3.0)]
+    rows = [
+        (1e-6, 0, 2.0),
+        (1e-6, 1, 1.8),
+        (1e-4, 0, 1.5),
+        (1e-4, 1, 1.9),
+        (0.0, 0, 3.0),
+        (0.0, 1, 3.0),
+    ]
     one = pd.DataFrame(rows, columns=["delta", "trial", "epsilon"]).assign(mechanism="gaussian")
     one["exact_epsilon"] = np.where(one["delta"] > 0, 2.5, math.inf)
     frame = pd.concat([one.assign(method=method) for method in ("printed", "optimal", "whole")])
@@ -213,9 +257,13 @@ def test_bounds_over_delta_are_paired_by_trial():
 
 
 def test_each_reading_of_the_printed_algorithm_is_judged_against_each_rival():
-    bounds = {"printed": 2.0, "both_small": 3.0, "no_threshold": 0.0, "optimal": 9.0, "cautious": 9.0} | dict(
-        zip(gain_study.RIVALS, (1.5, 1.0, 0.5), strict=True)
-    )
+    bounds = {
+        "printed": 2.0,
+        "both_small": 3.0,
+        "no_threshold": 0.0,
+        "optimal": 9.0,
+        "cautious": 9.0,
+    } | dict(zip(gain_study.RIVALS, (1.5, 1.0, 0.5), strict=True))
     frame = pd.DataFrame(
         {"mechanism": "laplace", "scale": 1.0, "m": m, "trial": trial, "method": method}
         | {"epsilon": value + (method == "printed") * (trial + 10 * (m == 100) + 5 * (m == 200))}
@@ -224,13 +272,22 @@ def test_each_reading_of_the_printed_algorithm_is_judged_against_each_rival():
         for method, value in bounds.items()
     )
     judged = gain_evidence(frame[frame.m == 100], frame)
-    assert [one.reading for one in judged] == [*judged[0].rule.readings] == [*gain_study.READINGS.values()]
-    assert judged[1].values["optimal highest"]["laplace, scale 1, m = 200, whole line"] == [2.5, 2.5]
+    assert (
+        [one.reading for one in judged]
+        == [*judged[0].rule.readings]
+        == [*gain_study.READINGS.values()]
+    )
+    assert judged[1].values["optimal highest"]["laplace, scale 1, m = 200, whole line"] == [
+        2.5,
+        2.5,
+    ]
     values = judged[0].values
     assert len(values["optimal highest"]) == 3 * len(gain_study.RIVALS)
     assert values["optimal highest"]["laplace, scale 1, m = 200, whole line"] == [6.5, 7.5]
     assert values["gain largest at small m"] == {"laplace": [10.0, 10.0]}
-    assert gain_evidence(frame, frame[frame.m == 100])[0].values["gain largest at small m"] == {"laplace": []}
+    assert gain_evidence(frame, frame[frame.m == 100])[0].values["gain largest at small m"] == {
+        "laplace": []
+    }
 
 
 def test_one_set_misleads_the_proposition_with_the_fourth_power_of_half_of_beta():
@@ -254,21 +311,29 @@ def test_the_search_is_that_of_every_pair_and_its_error_pays_for_those_of_504_sc
     assert 505 * 506 // 2 <= claims.most_sets() < 506 * 507 // 2
     assert claims.most_sets() * 0.025**4 <= 0.05 * (1 + 1e-9)
     rng = np.random.default_rng(0)
-    refused("505", claims.search_whole, MembershipScores(rng.normal(size=250), rng.normal(size=255)))
+    refused(
+        "505", claims.search_whole, MembershipScores(rng.normal(size=250), rng.normal(size=255))
+    )
     refused("ties", claims.search_whole, MembershipScores([1.0, 2.0], [1.0, 0.0]))
 
 
 def test_a_search_without_a_half_keeps_its_error_and_a_test_of_one_set_does_not():
-    """Without signal every bound above 0 is an error; the exact test of one set, searched, is broken."""
+    """Without signal every bound above 0 is an error; the exact test of one set, searched, is
+    broken.
+    """
     rng = np.random.default_rng(2)
     flags = rng.random((200, 60)) < 0.5
-    bounds = [claims.search_whole(MembershipScores.from_labels(-np.arange(60.0), row)) for row in flags]
+    bounds = [
+        claims.search_whole(MembershipScores.from_labels(-np.arange(60.0), row)) for row in flags
+    ]
     assert_rate_at_most(0.05, int((np.array(bounds) > 0).sum()), len(flags))
     guesses = np.add.outer(np.arange(61), np.arange(61)).clip(1)
 
     def narrow(row):
         right = np.add.outer(np.append(0, np.cumsum(row)), np.append(0, np.cumsum(~row[::-1])))
-        return np.where(guesses <= 60, one_run_epsilon(np.minimum(right, guesses), guesses), 0.0).max()
+        return np.where(
+            guesses <= 60, one_run_epsilon(np.minimum(right, guesses), guesses), 0.0
+        ).max()
 
     broken = sum(narrow(row) > 0 for row in flags[:60])
     refused("allows", assert_rate_at_most, 0.05, broken, 60, error=AssertionError)
@@ -282,7 +347,9 @@ def test_audits_share_the_scores_of_the_gain():
     assert (rows["proposition"] <= rows["exact_test"]).all()
     means = claims.proposition_means(rows)
     assert means["scale"].tolist() == [0.25, 0.5]
-    np.testing.assert_allclose(means[[*claims.AUDITS]], rows.groupby("scale")[[*claims.AUDITS]].mean())
+    np.testing.assert_allclose(
+        means[[*claims.AUDITS]], rows.groupby("scale")[[*claims.AUDITS]].mean()
+    )
     np.testing.assert_allclose(means["cost"], means["exact_test"] - means["proposition"])
     assert (means["cost_low"] <= means["cost"]).all()
 
@@ -291,10 +358,14 @@ def frames(laplace, gaussian, spread):
     """Bounds of 30 trials: methods at given means with given deviations, printed first."""
     noise = np.random.default_rng(3).normal(size=(2, 30, 4)) * spread
     both = [
-        pd.DataFrame(means + some, columns=["printed", *RIVALS]).melt(var_name="method", value_name="epsilon")
+        pd.DataFrame(means + some, columns=["printed", *RIVALS]).melt(
+            var_name="method", value_name="epsilon"
+        )
         for means, some in zip((laplace, gaussian), noise, strict=True)
     ]
-    frame = pd.concat(both, keys=["laplace", "gaussian"], names=["mechanism", None]).reset_index("mechanism")
+    frame = pd.concat(both, keys=["laplace", "gaussian"], names=["mechanism", None]).reset_index(
+        "mechanism"
+    )
     return frame.assign(scale=1.0, m=100, trial=frame.index % 30)
 
 

@@ -54,11 +54,15 @@ def test_guarantees_keep_what_was_asked_for_and_replacement_costs_more():
     kept = epsilon_of(own["noise"], process.sampling_rate(1000), process.steps(1000), plan.delta)
     assert 1.99 < kept <= 2.0
     assert own["epsilon_replacement"] > 2 * 2.0
-    assert np.isinf(found.loc[["mlp null", "mlp no DP"], ["epsilon", "epsilon_replacement"]]).all(axis=None)
+    assert np.isinf(found.loc[["mlp null", "mlp no DP"], ["epsilon", "epsilon_replacement"]]).all(
+        axis=None
+    )
 
 
 def made(leaks=None, gaps=None, plan=PLAN):
-    """Results whose attacks beat the baseline by what ``leaks`` says of a target, in standard deviations."""
+    """Results whose attacks beat the baseline by what ``leaks`` says of a target, in standard
+    deviations.
+    """
     leaks = {"mlp no DP": 3.0, "cnn no DP": 3.0, "mlp no DP again": 1.5, **(leaks or {})}
     gaps = {"mlp no DP": 0.2, **(gaps or {})}
     targets = plan.targets()
@@ -95,25 +99,40 @@ def values_of(results):
 
 def test_epsilons_are_compared_within_games_and_families_as_far_as_the_plan_has_them():
     plan = replace(PLAN, epsilons=(15.0, 2.0, 1.0))
-    leaky = made({"mlp eps 15": 2.0, "mlp eps 2": -0.5, "cnn eps 15": 0.5}, {"mlp eps 15": 0.1}, plan=plan)
+    leaky = made(
+        {"mlp eps 15": 2.0, "mlp eps 2": -0.5, "cnn eps 15": 0.5}, {"mlp eps 15": 0.1}, plan=plan
+    )
     eps = {name: by_game(leaky.decisive, name) for name in leaky.pools.target_names}
     found = values_of(leaky)
     seven = found["table-07"]
-    assert seven["0 at small epsilon"] == {name: eps[name].tolist() for name in ("mlp eps 1", "mlp eps 2")}
+    assert seven["0 at small epsilon"] == {
+        name: eps[name].tolist() for name in ("mlp eps 1", "mlp eps 2")
+    }
     assert max(seven["0 at small epsilon"]["mlp eps 2"]) < 0, "not clipped"
     assert seven["grows with epsilon"] == (eps["mlp eps 15"] - eps["mlp eps 2"]).tolist()
     assert seven["most without DP"] == (eps["mlp no DP"] - eps["mlp eps 15"]).tolist()
     assert seven["null"] == {"mlp null": eps["mlp null"].tolist()}
     assert seven["something to find"].value == pytest.approx(10)
     shares = [(0.7 * 0.3, 1000), (0.6 * 0.4, 500)]
-    assert seven["something to find"].error == pytest.approx(100 * sum(v / n for v, n in shares) ** 0.5)
-    assert found["table-08"]["grows with epsilon"] == (eps["cnn eps 15"] - eps["cnn eps 2"]).tolist()
-    both = [by_game(leaky.decisive, name, column="c_plus_eps_lb") for name in ("mlp eps 15", "mlp eps 1")]
+    assert seven["something to find"].error == pytest.approx(
+        100 * sum(v / n for v, n in shares) ** 0.5
+    )
+    assert (
+        found["table-08"]["grows with epsilon"] == (eps["cnn eps 15"] - eps["cnn eps 2"]).tolist()
+    )
+    both = [
+        by_game(leaky.decisive, name, column="c_plus_eps_lb")
+        for name in ("mlp eps 15", "mlp eps 1")
+    ]
     assert found["figure-05"]["c+eps grows with epsilon"] == (both[0] - both[1]).tolist()
     assert found["figure-06"]["null"] == seven["null"]
     alone = values_of(made(plan=replace(PLAN, epsilons=(20.0,))))
     assert alone["table-07"]["0 at small epsilon"] == {}
-    assert alone["table-07"]["grows with epsilon"] == alone["figure-05"]["c+eps grows with epsilon"] == []
+    assert (
+        alone["table-07"]["grows with epsilon"]
+        == alone["figure-05"]["c+eps grows with epsilon"]
+        == []
+    )
 
 
 def test_of_two_trainings_with_one_epsilon_the_wider_gap_comes_first():
@@ -169,7 +188,11 @@ def test_tables_stand_beside_the_papers_numbers_the_wider_gap_first(results):
     assert np.isnan(seven.loc["mlp null", "paper_eps_tilde"])
     assert seven.loc["mlp no DP", "gap"] == pytest.approx(20)
     eight = dp.table_by_epsilon(results, 1)
-    assert eight["target"].tolist()[-3:] == ["the paper, eps 1", "the paper, eps 15", "the paper, eps 20"]
+    assert eight["target"].tolist()[-3:] == [
+        "the paper, eps 1",
+        "the paper, eps 15",
+        "the paper, eps 20",
+    ]
     plan = replace(PLAN, epsilons=(20.0,))
     ten = dp.table_ten(made({"mlp eps 20 again": 0.5}, plan=plan)).set_index("target")
     own = ["mlp eps 20", "mlp eps 20 again", "mlp no DP", "mlp no DP again"]

@@ -26,7 +26,9 @@ AUDITS = {
 
 
 def run(*gains):
-    """Two targets and a null in runs whose last target's attack beats the baseline by these nats."""
+    """Two targets and a null in runs whose last target's attack beats the baseline by these
+    nats.
+    """
     rows = [
         {f"{audit} {column}": 0.5 for audit, columns in AUDITS.items() for column in columns}
         | {"target": target, "epochs": epochs, "null": target == "null", "seed": seed}
@@ -35,7 +37,9 @@ def run(*gains):
         for seed, gain in enumerate(gains)
         for target, epochs, more in (("E10", 10, 0), ("E40", 40, gain), ("null", 40, -0.1))
     ]
-    return MeasuredRun(pd.DataFrame(rows), "measured then", {}, np.zeros((11, 8, 3), dtype=np.uint8))
+    return MeasuredRun(
+        pd.DataFrame(rows), "measured then", {}, np.zeros((11, 8, 3), dtype=np.uint8)
+    )
 
 
 def test_rows_are_means_over_models_in_per_cent_and_clipped_last():
@@ -43,8 +47,12 @@ def test_rows_are_means_over_models_in_per_cent_and_clipped_last():
     assert list(rows["target"]) == ["E10", "E40", "null"]
     assert list(rows["test_accuracy"]) == [25.0] * 3
     assert rows.loc[0, ["rm_rn", "o1"]].tolist() == [0.75, 0.5]
-    np.testing.assert_allclose(rows["eps_tilde"], [0, 0.4, 0])  # clipped before the mean, E40 would have 0.47
-    np.testing.assert_allclose(rows["eps_tilde_sd"], [0, np.std([-0.2, 0.6, 0.8], ddof=1), 0], atol=1e-12)
+    np.testing.assert_allclose(
+        rows["eps_tilde"], [0, 0.4, 0]
+    )  # clipped before the mean, E40 would have 0.47
+    np.testing.assert_allclose(
+        rows["eps_tilde_sd"], [0, np.std([-0.2, 0.6, 0.8], ddof=1), 0], atol=1e-12
+    )
 
 
 def test_the_kept_run_is_whole_and_the_page_shows_all_runs_of_the_file(monkeypatch):
@@ -61,12 +69,18 @@ def test_the_kept_run_is_whole_and_the_page_shows_all_runs_of_the_file(monkeypat
     others = [one for one in result.records if one["target"] != "panoramia-figure-13"]
     assert {one["level"] for one in others} == {"paper's data"}
     seeds = sorted(kept.table["seed"].unique())
-    assert seeds == [0, *(int(path.stem[5:]) for path in sorted((ROOT / FURTHER).glob("seed_*.json")))]
+    assert seeds == [
+        0,
+        *(int(path.stem[5:]) for path in sorted((ROOT / FURTHER).glob("seed_*.json"))),
+    ]
 
 
 HERE = find_project(Path(__file__).parent)
-RUNS = [("panoramia_images", "paper", 50_000, 10_000), ("panoramia_dp", "paper", 50_000, 10_000),
-        ("panoramia_images", "paper_celeba", 194_599, 39_829)]  # fmt: skip
+RUNS = [
+    ("panoramia_images", "paper", 50_000, 10_000),
+    ("panoramia_dp", "paper", 50_000, 10_000),
+    ("panoramia_images", "paper_celeba", 194_599, 39_829),
+]
 
 
 def parameters(stem, profile):
@@ -74,7 +88,9 @@ def parameters(stem, profile):
 
 
 @pytest.mark.parametrize(("stem", "profile", "trained_on", "held_out"), RUNS)
-def test_targets_see_as_many_images_as_the_paper_says_and_games_enough(stem, profile, trained_on, held_out):
+def test_targets_see_as_many_images_as_the_paper_says_and_games_enough(
+    stem, profile, trained_on, held_out
+):
     given = parameters(stem, profile)
     sizes = dict(zip(PARTS, given["sizes"], strict=True))
     split = ImageSplit(dataset=given["dataset"], parts=given["parts"], **sizes)
@@ -96,10 +112,20 @@ def test_targets_are_those_of_table_one_and_figure_fifteen_and_keep_their_epsilo
     targets = parse_targets([*given["targets"], *given["compared"]], **given["target_settings"])
     found = {(one.architecture, one.epochs, one.batch_size) for one in targets if not one.null}
     assert found == {
-        ("resnet101", 20, 32), ("resnet101", 50, 32), ("resnet101", 100, 32), ("wrn-28-10", 150, 128),
-        ("wrn-28-10", 300, 128), ("vit-small", 35, 128), ("wrn-28-2", 100, 32), ("resnet50", 100, 32),
-    }  # fmt: skip
-    runs = {one.run for one in targets if one.architecture in ("resnet101", "wrn-28-10") and not one.null}
+        ("resnet101", 20, 32),
+        ("resnet101", 50, 32),
+        ("resnet101", 100, 32),
+        ("wrn-28-10", 150, 128),
+        ("wrn-28-10", 300, 128),
+        ("vit-small", 35, 128),
+        ("wrn-28-2", 100, 32),
+        ("resnet50", 100, 32),
+    }
+    runs = {
+        one.run
+        for one in targets
+        if one.architecture in ("resnet101", "wrn-28-10") and not one.null
+    }
     assert len(runs) == 3, "one run of ResNet101, two of WRN-28-10"
     assert [one.pretrained for one in targets if one.architecture == "vit-small"] == [True]
     given = parameters("panoramia_dp", "paper")

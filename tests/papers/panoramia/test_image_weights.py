@@ -27,13 +27,17 @@ def published(tmp_path_factory):
     return path
 
 
-def test_all_layers_but_the_last_come_from_the_file_and_images_arrive_in_its_size_and_colours(published):
+def test_all_layers_but_the_last_come_from_the_file_and_images_arrive_in_its_size_and_colours(
+    published,
+):
     theirs = image_models.read_weights(str(published))
     module, other = (pretrained_classifier(MODEL, 7, weights=theirs, seed=seed) for seed in (0, 1))
     state = module.model.state_dict()
     own = {name for name, values in theirs.items() if not torch.equal(values, state[name])}
     assert own == {"fc.weight", "fc.bias"}
-    assert not torch.equal(module.model.fc.weight, other.model.fc.weight), "the new layer follows the seed"
+    assert not torch.equal(module.model.fc.weight, other.model.fc.weight), (
+        "the new layer follows the seed"
+    )
     grey = torch.linspace(-1, 1, 2 * 8 * 8).reshape(2, 1, 8, 8)
     module.eval()
     torch.testing.assert_close(module(grey), module(grey.expand(-1, 3, -1, -1)))
@@ -50,15 +54,22 @@ def test_all_layers_but_the_last_come_from_the_file_and_images_arrive_in_its_siz
 def test_a_helper_is_tuned_from_the_weights_and_others_make_another_helper(published, tmp_path):
     x = np.random.default_rng(0).integers(0, 256, (12, 1, 8, 8), dtype=np.uint8)
     y, how = np.arange(12) % 2, {"epochs": 1, "batch_size": 12}
-    helper = image_models.ImageHelper(name="imagenet", data="real", timm=MODEL, weights=str(published), **how)
+    helper = image_models.ImageHelper(
+        name="imagenet", data="real", timm=MODEL, weights=str(published), **how
+    )
     module = image_models.train_helper(helper, x, y, 2)
-    start, end = image_models.read_weights(str(published))["conv1.0.weight"], module.model.conv1[0].weight
+    start, end = (
+        image_models.read_weights(str(published))["conv1.0.weight"],
+        module.model.conv1[0].weight,
+    )
     moved = (end - start).abs().max()
     assert 0 < moved <= 2 * helper.learning_rate, "one step of Adam away from the file"
     assert image_models.answers(module, x, y).shape == (12, 2)
     path = tmp_path / "moved.safetensors"
     path.write_bytes(published.read_bytes())
-    assert helper.about() == replace(helper, weights=str(path)).about(), "the content counts, not the place"
+    assert helper.about() == replace(helper, weights=str(path)).about(), (
+        "the content counts, not the place"
+    )
     path.write_bytes(published.read_bytes() + b" ")
     assert helper.about() != replace(helper, weights=str(path)).about()
 
@@ -80,16 +91,22 @@ def test_files_of_torch_are_read_as_tensors_alone(published, tmp_path):
         refused(f"weights: .*{name}", image_models.read_weights, str(tmp_path / name))
     assert not (tmp_path / "written").exists()
     for act in (image_models.read_weights, image_models.weights_tag):
-        refused("weights: no file", act, str(tmp_path / "nowhere.safetensors"), error=FileNotFoundError)
+        refused(
+            "weights: no file", act, str(tmp_path / "nowhere.safetensors"), error=FileNotFoundError
+        )
 
 
 def test_wrong_names_and_weights_are_named(published, monkeypatch):
-    with pytest.raises(ValueError, match=r"timm: no model 'test_resnat'; close names: .*test_resnet"):
+    with pytest.raises(
+        ValueError, match=r"timm: no model 'test_resnat'; close names: .*test_resnet"
+    ):
         pretrained_classifier("test_resnat", 2)
     with pytest.raises(ValueError, match="weights: these are not the weights of timm's test_vit"):
         pretrained_classifier("test_vit", 2, weights=image_models.read_weights(str(published)))
     with pytest.raises(ValueError, match="weights: expected the name of their model"):
         image_models.ImageHelper(name="imagenet", data="real", weights=str(published))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(RuntimeError, match=r"the weights of test_resnet cannot be downloaded .* 'weights'"):
+    with pytest.raises(
+        RuntimeError, match=r"the weights of test_resnet cannot be downloaded .* 'weights'"
+    ):
         pretrained_classifier(MODEL, 2)

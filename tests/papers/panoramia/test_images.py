@@ -26,7 +26,12 @@ from paperlib.papers.panoramia.images import pools as image_stages
 from paperlib.papers.panoramia.images import tables as image_tables
 from paperlib.papers.panoramia.images.data import PARTS, ImageSplit, noisy_labels, split_images
 from paperlib.papers.panoramia.images.models import ImageTarget, parse_targets
-from paperlib.papers.panoramia.images.pools import ImageConfig, generated_images, image_pools, load_split
+from paperlib.papers.panoramia.images.pools import (
+    ImageConfig,
+    generated_images,
+    image_pools,
+    load_split,
+)
 from paperlib.papers.panoramia.results import PanoramiaResults, by_game, helper_games
 from paperlib.papers.verdict import Estimate
 from paperlib.papers.verdict.evidence import rules
@@ -54,7 +59,12 @@ def pools():
 
 
 AUDIT = AuditConfig(
-    train=40, validation=20, test=50, attacks=(ImageStack(loss_steps=20),), repetitions=1, restarts=1
+    train=40,
+    validation=20,
+    test=50,
+    attacks=(ImageStack(loss_steps=20),),
+    repetitions=1,
+    restarts=1,
 )
 
 
@@ -64,7 +74,9 @@ def results(pools):
 
 
 def test_targets_are_read_from_words():
-    targets = parse_targets(["wrn-28-10:300", "null cnn@4:2"], batch_size=7, cnn={"dp_epsilon": 8.0})
+    targets = parse_targets(
+        ["wrn-28-10:300", "null cnn@4:2"], batch_size=7, cnn={"dp_epsilon": 8.0}
+    )
     assert [target.name for target in targets] == ["wrn-28-10 E300", "null cnn-4 E2 DP 8"]
     about = [(one.architecture, one.width, one.epochs, one.null) for one in targets]
     assert about == [("wrn-28-10", 16, 300, False), ("cnn", 4, 2, True)]
@@ -125,24 +137,39 @@ def gap(pools, name):
 
 
 def test_pools_hold_answers_and_only_targets_that_saw_the_members_remember_them(pools):
-    assert pools.target_names == ("mlp-8 E1", "mlp-8 E30", "null mlp-8 E30", "mlp-16 E30", "null mlp-16 E30")
+    assert pools.target_names == (
+        "mlp-8 E1",
+        "mlp-8 E30",
+        "null mlp-8 E30",
+        "mlp-16 E30",
+        "null mlp-16 E30",
+    )
     assert pools.helper_names == ("synthetic", "real")
     for pool in pools.by_kind().values():
         assert (pool.examples.shape, pool.examples.dtype) == ((80, 1, 7, 7), np.uint8)
         for values in (*pool.helpers.values(), *pool.targets.values()):
             assert values.shape == (80, 2)
-            assert (values[:, 0] >= values[:, 1] - 1e-6).all(), "no label beats the model's own guess"
+            assert (values[:, 0] >= values[:, 1] - 1e-6).all(), (
+                "no label beats the model's own guess"
+            )
     assert gap(pools, "mlp-16 E30") > max(0.0, gap(pools, "mlp-8 E1")) + 0.3
     assert abs(gap(pools, "null mlp-8 E30")) < 0.3
     table = pools.table.set_index("target")
     assert table.loc["mlp-16 E30", "train_metric"] > table.loc["mlp-16 E30", "test_metric"] + 0.1
     assert table["dp_epsilon"].isna().all()
-    refused("nonmembers: expected real ones", image_tables.run_images, replace(pools, nonmembers=None), AUDIT)
+    refused(
+        "nonmembers: expected real ones",
+        image_tables.run_images,
+        replace(pools, nonmembers=None),
+        AUDIT,
+    )
 
 
 def test_a_snapshot_is_a_run_of_its_own_length_and_a_helper_may_learn_other_real_images(pools):
     one = image_pools(replace(CONFIG, targets=CONFIG.targets[:1]))
-    np.testing.assert_array_equal(one.members.targets["mlp-8 E1"], pools.members.targets["mlp-8 E1"])
+    np.testing.assert_array_equal(
+        one.members.targets["mlp-8 E1"], pools.members.targets["mlp-8 E1"]
+    )
     more = ImageHelper(name="non-members", data="others", **SMALL)
     found = image_pools(replace(CONFIG, helpers=(*CONFIG.helpers, more)))
     assert found.helpers[-1].data == "real"
@@ -151,7 +178,9 @@ def test_a_snapshot_is_a_run_of_its_own_length_and_a_helper_may_learn_other_real
     np.testing.assert_array_equal(real, pools.members.helpers["real"])
 
 
-def test_other_targets_train_no_generator_nor_helper_anew_and_a_labeler_may_name_classes(pools, monkeypatch):
+def test_other_targets_train_no_generator_nor_helper_anew_and_a_labeler_may_name_classes(
+    pools, monkeypatch
+):
     images, labeler = load_split(CONFIG), replace(CONFIG, labels="labeler")
     asked, made = generated_images(CONFIG, images), generated_images(labeler, images)
     np.testing.assert_array_equal(made.audit.x, asked.audit.x)
@@ -168,7 +197,9 @@ def test_dp_targets_keep_their_epsilon(monkeypatch):
     noise, fit = Mock(return_value=1.5), Mock(wraps=image_models.fit_dp)
     monkeypatch.setattr(image_models, "noise_for", noise)
     monkeypatch.setattr(image_models, "fit_dp", fit)
-    private = ImageTarget(name="dp", architecture="cnn", width=2, epochs=2, dp_epsilon=2.0, batch_size=80)
+    private = ImageTarget(
+        name="dp", architecture="cnn", width=2, epochs=2, dp_epsilon=2.0, batch_size=80
+    )
     pools = image_pools(replace(CONFIG, targets=(private,)))
     assert pools.table["dp_epsilon"].tolist() == [2.0]
     config = fit.call_args.kwargs["config"]
@@ -191,11 +222,15 @@ def test_mlps_with_dp_are_trained_by_the_stack_and_keep_their_fixed_layers(name,
     built = build_image_model(ImageArchitecture(name=name, channels=1, side=2, outputs=2, width=8))
     kept = dict(module.named_buffers())
     assert all(values.equal(kept[key]) for key, values in built.named_buffers())
-    assert [values.shape for values in module.parameters()] == [one.shape for one in built.parameters()]
+    assert [values.shape for values in module.parameters()] == [
+        one.shape for one in built.parameters()
+    ]
 
 
 def test_every_rule_on_images_gets_its_samples(pools, results):
-    sizes = over_training_size(pools, replace(AUDIT, form="paper"), [20, 30, 40], targets=["mlp-8 E30"])
+    sizes = over_training_size(
+        pools, replace(AUDIT, form="paper"), [20, 30, 40], targets=["mlp-8 E30"]
+    )
     sizes = sizes[sizes["search"] == AUDIT.searches[0]]
     made = generated_images(CONFIG, load_split(CONFIG))
     given = helper_games(pools, AUDIT), sizes, made.quality
@@ -223,12 +258,20 @@ def test_every_rule_on_images_gets_its_samples(pools, results):
         assert found[one]["null"] == {"null mlp-8 E30": null}, one
     assert image_tables.series(results) == ["mlp-8 E1", "mlp-8 E30"]
     assert list(image_tables.model_sizes(results)["parameters"]) == [562, 1242]
-    one = image_tables.table_one(results, "mnist5k").set_index("target")["paper_test_accuracy"].dropna()
-    assert one.to_dict() == {"mlp-8 E1": 91.61, "mlp-8 E30": 90.18}, "of the same degree of over-training"
+    one = (
+        image_tables.table_one(results, "mnist5k")
+        .set_index("target")["paper_test_accuracy"]
+        .dropna()
+    )
+    assert one.to_dict() == {"mlp-8 E1": 91.61, "mlp-8 E30": 90.18}, (
+        "of the same degree of over-training"
+    )
 
 
 def test_curves_are_read_at_low_recall_and_at_one_half():
-    """Of 200 members the attack finds 40 without an error in game 0 and 150 in game 1, the baseline none."""
+    """Of 200 members the attack finds 40 without an error in game 0 and 150 in game 1, the baseline
+    none.
+    """
     target, games = Target("a", "trained", 1), []
     for seed, found in enumerate((40, 150)):
         rest = 200 - found
@@ -242,7 +285,10 @@ def test_curves_are_read_at_low_recall_and_at_one_half():
     three, four = (one.values for one in image_tables.figures_three_and_four(results, "a", []))
     assert three["room above"] == {"recall 0.1": [0.5, 0.5], "recall 0.25": [0.5, 0.5]}
     # Game 0 reaches a recall of 0.25 with 50 members after 40 right and 160 wrong guesses.
-    assert three["attack more precise"] == {"recall 0.1": [0.5, 0.5], "recall 0.25": [50 / 210 - 0.5, 0.5]}
+    assert three["attack more precise"] == {
+        "recall 0.1": [0.5, 0.5],
+        "recall 0.25": [50 / 210 - 0.5, 0.5],
+    }
     assert four["maximum at low recall"] == [1.0, 0.0]
     bounds = [game.panoramia("union", 0.95).c_plus_epsilon_lb for game in games]
     half = epsilon_from_counts(100, 100, 0.025 / 400)
@@ -262,12 +308,16 @@ def test_what_a_comparison_with_real_nonmembers_needs_stands_in_one_row(pools, r
     assert table.loc[name, "rm_rn_auc"] == results.one(name, "rm_rn")["mia_auc"]
     losses = {kind: pool.targets[name][:, 0] for kind, pool in pools.by_kind().items()}
     for kind, auc in (("generated", "auc_generated"), ("nonmembers", "auc_real")):
-        wins = (losses["members"][:, None] < losses[kind]) + (losses["members"][:, None] == losses[kind]) / 2
+        wins = (losses["members"][:, None] < losses[kind]) + (
+            losses["members"][:, None] == losses[kind]
+        ) / 2
         assert table.loc[name, auc] == pytest.approx(wins.mean())
 
 
 def test_speed_is_measured_on_the_targets_data():
-    target = CONFIG.targets[0]  # an MLP of 49, 8, 8 and 10 units: two products back for each one forward
+    target = CONFIG.targets[
+        0
+    ]  # an MLP of 49, 8, 8 and 10 units: two products back for each one forward
     table = image_models.training_speed(target, load_split(CONFIG), peak=1e-3).set_index("loop")
     assert list(table.index) == ["here", "dataloader"]
     flops = 2 * (3 * (49 * 8 + 8 * 8 + 8 * 10) - 49 * 8)  # none back to the pixels
@@ -294,8 +344,11 @@ def test_evidence_is_of_what_the_paper_shows_on_the_data_set():
     found = [SimpleNamespace(target=f"panoramia-figure-{number}") for number in ("07", "15")]
     assert image_tables.printed_on("celeba", found) == found[:1]
     assert image_tables.printed_on("cifar10", found) == found
-    shown = {(data, item): image_tables.level(data, f"panoramia-{item}")
-             for data in ("mnist5k", "cifar10", "celeba") for item in ("table-01", "figure-13")}  # fmt: skip
+    shown = {
+        (data, item): image_tables.level(data, f"panoramia-{item}")
+        for data in ("mnist5k", "cifar10", "celeba")
+        for item in ("table-01", "figure-13")
+    }
     near = {pair for pair, level in shown.items() if level == "paper's data"}
     assert near == {("cifar10", "table-01"), ("celeba", "table-01"), ("celeba", "figure-13")}
 
@@ -316,7 +369,14 @@ def notebook_settings(name, seed):
 def test_runs_of_other_seeds_share_no_draw(name):
     def seeds(seed):
         config, audit = notebook_settings(name, seed)
-        models = (config, config.split, config.generator, config.labeler, *config.helpers, *config.targets)
+        models = (
+            config,
+            config.split,
+            config.generator,
+            config.labeler,
+            *config.helpers,
+            *config.targets,
+        )
         draws = range(audit.seed, audit.seed + audit.repetitions + audit.restarts)
         return {one.seed for one in models} | {*draws}
 

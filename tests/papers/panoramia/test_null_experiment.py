@@ -11,7 +11,12 @@ from paperlib.audits.candidates import CandidateScores
 from paperlib.audits.panoramia import pools as pools_module
 from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.pools import REAL, SYNTHETIC, Pool, Pools, Target
-from paperlib.papers.panoramia.known_c import ToyWorld, bounds_side_by_side, identifier_pools, weaken_baseline
+from paperlib.papers.panoramia.known_c import (
+    ToyWorld,
+    bounds_side_by_side,
+    identifier_pools,
+    weaken_baseline,
+)
 from paperlib.papers.panoramia.null import experiment
 from paperlib.papers.panoramia.null.worlds import DATA, SIZES, WorldSizes, world_of
 from tests.refusals import refused
@@ -28,21 +33,32 @@ def own_cache(tmp_path, monkeypatch):
 
 
 def taught(truth, count, rng):
-    """What a model says that learned so many real examples: the truth, and noise that shrinks with them."""
+    """What a model says that learned so many real examples: the truth, and noise that shrinks with
+    them.
+    """
     return truth + 20 / np.sqrt(count) * rng.normal(size=truth.shape)
 
 
 def toy(seed, *, calls=None, fail_at=None):
-    """Generated points a little off; targets know the density ratio as well as their real data allow."""
+    """Generated points a little off; targets know the density ratio as well as their real data
+    allow.
+    """
     rng = np.random.default_rng(seed)
     size = LEARNED + JUDGED
-    truth = {kind: 1.5 * rng.normal(mean, 1, (size, 1)) for kind, mean in
-             (("members", 0.75), ("generated", -0.75))}  # fmt: skip
+    truth = {
+        kind: 1.5 * rng.normal(mean, 1, (size, 1))
+        for kind, mean in (("members", 0.75), ("generated", -0.75))
+    }
 
     def pool(kind):
-        helpers = {name: taught(truth[kind], count, rng) for name, count in (("synthetic", 4), ("real", 100))}
+        helpers = {
+            name: taught(truth[kind], count, rng)
+            for name, count in (("synthetic", 4), ("real", 100))
+        }
         null, leaky = (taught(truth[kind], size, rng) for _ in range(2))
-        return Pool(np.zeros((size, 1)), helpers, {"leaky": leaky + 3 * (kind == "members"), "null": null})
+        return Pool(
+            np.zeros((size, 1)), helpers, {"leaky": leaky + 3 * (kind == "members"), "null": null}
+        )
 
     targets, name = (Target("leaky"), Target("null", "null")), f"toy {seed}"
     pools = Pools(pool("members"), pool("generated"), None, targets, (SYNTHETIC, REAL), key=name)
@@ -79,7 +95,13 @@ def test_models_learn_as_many_members_as_asked_for_and_both_ways_judge_the_same(
     assert matched.learned == plain.learned == LEARNED
     assert plain.helper_names == ("synthetic", "real")
     assert matched.helper_names == ("synthetic", "out of fold", "placebo")
-    refused(r"ratio: expected a number in \(0, 2\], got 2.5", experiment.matched_pools, toy(0), 2.5, folds=4)
+    refused(
+        r"ratio: expected a number in \(0, 2\], got 2.5",
+        experiment.matched_pools,
+        toy(0),
+        2.5,
+        folds=4,
+    )
 
 
 def test_a_run_that_was_stopped_goes_on_where_a_helper_was_finished():
@@ -95,14 +117,18 @@ def test_a_run_that_was_stopped_goes_on_where_a_helper_was_finished():
 
 def test_a_world_counts_with_the_mean_of_its_games_and_an_alarm_is_an_interval_above_the_margin():
     games = pd.DataFrame({"world": [0, 0, 1, 1], "c_lb": 1.0, "difference": [0.1, 0.3, 0.2, 0.4]})
-    found = experiment.over_worlds(games.assign(data="x", helpers="h", ratio=1.0, target="t", null=True))
+    found = experiment.over_worlds(
+        games.assign(data="x", helpers="h", ratio=1.0, target="t", null=True)
+    )
     numbers = found[["eps_tilde", "low", "high", "worlds", "games"]].to_numpy()
     np.testing.assert_allclose(numbers, [[0.25, -0.385, 0.885, 2, 4]], atol=1e-3)
     difference = np.tile([-1, 0, 0.1, 0.2, 1], 20)
     quiet = pd.DataFrame({"world": np.repeat(np.arange(20), 5), "difference": difference})
     loud = quiet.assign(difference=quiet["difference"] / 10 + 0.5)
     frame = pd.concat([quiet.assign(helpers=experiment.TODAY), loud.assign(helpers="out of fold")])
-    table = experiment.false_alarms(frame.assign(data="x", ratio=np.nan, null=True)).set_index("helpers")
+    table = experiment.false_alarms(frame.assign(data="x", ratio=np.nan, null=True)).set_index(
+        "helpers"
+    )
     assert table["worlds"].to_dict() == {experiment.TODAY: 20, "out of fold": 20}
     assert table["alarms"].to_dict() == {experiment.TODAY: 0, "out of fold": 20}
     assert table["high"][experiment.TODAY] == pytest.approx(1 - 0.025 ** (1 / 20))
@@ -122,7 +148,9 @@ def test_large_worlds_have_real_data_for_the_largest_ratio():
     for sizes in SIZES["large"].values():
         assert sizes.learned * 4 // 5 >= 8 * sizes.judged
         assert sizes.games(10)["train"] + sizes.games(10)["validation"] <= 2 * sizes.learned
-    refused("judged: expected 40 or more", WorldSizes, generator=10, learned=50, judged=10, epochs=1)
+    refused(
+        "judged: expected 40 or more", WorldSizes, generator=10, learned=50, judged=10, epochs=1
+    )
 
 
 @pytest.mark.parametrize("weakness", [0.0, 0.2, 0.5])
@@ -141,20 +169,30 @@ def test_what_the_models_answer_adds_is_epsilon_and_a_weak_baseline_turns_c_into
     assert np.log(top.sum() / (~top).sum()) == pytest.approx(world.c + world.epsilon, abs=0.03)
     found = weaken_baseline(ToyWorld(), (0.0, 0.5), repetitions=10)
     means = found.groupby(["attack", "weakness"]).mean()
-    assert means.loc[("sees more", 0.5), "eps_tilde"] > 1.0 > means.loc[("sees more", 0.0), "eps_tilde"] - 0.1
+    assert (
+        means.loc[("sees more", 0.5), "eps_tilde"]
+        > 1.0
+        > means.loc[("sees more", 0.0), "eps_tilde"] - 0.1
+    )
     assert means.loc[("sees the same", 0.5), "eps_tilde"] < 1.0
     assert (found["known_c"] <= 1.0).mean() > 0.9
 
 
 def test_worlds_that_cannot_be_are_refused():
-    for options, words in (({"mark": 1.0}, "mark"), ({"c": -1.0}, "c"), ({"m": 1}, "m: expected 2")):
+    for options, words in (
+        ({"mark": 1.0}, "mark"),
+        ({"c": -1.0}, "c"),
+        ({"m": 1}, "m: expected 2"),
+    ):
         refused(words, ToyWorld, **options)
     with pytest.raises(ValueError, match="weakness"):  # worse than guessing
         ToyWorld().seen_c(0.6)
 
 
 def made_up_scores(leak, seed=0):
-    """160 trained and 80 held-out identifiers, 7 alternatives; two attacks, of which "loss" is the second."""
+    """160 trained and 80 held-out identifiers, 7 alternatives; two attacks, of which "loss" is the
+    second.
+    """
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(240, 8, 2))
     values[:160, 0] += leak
@@ -169,5 +207,9 @@ def test_all_six_bounds_see_a_leak_and_the_target_shows_its_loss_first():
     assert (bounds_side_by_side(made_up_scores(0.0), repetitions=2)["epsilon"] == 0).all()
     scores = made_up_scores(3.0)
     pools = identifier_pools(scores)
-    np.testing.assert_array_equal(pools.members.targets["trained"][:, 0], -scores.of("loss")[:160, 0])
-    np.testing.assert_array_equal(pools.generated.targets["trained"][:, 1], scores.of("min_k")[:160, 1])
+    np.testing.assert_array_equal(
+        pools.members.targets["trained"][:, 0], -scores.of("loss")[:160, 0]
+    )
+    np.testing.assert_array_equal(
+        pools.generated.targets["trained"][:, 1], scores.of("min_k")[:160, 1]
+    )

@@ -1,4 +1,6 @@
-"""Output sets and learned orders on scores of both tests: valid, and able to see what thresholds cannot."""
+"""Output sets and learned orders on scores of both tests: valid, and able to see what thresholds
+cannot.
+"""
 
 from dataclasses import replace
 
@@ -28,7 +30,9 @@ def audits_of(*games):
 
 def in_the_middle(rng, membership):
     """Members score around 0, others at both ends: no threshold can tell them."""
-    return np.where(membership, rng.normal(0, 0.3, membership.size), 2 * rng.choice([-1, 1], membership.size))
+    return np.where(
+        membership, rng.normal(0, 0.3, membership.size), 2 * rng.choice([-1, 1], membership.size)
+    )
 
 
 def test_a_set_guesses_in_the_middle_where_a_threshold_cannot_and_the_ratio_does_not_follow():
@@ -37,17 +41,27 @@ def test_a_set_guesses_in_the_middle_where_a_threshold_cannot_and_the_ratio_does
     assert found["eps_tilde"][["output set", output_sets.EVERY_LEVEL]].min() > 2
     assert found.loc["anytime, all", "eps_tilde"] < 1
     assert list(found["examples"]) == [400, 400, 600, 400, 800, 400, 800]
-    assert output_sets.ratio_correlation(plain, "one") > 0.8 > output_sets.ratio_correlation(inner, "one")
+    assert (
+        output_sets.ratio_correlation(plain, "one")
+        > 0.8
+        > output_sets.ratio_correlation(inner, "one")
+    )
 
 
 def test_simulated_sets_win_inside_cost_little_and_one_for_both_sides_can_leave_members_out():
-    found = output_sets.simulated_bounds(repetitions=2).groupby(["target", "way"])["c_plus_eps_lb"].mean()
+    found = (
+        output_sets.simulated_bounds(repetitions=2)
+        .groupby(["target", "way"])["c_plus_eps_lb"]
+        .mean()
+    )
     for way in ("output set", output_sets.EVERY_LEVEL):
         assert found["inner region", way] > found["inner region", "anytime, all"] + 2
         assert found["higher scores", way] > found["higher scores", "anytime, all"] - 0.6
 
     def surely_generated(rng, membership):
-        """Some generated examples show themselves surely: the level for both sides leaves only them."""
+        """Some generated examples show themselves surely: the level for both sides leaves only
+        them.
+        """
         shown = ~membership & (rng.random(membership.size) < 0.5)
         return np.where(shown, -6.0, 0.9 * membership) + rng.normal(size=membership.size)
 
@@ -93,12 +107,17 @@ CONFIG = AuditConfig(train=60, validation=40, test=200, attacks=(TREES,), restar
 
 
 def pools(count=400, columns=3):
-    """Real and generated examples alike; one target lowers the loss of members, the null does not."""
+    """Real and generated examples alike; one target lowers the loss of members, the null does
+    not.
+    """
     rng = np.random.default_rng(0)
 
     def pool(leak):
         difficulty = 2 * rng.normal(size=(count, 1))
-        said = {"leaky": difficulty - leak + rng.normal(size=(count, 1)), "null": rng.normal(size=(count, 1))}
+        said = {
+            "leaky": difficulty - leak + rng.normal(size=(count, 1)),
+            "null": rng.normal(size=(count, 1)),
+        }
         return Pool(rng.normal(size=(count, columns)), {"synthetic": difficulty}, said)
 
     targets = Target("leaky"), Target("null", "null")
@@ -109,7 +128,11 @@ def test_rows_are_the_trained_attacks_own_and_learned_orders_on_a_whole_game():
     made = pools()
     audits = audit_pools(made, CONFIG)
     table = output_sets.learned_orders(made, audits, ["leaky", "null"])
-    assert list(table["audit"]) == 2 * ["trained attack, union", "trained attack, anytime", "learned orders"]
+    assert list(table["audit"]) == 2 * [
+        "trained attack, union",
+        "trained attack, anytime",
+        "learned orders",
+    ]
     assert list(table["m"]) == 2 * [200, 200, game_size(400)]
     trained = table[table["audit"] != "learned orders"]
     assert trained["c_plus_eps_lb"].tolist() == audits.summary()["c_plus_eps_lb"].tolist()
@@ -118,7 +141,9 @@ def test_rows_are_the_trained_attacks_own_and_learned_orders_on_a_whole_game():
     assert table["eps_tilde"].iloc[2] > 1 > table["eps_tilde"].iloc[5]
     assert (table["seconds"] > 0).all()
     made = pools(columns=101)
-    audits = audit_pools(made, replace(CONFIG, repetitions=1), targets=["leaky"], audits=["panoramia"])
+    audits = audit_pools(
+        made, replace(CONFIG, repetitions=1), targets=["leaky"], audits=["panoramia"]
+    )
     table = output_sets.learned_orders(made, audits, ["leaky"])
     assert table["eps_tilde"].iloc[-1] > 1
     refused("twins", output_sets.learned_orders, replace(made, twins=True), audits, ["leaky"])

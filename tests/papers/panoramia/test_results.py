@@ -1,4 +1,6 @@
-"""What all modalities read from audits: rows, Table 3, and samples for the rules, paired and not clipped."""
+"""What all modalities read from audits: rows, Table 3, and samples for the rules, paired and not
+clipped.
+"""
 
 from dataclasses import replace
 from unittest.mock import Mock
@@ -16,13 +18,19 @@ from paperlib.papers.panoramia.results import PanoramiaResults
 from paperlib.report import paper_table
 from tests.refusals import refused
 
-TARGETS = Target("1 epoch", "trained", 1), Target("6 epochs", "trained", 6), Target("null", "null", 6)
+TARGETS = (
+    Target("1 epoch", "trained", 1),
+    Target("6 epochs", "trained", 6),
+    Target("null", "null", 6),
+)
 TARGETS = *TARGETS, Target("DP", "private", 1, 3.0)
 OWN = {"1 epoch": 0.2, "6 epochs": 1.0, "null": 0.05, "DP": 0.0}
 
 
 def known():
-    """Results whose summaries have two searches, of which the second one's numbers are off by ten."""
+    """Results whose summaries have two searches, of which the second one's numbers are off by
+    ten.
+    """
     rows = pd.DataFrame(
         {"target": target, "audit": audit, "c_plus_eps_lb": value, "value": value + shift + off}
         | {"search": search, "c_lb": 0.5, "value_sd": 0.1}
@@ -59,8 +67,21 @@ def test_rows_are_of_the_first_search_and_table_three_has_the_papers_own_numbers
 
 
 def test_differences_are_of_their_own_game_averaged_first_and_clipped_last(results):
-    about = {"target": "a", "null": True, "epochs": 1, "dp_epsilon": None, "form": "paper", "search": "union"}
-    about |= {"ceiling": 3.0, "baseline_auc": 0.5, "mia_auc": 0.5, "audit": "panoramia", "eps": np.nan}
+    about = {
+        "target": "a",
+        "null": True,
+        "epochs": 1,
+        "dp_epsilon": None,
+        "form": "paper",
+        "search": "union",
+    }
+    about |= {
+        "ceiling": 3.0,
+        "baseline_auc": 0.5,
+        "mia_auc": 0.5,
+        "audit": "panoramia",
+        "eps": np.nan,
+    }
     bounds = pd.DataFrame({"c_lb": [0.5, 0.4, 0.6], "c_plus_eps_lb": [0.2, 0.6, 0.4]})
     table = bounds.assign(**about, eps_tilde=[0.0, 0.2, 0.0])
     (row,) = means_over_games(table).to_dict("records")
@@ -81,7 +102,9 @@ M = 210
 
 
 def audits(played, *, shifts, config=None):
-    """Games in which attacks beat noise by a target's shift, the baseline by 1; another shift each game."""
+    """Games in which attacks beat noise by a target's shift, the baseline by 1; another shift each
+    game.
+    """
     config = config or AuditConfig(train=2, validation=2, test=M, repetitions=2)
     judged = []
     for seed in range(config.repetitions):
@@ -89,7 +112,9 @@ def audits(played, *, shifts, config=None):
         members = rng.random(M) < 0.5
         for target, shift in shifts.items():
             for audit in played:
-                baseline, attack = rng.normal(size=(2, M)) + np.outer([1, shift + 0.5 * seed], members)
+                baseline, attack = rng.normal(size=(2, M)) + np.outer(
+                    [1, shift + 0.5 * seed], members
+                )
                 judged.append(TargetScores(target, audit, seed, baseline, attack, members))
     return TargetAudits(tuple(judged), config)
 
@@ -112,7 +137,9 @@ def test_pairs_and_helpers_are_compared_within_a_game_and_a_missing_one_is_left_
     assert shared.paired(first, second.drop(7)) == [1.0]
     assert shared.paired(first, second.iloc[:0]) == []
     c_lb = {"none": (1.0, 2.0), "synthetic": (1.5, 2.25), "real": (1.25, 3.0)}
-    rows = [(name, seed, value) for name, values in c_lb.items() for seed, value in enumerate(values)]
+    rows = [
+        (name, seed, value) for name, values in c_lb.items() for seed, value in enumerate(values)
+    ]
     games = pd.DataFrame(rows, columns=["helper", "seed", "c_lb"])
     claims = ("generated over none", "real over none", "generated over real")
     for table, real, expected in (
@@ -134,10 +161,16 @@ def test_table_three_compares_levels_and_audits_in_the_papers_form_and_nothing_n
     assert values["RM;RN below O(1)"]["E6"] == (grid - real).tolist()
     assert values["eps~ below RM;RN"]["E6"] == (real - own["E6"]).tolist()
     assert values["null"] == {"null": shared.by_game(form, "null").tolist()}
-    alone = PanoramiaResults(results.pools, {"paper": audits(["panoramia"], shifts={E1: 0.0})}, "paper")
+    alone = PanoramiaResults(
+        results.pools, {"paper": audits(["panoramia"], shifts={E1: 0.0})}, "paper"
+    )
     values = shared.table_three_evidence(alone, ["E1"]).values
-    assert values == {"eps~ grows": {}, "eps~ below RM;RN": {"E1": []}, "RM;RN below O(1)": {"E1": []},
-                      "null": {}}  # fmt: skip
+    assert values == {
+        "eps~ grows": {},
+        "eps~ below RM;RN": {"E1": []},
+        "RM;RN below O(1)": {"E1": []},
+        "null": {},
+    }
     assert shared.figure_six(alone, "E1").values["passes O(1)"] == []
 
 
@@ -153,7 +186,9 @@ def test_figure_six_sets_the_test_part_against_a_quarter_and_ten_counts_the_firs
     members = np.arange(20) % 2 == 0
     scores = np.where(np.arange(20) == 3, 2.0, np.where(np.arange(20) == 4, 1.0, 0.0))
     game = TargetScores(E1, "panoramia", 5, -np.arange(20.0), scores, members)
-    surer = replace(game, attack=np.where(np.arange(20) == 3, 0.0, scores))  # the first is number 4, then 0
+    surer = replace(
+        game, attack=np.where(np.arange(20) == 3, 0.0, scores)
+    )  # the first is number 4, then 0
     form = TargetAudits((game,), AuditConfig(train=2, validation=2, test=20))
     values = shared.figure_ten(form, "E1").values
     assert values == {"members first": [0.0], "room above": [0.5]}
@@ -162,12 +197,17 @@ def test_figure_six_sets_the_test_part_against_a_quarter_and_ten_counts_the_firs
 
 def test_figure_fifteen_takes_the_largest_family_at_equal_epochs_without_dp():
     about = {
-        "resnet18 E9": ("trained", "resnet18", 9, 10), "wrn E1": ("trained", "wrn-16-4", 1, 10),
-        "resnet101 E9": ("trained", "resnet101", 9, 80), "null": ("null", "resnet101", 9, 80),
-        "resnet50 DP": ("private", "resnet50", 9, 90), "other null": ("null", "wrn-16-4", 9, 10),
-    }  # fmt: skip
+        "resnet18 E9": ("trained", "resnet18", 9, 10),
+        "wrn E1": ("trained", "wrn-16-4", 1, 10),
+        "resnet101 E9": ("trained", "resnet101", 9, 80),
+        "null": ("null", "resnet101", 9, 80),
+        "resnet50 DP": ("private", "resnet50", 9, 90),
+        "other null": ("null", "wrn-16-4", 9, 10),
+    }
     targets = [Target(name, kind, epochs) for name, (kind, _, epochs, _) in about.items()]
-    details = pd.DataFrame({"architecture": [row[1] for row in about.values()], "train_metric": 1.0})
+    details = pd.DataFrame(
+        {"architecture": [row[1] for row in about.values()], "train_metric": 1.0}
+    )
     details = details.assign(parameters=[row[3] for row in about.values()], test_metric=0.5)
     pool = Pool(np.zeros((2, 1)), {}, {name: np.zeros((2, 1)) for name in about})
     pools = Pools(pool, pool, None, tuple(targets), details=details)

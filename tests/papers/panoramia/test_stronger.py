@@ -72,7 +72,9 @@ def test_the_loss_comes_first_and_then_the_attacks_in_the_asked_order(world):
 
 def test_online_shadows_learn_each_row_in_half_of_the_models():
     shown = np.arange(20), np.arange(20)
-    shadows, included = tabular_online._trained(CONFIG, tabular.tabular_rows(CONFIG), shown, 0).values()
+    shadows, included = tabular_online._trained(
+        CONFIG, tabular.tabular_rows(CONFIG), shown, 0
+    ).values()
     assert (included.sum(axis=0) == 2).all()
     assert (included.sum(axis=1) == 20).all()
     gap = shadows[included].mean() - shadows[~included].mean()
@@ -88,16 +90,22 @@ def test_a_gradient_norm_needs_no_shadow_model_and_columns_are_kept_by_name(monk
     pools = tabular.build_pools(config)
     assert pools.members.targets["null"].shape == (300, 2)
     narrowed = only_columns(pools, ("loss", "gradient_norm"), ("gradient_norm", "loss"))
-    np.testing.assert_array_equal(narrowed.members.targets["null"], pools.members.targets["null"][:, [1, 0]])
+    np.testing.assert_array_equal(
+        narrowed.members.targets["null"], pools.members.targets["null"][:, [1, 0]]
+    )
     with pytest.raises(ValueError, match="names: expected some of loss, gradient_norm, got rmia"):
         only_columns(pools, ("loss", "gradient_norm"), ("rmia",))
 
 
 def watch_shadows(monkeypatch):
-    """A list that will hold the rows that shadow models are to learn from now on; none is trained."""
+    """A list that will hold the rows that shadow models are to learn from now on; none is
+    trained.
+    """
     seen = []
     for module in (tabular, tabular_online):
-        monkeypatch.setattr(module, "shadow_models", lambda encoder, rows, *rest: [seen.append(rows)])
+        monkeypatch.setattr(
+            module, "shadow_models", lambda encoder, rows, *rest: [seen.append(rows)]
+        )
     monkeypatch.setattr(tabular_online, "log_odds", lambda *_: np.zeros((1, 1)))
     return seen
 
@@ -105,7 +113,10 @@ def watch_shadows(monkeypatch):
 def test_offline_shadows_see_no_audited_row(monkeypatch):
     rows, learned = tabular.tabular_rows(CONFIG), watch_shadows(monkeypatch)
     tabular._shadows(CONFIG, rows)
-    real, made = learned[0][: len(rows.parts["generator"])], learned[0][len(rows.parts["generator"]) :]
+    real, made = (
+        learned[0][: len(rows.parts["generator"])],
+        learned[0][len(rows.parts["generator"]) :],
+    )
     pd.testing.assert_frame_equal(made.reset_index(drop=True), rows.spare[: len(made)])
     known = set(map(tuple, real.to_numpy()))  # a generated row may equal a real one by chance
     for part in ("members", "nonmembers", "null"):
@@ -135,7 +146,9 @@ def test_online_shadows_see_no_row_that_the_game_leaves_out(monkeypatch):
     tabular_online._trained(CONFIG, rows, shown, 7)
     left_out = set(map(tuple, rows.parts["members"].iloc[hidden].to_numpy()))
     real, made = learned[0][: len(shown[0])], learned[0][len(shown[0]) :]
-    assert not left_out & set(map(tuple, real.to_numpy()))  # a generated row may equal a real one by chance
+    assert not left_out & set(
+        map(tuple, real.to_numpy())
+    )  # a generated row may equal a real one by chance
     wanted = rows.generated.iloc[shown[1]]
     pd.testing.assert_frame_equal(made.reset_index(drop=True), wanted.reset_index(drop=True))
 
@@ -149,7 +162,9 @@ def test_online_numbers_do_not_tell_the_kind_of_a_row():
 
     def numbers_if(members):
         others = np.setdiff1d(np.arange(12), members)
-        pair = [Pool(np.zeros((6, 1)), {}, {"t": -confidence[rows, None]}) for rows in (members, others)]
+        pair = [
+            Pool(np.zeros((6, 1)), {}, {"t": -confidence[rows, None]}) for rows in (members, others)
+        ]
         every, shown = np.concatenate([members, others]), (np.arange(6), np.arange(6))
         found = tabular_online._with_online(pair, 0, shown, shadows[:, every], included[:, every])
         values = np.empty(12)
@@ -176,7 +191,9 @@ def test_judged_rows_are_those_of_the_game_in_its_order():
     """The losses that the game judges are those of these rows, members first in their numbering."""
     assert shown_rows(300, 300, AUDIT, 1)[0].tolist() != shown_rows(300, 300, AUDIT, 2)[0].tolist()
     pools = tabular.build_pools(replace(CONFIG, stronger=(), epochs=(2,)))
-    game = audit_pools(pools, replace(AUDIT, seed=3), targets=["null"], audits=["panoramia"]).judged[0]
+    game = audit_pools(
+        pools, replace(AUDIT, seed=3), targets=["null"], audits=["panoramia"]
+    ).judged[0]
     rows = judged_rows(len(pools.members), len(pools.generated), AUDIT, 3)
     np.testing.assert_array_equal(rows < len(pools.members), game.membership)
     real = audit_pools(pools, replace(AUDIT, seed=3), targets=["null"], audits=["o1"]).judged[0]
@@ -194,7 +211,10 @@ def test_every_attack_has_a_row_for_the_target_and_for_the_null():
         ("loss", "auc_real", pools.nonmembers, (every, every), 0),
         ("LiRA (online)", "auc_generated", pools.generated, shown, place),
     ):
-        member, other = pools.members.targets["null"][rows[0], at], others.targets["null"][rows[1], at]
+        member, other = (
+            pools.members.targets["null"][rows[0], at],
+            others.targets["null"][rows[1], at],
+        )
         wins = (member[:, None] < other).mean() + (member[:, None] == other).mean() / 2
         found = table[(table["attack"] == attack) & (table["target"] == "null")].iloc[0]
         assert found[column] == pytest.approx(wins)

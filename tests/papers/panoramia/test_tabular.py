@@ -1,4 +1,6 @@
-"""PANORAMIA on tables: disjoint parts, what pools hold, the null control, and the tables of the page."""
+"""PANORAMIA on tables: disjoint parts, what pools hold, the null control, and the tables of the
+page.
+"""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -83,7 +85,9 @@ def test_targets_learn_the_generators_rows_too_and_have_their_epsilon_in_the_tab
     sizes = PartSizes(generator=70, members=60, null=50, nonmembers=40)
     learning = Learning(hidden=(4,), dp_epochs=2)
     models = {"epochs": (1,), "dp_epsilons": (2.0, 8.0), "helper_rows": 20}
-    table = build_pools(TabularConfig(sizes=sizes, learning=learning, **models)).table.set_index("target")
+    table = build_pools(TabularConfig(sizes=sizes, learning=learning, **models)).table.set_index(
+        "target"
+    )
     # A helper, the generator's helper, the null target, and those with and without DP.
     learned = sorted((len(one.args[1]), len(one.args[2])) for one in train.mock_calls)
     assert learned == [(20, 1), (70, 1), (120, 1), (130, 3)]
@@ -124,7 +128,9 @@ def test_evidence_is_about_the_first_label_with_a_number_for_each_of_several_poo
     by_target = tables.evidence(tables.TabularResults({SMALL: run, other: run}))
     assert [name[10:] for name in by_target] == ["table-06", "figure-10", "figure-12"]
     found = list(by_target.values())
-    games = results.table.query("form == 'paper' and search == 'union'").set_index(["target", "seed"])
+    games = results.table.query("form == 'paper' and search == 'union'").set_index(
+        ["target", "seed"]
+    )
     own = games["c_plus_eps_lb"] - games["c_lb"]
     names = ["MLP, 1 epochs", "MLP, 80 epochs"]
     assert found[0].values["eps~ near 0"] == {name: own[name].tolist() for name in names}
@@ -132,7 +138,12 @@ def test_evidence_is_about_the_first_label_with_a_number_for_each_of_several_poo
     assert len(found[1].values["members first"]) == len(found[2].values["extremes first"]) == 2
     splits = tables.evidence(tables.TabularResults({SMALL: run, replace(SMALL, seed=1): run}))
     two, twelve = (splits[f"panoramia-{item}"] for item in ("table-06", "figure-12"))
-    assert [one.unit for one in (found[0], found[2], two, twelve)] == ["game", "game", "model", "model"]
+    assert [one.unit for one in (found[0], found[2], two, twelve)] == [
+        "game",
+        "game",
+        "model",
+        "model",
+    ]
     assert len(twelve.values["extremes first"]) == 2
     assert two.values["null"] == {"null": [own["null"].mean()] * 2}
     eps = results.table.query("audit == 'o1' and search == 'union'").groupby("target")["eps"].mean()
@@ -153,18 +164,24 @@ def test_evidence_is_about_the_first_label_with_a_number_for_each_of_several_poo
 def test_extreme_rows_are_counted_in_the_first_guesses_of_each_game(sign, first):
     """Every tenth member holds a value that no generated row comes near."""
     members = pd.DataFrame({"gain": np.where(np.arange(300) % 10, 1, 500), "word": "x"})
-    rows = SimpleNamespace(parts={"members": members}, generated=members.assign(gain=np.arange(300) % 50))
+    rows = SimpleNamespace(
+        parts={"members": members}, generated=members.assign(gain=np.arange(300) % 50)
+    )
     judged = []
     for seed in (0, 1):
         shown = judged_rows(300, 300, AUDIT, seed)
         surest = sign * np.where((shown < 300) & (shown % 10 == 0), 1.0, 0.0)
-        judged.append(TargetScores(Target("null", "null"), "panoramia", seed, surest, surest, shown < 300))
+        judged.append(
+            TargetScores(Target("null", "null"), "panoramia", seed, surest, surest, shown < 300)
+        )
     found = tables.extremes_first(rows, TargetAudits(tuple(judged), AUDIT), "null")
     assert found == pytest.approx([first - 0.2] * 2)
 
 
 def test_extreme_values_are_found_where_they_tell(monkeypatch):
-    """A column whose large values the generator never makes: the baseline is surest of just these rows."""
+    """A column whose large values the generator never makes: the baseline is surest of just these
+    rows.
+    """
     rng = np.random.default_rng(0)
     gain = np.where(rng.random(400) < 0.1, 99_999, rng.integers(0, 50, 400))
     members = pd.DataFrame({"gain": gain, "word": rng.choice(["x", "y"], 400)})
@@ -187,8 +204,23 @@ def test_encoder_is_fitted_on_the_generators_rows_alone():
 
 
 def test_adult_is_read_from_its_checked_files(tmp_path, monkeypatch):
-    row = ("39", "State-gov", "77516", "Bachelors", "13", "Never-married", "Adm-clerical", "Not-in-family",
-           "White", "Male", "2174", "0", "40", "United-States", "<=50K")  # fmt: skip
+    row = (
+        "39",
+        "State-gov",
+        "77516",
+        "Bachelors",
+        "13",
+        "Never-married",
+        "Adm-clerical",
+        "Not-in-family",
+        "White",
+        "Male",
+        "2174",
+        "0",
+        "40",
+        "United-States",
+        "<=50K",
+    )
     for name in ("TRAIN", "TEST"):
         part = replace(getattr(adult, name), rows=1, sha256=adult._digest([row]))
         (tmp_path / part.files[0]).write_text(adult.plain_text([row]), encoding="utf-8")
@@ -209,9 +241,13 @@ def test_bad_settings_are_refused():
     refused("size: expected one of", tabular_config, "huge")
     refused("epochs: expected different numbers", tabular_config, "smoke", epochs=(5, 2))
     refused("stronger: expected one of 'lira_offline'", tabular_config, "smoke", stronger=("lira",))
-    refused("stronger: expected each attack once", tabular_config, "smoke", stronger=("rmia", "rmia"))
+    refused(
+        "stronger: expected each attack once", tabular_config, "smoke", stronger=("rmia", "rmia")
+    )
     refused("shadows: expected 2 or more", tabular_config, "smoke", stronger=("rmia",), shadows=1)
-    refused("shadows: expected an even", tabular_config, "smoke", stronger=("lira_online",), shadows=5)
+    refused(
+        "shadows: expected an even", tabular_config, "smoke", stronger=("lira_online",), shadows=5
+    )
     refused("generator: expected one of", tabular_config, "smoke", generator="gan")
     refused("filter: expected one of", tabular_config, "smoke", filter="all")
     refused("repetitions", null.NullControl, repetitions=0)
@@ -222,7 +258,9 @@ def test_bad_settings_are_refused():
 
 
 def test_null_control_counts_what_a_weak_helper_lets_through_and_holds_no_informed_target():
-    """The toy: no leakage reported where the helper knows what the target knows, plenty where it does not."""
+    """The toy: no leakage reported where the helper knows what the target knows, plenty where it
+    does not.
+    """
     control = null.NullControl(repetitions=4, members=400)
     worlds = {
         "fair": lambda seed: null.toy_pools(400, 1.0, shift=1.5, seed=seed),

@@ -17,14 +17,25 @@ from paperlib.papers.panoramia.text import data as text_data
 from paperlib.papers.panoramia.text import tables as tables
 from paperlib.papers.panoramia.text.bench import REAL_NONMEMBERS, TextBench
 from paperlib.papers.panoramia.text.data import Chunks, TextConfig, deal, small_tokenizer
-from paperlib.papers.panoramia.text.pools import loss_curves, paper_differences, text_audit, text_pools
+from paperlib.papers.panoramia.text.pools import (
+    loss_curves,
+    paper_differences,
+    text_audit,
+    text_pools,
+)
 from paperlib.papers.verdict import Estimate
 from paperlib.running.project import find_project
 from tests.refusals import refused
 
 SIZES = {"public": 400, "generator": 200, "for_helper": 200}
 SIZES |= dict.fromkeys(("members", "nonmembers", "others", "generated"), 120)
-EPOCHS = {"base_epochs": 1, "epochs": (1, 6), "null_epochs": (6,), "generator_epochs": 1, "helper_epochs": 3}
+EPOCHS = {
+    "base_epochs": 1,
+    "epochs": (1, 6),
+    "null_epochs": (6,),
+    "generator_epochs": 1,
+    "helper_epochs": 3,
+}
 HOW = {"vocabulary": 300, "width": 32, "batch_size": 16, "learning_rate": 5e-3, "dp_epsilons": ()}
 TINY = TextConfig(text="help_topics", tokens=8, prompt=8, **SIZES, **EPOCHS, **HOW)
 AUDIT = text_audit(150, tokens=8, repetitions=1, restarts=1)
@@ -47,7 +58,8 @@ def assert_apart(parts):
 
 
 def test_no_document_and_no_chunk_has_two_roles_and_roles_that_share_documents_no_chunk():
-    # As in the paper: all chunks of whole documents, dealt at random; further documents for the rest.
+    # As in the paper: all chunks of whole documents, dealt at random; further documents for the
+    # rest.
     sizes = {"generator": 100, "members": 80, "nonmembers": 60, "others": 80}
     mixed = replace(TINY, by_chunk=True, chunks_per_document=5, **sizes)
     plain, shared = TextBench(TINY).text, TextBench(mixed).text
@@ -60,7 +72,9 @@ def test_no_document_and_no_chunk_has_two_roles_and_roles_that_share_documents_n
     assert np.bincount(numbers).max() == np.bincount(numbers)[np.unique(numbers)].min() == 5
     assert np.intersect1d(shared["generator"].document, shared["members"].document).size > 20
     assert_apart([numbers, shared["public"].document, shared["helper"].document])
-    with pytest.raises(ValueError, match="by_chunk: expected 2002 documents of 50 chunks of 8 tokens, got"):
+    with pytest.raises(
+        ValueError, match="by_chunk: expected 2002 documents of 50 chunks of 8 tokens, got"
+    ):
         TextBench(replace(mixed, chunks_per_document=50, members=99_840)).text  # noqa: B018
 
 
@@ -102,17 +116,28 @@ def test_members_that_teach_the_real_helper_are_in_none_of_its_games(pools, lear
     tables.games_by_helper(pools, AUDIT, withheld=config.withheld_members)
     np.testing.assert_array_equal(seen[0].members.examples, pools.members.examples[60:])
     for name in ("synthetic", "real non-members"):
-        np.testing.assert_array_equal(seen[0].members.helpers[name], pools.members.helpers[name][60:])
+        np.testing.assert_array_equal(
+            seen[0].members.helpers[name], pools.members.helpers[name][60:]
+        )
 
 
 def test_the_papers_profile_is_the_paper():
     profile = find_project(Path(__file__)).profile("paper")["panoramia_text"]
-    given = {name: tuple(value) if isinstance(value, list) else value for name, value in profile.items()}
-    config = TextConfig(**{one.name: given[one.name] for one in fields(TextConfig) if one.name in given})
-    options = {name: profile[name] for name in ("judged", "chosen", "reader", "repetitions", "restarts")}
+    given = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in profile.items()
+    }
+    config = TextConfig(
+        **{one.name: given[one.name] for one in fields(TextConfig) if one.name in given}
+    )
+    options = {
+        name: profile[name] for name in ("judged", "chosen", "reader", "repetitions", "restarts")
+    }
     audit = text_audit(profile["audited"], **options)
     assert paper_differences(config, audit) == []
-    assert paper_differences(replace(config, top_k=40, by_chunk=False), audit) == ["by_chunk", "top_k"]
+    assert paper_differences(replace(config, top_k=40, by_chunk=False), audit) == [
+        "by_chunk",
+        "top_k",
+    ]
     assert round(0.3 * config.generator) == round(0.15 * (config.generator + config.members))
 
 
@@ -122,7 +147,9 @@ def test_passages_stay_in_their_document_and_the_tokenizer_reads_public_ones_alo
     assert chunks.passages(1).tolist() == chunks.tokens.tolist()
     # The first tenth of the documents, which trains it, is dealt to no other role.
     tokenizer = small_tokenizer("help_topics", 300, 0, context=16)
-    few = replace(TINY, public=8, generator=0, members=40, nonmembers=0, others=0, chunks_per_document=5)
+    few = replace(
+        TINY, public=8, generator=0, members=40, nonmembers=0, others=0, chunks_per_document=5
+    )
     for config in (few, replace(few, by_chunk=True)):
         dealt = deal(config, tokenizer)
         assert dealt["members"].document.min() >= 46
@@ -140,7 +167,9 @@ def test_targets_know_the_members_the_null_does_not_and_helpers_what_they_learne
     np.testing.assert_allclose(first[:, 0], first[:, 1:].mean(axis=1))
     assert pools.helper_names == ("base", "synthetic", "real non-members")
 
-    def gap(name):  # the helper of real text finds generated chunks stranger than the synthetic one does
+    def gap(
+        name,
+    ):  # the helper of real text finds generated chunks stranger than the synthetic one does
         losses = [pool.helpers[name][:, 0].mean() for pool in (pools.generated, pools.members)]
         return losses[0] - losses[1]
 
@@ -163,7 +192,9 @@ def test_the_real_helper_learns_as_many_chunks_in_the_same_way_as_the_synthetic_
 def test_pools_are_read_from_the_cache_and_another_target_trains_no_generator(pools, monkeypatch):
     monkeypatch.setattr(text_bench.TextGenerator, "fit", None)
     again = text_pools(TINY)
-    np.testing.assert_array_equal(again.members.targets["6 epochs"], pools.members.targets["6 epochs"])
+    np.testing.assert_array_equal(
+        again.members.targets["6 epochs"], pools.members.targets["6 epochs"]
+    )
     other = TextBench(replace(TINY, null_epochs=(1,)))
     assert len(other.run("others")["train"]) == 1
     with pytest.raises(TypeError):
@@ -189,13 +220,17 @@ def test_audits_find_the_members_and_no_null_and_losses_are_compared_at_both_end
 
 def test_both_ways_to_deal_text_show_the_targets_that_were_audited_in_both(monkeypatch):
     targets = {"chunks": ["4 epochs", "8 epochs", "null"], "documents": ["8 epochs", "null"]}
-    monkeypatch.setattr(tables.shared, "table_three", lambda way, _: pd.DataFrame({"target": targets[way]}))
+    monkeypatch.setattr(
+        tables.shared, "table_three", lambda way, _: pd.DataFrame({"target": targets[way]})
+    )
     shown = tables.by_dealing({"by chunk": "chunks", "by document": "documents"})
     pairs = itertools.product(("by chunk", "by document"), ("8 epochs", "null"))
     assert list(map(tuple, shown.to_numpy())) == list(pairs)
 
 
-def test_evidence_is_paired_in_a_game_and_empty_where_parameters_leave_something_out(pools, results):
+def test_evidence_is_paired_in_a_game_and_empty_where_parameters_leave_something_out(
+    pools, results
+):
     quick = replace(AUDIT, attacks=AUDIT.attacks[:1], repetitions=2)
     helpers, curves = tables.games_by_helper(pools, quick), loss_curves(TINY)
     sizes = tables.baseline_sizes(tables.run_text(pools, quick), [10, 20])
@@ -216,8 +251,13 @@ def test_evidence_is_paired_in_a_game_and_empty_where_parameters_leave_something
     assert found["panoramia-figure-09"].values["rises"] == (fixed[quick.train] - fixed[10]).tolist()
 
 
-TARGETS = (Target("1 epoch", epochs=1), Target("6 epochs", epochs=6), Target("DP", "private", 1, 3.0),
-           Target("null", "null", 6), Target("null, DP", "null", 1, 3.0))  # fmt: skip
+TARGETS = (
+    Target("1 epoch", epochs=1),
+    Target("6 epochs", epochs=6),
+    Target("DP", "private", 1, 3.0),
+    Target("null", "null", 6),
+    Target("null, DP", "null", 1, 3.0),
+)
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +275,9 @@ def made_up():
 def test_figure_nine_pairs_sizes_within_a_game_and_targets_beside_dp_have_as_many_epochs(made_up):
     rows = [(10, 0, 1.0), (40, 0, 1.5), (10, 1, 2.0), (40, 1, 1.75)]
     fixed = pd.DataFrame(rows, columns=["train", "seed", "c_lb"]).assign(way="fixed test part")
-    sizes = pd.concat([fixed, pd.DataFrame([{"way": "what is left", "train": 80, "seed": 0, "c_lb": 9.0}])])
+    sizes = pd.concat(
+        [fixed, pd.DataFrame([{"way": "what is left", "train": 80, "seed": 0, "c_lb": 9.0}])]
+    )
     found = tables._figure_nine(made_up, sizes, "6 epochs").values
     assert found["rises"] == [0.5, -0.25]
     tables_of = (made_up.over_test_size([size]).set_index(["target", "seed"]) for size in (200, 50))
@@ -243,7 +285,9 @@ def test_figure_nine_pairs_sizes_within_a_game_and_targets_beside_dp_have_as_man
     assert found["smaller test lowers"] == (whole - quarter).tolist()
     assert whole.min() > 0
     pool = Pool(np.zeros((1, 1)), {}, {target.name: np.zeros((1, 1)) for target in TARGETS})
-    found = tables._table_nine(PanoramiaResults(Pools(pool, pool, None, TARGETS), {}), made_up).values
+    found = tables._table_nine(
+        PanoramiaResults(Pools(pool, pool, None, TARGETS), {}), made_up
+    ).values
     bounds = made_up.table.query("search == 'union'").set_index(["target", "seed"])
     own = bounds["c_plus_eps_lb"] - bounds["c_lb"]
     assert own["1 epoch"].min() < 0 < own["DP"].min()
@@ -251,13 +295,18 @@ def test_figure_nine_pairs_sizes_within_a_game_and_targets_beside_dp_have_as_man
     assert found == {term: {name: own[name].tolist()} for term, name in expected.items()}
 
 
-def test_the_smallest_games_leave_two_to_learn_sizes_may_be_larger_and_fewer_helpers_make_other_pools(pools):
+def test_the_smallest_games_leave_two_to_learn_and_fewer_helpers_make_other_pools(
+    pools,
+):
     small = text_audit(20, tokens=8, repetitions=1, restarts=1, attacks=AUDIT.attacks[:1])
     rows = tables.baseline_sizes(tables.run_text(pools, small), [small.train + 20])
     left = rows[rows["way"] == "what is left"]["train"]
     assert left.min() == 2
     assert left.is_unique
-    assert sorted(rows[rows["way"] == "fixed test part"]["train"]) == [small.train, small.train + 20]
+    assert sorted(rows[rows["way"] == "fixed test part"]["train"]) == [
+        small.train,
+        small.train + 20,
+    ]
     with pytest.raises(ValueError, match=f"sizes: expected others than {small.train}"):
         tables.baseline_sizes(tables.run_text(pools, small), [small.train])
     fewer = with_helpers(pools, (SYNTHETIC,))
@@ -300,9 +349,13 @@ def test_a_generator_that_copies_is_said_to(monkeypatch):
 
 
 def test_a_pretrained_gpt2_is_fine_tuned_with_and_without_dp(tmp_path, monkeypatch):
-    """By folder as by name: its own tokenizer, tied output weights, positions looked up once a batch."""
+    """By folder as by name: its own tokenizer, tied output weights, positions looked up once a
+    batch.
+    """
     tokenizer = small_tokenizer("help_topics", 300, 0, context=32)
-    shape = GPT2Config(vocab_size=300, n_positions=32, n_embd=16, n_layer=1, n_head=2, bos_token_id=0)
+    shape = GPT2Config(
+        vocab_size=300, n_positions=32, n_embd=16, n_layer=1, n_head=2, bos_token_id=0
+    )
     GPT2LMHeadModel(shape).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     monkeypatch.setattr(text_data, "noise_for", lambda *_: 1.0)
@@ -310,7 +363,12 @@ def test_a_pretrained_gpt2_is_fine_tuned_with_and_without_dp(tmp_path, monkeypat
     targets = {"epochs": (1,), "null_epochs": (1,), "dp_epsilons": (3.0,), "dp_batch": 40}
     config = replace(TINY, base=str(tmp_path), **targets, **few)
     pools = TextBench(config).pools()
-    assert pools.target_names == ("1 epoch", "null, 1 epoch", "DP, epsilon 3", "null, DP, epsilon 3")
+    assert pools.target_names == (
+        "1 epoch",
+        "null, 1 epoch",
+        "DP, epsilon 3",
+        "null, DP, epsilon 3",
+    )
     base = TextBench(config).base
     assert base.get_output_embeddings().weight is base.get_input_embeddings().weight
     before = pools.members.helpers["base"]
@@ -335,20 +393,35 @@ def test_bad_settings_and_too_little_text_are_named_and_each_seed_has_games_of_i
     assert audit.seed == 3000
 
 
-NAMES = ["2 epochs", "4 epochs", "8 epochs", "null, 4 epochs", "DP, epsilon 3", "null, DP, epsilon 3"]
+NAMES = [
+    "2 epochs",
+    "4 epochs",
+    "8 epochs",
+    "null, 4 epochs",
+    "DP, epsilon 3",
+    "null, DP, epsilon 3",
+]
 
 
 def test_the_papers_levels_stand_beside_ours_and_table_nine_has_the_null_of_each_target():
     printed = {name: printed_bounds(rows) for name, rows in tables.printed_three(NAMES).items()}
     assert list(printed) == ["2 epochs", "4 epochs", "8 epochs", "DP, epsilon 3"]
-    eight = [printed["8 epochs"][f"paper_{name}"] for name in ("eps_tilde", "eps_tilde_sd", "rm_rn", "o1")]
+    eight = [
+        printed["8 epochs"][f"paper_{name}"]
+        for name in ("eps_tilde", "eps_tilde_sd", "rm_rn", "o1")
+    ]
     assert eight == [2.4, 0.53, 3.6, 5.73]
     assert list(tables.printed_three(["1 epoch", "DP, epsilon 7"])) == ["1 epoch"]
     empty = {"paper_eps_tilde": np.nan, "paper_o1": np.nan}
-    three = pd.DataFrame({"target": NAMES, "null": ["null" in name for name in NAMES], "o1": 2.0, **empty})
+    three = pd.DataFrame(
+        {"target": NAMES, "null": ["null" in name for name in NAMES], "o1": 2.0, **empty}
+    )
     three = three.assign(eps_tilde=0.5 + three.index, eps_tilde_sd=0.25)
     found = tables.table_nine(three, 4).set_index("target")
     assert list(found.index) == ["without DP, 4 epochs", "DP, epsilon 3"]
     assert list(found["null_eps_tilde"]) == [3.5, 5.5]
-    assert found.loc["without DP, 4 epochs", ["paper_eps_tilde", "paper_o1"]].tolist() == [0.22, 2.82]
+    assert found.loc["without DP, 4 epochs", ["paper_eps_tilde", "paper_o1"]].tolist() == [
+        0.22,
+        2.82,
+    ]
     assert tables.table_nine(three[:4], 4).empty

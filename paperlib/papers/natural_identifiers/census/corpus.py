@@ -1,4 +1,6 @@
-"""Census of natural identifiers: how many of each kind a corpus holds, by subset (the paper's Table 2)."""
+"""Census of natural identifiers: how many of each kind a corpus holds, by subset (the paper's Table
+2).
+"""
 
 import hashlib
 import os
@@ -58,18 +60,22 @@ class CensusUnit:
 class Census:
     """What a corpus holds."""
 
-    #: by subset, kind and form: valid, matches, and different, which counts values once per subset; a
-    #: look-alike is not valid, and has the reason as form
+    #: by subset, kind and form: valid, matches, and different, which counts values once per subset;
+    #: a look-alike is not valid, and has the reason as form
     counts: pd.DataFrame
     totals: pd.DataFrame  #: the same over all subsets, where a value counts once
     read: pd.DataFrame  #: by subset: documents, characters, bytes
     skipped: pd.DataFrame  #: what was not read, or read with a loss: reason, number, example
 
-    def by_kind(self, column: str = "matches", *, kinds: Sequence[str] = PAPER_KINDS) -> pd.DataFrame:
+    def by_kind(
+        self, column: str = "matches", *, kinds: Sequence[str] = PAPER_KINDS
+    ) -> pd.DataFrame:
         """Identifiers by subset and kind as in Table 2: all "matches", or "different" ones."""
         wanted = self.counts[self.counts["valid"] & self.counts["kind"].isin(kinds)]
         table = wanted.pivot_table(column, "subset", "kind", "sum", fill_value=0)
-        table = table.reindex(index=self.read["subset"], columns=list(kinds), fill_value=0).astype(int)
+        table = table.reindex(index=self.read["subset"], columns=list(kinds), fill_value=0).astype(
+            int
+        )
         table.insert(0, "total", table.sum(axis=1))
         table.index.name, table.columns.name = "subset", None
         return table.sort_values("total", ascending=False, kind="stable").reset_index()
@@ -103,7 +109,9 @@ def take_census(
         groups[-1].append(FilePart(place, file.subset, about.st_size, about.st_mtime_ns))
         size += about.st_size
     units = [CensusUnit(tuple(group), names, reading or Reading(), chosen) for group in groups]
-    return _added(result for _, result in run_sweep(count_units, units, folder=folder, workers=workers))
+    return _added(
+        result for _, result in run_sweep(count_units, units, folder=folder, workers=workers)
+    )
 
 
 def count_units(units: Sequence[CensusUnit]) -> list[dict[str, Any]]:
@@ -133,7 +141,10 @@ def count_unit(unit: CensusUnit) -> dict[str, Any]:
     keys, subsets, reasons = sorted(matches), sorted(read), sorted(log.counts)
     values = [np.sort(np.fromiter(found[key], dtype=np.uint64)) for key in keys]
     return {
-        **{name: _texts(key[at] for key in keys) for at, name in enumerate(("subset", "kind", "form"))},
+        **{
+            name: _texts(key[at] for key in keys)
+            for at, name in enumerate(("subset", "kind", "form"))
+        },
         "matches": np.array([matches[key] for key in keys], dtype=np.int64),
         "values": np.concatenate([np.empty(0, dtype=np.uint64), *values]),
         "different": np.array([len(one) for one in values], dtype=np.int64),
@@ -157,19 +168,30 @@ def _added(results: Iterator[dict[str, Any]]) -> Census:
     counts, totals = _Counts(), _Counts()
     read, skipped = list[pd.DataFrame](), list[pd.DataFrame]()
     for result in results:
-        rows = zip(*(result[name].tolist() for name in ("subset", "kind", "form", "matches")), strict=True)
+        rows = zip(
+            *(result[name].tolist() for name in ("subset", "kind", "form", "matches")), strict=True
+        )
         edges = np.cumsum(result["different"])[:-1]
-        for (subset, kind, form, count), values in zip(rows, np.split(result["values"], edges), strict=False):
+        for (subset, kind, form, count), values in zip(
+            rows, np.split(result["values"], edges), strict=False
+        ):
             _put(counts, (subset, kind, form), count, values)
-        read.append(pd.DataFrame(result["read"], columns=list(_READ)).assign(subset=result["read_subset"]))
-        skipped.append(pd.DataFrame({name: result[name] for name in ("reason", "number", "example")}))
+        read.append(
+            pd.DataFrame(result["read"], columns=list(_READ)).assign(subset=result["read_subset"])
+        )
+        skipped.append(
+            pd.DataFrame({name: result[name] for name in ("reason", "number", "example")})
+        )
     for (_, kind, form), part in counts.items():
         _put(totals, ("", kind, form), *part)
     return Census(
         counts=_frame(counts),
         totals=_frame(totals).drop(columns="subset"),
         read=pd.concat(read).groupby("subset").sum().reset_index(),
-        skipped=pd.concat(skipped).groupby("reason").agg({"number": "sum", "example": "min"}).reset_index(),
+        skipped=pd.concat(skipped)
+        .groupby("reason")
+        .agg({"number": "sum", "example": "min"})
+        .reset_index(),
     )
 
 
@@ -181,7 +203,14 @@ def _put(counts: _Counts, place: tuple[str, str, str], count: int, values: Any) 
 def _frame(counts: _Counts) -> pd.DataFrame:
     order = list(KINDS)
     rows = [
-        (subset, kind, form.removeprefix(_NOT_VALID), not form.startswith(_NOT_VALID), count, len(values))
+        (
+            subset,
+            kind,
+            form.removeprefix(_NOT_VALID),
+            not form.startswith(_NOT_VALID),
+            count,
+            len(values),
+        )
         for (subset, kind, form), (count, values) in sorted(
             counts.items(), key=lambda item: (item[0][0], order.index(item[0][1]), item[0][2])
         )

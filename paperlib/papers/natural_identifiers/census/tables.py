@@ -26,25 +26,37 @@ from paperlib.papers.natural_identifiers.census.corpus import Census
 from paperlib.papers.settings import settings_beside
 from paperlib.report import paper_table
 
-_PAPERS = (("pile_train", "pile", "train"), ("pile_test", "pile", "test"), ("dolma", "dolma", "train"))
+_PAPERS = (
+    ("pile_train", "pile", "train"),
+    ("pile_test", "pile", "test"),
+    ("dolma", "dolma", "train"),
+)
 _SETTINGS = settings_beside(__file__)
 _PILE, _PLAIN = _SETTINGS["pile"], _SETTINGS["plain"]
 PILE_SUBSETS = {name: printed for *names, printed, _, _ in _PILE for name in names}
-"""Subsets of the Pile's test part, by both names, and their names in Table 2; empty where it has none."""
+"""Subsets of the Pile's test part, by both names, and their names in Table 2; empty where it has
+none.
+"""
 
 
 def paper_census() -> pd.DataFrame:
-    """Table 2 as printed, with our names of the kinds: dataset, corpus, split, total, and the kinds."""
+    """Table 2 as printed, with our names of the kinds: dataset, corpus, split, total, and the
+    kinds.
+    """
     table = paper_table("nid_table02").rename(columns=_SETTINGS["columns"])
     return table[["dataset", "corpus", "split", "total", *PAPER_KINDS]]
 
 
 def beside_the_paper(by_subset: pd.DataFrame) -> pd.DataFrame:
-    """One row per kind: different identifiers here, in the paper's corpora, and in all of these (paper)."""
+    """One row per kind: different identifiers here, in the paper's corpora, and in all of these
+    (paper).
+    """
     printed = paper_census()
     printed = printed[~printed["dataset"].str.contains("all subsets")]
     columns = ["total", *PAPER_KINDS]
-    frame = pd.DataFrame({"kind": ["all kinds", *PAPER_KINDS], "here": by_subset[columns].sum().tolist()})
+    frame = pd.DataFrame(
+        {"kind": ["all kinds", *PAPER_KINDS], "here": by_subset[columns].sum().tolist()}
+    )
     for name, corpus, split in _PAPERS:
         chosen = printed[(printed["corpus"] == corpus) & (printed["split"] == split)]
         frame[name] = chosen[columns].sum().tolist()
@@ -52,7 +64,9 @@ def beside_the_paper(by_subset: pd.DataFrame) -> pd.DataFrame:
 
 
 def kind_shares(filtered: pd.DataFrame, subsets: Sequence[str]) -> pd.DataFrame:
-    """Percent of the identifiers that are of each of the paper's kinds: columns kind, here, paper."""
+    """Percent of the identifiers that are of each of the paper's kinds: columns kind, here,
+    paper.
+    """
     kinds, printed = list(PAPER_KINDS), paper_census()
     ours = filtered[kinds].sum()
     theirs = printed[printed["dataset"].isin([PILE_SUBSETS[name] for name in subsets])][kinds].sum()
@@ -66,14 +80,21 @@ def look_alikes(totals: pd.DataFrame) -> pd.DataFrame:
     for kind, here in totals.groupby("kind", sort=False):
         valid = here["valid"].astype(bool)
         failed = here[~valid]
-        why = [f"{form} ({number})" for form, number in zip(failed["form"], failed["different"], strict=True)]
+        why = [
+            f"{form} ({number})"
+            for form, number in zip(failed["form"], failed["different"], strict=True)
+        ]
         row = {"kind": kind, "identifiers": int(here.loc[valid, "different"].sum())}
-        rows.append(row | {"look_alikes": int(failed["different"].sum()), "why": ", ".join(why) or "–"})
+        rows.append(
+            row | {"look_alikes": int(failed["different"].sum()), "why": ", ".join(why) or "–"}
+        )
     return pd.DataFrame(rows)
 
 
 def census_by_subset(census: Census) -> pd.DataFrame:
-    """One row per subset: its size, different identifiers of the paper's kinds, and of all others."""
+    """One row per subset: its size, different identifiers of the paper's kinds, and of all
+    others.
+    """
     if census.read.empty:
         rows = census.skipped.itertuples(index=False)
         reasons = "; ".join(f"{row.reason}: {row.number}, such as {row.example}" for row in rows)
@@ -83,13 +104,19 @@ def census_by_subset(census: Census) -> pd.DataFrame:
     table["other_kinds"] = census.by_kind("different", kinds=others).set_index("subset")["total"]
     table.insert(0, "matches", census.by_kind(kinds=list(KINDS)).set_index("subset")["total"])
     sizes = census.read.set_index("subset")[["documents", "characters"]]
-    return sizes.join(table).sort_values(["total", "matches"], ascending=False, kind="stable").reset_index()
+    return (
+        sizes.join(table)
+        .sort_values(["total", "matches"], ascending=False, kind="stable")
+        .reset_index()
+    )
 
 
 def plain_counts(
     files: Iterable[CorpusFile], *, characters: int, reading: Reading | None = None
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Matches of each kind in the first characters, look-alikes included: ours, and by plain expressions."""
+    """Matches of each kind in the first characters, look-alikes included: ours, and by plain
+    expressions.
+    """
     ours, plain, left = dict.fromkeys(_PLAIN, 0), dict.fromkeys(_PLAIN, 0), characters
     scanner = Scanner(checked_kinds(PAPER_KINDS))
     expressions = {
@@ -111,7 +138,9 @@ def plain_counts(
 def sample_identifiers(
     files: Iterable[CorpusFile], *, per_kind: int, reading: Reading | None = None, seed: int = 0
 ) -> list[Identifier]:
-    """A random sample of the different identifiers, so many of each kind at most; places mean nothing."""
+    """A random sample of the different identifiers, so many of each kind at most; places mean
+    nothing.
+    """
     different: dict[str, dict[str, str]] = {name: {} for name in KINDS}
     scanner = Scanner(checked_kinds(None))
     for file in files:
@@ -179,15 +208,22 @@ def pile_identifiers(
     generated: int = 127,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Every place of an identifier in the Pile's test part, and what the filters of Appendix A keep."""
-    places, others, read = list[tuple[str, int, Identifier, str]](), set[Identifier](), dict[str, int]()
+    """Every place of an identifier in the Pile's test part, and what the filters of Appendix A
+    keep.
+    """
+    places, others, read = (
+        list[tuple[str, int, Identifier, str]](),
+        set[Identifier](),
+        dict[str, int](),
+    )
     for one in documents:
         read[one.subset] = number = read.get(one.subset, 0) + 1
         for place in find_identifiers(one.text, kinds=PAPER_KINDS):
             value = Identifier(place.kind, place.value, 0, len(place.value))
             if one.subset in PILE_SUBSETS:
                 before = one.text[max(0, place.start - _BEFORE) : place.start]
-                # The host of a web address that goes on to the identifier; a hyphen may break its line.
+                # The host of a web address that goes on to the identifier; a hyphen may break its
+                # line.
                 address = _ADDRESS.search(before.replace("-\n", "-"))
                 places.append((one.subset, number, value, address[1].lower() if address else ""))
             else:
@@ -197,9 +233,15 @@ def pile_identifiers(
     rng, judged = np.random.default_rng(seed), list[Identifier]()
     for kind in PAPER_KINDS if values else ():
         groups = (values, others - set(values))
-        inside, outside = (sorted(v for v in some if v.kind == kind and _admitted(v)) for some in groups)
+        inside, outside = (
+            sorted(v for v in some if v.kind == kind and _admitted(v)) for some in groups
+        )
         judged += inside + [outside[at] for at in rng.permutation(len(outside))[:company]]
-    stay = set(filter_identifiers(judged, extreme=extreme, count=generated, seed=seed).kept) if values else ()
+    stay = (
+        set(filter_identifiers(judged, extreme=extreme, count=generated, seed=seed).kept)
+        if values
+        else ()
+    )
     numbers = {_key(value): at for at, value in reversed(list(enumerate(values)))}
     return table.assign(
         kind=[one.kind for one in table["identifier"]],
@@ -224,15 +266,21 @@ def after_filters(places: pd.DataFrame) -> pd.DataFrame:
 
 
 def filtered_census(places: pd.DataFrame) -> pd.DataFrame:
-    """Different identifiers of `pile_identifiers` before and after the paper's filters, beside its counts."""
+    """Different identifiers of `pile_identifiers` before and after the paper's filters, beside its
+    counts.
+    """
     different = places[places["erc55"]].drop_duplicates(["subset", "kind", "value"])
     after = after_filters(places)
-    kinds = pd.crosstab(after["subset"], after["kind"]).reindex(columns=list(PAPER_KINDS), fill_value=0)
+    kinds = pd.crosstab(after["subset"], after["kind"]).reindex(
+        columns=list(PAPER_KINDS), fill_value=0
+    )
     table = different.groupby("subset").size().rename("before").to_frame()
     table["paper"] = [_printed(name)["total"] for name in table.index]
     table["total"] = after.groupby("subset").size()
     table = table.join(kinds).fillna(0).astype(int).reset_index()
-    return table.sort_values(["before", "subset"], ascending=[False, True], kind="stable", ignore_index=True)
+    return table.sort_values(
+        ["before", "subset"], ascending=[False, True], kind="stable", ignore_index=True
+    )
 
 
 def _printed(subset: str) -> dict[str, int]:
@@ -242,7 +290,9 @@ def _printed(subset: str) -> dict[str, int]:
 
 
 def counts_by_kind(places: pd.DataFrame) -> pd.DataFrame:
-    """Counts by subset and kind beside the paper's for the same subset, each under several readings."""
+    """Counts by subset and kind beside the paper's for the same subset, each under several
+    readings.
+    """
     rows = []
     for subset in sorted(set(places["subset"])):
         here, printed = places[places["subset"] == subset], _printed(subset)
@@ -266,15 +316,22 @@ def counts_by_kind(places: pd.DataFrame) -> pd.DataFrame:
 
 def sites(places: pd.DataFrame, subset: str) -> pd.DataFrame:
     """Counts by site (empty outside web addresses) and kind in a subset, most identifiers first."""
-    table = places[places["subset"] == subset].groupby(["site", "kind"])[["value", "document"]].nunique()
+    table = (
+        places[places["subset"] == subset]
+        .groupby(["site", "kind"])[["value", "document"]]
+        .nunique()
+    )
     table.columns = ["different", "documents"]
     return table.sort_values("different", ascending=False, kind="stable").reset_index()
 
 
 def rates(places: pd.DataFrame, read: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
-    """Identifiers that the paper admits per million documents, ours before the filters and the paper's."""
-    # The interval is exact for a Poisson number: identifiers count as independent. The paper's documents are
-    # the thousandth part of each subset, by the sizes that the Pile's authors state (Gao et al., Table 1).
+    """Identifiers that the paper admits per million documents, ours before the filters and the
+    paper's.
+    """
+    # The interval is exact for a Poisson number: identifiers count as independent. The paper's
+    # documents are the thousandth part of each subset, by the sizes that the Pile's authors state
+    # (Gao et al., Table 1).
     rows, tail = [], (1 - confidence) / 2
     sizes = {printed: numbers for _, _, printed, *numbers in _PILE if printed}
     for subset, documents in read[["subset", "documents"]].itertuples(index=False):
@@ -289,7 +346,15 @@ def rates(places: pd.DataFrame, read: pd.DataFrame, *, confidence: float = 0.95)
         per_million = 1e6 * theirs / total
         row = {"subset": subset, "documents": documents, "identifiers": count}
         row |= {"documents_with": here["document"].nunique(), "per_million": scale * count}
-        row |= {"low": scale * low, "high": scale * high, "paper": theirs, "paper_documents": round(total)}
-        row |= {"paper_per_million": per_million, "ratio": scale * count / per_million if theirs else np.nan}
+        row |= {
+            "low": scale * low,
+            "high": scale * high,
+            "paper": theirs,
+            "paper_documents": round(total),
+        }
+        row |= {
+            "paper_per_million": per_million,
+            "ratio": scale * count / per_million if theirs else np.nan,
+        }
         rows.append(row)
     return pd.DataFrame(rows)

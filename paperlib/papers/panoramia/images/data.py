@@ -28,8 +28,9 @@ class ImageSplit:
     nonmembers: int = 1200  # real images that no target sees
     others: int = 1200  # images in the members' place for null targets; 0 where there is none
     label_noise: float = 0.3  # share of all images, real and generated, whose class is drawn anew
-    # "": all images are one pool, and targets are trained on D_G and the members. "official", as in the
-    # paper: real non-members are of the data set's own test part, and targets are trained on the others too
+    # "": all images are one pool, and targets are trained on D_G and the members. "official", as in
+    # the paper: real non-members are of the data set's own test part, and targets are trained on
+    # the others too
     parts: str = ""
     seed: int = 0  # of the parts and the labels
 
@@ -43,7 +44,11 @@ class ImageSplit:
         """Parts that a target is trained on, D_G first."""
         if null:
             return ("generator", "others")
-        return ("generator", "members", "others") if self.parts == "official" else ("generator", "members")
+        return (
+            ("generator", "members", "others")
+            if self.parts == "official"
+            else ("generator", "members")
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +80,9 @@ class Images:
         return self.parts["members"].y.ndim == 2
 
     def together(self, names: Sequence[str]) -> tuple[Pixels, NDArray[np.int64]]:
-        """Images and labels of some parts, one after the other; one block in memory is not copied."""
+        """Images and labels of some parts, one after the other; one block in memory is not
+        copied.
+        """
         parts = [self.parts[name] for name in names]
         at = _STORED.index(names[0])
         if tuple(names) == _STORED[at : at + len(names)]:
@@ -102,15 +109,17 @@ def split_images(split: ImageSplit) -> Images:
     return Images(split, parts, loaded.outputs, loaded.name, dict(loaded.sha256s), pixels)
 
 
-def _dealt(split: ImageSplit, train: int, test: int, rng: np.random.Generator) -> dict[str, IntArray]:
+def _dealt(
+    split: ImageSplit, train: int, test: int, rng: np.random.Generator
+) -> dict[str, IntArray]:
     """Places of each part among all images, the training part's first."""
     sizes = {part: int(getattr(split, part)) for part in PARTS}
     held = sizes["nonmembers"] if split.parts == "official" else 0
     if sum(sizes.values()) > train + test or held > test:
         wanted = ", ".join(f"{part} {size}" for part, size in sizes.items())
         raise ValueError(
-            f"members: {split.dataset} has {train + test} images, and {sum(sizes.values())} were asked for "
-            f"({wanted}); its test part has {test}"
+            f"members: {split.dataset} has {train + test} images, and {sum(sizes.values())} were "
+            f"asked for ({wanted}); its test part has {test}"
         )
     if split.parts == "":
         dealt = rng.permutation(train + test)[: sum(sizes.values())]
@@ -119,7 +128,9 @@ def _dealt(split: ImageSplit, train: int, test: int, rng: np.random.Generator) -
     own = train + rng.permutation(test)
     rest = rng.permutation(np.concatenate([np.arange(train), own[held:]]))
     seen = [part for part in PARTS if part != "nonmembers"]
-    rows = np.split(rest[: sum(sizes.values()) - held], np.cumsum([sizes[part] for part in seen])[:-1])
+    rows = np.split(
+        rest[: sum(sizes.values()) - held], np.cumsum([sizes[part] for part in seen])[:-1]
+    )
     found = {**dict(zip(seen, rows, strict=True)), "nonmembers": own[:held]}
     return {part: found[part] for part in PARTS}
 
@@ -131,7 +142,10 @@ def _taken(loaded: ImageSet, rows: IntArray, split: ImageSplit) -> Pixels:
     for start in range(0, len(rows), _AT_ONCE):
         chosen = rows[start : start + _AT_ONCE]
         first = chosen < train
-        for here, x, places in ((first, loaded.train_x, chosen), (~first, loaded.test_x, chosen - train)):
+        for here, x, places in (
+            (first, loaded.train_x, chosen),
+            (~first, loaded.test_x, chosen - train),
+        ):
             taken = x[places[here]]
             small = taken if split.side is None else shrink(taken, side)
             pixels[start : start + _AT_ONCE][here] = posterise(small, split.levels)

@@ -26,7 +26,10 @@ from paperlib.training import TrainingConfig, fit_dp, fit_ensemble, noise_for
 from paperlib.training.images import ImageTraining, fit_images, flops_per_image, images_per_second
 
 _AT_ONCE = 512  # images whose gradients DP-SGD holds together: of ResNet-18 about 23 GB in float32
-_FIXED = (nn.Flatten, CosineFeatures)  # layers without trained parameters in front of the layers of an MLP
+_FIXED = (
+    nn.Flatten,
+    CosineFeatures,
+)  # layers without trained parameters in front of the layers of an MLP
 _TARGET = re.compile(r"(?P<null>null )?(?P<name>[a-z0-9-]+?)(@(?P<width>\d+))?:(?P<epochs>\d+)")
 
 
@@ -37,7 +40,9 @@ class ImageTarget(ImageTraining):
     name: str  # name in tables
     architecture: str = "cnn"  # a name of ``paperlib.models.images.ARCHITECTURES``
     width: int = 16  # see ``paperlib.models.images.ImageArchitecture``
-    null: bool = False  # train it on other images in the place of the members: an audit must find nothing
+    null: bool = (
+        False  # train it on other images in the place of the members: an audit must find nothing
+    )
     dp_epsilon: float | None = None  # of DP-SGD, nats; None trains without
     dp_delta: float = 1e-5  # of DP-SGD
     clip_norm: float = 1.0  # of DP-SGD
@@ -48,7 +53,9 @@ class ImageTarget(ImageTraining):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.dp_epsilon is not None and not 0 < self.dp_epsilon < np.inf:
-            raise ValueError(f"dp_epsilon: expected a finite number above 0, or None, got {self.dp_epsilon}")
+            raise ValueError(
+                f"dp_epsilon: expected a finite number above 0, or None, got {self.dp_epsilon}"
+            )
 
     @property
     def run(self) -> "ImageTarget":
@@ -64,7 +71,9 @@ class ImageTarget(ImageTraining):
 
 
 def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, ...]:
-    """Targets written as "[null ]ARCHITECTURE[@WIDTH]:EPOCHS"; settings named as a model are its own."""
+    """Targets written as "[null ]ARCHITECTURE[@WIDTH]:EPOCHS"; settings named as a model are its
+    own.
+    """
     found = []
     own = {name: settings.pop(name) for name in tuple(settings) if name in ARCHITECTURES}
     for text in words:
@@ -78,7 +87,11 @@ def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, .
         chosen = {**width, **settings, **own.get(match["name"], {})}
         private = f" DP {chosen['dp_epsilon']:g}" if chosen.get("dp_epsilon") is not None else ""
         name = f"{match['null'] or ''}{shown} E{match['epochs']}{private}"
-        about = {"architecture": match["name"], "epochs": int(match["epochs"]), "null": bool(match["null"])}
+        about = {
+            "architecture": match["name"],
+            "epochs": int(match["epochs"]),
+            "null": bool(match["null"]),
+        }
         found.append(ImageTarget(name=name, **about, **chosen))
     return tuple(found)
 
@@ -95,14 +108,18 @@ def run_target(
     found: dict[str, NDArray[Any]] = {}
     for epoch, module in train_target(target, x, y, images.outputs, epochs, checkpoint).items():
         there = {kind: part for kind, part in asked.items() if len(part)}
-        found |= {f"{epoch}/{kind}": answers(module, part.x, part.y) for kind, part in there.items()}
+        found |= {
+            f"{epoch}/{kind}": answers(module, part.x, part.y) for kind, part in there.items()
+        }
         metrics = _metrics(module, LabelledImages(x, y, y), images.parts["nonmembers"])
         metrics["parameters"] = sum(values.numel() for values in module.parameters())
         found |= {f"{epoch}/metric/{name}": np.array(value) for name, value in metrics.items()}
     return found
 
 
-def _metrics(module: nn.Module, trained_on: LabelledImages, held_out: LabelledImages) -> dict[str, float]:
+def _metrics(
+    module: nn.Module, trained_on: LabelledImages, held_out: LabelledImages
+) -> dict[str, float]:
     """Accuracy and mean loss on the labels as given; on attributes the share that is right."""
     found = {}
     for name, part in (("train", trained_on), ("test", held_out)):
@@ -143,11 +160,15 @@ def train_target(
     epochs: Sequence[int],
     checkpoint: Path | None = None,
 ) -> dict[int, nn.Module]:
-    """The model after each number of epochs, trained on these images; with DP-SGD after the last alone."""
+    """The model after each number of epochs, trained on these images; with DP-SGD after the last
+    alone.
+    """
     module, private = _built(target, x, outputs), dp_training(target, len(x))
     if private is None:
         config = replace(target, epochs=max(epochs))
-        return fit_images(module, x, y, config=config, snapshots=epochs, checkpoint=checkpoint).snapshots
+        return fit_images(
+            module, x, y, config=config, snapshots=epochs, checkpoint=checkpoint
+        ).snapshots
     if y.ndim > 1:
         raise ValueError("dp_epsilon: expected None for images with several labels")
     if all(isinstance(layer, (*_FIXED, nn.Linear, nn.ReLU)) for layer in module.children()):
@@ -169,11 +190,15 @@ def private_training(target: ImageTarget, images: Images) -> TrainingConfig | No
 
 
 def dp_training(target: ImageTarget, examples: int) -> TrainingConfig | None:
-    """How a target is trained with the least noise that keeps its epsilon; None for one without DP."""
+    """How a target is trained with the least noise that keeps its epsilon; None for one without
+    DP.
+    """
     if target.dp_epsilon is None:
         return None
     shared = ("epochs", "batch_size", "optimizer", "learning_rate", "clip_norm", "seed")
     settings: dict[str, Any] = {name: getattr(target, name) for name in shared}
     plain = TrainingConfig(**settings, momentum=0.9 if target.optimizer == "sgd" else 0.0)
     rate, steps = plain.sampling_rate(examples), plain.steps(examples)
-    return replace(plain, noise_multiplier=noise_for(target.dp_epsilon, rate, steps, target.dp_delta))
+    return replace(
+        plain, noise_multiplier=noise_for(target.dp_epsilon, rate, steps, target.dp_delta)
+    )

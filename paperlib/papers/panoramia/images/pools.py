@@ -42,11 +42,16 @@ class ImageConfig:
     fakes: FakeFilter = field(default_factory=FakeFilter)
     generated: int = 1200  # images of D_out, which nothing has seen before the audit
     helper_images: int = 2400  # generated images that the synthetic helper is trained on
-    # Generated images get the class that was asked for ("class"), or that predicted by the labeler, trained
-    # on D_G with true labels ("labeler"; always where images have several). Its features measure quality.
+    # Generated images get the class that was asked for ("class"), or that predicted by the labeler,
+    # trained on D_G with true labels ("labeler"; always where images have several). Its features
+    # measure quality.
     labels: str = "class"
-    labeler: ImageHelper = field(default_factory=lambda: ImageHelper(name="labeler", data="real", seed=2))
-    helpers: tuple[ImageHelper, ...] = tuple(ImageHelper(name=one, data=one) for one in ("synthetic", "real"))
+    labeler: ImageHelper = field(
+        default_factory=lambda: ImageHelper(name="labeler", data="real", seed=2)
+    )
+    helpers: tuple[ImageHelper, ...] = tuple(
+        ImageHelper(name=one, data=one) for one in ("synthetic", "real")
+    )
     targets: tuple[ImageTarget, ...]
     seed: int = 0  # of the generator's draws and of the labels of generated images
 
@@ -58,18 +63,24 @@ class ImageConfig:
                 raise ValueError(f"{role}: expected different names, got {names}")
         if not self.targets:
             raise ValueError("targets: expected at least one, got none")
-        same = [one.name for one in self.helpers if replace(one, name=self.labeler.name) == self.labeler]
+        same = [
+            one.name for one in self.helpers if replace(one, name=self.labeler.name) == self.labeler
+        ]
         if self.labels == "labeler" and not self.split.label_noise and same:
             raise ValueError(
-                f"helpers: {same[0]} is the labeler itself (same data, labels, settings and seed); it agrees "
-                "with all labels of generated images, which tells them from real ones; give it another seed"
+                f"helpers: {same[0]} is the labeler itself (same data, labels, settings and seed); "
+                "it agrees with all labels of generated images, which tells them from real ones; "
+                "give it another seed"
             )
         if self.generator.levels != self.split.levels:
             raise ValueError(
-                f"generator: expected levels {self.split.levels} as in split, got {self.generator.levels}"
+                f"generator: expected levels {self.split.levels} as in split, got "
+                f"{self.generator.levels}"
             )
         if any(target.null for target in self.targets) and not self.split.others:
-            raise ValueError("split: expected others above 0, which the null target is trained on, got 0")
+            raise ValueError(
+                "split: expected others above 0, which the null target is trained on, got 0"
+            )
         check_at_least(2, generated=self.generated, helper_images=self.helper_images)
 
 
@@ -89,7 +100,9 @@ def image_pools(config: ImageConfig) -> Pools:
     def build() -> Pools:
         made, parts = generated_images(config, images), images.parts
         sets = _asked(images, made)
-        helpers = {one.helper: _helper_answers(config, one, images, made, sets) for one in config.helpers}
+        helpers = {
+            one.helper: _helper_answers(config, one, images, made, sets) for one in config.helpers
+        }
         said, details = _target_answers(config, images, sets)
         targets = {one.audited: said[one.name] for one in config.targets}
         compared = copies(*map(_small, (made.audit.x, parts["generator"].x, parts["nonmembers"].x)))
@@ -130,28 +143,43 @@ def load_split(config: ImageConfig) -> Images:
     """The real images, dealt out; noted as used data."""
     images = split_images(config.split)
     if config.labels == "class" and images.multi_label:
-        raise ValueError(f"labels: expected 'labeler' for {images.name}, whose images have several labels")
+        raise ValueError(
+            f"labels: expected 'labeler' for {images.name}, whose images have several labels"
+        )
     used_data(images.name, [part.x for part in images.parts.values()])
     return images
 
 
 def generated_images(config: ImageConfig, images: Images) -> GeneratedImages:
     """Train the generator on D_G, draw images, drop obvious fakes, and label the rest."""
-    names = ("split", "generator", "fakes", "generated", "helper_images", "seed")  # labels do not count
+    names = (
+        "split",
+        "generator",
+        "fakes",
+        "generated",
+        "helper_images",
+        "seed",
+    )  # labels do not count
     about = {name: getattr(config, name) for name in names}
     key = {"stage": "drawn", "config": about, "data": images.sha256s, "code": code_tag(__name__)}
     drawn = pools_cache().resumed(key, partial(_draw, config, images))
-    given = pools_cache().resumed(_key(config, images, "labels"), partial(_label, config, images, drawn))
+    given = pools_cache().resumed(
+        _key(config, images, "labels"), partial(_label, config, images, drawn)
+    )
     audit, helper = (
         LabelledImages(drawn["x"][rows], given["true"][rows], given["y"][rows])
         for rows in (slice(config.generated), slice(config.generated, None))
     )
-    return GeneratedImages(audit, helper, {"kept": float(drawn["kept"]), **_numbers(given, "quality/")})
+    return GeneratedImages(
+        audit, helper, {"kept": float(drawn["kept"]), **_numbers(given, "quality/")}
+    )
 
 
 def _numbers(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, float]:
     """The numbers whose names begin so, by the rest of their names."""
-    return {name.removeprefix(prefix): float(arrays[name]) for name in arrays if name.startswith(prefix)}
+    return {
+        name.removeprefix(prefix): float(arrays[name]) for name in arrays if name.startswith(prefix)
+    }
 
 
 def _seeds(config: ImageConfig) -> list[int]:
@@ -180,7 +208,8 @@ def _label(
         true = likely_labels(labeler, x, multi_label=images.multi_label)
     rng = np.random.default_rng(_seeds(config)[3])
     y = noisy_labels(true, config.split.label_noise, images.outputs, rng)
-    # Kernel distance to the members by the labeler's features, and near duplicates of D_G by pixels.
+    # Kernel distance to the members by the labeler's features, and near duplicates of D_G by
+    # pixels.
     held, quality = images.parts["nonmembers"], dict[str, float]()
     features = image_features(labeler, images.parts["members"].x).numpy()
     for name, part in (("generated", x[: config.generated]), ("nonmembers", held.x)):
@@ -211,8 +240,8 @@ def _kept(
         ys.append(y[keeps])
         if 20 * have < drawn:  # to go on would take more than 20 draws for each image
             raise ValueError(
-                f"fakes: the filter keeps only {have / drawn:.1%} of the images; raise its threshold, or "
-                "train the generator longer"
+                f"fakes: the filter keeps only {have / drawn:.1%} of the images; raise its "
+                "threshold, or train the generator longer"
             )
     return np.concatenate(xs)[:wanted], np.concatenate(ys)[:wanted], have / drawn
 
@@ -224,7 +253,11 @@ def _helper_answers(
     made: GeneratedImages,
     sets: Mapping[str, LabelledImages],
 ) -> dict[str, FloatArray]:
-    known = {"synthetic": made.helper, "real": images.parts["generator"], "others": images.parts["others"]}
+    known = {
+        "synthetic": made.helper,
+        "real": images.parts["generator"],
+        "others": images.parts["others"],
+    }
     data = known[helper.data]
 
     def compute(checkpoint: Path) -> dict[str, FloatArray]:
@@ -237,7 +270,9 @@ def _helper_answers(
 def _target_answers(
     config: ImageConfig, images: Images, sets: Mapping[str, LabelledImages]
 ) -> tuple[dict[str, dict[str, FloatArray]], list[dict[str, Any]]]:
-    """Outputs of each target by kind, and rows about them; several epochs of one run are one training."""
+    """Outputs of each target by kind, and rows about them; several epochs of one run are one
+    training.
+    """
     runs: dict[ImageTarget, dict[str, NDArray[Any]]] = {}
     for run in dict.fromkeys(target.run for target in config.targets):
         epochs = tuple(sorted({target.epochs for target in config.targets if target.run == run}))

@@ -80,7 +80,17 @@ def table_one(results: shared.PanoramiaResults, dataset: str) -> pd.DataFrame:
 
 def searches(results: shared.PanoramiaResults) -> pd.DataFrame:
     """All audits by form and by search over recall: bounds, deviations, AUCs."""
-    columns = ["target", "audit", "form", "search", "c_lb", "c_plus_eps_lb", "value", "value_sd", "value_t"]
+    columns = [
+        "target",
+        "audit",
+        "form",
+        "search",
+        "c_lb",
+        "c_plus_eps_lb",
+        "value",
+        "value_sd",
+        "value_t",
+    ]
     found = results.summary
     grid = (found["audit"] == "o1") & (found["search"] != results.search)
     return found.loc[~grid, [*columns, "baseline_auc", "mia_auc"]].reset_index(drop=True)
@@ -106,7 +116,9 @@ def above_real(results: shared.PanoramiaResults) -> pd.DataFrame:
 def printed_helpers() -> dict[str, float]:
     """The c_lb that the paper's Table 5 prints on CIFAR-10, by our name of the helper."""
     printed = paper_table("panoramia_table05").query("dataset == 'CIFAR10'")
-    keys = printed[["helper_training_data", "helper_architecture"]].fillna("").itertuples(index=False)
+    keys = (
+        printed[["helper_training_data", "helper_architecture"]].fillna("").itertuples(index=False)
+    )
     values = dict(zip(map(tuple, keys), printed["c_lb"].astype(float), strict=True))
     return {name: values[key] for name, key in settings_beside(__file__)["helpers"].items()}
 
@@ -114,7 +126,9 @@ def printed_helpers() -> dict[str, float]:
 def figure_six_games(
     results: shared.PanoramiaResults, audit: AuditConfig, changes: Mapping[str, Any], *, target: str
 ) -> shared.PanoramiaResults:
-    """Games of a target and its nulls for Figure 6, in the paper's form; the page's without changes."""
+    """Games of a target and its nulls for Figure 6, in the paper's form; the page's without
+    changes.
+    """
     if not changes:
         return results
     # O(1) needs no training part, and takes all real non-members that the coins leave it.
@@ -127,11 +141,17 @@ def figure_six_games(
         *audit_pools(results.pools, wanted, targets=names, audits=["panoramia"]).judged,
         *audit_pools(results.pools, grid, targets=names, audits=["o1"]).judged,
     ]
-    return shared.PanoramiaResults(results.pools, {"paper": TargetAudits(tuple(judged), wanted)}, "paper")
+    return shared.PanoramiaResults(
+        results.pools, {"paper": TargetAudits(tuple(judged), wanted)}, "paper"
+    )
 
 
-def over_test_size(results: shared.PanoramiaResults, sizes: Sequence[int], *, target: str) -> pd.DataFrame:
-    """PANORAMIA's bounds of a target and its nulls on the first examples of each test part: Figure 6."""
+def over_test_size(
+    results: shared.PanoramiaResults, sizes: Sequence[int], *, target: str
+) -> pd.DataFrame:
+    """PANORAMIA's bounds of a target and its nulls on the first examples of each test part: Figure
+    6.
+    """
     audits, names = results.decisive, [target, *nulls_like(results, target)]
     games = tuple(one for one in audits.select("panoramia") if one.target.name in names)
     return replace(audits, judged=games).over_test_size(sizes)
@@ -154,11 +174,22 @@ def model_sizes(results: shared.PanoramiaResults) -> pd.DataFrame:
 def whole_table(results: shared.PanoramiaResults, quality: Mapping[str, float]) -> pd.DataFrame:
     """Everything of a run, one row per target."""
     found = results.summary[results.summary["search"] == results.search]
-    columns = {"c_lb": "c_lb", "c_plus_eps_lb": "c+eps_lb", "value": "value", "value_sd": "sd",
-               "baseline_auc": "baseline auc", "mia_auc": "attack auc", "ceiling": "ceiling"}  # fmt: skip
+    columns = {
+        "c_lb": "c_lb",
+        "c_plus_eps_lb": "c+eps_lb",
+        "value": "value",
+        "value_sd": "sd",
+        "baseline_auc": "baseline auc",
+        "mia_auc": "attack auc",
+        "ceiling": "ceiling",
+    }
     table = results.pools.table.set_index("target")
     for (form, audit), rows in found.groupby(["form", "audit"], sort=False):
-        own = rows.set_index("target")[list(columns)].rename(columns=columns).dropna(axis=1, how="all")
+        own = (
+            rows.set_index("target")[list(columns)]
+            .rename(columns=columns)
+            .dropna(axis=1, how="all")
+        )
         table = table.join(own.add_prefix(f"{audit} ({form} form) "))
     return table.assign(games=int(found["games"].max()), **quality).reset_index()
 
@@ -198,7 +229,9 @@ def measured_run(path: str) -> MeasuredRun | None:
     if (found := measured_table(path)) is None:
         return None
     table, origin = found
-    if missing := [name for name in ("seed", f"{_OWN} c_lb", f"{_HELPERS} c_lb") if name not in table]:
+    if missing := [
+        name for name in ("seed", f"{_OWN} c_lb", f"{_HELPERS} c_lb") if name not in table
+    ]:
         raise ValueError(f"measured: {path} lacks {', '.join(missing)}; measure it anew")
     if not (samples := kept_file(path).with_suffix(".png")).is_file():
         raise ValueError(f"measured: {path} has no sample grid beside it ({samples.name})")
@@ -228,7 +261,9 @@ def evidence(
     """Samples for all rules on images."""
     names = series(results)
     last, nulls = names[-1], nulls_like(results, names[-1])
-    table = 100 * results.pools.table.set_index("target").loc[names, ["train_metric", "test_metric"]]
+    table = (
+        100 * results.pools.table.set_index("target").loc[names, ["train_metric", "test_metric"]]
+    )
     train, test = table["train_metric"], table["test_metric"]
     gaps, several = train - test, len(names) > 1
     one = {
@@ -241,12 +276,15 @@ def evidence(
     apart = [float(one["real non-members"].mean() - one["real members"].mean()) for one in losses]
     note = (
         "Kernel distance to members: {kid generated:z.2f} ± {kid generated error:.2f} (generated), "
-        "{kid nonmembers:z.2f} ± {kid nonmembers error:.2f} (real non-members); near duplicates of images of "
-        "D_G: {near generated:.1%} and {near nonmembers:.1%}."
+        "{kid nonmembers:z.2f} ± {kid nonmembers error:.2f} (real non-members); near duplicates of "
+        "images of D_G: {near generated:.1%} and {near nonmembers:.1%}."
     ).format_map(quality)
     return [
         Evidence("panoramia-table-01", "model", one),
-        *(shared.helper_table(f"panoramia-table-0{at}", helpers, nonmembers_helper) for at in (2, 5)),
+        *(
+            shared.helper_table(f"panoramia-table-0{at}", helpers, nonmembers_helper)
+            for at in (2, 5)
+        ),
         shared.table_three_evidence(results, names, nulls),
         _over_training_size("panoramia-figure-02", train_sizes, "c_lb"),
         *figures_three_and_four(results, last, nulls),
@@ -254,7 +292,9 @@ def evidence(
         Evidence("panoramia-figure-07", "model", {}, note),
         shared.figure_ten(results.decisive, last),
         _over_training_size("panoramia-figure-11", train_sizes, "c_plus_eps_lb"),
-        Evidence("panoramia-figure-13", "model", {"losses separate": [apart[-1] - apart[0]] * several}),
+        Evidence(
+            "panoramia-figure-13", "model", {"losses separate": [apart[-1] - apart[0]] * several}
+        ),
         figure_fifteen(results),
     ]
 
@@ -276,8 +316,12 @@ def _over_training_size(target: str, sizes: pd.DataFrame, column: str) -> Eviden
     bounds = sizes.pivot(index="seed", columns="train", values=column).sort_index(axis=1)
     gains = bounds.diff(axis=1).iloc[:, 1:]
     values = {
-        "rises": shared.paired(bounds.iloc[:, -1], bounds.iloc[:, 0]) if len(bounds.columns) > 1 else [],
-        "flattens": shared.paired(gains.iloc[:, -1], gains.iloc[:, 0] / 3) if len(gains.columns) > 1 else [],
+        "rises": shared.paired(bounds.iloc[:, -1], bounds.iloc[:, 0])
+        if len(bounds.columns) > 1
+        else [],
+        "flattens": shared.paired(gains.iloc[:, -1], gains.iloc[:, 0] / 3)
+        if len(gains.columns) > 1
+        else [],
         "enough training": Estimate(float(bounds.columns.max())),
     }
     return Evidence(target, "game", values)
@@ -288,7 +332,9 @@ def figures_three_and_four(
 ) -> Iterator[Evidence]:
     """Precision at low recalls, and the recall of the largest bound."""
     curves = results.decisive.curves(target=name)
-    reached = {f"recall {at:g}": _at_recall(curves, at)["precision"].unstack("test") for at in RECALLS}
+    reached = {
+        f"recall {at:g}": _at_recall(curves, at)["precision"].unstack("test") for at in RECALLS
+    }
     three = {
         "attack more precise": {
             at: shared.paired(one["mia"], one["baseline"]) for at, one in reached.items()
@@ -327,6 +373,8 @@ def figure_fifteen(results: shared.PanoramiaResults) -> Evidence:
     values = {
         "larger leaks more": shared.paired(*eps) if large != small else [],
         "null": shared.null_samples(results.decisive, nulls_like(results, large)),
-        "sizes apart": Estimate(float(family["parameters"].iloc[-1] / family["parameters"].iloc[0])),
+        "sizes apart": Estimate(
+            float(family["parameters"].iloc[-1] / family["parameters"].iloc[0])
+        ),
     }
     return Evidence("panoramia-figure-15", "game", values)

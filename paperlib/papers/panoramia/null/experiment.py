@@ -1,4 +1,6 @@
-"""Null targets: how often leakage is reported for them, and what helpers leave that learned real data."""
+"""Null targets: how often leakage is reported for them, and what helpers leave that learned real
+data.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +27,14 @@ from paperlib.audits.panoramia.pools import (
 )
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning
-from paperlib.core import FloatArray, IntArray, check_at_least, check_confidence, check_in, share_interval
+from paperlib.core import (
+    FloatArray,
+    IntArray,
+    check_at_least,
+    check_confidence,
+    check_in,
+    share_interval,
+)
 from paperlib.io import code_tag
 from paperlib.papers.panoramia.tables.pools import PartSizes, TabularConfig, build_pools
 from paperlib.report import progress
@@ -69,8 +78,12 @@ class NullControl:
         return {
             "table": lambda seed: self._table("tree", "rejection", seed),
             "toy": lambda seed: toy_pools(self.members, 1.0, seed=seed),
-            f"table, columns drawn apart {CONTRAST}": lambda seed: self._table("columns", "none", seed),
-            f"toy, helper knows nothing {CONTRAST}": lambda seed: toy_pools(self.members, 0.0, seed=seed),
+            f"table, columns drawn apart {CONTRAST}": lambda seed: self._table(
+                "columns", "none", seed
+            ),
+            f"toy, helper knows nothing {CONTRAST}": lambda seed: toy_pools(
+                self.members, 0.0, seed=seed
+            ),
         }
 
     def _table(self, generator: str, rows_filter: str, seed: int) -> Pools:
@@ -89,13 +102,15 @@ class NullControl:
 
 
 def toy_pools(members: int, helper_knows: float, *, shift: float = 0.8, seed: int = 0) -> Pools:
-    """Normal examples and generated ones ``shift`` standard deviations off, which a null target sees."""
+    """Normal examples and generated ones ``shift`` standard deviations off, which a null target
+    sees.
+    """
     check_in("[0, 1]", "helper_knows", helper_knows)
     rng = np.random.default_rng(seed)
 
     def pool(mean: float) -> Pool:
-        # Examples show x with noise; the target's loss is the exact log density ratio of x, and the helper's
-        # the same to the part that it knows.
+        # Examples show x with noise; the target's loss is the exact log density ratio of x, and the
+        # helper's the same to the part that it knows.
         x = mean + rng.standard_normal((members, 1))
         seen, loss = x + 2 * rng.standard_normal(x.shape), shift * (x - shift / 2)
         helper = helper_knows * loss + (1 - helper_knows) * rng.standard_normal(x.shape)
@@ -130,7 +145,9 @@ def _shares(hits: pd.Series, counts: pd.Series) -> pd.DataFrame:
 
 
 def false_positives(rows: pd.DataFrame) -> pd.DataFrame:
-    """Share of null targets with an eps-tilde above 0 and above `NOTABLE`, with Clopper-Pearson intervals."""
+    """Share of null targets with an eps-tilde above 0 and above `NOTABLE`, with Clopper-Pearson
+    intervals.
+    """
     groups = rows.groupby(["world", "form", "search"], sort=False)
     table = groups["c_lb"].agg(repetitions="size", c_lb="mean")
     for limit in (0.0, NOTABLE):
@@ -148,10 +165,14 @@ TODAY = "D_G and generated"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class World:
-    """A split, a generator, targets and null targets of one seed, and a way to train more such models."""
+    """A split, a generator, targets and null targets of one seed, and a way to train more such
+    models.
+    """
 
     pools: Pools  # with the helpers "synthetic" and "real"
-    train: Callable[[IntArray, int], Answer]  # on D_G and on the members of these numbers, with a seed
+    train: Callable[
+        [IntArray, int], Answer
+    ]  # on D_G and on the members of these numbers, with a seed
     judged: int  # number of members that tests show; helpers and attacks may learn the others
     audit: AuditConfig
     about: Any  # all that `train` depends on, but for its arguments
@@ -166,7 +187,9 @@ class World:
 
 
 def matched_pools(world: World, ratio: float, *, folds: int = 4) -> Pools:
-    """Pools with a helper and a placebo whose models learn, out of fold, so many members per one judged."""
+    """Pools with a helper and a placebo whose models learn, out of fold, so many members per one
+    judged.
+    """
     members, most = round(ratio * world.judged), world.learned - -(-world.learned // folds)
     check_in(f"(0, {most / world.judged:.4g}]", "ratio", ratio)
     sizes = {kind: len(pool) for kind, pool in world.pools.by_kind().items()}
@@ -211,25 +234,45 @@ def run_matched(
         world = build(seed)
         audit = replace(world.audit, form="helpers")
         for ratio in (None, *ratios):
-            pools = plain_pools(world) if ratio is None else matched_pools(world, ratio, folds=folds)
+            pools = (
+                plain_pools(world) if ratio is None else matched_pools(world, ratio, folds=folds)
+            )
             helpers, learned = (TODAY, np.nan) if ratio is None else ("out of fold", ratio)
             table = audit_pools(pools, audit, audits=["panoramia"]).table
             rows.append(table.assign(data=data, world=seed, helpers=helpers, ratio=learned))
     found = pd.concat(rows, ignore_index=True)
     found["difference"] = found["c_plus_eps_lb"] - found["c_lb"]
-    columns = ["data", "world", "helpers", "ratio", "target", "null", "seed", "c_lb", "c_plus_eps_lb"]
+    columns = [
+        "data",
+        "world",
+        "helpers",
+        "ratio",
+        "target",
+        "null",
+        "seed",
+        "c_lb",
+        "c_plus_eps_lb",
+    ]
     return found[[*columns, "difference", "m"]]
 
 
 def over_worlds(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
     """Means of `run_matched` with t-intervals over worlds, each with the mean of its games."""
     about = ["data", "helpers", "ratio", "target", "null"]
-    means = games.groupby([*about, "world"], sort=False, dropna=False)[["c_lb", "difference"]].mean()
+    means = games.groupby([*about, "world"], sort=False, dropna=False)[
+        ["c_lb", "difference"]
+    ].mean()
     groups = means.reset_index().groupby(about, sort=False, dropna=False)
-    table = groups.agg(c_lb=("c_lb", "mean"), eps_tilde=("difference", "mean"),
-                       sd=("difference", "std"), worlds=("world", "size")).reset_index()  # fmt: skip
+    table = groups.agg(
+        c_lb=("c_lb", "mean"),
+        eps_tilde=("difference", "mean"),
+        sd=("difference", "std"),
+        worlds=("world", "size"),
+    ).reset_index()
     count = table["worlds"]
-    half = stdtrit(np.maximum(count - 1, 1), (1 + confidence) / 2) * table.pop("sd") / np.sqrt(count)
+    half = (
+        stdtrit(np.maximum(count - 1, 1), (1 + confidence) / 2) * table.pop("sd") / np.sqrt(count)
+    )
     half = half.where(count > 1, np.inf)
     played = games.groupby(about, sort=False, dropna=False).size().to_numpy()
     table.insert(7, "low", table["eps_tilde"] - half)
@@ -239,12 +282,16 @@ def over_worlds(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFram
 
 
 def false_alarms(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
-    """In how many worlds the t-interval of a null target over its games lies above `MARGIN` as a whole."""
+    """In how many worlds the t-interval of a null target over its games lies above `MARGIN` as a
+    whole.
+    """
     about = ["data", "helpers", "ratio"]
     nulls = games[games["null"].astype(bool)]
     worlds = nulls.groupby([*about, "world"], sort=False, dropna=False)["difference"]
     each = worlds.agg(["mean", "std", "size"])
     half = stdtrit(each["size"] - 1, (1 + confidence) / 2) * each["std"] / np.sqrt(each["size"])
-    alarms = (each["mean"] - half > MARGIN).groupby(about, sort=False, dropna=False).agg(["size", "sum"])
+    alarms = (
+        (each["mean"] - half > MARGIN).groupby(about, sort=False, dropna=False).agg(["size", "sum"])
+    )
     table = alarms.rename(columns={"size": "worlds", "sum": "alarms"}).reset_index()
     return table.join(_shares(table["alarms"], table["worlds"]))

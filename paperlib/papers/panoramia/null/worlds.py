@@ -1,4 +1,6 @@
-"""Worlds for the experiment on helpers that learn real data out of fold: tables, images and text."""
+"""Worlds for the experiment on helpers that learn real data out of fold: tables, images and
+text.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,7 +31,12 @@ from paperlib.papers.panoramia.images.pools import (
     load_split,
 )
 from paperlib.papers.panoramia.null.experiment import World
-from paperlib.papers.panoramia.tables.pools import PartSizes, TabularConfig, tabular_pools, tabular_rows
+from paperlib.papers.panoramia.tables.pools import (
+    PartSizes,
+    TabularConfig,
+    tabular_pools,
+    tabular_rows,
+)
 from paperlib.papers.panoramia.text.data import TextConfig
 from paperlib.papers.panoramia.text.pools import text_bench, text_pools
 from paperlib.papers.settings import settings_beside
@@ -60,11 +67,19 @@ class WorldSizes:
         return self.learned + self.judged
 
     def games(self, count: int) -> dict[str, Any]:
-        """Sizes of ``count`` games: all judged, and a quarter of what attacks learn to choose them on."""
+        """Sizes of ``count`` games: all judged, and a quarter of what attacks learn to choose them
+        on.
+        """
         learned, chosen = (2 * (self.learned * part // 8) for part in (6, 2))
         test = largest_test(self.judged)
-        return {"train": learned, "validation": chosen, "test": test, "restarts": 1, "repetitions": count,
-                "searches": ("anytime",)}  # fmt: skip
+        return {
+            "train": learned,
+            "validation": chosen,
+            "test": test,
+            "restarts": 1,
+            "repetitions": count,
+            "searches": ("anytime",),
+        }
 
 
 _SETTINGS = settings_beside(__file__)
@@ -87,7 +102,9 @@ def _table(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
     config = TabularConfig(
         dataset=sizes.source,
         label="visits" if sizes.source == "randhie" else "income",
-        sizes=PartSizes(generator=sizes.generator, members=sizes.members, null=sizes.members, nonmembers=100),
+        sizes=PartSizes(
+            generator=sizes.generator, members=sizes.members, null=sizes.members, nonmembers=100
+        ),
         epochs=(sizes.epochs,),
         dp_epsilons=(),
         learning=Learning(hidden=(64, 64)),
@@ -99,8 +116,12 @@ def _table(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
     parts = {**rows.parts, "generated": rows.generated}
 
     def learn(members: IntArray, salt: int) -> Answer:
-        learned = pd.concat([rows.parts["generator"], parts["members"].iloc[members]], ignore_index=True)
-        models = train(rows.encoder, learned, [config.learning.plain(rows.encoder, sizes.epochs, salt)])
+        learned = pd.concat(
+            [rows.parts["generator"], parts["members"].iloc[members]], ignore_index=True
+        )
+        models = train(
+            rows.encoder, learned, [config.learning.plain(rows.encoder, sizes.epochs, salt)]
+        )
         return lambda kind, asked: losses(rows.encoder, models, parts[kind].iloc[asked])
 
     trees = BoostedTrees(leaves=8, learning_rate=0.08, rounds=60, smallest_leaf=10)
@@ -131,7 +152,8 @@ def _image(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
         labels=settings["labels"],
         labeler=ImageHelper(name="labeler", data="real", seed=first + 2, **helper),
         helpers=tuple(
-            ImageHelper(name=name, data=name, seed=first + 1, **helper) for name in ("synthetic", "real")
+            ImageHelper(name=name, data=name, seed=first + 1, **helper)
+            for name in ("synthetic", "real")
         ),
         targets=targets,
         seed=first,
@@ -153,7 +175,9 @@ def _image(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
 
 
 def _text(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
-    """As `_table`, of chunks; further models learn as the targets' run up to its last audited epoch."""
+    """As `_table`, of chunks; further models learn as the targets' run up to its last audited
+    epoch.
+    """
     config = TextConfig(
         text=sizes.source or "documentation",
         public=sizes.public,
@@ -172,7 +196,9 @@ def _text(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
     used_data(config.text, "\n".join(text_documents(config.text)).encode())
 
     def learn(members: IntArray, salt: int) -> Answer:
-        chunks = np.concatenate([bench.text["generator"].tokens, bench.text["members"].tokens[members]])
+        chunks = np.concatenate(
+            [bench.text["generator"].tokens, bench.text["members"].tokens[members]]
+        )
         return bench.trained_on(chunks, sizes.epochs, salt)
 
     def on_generator() -> dict[str, FloatArray]:

@@ -1,4 +1,6 @@
-"""PANORAMIA on tables: rows from a tree of column pairs, MLPs as targets, boosted trees as attacks."""
+"""PANORAMIA on tables: rows from a tree of column pairs, MLPs as targets, boosted trees as
+attacks.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,7 +38,14 @@ from paperlib.generators.tabular import (
     check_table,
 )
 from paperlib.io import code_tag
-from paperlib.papers.panoramia.tables.shadows import OFFLINE, STRONGER, Model, Shadows, numbers, shadow_models
+from paperlib.papers.panoramia.tables.shadows import (
+    OFFLINE,
+    STRONGER,
+    Model,
+    Shadows,
+    numbers,
+    shadow_models,
+)
 from paperlib.training import TrainingConfig
 
 
@@ -44,7 +53,9 @@ from paperlib.training import TrainingConfig
 class PartSizes:
     """Rows of each part; the parts share no row."""
 
-    generator: int  # D_G: the generator, the discriminator and the real-data helper learn from these
+    generator: (
+        int  # D_G: the generator, the discriminator and the real-data helper learn from these
+    )
     members: int  # D_in: targets train on these
     null: int  # other real rows, which targets that are not to see the members train on
     nonmembers: int  # real rows that nothing is trained on
@@ -63,13 +74,19 @@ class TabularConfig:
 
     dataset: str = "randhie"  # "randhie" (ships with statsmodels) or "adult"
     label: str = "visits"  # column that targets predict: "visits"; "occupation" or "income"
-    sizes: PartSizes = PartSizes(generator=600, members=780, null=600, nonmembers=780)  # rows of each part
-    generator: str = "tree"  # "tree" (Chow-Liu), "mst" (the extra ``mst``) or "columns" (drawn apart: weak)
+    sizes: PartSizes = PartSizes(
+        generator=600, members=780, null=600, nonmembers=780
+    )  # rows of each part
+    generator: str = (
+        "tree"  # "tree" (Chow-Liu), "mst" (the extra ``mst``) or "columns" (drawn apart: weak)
+    )
     filter: str = "rejection"  # "rejection" (by odds), "confident" (the paper's) or "none"
     bins: int = 20  # quantiles of a column of numbers
     mst_epsilon: float = 1000.0  # of MST, as in the paper
     epochs: tuple[int, ...] = (5, 50, 150)  # of the targets without DP, one target each, ascending
-    dp_epsilons: tuple[float, ...] = (2.0,)  # of the targets with DP-SGD, nats, at delta 1 / (rows learned)
+    dp_epsilons: tuple[float, ...] = (
+        2.0,
+    )  # of the targets with DP-SGD, nats, at delta 1 / (rows learned)
     learning: Learning = field(default_factory=Learning)
     helper_rows: int = 780  # generated rows that the synthetic helper learns from
     stronger: tuple[str, ...] = ()  # attacks of `STRONGER` whose numbers stand beside the loss
@@ -80,7 +97,9 @@ class TabularConfig:
         check_choice("generator", self.generator, GENERATORS)
         check_choice("filter", self.filter, FILTERS)
         if not self.epochs or min(self.epochs) < 1 or list(self.epochs) != sorted(set(self.epochs)):
-            raise ValueError(f"epochs: expected different numbers of 1 or more, ascending, got {self.epochs}")
+            raise ValueError(
+                f"epochs: expected different numbers of 1 or more, ascending, got {self.epochs}"
+            )
         for name in self.stronger:
             check_choice("stronger", name, tuple(STRONGER))
         if len(set(self.stronger)) < len(self.stronger):
@@ -111,7 +130,9 @@ class TabularConfig:
             "columns": IndependentColumns(),
         }
         made, rule = generators[self.generator], FILTERS[self.filter]
-        return made if rule is None else FilteredGenerator(generator=made, rule=rule, seed=self.seed)
+        return (
+            made if rule is None else FilteredGenerator(generator=made, rule=rule, seed=self.seed)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,13 +163,25 @@ def split_table(table: pd.DataFrame, sizes: PartSizes, seed: int) -> dict[str, p
     order = np.random.default_rng(seed).permutation(len(table))
     ends = np.cumsum(list(wanted.values()))
     parts = np.split(order[: ends[-1]], ends[:-1])
-    return {name: table.iloc[rows].reset_index(drop=True) for name, rows in zip(wanted, parts, strict=True)}
+    return {
+        name: table.iloc[rows].reset_index(drop=True)
+        for name, rows in zip(wanted, parts, strict=True)
+    }
 
 
 @lru_cache(maxsize=4)
 def tabular_rows(config: TabularConfig) -> TabularRows:
     """As `draw_rows`, with generated rows from disk."""
-    names = ("generator", "filter", "bins", "mst_epsilon", "seed", "sizes", "helper_rows", "offline")
+    names = (
+        "generator",
+        "filter",
+        "bins",
+        "mst_epsilon",
+        "seed",
+        "sizes",
+        "helper_rows",
+        "offline",
+    )
     key = {
         "stage": "generated rows",
         **{name: getattr(config, name) for name in names},
@@ -167,7 +200,9 @@ def draw_rows(config: TabularConfig, made: pd.DataFrame | None = None) -> Tabula
     pieces = np.split(np.arange(len(made)), np.cumsum([config.sizes.members, config.helper_rows]))
     generated, helper, spare = (made.iloc[piece].reset_index(drop=True) for piece in pieces)
     coder = RowCoder.fit(table.rows)
-    compared = [coder.numbers(part) for part in (generated, parts["generator"], parts["nonmembers"])]
+    compared = [
+        coder.numbers(part) for part in (generated, parts["generator"], parts["nonmembers"])
+    ]
     return TabularRows(parts, generated, helper, spare, table, copies(*compared, seed=config.seed))
 
 
@@ -180,13 +215,17 @@ def _generated(config: TabularConfig) -> pd.DataFrame:
 
 
 def tabular_pools(config: TabularConfig) -> Pools:
-    """Targets with and without DP, a null, and helpers on generated rows and on D_G; columns as `numbers`."""
+    """Targets with and without DP, a null, and helpers on generated rows and on D_G; columns as
+    `numbers`.
+    """
     rows = tabular_rows(config)
     whole = {"tables": config, "private": _private(config, rows), "rows": rows.table.sha256}
     return cached_pools(whole, lambda: build_pools(config, rows=rows), code=__name__)
 
 
-def build_pools(config: TabularConfig, *, rows: TabularRows | None = None, only_null: bool = False) -> Pools:
+def build_pools(
+    config: TabularConfig, *, rows: TabularRows | None = None, only_null: bool = False
+) -> Pools:
     """As `tabular_pools`, kept nowhere; with ``only_null`` no target saw the members."""
     rows = draw_rows(config) if rows is None else rows
     targets = _targets(config, rows, only_null)
@@ -220,11 +259,15 @@ def _private(config: TabularConfig, rows: TabularRows) -> list[TrainingConfig]:
 
 def _targets(config: TabularConfig, rows: TabularRows, only_null: bool) -> dict[Target, Model]:
     """Each target with its model; only the null was not trained on members."""
-    null = {Target("null", "null", config.epochs[-1]): _alone(config, rows, _learned(rows, "null"), 3)}
+    null = {
+        Target("null", "null", config.epochs[-1]): _alone(config, rows, _learned(rows, "null"), 3)
+    }
     if only_null:
         return null
     learning = config.learning
-    plain = [learning.plain(rows.encoder, epochs, 1000 * config.seed + 1) for epochs in config.epochs]
+    plain = [
+        learning.plain(rows.encoder, epochs, 1000 * config.seed + 1) for epochs in config.epochs
+    ]
     models = train(rows.encoder, _learned(rows, "members"), [*plain, *_private(config, rows)])
     targets = [Target(f"MLP, {epochs} epochs", "trained", epochs) for epochs in config.epochs]
     targets += [
@@ -255,7 +298,10 @@ def _outputs(
     """What each model says of each part, by one formula: two would tell the parts apart."""
     rows = pd.concat(parts.values(), ignore_index=True)
     cuts = np.cumsum([len(part) for part in parts.values()])[:-1]
-    found = {key: numbers(config.stronger, encoder, model, rows, shadows) for key, model in models.items()}
+    found = {
+        key: numbers(config.stronger, encoder, model, rows, shadows)
+        for key, model in models.items()
+    }
     return {key: dict(zip(parts, np.split(said, cuts), strict=True)) for key, said in found.items()}
 
 

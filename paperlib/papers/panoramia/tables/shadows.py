@@ -1,4 +1,6 @@
-"""The numbers of stronger attacks on rows: shadow models, and what they, losses and gradients say."""
+"""The numbers of stronger attacks on rows: shadow models, and what they, losses and gradients
+say.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +26,10 @@ STRONGER: Mapping[str, str] = {
     "gradient_norm": "gradient norm",
 }
 """Stronger attacks, and what tables call them."""
-OFFLINE = ("lira_offline", "rmia")  # those whose shadow models were trained without the audited rows
+OFFLINE = (
+    "lira_offline",
+    "rmia",
+)  # those whose shadow models were trained without the audited rows
 Model = tuple[MLPEnsemble, int]  # models trained together, and the place of one of them
 MANY = 16  # shadow models from which each row has a variance of its own
 
@@ -59,7 +64,9 @@ def numbers(
     rows: pd.DataFrame,
     shadows: Shadows | None = None,
 ) -> FloatArray:
-    """The loss of one model on rows, then a column for each name of `STRONGER`; lower means member in all."""
+    """The loss of one model on rows, then a column for each name of `STRONGER`; lower means member
+    in all.
+    """
     (models, index), (x, y) = model, encoder(rows)
     found = [cross_entropy(models.logits(x)[index], y).cpu().numpy()]
     confidence = log_odds(encoder, models, rows)[index]
@@ -74,8 +81,13 @@ def numbers(
             seen = shadows.confidences(rows)
             found.append(-lira_offline(confidence, seen, fixed_variance=len(seen) < MANY))
         else:
-            of_population = log_odds(encoder, models, shadows.population)[index], shadows.of_population
-            found.append(-rmia(*map(expit, (confidence, shadows.confidences(rows), *of_population))))
+            of_population = (
+                log_odds(encoder, models, shadows.population)[index],
+                shadows.of_population,
+            )
+            found.append(
+                -rmia(*map(expit, (confidence, shadows.confidences(rows), *of_population)))
+            )
     return np.stack(found, axis=1)
 
 

@@ -14,7 +14,9 @@ _KINDS = {"sizes": PartSizes, "learning": Learning}
 
 
 def tabular_config(size: str, **changes: Any) -> TabularConfig:
-    """Settings of a size: "smoke", "default" (randhie), "paper" (Adult), or "rehearsal" of it on few rows."""
+    """Settings of a size: "smoke", "default" (randhie), "paper" (Adult), or "rehearsal" of it on
+    few rows.
+    """
     pools = _settings(size)["pools"]
     built = {name: kind(**pools[name]) for name, kind in _KINDS.items() if name in pools}
     return TabularConfig(**{**pools, **built, **changes})

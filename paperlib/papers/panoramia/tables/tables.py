@@ -1,4 +1,6 @@
-"""PANORAMIA on tables: its audits, Table 6, Figures 10 and 12, stronger attacks, and evidence on them."""
+"""PANORAMIA on tables: its audits, Table 6, Figures 10 and 12, stronger attacks, and evidence on
+them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +18,12 @@ from paperlib.audits.panoramia.run import audit_pools
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.papers.panoramia.results import PanoramiaResults, by_game, figure_ten
 from paperlib.papers.panoramia.tables.lira import ONLINE, Shown, game_pools, judged_rows
-from paperlib.papers.panoramia.tables.pools import TabularConfig, TabularRows, tabular_pools, tabular_rows
+from paperlib.papers.panoramia.tables.pools import (
+    TabularConfig,
+    TabularRows,
+    tabular_pools,
+    tabular_rows,
+)
 from paperlib.papers.panoramia.tables.shadows import STRONGER
 from paperlib.papers.verdict import Estimate, Evidence
 from paperlib.report import paper_table
@@ -57,7 +64,8 @@ class TabularResults:
         if len(high := games[games["c_lb"] > games["ceiling"] / 2]):
             found[
                 f"c_lb is above half of the ceiling in {len(high)} of {len(games)} audits (up to "
-                f"{high['c_lb'].max():.2f}): eps~ may be positive for targets not trained on the members"
+                f"{high['c_lb'].max():.2f}): eps~ may be positive for targets not trained on the "
+                "members"
             ] = None
         return tuple(found)
 
@@ -93,20 +101,32 @@ def only_columns(pools: Pools, columns: Sequence[str], names: Sequence[str]) -> 
     return replace(pools, **parts, key=part_key(pools, columns=names))
 
 
-def strong_attacks(config: TabularConfig, audit: AuditConfig, *, names: Sequence[str]) -> pd.DataFrame:
-    """The loss, the stronger attacks, and all together; the baseline has each number from its helpers."""
+def strong_attacks(
+    config: TabularConfig, audit: AuditConfig, *, names: Sequence[str]
+) -> pd.DataFrame:
+    """The loss, the stronger attacks, and all together; the baseline has each number from its
+    helpers.
+    """
     rows: list[dict[str, Any]] = []
     for seed in range(audit.seed, audit.seed + audit.repetitions):
         pools, shown = game_pools(config, audit, seed)
         once = replace(audit, repetitions=1, seed=seed)
         for attack in (*config.columns, "all"):
-            narrowed = only_columns(pools, config.columns, config.columns if attack == "all" else (attack,))
+            narrowed = only_columns(
+                pools, config.columns, config.columns if attack == "all" else (attack,)
+            )
             table = audit_pools(narrowed, once, targets=names, audits=["panoramia"]).table
             found = table[table["search"] == audit.searches[0]].set_index("target")
             for name in names:
-                alone = {} if attack == "all" else _alone(narrowed, name, shown if attack == ONLINE else None)
+                alone = (
+                    {}
+                    if attack == "all"
+                    else _alone(narrowed, name, shown if attack == ONLINE else None)
+                )
                 bounds = {bound: found.loc[name, bound] for bound in ("c_lb", "c_plus_eps_lb")}
-                rows.append({"target": name, "attack": STRONGER.get(attack, attack), **alone, **bounds})
+                rows.append(
+                    {"target": name, "attack": STRONGER.get(attack, attack), **alone, **bounds}
+                )
     means = pd.DataFrame(rows).groupby(["target", "attack"], sort=False).mean()
     means["eps_tilde"] = (means["c_plus_eps_lb"] - means["c_lb"]).clip(lower=0)
     return pd.concat([means.loc[[name]] for name in names]).reset_index()
@@ -122,7 +142,9 @@ def _alone(pools: Pools, name: str, shown: Shown | None) -> dict[str, float]:
 
     found = {
         "auc_generated": auc(members.targets[name][kept[0]], generated.targets[name][kept[1]]),
-        "helper_auc": auc(members.helpers["synthetic"][kept[0]], generated.helpers["synthetic"][kept[1]]),
+        "helper_auc": auc(
+            members.helpers["synthetic"][kept[0]], generated.helpers["synthetic"][kept[1]]
+        ),
     }
     if pools.nonmembers is not None and shown is None:
         found = {"auc_real": auc(members.targets[name], pools.nonmembers.targets[name]), **found}
@@ -130,11 +152,15 @@ def _alone(pools: Pools, name: str, shown: Shown | None) -> dict[str, float]:
 
 
 def extreme_values(config: TabularConfig) -> pd.DataFrame:
-    """By column, the share of rare values in the rows that trees are surest of, and in others (D.6)."""
+    """By column, the share of rare values in the rows that trees are surest of, and in others
+    (D.6).
+    """
     rows = tabular_rows(config)
     members, generated = rows.parts["members"], rows.generated
     joined = pd.concat([members, generated], ignore_index=True)
-    codes = joined.apply(lambda column: column if column.dtype.kind in "biuf" else pd.factorize(column)[0])
+    codes = joined.apply(
+        lambda column: column if column.dtype.kind in "biuf" else pd.factorize(column)[0]
+    )
     flags = np.arange(len(joined)) < len(members)
     # Half of the rows, those first that trees trained on the other half take for members.
     train, test = np.array_split(np.random.default_rng(0).permutation(len(joined)), 2)
@@ -189,11 +215,17 @@ def beside_the_paper(table: pd.DataFrame) -> pd.DataFrame:
     ours = table.reset_index(drop=True)
     printed = paper_table("panoramia_table06").set_index("target_model")
     own, real = (printed[printed["audit"] == audit] for audit in ("panoramia", "o1_rm_rn"))
-    paper = pd.DataFrame({"paper_eps_tilde": own["eps_tilde"], "paper_eps_tilde_sd": own["eps_tilde_pm"]})
+    paper = pd.DataFrame(
+        {"paper_eps_tilde": own["eps_tilde"], "paper_eps_tilde_sd": own["eps_tilde_pm"]}
+    )
     paper = paper.assign(paper_o1=real["eps"], paper_o1_sd=real["eps_pm"])
-    trained = ours["target"][(ours["label"] == ours["label"][0]) & ours["target"].str.endswith(" epochs")]
+    trained = ours["target"][
+        (ours["label"] == ours["label"][0]) & ours["target"].str.endswith(" epochs")
+    ]
     like = pd.Series(["MLP_E10", "MLP_E100"], index=trained.index[[0, -1]]).reindex(ours.index)
-    return pd.concat([ours, paper.reindex(like).reset_index(drop=True).assign(paper_target=like)], axis=1)
+    return pd.concat(
+        [ours, paper.reindex(like).reset_index(drop=True).assign(paper_target=like)], axis=1
+    )
 
 
 Runs = Mapping[TabularConfig, PanoramiaResults]
@@ -201,7 +233,9 @@ Runs = Mapping[TabularConfig, PanoramiaResults]
 
 
 def evidence(results: TabularResults) -> dict[str, Evidence]:
-    """Evidence from the pools of the first label, by target; those of other labels are beside the paper."""
+    """Evidence from the pools of the first label, by target; those of other labels are beside the
+    paper.
+    """
     label = next(iter(results.runs)).label
     runs = {config: run for config, run in results.runs.items() if config.label == label}
     parts = {config: run.forms["paper"] for config, run in runs.items()}
@@ -222,7 +256,9 @@ def _table_six(runs: Runs) -> Evidence:
     names = dict.fromkeys([first.trained[0], first.trained[-1]])
 
     def sample(target: str, audit: AuditName = "panoramia") -> list[float]:
-        played = [run.forms["paper"] if audit == "panoramia" else run.with_o1 for run in runs.values()]
+        played = [
+            run.forms["paper"] if audit == "panoramia" else run.with_o1 for run in runs.values()
+        ]
         games = [by_game(audits, target, audit).tolist() for audits in played]
         return games[0] if len(games) == 1 else [float(np.mean(values)) for values in games]
 
@@ -236,7 +272,9 @@ def _table_six(runs: Runs) -> Evidence:
 
 
 def _above_printed(runs: Runs, target: str) -> list[float] | Estimate:
-    """Train accuracy of a target less the paper's, points; nothing on other data or another label."""
+    """Train accuracy of a target less the paper's, points; nothing on other data or another
+    label.
+    """
     if {(config.dataset, config.label) for config in runs} != {("adult", "income")}:
         return []
     printed = paper_table("panoramia_text").set_index(["target_model", "quantity"])["value"]
@@ -247,8 +285,11 @@ def _above_printed(runs: Runs, target: str) -> list[float] | Estimate:
 
 
 def extremes_first(rows: TabularRows, audits: TargetAudits, target: str) -> list[float]:
-    """By game, extreme rows among a baseline's first 1 % of guesses, less twice those among members (D.6)."""
-    # Extreme: a number outside the central 99 % of the generated ones. All targets have the same baseline.
+    """By game, extreme rows among a baseline's first 1 % of guesses, less twice those among members
+    (D.6).
+    """
+    # Extreme: a number outside the central 99 % of the generated ones. All targets have the same
+    # baseline.
     members, generated = rows.parts["members"], rows.generated
     low, high = (generated.quantile(level, numeric_only=True) for level in (0.005, 0.995))
     values = pd.concat([members, generated], ignore_index=True)[low.index]

@@ -1,4 +1,6 @@
-"""The stages of PANORAMIA on text: documents dealt, models trained, and their losses on every chunk."""
+"""The stages of PANORAMIA on text: documents dealt, models trained, and their losses on every
+chunk.
+"""
 
 import copy
 import gc
@@ -13,9 +15,23 @@ import numpy as np
 import pandas as pd
 import torch
 
-from paperlib.audits.panoramia.pools import KINDS, SYNTHETIC, Helper, Pools, Target, pools_cache, pools_of
+from paperlib.audits.panoramia.pools import (
+    KINDS,
+    SYNTHETIC,
+    Helper,
+    Pools,
+    Target,
+    pools_cache,
+    pools_of,
+)
 from paperlib.core import FloatArray, IntArray
-from paperlib.generators.text import TextGenerator, copied_text, token_losses, train_on_chunks, with_start
+from paperlib.generators.text import (
+    TextGenerator,
+    copied_text,
+    token_losses,
+    train_on_chunks,
+    with_start,
+)
 from paperlib.io import code_tag
 from paperlib.models.devices import default_device
 from paperlib.models.language import LanguageModelConfig, load_language_model, new_language_model
@@ -23,11 +39,28 @@ from paperlib.papers.kept import machine
 from paperlib.papers.panoramia.text.data import Chunks, TextConfig, deal, small_tokenizer
 from paperlib.training.language import fit_language_model
 
-_BASE = ("text", "base", "tokens", "chunks_per_document", "by_chunk", "public", "vocabulary", "width",
-         "layers", "base_epochs", "precision", "batch_size", "learning_rate", "prompt", "seed")  # fmt: skip
+_BASE = (
+    "text",
+    "base",
+    "tokens",
+    "chunks_per_document",
+    "by_chunk",
+    "public",
+    "vocabulary",
+    "width",
+    "layers",
+    "base_epochs",
+    "precision",
+    "batch_size",
+    "learning_rate",
+    "prompt",
+    "seed",
+)
 _GENERATOR = ("top_k", "generator_epochs", "generated", "for_helper")
 REAL_NONMEMBERS = Helper("real non-members", "nonmembers")
-"""The paper's other helper: trained as the synthetic one, on real chunks that its games do not show."""
+"""The paper's other helper: trained as the synthetic one, on real chunks that its games do not
+show.
+"""
 
 
 @dataclass(frozen=True)
@@ -42,7 +75,9 @@ class TextBench:
         config = self.config
         if config.base:
             return self._loaded[1]
-        return small_tokenizer(config.text, config.vocabulary, config.seed, context=self._shape.context)
+        return small_tokenizer(
+            config.text, config.vocabulary, config.seed, context=self._shape.context
+        )
 
     @cached_property
     def text(self) -> dict[str, Chunks]:
@@ -52,7 +87,9 @@ class TextBench:
     @cached_property
     def checksum(self) -> str:
         """SHA-256 of all tokens."""
-        return hashlib.sha256(b"".join(one.tokens.tobytes() for one in self.text.values())).hexdigest()
+        return hashlib.sha256(
+            b"".join(one.tokens.tobytes() for one in self.text.values())
+        ).hexdigest()
 
     @cached_property
     def base(self) -> Any:
@@ -64,11 +101,15 @@ class TextBench:
 
         def compute(_: Path) -> Mapping[str, Any]:
             passages = self.text["public"].passages(self._prompted)
-            train_on_chunks(model, passages, training=self.config.training(self.config.base_epochs, 0))
+            train_on_chunks(
+                model, passages, training=self.config.training(self.config.base_epochs, 0)
+            )
             return {name: values.cpu().numpy() for name, values in model.state_dict().items()}
 
         weights = self._kept("base", (), compute)
-        model.load_state_dict({name: torch.from_numpy(values.copy()) for name, values in weights.items()})
+        model.load_state_dict(
+            {name: torch.from_numpy(values.copy()) for name, values in weights.items()}
+        )
         return model.eval()
 
     @cached_property
@@ -90,7 +131,9 @@ class TextBench:
         return self._kept("generator", _GENERATOR, compute)
 
     def helpers(self) -> dict[Helper, dict[str, FloatArray]]:
-        """Outputs by kind of example of the base model and of those tuned on generated and on real chunks."""
+        """Outputs by kind of example of the base model and of those tuned on generated and on real
+        chunks.
+        """
         base = self._kept("base helper", _GENERATOR, lambda _: self._judged(self.base))
         found: dict[Helper, dict[str, FloatArray]] = {Helper("base", "base"): base}
         names = (*_GENERATOR, "helper_epochs", "helper_patience", "withheld")
@@ -106,8 +149,12 @@ class TextBench:
         epochs = getattr(self.config, name)
 
         def compute(checkpoint: Path) -> Mapping[str, Any]:
-            # The null's run ends where it is audited last; its rates fall as those of the targets' run.
-            last, total = 0 if others == "members" else max(epochs), self.config.total_epochs or max(epochs)
+            # The null's run ends where it is audited last; its rates fall as those of the targets'
+            # run.
+            last, total = (
+                0 if others == "members" else max(epochs),
+                self.config.total_epochs or max(epochs),
+            )
             model = copy.deepcopy(self.base)
             trained = train_on_chunks(
                 model,
@@ -132,7 +179,9 @@ class TextBench:
         def compute(checkpoint: Path) -> Mapping[str, Any]:
             model = copy.deepcopy(self.base)
             documents = with_start(model, self._learned(others)).tolist()
-            fit_language_model(model, documents, config=training, progress=False, checkpoint=checkpoint)
+            fit_language_model(
+                model, documents, config=training, progress=False, checkpoint=checkpoint
+            )
             return self._judged(model)
 
         return self._kept(f"DP target on {others}", _GENERATOR, compute, training)
@@ -151,30 +200,44 @@ class TextBench:
         for epsilon in map(float, config.dp_epsilons):
             name, passes = f"DP, epsilon {epsilon:g}", config.dp_epochs
             found[Target(name, "private", passes, epsilon)] = self.private(epsilon)
-            found[Target(f"null, {name}", "null", passes, epsilon)] = self.private(epsilon, "others")
+            found[Target(f"null, {name}", "null", passes, epsilon)] = self.private(
+                epsilon, "others"
+            )
         return found
 
-    def trained_on(self, rows: IntArray, epochs: int, salt: int) -> Callable[[str, IntArray], FloatArray]:
-        """A model trained on these chunks as a target is, and asked of examples by kind and number."""
+    def trained_on(
+        self, rows: IntArray, epochs: int, salt: int
+    ) -> Callable[[str, IntArray], FloatArray]:
+        """A model trained on these chunks as a target is, and asked of examples by kind and
+        number.
+        """
         model, total = copy.deepcopy(self.base), self.config.total_epochs
-        train_on_chunks(model, rows, training=self.config.training(total or epochs, salt, last=epochs))
+        train_on_chunks(
+            model, rows, training=self.config.training(total or epochs, salt, last=epochs)
+        )
         return lambda kind, asked: _columns(model, self._examples[kind][asked])
 
     def pools(self) -> Pools:
         """Everything trained and asked for its losses."""
         targets = self.targets()
         columns = {"train_metric": "members", "test_metric": "nonmembers"}
-        means = [[said[kind][:, 0].mean() for kind in columns.values()] for said in targets.values()]
+        means = [
+            [said[kind][:, 0].mean() for kind in columns.values()] for said in targets.values()
+        ]
         details = pd.DataFrame(means, columns=list(columns))
         return pools_of(self._examples, targets, self.helpers(), details, self.warnings())
 
     def warnings(self) -> tuple[str, ...]:
         """Whether the generator repeats its training text, more than other real text does."""
         rows, trained_on = self._examples, self.text["generator"].passages(1)
-        return copied_text(rows["generated"], trained_on, rows["nonmembers"], length=self.config.tokens)
+        return copied_text(
+            rows["generated"], trained_on, rows["nonmembers"], length=self.config.tokens
+        )
 
     def key(self, *configs: Any) -> dict[str, Any]:
-        """What a stage depends on, for the cache: configurations, text, device and version of torch."""
+        """What a stage depends on, for the cache: configurations, text, device and version of
+        torch.
+        """
         return {"configs": configs, "checksum": self.checksum, **machine()}
 
     @property
@@ -193,7 +256,11 @@ class TextBench:
 
     @cached_property
     def _examples(self) -> dict[str, IntArray]:
-        found = (self.text["members"].tokens, self.generated["audit"], self.text["nonmembers"].tokens)
+        found = (
+            self.text["members"].tokens,
+            self.generated["audit"],
+            self.text["nonmembers"].tokens,
+        )
         return dict(zip(KINDS, found, strict=True))
 
     def _judged(self, model: Any) -> dict[str, FloatArray]:
@@ -212,17 +279,24 @@ class TextBench:
             rows = self.text["members"].tokens[:count] if count else self.text["helper"].tokens
         model = copy.deepcopy(self.base)
         held = max(1, len(rows) // 10)
-        training = self.config.training(self.config.helper_epochs, 2, patience=self.config.helper_patience)
+        training = self.config.training(
+            self.config.helper_epochs, 2, patience=self.config.helper_patience
+        )
         train_on_chunks(model, rows[:-held], training=training, validation=rows[-held:])
         return self._judged(model)
 
     def _kept(
-        self, stage: str, names: tuple[str, ...], compute: Callable[[Path], Mapping[str, Any]], *more: Any
+        self,
+        stage: str,
+        names: tuple[str, ...],
+        compute: Callable[[Path], Mapping[str, Any]],
+        *more: Any,
     ) -> dict[str, Any]:
         """The arrays of a stage, which depends on these settings, and on ``more``."""
         config = {name: getattr(self.config, name) for name in (*_BASE, *names)}
         key = {"text stage": stage, "code": code_tag(__name__), **self.key(config, *more)}
-        gc.collect()  # optimizer and schedule of an earlier stage refer to each other, and hold its moments
+        # optimizer and schedule of an earlier stage refer to each other, and hold its moments
+        gc.collect()
         return pools_cache().resumed(key, compute)
 
 

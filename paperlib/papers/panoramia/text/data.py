@@ -64,21 +64,31 @@ class TextConfig:
             if not given or given[0] < 1:
                 raise ValueError(f"{name}: expected at least one number of 1 or more, got {given}")
         if self.prompt % self.tokens:
-            raise ValueError(f"prompt: expected a multiple of tokens ({self.tokens}), got {self.prompt}")
+            raise ValueError(
+                f"prompt: expected a multiple of tokens ({self.tokens}), got {self.prompt}"
+            )
         if self.by_chunk and self.prompt not in (0, self.tokens):
-            raise ValueError(f"prompt: expected {self.tokens} or 0 with by_chunk, got {self.prompt}")
+            raise ValueError(
+                f"prompt: expected {self.tokens} or 0 with by_chunk, got {self.prompt}"
+            )
         if self.total_epochs and self.total_epochs < max(self.epochs + self.null_epochs):
             most = max(self.epochs + self.null_epochs)
-            raise ValueError(f"total_epochs: expected {most} or more, or 0, got {self.total_epochs}")
+            raise ValueError(
+                f"total_epochs: expected {most} or more, or 0, got {self.total_epochs}"
+            )
         check_in("[0, 1)", "withheld", self.withheld)
         if not self.base and not self.public:
-            raise ValueError("base: expected a pretrained model, or public chunks to train a small one on")
+            raise ValueError(
+                "base: expected a pretrained model, or public chunks to train a small one on"
+            )
         for epsilon in self.dp_epsilons:
             check_in("(0, inf)", "dp_epsilons", epsilon)
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Chunks of each role in the order they are dealt; none to the public if the base is pretrained."""
+        """Chunks of each role in the order they are dealt; none to the public if the base is
+        pretrained.
+        """
         names = ("public", "generator", "members", "nonmembers", "others")
         dealt = {name: getattr(self, name) for name in names if name != "public" or not self.base}
         return dealt | {"helper": 0 if self.withheld else self.for_helper}
@@ -88,9 +98,13 @@ class TextConfig:
         """Members that the helper on real chunks is trained on."""
         return round(self.withheld * self.members)
 
-    def training(self, epochs: int, salt: int, *, patience: int = 0, last: int = 0) -> ChunkTraining:
+    def training(
+        self, epochs: int, salt: int, *, patience: int = 0, last: int = 0
+    ) -> ChunkTraining:
         """How a model is trained without DP."""
-        shared = {name: getattr(self, name) for name in ("batch_size", "learning_rate", "precision")}
+        shared = {
+            name: getattr(self, name) for name in ("batch_size", "learning_rate", "precision")
+        }
         seed = self.seed + 1000 * salt
         return ChunkTraining(epochs=epochs, last=last, patience=patience, seed=seed, **shared)
 
@@ -131,8 +145,12 @@ class Chunks:
 
 
 def small_tokenizer(text: str, vocabulary: int, seed: int, *, context: int) -> Any:
-    """A tokenizer trained on the first tenth of the shuffled documents, which `deal` keeps for the public."""
-    return train_tokenizer(_shuffled(text, seed)[: _reserved(text, seed)], vocabulary, context=context)
+    """A tokenizer trained on the first tenth of the shuffled documents, which `deal` keeps for the
+    public.
+    """
+    return train_tokenizer(
+        _shuffled(text, seed)[: _reserved(text, seed)], vocabulary, context=context
+    )
 
 
 def _reserved(text: str, seed: int) -> int:
@@ -140,9 +158,11 @@ def _reserved(text: str, seed: int) -> int:
 
 
 def deal(config: TextConfig, tokenizer: Any) -> dict[str, Chunks]:
-    """Deal documents in random order to roles, as wholes or, with ``by_chunk``, some chunk by chunk (C.2)."""
-    # The first tenth is for the public alone. A chunk that occurred before is left out, and so is what a
-    # role does not need of its last document.
+    """Deal documents in random order to roles, as wholes or, with ``by_chunk``, some chunk by chunk
+    (C.2).
+    """
+    # The first tenth is for the public alone. A chunk that occurred before is left out, and so is
+    # what a role does not need of its last document.
     text, length, sizes = config.text, config.tokens, config.sizes
     reserved = _reserved(text, config.seed)
     waiting = _chunked(_shuffled(text, config.seed), tokenizer, length, config.chunks_per_document)
@@ -164,10 +184,13 @@ def deal(config: TextConfig, tokenizer: Any) -> dict[str, Chunks]:
         if len(rows) < wanted:
             there = sum(map(len, dealt.values())) + len(rows)
             raise ValueError(
-                f"{role}: {wanted} chunks of {length} tokens asked for, {len(rows)} left; {text!r} gave "
-                f"{there} of {sum(sizes.values())}; take shorter chunks, fewer of them, or more text"
+                f"{role}: {wanted} chunks of {length} tokens asked for, {len(rows)} left; {text!r} "
+                f"gave {there} of {sum(sizes.values())}; take shorter chunks, fewer of them, or "
+                "more text"
             )
-        dealt[role] = Chunks(np.array(rows, np.int64).reshape(-1, length), np.array(numbers, np.int64))
+        dealt[role] = Chunks(
+            np.array(rows, np.int64).reshape(-1, length), np.array(numbers, np.int64)
+        )
     return dealt
 
 
@@ -178,14 +201,16 @@ def _shared(config: TextConfig, waiting: Iterator[tuple[int, NDArray[Any]]]) -> 
     found = list(islice((one for one in waiting if len(one[1]) == each), wanted))
     if len(found) < wanted:
         raise ValueError(
-            f"by_chunk: expected {wanted} documents of {each} chunks of {config.tokens} tokens, got "
-            f"{len(found)} in {config.text!r}; take shorter chunks, fewer of them, or more text"
+            f"by_chunk: expected {wanted} documents of {each} chunks of {config.tokens} tokens, "
+            f"got {len(found)} in {config.text!r}; take shorter chunks, fewer of them, or more text"
         )
     tokens = np.concatenate([rows for _, rows in found])
     numbers = np.repeat([number for number, _ in found], each)
     order = np.random.default_rng([config.seed, 1]).permutation(len(tokens))
     parts = np.split(order, np.cumsum(list(sizes.values())))
-    return {role: Chunks(tokens[part], numbers[part]) for role, part in zip(sizes, parts, strict=False)}
+    return {
+        role: Chunks(tokens[part], numbers[part]) for role, part in zip(sizes, parts, strict=False)
+    }
 
 
 @lru_cache(maxsize=2)
@@ -206,6 +231,8 @@ def _chunked(
         for number, tokens in enumerate(some, start):
             count = min(len(tokens) // length, per_document)
             rows = np.array(tokens[: count * length], dtype=np.int64).reshape(count, length)
-            fresh = [row for row in rows if row.tobytes() not in seen and not seen.add(row.tobytes())]
+            fresh = [
+                row for row in rows if row.tobytes() not in seen and not seen.add(row.tobytes())
+            ]
             if fresh:
                 yield number, np.stack(fresh)

@@ -21,8 +21,13 @@ text_bench = lru_cache(maxsize=2)(TextBench)
 
 
 def text_pools(config: TextConfig) -> Pools:
-    """Members, generated chunks and real non-members, with each model's mean loss, then by token (C.2)."""
-    bench, private = text_bench(config), [config.private_training(one) for one in config.dp_epsilons]
+    """Members, generated chunks and real non-members, with each model's mean loss, then by token
+    (C.2).
+    """
+    bench, private = (
+        text_bench(config),
+        [config.private_training(one) for one in config.dp_epsilons],
+    )
     return cached_pools(bench.key(config, *private), bench.pools, code=TextBench.__module__)
 
 
@@ -43,7 +48,9 @@ def text_audit(
     check_in("(0, 1)", "chosen", chosen)
     test = round(size * judged)
     validation = max(4, 2 * int((size - test) * chosen / 2 + 1e-9))
-    network = TextClassifier(tokens=tokens, pretrained=reader, epochs=reader_epochs, precision=precision)
+    network = TextClassifier(
+        tokens=tokens, pretrained=reader, epochs=reader_epochs, precision=precision
+    )
     attacks = (LossSummaries(tokens=tokens), network)
     return AuditConfig(
         train=2 * ((size - test - validation) // 2),
@@ -74,7 +81,9 @@ def paper_differences(config: TextConfig, audit: AuditConfig) -> list[str]:
     }
     printed = paper_table("panoramia_settings").query("section == 'C.2' and modality == 'text'")
     theirs = printed.set_index(["component", "setting"])["value"]
-    found = [setting for (part, setting), value in ours.items() if float(theirs[part, setting]) != value]
+    found = [
+        setting for (part, setting), value in ours.items() if float(theirs[part, setting]) != value
+    ]
     audited = theirs["target_gpt2", "audited_epoch"].astype(int)
     names = {
         "text": config.text == "wikitext103",

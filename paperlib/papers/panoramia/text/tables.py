@@ -1,4 +1,6 @@
-"""PANORAMIA on text: its audits, Tables 3, 5 and 9, Figures 8, 9, 10 and 14, and evidence on them."""
+"""PANORAMIA on text: its audits, Tables 3, 5 and 9, Figures 8, 9, 10 and 14, and evidence on
+them.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -47,7 +49,9 @@ def table_nine(three: pd.DataFrame, epochs: int) -> pd.DataFrame:
     nulls = rows[rows["null"].astype(bool)].rename(lambda name: name.removeprefix("null, "))
     found = found.join(nulls[["eps_tilde", "eps_tilde_sd"]].add_prefix("null_"))
     if plain in found.index:
-        printed = shared.printed_bounds(paper_table("panoramia_table09").query("target_dp_eps == inf"))
+        printed = shared.printed_bounds(
+            paper_table("panoramia_table09").query("target_dp_eps == inf")
+        )
         found.loc[[plain], list(printed)] = pd.DataFrame([printed], index=[plain])
     return found.rename({plain: f"without DP, {plain}"}).reset_index()
 
@@ -66,7 +70,9 @@ def plain_nulls(results: shared.PanoramiaResults) -> list[str]:
 
 
 def games_by_helper(pools: Pools, audit: AuditConfig, *, withheld: int = 0) -> pd.DataFrame:
-    """The baseline's bound without helper, and with one or both of "synthetic" and "real non-members"."""
+    """The baseline's bound without helper, and with one or both of "synthetic" and "real
+    non-members".
+    """
     chosen = with_helpers(pools, (SYNTHETIC, REAL_NONMEMBERS))
     members = chosen.members
     helpers, targets = (
@@ -82,18 +88,27 @@ def table_five(games: pd.DataFrame) -> pd.DataFrame:
     printed = paper_table("panoramia_table05").query("dataset == 'WikiText'")
     values = printed.set_index("helper_training_data")["c_lb"]
     names = {"none": "no_helper", "synthetic": "gen", "real non-members": "real"}
-    return shared.helper_means(games, {name: values[key] for name, key in names.items() if key in values})
+    return shared.helper_means(
+        games, {name: values[key] for name, key in names.items() if key in values}
+    )
 
 
 def baseline_sizes(results: shared.PanoramiaResults, sizes: Sequence[int]) -> pd.DataFrame:
-    """The baseline over its training part's size, the test part fixed or what is left (Figure 9)."""
+    """The baseline over its training part's size, the test part fixed or what is left (Figure
+    9).
+    """
     pools, audit, target = results.pools, results.decisive.config, results.pools.target_names[-1]
     if audit.train in sizes:
-        raise ValueError(f"sizes: expected others than {audit.train}, which was played, got {list(sizes)}")
+        raise ValueError(
+            f"sizes: expected others than {audit.train}, which was played, got {list(sizes)}"
+        )
     whole = audit.train + audit.test
     quick = replace(audit, attacks=audit.attacks[:1], restarts=1, form="paper")
     own = results.decisive.table.query("target == @target and audit == 'panoramia'")
-    fixed = [over_training_size(pools, audit, sizes, targets=[target]), own.assign(train=audit.train)]
+    fixed = [
+        over_training_size(pools, audit, sizes, targets=[target]),
+        own.assign(train=audit.train),
+    ]
     parts = [part.assign(way="fixed test part") for part in fixed]
     for size in sorted({max(2, 2 * (whole * share // 16)) for share in range(1, 8)}):
         rest = replace(quick, train=size, test=whole - size)
@@ -112,7 +127,10 @@ def text_losses(pools: Pools, names: Sequence[str]) -> dict[str, dict[str, Float
 
 
 def evidence(
-    results: shared.PanoramiaResults, curves: pd.DataFrame, helpers: pd.DataFrame, sizes: pd.DataFrame
+    results: shared.PanoramiaResults,
+    curves: pd.DataFrame,
+    helpers: pd.DataFrame,
+    sizes: pd.DataFrame,
 ) -> dict[str, Evidence]:
     """Evidence on Tables 3, 5 and 9 and Figures 8, 9, 10 and 14, by target."""
     paper, last = results.forms["paper"], results.trained[-1]
@@ -133,10 +151,16 @@ def _table_nine(results: shared.PanoramiaResults, paper: TargetAudits) -> Eviden
     private = [target for target in results.pools.targets if target.kind == "private"]
     epochs = {target.epochs for target in private}
     alike = [one for one in results.pools.targets if one.kind == "trained" and one.epochs in epochs]
-    nulls = [one.name for one in results.pools.targets if one.kind == "null" and one.epochs in epochs]
+    nulls = [
+        one.name for one in results.pools.targets if one.kind == "null" and one.epochs in epochs
+    ]
     values = {
-        "0 with DP": {target.name: shared.by_game(paper, target.name).tolist() for target in private},
-        "leak without DP": {target.name: shared.by_game(paper, target.name).tolist() for target in alike},
+        "0 with DP": {
+            target.name: shared.by_game(paper, target.name).tolist() for target in private
+        },
+        "leak without DP": {
+            target.name: shared.by_game(paper, target.name).tolist() for target in alike
+        },
         "null": shared.null_samples(paper, nulls),
     }
     return Evidence("panoramia-table-09", "game", values)
@@ -154,7 +178,9 @@ def figure_eight(curves: pd.DataFrame) -> Evidence:
 
 
 def _figure_nine(paper: TargetAudits, sizes: pd.DataFrame, target: str) -> Evidence:
-    fixed = sizes[sizes["way"] == "fixed test part"].pivot(index="seed", columns="train", values="c_lb")
+    fixed = sizes[sizes["way"] == "fixed test part"].pivot(
+        index="seed", columns="train", values="c_lb"
+    )
     m = paper.config.test
     games = replace(paper, judged=paper.select("panoramia", target=target))
     tested = games.over_test_size([m // 4, m]).pivot(index="seed", columns="m", values="c_lb")
@@ -168,7 +194,10 @@ def _figure_nine(paper: TargetAudits, sizes: pd.DataFrame, target: str) -> Evide
 def _figure_fourteen(results: shared.PanoramiaResults) -> Evidence:
     first, last = results.trained[0], results.trained[-1]
     losses = text_losses(results.pools, [first, last])
-    means = {name: {kind: float(np.mean(v)) for kind, v in losses[name].items()} for name in (first, last)}
+    means = {
+        name: {kind: float(np.mean(v)) for kind, v in losses[name].items()}
+        for name in (first, last)
+    }
     gaps = {name: by["real non-members"] - by["real members"] for name, by in means.items()}
     distance = abs(means[last]["synthetic"] - means[last]["real non-members"])
     values = {
