@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
@@ -13,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.optim.adam import adam
+from tqdm.std import tqdm
 
 from paperlib.core import check_at_least, check_choice
 from paperlib.io.progress import progress_bar
@@ -95,9 +95,15 @@ class MLPEnsemble:
         return self._map(x, y, is_right).mean(axis=1)
 
     def _map(self, x: Any, y: Any, function: Callable[[Tensor, Tensor], Tensor]) -> np.ndarray:
-        labels, blocks = check_labels(y, torch.iinfo(torch.int32).max, len(x)), self._blocks(x)
-        pairs = zip(blocks, labels.split([len(block) for block in blocks]), strict=True)
-        return np.concatenate([function(self._forward(a), b).cpu().numpy().T for a, b in pairs]).T
+        """``function`` of logits (K, b, outputs) and labels (b,), block by block, (K, n)."""
+        labels = check_labels(y, torch.iinfo(torch.int32).max, len(x))
+        blocks = self._blocks(x)
+        label_blocks = labels.split([len(block) for block in blocks])
+        results = [
+            function(self._forward(block), block_labels).cpu().numpy().T
+            for block, block_labels in zip(blocks, label_blocks, strict=True)
+        ]
+        return np.concatenate(results).T
 
     def _blocks(self, x: Any) -> Sequence[Tensor]:
         """Records that are answered at a time, so that memory stays bounded."""
@@ -106,9 +112,10 @@ class MLPEnsemble:
 
     @torch.inference_mode()
     def _forward(self, records: Tensor) -> Tensor:
-        mlp = self.mlp
-        layers, copies = mlp.views(self.parameters), records.expand(len(self), *records.shape)
-        return ghost.forward(layers, copies, mlp.activation)[1]
+        layers = self.mlp.views(self.parameters)
+        copies = records.expand(len(self), *records.shape)
+        _, logits = ghost.forward(layers, copies, self.mlp.activation)
+        return logits
 
 
 def fit_ensemble(
@@ -158,67 +165,132 @@ def fit_ensemble(
     check_at_least(1, threads=threads, chunk=1 if chunk is None else chunk)
     if precision != "float32" and any(config.is_private for config in configs):
         raise ValueError(f"precision: expected float32 with DP-SGD, got {precision!r}")
-    if len(shapes := {(config.widths, config.activation) for config in configs}) != 1:
+    mlp = _common_mlp(configs)
+    device = default_device(device)
+    data = check_examples(x, y, classes=mlp.classes, device=device, width=mlp.inputs)
+    same_path = _training_paths(configs)
+    epochs = sum(configs[longest].epochs for longest in same_path)
+    run = _EnsembleRun(
+        configs=configs,
+        mlp=mlp,
+        data=data,
+        dtype=getattr(torch, precision),
+        same_path=same_path,
+        parameters=torch.empty(len(configs), mlp.size, device=device),
+        bar=progress_bar(epochs, label="training", unit="epoch", show=progress),
+    )
+    stacks = _stacks(configs, list(same_path), device, chunk)
+    with run.bar:
+        diverged = _train_all(run, stacks, threads if device.type == "cpu" else 1)
+    if diverged:
+        names = ", ".join(f"{model} (epoch {epoch})" for model, epoch in diverged.items())
+        message = (
+            f"{len(diverged)} of {len(configs)} models diverged: {names}; lower their learning rate"
+        )
+        warnings.warn(message, DivergenceWarning, stacklevel=2)
+    return MLPEnsemble(configs=tuple(configs), diverged=diverged, parameters=run.parameters)
+
+
+def _common_mlp(configs: Sequence[TrainingConfig]) -> MLP:
+    """The shape that all configs have; refuses several shapes, and no config."""
+    shapes = {(config.widths, config.activation) for config in configs}
+    if len(shapes) != 1:
         raise ValueError(
             "configs: expected one or more, all of the same widths and activation, got "
             f"{sorted(shapes)}"
         )
-    mlp = MLP(*shapes.pop())
-    place = default_device(device)
-    data = check_examples(x, y, classes=mlp.classes, device=place, width=mlp.inputs)
-    parameters = torch.empty(len(configs), mlp.size, device=place)
-    alike: dict[TrainingConfig, list[int]] = {}
-    for index, config in enumerate(configs):
-        alike.setdefault(replace(config, epochs=0), []).append(index)
-    # Of configs that differ in their epochs alone the longest is trained, and the others on the
-    # way.
-    paths = {max(path, key=lambda index: configs[index].epochs): path for path in alike.values()}
-    epochs = sum(configs[index].epochs for index in paths)
-    bar = progress_bar(epochs, label="training", unit="epoch", show=progress)
+    return MLP(*shapes.pop())
 
-    def train(part: list[int]) -> dict[int, int]:
-        chosen = [configs[index] for index in part]
-        stack = MLPStack(mlp, chosen, data, getattr(torch, precision))
+
+def _training_paths(configs: Sequence[TrainingConfig]) -> dict[int, list[int]]:
+    """Index of each config to train, with the indices of all that its training passes through.
+
+    Of configs that differ in their epochs alone the longest is trained, and the others are its
+    parameters on the way.
+    """
+    equal_but_epochs: dict[TrainingConfig, list[int]] = {}
+    for index, config in enumerate(configs):
+        equal_but_epochs.setdefault(replace(config, epochs=0), []).append(index)
+    paths: dict[int, list[int]] = {}
+    for indices in equal_but_epochs.values():
+        longest = max(indices, key=lambda index: configs[index].epochs)
+        paths[longest] = indices
+    return paths
+
+
+def _stacks(
+    configs: Sequence[TrainingConfig],
+    indices: Sequence[int],
+    device: torch.device,
+    chunk: int | None,
+) -> list[list[int]]:
+    """The indices in stacks of ``chunk`` configs of one ``batch_key``, most epochs first."""
+    by_key: dict[Any, list[int]] = {}
+    for index in indices:
+        by_key.setdefault(configs[index].batch_key, []).append(index)
+    stacks: list[list[int]] = []
+    for group in by_key.values():
+        group.sort(key=lambda index: (-configs[index].epochs, configs[index].learning_rate))
+        size = chunk or _fastest_stack(configs[group[0]].batch_size, device)
+        stacks += [group[start : start + size] for start in range(0, len(group), size)]
+    return stacks
+
+
+def _fastest_stack(batch_size: int, device: torch.device) -> int:
+    """Models in a stack, by measurement."""
+    if device.type == "cuda":
+        return 512  # a GPU is fastest with all it can get
+    return min(16, max(2, 1024 // batch_size))  # a core with some 1,000 records in a step
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _EnsembleRun:
+    """What the stacks of one ensemble share; each writes the rows of its own models alone."""
+
+    configs: Sequence[TrainingConfig]
+    mlp: MLP
+    data: Examples
+    dtype: torch.dtype  # of the inputs of matrix products
+    same_path: Mapping[int, list[int]]  # as `_training_paths` returns it
+    parameters: Tensor  # of all models, (K, size), written as soon as they are trained
+    bar: tqdm
+
+    def train(self, indices: list[int]) -> dict[int, int]:
+        """Train the stack of these configs; returns models that diverged, with the epoch."""
+        chosen = [self.configs[index] for index in indices]
+        stack = MLPStack(self.mlp, chosen, self.data, self.dtype)
 
         def keep(epoch: int, count: int) -> None:
             if epoch:
-                bar.update(count)
-            for model, index in enumerate(part[:count]):
-                for at in paths[index]:
-                    if configs[at].epochs == epoch:
-                        parameters[at] = stack.parameters[model]
+                self.bar.update(count)
+            for row, index in enumerate(indices[:count]):
+                self._keep(index, epoch, stack.parameters[row])
 
         with torch.no_grad():
-            keep(0, len(part))
-            diverged = train_stack(stack, chosen, data, on_epoch=keep)
-        return {
-            at: epoch
-            for model, epoch in diverged.items()
-            for at in paths[part[model]]
-            if epoch <= configs[at].epochs
-        }
+            keep(0, len(indices))
+            diverged_rows = train_stack(stack, chosen, self.data, on_epoch=keep)
+        diverged: dict[int, int] = {}
+        for row, epoch in diverged_rows.items():
+            for model in self.same_path[indices[row]]:
+                if epoch <= self.configs[model].epochs:
+                    diverged[model] = epoch
+        return diverged
 
-    by_key: dict[Any, list[int]] = {}
-    for index in paths:
-        by_key.setdefault(configs[index].batch_key, []).append(index)
-    parts: list[list[int]] = []
-    for indices in by_key.values():  # those that train together, most epochs first
-        indices.sort(key=lambda index: (-configs[index].epochs, configs[index].learning_rate))
-        # Measured: a core is fastest with some 1,000 records in a step, a GPU with all it can get.
-        few = min(16, max(2, 1024 // configs[indices[0]].batch_size))
-        size = chunk or (512 if place.type == "cuda" else few)
-        parts += [indices[start : start + size] for start in range(0, len(indices), size)]
-    with bar, ExitStack() as stack:
-        parallel = threads > 1 and place.type == "cpu"
-        mapped = stack.enter_context(ThreadPoolExecutor(threads)).map if parallel else map
-        results = list(mapped(train, parts))
-    if diverged := dict(sorted(item for part in results for item in part.items())):
-        named = ", ".join(f"{model} (epoch {epoch})" for model, epoch in diverged.items())
-        message = (
-            f"{len(diverged)} of {len(configs)} models diverged: {named}; lower their learning rate"
-        )
-        warnings.warn(message, DivergenceWarning, stacklevel=2)
-    return MLPEnsemble(configs=tuple(configs), diverged=diverged, parameters=parameters)
+    def _keep(self, index: int, epoch: int, parameters: Tensor) -> None:
+        """Copy the parameters to the models on the path of ``index`` that end with this epoch."""
+        for model in self.same_path[index]:
+            if self.configs[model].epochs == epoch:
+                self.parameters[model] = parameters
+
+
+def _train_all(run: _EnsembleRun, stacks: list[list[int]], threads: int) -> dict[int, int]:
+    """Train all stacks, ``threads`` at a time; returns models that diverged, with the epoch."""
+    if threads > 1:
+        with ThreadPoolExecutor(threads) as pool:
+            results = list(pool.map(run.train, stacks))
+    else:
+        results = [run.train(indices) for indices in stacks]
+    return dict(sorted(item for diverged in results for item in diverged.items()))
 
 
 class MLPStack:
@@ -227,22 +299,30 @@ class MLPStack:
     def __init__(
         self, mlp: MLP, configs: Sequence[TrainingConfig], data: Examples, dtype: torch.dtype
     ) -> None:
-        self._mlp, self._dtype = mlp, dtype
+        self._mlp = mlp
+        self._dtype = dtype
         initial = [mlp.initial(generator(config.seed, "initial")) for config in configs]
         self.parameters = torch.stack(initial).to(data.x.device)
         self._gradients = torch.zeros_like(self.parameters)
         self._noise: NoiseStreams | None = None
         if configs[0].is_private:
-            self._groups = configs[0].groups
-            # Of clipped gradients and noise: as in TensorFlow Privacy for groups, as in Opacus for
-            # examples.
-            self._divisor = self._groups or configs[0].expected_batch(len(data))
-            norms = [config.clip_norm or 0.0 for config in configs]
-            noise = [config.noise_multiplier for config in configs]
-            scales = [one * norm / self._divisor for one, norm in zip(noise, norms, strict=True)]
-            self._norms = torch.tensor(norms, device=data.x.device)[:, None]
-            self._noise_scale = torch.tensor(scales, device=data.x.device)[:, None]
-            self._noise = NoiseStreams([config.seed for config in configs], mlp.size, data.x.device)
+            self._prepare_clipping(configs, data)
+
+    def _prepare_clipping(self, configs: Sequence[TrainingConfig], data: Examples) -> None:
+        """Set the models' clipping norms and scales of noise, (K, 1), and their streams of it."""
+        device = data.x.device
+        self._groups = configs[0].groups
+        # Of clipped gradients and noise: as in TensorFlow Privacy for groups, as in Opacus for
+        # examples.
+        self._divisor = self._groups or configs[0].expected_batch(len(data))
+        norms = [config.clip_norm or 0.0 for config in configs]
+        scales = [
+            config.noise_multiplier * norm / self._divisor
+            for config, norm in zip(configs, norms, strict=True)
+        ]
+        self._norms = torch.tensor(norms, device=device)[:, None]
+        self._noise_scale = torch.tensor(scales, device=device)[:, None]
+        self._noise = NoiseStreams([config.seed for config in configs], self._mlp.size, device)
 
     def start(self, epoch: int, count: int) -> None:
         """Begin an epoch in which the first ``count`` models are trained."""
@@ -256,36 +336,55 @@ class MLPStack:
         """Gradients (count, size) on (count, B, inputs) and (count, B); with DP-SGD where
         ``present``.
         """
-        gradients = self._gradients[: self._count]
         if present is not None and self._noise is not None:
-            inputs, logits = ghost.forward(self._layers, x, self._mlp.activation)
-            top = ghost.loss_derivative(logits, y).mul_(present[..., None])
-            clip, groups = self._norms[: self._count], self._groups
-            if groups is not None:  # each record's share of its group's average
-                sizes = present.unflatten(1, (groups, -1)).sum(-1).clamp(min=1)
-                top = top.unflatten(1, (groups, -1)).div_(sizes[..., None, None]).flatten(1, 2)
-            deltas = ghost.derivatives(self._layers, inputs, top, self._mlp.activation)
-            if groups == 1:  # The only group's gradient is formed anyway.
-                ghost.write_gradients(self._slots, inputs, deltas)
-                gradients.mul_(ghost.clip_factors(gradients.square().sum(1, keepdim=True), clip))
-            else:
-                share = (
-                    ghost.clip_factors(ghost.square_norms(inputs, deltas, groups), clip)
-                    / self._divisor
-                )
-                each = share.repeat_interleave(x.shape[1] // share.shape[1], dim=1)[..., None]
-                ghost.write_gradients(self._slots, inputs, [delta.mul_(each) for delta in deltas])
-            gradients.addcmul_(self._noise.next(), self._noise_scale[: self._count])
-            return gradients
+            return self._noisy_gradients(x, y, present, self._noise)
         layers, activation = self._layers, self._mlp.activation
         if self._dtype != torch.float32:
             layers = self._mlp.views(self.parameters[: self._count].to(self._dtype))
         inputs, logits = ghost.forward(layers, x.to(self._dtype), activation)
         top = ghost.loss_derivative(logits, y).div_(y.shape[1])
-        ghost.write_gradients(
-            self._slots, inputs, ghost.derivatives(layers, inputs, top, activation)
-        )
+        deltas = ghost.derivatives(layers, inputs, top, activation)
+        ghost.write_gradients(self._slots, inputs, deltas)
+        return self._gradients[: self._count]
+
+    def _noisy_gradients(
+        self, x: Tensor, y: Tensor, present: Tensor, noise: NoiseStreams
+    ) -> Tensor:
+        """Clipped gradients of the records, or groups of records, that are ``present``, and noise;
+        both divided by the expected size of a batch.
+        """
+        inputs, logits = ghost.forward(self._layers, x, self._mlp.activation)
+        top = ghost.loss_derivative(logits, y).mul_(present[..., None])
+        if self._groups is not None:
+            top = _shares_of_group_averages(top, present, self._groups)
+        deltas = ghost.derivatives(self._layers, inputs, top, self._mlp.activation)
+        self._write_clipped(inputs, deltas)
+        gradients = self._gradients[: self._count]
+        gradients.addcmul_(noise.next(), self._noise_scale[: self._count])
         return gradients
+
+    def _write_clipped(self, inputs: Sequence[Tensor], deltas: Sequence[Tensor]) -> None:
+        """Write the sum of clipped gradients over the divisor into the matrix of gradients."""
+        norms = self._norms[: self._count]
+        if self._groups == 1:  # The only group's gradient is formed anyway.
+            ghost.write_gradients(self._slots, inputs, deltas)
+            gradients = self._gradients[: self._count]
+            squares = gradients.square().sum(1, keepdim=True)
+            gradients.mul_(ghost.clip_factors(squares, norms))
+            return
+        squares = ghost.square_norms(inputs, deltas, self._groups)
+        factors = ghost.clip_factors(squares, norms) / self._divisor
+        # A group's factor is that of each of its records.
+        records_each = inputs[0].shape[1] // factors.shape[1]
+        by_record = factors.repeat_interleave(records_each, dim=1)[..., None]
+        scaled = [delta.mul_(by_record) for delta in deltas]
+        ghost.write_gradients(self._slots, inputs, scaled)
+
+
+def _shares_of_group_averages(top: Tensor, present: Tensor, groups: int) -> Tensor:
+    """Each record's derivatives (K, B, outputs) divided by the records present in its group."""
+    sizes = present.unflatten(1, (groups, -1)).sum(-1).clamp(min=1)
+    return top.unflatten(1, (groups, -1)).div_(sizes[..., None, None]).flatten(1, 2)
 
 
 def train_stack(
@@ -295,8 +394,10 @@ def train_stack(
     *,
     on_epoch: Callable[[int, int], object],
 ) -> dict[int, int]:
-    """Train a stack in place, most epochs first; returns models that diverged, with the epoch, from
-    1.
+    """Train a stack in place, its configs most epochs first.
+
+    ``on_epoch`` is called after each epoch with its number, from 1, and the number of models, the
+    first ones of the stack, that it trained. Returns the models that diverged with that epoch.
     """
     optimizer = StackedOptimizer(configs, stack.parameters)
     diverged: dict[int, int] = {}
@@ -305,10 +406,8 @@ def train_stack(
         count = len(active)
         stack.start(epoch, count)
         for records, present in _epoch_batches(active, epoch, data):
-            taken = records.flatten()
-            x, y = (
-                one.index_select(0, taken).unflatten(0, records.shape) for one in (data.x, data.y)
-            )
+            x = data.x.index_select(0, records.flatten()).unflatten(0, records.shape)
+            y = data.y.index_select(0, records.flatten()).unflatten(0, records.shape)
             optimizer.step(stack.gradients(x, y, present), count)
         finite = torch.isfinite(stack.parameters[:count]).all(1)
         for model in (~finite).nonzero().flatten().tolist():
@@ -321,22 +420,35 @@ def _epoch_batches(
     active: Sequence[TrainingConfig], epoch: int, data: Examples
 ) -> Iterator[tuple[Tensor, Tensor | None]]:
     """The record numbers of each step, (count, B), and for DP-SGD which of them count."""
-    config, examples = active[0], len(data)
-    if not config.is_private:
-        orders = np.stack([shuffled(model.seed, epoch, examples) for model in active])
-        for records in torch.from_numpy(orders).to(data.y.device).split(config.batch_size, dim=1):
-            yield records, None
+    if active[0].is_private:
+        yield from _poisson_steps(active, epoch, data)
         return
-    rate, steps = config.sampling_rate(examples), config.steps_per_epoch(examples)
-    draw = partial(poisson_batches, rate=rate, steps=steps, shuffle=config.groups is not None)
+    orders = np.stack([shuffled(config.seed, epoch, len(data)) for config in active])
+    batches = torch.from_numpy(orders).to(data.y.device).split(active[0].batch_size, dim=1)
+    for records in batches:
+        yield records, None
+
+
+def _poisson_steps(
+    active: Sequence[TrainingConfig], epoch: int, data: Examples
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Record numbers (count, B) of each step of DP-SGD, 0 where no record is, and which count."""
+    config, examples = active[0], len(data)
+    draw = partial(
+        poisson_batches,
+        rate=config.sampling_rate(examples),
+        steps=config.steps_per_epoch(examples),
+        shuffle=config.groups is not None,
+    )
     drawn = [draw(model.seed, epoch, examples) for model in active]
     # No record drawn is ever left out: the width of a step is the longest batch of its models.
     widths = np.max([np.diff(batches.starts) for batches in drawn], axis=0)
     table = np.stack([batches.padded(max(1, int(widths.max()))) for batches in drawn])
-    places = torch.from_numpy(table).to(data.y.device)
+    all_records = torch.from_numpy(table).to(data.y.device)  # -1 where there is none
+    groups = config.groups or 1
     for step, width in enumerate(widths.tolist()):
         # The batch is dealt into groups like cards, so that their sizes differ by one at most.
-        records, groups = places[:, step, : max(1, width)], config.groups or 1
+        records = all_records[:, step, : max(1, width)]
         padded = torch.nn.functional.pad(records, (0, -records.shape[1] % groups), value=-1)
         dealt = padded.unflatten(1, (-1, groups)).transpose(1, 2).flatten(1)
         yield dealt.clamp(min=0), dealt >= 0
@@ -348,7 +460,8 @@ class StackedOptimizer:
     """
 
     def __init__(self, configs: Sequence[TrainingConfig], parameters: Tensor) -> None:
-        self._configs, self._parameters = list(configs), parameters
+        self._configs = list(configs)
+        self._parameters = parameters
         device = parameters.device
         self._rates = torch.tensor([[config.learning_rate] for config in configs], device=device)
         self._momenta = torch.tensor([[config.momentum] for config in configs], device=device)
@@ -359,16 +472,28 @@ class StackedOptimizer:
 
     def step(self, gradients: Tensor, count: int) -> None:
         """Update the first ``count`` models, by their gradients of shape (count, size)."""
-        if not self._adam:
-            velocity = self._first[:count]
-            velocity.mul_(self._momenta[:count]).add_(gradients)
-            self._parameters[:count].addcmul_(velocity, self._rates[:count], value=-1)
+        if self._adam:
+            self._adam_step(gradients, count)
             return
+        velocity = self._first[:count]
+        velocity.mul_(self._momenta[:count]).add_(gradients)
+        self._parameters[:count].addcmul_(velocity, self._rates[:count], value=-1)
+
+    def _adam_step(self, gradients: Tensor, count: int) -> None:
+        """A step of Adam for the first ``count`` models, neighbours of one rate together."""
         start = 0
         for rate, run in groupby(config.learning_rate for config in self._configs[:count]):
             rows = slice(start, start + len(list(run)))
             start = rows.stop
-            # The fused kernel takes one rate and counts the step itself, hence a copy of the count.
-            state = [self._first[rows]], [self._second[rows]], [], [self._steps.clone()]
-            adam([self._parameters[rows]], [gradients[rows]], *state, lr=rate, **_ADAM)
+            adam(
+                [self._parameters[rows]],
+                [gradients[rows]],
+                exp_avgs=[self._first[rows]],
+                exp_avg_sqs=[self._second[rows]],
+                max_exp_avg_sqs=[],
+                # The fused kernel counts the step itself, hence a copy of the count.
+                state_steps=[self._steps.clone()],
+                lr=rate,
+                **_ADAM,
+            )
         self._steps += 1
