@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy
 
 from paperlib.core import FloatArray, IntArray, check_at_least, check_choice, check_in
 from paperlib.io import config_hash
-from paperlib.training.fitting import Saved, seeded, train_epochs
+from paperlib.training.fitting import Checkpoints, Saved, seeded, train_epochs
 from paperlib.training.language.fitting import scheduled_steps
 
 Weights = Mapping[str, Tensor]
@@ -169,10 +169,12 @@ def train_on_chunks(
     run = {"settings": config_hash(asdict(training)), "chunks": checksum}
     train = train_epochs(
         one_epoch,
-        {"model": model, "optimizer": optimizer, "chunks": state},
-        Saved(checkpoint, run, seconds=between),
         replace(training, epochs=training.last or training.epochs, last=0),
         model.device,
+        Checkpoints(
+            saved=Saved(checkpoint, run, seconds=between),
+            stateful={"model": model, "optimizer": optimizer, "chunks": state},
+        ),
         is_last=lambda epoch: (
             0 < training.patience <= epoch - int(np.argmin(state.losses or [0.0]))
         ),

@@ -35,6 +35,7 @@ from paperlib.training.batches import (
 from paperlib.training.config import TrainingConfig
 
 _FORMAT = 1
+_ADVICE = "remove the file, or pass resume=False to start over"
 
 
 class CheckpointError(ValueError):
@@ -57,44 +58,31 @@ class Saved:
     def __init__(
         self, path: str | os.PathLike[str] | None, run: Mapping[str, Any], *, seconds: float = 60.0
     ) -> None:
-        self._path, self._run, self._seconds = path, run, seconds
+        self._path = path
+        self._run = run
+        self._seconds = seconds
         self._written = time.monotonic()
 
     def state(self, device: torch.device | str) -> dict[str, Any] | None:
         """The state kept of this run; None without one, and a `CheckpointError` if it cannot be
         used.
         """
-        if self._path is None or not (source := Path(self._path)).exists():
+        if self._path is None:
             return None
-        advice = "remove the file, or pass resume=False to start over"
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about the format of files that fail right after
-                checkpoint = torch.load(
-                    source, map_location=device, weights_only=True
-                )  # a file runs no code
-        except (
-            RuntimeError,
-            EOFError,
-            OSError,
-            ValueError,
-            KeyError,
-            pickle.UnpicklingError,
-        ) as error:
-            reason = (
-                str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            )
-            raise CheckpointError(
-                f"{source} is not a whole checkpoint ({reason}); {advice}"
-            ) from error
-        of_here = isinstance(checkpoint, dict) and checkpoint.get("format") == _FORMAT
-        if not of_here or "state" not in checkpoint:
-            raise CheckpointError(f"{source} is not a checkpoint of this library; {advice}")
-        run, own = checkpoint["run"], self._run
-        if names := ", ".join(
-            sorted(name for name in {*run, *own} if run.get(name) != own.get(name))
-        ):
-            raise CheckpointError(f"{source} belongs to another run (different: {names}); {advice}")
+        path = Path(self._path)
+        if not path.exists():
+            return None
+        checkpoint = _loaded(path, device)
+        is_ours = isinstance(checkpoint, dict) and checkpoint.get("format") == _FORMAT
+        if not is_ours or "state" not in checkpoint:
+            raise CheckpointError(f"{path} is not a checkpoint of this library; {_ADVICE}")
+        run = checkpoint["run"]
+        different = sorted(
+            name for name in {*run, *self._run} if run.get(name) != self._run.get(name)
+        )
+        if different:
+            names = ", ".join(different)
+            raise CheckpointError(f"{path} belongs to another run (different: {names}); {_ADVICE}")
         return checkpoint["state"]
 
     def keep(self, state: Callable[[], Mapping[str, Any]], *, now: bool = False) -> None:
@@ -103,6 +91,66 @@ class Saved:
             return
         save_checkpoint(self._path, self._run, state())
         self._written = time.monotonic()
+
+
+def _loaded(path: Path, device: torch.device | str) -> Any:
+    """What a checkpoint's file holds; a `CheckpointError` if it cannot be read."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the format of files that fail right after
+            # With weights_only a file runs no code.
+            return torch.load(path, map_location=device, weights_only=True)
+    except (RuntimeError, EOFError, OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
+        message = str(error).strip()
+        reason = message.splitlines()[0] if message else type(error).__name__
+        raise CheckpointError(f"{path} is not a whole checkpoint ({reason}); {_ADVICE}") from error
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Checkpoints:
+    """What the checkpoints of a training hold, and when they are read and written.
+
+    Attributes:
+        saved: The file of the run, or of no run.
+        stateful: Objects with ``state_dict`` and ``load_state_dict``, by name; they are read in
+            this order.
+        every: Epochs between two checkpoints, 1 or more; None leaves it to the time of ``saved``.
+        resume: Whether to go on from the file if it exists.
+    """
+
+    saved: Saved
+    stateful: Mapping[str, Any]
+    every: int | None = None
+    resume: bool = True
+
+    def restore(self, epochs: int, device: torch.device) -> list[float]:
+        """Put every object into its state of the checkpoint; returns the losses of its epochs.
+
+        Raises:
+            CheckpointError: It cannot be used, or has more than ``epochs`` epochs.
+        """
+        state = self.saved.state(device) if self.resume else None
+        if state is None:
+            return []
+        losses = list(state["losses"])
+        if len(losses) > epochs:
+            raise CheckpointError(
+                f"checkpoint: already has {len(losses)} epochs, and config.epochs is "
+                f"{epochs}; ask for as many or more, or use another file"
+            )
+        for name, target in self.stateful.items():
+            target.load_state_dict(state[name])
+        return losses
+
+    def keep(self, losses: list[float], epochs: int) -> None:
+        """Write the state after ``len(losses)`` of all epochs, if the time for it has come."""
+        done = len(losses)
+        is_due = self.every is not None and (done % self.every == 0 or done == epochs)
+        self.saved.keep(lambda: self._state(losses), now=is_due)
+
+    def _state(self, losses: list[float]) -> dict[str, Any]:
+        states = {name: source.state_dict() for name, source in self.stateful.items()}
+        return states | {"losses": losses}
 
 
 class TrainingDiverged(ArithmeticError):
@@ -123,8 +171,10 @@ class Fitted:
         """Logits, shape (n, outputs), float32, on the model's device."""
         device = next(self.module.parameters()).device
         with torch.inference_mode():
-            parts = [self.module(part.to(device)).float() for part in check_records(x).split(batch)]
-        return torch.cat(parts)
+            logits = [
+                self.module(records.to(device)).float() for records in check_records(x).split(batch)
+            ]
+        return torch.cat(logits)
 
 
 def fit(
@@ -174,14 +224,14 @@ def fit(
         raise ValueError(
             "config: expected clip_norm None; train with DP-SGD through fit_dp or fit_ensemble"
         )
-    place = default_device(device)
-    module = as_module(module_or_widths, config).to(place)
-    data = check_examples(x, y, classes=check_outputs(module, x, place), device=place)
+    device = default_device(device)
+    module = as_module(module_or_widths, config).to(device)
+    data = check_examples(x, y, classes=check_outputs(module, x, device), device=device)
     optimizer = make_optimizer(module, config)
 
     def step(records: Tensor) -> Tensor:
         optimizer.zero_grad()
-        with torch.autocast(place.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
             logits = module(data.x[records])
         loss = training_loss(logits.float(), data.y[records])
         loss.backward()
@@ -190,18 +240,15 @@ def fit(
 
     def one_epoch(epoch: int) -> float:
         module.train()
-        return epoch_loss(step, config.seed, epoch, len(data), config.batch_size, place)
+        return epoch_loss(step, config.seed, epoch, len(data), config.batch_size, device)
 
-    losses = train_epochs(
-        one_epoch,
-        {"module": module, "optimizer": optimizer},
-        checkpoint_of(checkpoint, module, data, config, precision),
-        config,
-        place,
+    checkpoints = Checkpoints(
+        saved=checkpoint_of(checkpoint, module, data, config, precision),
+        stateful={"module": module, "optimizer": optimizer},
         every=checkpoint_every,
         resume=resume,
-        progress=progress,
     )
+    losses = train_epochs(one_epoch, config, device, checkpoints, progress=progress)
     return Fitted(module=module.eval(), config=config, losses=losses)
 
 
@@ -211,14 +258,15 @@ def as_module(module_or_widths: nn.Module | Sequence[int], config: TrainingConfi
         return module_or_widths
     mlp = MLP(tuple(module_or_widths), config.activation)
     if config.widths and config.widths != mlp.widths:
-        wanted = f"those of config, {config.widths}, or none there"
-        raise ValueError(f"widths: expected {wanted}; got {mlp.widths}")
+        expected = f"those of config, {config.widths}, or none there"
+        raise ValueError(f"widths: expected {expected}; got {mlp.widths}")
     return mlp.module(mlp.initial(generator(config.seed, "initial")))
 
 
 def check_outputs(module: nn.Module, x: Any, device: torch.device) -> int:
     """Number of labels that the module can tell apart, found by running it on one record."""
-    if not len(first := check_records(x)[:1].to(device)):
+    first = check_records(x)[:1].to(device)
+    if not len(first):
         raise ValueError("x: expected at least one record, got none")
     try:
         with evaluating(module):
@@ -286,37 +334,33 @@ def checkpoint_of(
 
 def train_epochs(
     one_epoch: Callable[[int], float],
-    parts: Mapping[str, Any],
-    saved: Saved,
     config: Any,
     device: torch.device,
+    checkpoints: Checkpoints,
     *,
-    every: int | None = None,
     is_last: Callable[[int], bool] = lambda epoch: False,
-    resume: bool = True,
     progress: bool = True,
 ) -> tuple[float, ...]:
-    """Losses of the epochs, the last perhaps early; a checkpoint holds them and the states of
-    ``parts``.
+    """Train for ``config.epochs`` epochs with ``config.seed``; returns the mean loss of each.
+
+    Args:
+        one_epoch: Trains in the epoch of this number, from 0, and returns its mean loss.
+        checkpoints: Where a training goes on from; its losses come first in what is returned.
+        is_last: Whether training ends early, after this epoch.
+
+    Raises:
+        CheckpointError: A checkpoint that cannot be used.
+        TrainingDiverged: A loss that is not finite.
     """
-    if every is not None:
-        check_at_least(1, checkpoint_every=every)
-    state = saved.state(device) if resume else None
-    losses: list[float] = []
-    if state is not None:
-        losses.extend(state["losses"])
-        if len(losses) > config.epochs:
-            raise CheckpointError(
-                f"checkpoint: already has {len(losses)} epochs, and config.epochs is "
-                f"{config.epochs}; ask for as many or more, or use another file"
-            )
-        for name, part in parts.items():
-            part.load_state_dict(state[name])
+    if checkpoints.every is not None:
+        check_at_least(1, checkpoint_every=checkpoints.every)
+    losses = checkpoints.restore(config.epochs, device)
     with progress_bar(config.epochs, label="training", unit="epoch", show=progress) as bar:
         bar.update(len(losses))
         for epoch in range(len(losses), config.epochs):
             with seeded(config.seed, epoch, device):
-                losses.append(loss := one_epoch(epoch))
+                loss = one_epoch(epoch)
+            losses.append(loss)
             if not math.isfinite(loss):
                 raise TrainingDiverged(
                     f"the training loss is {loss} in epoch {epoch + 1}; lower learning_rate"
@@ -324,12 +368,7 @@ def train_epochs(
             bar.update()
             if is_last(epoch):
                 break
-            saved.keep(
-                lambda: (
-                    {name: part.state_dict() for name, part in parts.items()} | {"losses": losses}
-                ),
-                now=every is not None and ((epoch + 1) % every == 0 or epoch + 1 == config.epochs),
-            )
+            checkpoints.keep(losses, config.epochs)
     return tuple(losses)
 
 
@@ -359,14 +398,15 @@ def private_epochs(
     """One epoch of DP-SGD with an optimizer of Opacus; returns the mean loss of the records
     seen.
     """
-    steps, rate = config.steps_per_epoch(examples), config.sampling_rate(examples)
+    steps = config.steps_per_epoch(examples)
+    rate = config.sampling_rate(examples)
 
     def one_epoch(epoch: int) -> float:
         optimizer.generator = generator(config.seed, "noise", epoch, device)
         batches = poisson_batches(config.seed, epoch, examples, rate=rate, steps=steps)
         total: Any = 0.0
-        for at in range(steps):
-            total = total + step(torch.from_numpy(batches.batch(at)).to(device))
+        for number in range(steps):
+            total = total + step(torch.from_numpy(batches.batch(number)).to(device))
         return float(total) / max(1, len(batches.records))
 
     return one_epoch

@@ -19,7 +19,7 @@ from paperlib.core import check_at_least, check_choice, check_in
 from paperlib.models.devices import as_tensor, default_device
 from paperlib.models.images import as_input
 from paperlib.training.batches import generator
-from paperlib.training.fitting import Saved, epoch_loss, train_epochs, training_loss
+from paperlib.training.fitting import Checkpoints, Saved, epoch_loss, train_epochs, training_loss
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,15 +69,26 @@ def fit_images(
     progress: bool = True,
     checkpoint: Path | None = None,
 ) -> FittedImages:
-    """Train a classifier in place on uint8 images, with copies after ``snapshots`` and its
-    checkpoint.
+    """Train a classifier in place on uint8 images, shape (n, channels, side, side).
+
+    Args:
+        labels: Class numbers, (n,), or 0 and 1 for each attribute, (n, attributes).
+        snapshots: Epochs, from 1, after which a copy of the module is kept.
+        checkpoint: File from which a training of the same settings goes on, if it exists.
+
+    Raises:
+        ValueError: Images or labels that do not fit, or a snapshot after no epoch.
+        CheckpointError: The checkpoint is damaged or of another run.
+        TrainingDiverged: The loss stopped being finite.
     """
-    if wrong := [epoch for epoch in snapshots if not 1 <= epoch <= config.epochs]:
-        raise ValueError(f"snapshots: expected epochs from 1 to {config.epochs}, got {wrong}")
-    place = default_device(device)
-    module = module.to(place, memory_format=_layout(config))  # pyright: ignore[reportCallIssue]
-    x, y = _checked(images, labels, place)
-    run, kept = _ImageTraining(module, x, y, config), _Snapshots(module)
+    outside = [epoch for epoch in snapshots if not 1 <= epoch <= config.epochs]
+    if outside:
+        raise ValueError(f"snapshots: expected epochs from 1 to {config.epochs}, got {outside}")
+    device = default_device(device)
+    module = module.to(device, memory_format=_layout(config))  # pyright: ignore[reportCallIssue]
+    x, y = _checked(images, labels, device)
+    run = _ImageTraining(module, x, y, config)
+    kept = _Snapshots(module)
     shapes = {name: list(values.shape) for name, values in module.state_dict().items()}
 
     def one_epoch(epoch: int) -> float:
@@ -86,15 +97,18 @@ def fit_images(
             kept.keep(epoch + 1)
         return loss
 
-    losses = train_epochs(
-        one_epoch,
+    identity = {"config": asdict(config), "images": list(x.shape), "module": shapes}
+    checkpoints = Checkpoints(
+        saved=Saved(checkpoint, identity),
         # The snapshots come first, for the module holds each of them while it is read.
-        {"kept": kept, "module": module, "optimizer": run.optimizer, "cosine": run.cosine},
-        Saved(checkpoint, {"config": asdict(config), "images": list(x.shape), "module": shapes}),
-        config,
-        place,
-        progress=progress,
+        stateful={
+            "kept": kept,
+            "module": module,
+            "optimizer": run.optimizer,
+            "cosine": run.cosine,
+        },
     )
+    losses = train_epochs(one_epoch, config, device, checkpoints, progress=progress)
     return FittedImages(module.eval(), {**kept.copies, config.epochs: module}, losses)
 
 
@@ -124,7 +138,10 @@ class _ImageTraining:
     """Steps and epochs of one training."""
 
     def __init__(self, module: nn.Module, x: Tensor, y: Tensor, config: ImageTraining) -> None:
-        self.module, self.x, self.y, self.config = module, x, y, config
+        self.module = module
+        self.x = x
+        self.y = y
+        self.config = config
         self.forward: Any = torch.compile(module) if config.compile and x.is_cuda else module
         options: Any = {
             "lr": config.learning_rate,
@@ -168,24 +185,26 @@ def augmented(x: Tensor, rng: torch.Generator) -> Tensor:
     its side.
     """
     count, _, side, _ = x.shape
-    most = max(1, side // 8)
+    reach = max(1, side // 8)  # the farthest shift, in pixels
     flip = torch.rand(count, device=x.device, generator=rng) < 0.5
     x = torch.where(flip[:, None, None, None], x.flip(3), x)
-    rows, columns = torch.randint(0, 2 * most + 1, (2, count, 1), device=x.device, generator=rng)
-    along = torch.arange(side, device=x.device)
-    padded = pad(x, (most, most, most, most))
-    picked = torch.arange(count, device=x.device)[:, None, None]
-    return padded[picked, :, (rows + along)[:, :, None], (columns + along)[:, None, :]].permute(
-        0, 3, 1, 2
-    )
+    rows, columns = torch.randint(0, 2 * reach + 1, (2, count, 1), device=x.device, generator=rng)
+    pixels = torch.arange(side, device=x.device)
+    rows = (rows + pixels)[:, :, None]  # of the padded image, for each pixel of the shifted one
+    columns = (columns + pixels)[:, None, :]
+    images = torch.arange(count, device=x.device)[:, None, None]
+    padded = pad(x, (reach, reach, reach, reach))
+    return padded[images, :, rows, columns].permute(0, 3, 1, 2)
 
 
 def _checked(images: Any, labels: Any, device: torch.device) -> tuple[Tensor, Tensor]:
-    x, y = as_tensor(images), as_tensor(labels)
-    as_input(x[:1])
+    """Images and labels on the device, refused where they do not fit each other."""
+    x = as_tensor(images)
+    y = as_tensor(labels)
+    as_input(x[:1])  # refuses what is no array of uint8 images
     if not len(x) or len(y) != len(x) or y.ndim not in (1, 2):
-        wanted = f"shape (n,) or (n, attributes) for {len(x)} images"
-        raise ValueError(f"labels: expected {wanted}, got {tuple(y.shape)}")
+        expected = f"shape (n,) or (n, attributes) for {len(x)} images"
+        raise ValueError(f"labels: expected {expected}, got {tuple(y.shape)}")
     return x.to(device), y.long().to(device)
 
 
@@ -195,13 +214,13 @@ def images_per_second(
     """Images per second of this loop, "here", and of a plain "dataloader" loop in float32, both
     warm.
     """
-    place = default_device()
-    x, y = _checked(images, labels, place)
-    own = copy.deepcopy(module).to(place)
-    own = own.to(memory_format=_layout(config))  # pyright: ignore[reportCallIssue]
-    here = _timed(_ImageTraining(own, x, y, config).one_epoch, config.epochs, len(x), place)
+    device = default_device()
+    x, y = _checked(images, labels, device)
+    trained = copy.deepcopy(module).to(device)
+    trained = trained.to(memory_format=_layout(config))  # pyright: ignore[reportCallIssue]
+    here = _timed(_ImageTraining(trained, x, y, config).one_epoch, config.epochs, len(x), device)
     # As most people write it: float images in a DataLoader, moved batch by batch.
-    plain = copy.deepcopy(module).to(place)
+    plain = copy.deepcopy(module).to(device)
     data = TensorDataset(as_input(images), as_tensor(np.asarray(labels)).long())
     loader = DataLoader(data, batch_size=config.batch_size, shuffle=True)
     optimizer = torch.optim.Adam(plain.parameters(), lr=config.learning_rate)
@@ -210,10 +229,10 @@ def images_per_second(
         plain.train()
         for pixels, classes in loader:
             optimizer.zero_grad()
-            training_loss(plain(pixels.to(place)), classes.to(place)).backward()
+            training_loss(plain(pixels.to(device)), classes.to(device)).backward()
             optimizer.step()
 
-    return {"here": here, "dataloader": _timed(epoch, config.epochs, len(x), place)}
+    return {"here": here, "dataloader": _timed(epoch, config.epochs, len(x), device)}
 
 
 # TFLOP/s without sparsity, by a part of the driver's name: bfloat16, and TF32, in which
@@ -229,19 +248,21 @@ def peak_of(name: str | None, precision: str) -> float | None:
     """Most TFLOP/s of a GPU in "bfloat16" or "float32"; None for none, or one that is not known
     here.
     """
-    known = [peaks for part, peaks in _PEAKS.items() if name and part in name]
-    return known[0][precision != "bfloat16"] if known else None
+    for model, (bfloat16, tf32) in _PEAKS.items():
+        if name and model in name:
+            return bfloat16 if precision == "bfloat16" else tf32
+    return None
 
 
 def flops_per_image(module: nn.Module, images: Any, labels: Any, *, config: ImageTraining) -> float:
     """Operations of products and convolutions for each image of a training step; a multiply-add is
     two.
     """
-    place = default_device()
-    x, y = _checked(images[: config.batch_size], labels[: config.batch_size], place)
-    run = _ImageTraining(copy.deepcopy(module).to(place), x, y, replace(config, compile=False))
+    device = default_device()
+    x, y = _checked(images[: config.batch_size], labels[: config.batch_size], device)
+    run = _ImageTraining(copy.deepcopy(module).to(device), x, y, replace(config, compile=False))
     with FlopCounterMode(display=False) as counter:
-        run.step(generator(config.seed, "module", 0, place), torch.arange(len(x), device=place))
+        run.step(generator(config.seed, "module", 0, device), torch.arange(len(x), device=device))
     return counter.get_total_flops() / len(x)
 
 
@@ -250,6 +271,8 @@ def _layout(config: ImageTraining) -> torch.memory_format:
 
 
 def _timed(epoch: Any, epochs: int, images: int, device: torch.device) -> float:
+    """Images per second in ``epochs`` epochs of so many images, after one that is not timed."""
+
     def wait() -> None:
         if device.type == "cuda":
             torch.cuda.synchronize(device)
@@ -257,7 +280,7 @@ def _timed(epoch: Any, epochs: int, images: int, device: torch.device) -> float:
     epoch(0)
     wait()
     start = time.perf_counter()
-    for at in range(epochs):
-        epoch(at)
+    for number in range(epochs):
+        epoch(number)
     wait()
     return images * epochs / (time.perf_counter() - start)

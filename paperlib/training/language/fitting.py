@@ -16,31 +16,38 @@ from torch.nn.utils.rnn import pad_sequence
 from paperlib.io import config_hash
 from paperlib.training.batches import shuffled
 from paperlib.training.config import TrainingConfig
-from paperlib.training.fitting import Saved, make_optimizer, private_epochs, train_epochs
+from paperlib.training.fitting import (
+    Checkpoints,
+    Saved,
+    make_optimizer,
+    private_epochs,
+    train_epochs,
+)
 from paperlib.training.language.clipping import add_clipped_gradients, check_layers
 
 
 def scheduled_steps(
     model: Any, optimizer: torch.optim.Optimizer, *, steps: int, rising: int, each: int
 ) -> Callable[[Tensor, int], None]:
-    """A step by the gradient of a loss, ``each`` in an epoch; the rate rises, then falls to a
-    tenth.
+    """A function that makes one step by the gradient of a loss, in the epoch of a number from 0.
+
+    The learning rate rises over ``rising`` of all ``steps`` and then falls as a cosine to a tenth;
+    an epoch has ``each`` steps. Gradients are cut at norm 1.
     """
-    steps, rising = max(1, steps), max(1, rising)
+    steps = max(1, steps)
+    rising = max(1, rising)
     schedule: torch.optim.lr_scheduler.LambdaLR | None = None
 
     def share(step: int) -> float:
-        return min(1.0, (step + 1) / rising) * (
-            0.55 + 0.45 * math.cos(math.pi * min(1.0, step / steps))
-        )
+        fall = 0.55 + 0.45 * math.cos(math.pi * min(1.0, step / steps))
+        return min(1.0, (step + 1) / rising) * fall
 
     parameters = list(model.parameters())
 
     def learn(loss: Tensor, epoch: int) -> None:
         nonlocal schedule
-        if (
-            schedule is None
-        ):  # it starts from the optimizer's state, which a checkpoint may have set
+        # It is made at the first step, from the optimizer's state, which a checkpoint may have set.
+        if schedule is None:
             schedule = torch.optim.lr_scheduler.LambdaLR(
                 optimizer, share, last_epoch=epoch * each - 1
             )
@@ -116,28 +123,27 @@ def fit_language_model(
         raise ValueError(f"config: expected microbatches None, got {config.microbatches}")
     if not len(documents):
         raise ValueError("documents: expected at least one, got none")
-    if min(lengths := [len(document) for document in documents]) < 2:
+    lengths = [len(document) for document in documents]
+    shortest = min(lengths)
+    if shortest < 2:
         raise ValueError(
-            f"documents: expected 2 tokens or more, got {min(lengths)} at index "
-            f"{lengths.index(min(lengths))}"
+            f"documents: expected 2 tokens or more, got {shortest} at index "
+            f"{lengths.index(shortest)}"
         )
     rows = [torch.as_tensor(document, dtype=torch.long) for document in documents]
-    tokens = pad_sequence(rows, batch_first=True, padding_value=_NO_TOKEN).to(
-        next(model.parameters()).device
-    )
+    tokens = pad_sequence(rows, batch_first=True, padding_value=_NO_TOKEN)
+    tokens = tokens.to(next(model.parameters()).device)
     checksum = hashlib.sha256(tokens.cpu().numpy().tobytes()).hexdigest()
     run = {"config": config_hash(config.to_dict()), "documents": checksum}
     optimizer = make_optimizer(model, config, betas=_BETAS)
-    one_epoch = (_private if config.is_private else _plain)(model, optimizer, tokens, config)
+    prepare = _private if config.is_private else _plain
+    one_epoch = prepare(model, optimizer, tokens, config)
     model.train()
-    losses = train_epochs(
-        one_epoch,
-        {"model": model, "optimizer": optimizer},
-        Saved(checkpoint, run, seconds=between),
-        config,
-        tokens.device,
-        progress=progress,
+    checkpoints = Checkpoints(
+        saved=Saved(checkpoint, run, seconds=between),
+        stateful={"model": model, "optimizer": optimizer},
     )
+    losses = train_epochs(one_epoch, config, tokens.device, checkpoints, progress=progress)
     model.zero_grad(set_to_none=True)
     return FittedLanguageModel(model=model.eval(), config=config, losses=losses)
 
@@ -150,15 +156,22 @@ def document_losses(model: Any, tokens: Tensor) -> Tensor:
     following = torch.cat([tokens[:, 1:], tokens.new_full((len(tokens), 1), _NO_TOKEN)], dim=1)
     inputs = {"input_ids": tokens.clamp(min=0), "attention_mask": present.long()}
     logits = model(**inputs, use_cache=False).logits
-    each = cross_entropy(logits.flatten(0, 1).float(), following.flatten(), reduction="none")
-    return each.view_as(tokens).sum(1) / present[:, 1:].sum(1)
+    losses = cross_entropy(logits.flatten(0, 1).float(), following.flatten(), reduction="none")
+    return losses.view_as(tokens).sum(1) / present[:, 1:].sum(1)
 
 
 def _plain(
     model: Any, optimizer: torch.optim.Optimizer, tokens: Tensor, config: TrainingConfig
 ) -> Callable[[int], float]:
-    steps, each = config.steps(len(tokens)), config.steps_per_epoch(len(tokens))
-    learn = scheduled_steps(model, optimizer, steps=steps, rising=round(0.1 * steps), each=each)
+    """One epoch without DP over documents in a random order; returns their mean loss."""
+    steps = config.steps(len(tokens))
+    learn = scheduled_steps(
+        model,
+        optimizer,
+        steps=steps,
+        rising=round(0.1 * steps),
+        each=config.steps_per_epoch(len(tokens)),
+    )
 
     def one_epoch(epoch: int) -> float:
         total = 0.0
@@ -175,6 +188,7 @@ def _plain(
 def _private(
     model: Any, plain: torch.optim.Optimizer, tokens: Tensor, config: TrainingConfig
 ) -> Callable[[int], float]:
+    """One epoch of DP-SGD; the first batch with a document is checked against autograd."""
     from opacus.optimizers import DPOptimizerFastGradientClipping  # takes seconds to import
 
     check_layers(model)
@@ -188,12 +202,13 @@ def _private(
 
     def step(records: Tensor) -> float:
         nonlocal checked
-        loss = _add_batch(
-            model, tokens[records], clip_norm=config.clip_norm or 0.0, check=not checked
-        )
-        checked = checked or len(records) > 0
-        for parameter in optimizer.params if not len(records) else ():
-            parameter.grad = torch.zeros_like(parameter)  # An empty batch is a step of noise alone.
+        clip_norm = config.clip_norm or 0.0
+        loss = _add_batch(model, tokens[records], clip_norm=clip_norm, check=not checked)
+        if len(records):
+            checked = True
+        else:  # An empty batch is a step of noise alone.
+            for parameter in optimizer.params:
+                parameter.grad = torch.zeros_like(parameter)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         return loss
@@ -203,12 +218,13 @@ def _private(
 
 def _add_batch(model: Any, batch: Tensor, *, clip_norm: float, check: bool) -> float:
     """Add the sum of clipped gradients, a few documents at a time; returns the sum of losses."""
+    if not len(batch):
+        return 0.0
     total = 0.0
-    for some in batch.split(max(1, _TOKENS_AT_ONCE // batch.shape[1])) if len(batch) else ():
-        losses = partial(document_losses, model, _trimmed(some))
-        total += float(
-            add_clipped_gradients(model, losses, len(some), clip_norm=clip_norm, check=check).sum()
-        )
+    for documents in batch.split(max(1, _TOKENS_AT_ONCE // batch.shape[1])):
+        run = partial(document_losses, model, _trimmed(documents))
+        losses = add_clipped_gradients(model, run, len(documents), clip_norm=clip_norm, check=check)
+        total += float(losses.sum())
     return total
 
 

@@ -63,9 +63,10 @@ def fit_dp(
     from opacus.optimizers import DPOptimizer
     from opacus.validators import ModuleValidator
 
-    place = default_device(device)
-    module = fitting.as_module(module_or_widths, config).to(place)
-    data = check_examples(x, y, classes=fitting.check_outputs(module, x, place), device=place)
+    device = default_device(device)
+    module = fitting.as_module(module_or_widths, config).to(device)
+    classes = fitting.check_outputs(module, x, device)
+    data = check_examples(x, y, classes=classes, device=device)
     if problems := ModuleValidator.validate(module.train(), strict=False):
         raise ValueError(f"module: expected layers that keep records apart; {problems[0]}")
     per_example = GradSampleModule(module, loss_reduction="sum")
@@ -78,36 +79,30 @@ def fit_dp(
         )
 
         def step(records: torch.Tensor) -> torch.Tensor:
-            total, parts = (
-                torch.zeros((), device=place),
-                records.split(at_once or max(1, len(records))),
-            )
-            for at, part in enumerate(parts, 1):
+            total = torch.zeros((), device=device)
+            pieces = records.split(at_once or max(1, len(records)))
+            for number, piece in enumerate(pieces, 1):
                 private.zero_grad()
-                loss = fitting.training_loss(
-                    per_example(data.x[part]), data.y[part], reduction="sum"
-                )
+                logits = per_example(data.x[piece])
+                loss = fitting.training_loss(logits, data.y[piece], reduction="sum")
                 loss.backward()
-                private.signal_skip_step(
-                    at < len(parts)
-                )  # clipped gradients are summed until the last part
+                # Clipped gradients are summed until the last piece, which makes the step.
+                private.signal_skip_step(number < len(pieces))
                 private.step()
                 total += loss.detach()
             return total
 
+        one_epoch = fitting.private_epochs(private, config, len(data), data.y.device, step)
+        checkpoints = fitting.Checkpoints(
+            saved=fitting.checkpoint_of(checkpoint, module, data, config),
+            stateful={"module": module, "optimizer": private.original_optimizer},
+            every=checkpoint_every,
+            resume=resume,
+        )
         with warnings.catch_warnings():
             # Records need no gradient of their own, and torch says so at every first layer.
             warnings.filterwarnings("ignore", message="Full backward hook is firing")
-            losses = fitting.train_epochs(
-                fitting.private_epochs(private, config, len(data), data.y.device, step),
-                {"module": module, "optimizer": private.original_optimizer},
-                fitting.checkpoint_of(checkpoint, module, data, config),
-                config,
-                place,
-                every=checkpoint_every,
-                resume=resume,
-                progress=progress,
-            )
+            losses = fitting.train_epochs(one_epoch, config, device, checkpoints, progress=progress)
         return fitting.Fitted(module=module.eval(), config=config, losses=losses)
     finally:
         per_example.to_standard_module()
