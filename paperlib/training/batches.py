@@ -46,13 +46,15 @@ def check_examples(
 
 def check_records(x: Any, width: int | None = None) -> Tensor:
     """Return ``x`` as float32, refusing values that are not finite and rows of a wrong width."""
-    if (records := as_tensor(x).float()).ndim < 2:
+    records = as_tensor(x).float()
+    if records.ndim < 2:
         raise ValueError(f"x: expected shape (n, features...), got {tuple(records.shape)}")
     if width is not None and (records.ndim != 2 or records.shape[1] != width):
         raise ValueError(
             f"x: expected shape (n, {width}) for these widths, got {tuple(records.shape)}"
         )
-    if len(wrong := (~torch.isfinite(records)).nonzero()):
+    wrong = (~torch.isfinite(records)).nonzero()
+    if len(wrong):
         first = f"first in row {int(wrong[0, 0])}"
         raise ValueError(
             f"x: {len(wrong)} values are not finite ({first}); fix them before training"
@@ -115,9 +117,12 @@ def poisson_batches(
     coins = steps * examples
     expected = rate * coins
     heads = np.empty(0, dtype=np.int64)
-    while not len(heads) or heads[-1] < coins:
+    last_head = -1
+    while last_head < coins:
+        # Six deviations above the mean: one draw of gaps is nearly always enough.
         gaps = rng.geometric(rate, size=int(expected + 6 * np.sqrt(expected) + 16))
-        heads = np.concatenate([heads, (heads[-1] if len(heads) else -1) + np.cumsum(gaps)])
+        heads = np.concatenate([heads, last_head + np.cumsum(gaps)])
+        last_head = int(heads[-1])
     heads = heads[heads < coins]
     step, record = np.divmod(heads, examples)
     # The order in a batch is random; renaming the records leaves the coins as fair as they were.

@@ -124,11 +124,13 @@ class TrainingConfig:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "TrainingConfig":
         """The config that ``to_dict`` wrote; refuses unknown and missing names."""
-        known = {field.name for field in fields(cls)}
-        if unknown := sorted(set(values) - known):
+        names = {field.name for field in fields(cls)}
+        unknown = sorted(set(values) - names)
+        if unknown:
             raise ValueError(
-                f"config: unknown {', '.join(unknown)}; known are {', '.join(sorted(known))}"
+                f"config: unknown {', '.join(unknown)}; known are {', '.join(sorted(names))}"
             )
-        if missing := sorted({"epochs", "batch_size", "learning_rate"} - set(values)):
+        missing = sorted({"epochs", "batch_size", "learning_rate"} - set(values))
+        if missing:
             raise ValueError(f"config: {', '.join(missing)} missing")
         return cls(**values)

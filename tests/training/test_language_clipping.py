@@ -159,10 +159,10 @@ def test_positions_of_all_documents_in_one_row_would_be_wrong(monkeypatch):
     found, _ = ghost_sum(model, tokens, clip_norm)
     assert error(found, truth) < 1e-5
 
-    def summed(found, layer, given, delta, add=clipping._add_use):
-        if layer is model.transformer.wpe:
+    def summed(gradients, use, delta, add=clipping._add_use):
+        if use.layer is model.transformer.wpe:
             delta = delta.sum(0, keepdim=True).expand_as(delta) / len(delta)
-        add(found, layer, given, delta)
+        add(gradients, use, delta)
 
     monkeypatch.setattr(clipping, "_add_use", summed)
     found, _ = ghost_sum(model, tokens, clip_norm, check=True)

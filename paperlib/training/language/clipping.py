@@ -20,9 +20,8 @@ from torch.nn.functional import layer_norm
 from paperlib.models.devices import fast_products
 
 _NORM_OFFSET = 1e-6  # as Opacus; keeps a gradient of zero finite
-_CONV1D = (
-    "transformers.pytorch_utils.Conv1D"  # a linear layer, its weight the other way round; GPT-2's
-)
+# A linear layer of GPT-2, its weight the other way round.
+_CONV1D = "transformers.pytorch_utils.Conv1D"
 _CHECK_TOLERANCE = 1e-3
 
 
@@ -42,11 +41,15 @@ class _Gradients:
     weights: dict[nn.Parameter, list[_Outer]]
     vectors: dict[nn.Parameter, Tensor]
 
+    def add_vector(self, parameter: nn.Parameter, gradients: Tensor) -> None:
+        """Add gradients (documents, size) of one use of a vector."""
+        self.vectors[parameter] = self.vectors.get(parameter, 0) + gradients
+
     def square_norms(self) -> Tensor:
-        """Shape (documents,)."""
-        parts = [_square_norms(uses) for uses in self.weights.values()]
-        parts += [vector.square().sum(1) for vector in self.vectors.values()]
-        return torch.stack(parts).sum(0)
+        """Squared norm of each document's gradient of all parameters, shape (documents,)."""
+        squares = [_square_norms(uses) for uses in self.weights.values()]
+        squares += [vector.square().sum(1) for vector in self.vectors.values()]
+        return torch.stack(squares).sum(0)
 
     def sum_of(self, parameter: nn.Parameter, factors: Tensor) -> Tensor:
         """Sum over documents, each times its factor, in the parameter's shape."""
@@ -69,7 +72,8 @@ def check_layers(model: nn.Module) -> None:
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ValueError("model: expected weights to train, got none that require a gradient")
     for name, layer in model.named_modules():
-        if problem := _problem(layer):
+        problem = _problem(layer)
+        if problem:
             raise ValueError(
                 "model: DP-SGD clips the gradient of each document, known for Linear, Conv1D, "
                 f"Embedding and LayerNorm; {name or 'the model itself'} is {problem}. Take another "
@@ -106,22 +110,18 @@ def add_clipped_gradients(
         tied weights.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    with fast_products(
-        allowed=not check
-    ):  # norms and sums below are exact for what these passes gave
+    # Norms and sums further down are exact for what these two passes gave.
+    with fast_products(allowed=not check):
         with _recorded(model, documents) as uses:
             losses = document_losses()
-        wanted = [output for _, _, output in uses] + (parameters if check else [])
-        derivatives = torch.autograd.grad(losses.sum(), wanted, allow_unused=True)
+        outputs = [use.output for use in uses]
+        targets = [*outputs, *parameters] if check else outputs
+        derivatives = torch.autograd.grad(losses.sum(), targets, allow_unused=True)
     with torch.no_grad():
-        gradients = _Gradients({}, {})
-        for (layer, given, _), delta in zip(uses, derivatives[: len(uses)], strict=True):
-            if delta is not None:  # else nothing uses the output
-                _add_use(gradients, layer, given, delta)
+        gradients = _gradients_of(uses, derivatives[: len(uses)])
         if check:
-            _compare(
-                model, gradients, parameters, derivatives[len(uses) :], torch.ones_like(losses)
-            )
+            unclipped = derivatives[len(uses) :]
+            _compare(model, gradients, parameters, unclipped, torch.ones_like(losses))
         factors = (clip_norm / (gradients.square_norms().sqrt() + _NORM_OFFSET)).clamp_(max=1)
         for parameter in parameters:
             total = gradients.sum_of(parameter, factors)
@@ -129,26 +129,38 @@ def add_clipped_gradients(
     return losses.detach()
 
 
+def _gradients_of(uses: Sequence["_Use"], derivatives: Sequence[Tensor | None]) -> _Gradients:
+    """Gradients of all documents from the derivatives by the outputs of all uses."""
+    gradients = _Gradients({}, {})
+    for use, delta in zip(uses, derivatives, strict=True):
+        if delta is not None:  # else nothing uses the output
+            _add_use(gradients, use, delta)
+    return gradients
+
+
+@dataclass(frozen=True, eq=False)
+class _Use:
+    """One call of a layer: its input, without gradient, and its output; first axis documents."""
+
+    layer: nn.Module
+    input: Tensor
+    output: Tensor
+
+
 @contextmanager
-def _recorded(model: nn.Module, documents: int) -> Iterator[list[tuple[nn.Module, Tensor, Tensor]]]:
-    """The calls of all layers with weights to train: layer, input and output."""
-    uses: list[tuple[nn.Module, Tensor, Tensor]] = []
+def _recorded(model: nn.Module, documents: int) -> Iterator[list[_Use]]:
+    """The calls of all layers with weights to train, in the order of the forward pass."""
+    uses: list[_Use] = []
 
     def keep(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
         if not output.requires_grad:
             raise ValueError(
                 "model: a layer ran without gradients; switch gradient checkpointing off"
             )
-        (given,) = inputs
-        if len(output) != documents:
-            if len(output) != 1 or not isinstance(layer, nn.Embedding):
-                wanted = f"layers that keep documents apart, first axis {documents}"
-                raise ValueError(f"model: expected {wanted}, got {len(output)} from {layer}")
-            # Positions are looked up once for all documents: from here on each has its own.
-            given = given.expand(documents, *given.shape[1:])
-            output = output.expand(documents, *output.shape[1:])
-        uses.append((layer, given.detach(), output))
-        return output
+        (layer_input,) = inputs
+        use = _for_each_document(_Use(layer, layer_input.detach(), output), documents)
+        uses.append(use)
+        return use.output
 
     handles = [
         layer.register_forward_hook(keep) for layer in model.modules() if _own_parameters(layer)
@@ -160,6 +172,22 @@ def _recorded(model: nn.Module, documents: int) -> Iterator[list[tuple[nn.Module
             handle.remove()
 
 
+def _for_each_document(use: _Use, documents: int) -> _Use:
+    """The use with its input and output for each document; refuses a layer that mixes documents."""
+    count = len(use.output)
+    if count == documents:
+        return use
+    if count != 1 or not isinstance(use.layer, nn.Embedding):
+        expected = f"layers that keep documents apart, first axis {documents}"
+        raise ValueError(f"model: expected {expected}, got {count} from {use.layer}")
+    # Positions are looked up once for all documents: from here on each has its own.
+    return _Use(
+        use.layer,
+        use.input.expand(documents, *use.input.shape[1:]),
+        use.output.expand(documents, *use.output.shape[1:]),
+    )
+
+
 def _own_parameters(layer: nn.Module) -> list[nn.Parameter]:
     return [parameter for parameter in layer.parameters(recurse=False) if parameter.requires_grad]
 
@@ -168,40 +196,50 @@ def _problem(layer: nn.Module) -> str:
     """Why the layer's gradients are not known, or nothing."""
     if isinstance(layer, nn.modules.batchnorm._BatchNorm):
         return "a batch norm, which mixes documents"
-    if not _own_parameters(layer):
-        return ""
+    return _problem_of_kind(layer) if _own_parameters(layer) else ""
+
+
+def _problem_of_kind(layer: nn.Module) -> str:
+    """Why the gradients of a layer with weights to train are not known, or nothing."""
     if type(layer) is nn.Embedding:
-        plain = layer.max_norm is None and not layer.scale_grad_by_freq
-        return "" if plain else "an Embedding with max_norm or scale_grad_by_freq"
+        if layer.max_norm is not None or layer.scale_grad_by_freq:
+            return "an Embedding with max_norm or scale_grad_by_freq"
+        return ""
     if type(layer) is nn.LayerNorm:
         return "" if len(layer.normalized_shape) == 1 else "a LayerNorm over several axes"
-    return "" if type(layer) is nn.Linear or _is_conv1d(layer) else f"a {type(layer).__qualname__}"
+    if type(layer) is nn.Linear or _is_conv1d(layer):
+        return ""
+    return f"a {type(layer).__qualname__}"
 
 
 def _is_conv1d(layer: Any) -> bool:
     return f"{type(layer).__module__}.{type(layer).__qualname__}" == _CONV1D
 
 
-def _add_use(gradients: _Gradients, layer: Any, given: Tensor, delta: Tensor) -> None:
+def _add_use(gradients: _Gradients, use: _Use, delta: Tensor) -> None:
+    """Add the gradients of a layer's parameters; ``delta`` is the derivative by its output."""
+    layer: Any = use.layer
     weight: Any = layer.weight
     delta = delta.flatten(1, -2)
-    given = given.flatten(1) if isinstance(layer, nn.Embedding) else given.flatten(1, -2)
-    if isinstance(layer, nn.LayerNorm):
-        if weight.requires_grad:
-            normal = layer_norm(given, layer.normalized_shape, eps=layer.eps)
-            gradients.vectors[weight] = gradients.vectors.get(weight, 0) + (normal * delta).sum(1)
+    if weight.requires_grad and isinstance(layer, nn.LayerNorm):
+        normal = layer_norm(use.input.flatten(1, -2), layer.normalized_shape, eps=layer.eps)
+        gradients.add_vector(weight, (normal * delta).sum(1))
     elif weight.requires_grad:
-        outer = _Outer(delta, given)
-        if _is_conv1d(layer):
-            outer = _Outer(given, delta)
-        elif isinstance(layer, nn.Embedding):
-            padding = layer.padding_idx
-            outer = _Outer(
-                given, delta if padding is None else delta * (given != padding)[..., None]
-            )
-        gradients.weights.setdefault(weight, []).append(outer)
-    if (bias := getattr(layer, "bias", None)) is not None and bias.requires_grad:
-        gradients.vectors[bias] = gradients.vectors.get(bias, 0) + delta.sum(1)
+        gradients.weights.setdefault(weight, []).append(_outer(layer, use.input, delta))
+    bias = getattr(layer, "bias", None)
+    if bias is not None and bias.requires_grad:
+        gradients.add_vector(bias, delta.sum(1))
+
+
+def _outer(layer: Any, layer_input: Tensor, delta: Tensor) -> _Outer:
+    """The gradient of the layer's weight in its own layout; ``delta`` is (documents, tokens, d)."""
+    if isinstance(layer, nn.Embedding):
+        numbers = layer_input.flatten(1)
+        if layer.padding_idx is not None:  # its row is not trained
+            delta = delta * (numbers != layer.padding_idx)[..., None]
+        return _Outer(numbers, delta)
+    inputs = layer_input.flatten(1, -2)
+    return _Outer(inputs, delta) if _is_conv1d(layer) else _Outer(delta, inputs)
 
 
 def _square_norms(uses: Sequence[_Outer]) -> Tensor:
@@ -213,10 +251,10 @@ def _square_norms(uses: Sequence[_Outer]) -> Tensor:
             formed = first.rows.transpose(1, 2) @ first.columns  # (documents, rows, columns)
             return formed.square_().sum((1, 2))
     total = torch.zeros(len(first.rows), dtype=first.columns.dtype, device=first.columns.device)
-    for number, one in enumerate(uses):
+    for number, use in enumerate(uses):
         for other in uses[number:]:
-            pairs = _inner(one.rows, other.rows) * _inner(one.columns, other.columns)
-            total += pairs.sum((1, 2)) * (1 if other is one else 2)
+            pairs = _inner(use.rows, other.rows) * _inner(use.columns, other.columns)
+            total += pairs.sum((1, 2)) * (1 if other is use else 2)
     return total.clamp_(min=0)  # rounding may leave a little less than nothing
 
 
@@ -235,15 +273,15 @@ def _compare(
     model: nn.Module,
     gradients: _Gradients,
     parameters: Sequence[nn.Parameter],
-    truth: Sequence[Tensor | None],
+    expected: Sequence[Tensor | None],
     ones: Tensor,
 ) -> None:
+    """Refuse a model where a sum of gradients is not what autograd ``expected`` it to be."""
     names = {parameter: name for name, parameter in model.named_parameters()}
-    for parameter, right in zip(parameters, truth, strict=True):
+    for parameter, right in zip(parameters, expected, strict=True):
         total = gradients.sum_of(parameter, ones)
-        right = (
-            torch.zeros_like(total) if right is None else right
-        )  # None: the loss does not depend on it
+        if right is None:  # The loss does not depend on it.
+            right = torch.zeros_like(total)
         if (total - right).norm() > _CHECK_TOLERANCE * right.norm() + _NORM_OFFSET:
             raise ValueError(
                 f"model: {names[parameter]} takes part in the loss other than through its layer, "

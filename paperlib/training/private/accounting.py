@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -113,32 +113,51 @@ def noise_for(
         epsilon = epsilon_of(math.exp(log_noise), sampling_rate, steps, delta, accountant)
         return math.log(min(max(epsilon, _LEAST_EPSILON), 1 / _LEAST_EPSILON) / target_epsilon)
 
-    # Each evaluation of "pld" is slow, and its answer is a little below that of "rdp", where that
-    # has one.
-    start = 1.0
-    if accountant == "pld":
-        try:
-            start = noise_for(target_epsilon, sampling_rate, steps, delta)
-        except ValueError:
-            start = math.sqrt(_MOST_NOISE)
-    noise, width = math.log(start), math.log(2.0 if accountant == "rdp" else 1.15)
-    if log_ratio(noise) > 0:
-        while noise <= math.log(_MOST_NOISE) and log_ratio(noise + width) > 0:
-            noise += width
-        low, high = noise, noise + width
+    if accountant == "rdp":
+        start, factor = 1.0, 2.0
     else:
-        while noise > math.log(_LEAST_NOISE) and log_ratio(noise - width) <= 0:
-            noise -= width
-        low, high = (noise - width if noise > math.log(_LEAST_NOISE) else noise), noise
+        # Each evaluation of "pld" is slow, and its answer is a little below that of "rdp", where
+        # that has one.
+        start, factor = _noise_by_rdp(target_epsilon, sampling_rate, steps, delta), 1.15
+    low, high = _bracket(log_ratio, math.log(start), math.log(factor))
     if high > math.log(_MOST_NOISE):
-        wanted = f"one the {accountant} accountant can show with enough noise"
-        raise ValueError(f"target_epsilon: expected {wanted}, got {target_epsilon:g}")
+        expected = f"one the {accountant} accountant can show with enough noise"
+        raise ValueError(f"target_epsilon: expected {expected}, got {target_epsilon:g}")
     precision = _PRECISION[accountant]
     if high > low:
         high = brentq(log_ratio, low, high, xtol=precision / 2, rtol=precision / 100)
-    while log_ratio(high) > 0:
+    while log_ratio(high) > 0:  # the root is found from either side
         high += precision / 2
     return math.exp(high)
+
+
+def _noise_by_rdp(target_epsilon: float, sampling_rate: float, steps: int, delta: float) -> float:
+    """The noise that "rdp" asks for; where no noise is enough for it, one in the middle."""
+    try:
+        return noise_for(target_epsilon, sampling_rate, steps, delta)
+    except ValueError:
+        return math.sqrt(_MOST_NOISE)
+
+
+def _bracket(
+    log_ratio: Callable[[float], float], start: float, width: float
+) -> tuple[float, float]:
+    """Logs of two noises, ``width`` apart, of which only the second is enough, found from
+    ``start``.
+
+    They are equal at the least noise if that is enough; if no noise is, the second is above the
+    most noise. ``log_ratio`` is above 0 where noise is not enough.
+    """
+    noise = start
+    if log_ratio(noise) > 0:
+        while noise <= math.log(_MOST_NOISE) and log_ratio(noise + width) > 0:
+            noise += width
+        return noise, noise + width
+    while noise > math.log(_LEAST_NOISE) and log_ratio(noise - width) <= 0:
+        noise -= width
+    if noise <= math.log(_LEAST_NOISE):
+        return noise, noise
+    return noise - width, noise
 
 
 def _check_process(sampling_rate: float, steps: int, delta: float) -> None:
@@ -189,34 +208,37 @@ def privacy_of(
     >>> privacy_of(config, 32_561).record_level
     False
     """
-    wanted = paper_delta(examples) if delta is None else delta
+    delta = paper_delta(examples) if delta is None else delta
     noise = config.noise_multiplier if config.is_private else 0.0
     epsilon = epsilon_of(
-        noise, config.sampling_rate(examples), config.steps(examples), wanted, accountant
+        noise, config.sampling_rate(examples), config.steps(examples), delta, accountant
     )
-    shown = f"{math.ceil(epsilon * 1000) / 1000:g}" if math.isfinite(epsilon) else "infinity"
-    if not config.is_private:
-        claim = "Trained without differential privacy: no epsilon holds."
-    elif config.noise_multiplier == 0:
-        claim = "Gradients are clipped but no noise is added: no epsilon holds."
-    elif config.groups is None:
-        claim = (
-            f"Training is ({shown}, {wanted:.3g})-DP for adding or removing one record "
-            f"({accountant} accountant, Poisson sampling; the number of records is public)."
-        )
-    else:
-        claim = (
-            f"The {accountant} accountant gives epsilon {shown} at delta {wanted:.3g}, but "
-            f"averages over {config.groups} microbatch(es) are clipped, not records: one record "
-            "can move an average by twice the clipping norm, so this is not a guarantee for a "
-            "record."
-        )
     return Privacy(
         epsilon=epsilon,
-        delta=wanted,
+        delta=delta,
         accountant=accountant,
         record_level=config.record_level,
-        claim=claim,
+        claim=_claim(config, epsilon, delta, accountant),
+    )
+
+
+def _claim(config: TrainingConfig, epsilon: float, delta: float, accountant: str) -> str:
+    """In a sentence what the accountant's epsilon, rounded up, says of a training."""
+    if not config.is_private:
+        return "Trained without differential privacy: no epsilon holds."
+    if config.noise_multiplier == 0:
+        return "Gradients are clipped but no noise is added: no epsilon holds."
+    rounded = f"{math.ceil(epsilon * 1000) / 1000:g}" if math.isfinite(epsilon) else "infinity"
+    if config.groups is None:
+        return (
+            f"Training is ({rounded}, {delta:.3g})-DP for adding or removing one record "
+            f"({accountant} accountant, Poisson sampling; the number of records is public)."
+        )
+    return (
+        f"The {accountant} accountant gives epsilon {rounded} at delta {delta:.3g}, but "
+        f"averages over {config.groups} microbatch(es) are clipped, not records: one record "
+        "can move an average by twice the clipping norm, so this is not a guarantee for a "
+        "record."
     )
 
 

@@ -60,14 +60,15 @@ def square_norms(
     """Squared norms of gradients of examples (K, B), or of sums over groups of neighbours (K,
     G).
     """
-    pairs = list(zip(inputs, deltas, strict=True))
-    if groups is None:
-        layers = [_square_norm(delta) * (_square_norm(given) + 1) for given, delta in pairs]
-    else:
-        dealt = (groups, -1)
-        layers = [
-            _group_square_norms(a.unflatten(1, dealt), d.unflatten(1, dealt)) for a, d in pairs
-        ]
+    layers: list[Tensor] = []
+    for layer_input, delta in zip(inputs, deltas, strict=True):
+        if groups is None:
+            layers.append(_square_norm(delta) * (_square_norm(layer_input) + 1))
+        else:
+            dealt = (groups, -1)
+            layers.append(
+                _group_square_norms(layer_input.unflatten(1, dealt), delta.unflatten(1, dealt))
+            )
     return torch.stack(layers).sum(0)
 
 
@@ -75,12 +76,17 @@ def _square_norm(values: Tensor) -> Tensor:
     return torch.linalg.vector_norm(values, dim=-1).square_()
 
 
-def _group_square_norms(given: Tensor, delta: Tensor) -> Tensor:
-    size, widths = given.shape[2], (given.shape[3], delta.shape[3])
-    if size * sum(widths) <= widths[0] * widths[1]:  # Pairs of examples are fewer than weights.
-        between = torch.matmul(given, given.transpose(-1, -2)) + 1
+def _group_square_norms(layer_input: Tensor, delta: Tensor) -> Tensor:
+    """Squared norms (K, G) of one layer's gradients, summed over the records of each group.
+
+    Inputs are (K, G, B / G, inputs), derivatives (K, G, B / G, outputs).
+    """
+    _, _, size, inputs = layer_input.shape
+    outputs = delta.shape[3]
+    if size * (inputs + outputs) <= inputs * outputs:  # Pairs of examples are fewer than weights.
+        between = torch.matmul(layer_input, layer_input.transpose(-1, -2)) + 1
         return (between * torch.matmul(delta, delta.transpose(-1, -2))).sum((-1, -2))
-    weights = torch.matmul(given.transpose(-1, -2), delta)
+    weights = torch.matmul(layer_input.transpose(-1, -2), delta)
     return weights.square().sum((-1, -2)) + delta.sum(2).square().sum(-1)
 
 
@@ -93,9 +99,9 @@ def clip_factors(squares: Tensor, clip_norm: Tensor) -> Tensor:
 
 def write_gradients(layers: Layers, inputs: Sequence[Tensor], deltas: Sequence[Tensor]) -> None:
     """Write the gradient summed over the batch into the views ``layers`` of a gradient matrix."""
-    for (weights, biases), given, delta in zip(layers, inputs, deltas, strict=True):
-        if weights.dtype == given.dtype:
-            weights.baddbmm_(given.transpose(1, 2), delta, beta=0)
+    for (weights, biases), layer_input, delta in zip(layers, inputs, deltas, strict=True):
+        if weights.dtype == layer_input.dtype:
+            weights.baddbmm_(layer_input.transpose(1, 2), delta, beta=0)
         else:
-            weights.copy_(torch.bmm(given.transpose(1, 2), delta))
+            weights.copy_(torch.bmm(layer_input.transpose(1, 2), delta))
         biases.copy_(delta.sum(1, keepdim=True))
