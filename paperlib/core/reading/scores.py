@@ -1,6 +1,7 @@
 """Membership scores from one file, or from one per class; nothing is guessed or dropped."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, NamedTuple, NoReturn
@@ -22,9 +23,12 @@ from paperlib.core.reading.columns import (
     plain,
     tells_membership,
 )
-from paperlib.core.reading.tables import NamedBytes, Table, named, open_source, table_of
+from paperlib.core.reading.tables import Cells, NamedBytes, Table, named, open_source, table_of
 from paperlib.core.scores import MembershipScores
 from paperlib.core.sealed import check_loaded
+
+Texts = NDArray[np.object_]
+"""Identifiers or groups, one text per example, shape (n,)."""
 
 _KINDS = ("scores", "losses")
 _SAY_KIND = 'with --kind (in Python kind="scores" or kind="losses")'
@@ -53,27 +57,33 @@ class LoadedScores:
     warnings: tuple[str, ...] = ()
 
 
-class _Wanted(NamedTuple):
-    """What the user said about the columns."""
+class _Options(NamedTuple):
+    """The columns that the user named, what says who is a member, and what a record is."""
 
     score: str | None
     member: str | None
     kind: str | None
     id: str | None
     group: str | None
-    coins: Coins | None = None
+    coins: Coins | None
+    units: bool  # ``id`` names records of several rows, whose values are averaged
 
 
-class _Part(NamedTuple):
-    """The columns of one table, one value per example; the texts are ids and groups."""
+class _TableScores(NamedTuple):
+    """What was read from one table: one value per example, and the names of the columns.
+
+    ``member_column`` is None where the file or the coins alone say who is a member. Two arrays of
+    one class each are told by ``score_column`` (the members') and ``member_column`` (the others').
+    """
 
     table: Table
-    score: str
+    score_column: str
     kind: str
     values: FloatArray
     member: NDArray[np.bool_]
-    member_name: str | None
-    texts: dict[str, NDArray[np.object_]]
+    member_column: str | None
+    ids: Texts | None = None
+    groups: Texts | None = None
 
 
 def read_scores(
@@ -94,8 +104,8 @@ def read_scores(
         path: CSV, TSV or TXT with commas, semicolons or tabs, JSON lines (both also ``.gz``),
             Parquet, NPZ, NPY, PyTorch or safetensors; "-" reads text from standard input. With one
             file: a score or loss column and a membership column (1/0, 1/-1, true/false, in/out,
-                train/test, member/nonmember), or
-            two arrays such as ``member`` and ``nonmember``. With two: the members' scores.
+            train/test, member/nonmember), or two arrays such as ``member`` and ``nonmember``. With
+            two: the members' scores.
         nonmember_path: The non-members' scores, in the same or another form.
         score_column, member_column: By default those with a common name, such as score, loss, nll
             or logprob, and member, is_train or split.
@@ -125,163 +135,272 @@ def read_scores(
         raise ValueError(
             "group_column: rows of a unit may have several groups; leave it or unit_column out"
         )
-    wanted = _Wanted(
-        score_column, member_column, kind, unit_column or id_column, group_column, coins
+    options = _Options(
+        score=score_column,
+        member=member_column,
+        kind=kind,
+        id=unit_column or id_column,
+        group=group_column,
+        coins=coins,
+        units=unit_column is not None,
     )
     first = open_source(str(path))
     if nonmember_path is None:
-        with named(first):
-            part = _part_of_both(table_of(first), wanted)
-            text = f"{first.name}, {part.table.noun}s {part.score!r} and {part.member_name!r}"
-            if coins is not None:
-                part = _joined(part, coins)
-                text = f"{first.name}, {part.table.noun} {part.score!r}, with {coins.seal}"
-            return _loaded([first], [part], text, units=unit_column is not None)
+        return _read_one_file(first, options)
     second = open_source(str(nonmember_path))
     if first.path == second.path:
         raise ValueError(f"{first.path}: it can hold the members or the non-members, not both")
-    parts: list[_Part] = []
-    for source, side in ((first, True), (second, False)):
-        with named(source):
-            parts.append(_part(table_of(source), wanted, side))
-    if parts[0].kind != parts[1].kind:
-        each = f"{first.path} holds {parts[0].kind} but {second.path} holds {parts[1].kind}"
-        raise ValueError(f"{each}; say which {_SAY_KIND}")
+    return _read_two_files(first, second, options)
+
+
+def _read_one_file(source: NamedBytes, options: _Options) -> LoadedScores:
+    """Scores of a file with both classes; membership is told by a column, by coins or by two
+    arrays.
+    """
+    with named(source):
+        loaded = _read_both_classes(table_of(source), options)
+        noun = loaded.table.noun
+        if options.coins is None:
+            columns = f"{noun}s {loaded.score_column!r} and {loaded.member_column!r}"
+            text = f"{source.name}, {columns}"
+        else:
+            loaded = _one_value_per_coin(loaded, options.coins)
+            text = f"{source.name}, {noun} {loaded.score_column!r}, with {options.coins.seal}"
+        return _loaded([source], [loaded], text, units=options.units)
+
+
+def _read_two_files(first: NamedBytes, second: NamedBytes, options: _Options) -> LoadedScores:
+    """Scores of a file of members and of one of non-members, which must hold the same kind."""
+    with named(first):
+        members = _read_columns(table_of(first), options, side=True)
+    with named(second):
+        others = _read_columns(table_of(second), options, side=False)
+    if members.kind != others.kind:
+        raise ValueError(
+            f"{first.path} holds {members.kind} but {second.path} holds {others.kind}; say which "
+            f"{_SAY_KIND}"
+        )
     with named(first):
         text = f"members {first.name}, non-members {second.name}"
-        return _loaded([first, second], parts, text, units=unit_column is not None)
+        return _loaded([first, second], [members, others], text, units=options.units)
 
 
-def _part_of_both(table: Table, wanted: _Wanted) -> _Part:
+def _read_both_classes(table: Table, options: _Options) -> _TableScores:
     """The columns of a table with both classes, or its two arrays of members and of non-members."""
-    pair = None if wanted.score or wanted.member or wanted.coins else array_pair(table.names)
-    if pair is None:
-        if table.bare:
-            raise ValueError(
-                "an array alone does not tell who is a member; give a second file with the "
-                "non-members, or a table with a membership column"
-            )
-        return _part(table, wanted)
+    columns_are_known = options.score or options.member or options.coins
+    pair = None if columns_are_known else array_pair(table.names)
+    if pair is not None:
+        return _read_array_pair(table, pair, options)
+    if table.bare:
+        raise ValueError(
+            "an array alone does not tell who is a member; give a second file with the "
+            "non-members, or a table with a membership column"
+        )
+    return _read_columns(table, options, side=None)
+
+
+def _read_array_pair(table: Table, pair: tuple[str, str], options: _Options) -> _TableScores:
+    """The values of an array of members and of one of non-members, in this order."""
     names = f"{table.noun}s {pair[0]!r} and {pair[1]!r}"
-    if wanted.id or wanted.group:
+    if options.id or options.group:
         raise ValueError(
             f"{names} hold no identifiers and no groups; give a table with one row per example"
         )
-    kind = wanted.kind or kind_of(measure_of(pair[0])) or _ask_kind(names)
+    kind = options.kind or kind_of(measure_of(pair[0])) or _ask_kind(names)
     columns = table.read(pair)
     check_gaps(table, columns)
-    values = [as_numbers(table, name, columns[name]) for name in pair]
-    member = np.repeat([True, False], [part.size for part in values])
-    return _Part(table, pair[0], kind, np.concatenate(values), member, pair[1], {})
+    members = as_numbers(table, pair[0], columns[pair[0]])
+    others = as_numbers(table, pair[1], columns[pair[1]])
+    return _TableScores(
+        table=table,
+        score_column=pair[0],
+        kind=kind,
+        values=np.concatenate([members, others]),
+        member=np.repeat([True, False], [members.size, others.size]),
+        member_column=pair[1],
+    )
 
 
-def _part(table: Table, wanted: _Wanted, side: bool | None = None) -> _Part:
-    """The columns of one table, of members (side True), of non-members (False) or of both
-    (None).
-    """
+# ------------------------------------------------------- one table, column by column
+# ``side`` is the class whose file the table is: True for members, False for non-members, None
+# where one file holds both.
 
-    def told(
-        name: str,
-    ) -> str | None:  # the name of values of one class alone may say which class it is
-        return kind_of(name) or (None if side is None else kind_of(measure_of(name)))
 
-    free = [name for name in table.names if name not in (wanted.score, wanted.group)]
-    if wanted.member is not None and not table.bare:
-        told_by = [table.check(wanted.member)]
-    elif wanted.coins is not None:  # which every column of membership must not contradict
-        told_by = [name for name in free if tells_membership(name)]
-    elif side is None:
-        known = [name for name in free if tells_membership(name)]
-        told_by = [_only(table, known, "member", "membership", "member, is_train or split")]
-    else:  # which must not contradict
-        known = [name for name in free if plain(name) in ("member", "is_member", "membership")]
-        told_by = known if len(known) == 1 else []
-    member = told_by[0] if told_by else None
-    if wanted.id is not None:
-        identifier = table.check(wanted.id)
-    elif wanted.coins is not None and wanted.coins.column in table.names:
-        identifier = wanted.coins.column
+def _read_columns(table: Table, options: _Options, *, side: bool | None) -> _TableScores:
+    """Scores, membership, identifiers and groups of one table, one of each per row."""
+    membership = _membership_columns(table, options, side)
+    id_column = _id_column(table, options)
+    group_column = None if options.group is None else table.check(options.group)
+    others = [*membership]
+    if id_column is not None:
+        others.append(id_column)
+    if group_column is not None:
+        others.append(group_column)
+    score_column = _score_column(table, options, side, taken=others)
+    if score_column in membership:
+        raise ValueError(f"the score and the membership cannot both be {table.label(score_column)}")
+    kind = _kind(table, score_column, options, side)
+
+    cells = _read_alike(table, score_column, others)
+    check_gaps(table, {name: cells[name] for name in (score_column, *membership)})
+    values = as_numbers(table, score_column, cells[score_column])
+    ids = None if id_column is None else as_texts(cells[id_column])
+    groups = None if group_column is None else as_texts(cells[group_column], empty="(missing)")
+    membership_cells = {name: cells[name] for name in membership}
+    if options.coins is not None and ids is not None:
+        tossed = options.coins.included[options.coins.places(ids.tolist())]
+        member = _membership_by_coins(table, options, membership_cells, tossed, ids)
     else:
-        known_ids = [
-            name for name in table.names if plain(name) in ("id", "record_id", "example_id")
-        ]
-        identifier = known_ids[0] if len(known_ids) == 1 else None
-    if wanted.coins is not None and identifier is None:
+        member = _membership_by_columns(table, options, membership_cells, side, values.size)
+    return _TableScores(
+        table=table,
+        score_column=score_column,
+        kind=kind,
+        values=values,
+        member=member,
+        member_column=membership[0] if membership else None,
+        ids=ids,
+        groups=groups,
+    )
+
+
+def _membership_columns(table: Table, options: _Options, side: bool | None) -> list[str]:
+    """The columns that say who is a member.
+
+    The one that was named, else the only one with such a name. Beside coins, and in a file of one
+    class, none is needed; those that are there must not contradict it.
+    """
+    if options.member is not None and not table.bare:
+        return [table.check(options.member)]
+    free = [name for name in table.names if name not in (options.score, options.group)]
+    if options.coins is not None:
+        return list(filter(tells_membership, free))
+    if side is None:
+        candidates = list(filter(tells_membership, free))
+        return [_only(table, candidates, "member", "membership", "member, is_train or split")]
+    usual = [name for name in free if plain(name) in ("member", "is_member", "membership")]
+    return usual if len(usual) == 1 else []
+
+
+def _id_column(table: Table, options: _Options) -> str | None:
+    """The column of identifiers: the one that was named, that of the coins, or the only usual
+    name.
+    """
+    coins = options.coins
+    if options.id is not None:
+        return table.check(options.id)
+    if coins is not None and coins.column in table.names:
+        return coins.column
+    usual = [name for name in table.names if plain(name) in ("id", "record_id", "example_id")]
+    if len(usual) == 1:
+        return usual[0]
+    if coins is not None:
         raise ValueError(
-            f"no {table.noun} {wanted.coins.column!r}; the coins need the id of each score, so "
+            f"no {table.noun} {coins.column!r}; the coins need the id of each score, so "
             f"name its {table.noun} with --id-column (in Python id_column)"
         )
-    group = None if wanted.group is None else table.check(wanted.group)
+    return None
+
+
+def _score_column(table: Table, options: _Options, side: bool | None, *, taken: list[str]) -> str:
+    """The column of scores: the one that was named, the only one with a known name, or the only
+    one that is left.
+    """
     if table.bare:
-        score = table.names[0]
-    elif wanted.score is not None:
-        score = table.check(wanted.score)
-    else:  # the only column with a known name, else the only one left
-        free = [name for name in table.names if name not in (*told_by, identifier, group)]
-        known = [name for name in free if told(name)]
-        if not known:
-            left = (
-                free
-                if len(free) == 1
-                else [name for name in free if not INDEX.fullmatch(name.strip())]
-            )
-            known = left if len(left) == 1 else []
-        score = _only(table, known, "score", "score", "score, loss, nll or logprob")
-    if score in told_by:
-        raise ValueError(f"the score and the membership cannot both be {table.label(score)}")
-    kind = wanted.kind or (None if table.bare else told(score)) or _ask_kind(table.label(score))
-    needed = (score, *told_by, identifier, group)
-    columns = table.read(list(dict.fromkeys(name for name in needed if name is not None)))
-    size = len(columns[score])
+        return table.names[0]
+    if options.score is not None:
+        return table.check(options.score)
+    free = [name for name in table.names if name not in taken]
+    candidates = [name for name in free if _kind_by_name(name, side)]
+    if not candidates:
+        candidates = _only_left(free)
+    return _only(table, candidates, "score", "score", "score, loss, nll or logprob")
+
+
+def _only_left(names: list[str]) -> list[str]:
+    """The one name that is left, row numbers aside; empty where several are."""
+    if len(names) != 1:
+        names = [name for name in names if not INDEX.fullmatch(name.strip())]
+    return names if len(names) == 1 else []
+
+
+def _kind(table: Table, score_column: str, options: _Options, side: bool | None) -> str:
+    """Scores or losses, as the user says or as the column's name does; a question otherwise."""
+    if options.kind is not None:
+        return options.kind
+    kind = None if table.bare else _kind_by_name(score_column, side)
+    return kind or _ask_kind(table.label(score_column))
+
+
+def _kind_by_name(name: str, side: bool | None) -> str | None:
+    """Scores or losses by a column's name, which in a file of one class may name the class,
+    too.
+    """
+    kind = kind_of(name)
+    if kind is None and side is not None:
+        kind = kind_of(measure_of(name))
+    return kind
+
+
+def _read_alike(table: Table, score_column: str, others: list[str]) -> dict[str, Cells]:
+    """The cells of these columns, of which each has one per example."""
+    columns = table.read(list(dict.fromkeys([score_column, *others])))
+    size = len(columns[score_column])
     if not size:
         raise ValueError("there are no rows")
-    for name, column in columns.items():
-        if len(column) != size:
+    for name, cells in columns.items():
+        if len(cells) != size:
             raise ValueError(
-                f"{table.label(name)} has {len(column)} values but {table.label(score)} has "
+                f"{table.label(name)} has {len(cells)} values but {table.label(score_column)} has "
                 f"{size}; expected one of each per example"
             )
-    check_gaps(table, {name: columns[name] for name in (score, *told_by)})
-    values = as_numbers(table, score, columns[score])
-    texts: dict[str, NDArray[np.object_]] = {}
-    if identifier is not None:
-        texts["ids"] = as_texts(columns[identifier])
-    if group is not None:
-        texts["groups"] = as_texts(columns[group], empty="(missing)")
-    flags, expected = np.full(size, bool(side)), side
-    if wanted.coins is not None:
-        flags = expected = wanted.coins.included[wanted.coins.places(texts["ids"].tolist())]
-    for name in told_by:
-        flags = as_flags(table, name, columns[name], chosen=wanted.member is not None)
-        if expected is None or not (flags != expected).any():
-            continue
-        row = int(np.flatnonzero(flags != expected)[0])
-        found = (
-            f"but {table.label(name)} says {'member' if flags[row] else 'non-member'} in row "
-            f"{row + 1}"
-        )
-        if side is None:
+    return columns
+
+
+def _membership_by_coins(
+    table: Table,
+    options: _Options,
+    columns: dict[str, Cells],
+    tossed: NDArray[np.bool_],
+    ids: Texts,
+) -> NDArray[np.bool_]:
+    """Who is a member by the coins of these rows; each column of membership must say the same."""
+    for name, cells in columns.items():
+        flags = as_flags(table, name, cells, chosen=options.member is not None)
+        if (flags != tossed).any():
+            row = int(np.flatnonzero(flags != tossed)[0])
             raise ValueError(
-                f"the coin of {texts['ids'][row]!r} fell on the other side, {found}; find out what "
+                f"the coin of {ids[row]!r} fell on the other side, "
+                f"{_contradiction(table, name, flags, row)}; find out what "
                 "the model was trained on, since it must be what the coins say, and leave this "
                 "column out"
             )
-        this = "members" if side else "non-members"
-        raise ValueError(
-            f"this is the file of the {this}, {found}; give the members' file first, or one "
-            "file with both"
-        )
-    return _Part(table, score, kind, values, flags, member, texts)
+    return tossed
 
 
-def _joined(part: _Part, coins: Coins) -> _Part:
-    """One value per coin, in the order of the coins; a unit has no group."""
-    ids = part.texts["ids"].tolist()
-    first = np.unique(coins.places(ids), return_index=True)[1]
-    texts = {
-        what: cells[first] for what, cells in part.texts.items() if what == "ids" or not coins.unit
-    }
-    return part._replace(values=coins.join(ids, part.values), member=coins.included, texts=texts)
+def _membership_by_columns(
+    table: Table, options: _Options, columns: dict[str, Cells], side: bool | None, size: int
+) -> NDArray[np.bool_]:
+    """Who is a member by the class of the file, which no column may contradict, else by a
+    column.
+    """
+    member = np.full(size, bool(side))
+    for name, cells in columns.items():
+        member = as_flags(table, name, cells, chosen=options.member is not None)
+        if side is not None and (member != side).any():
+            row = int(np.flatnonzero(member != side)[0])
+            file_class = "members" if side else "non-members"
+            raise ValueError(
+                f"this is the file of the {file_class}, {_contradiction(table, name, member, row)}"
+                "; give the members' file first, or one file with both"
+            )
+    return member
+
+
+def _contradiction(table: Table, name: str, flags: NDArray[np.bool_], row: int) -> str:
+    """What a column says of a row, for an error message."""
+    membership = "member" if flags[row] else "non-member"
+    return f"but {table.label(name)} says {membership} in row {row + 1}"
 
 
 def _ask_kind(what: str) -> NoReturn:
@@ -291,79 +410,135 @@ def _ask_kind(what: str) -> NoReturn:
     )
 
 
-def _only(table: Table, known: list[str], what: str, meaning: str, usual: str) -> str:
-    """The one column with a known name."""
-    if len(known) == 1:
-        return known[0]
+def _only(table: Table, candidates: list[str], what: str, meaning: str, usual: str) -> str:
+    """The one candidate; a ValueError that says how to choose where there is none, or several."""
+    if len(candidates) == 1:
+        return candidates[0]
     option = f"--{what}-column (in Python {what}_column)"
-    if known:
-        listed = " and ".join(map(repr, known))
+    if candidates:
+        listed = " and ".join(map(repr, candidates))
         raise ValueError(f"{listed} could each hold the {meaning}; choose one with {option}")
     first_line = " (the first line of a CSV must name them)" if table.noun == "column" else ""
-    more = ", or give a second file with the non-members" if what == "member" else ""
+    second_file = ", or give a second file with the non-members" if what == "member" else ""
     raise ValueError(
         f"no {meaning} {table.noun} with a known name such as {usual}; the {table.noun}s are "
-        f"{table.listed()}{first_line}; name one with {option}{more}"
+        f"{table.listed()}{first_line}; name one with {option}{second_file}"
+    )
+
+
+# ------------------------------------------------------- all tables together
+
+
+def _one_value_per_coin(loaded: _TableScores, coins: Coins) -> _TableScores:
+    """One value per coin, in the order of the coins; a unit has no group."""
+    assert loaded.ids is not None
+    names = loaded.ids.tolist()
+    first_rows = np.unique(coins.places(names), return_index=True)[1]
+    groups = loaded.groups
+    if groups is not None:
+        groups = None if coins.unit else groups[first_rows]
+    return loaded._replace(
+        values=coins.join(names, loaded.values),
+        member=coins.included,
+        ids=loaded.ids[first_rows],
+        groups=groups,
     )
 
 
 def _loaded(
-    sources: list[NamedBytes], parts: list[_Part], text: str, *, units: bool
+    sources: list[NamedBytes], tables: list[_TableScores], text: str, *, units: bool
 ) -> LoadedScores:
-    """Scores of all parts with one value per record: identifiers that stand once, or the means of
+    """Scores of all tables with one value per record: identifiers that stand once, or the means of
     units.
     """
-    flags = np.concatenate([part.member for part in parts])
-    order = np.argsort(~flags, kind="stable")  # members first
+    member = np.concatenate([table.member for table in tables])
     scores = MembershipScores.from_labels(
-        np.concatenate([part.values for part in parts]),
-        flags,
-        higher_means_member=parts[0].kind == "scores",
+        np.concatenate([table.values for table in tables]),
+        member,
+        higher_means_member=tables[0].kind == "scores",
     )
-    texts = {
-        what: np.concatenate([part.texts[what] for part in parts])[order]
-        for what in parts[0].texts
-        if what in parts[-1].texts
-    }
-    ids, groups = texts.get("ids"), texts.get("groups")
+    members_first = np.argsort(~member, kind="stable")
+    ids = _in_order([table.ids for table in tables], members_first)
+    groups = _in_order([table.groups for table in tables], members_first)
     if ids is not None:
-        sides = ids[: scores.member.size], ids[scores.member.size :]
-        check_ids(*(side[side != ""].tolist() for side in sides), unit=units)
+        _check_each_side(ids, scores.member.size, units=units)
         if units:
-            if (ids == "").any():
-                raise ValueError(
-                    f"{int((ids == '').sum())} rows name no unit; fill or drop these rows"
-                )
-            member, nonmember = (
-                unit_means(scores.member, sides[0]),
-                unit_means(scores.nonmember, sides[1]),
-            )
-            scores = MembershipScores(
-                member[0], nonmember[0], higher_means_member=scores.higher_means_member
-            )
-            ids, groups = np.concatenate([member[1], nonmember[1]]), None
-    part, doubts = parts[0], list[str]()
-    told = None if part.table.bare else kind_of(part.score)
-    if told not in (None, part.kind):
-        doubts.append(
-            f"{part.table.label(part.score)} was read as {part.kind}, as --kind says, although its "
-            f"name points to {told}"
-        )
-    if len(sources) == 2 and not any(one.table.bare for one in parts):
-        first, second = (one.score for one in parts)
-        if measure_of(first) != measure_of(second):
-            doubts.append(
-                f"{sources[0].name} holds {first!r} and {sources[1].name} holds {second!r}; check "
-                "that both are the same measure"
-            )
-    alike = len({source.name for source in sources}) < len(sources)
-    sums = {s.path if alike else s.name: hashlib.sha256(s.data).hexdigest() for s in sources}
+            scores, ids = _means_of_units(scores, ids)
+            groups = None
     return LoadedScores(
         scores=scores,
-        kind=parts[0].kind,
+        kind=tables[0].kind,
         source=text,
         ids=ids,
         groups=groups,
-        checksums=sums,
-        warnings=tuple(doubts),
+        checksums=_checksums(sources),
+        warnings=(*_direction_warnings(tables[0]), *_measure_warnings(sources, tables)),
     )
+
+
+def _in_order(texts: Sequence[Texts | None], order: NDArray[np.int64]) -> Texts | None:
+    """The texts of all tables in one order; None unless every table has them."""
+    present = [column for column in texts if column is not None]
+    return np.concatenate(present)[order] if len(present) == len(texts) else None
+
+
+def _check_each_side(ids: NDArray[Any], members: int, *, units: bool) -> None:
+    """Refuse identifiers on both sides, or several times on one unless they are units; empty ones
+    stand for no record.
+    """
+    member_ids = ids[:members]
+    nonmember_ids = ids[members:]
+    check_ids(
+        member_ids[member_ids != ""].tolist(),
+        nonmember_ids[nonmember_ids != ""].tolist(),
+        unit=units,
+    )
+
+
+def _means_of_units(
+    scores: MembershipScores, ids: NDArray[Any]
+) -> tuple[MembershipScores, NDArray[Any]]:
+    """The mean score of each unit, and the units, members first; every row must name its unit."""
+    if (ids == "").any():
+        raise ValueError(f"{int((ids == '').sum())} rows name no unit; fill or drop these rows")
+    members = scores.member.size
+    member_means, member_units = unit_means(scores.member, ids[:members])
+    nonmember_means, nonmember_units = unit_means(scores.nonmember, ids[members:])
+    means = MembershipScores(
+        member_means, nonmember_means, higher_means_member=scores.higher_means_member
+    )
+    return means, np.concatenate([member_units, nonmember_units])
+
+
+def _checksums(sources: list[NamedBytes]) -> dict[str, str]:
+    """SHA-256 of each file by its name, by its path where two have one name."""
+    names_differ = len({source.name for source in sources}) == len(sources)
+    return {
+        source.name if names_differ else source.path: hashlib.sha256(source.data).hexdigest()
+        for source in sources
+    }
+
+
+def _direction_warnings(loaded: _TableScores) -> list[str]:
+    """That the user turned a column round, against its name."""
+    kind_by_name = None if loaded.table.bare else kind_of(loaded.score_column)
+    if kind_by_name in (None, loaded.kind):
+        return []
+    return [
+        f"{loaded.table.label(loaded.score_column)} was read as {loaded.kind}, as --kind says, "
+        f"although its name points to {kind_by_name}"
+    ]
+
+
+def _measure_warnings(sources: list[NamedBytes], tables: list[_TableScores]) -> list[str]:
+    """That the columns of two files have names of different measures."""
+    if len(tables) == 1 or any(loaded.table.bare for loaded in tables):
+        return []
+    first = tables[0].score_column
+    second = tables[1].score_column
+    if measure_of(first) == measure_of(second):
+        return []
+    return [
+        f"{sources[0].name} holds {first!r} and {sources[1].name} holds {second!r}; check "
+        "that both are the same measure"
+    ]
