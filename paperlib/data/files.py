@@ -35,7 +35,8 @@ def data_file(what: str, name: str, sha256: str | None, source: str) -> Path:
     """A file that is never fetched, by its name in the data folder; any content where ``sha256`` is
     None.
     """
-    if not (path := data_folder() / name).is_file():
+    path = data_folder() / name
+    if not path.is_file():
         raise unavailable(what, name, data_folder(), f"its source ({source})")
     if sha256 is not None:
         check_sha256(path, sha256)
@@ -54,35 +55,50 @@ def check_sha256(path: Path, expected: str) -> None:
     have.
     """
     if made_up():
-        known = json.loads((data_folder() / MANIFEST).read_text(encoding="utf-8"))["sha256"]
-        expected = known.get(path.relative_to(data_folder()).as_posix(), "of no made-up file")
-    if (digest := file_sha256(path)) != expected:
+        manifest = json.loads((data_folder() / MANIFEST).read_text(encoding="utf-8"))
+        name = path.relative_to(data_folder()).as_posix()
+        expected = manifest["sha256"].get(name, "of no made-up file")
+    digest = file_sha256(path)
+    if digest != expected:
         raise ValueError(
             f"{path}: expected SHA-256 {expected}, got {digest}; remove it and get it again"
         )
 
 
-def contents(path: Path, wanted: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """Name and content of each wanted file of a folder or of a gzipped archive, one after the
-    other.
+def contents(path: Path, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    """Name and content of each file of these names in a folder or a gzipped archive, one by one.
+
+    Raises:
+        ValueError: A damaged archive, or (after those that are there) one that lacks a file.
     """
-    found: list[str] = []
-    if path.is_dir():
-        found = sorted(file.name for file in path.iterdir() if file.is_file())
-        for name in found:
-            if name in wanted:
-                yield name, (path / name).read_bytes()
-    else:
-        try:
-            with tarfile.open(path, "r:gz") as archive:
-                for item in filter(tarfile.TarInfo.isfile, archive):
-                    found.append(name := Path(item.name).name)
-                    if name in wanted and (file := archive.extractfile(item)) is not None:
-                        yield name, file.read()
-        except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-            raise ValueError(
-                f"{path}: damaged or cut short ({error}); remove it and get it again"
-            ) from None
-    if missing := [name for name in wanted if name not in found]:
-        lists = f"missing: {', '.join(missing)}; found: {', '.join(found) or 'nothing'}"
-        raise ValueError(f"{path}: expected {', '.join(wanted)} in it; {lists}")
+    present: list[str] = []
+    files = _folder_files(path, names) if path.is_dir() else _archive_files(path, names)
+    for name, content in files:
+        present.append(name)
+        if content is not None:
+            yield name, content
+    missing = [name for name in names if name not in present]
+    if missing:
+        lists = f"missing: {', '.join(missing)}; found: {', '.join(present) or 'nothing'}"
+        raise ValueError(f"{path}: expected {', '.join(names)} in it; {lists}")
+
+
+def _folder_files(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
+    """Name of each file of a folder, sorted, and the content of those that are asked for."""
+    for name in sorted(file.name for file in folder.iterdir() if file.is_file()):
+        yield name, (folder / name).read_bytes() if name in names else None
+
+
+def _archive_files(path: Path, names: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
+    """Name of each file of an archive, in its order, and the content of those asked for."""
+    try:
+        with tarfile.open(path, "r:gz") as archive:
+            for item in archive:
+                if item.isfile():
+                    name = Path(item.name).name
+                    file = archive.extractfile(item) if name in names else None
+                    yield name, None if file is None else file.read()
+    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+        raise ValueError(
+            f"{path}: damaged or cut short ({error}); remove it and get it again"
+        ) from None

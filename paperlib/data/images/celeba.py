@@ -1,10 +1,12 @@
 """CelebA: faces with 40 attributes, from the official files in the data folder."""
 
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from paperlib.core import check_at_least
 from paperlib.data.files import unavailable
@@ -16,11 +18,9 @@ SOURCE = "Liu, Luo, Wang and Tang (2015), Deep learning face attributes in the w
 LICENCE = "non-commercial research; may not be passed on, so it is never fetched"
 ADDRESS = "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html"
 FOLDER = "celeba"
-IMAGES, ATTRIBUTES, PARTITION = (
-    "img_align_celeba",
-    "list_attr_celeba.txt",
-    "list_eval_partition.txt",
-)
+IMAGES = "img_align_celeba"
+ATTRIBUTES = "list_attr_celeba.txt"
+PARTITION = "list_eval_partition.txt"
 _AT_ONCE = 1024  # images between two steps of the progress bar
 
 
@@ -32,20 +32,47 @@ def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
     ``limit`` takes the first images of each part.
     """
     check_at_least(1, side=side)
-    base, files = data_folder(), (IMAGES, ATTRIBUTES, PARTITION)
-    places = [at for at in (base / FOLDER, base) if all((at / name).exists() for name in files)]
-    if not places:
-        raise unavailable(
-            "CelebA", f"{FOLDER}/{IMAGES}, {ATTRIBUTES} and {PARTITION}", base, ADDRESS
-        )
-    folder = places[0]
-    path = folder / ATTRIBUTES
+    folder = _folder()
+    attributes = _read_attributes(folder / ATTRIBUTES)
+    partition = _read_partition(folder / PARTITION, attributes.index)
+    train = attributes[partition == 0][:limit]
+    test = attributes[partition > 0][:limit]
+    if train.empty or test.empty:
+        raise ValueError(f"{folder / PARTITION}: expected images of part 0 and of part 1 or 2")
+    paths = [folder / IMAGES / name for name in (*train.index, *test.index)]
+    pixels = _read_images(paths, side)
+    return ImageSet(
+        train_x=pixels[: len(train)],
+        train_y=train.to_numpy(),
+        test_x=pixels[len(train) :],
+        test_y=test.to_numpy(),
+        name="celeba",
+        source=SOURCE,
+        licence=LICENCE,
+        sha256s={name: file_sha256(folder / name) for name in (ATTRIBUTES, PARTITION)},
+        class_names=tuple(attributes.columns),
+    )
+
+
+def _folder() -> Path:
+    """The folder with all three official files; an error that names them where there is none."""
+    base = data_folder()
+    for folder in (base / FOLDER, base):
+        if all((folder / name).exists() for name in (IMAGES, ATTRIBUTES, PARTITION)):
+            return folder
+    files = f"{FOLDER}/{IMAGES}, {ATTRIBUTES} and {PARTITION}"
+    raise unavailable("CelebA", files, base, ADDRESS)
+
+
+def _read_attributes(path: Path) -> pd.DataFrame:
+    """0 or 1 for each image (index: its file name) and attribute (column), in the file's order."""
     lines = path.read_text(encoding="utf-8").splitlines()
     if len(lines) < 3 or not lines[0].strip().isdecimal():
         raise ValueError(
             f"{path}: expected the number of images, then the names of the attributes, then rows"
         )
-    names, rows = lines[1].split(), [line.split() for line in lines[2:] if line.strip()]
+    names = lines[1].split()
+    rows = [line.split() for line in lines[2:] if line.strip()]
     if len(rows) != int(lines[0]):
         raise ValueError(
             f"{path}: expected {lines[0].strip()} rows, got {len(rows)}; the file is not whole"
@@ -57,45 +84,38 @@ def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
                 f"{' '.join(row[:4])}..."
             )
     signs = np.array([row[1:] for row in rows], dtype=np.int64)
-    faces = pd.DataFrame((signs + 1) // 2, index=[row[0] for row in rows], columns=names)
-    lines = (folder / PARTITION).read_text(encoding="utf-8").splitlines()
-    cells = [line.split() for line in lines if line.strip()]
-    if any(len(row) != 2 or row[1] not in ("0", "1", "2") for row in cells):
-        raise ValueError(f"{folder / PARTITION}: expected an image and 0, 1 or 2 in each line")
-    parts = {name: int(part) for name, part in cells}
-    if missing := [name for name in faces.index if name not in parts]:
-        raise ValueError(
-            f"{folder / PARTITION}: {len(missing)} images have no part, such as {missing[0]}"
-        )
-    part = np.array([parts[name] for name in faces.index], dtype=np.int64)
-    train, test = faces[part == 0][:limit], faces[part > 0][:limit]
-    if train.empty or test.empty:
-        raise ValueError(f"{folder / PARTITION}: expected images of part 0 and of part 1 or 2")
-    paths = [folder / IMAGES / name for name in (*train.index, *test.index)]
+    return pd.DataFrame((signs + 1) // 2, index=[row[0] for row in rows], columns=names)
+
+
+def _read_partition(path: Path, images: Iterable[str]) -> NDArray[np.int64]:
+    """The official part of each image: 0 for training, 1 for validation and 2 for test."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    rows = [line.split() for line in lines if line.strip()]
+    if any(len(row) != 2 or row[1] not in ("0", "1", "2") for row in rows):
+        raise ValueError(f"{path}: expected an image and 0, 1 or 2 in each line")
+    part_of = {name: int(number) for name, number in rows}
+    missing = [name for name in images if name not in part_of]
+    if missing:
+        raise ValueError(f"{path}: {len(missing)} images have no part, such as {missing[0]}")
+    return np.array([part_of[name] for name in images], dtype=np.int64)
+
+
+def _read_images(paths: Sequence[Path], side: int) -> Pixels:
+    """All images, shape (n, 3, side, side), decoded by several threads."""
     pixels = np.empty((len(paths), 3, side, side), dtype=np.uint8)
 
-    def read(at: int) -> None:
-        pixels[at] = _read_image(paths[at], side)
+    def read(index: int) -> None:
+        pixels[index] = _read_image(paths[index], side)
 
     with (  # Pillow decodes beside Python
         ThreadPoolExecutor() as threads,
         progress_bar(len(paths), label="CelebA", unit="image") as bar,
     ):
         for start in range(0, len(paths), _AT_ONCE):
-            some = range(start, min(start + _AT_ONCE, len(paths)))
-            list(threads.map(read, some))
-            bar.update(len(some))
-    return ImageSet(
-        train_x=pixels[: len(train)],
-        train_y=train.to_numpy(),
-        test_x=pixels[len(train) :],
-        test_y=test.to_numpy(),
-        name="celeba",
-        source=SOURCE,
-        licence=LICENCE,
-        sha256s={name: file_sha256(folder / name) for name in (ATTRIBUTES, PARTITION)},
-        class_names=tuple(faces.columns),
-    )
+            indices = range(start, min(start + _AT_ONCE, len(paths)))
+            list(threads.map(read, indices))
+            bar.update(len(indices))
+    return pixels
 
 
 def _read_image(path: Path, side: int) -> Pixels:
@@ -106,7 +126,8 @@ def _read_image(path: Path, side: int) -> Pixels:
         with Image.open(path) as image:
             width, height = image.size
             cut = min(width, height)
-            left, top = (width - cut) // 2, (height - cut) // 2
+            left = (width - cut) // 2
+            top = (height - cut) // 2
             square = image.convert("RGB").crop((left, top, left + cut, top + cut))
             scaled = square.resize((side, side), Image.Resampling.BILINEAR)
     except (FileNotFoundError, UnidentifiedImageError, OSError) as error:

