@@ -36,18 +36,8 @@ class Dataset:
     features: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        for part in ("train", "test"):
-            x, y = getattr(self, f"{part}_x"), getattr(self, f"{part}_y")
-            if x.dtype != np.float32 or x.ndim != 2 or not x.size:
-                raise ValueError(
-                    f"{part}_x: expected float32 of shape (n, d), got {x.dtype} {x.shape}"
-                )
-            if y.dtype != np.int64 or y.shape != (len(x),):
-                raise ValueError(
-                    f"{part}_y: expected int64 of shape ({len(x)},), got {y.dtype} {y.shape}"
-                )
-            if y.min() < 0:
-                raise ValueError(f"{part}_y: expected labels from 0, got {y.min()}")
+        _check_side("train", self.train_x, self.train_y)
+        _check_side("test", self.test_x, self.test_y)
         if self.train_x.shape[1] != self.test_x.shape[1]:
             raise ValueError(
                 f"test_x: expected {self.train_x.shape[1]} features as in train_x, got "
@@ -66,14 +56,24 @@ class Dataset:
         return int(max(self.train_y.max(), self.test_y.max())) + 1
 
 
+def _check_side(side: str, x: NDArray[np.generic], y: NDArray[np.generic]) -> None:
+    """Refuse features and labels of the "train" or "test" side that are not as `Dataset` says."""
+    if x.dtype != np.float32 or x.ndim != 2 or not x.size:
+        raise ValueError(f"{side}_x: expected float32 of shape (n, d), got {x.dtype} {x.shape}")
+    if y.dtype != np.int64 or y.shape != (len(x),):
+        raise ValueError(f"{side}_y: expected int64 of shape ({len(x)},), got {y.dtype} {y.shape}")
+    if y.min() < 0:
+        raise ValueError(f"{side}_y: expected labels from 0, got {y.min()}")
+
+
 @dataclass(frozen=True)
 class TableEncoder:
     """Numbers to mean 0 and deviation 1, words to one column per value seen while fitting."""
 
-    numeric: Mapping[
-        str, tuple[float, float]
-    ]  # column name to mean and deviation in the fitted part
-    words: Mapping[str, tuple[str, ...]]  # column name to the values of the fitted part, sorted
+    # Column name to mean and deviation in the fitted part.
+    numeric: Mapping[str, tuple[float, float]]
+    # Column name to the values of the fitted part, sorted.
+    words: Mapping[str, tuple[str, ...]]
 
     @classmethod
     def fit(
@@ -89,13 +89,12 @@ class TableEncoder:
         >>> encoder.transform({"age": np.array([30.0]), "job": np.array(["pilot"])})
         array([[0., 0., 0.]], dtype=float32)
         """
-        numbers = {name: np.asarray(columns[name], dtype=float) for name in numeric}
-        scales = {
-            name: (float(one.mean()), float(one.std()) or 1.0) for name, one in numbers.items()
-        }
-        return cls(
-            scales, {name: tuple(sorted({str(one) for one in columns[name]})) for name in words}
-        )
+        scales: dict[str, tuple[float, float]] = {}
+        for name in numeric:
+            values = np.asarray(columns[name], dtype=float)
+            scales[name] = (float(values.mean()), float(values.std()) or 1.0)
+        values_seen = {name: tuple(sorted(set(map(str, columns[name])))) for name in words}
+        return cls(scales, values_seen)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -107,13 +106,14 @@ class TableEncoder:
         """The features of any part, shape (n, features); a word not seen while fitting gives
         zeros.
         """
-        parts = [
-            ((np.asarray(columns[name], dtype=float) - mean) / deviation)[:, None]
-            for name, (mean, deviation) in self.numeric.items()
-        ]
+        features: list[NDArray[np.generic]] = []
+        for name, (mean, deviation) in self.numeric.items():
+            numbers = np.asarray(columns[name], dtype=float)
+            features.append(((numbers - mean) / deviation)[:, None])
         for name, values in self.words.items():
-            parts.append(np.asarray(columns[name], dtype=str)[:, None] == np.array(values)[None, :])
-        return np.concatenate(parts, axis=1).astype(np.float32)
+            texts = np.asarray(columns[name], dtype=str)
+            features.append(texts[:, None] == np.array(values)[None, :])
+        return np.concatenate(features, axis=1).astype(np.float32)
 
 
 def membership_split(n: int, seed: int) -> NDArray[np.bool_]:

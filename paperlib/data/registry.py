@@ -67,7 +67,8 @@ def load(name: str, **options: Any) -> Dataset:
     >>> load("purchase100_like", n_train=100, n_test=50).train_x.shape
     (100, 600)
     """
-    return _load(name, {known: entry.loader for known, entry in REGISTRY.items()}, options)
+    loaders = {entry_name: entry.loader for entry_name, entry in REGISTRY.items()}
+    return _load(name, loaders, options)
 
 
 def load_images(name: str, **options: Any) -> ImageSet:
@@ -78,11 +79,13 @@ def load_images(name: str, **options: Any) -> ImageSet:
 def _load(
     name: str, loaders: Mapping[str, Callable[..., Loaded]], options: Mapping[str, Any]
 ) -> Loaded:
+    """What the loader of this name returns; refuses a name or an option that there is not."""
     check_choice("name", name, loaders)
-    known = tuple(signature(loaders[name]).parameters)
-    if unknown := sorted(set(options) - set(known)):
-        named = ", ".join(map(repr, unknown))
+    allowed = tuple(signature(loaders[name]).parameters)
+    unknown = sorted(set(options) - set(allowed))
+    if unknown:
+        names = ", ".join(map(repr, unknown))
         raise ValueError(
-            f"{name}: no option {named}; its options are: {', '.join(known) or 'none'}"
+            f"{name}: no option {names}; its options are: {', '.join(allowed) or 'none'}"
         )
     return loaders[name](**options)

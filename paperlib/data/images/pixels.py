@@ -31,18 +31,18 @@ class ImageSet:
     class_names: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        for part in ("train", "test"):
-            x, y = getattr(self, f"{part}_x"), getattr(self, f"{part}_y")
-            check_images(f"{part}_x", x)
-            if x.shape[1:] != self.train_x.shape[1:]:
-                raise ValueError(
-                    f"{part}_x: expected images of shape {self.train_x.shape[1:]}, got "
-                    f"{x.shape[1:]}"
-                )
-            if len(y) != len(x) or y.dtype != np.int64 or y.ndim not in (1, 2):
-                raise ValueError(
-                    f"{part}_y: expected {len(x)} int64 labels, got {y.dtype} {y.shape}"
-                )
+        self._check_side("train", self.train_x, self.train_y)
+        self._check_side("test", self.test_x, self.test_y)
+
+    def _check_side(self, side: str, x: Pixels, y: NDArray[np.int64]) -> None:
+        """Refuse images of another shape than the training images, and labels that do not fit."""
+        check_images(f"{side}_x", x)
+        if x.shape[1:] != self.train_x.shape[1:]:
+            raise ValueError(
+                f"{side}_x: expected images of shape {self.train_x.shape[1:]}, got {x.shape[1:]}"
+            )
+        if len(y) != len(x) or y.dtype != np.int64 or y.ndim not in (1, 2):
+            raise ValueError(f"{side}_y: expected {len(x)} int64 labels, got {y.dtype} {y.shape}")
 
     def __repr__(self) -> str:
         return (
@@ -91,5 +91,6 @@ def posterise(images: Pixels, levels: int) -> Pixels:
     """Images with ``levels`` evenly spaced values, 2 to 256, each pixel the nearest one."""
     if not 2 <= levels <= 256:
         raise ValueError(f"levels: expected 2 to 256, got {levels}")
-    steps, values = levels - 1, np.arange(256)
-    return np.rint(np.rint(values * (steps / 255)) * (255 / steps)).astype(np.uint8)[images]
+    steps = levels - 1
+    nearest = np.rint(np.arange(256) * (steps / 255))  # number of the level, for each pixel value
+    return np.rint(nearest * (255 / steps)).astype(np.uint8)[images]

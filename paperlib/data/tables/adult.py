@@ -83,21 +83,21 @@ def load_adult() -> Dataset:
     """The official parts of Adult, from the data folder or fetched from UCI or OpenML, and
     checked.
     """
-    parts = read_parts()
-    tables = [dict(zip(COLUMNS, np.array(rows).T, strict=True)) for rows in parts]
-    encoder = TableEncoder.fit(tables[0], numeric=NUMERIC, words=WORDS)
-    train_x, test_x = map(encoder.transform, tables)
-    train_y, test_y = ((table["income"] == LABELS[1]).astype(np.int64) for table in tables)
+    train_rows, test_rows = read_parts()
+    train = dict(zip(COLUMNS, np.array(train_rows).T, strict=True))
+    test = dict(zip(COLUMNS, np.array(test_rows).T, strict=True))
+    encoder = TableEncoder.fit(train, numeric=NUMERIC, words=WORDS)
     return Dataset(
-        train_x=train_x,
-        train_y=train_y,
-        test_x=test_x,
-        test_y=test_y,
+        train_x=encoder.transform(train),
+        train_y=(train["income"] == LABELS[1]).astype(np.int64),
+        test_x=encoder.transform(test),
+        test_y=(test["income"] == LABELS[1]).astype(np.int64),
         name="adult",
         source=SOURCE,
         licence=LICENCE,
         sha256s={
-            part.files[0]: _digest(rows) for part, rows in zip((TRAIN, TEST), parts, strict=True)
+            TRAIN.files[0]: _digest(train_rows),
+            TEST.files[0]: _digest(test_rows),
         },
         description=DESCRIPTION,
         features=encoder.names,
@@ -106,32 +106,46 @@ def load_adult() -> Dataset:
 
 def read_parts() -> list[list[Row]]:
     """The checked rows of the training and of the test part."""
-    folder, parts = data_folder(), list[list[Row]]()
+    parts: list[list[Row]] = []
     for part in (TRAIN, TEST):
-        file = next((folder / name for name in part.files if (folder / name).is_file()), None)
-        path = file or folder / part.files[1]
-        if file is None:
-            try:
-                fetch(UCI + part.files[1], path, sha256=part.uci_sha256)
-            except DownloadError as first:
-                try:
-                    path = _fetch_openml(folder) / part.files[0]
-                except (DownloadError, ValueError) as second:
-                    tried, names = [str(first), str(second)], " and no ".join(part.files)
-                    raise unavailable("UCI Adult", names, folder, UCI, tried) from None
-        parts.append(rows := _read_rows(path))
-        if made_up():
-            continue
-        if len(rows) != part.rows:
-            raise ValueError(
-                f"{path}: expected {part.rows} rows, got {len(rows)}; the file is not whole"
-            )
-        if (digest := _digest(rows)) != part.sha256:
-            raise ValueError(
-                f"{path}: these are not the rows of UCI Adult (expected SHA-256 {part.sha256} of "
-                f"the plain rows, got {digest}); remove the file to fetch it again"
-            )
+        path = _file_of(part, data_folder())
+        rows = _read_rows(path)
+        if not made_up():
+            _check_official(part, rows, path)
+        parts.append(rows)
     return parts
+
+
+def _file_of(part: Part, folder: Path) -> Path:
+    """The file of one part: one in the folder, else UCI's, else cut out of OpenML's copy."""
+    for name in part.files:
+        if (folder / name).is_file():
+            return folder / name
+    path = folder / part.files[1]
+    try:
+        fetch(UCI + part.files[1], path, sha256=part.uci_sha256)
+        return path
+    except DownloadError as uci_error:
+        try:
+            return _fetch_openml(folder) / part.files[0]
+        except (DownloadError, ValueError) as openml_error:
+            errors = [str(uci_error), str(openml_error)]
+            names = " and no ".join(part.files)
+            raise unavailable("UCI Adult", names, folder, UCI, errors) from None
+
+
+def _check_official(part: Part, rows: list[Row], path: Path) -> None:
+    """Refuse other rows than those of the official part, by their number and checksum."""
+    if len(rows) != part.rows:
+        raise ValueError(
+            f"{path}: expected {part.rows} rows, got {len(rows)}; the file is not whole"
+        )
+    digest = _digest(rows)
+    if digest != part.sha256:
+        raise ValueError(
+            f"{path}: these are not the rows of UCI Adult (expected SHA-256 {part.sha256} of "
+            f"the plain rows, got {digest}); remove the file to fetch it again"
+        )
 
 
 def _read_rows(path: Path) -> list[Row]:
@@ -150,19 +164,24 @@ def parse_rows(lines: Iterable[str]) -> list[Row]:
         if not cells or cells[0].startswith("|1x3"):
             continue
         row = tuple(cell.strip() for cell in cells)
-        if number == 1 and row[0].lower() == "age":
-            continue
-        if len(row) != len(COLUMNS):
-            raise ValueError(f"line {number}: expected {len(COLUMNS)} columns, got {len(row)}")
-        if (label := row[-1].removesuffix(".")) not in LABELS:
-            raise ValueError(
-                f"line {number}: expected the income {' or '.join(LABELS)}, got {row[-1]!r}"
-            )
-        for name, cell in zip(COLUMNS, row, strict=True):
-            if name in NUMERIC and not cell.isdecimal():
-                raise ValueError(f"line {number}: expected a whole number for {name}, got {cell!r}")
-        rows.append((*row[:-1], label))
+        if number > 1 or row[0].lower() != "age":
+            rows.append(_checked_row(row, number))
     return rows
+
+
+def _checked_row(row: Row, number: int) -> Row:
+    """The row of this line, its income without a final full stop."""
+    if len(row) != len(COLUMNS):
+        raise ValueError(f"line {number}: expected {len(COLUMNS)} columns, got {len(row)}")
+    label = row[-1].removesuffix(".")
+    if label not in LABELS:
+        raise ValueError(
+            f"line {number}: expected the income {' or '.join(LABELS)}, got {row[-1]!r}"
+        )
+    for name, cell in zip(COLUMNS, row, strict=True):
+        if name in NUMERIC and not cell.isdecimal():
+            raise ValueError(f"line {number}: expected a whole number for {name}, got {cell!r}")
+    return (*row[:-1], label)
 
 
 def plain_text(rows: Iterable[Row]) -> str:

@@ -39,8 +39,11 @@ def load_table(dataset: str, label: str) -> LabelledTable:
         train, test = adult.read_parts()
         rows = pd.DataFrame(train + test, columns=list(adult.COLUMNS))
         rows = rows.astype(dict.fromkeys(adult.NUMERIC, "int64"))
-    classes = tuple(
-        sorted(set(rows[label].astype(str)), key=lambda name: (len(name) * name.isdigit(), name))
-    )
+    classes = sorted(set(rows[label].astype(str)), key=_class_order)
     digest = hashlib.sha256(rows.to_csv(index=False).encode()).hexdigest()
-    return LabelledTable(rows=rows, label=label, classes=classes, sha256=digest)
+    return LabelledTable(rows=rows, label=label, classes=tuple(classes), sha256=digest)
+
+
+def _class_order(name: str) -> tuple[int, str]:
+    """A key that sorts words by the alphabet and, behind them, whole numbers by their value."""
+    return (len(name) if name.isdigit() else 0, name)

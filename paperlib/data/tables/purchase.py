@@ -3,8 +3,10 @@ its own.
 """
 
 import re
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paperlib.core import check_at_least, check_in
 from paperlib.data.dataset import Dataset
@@ -30,9 +32,8 @@ LICENCE = "none stated; made for research, the competition's rules apply"
 LIKE_SOURCE = "generated here; no shopper's record"
 LIKE_LICENCE = "MIT, as this package"
 _CHUNK = 4_096
-_SHOPPER = re.compile(
-    rb"([1-9][0-9]?|100)((?:,[01]){%d})" % FEATURES
-)  # a class, and what was bought
+# A class, and what was bought.
+_SHOPPER = re.compile(rb"([1-9][0-9]?|100)((?:,[01]){%d})" % FEATURES)
 
 
 def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Dataset:
@@ -41,37 +42,14 @@ def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Data
     The file must have ``rows`` rows (one of all customers as in the paper has 311,540); None
     accepts any.
     """
-    folder, tried = data_folder(), list[str]()
-    path = next((folder / name for name in (ARCHIVE, MEMBER) if (folder / name).is_file()), None)
-    for address in ADDRESSES if path is None else ():
-        try:
-            fetch(address, folder / ARCHIVE)
-            path = folder / ARCHIVE
-            break
-        except DownloadError as error:
-            tried.append(str(error))
-    if path is None:
-        raise unavailable("Purchase-100", f"{ARCHIVE} and no {MEMBER}", folder, ADDRESSES[0], tried)
-    text = path.read_bytes() if path.name == MEMBER else dict(contents(path, [MEMBER]))[MEMBER]
-    if not (lines := text.split()):
-        raise ValueError(f"{path}: the file is empty")
-    y, cells = np.empty(len(lines), dtype=np.int64), list[bytes]()
-    for at, line in enumerate(lines):
-        if (found := _SHOPPER.fullmatch(line)) is None:
-            shown = line[:20].decode("ascii", errors="replace") + ("…" if len(line) > 20 else "")
-            raise ValueError(
-                f"{path}: line {at + 1}: expected a class from 1 to {CLASSES} and {FEATURES} times "
-                f"0 or 1, separated by commas; got {line.count(b',') + 1} columns: {shown}"
-            )
-        y[at] = int(found[1]) - 1
-        cells.append(found[2])
-    signs = np.frombuffer(b"".join(cells), dtype=np.uint8).reshape(len(lines), 2 * FEATURES)
-    x = signs[:, 1::2] - ord("0")
+    path = _file(data_folder())
+    x, y = _parsed(path)
     if rows is not None and len(y) != rows and not made_up():
         raise ValueError(
             f"{path}: expected {rows} rows, got {len(y)}; pass rows={len(y)} if that is meant"
         )
-    cut, order = int(np.ceil(TEST_SHARE * len(y))), np.random.default_rng(seed).permutation(len(y))
+    cut = int(np.ceil(TEST_SHARE * len(y)))
+    order = np.random.default_rng(seed).permutation(len(y))
     test, train = order[:cut], order[cut:]
     return Dataset(
         train_x=x[train].astype(np.float32),
@@ -86,6 +64,45 @@ def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Data
         f"products bought or not (1 or 0), {CLASSES} clusters of purchase habits as classes; "
         f"random split, seed {seed}.",
     )
+
+
+def _file(folder: Path) -> Path:
+    """The archive or its unpacked file in the folder; fetched if neither is there."""
+    for name in (ARCHIVE, MEMBER):
+        if (folder / name).is_file():
+            return folder / name
+    errors: list[str] = []
+    for address in ADDRESSES:
+        try:
+            fetch(address, folder / ARCHIVE)
+            return folder / ARCHIVE
+        except DownloadError as error:
+            errors.append(str(error))
+    files = f"{ARCHIVE} and no {MEMBER}"
+    raise unavailable("Purchase-100", files, folder, ADDRESSES[0], errors)
+
+
+def _parsed(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """What each shopper bought, 0 or 1, shape (n, 600), and the classes from 0, shape (n,)."""
+    text = path.read_bytes() if path.name == MEMBER else dict(contents(path, [MEMBER]))[MEMBER]
+    lines = text.split()
+    if not lines:
+        raise ValueError(f"{path}: the file is empty")
+    y = np.empty(len(lines), dtype=np.int64)
+    cells: list[bytes] = []
+    for index, line in enumerate(lines):
+        match = _SHOPPER.fullmatch(line)
+        if match is None:
+            start = line[:20].decode("ascii", errors="replace") + ("…" if len(line) > 20 else "")
+            raise ValueError(
+                f"{path}: line {index + 1}: expected a class from 1 to {CLASSES} and {FEATURES} "
+                f"times 0 or 1, separated by commas; got {line.count(b',') + 1} columns: {start}"
+            )
+        y[index] = int(match[1]) - 1
+        cells.append(match[2])
+    # The cells of a row are a comma and a digit for each product.
+    signs = np.frombuffer(b"".join(cells), dtype=np.uint8).reshape(len(lines), 2 * FEATURES)
+    return signs[:, 1::2] - ord("0"), y
 
 
 def generate_purchase100_like(

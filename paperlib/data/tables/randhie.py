@@ -49,24 +49,25 @@ def load_randhie(*, test_share: float = 0.5, seed: int = 0, group: Group = "patt
     check_in("(0, 1)", "test_share", test_share)
     rng = np.random.default_rng(seed)
     values = read_table().to_numpy(dtype=np.float64)
-    if group == "distinct":
+    if group == "distinct":  # the first row of each pattern, in a random order of rows
         values = values[rng.permutation(len(values))]
         _, first = np.unique(values[:, 1:], axis=0, return_index=True)
         values = values[np.sort(first)]
-    units = np.arange(len(values))
+    units = np.arange(len(values))  # what falls on one side together: rows, or patterns of rows
     if group == "pattern":
         units = np.unique(values[:, 1:], axis=0, return_inverse=True)[1].ravel()
     count = int(units.max()) + 1
     test = np.isin(units, rng.permutation(count)[: round(test_share * count)])
     if test.all() or not test.any():
         raise ValueError(f"test_share: {test_share} leaves one part without rows")
-    parts = [{name: values[rows, at] for at, name in enumerate(COLUMNS)} for rows in (~test, test)]
-    encoder = TableEncoder.fit(parts[0], numeric=COLUMNS[1:], words=())
+    train_columns = {name: values[~test, index] for index, name in enumerate(COLUMNS)}
+    test_columns = {name: values[test, index] for index, name in enumerate(COLUMNS)}
+    encoder = TableEncoder.fit(train_columns, numeric=COLUMNS[1:], words=())
     labels = (values[:, 0] > 0).astype(np.int64)
     return Dataset(
-        train_x=encoder.transform(parts[0]),
+        train_x=encoder.transform(train_columns),
         train_y=labels[~test],
-        test_x=encoder.transform(parts[1]),
+        test_x=encoder.transform(test_columns),
         test_y=labels[test],
         name="randhie",
         source=SOURCE,
@@ -87,9 +88,8 @@ def read_table() -> pd.DataFrame:
         raise ValueError(
             f"randhie: expected {ROWS} rows of {', '.join(COLUMNS)}, got {table.shape}"
         )
-    digest = hashlib.sha256(
-        np.ascontiguousarray(table.to_numpy(dtype=np.float64)).tobytes()
-    ).hexdigest()
+    values = np.ascontiguousarray(table.to_numpy(dtype=np.float64))
+    digest = hashlib.sha256(values.tobytes()).hexdigest()
     if digest != SHA256:
         raise ValueError(f"randhie: expected values with SHA-256 {SHA256}, got {digest}")
     return table
