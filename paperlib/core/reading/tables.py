@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,9 +58,9 @@ class Table:
 
     def listed(self) -> str:
         """All names for an error message, shortened where there are very many."""
-        shown = ", ".join(map(repr, self.names[:_SHOWN_NAMES])) or "none"
-        more = len(self.names) - _SHOWN_NAMES
-        return f"{shown} and {more} more" if more > 0 else shown
+        names = ", ".join(map(repr, self.names[:_SHOWN_NAMES])) or "none"
+        left_out = len(self.names) - _SHOWN_NAMES
+        return f"{names} and {left_out} more" if left_out > 0 else names
 
     def check(self, name: str) -> str:
         """A name that the user gave, refused where there is no such column."""
@@ -86,12 +87,12 @@ def open_source(path: str) -> NamedBytes:
     """Read a file, or standard input for "-"."""
     if path == "-":
         return NamedBytes(STANDARD_INPUT, sys.stdin.buffer.read())
-    place = Path(path)
-    if place.is_dir():
+    file = Path(path)
+    if file.is_dir():
         raise ValueError(f"{path}: this is a folder; give one of its files")
-    if not place.exists():
+    if not file.exists():
         raise FileNotFoundError(f"{path}: there is no such file")
-    return NamedBytes(path, place.read_bytes())
+    return NamedBytes(path, file.read_bytes())
 
 
 @contextmanager
@@ -110,7 +111,8 @@ def table_of(source: NamedBytes) -> Table:
     if source.data[:4] == b"PAR1":
         return _parquet(source.data)
     name = source.name.lower()
-    suffix = next((one for one in _SUFFIXES if name.removesuffix(".gz").endswith(one)), "")
+    endings = (ending for ending in _SUFFIXES if name.removesuffix(".gz").endswith(ending))
+    suffix = next(endings, "")
     if suffix in _BINARY and not name.endswith(".gz"):
         return _BINARY[suffix](source.data)
     if suffix not in (*_DELIMITED, *_JSON) and source.path != STANDARD_INPUT:
@@ -157,44 +159,54 @@ def delimited(text: str) -> Table:
     """A table whose first line names the columns, with commas, semicolons or tabs between the
     cells.
     """
-    rows: dict[str, list[str]] = {}
-    for separator in _SEPARATORS:
-        try:
-            rows[separator] = next(_rows(text[:_FIRST_LINE], separator), list[str]())
-        except csv.Error:  # such as a quote that another separator ends
-            continue
-    if not rows:
-        raise ValueError("the first line cannot be read: a quote in it is not closed")
-    most = max(map(len, rows.values()))
-    if not most:
-        raise ValueError("the file is empty")
-    best = [separator for separator, row in rows.items() if len(row) == most]
-    if most > 1 and len(best) > 1:
-        both = " and ".join(_SEPARATORS[one] for one in best)
-        raise ValueError(f"the first line has as many {both}; name the columns without them")
-    separator, header = best[0], rows[best[0]]
+    separator, header = _header(text)
     names = [name.strip() for name in header]
-    given = [name for name in names if name]
-    if len(set(given)) < len(given):
-        twice = next(name for name in given if given.count(name) > 1)
-        raise ValueError(f"two columns have the same name, {twice!r}; rename one")
-    if all(NUMBER.fullmatch(name.replace(",", ".")) for name in given):
-        raise ValueError(
-            f"the first line holds the number {given[0]}, not a name; the first line of a CSV must "
-            "name the columns"
-        )
+    _check_names(names)
 
-    def read(wanted: Sequence[str]) -> dict[str, Cells]:
+    def read(columns: Sequence[str]) -> dict[str, Cells]:
         rows = _rows(text, separator)
-        next(rows)
-        columns: dict[str, Cells] = {name: [] for name in wanted}
-        keep = [(cells.append, names.index(name)) for name, cells in columns.items()]
+        next(rows)  # the header
+        cells: dict[str, Cells] = {name: [] for name in columns}
+        appends = [(column.append, names.index(name)) for name, column in cells.items()]
         for row in _full_rows(rows, len(names)):
-            for append, at in keep:
-                append(row[at].strip())
-        return columns
+            for append, position in appends:
+                append(row[position].strip())
+        return cells
 
     return Table(names=tuple(dict.fromkeys(names)), read=read, separator=separator)
+
+
+def _header(text: str) -> tuple[str, list[str]]:
+    """The separator that cuts the first line into the most cells, and these cells."""
+    headers: dict[str, list[str]] = {}
+    for separator in _SEPARATORS:
+        try:
+            headers[separator] = next(_rows(text[:_FIRST_LINE], separator), list[str]())
+        except csv.Error:  # such as a quote that another separator ends
+            continue
+    if not headers:
+        raise ValueError("the first line cannot be read: a quote in it is not closed")
+    most = max(map(len, headers.values()))
+    if not most:
+        raise ValueError("the file is empty")
+    separators = [separator for separator, header in headers.items() if len(header) == most]
+    if most > 1 and len(separators) > 1:
+        both = " and ".join(_SEPARATORS[separator] for separator in separators)
+        raise ValueError(f"the first line has as many {both}; name the columns without them")
+    return separators[0], headers[separators[0]]
+
+
+def _check_names(names: list[str]) -> None:
+    """Refuse a name that stands twice, and numbers, which are data without a header."""
+    filled = [name for name in names if name]
+    repeated = [name for name, times in Counter(filled).items() if times > 1]
+    if repeated:
+        raise ValueError(f"two columns have the same name, {repeated[0]!r}; rename one")
+    if all(NUMBER.fullmatch(name.replace(",", ".")) for name in filled):
+        raise ValueError(
+            f"the first line holds the number {filled[0]}, not a name; the first line of a CSV "
+            "must name the columns"
+        )
 
 
 def _rows(text: str, separator: str) -> Iterator[list[str]]:
@@ -205,61 +217,66 @@ def _rows(text: str, separator: str) -> Iterator[list[str]]:
 
 
 def _full_rows(rows: Iterator[list[str]], width: int) -> Iterator[list[str]]:
-    at = 0
+    """Rows of as many cells as the header; a ValueError with the number of the first other one."""
+    number = 0
     try:
         for row in rows:
             if not row and width > 1:
                 continue  # a blank line, which in a table of one column is a cell
-            at += 1
+            number += 1
             cells = row or [""]
             if len(cells) != width:
                 raise ValueError(
-                    f"row {at} has {len(cells)} cells, but the first line names {width} columns; "
-                    "quote cells that hold the separator, and fill in what is missing"
+                    f"row {number} has {len(cells)} cells, but the first line names {width} "
+                    "columns; quote cells that hold the separator, and fill in what is missing"
                 )
             yield cells
     except csv.Error as error:
-        raise ValueError(f"row {at + 1} cannot be read: {error}") from None
+        raise ValueError(f"row {number + 1} cannot be read: {error}") from None
 
 
 def json_lines(text: str) -> Table:
     """A table with one JSON object a line; any of them may name a column."""
     lines = [line for line in text.split("\n") if line.strip()]
-    rows = [json_row(line, at) for at, line in enumerate(lines, 1)]
+    rows = [json_row(line, number) for number, line in enumerate(lines, 1)]
+    names = dict.fromkeys(name for row in rows for name in row)
 
-    def read(wanted: Sequence[str]) -> dict[str, Cells]:
-        return {name: single_values(name, [row.get(name) for row in rows]) for name in wanted}
+    def read(columns: Sequence[str]) -> dict[str, Cells]:
+        return {name: single_values(name, [row.get(name) for row in rows]) for name in columns}
 
-    return Table(names=tuple(dict.fromkeys(name for row in rows for name in row)), read=read)
+    return Table(names=tuple(names), read=read)
 
 
-def json_row(line: str, at: int) -> dict[str, Any]:
-    """The object in a line, of which messages say the number."""
+def json_row(line: str, number: int) -> dict[str, Any]:
+    """The object in a line; error messages name the row by its ``number``, from 1."""
     try:
         row = _DECODER.decode(line)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"row {at} is not JSON: {error}; write one object a line") from None
+        raise ValueError(f"row {number} is not JSON: {error}; write one object a line") from None
     if not isinstance(row, dict):
-        raise ValueError(f'row {at} is not a JSON object such as {{"loss": 0.5, "member": 1}}')
+        raise ValueError(f'row {number} is not a JSON object such as {{"loss": 0.5, "member": 1}}')
     return cast(dict[str, Any], row)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON as a dictionary, refused where it names one column twice."""
     row = dict(pairs)
     if len(row) < len(pairs):
         raise ValueError("it names a column twice")
     return row
 
 
-_DECODER: Any = json.JSONDecoder(object_pairs_hook=_once)
+_DECODER: Any = json.JSONDecoder(object_pairs_hook=_without_duplicates)
 
 
 def single_values(name: str, cells: Cells) -> Cells:
     """Cells of a file that may hold anything, stripped; lists, objects and bytes are refused."""
-    for at, cell in enumerate(cells, 1):
+    for row, cell in enumerate(cells, 1):
         if not isinstance(cell, str | int | float | None):
             what = type(cell).__name__
-            raise ValueError(f"column {name!r} holds a {what} in row {at}; expected a single value")
+            raise ValueError(
+                f"column {name!r} holds a {what} in row {row}; expected a single value"
+            )
     return [cell.strip() if isinstance(cell, str) else cell for cell in cells]
 
 
@@ -305,6 +322,7 @@ def _torch_file(data: bytes) -> Table:
 
 
 def _safetensors_file(data: bytes) -> Table:
+    """Tensors of a safetensors file by name."""
     package = _package("safetensors.numpy")
     tensors = _parsed(lambda: package.load(data))
     return _arrays(tensors, tensors.__getitem__)
@@ -313,31 +331,37 @@ def _safetensors_file(data: bytes) -> Table:
 def _arrays(names: Iterable[str], load: Callable[[str], Any], *, bare: bool = False) -> Table:
     """Arrays of shape (n,) or (n, 1) by name."""
 
-    def read(wanted: Sequence[str]) -> dict[str, Cells]:
-        columns: dict[str, Cells] = {}
-        for name in wanted:
+    def read(columns: Sequence[str]) -> dict[str, Cells]:
+        cells: dict[str, Cells] = {}
+        for name in columns:
             label = table.label(name)
             values = _parsed(lambda name=name: load(name), f"{label}: ")
-            if values.ndim == 2 and values.shape[1] == 1:
-                values = values[:, 0]
-            if values.ndim != 1:
-                raise ValueError(
-                    f"{label} has shape {values.shape}; expected one value per example"
-                )
-            if values.dtype.kind not in "biufUS":
-                raise ValueError(f"{label} holds {values.dtype} values; expected numbers or text")
-            if values.dtype.kind == "S":
-                values = np.char.decode(values, "utf-8", "replace")
-            columns[name] = (
-                values.astype(np.float64) if values.dtype.kind == "f" else values
-            ).tolist()
-        return columns
+            cells[name] = _array_cells(label, values)
+        return cells
 
     table = Table(names=tuple(names), read=read, noun="array", bare=bare)
     return table
 
 
+def _array_cells(label: str, values: Any) -> Cells:
+    """The values of an array of numbers or text, one per example; floats of any width as
+    float64.
+    """
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"{label} has shape {values.shape}; expected one value per example")
+    if values.dtype.kind not in "biufUS":
+        raise ValueError(f"{label} holds {values.dtype} values; expected numbers or text")
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8", "replace")
+    if values.dtype.kind == "f":
+        values = values.astype(np.float64)
+    return values.tolist()
+
+
 def _parquet(data: bytes) -> Table:
+    """The columns of a Parquet file, whose names must differ."""
     reader = _package("pyarrow.parquet")
     file = _parsed(lambda: reader.ParquetFile(io.BytesIO(data)))
     names: list[str] = list(file.schema_arrow.names)
@@ -346,29 +370,28 @@ def _parquet(data: bytes) -> Table:
             f"two columns have the same name in {', '.join(map(repr, names))}; rename one"
         )
 
-    def read(wanted: Sequence[str]) -> dict[str, Cells]:
-        table = _parsed(lambda: file.read(columns=list(wanted)))
-        columns: dict[str, Cells] = {}
-        for name in wanted:
-            column = table.column(name)
-            kind = str(column.type)
-            if kind.startswith(("halffloat", "float", "double")) or getattr(
-                column.type, "scale", 0
-            ):
-                columns[name] = column.cast("double").to_numpy().tolist()
-                continue
-            cells = _parsed(column.to_pylist, f"column {name!r}: ")
-            if kind.startswith(
-                ("time", "date", "duration", "decimal")
-            ):  # as text, as coins have their ids
-                cells = [None if cell is None else str(cell) for cell in cells]
-            columns[name] = single_values(name, cells)
-        return columns
+    def read(columns: Sequence[str]) -> dict[str, Cells]:
+        table = _parsed(lambda: file.read(columns=list(columns)))
+        return {name: _parquet_cells(name, table.column(name)) for name in columns}
 
     return Table(names=tuple(names), read=read)
 
 
+def _parquet_cells(name: str, column: Any) -> Cells:
+    """The cells of one column: numbers with a fraction as float64, times and dates as text."""
+    arrow_type = str(column.type)
+    has_decimals = getattr(column.type, "scale", 0)  # of decimal numbers
+    if has_decimals or arrow_type.startswith(("halffloat", "float", "double")):
+        return column.cast("double").to_numpy().tolist()
+    cells = _parsed(column.to_pylist, f"column {name!r}: ")
+    if arrow_type.startswith(("time", "date", "duration", "decimal")):
+        # As the ids of coins, which are text, too.
+        cells = [None if cell is None else str(cell) for cell in cells]
+    return single_values(name, cells)
+
+
 def _package(module: str) -> Any:
+    """An optional module, or a ValueError that says how to install its package."""
     try:
         return import_module(module)
     except ModuleNotFoundError:
