@@ -14,7 +14,7 @@ from paperlib.core.reading.tables import NUMBER, Cells, Table
 _WORDS = re.compile(r"\w+(?:[ .\-]\w+)*", re.ASCII)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
-_PLACE = (
+_QUALIFIER = (
     r"(?:val|valid|validation|train|training|test|eval|dev|target|victim|model|mean|avg|average|sum|total|"
     r"per|token|tokens|example|sample|record|row|sequence|word|final|last|epoch|step|raw|lm|mlm)"
 )
@@ -26,7 +26,7 @@ _LOSS = (
     r"|neg(?:ative)?_log_?(?:likelihoods?|lik|probs?|probabilit(?:y|ies))"
     r"|mse|rmse|mae|(?:squared|absolute)_errors?)"
 )
-_SCORE_PLACE = (
+_SCORE_QUALIFIER = (
     r"(?:mia|membership|member|attack|lira|rmia|target|victim|model|mean|avg|average|sum|total|per|token|"
     r"tokens|example|sample|record|sequence|final|(?:true|correct)_(?:class|label))"
 )
@@ -34,8 +34,8 @@ _SCORE = (
     r"(?:scores?|log_?probs?|log_probabilit(?:y|ies)|logp|log_?likelihoods?|log_?lik|likelihoods?"
     r"|(?:log_)?confidences?(?:_scores?)?|logits?|member(?:ship)?_prob(?:s|abilit(?:y|ies))?)"
 )
-_LOSSES = re.compile(rf"(?:{_PLACE}_)*{_LOSS}(?:_(?:{_PLACE}|[0-9]+))*")
-_SCORES = re.compile(rf"(?:{_SCORE_PLACE}_)*{_SCORE}(?:_{_SCORE_PLACE})*")
+_LOSSES = re.compile(rf"(?:{_QUALIFIER}_)*{_LOSS}(?:_(?:{_QUALIFIER}|[0-9]+))*")
+_SCORES = re.compile(rf"(?:{_SCORE_QUALIFIER}_)*{_SCORE}(?:_{_SCORE_QUALIFIER})*")
 
 _MEMBERS = re.compile(
     r"(?:is_|was_)?(?:member|membership|train|training|trained|seen|in_train(?:ing)?(?:_set|_data)?)"
@@ -105,18 +105,19 @@ def measure_of(name: str) -> str:
 def array_pair(names: Sequence[str]) -> tuple[str, str] | None:
     """Names of an array of members and one of non-members; None without one such pair."""
     roles = {name: role_of(name) for name in names}
-    pairs = [
-        (first, second)
-        for first, role in roles.items()
-        if role and role[0] == "member"
-        for second, other in roles.items()
-        if other == ("nonmember", role[1])
-    ]
+    pairs: list[tuple[str, str]] = []
+    for member, role in roles.items():
+        if role is None or role[0] != "member":
+            continue
+        counterpart = ("nonmember", role[1])
+        pairs += [(member, name) for name in roles if roles[name] == counterpart]
     if len(pairs) != 1:
         return None
-    others = [name for name in names if name not in pairs[0]]
     # Beside a known score, or what says who is a member, they are the columns of a table.
-    return None if any(kind_of(name) or tells_membership(name) for name in others) else pairs[0]
+    others = [name for name in names if name not in pairs[0]]
+    if any(map(kind_of, others)) or any(map(tells_membership, others)):
+        return None
+    return pairs[0]
 
 
 # ---------------------------------------------------------------- cells
@@ -180,13 +181,11 @@ def check_gaps(table: Table, columns: dict[str, Cells]) -> None:
     """Refuse missing cells, naming every column that has some."""
     notes: list[str] = []
     for name, cells in columns.items():
-        empty = [at for at, cell in enumerate(cells) if cell in MISSING or cell != cell]
-        if empty:
-            blank = all(cells[at] in (None, "") for at in empty)
-            what = ("empty cell" if blank else "missing value") + ("s" if len(empty) > 1 else "")
-            notes.append(
-                f"{table.label(name)} has {len(empty)} {what} (first in row {empty[0] + 1})"
-            )
+        rows = [row for row, cell in enumerate(cells) if cell in MISSING or cell != cell]
+        if rows:
+            is_blank = all(cells[row] in (None, "") for row in rows)
+            count = _count(len(rows), "empty cell" if is_blank else "missing value")
+            notes.append(f"{table.label(name)} has {count} (first in row {rows[0] + 1})")
     if notes:
         raise ValueError(f"{', '.join(notes)}; fill or drop these rows")
 
@@ -195,45 +194,54 @@ def as_numbers(table: Table, name: str, cells: Cells) -> FloatArray:
     """Cells as finite floats; text, infinite values and what can be read in two ways are
     refused.
     """
-    label, kinds = table.label(name), set(map(type, cells))
-    if kinds <= {float} or (table.noun == "array" and str not in kinds):
+    label = table.label(name)
+    types = set(map(type, cells))
+    if types <= {float} or (table.noun == "array" and str not in types):
         values = np.array(cells, dtype=np.float64)
     else:
-        texts = [cell if isinstance(cell, str) else repr(cell) for cell in cells]
-        if table.decimal_comma:
-            check_marks(label, texts)
-            texts = [text.replace(",", ".") for text in texts]
-        for at, text in enumerate(texts):
-            if not NUMBER.fullmatch(text):
-                comma = "," in text
-                hint = "; decimal commas need semicolons or tabs between the cells" if comma else ""
-                raise ValueError(
-                    f"{label} holds {_short(cells[at])}, not a number, in row {at + 1}{hint}"
-                )
-        values = np.array(list(map(float, texts)))
+        values = _parsed_numbers(table, label, cells)
     infinite = np.flatnonzero(~np.isfinite(values))
     if infinite.size:
-        count = f"{infinite.size} infinite value" + ("s" if infinite.size > 1 else "")
         raise ValueError(
-            f"{label} has {count} (first in row {infinite[0] + 1}); fix or drop these rows"
+            f"{label} has {_count(infinite.size, 'infinite value')} (first in row "
+            f"{infinite[0] + 1}); fix or drop these rows"
         )
     return values
+
+
+def _parsed_numbers(table: Table, label: str, cells: Cells) -> FloatArray:
+    """Numbers as they are written in the cells; the first cell that holds something else is
+    named.
+    """
+    texts = [cell if isinstance(cell, str) else repr(cell) for cell in cells]
+    if table.decimal_comma:
+        check_marks(label, texts)
+        texts = [text.replace(",", ".") for text in texts]
+    for row, text in enumerate(texts):
+        if not NUMBER.fullmatch(text):
+            hint = ""
+            if "," in text:
+                hint = "; decimal commas need semicolons or tabs between the cells"
+            raise ValueError(
+                f"{label} holds {_short(cells[row])}, not a number, in row {row + 1}{hint}"
+            )
+    return np.array(list(map(float, texts)))
 
 
 def check_marks(label: str, texts: list[str]) -> None:
     """Refuse commas beside points, and a mark that may stand for thousands as well as for
     decimals.
     """
-    rows = {mark: [at for at, text in enumerate(texts) if mark in text] for mark in ",."}
+    rows = {mark: [row for row, text in enumerate(texts) if mark in text] for mark in ",."}
     if rows[","] and rows["."]:
         raise ValueError(
             f"{label} mixes decimal commas (first in row {rows[','][0] + 1}) and points (first in "
             f"row {rows['.'][0] + 1}); write all numbers alike, without thousands separators"
         )
-    for mark, places in rows.items():
-        if places and all(_GROUPED[mark].fullmatch(texts[at]) for at in places):
+    for mark, marked in rows.items():
+        if marked and all(_GROUPED[mark].fullmatch(texts[row]) for row in marked):
             raise ValueError(
-                f"{label} holds {_short(texts[places[0]])} in row {places[0] + 1}, and no cell "
+                f"{label} holds {_short(texts[marked[0]])} in row {marked[0] + 1}, and no cell "
                 "tells whether its mark stands for thousands or for decimals; write decimal "
                 "points, and commas between the cells"
             )
@@ -245,36 +253,47 @@ def as_flags(table: Table, name: str, cells: Cells, *, chosen: bool) -> NDArray[
     """
     label = table.label(name)
     member: dict[object, bool] = {}
-    written: set[float] = (
-        set()
-    )  # numbers, and yes or no: what they mean is up to the name of the column
+    # Numbers, and yes or no: what they mean is up to the name of the column.
+    numbers: set[float] = set()
     for cell in dict.fromkeys(cells):
         word = re.sub("[ _]", "-", str(cell).strip().lower())
         if word in _MEMBER or word in _NONMEMBER:
             member[cell] = word in _MEMBER
             continue
-        text = word.replace(",", ".") if table.decimal_comma else word
-        number = float(text) if NUMBER.fullmatch(text) else _ANSWERS.get(word)
-        if number is None or number not in (0, 1, -1):
+        if table.decimal_comma:
+            word = word.replace(",", ".")
+        number = _number_or_answer(word)
+        if number not in (0, 1, -1):
             raise ValueError(
                 f"{label} holds {_short(cell)} in row {cells.index(cell) + 1}; use {_ALLOWED}"
             )
         member[cell] = number == 1
-        written.add(number)
-    if {0, -1} <= written:
+        numbers.add(number)
+    if numbers:
+        _check_meaning(label, name, numbers, chosen=chosen)
+    return np.array([member[cell] for cell in cells], dtype=np.bool_)
+
+
+def _number_or_answer(word: str) -> float | None:
+    """The number that a word is, 1 and 0 for yes and no; None for any other word."""
+    return float(word) if NUMBER.fullmatch(word) else _ANSWERS.get(word)
+
+
+def _check_meaning(label: str, name: str, numbers: set[float], *, chosen: bool) -> None:
+    """Refuse numbers of which neither they nor the name of their column say that 1 is a member."""
+    if {0, -1} <= numbers:
         raise ValueError(f"{label} holds both 0 and -1; use 1/0 or 1/-1 for members/non-members")
-    if written and _OPPOSITE.fullmatch(plain(name)):
+    if _OPPOSITE.fullmatch(plain(name)):
         raise ValueError(
             f"{label} seems to hold 1 (or true) for non-members; rename it if that means a member, "
             "or write the words member and nonmember"
         )
-    if written and _NUMBERED.fullmatch(plain(name)) and not chosen:
+    if _NUMBERED.fullmatch(plain(name)) and not chosen:
         raise ValueError(
             f"{label} holds numbers (or true and false), which may stand for any part of the data; "
             f"write the words train and test, or say --member-column {name} (in Python "
             "member_column) if 1 means member"
         )
-    return np.array([member[cell] for cell in cells], dtype=np.bool_)
 
 
 def as_texts(cells: Cells, *, empty: str = "") -> NDArray[np.object_]:
@@ -285,6 +304,12 @@ def as_texts(cells: Cells, *, empty: str = "") -> NDArray[np.object_]:
     return np.array([text.encode("utf-8", "replace").decode() for text in values], dtype=object)
 
 
+def _count(number: int, noun: str) -> str:
+    """A number of things, such as "2 empty cells"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _short(cell: object) -> str:
+    """A cell as an error message shows it, in 60 characters at most."""
     text = repr(cell)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -5,12 +5,12 @@ changed.
 import re
 from collections.abc import Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from paperlib.core.reading.columns import MISSING, check_marks
-from paperlib.core.reading.tables import named, open_source, table_of
+from paperlib.core.reading.tables import Cells, NamedBytes, named, open_source, table_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # text.
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+_CellKind = Literal["whole numbers", "numbers", "truth values", "text"]
 _TRUTH = ({"true", "false"}, {"True", "False"}, {"TRUE", "FALSE"})
 
 
@@ -38,61 +39,97 @@ def read_frames(paths: Sequence[str]) -> "list[pd.DataFrame]":
             files.
         FileNotFoundError: There is no such file.
     """
-    frames = [_cells(path) for path in paths]
-    texts = [frame for frame, is_text in frames if is_text]
-    for name in dict.fromkeys(str(name) for frame in texts for name in frame):
-        with_it = [frame for frame in texts if name in frame]
-        cells = [cell for frame in with_it for cell in frame[name]]
-        present = [cell for cell in cells if cell not in MISSING]
-        is_number = bool(present) and all(map(_NUMBER.fullmatch, present))
-        whole = len(present) == len(cells) and all(map(_WHOLE.fullmatch, present))
-        is_truth = bool(present) and any(set(cells) <= words for words in _TRUTH)
-        for frame in with_it:
-            column = frame[name]
-            if is_number:
-                numbers = column.mask(column.isin(list(MISSING)), np.nan)
-                frame[name] = numbers.astype(np.dtype("int64" if whole else "float64"))
-            elif is_truth:
-                frame[name] = column.str.lower() == "true"
-            else:
-                frame[name] = column.mask(column == "", None).astype("str")
-    first = frames[0][0]
-    for (frame, _), path in zip(frames[1:], paths[1:], strict=True):
-        for name in frame.columns.intersection(first.columns):
-            wanted, given = first[name].dtype, frame[name].dtype
-            if wanted == given:
-                continue
-            numbers = {wanted.kind, given.kind} <= set("iuf")
-            if not numbers or not (frame[name].astype(wanted) == frame[name]).all():
-                raise ValueError(
-                    f"column {name!r} is of type {wanted} in {paths[0]} and {given} in {path}; "
-                    "store both with the same types"
-                )
-            frame[name] = frame[name].astype(wanted)
-    return [frame for frame, _ in frames]
+    read = [_read_cells(path) for path in paths]
+    frames = [frame for frame, _ in read]
+    _give_types([frame for frame, is_text in read if is_text])
+    _match_types(frames, paths)
+    return frames
 
 
-def _cells(path: str) -> "tuple[pd.DataFrame, bool]":
+def _read_cells(path: str) -> "tuple[pd.DataFrame, bool]":
     """The cells of a file, and whether all of them are text whose types are still open."""
     import pandas as pd
 
     source = open_source(path)
     with named(source):
         if source.data[:4] == b"PAR1":
-            frame, is_text = pd.read_parquet(BytesIO(source.data)), False
+            frame = pd.read_parquet(BytesIO(source.data))
+            is_text = False
         else:
-            table = table_of(source)
-            columns = table.read(table.names)
+            columns = _columns_of_text(source)
             is_text = all(isinstance(cell, str) for cells in columns.values() for cell in cells)
-            for name, cells in columns.items() if table.decimal_comma else ():
-                pointed = [cell.replace(",", ".") for cell in cells]
-                if pointed != cells and all(
-                    _NUMBER.fullmatch(cell) for cell in pointed if cell not in MISSING
-                ):
-                    check_marks(table.label(name), cells)  # the comma may stand for thousands
-                    columns[name] = pointed
             frame = pd.DataFrame(columns, dtype=object)
-            frame = frame if is_text else frame.infer_objects()
+            if not is_text:
+                frame = frame.infer_objects()
         if frame.empty:
             raise ValueError("no rows")
     return frame, is_text
+
+
+def _columns_of_text(source: NamedBytes) -> dict[str, Cells]:
+    """The cells of delimited text or JSON lines by column, decimal commas written as points."""
+    table = table_of(source)
+    columns = table.read(table.names)
+    if table.decimal_comma:
+        columns = {name: _with_points(table.label(name), cells) for name, cells in columns.items()}
+    return columns
+
+
+def _with_points(label: str, cells: Cells) -> Cells:
+    """A column of numbers with decimal commas, written with points; any other column as it is."""
+    pointed = [cell.replace(",", ".") for cell in cells]
+    present = [cell for cell in pointed if cell not in MISSING]
+    if pointed == cells or not all(map(_NUMBER.fullmatch, present)):
+        return cells
+    check_marks(label, cells)  # the comma may stand for thousands
+    return pointed
+
+
+def _give_types(frames: "list[pd.DataFrame]") -> None:
+    """Give each column of text the type that its cells in all files allow, in place."""
+    for name in dict.fromkeys(str(name) for frame in frames for name in frame):
+        holders = [frame for frame in frames if name in frame]
+        cells = [cell for frame in holders for cell in frame[name]]
+        kind = _kind_of_cells(cells)
+        for frame in holders:
+            frame[name] = _typed(frame[name], kind)
+
+
+def _kind_of_cells(cells: list[str]) -> _CellKind:
+    """What every cell of a column holds, missing ones aside: numbers, truth values, else text."""
+    present = [cell for cell in cells if cell not in MISSING]
+    if not present:
+        return "text"
+    if all(map(_NUMBER.fullmatch, present)):
+        is_whole = len(present) == len(cells) and all(map(_WHOLE.fullmatch, present))
+        return "whole numbers" if is_whole else "numbers"
+    is_truth = any(set(cells) <= spelling for spelling in _TRUTH)
+    return "truth values" if is_truth else "text"
+
+
+def _typed(column: "pd.Series[Any]", kind: _CellKind) -> "pd.Series[Any]":
+    """A column of text as values of a kind; missing numbers are NaN, empty texts are missing."""
+    if kind == "truth values":
+        return column.str.lower() == "true"
+    if kind == "text":
+        return column.mask(column == "", None).astype("str")
+    numbers = column.mask(column.isin(list(MISSING)), np.nan)
+    return numbers.astype(np.dtype("int64" if kind == "whole numbers" else "float64"))
+
+
+def _match_types(frames: "list[pd.DataFrame]", paths: Sequence[str]) -> None:
+    """Give columns of later files the types of the first file, in place, where no value changes."""
+    first = frames[0]
+    for frame, path in zip(frames[1:], paths[1:], strict=True):
+        for name in frame.columns.intersection(first.columns):
+            first_type = first[name].dtype
+            this_type = frame[name].dtype
+            if first_type == this_type:
+                continue
+            are_numbers = {first_type.kind, this_type.kind} <= set("iuf")
+            if not are_numbers or not (frame[name].astype(first_type) == frame[name]).all():
+                raise ValueError(
+                    f"column {name!r} is of type {first_type} in {paths[0]} and {this_type} in "
+                    f"{path}; store both with the same types"
+                )
+            frame[name] = frame[name].astype(first_type)
