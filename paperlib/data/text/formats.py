@@ -21,24 +21,38 @@ def ends_within_frame(path: Path, zstandard: Any) -> bool:
     """Whether the last frame of a file lacks its end, by its headers alone (RFC 8878, section
     3.1).
     """
-    size, at = path.stat().st_size, 0
+    size = path.stat().st_size
+    offset = 0
     with path.open("rb") as file:
-        while at < size:
-            file.seek(at)
-            head = file.read(_LONGEST_HEADER)
-            if head[1:4] == _SKIPPABLE:
-                at += 8 + int.from_bytes(head[4:8], "little")
-                continue
-            at, last = at + zstandard.frame_header_size(head), False
-            while not last:
-                file.seek(at)
-                if len(raw := file.read(3)) < 3:
-                    return True
-                block = int.from_bytes(raw, "little")
-                last, kind, length = bool(block & 1), block >> 1 & 3, block >> 3
-                at += 3 + (1 if kind == _RUN else length)
-            at += 4 if zstandard.get_frame_parameters(head).has_checksum else 0
-    return at > size
+        while offset < size:
+            end = _frame_end(file, offset, zstandard)
+            if end is None:
+                return True
+            offset = end
+    return offset > size
+
+
+def _frame_end(file: BinaryIO, start: int, zstandard: Any) -> int | None:
+    """Where the frame that starts here should end; None if the file ends before its last block."""
+    file.seek(start)
+    head = file.read(_LONGEST_HEADER)
+    if head[1:4] == _SKIPPABLE:
+        return start + 8 + int.from_bytes(head[4:8], "little")
+    offset = start + zstandard.frame_header_size(head)
+    is_last = False
+    while not is_last:
+        file.seek(offset)
+        header = file.read(3)
+        if len(header) < 3:
+            return None
+        # From the lowest bit: 1 for the last block, 2 for its type, 21 for its length.
+        bits = int.from_bytes(header, "little")
+        is_last = bool(bits & 1)
+        kind = bits >> 1 & 3
+        length = bits >> 3
+        offset += 3 + (1 if kind == _RUN else length)
+    checksum = 4 if zstandard.get_frame_parameters(head).has_checksum else 0
+    return offset + checksum
 
 
 _REPLACED = "invalid UTF-8, its bytes replaced"
@@ -48,30 +62,17 @@ def read_pieces(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iter
     """Pieces of about a mebibyte; a damaged, binary or unreadable file goes to the log and raises
     nothing.
     """
-    reader, unfinished = _Reader(subset, reading, log, streams.printable(path.name)), False
+    reader = _Reader(subset, reading, log, streams.printable(path.name))
+    is_unfinished = False  # the last document so far
     try:
-        kind, packed = streams.format_of(path)
-        head = streams.first_bytes(path, packed)
-        if path.stat().st_size == 0:
-            reader.skip("empty file")
-        elif kind == "parquet":
-            yield from reader.parquet(path)
-        elif reason := streams.not_text(head):
-            reader.skip(reason)
-        else:
-            if kind == "text" and (head.lstrip()[:1] in (b"{", b"[") or path.suffix == ".ipynb"):
-                kind = "json"
-            with streams.open_packed(path, packed) as stream:
-                for piece in getattr(reader, kind)(stream):
-                    yield piece
-                    unfinished = piece.more
-            if packed == ".zst" and ends_within_frame(path, streams.corpus_package("zstandard")):
-                raise EOFError("the file ends within a frame")
+        for piece in reader.pieces(path):
+            yield piece
+            is_unfinished = piece.more
     except streams.damages() as error:
-        if unfinished:
+        if is_unfinished:
             yield Piece(subset, b"", 1, 0)  # what came before the damage is a document
-        said = " ".join(str(error).split()) or type(error).__name__
-        log.add("damaged or unreadable file", f"{reader.where}: {said}")
+        message = " ".join(str(error).split()) or type(error).__name__
+        log.add("damaged or unreadable file", f"{reader.where}: {message}")
 
 
 @dataclass(frozen=True)
@@ -89,167 +90,199 @@ class _Reader:
         """Count what is not read, or not as it is."""
         self.log.add(reason, self.where)
 
-    def _part(self, decoder: Decoder, data: bytes) -> Piece:
-        valid, characters = decoder.feed(data, final=False)
-        return Piece(self.subset, valid, 0, characters, more=True)
+    def pieces(self, path: Path) -> Iterator[Piece]:
+        """All pieces of the file by its format; raises what `streams.damages` names."""
+        kind, packed = streams.format_of(path)
+        head = streams.first_bytes(path, packed)
+        if path.stat().st_size == 0:
+            self.skip("empty file")
+            return
+        if kind == "parquet":
+            yield from self.parquet(path)
+            return
+        reason = streams.not_text(head)
+        if reason:
+            self.skip(reason)
+            return
+        if kind == "text" and (head.lstrip()[:1] in (b"{", b"[") or path.suffix == ".ipynb"):
+            kind = "json"
+        readers: dict[str, Callable[[Any], Iterator[Piece]]] = {
+            "text": self.text,
+            "json": self.json,
+            "jsonl": self.jsonl,
+            "warc": self.warc,
+        }
+        with streams.open_packed(path, packed) as stream:
+            yield from readers[kind](stream)
+        if packed == ".zst" and ends_within_frame(path, streams.corpus_package("zstandard")):
+            raise EOFError("the file ends within a frame")
 
     def text(self, stream: Any) -> Iterator[Piece]:
         """A file is one document."""
-        decoder, last, blank = Decoder(), b"", True
-        if (start := stream.read(2)) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            stream = io.BytesIO((start + stream.read()).decode("utf-16", "replace").encode())
-        else:
-            stream = _Resumed(start, stream)
+        decoder = Decoder()
+        held = b""  # the last block so far, which ends the document unless another one follows
+        is_blank = True
         try:
-            for number, block in enumerate(streams.blocks(stream)):
+            for number, block in enumerate(streams.blocks(_as_utf8(stream))):
                 if number == 0 and b"\0" in block[: 2**16]:
                     self.skip("binary file")
                     return
-                if last:
-                    yield self._part(decoder, last)
-                last = block
-                blank = number == 0 and not block.strip()
+                if held:
+                    yield self._unfinished(decoder, held)
+                held = block
+                is_blank = number == 0 and not block.strip()
         except streams.damages():
-            if last:
-                yield self._part(decoder, last)
+            if held:
+                yield self._unfinished(decoder, held)
             raise
-        if blank:
+        if is_blank:
             self.skip("empty file")
             return
-        data, characters = decoder.feed(last, final=True)
+        data, characters = decoder.feed(held, final=True)
         yield Piece(self.subset, data, 1, characters)
         if not decoder.valid:
             self.skip(_REPLACED)
+
+    def _unfinished(self, decoder: Decoder, data: bytes) -> Piece:
+        """A piece of a document that goes on in the next one."""
+        valid, characters = decoder.feed(data, final=False)
+        return Piece(self.subset, valid, 0, characters, more=True)
 
     def json(self, stream: Any) -> Iterator[Piece]:
         """A JSON file: its records with a text, the cells of a notebook, lines of JSON, or else one
         text.
         """
-        data, field = stream.read(self.reading.longest_line + 1), self.reading.text_field
+        data = stream.read(self.reading.longest_line + 1)
+        texts = self._json_texts(data)
+        if texts:
+            yield from _joined(texts)
+        elif _is_json_lines(data, self.reading.text_field):
+            yield from self.jsonl(_Resumed(data, stream))
+        else:
+            yield from self.text(_Resumed(data, stream))
+
+    def _json_texts(self, data: bytes) -> dict[str, list[str]]:
+        """Texts of the records of a whole JSON file, by subset; none where the data are none."""
+        field = self.reading.text_field
         texts: dict[str, list[str]] = {}
         with suppress(ValueError, RecursionError):
             parsed = json.loads(data)
             if isinstance(parsed, list):
                 parsed = [{field: value} if isinstance(value, str) else value for value in parsed]
-            elif isinstance(parsed, dict) and isinstance(parsed.get(field), str):
+            elif _has_text(parsed, field):
                 parsed = [parsed]
             for record in _records(parsed, field):
                 self._collect(record, texts, self.where)
-        if texts:
-            yield from _joined(texts)
-            return
-        lines = False
-        with suppress(ValueError, RecursionError):
-            first = json.loads(data.lstrip().partition(b"\n")[0])
-            lines = isinstance(first, dict) and isinstance(first.get(field), str)
-        yield from (self.jsonl if lines else self.text)(_Resumed(data, stream))
+        return texts
 
     def jsonl(self, stream: Any) -> Iterator[Piece]:
         """A line is a document; documents of one subset in a block share a piece."""
-        parse: Callable[[bytes], Any] = json.loads
-        with suppress(ModuleNotFoundError):
-            import orjson  # optional, five times faster
-
-            parse = orjson.loads
-        number = 0
+        parse = _json_parser()
+        count = 0  # lines so far
         for lines in _lines(stream, self.reading.longest_line):
             if lines is None:
                 self.skip(f"line of more than {self.reading.longest_line} bytes")
                 continue
             texts: dict[str, list[str]] = {}
-            for line in lines:
-                number += 1
-                if number == 1:
-                    line = line.removeprefix(codecs.BOM_UTF8)
-                if line.strip():
-                    place = f"{self.where}, line {number}"
-                    self._collect(self._parsed(line, parse, place), texts, place)
+            for number, line in enumerate(lines, count + 1):
+                content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+                if content.strip():
+                    where = f"{self.where}, line {number}"
+                    self._collect(self._parsed(content, parse, where), texts, where)
+            count += len(lines)
             yield from _joined(texts)
 
-    def _parsed(self, line: bytes, parse: Callable[[bytes], Any], place: str) -> Any:
+    def _parsed(self, line: bytes, parse: Callable[[bytes], Any], where: str) -> Any:
+        """The value of a line of JSON, None where it is none."""
         with suppress(ValueError):
             return parse(line)
         with suppress(ValueError, RecursionError):
             # Takes lone surrogates, NaN and endless integers, which orjson refuses.
-            return json.loads(self._decoded(line, place), parse_int=float)
+            return json.loads(self._decoded(line, where), parse_int=float)
         return None
 
-    def _decoded(self, data: bytes, place: str) -> str:
+    def _decoded(self, data: bytes, where: str) -> str:
+        """The text of UTF-8; invalid bytes are replaced, which is counted."""
         text = data.decode("utf-8", "replace")
-        if "\ufffd" in text and text.encode() != data:
-            self.log.add(_REPLACED, place)
+        if "\ufffd" in text and text.encode() != data:  # else the text itself has that character
+            self.log.add(_REPLACED, where)
         return text
 
-    def _collect(self, record: Any, texts: dict[str, list[str]], place: str) -> None:
+    def _collect(self, record: Any, texts: dict[str, list[str]], where: str) -> None:
+        """Add the record's text to those of its subset; one without a text is counted."""
+        field = self.reading.text_field
         if not isinstance(record, dict):
-            self.log.add("line that is no JSON object", place)
+            self.log.add("line that is no JSON object", where)
             return
-        if not isinstance(text := record.get(self.reading.text_field), str):
-            self.log.add(f"document without text in the field {self.reading.text_field!r}", place)
+        text = record.get(field)
+        if not isinstance(text, str):
+            self.log.add(f"document without text in the field {field!r}", where)
         elif not text.strip():
-            self.log.add("empty document", place)
+            self.log.add("empty document", where)
         else:
-            named = record
-            for part in self.reading.subset_field.split("."):
-                named = named.get(part) if isinstance(named, dict) else None
-            texts.setdefault(named if isinstance(named, str) and named else self.subset, []).append(
-                text
-            )
+            texts.setdefault(self._subset_of(record), []).append(text)
+
+    def _subset_of(self, record: dict[str, Any]) -> str:
+        """The subset that a record names, by a field or a field within fields; else the file's."""
+        value: Any = record
+        for name in self.reading.subset_field.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        return value if isinstance(value, str) and value else self.subset
 
     def parquet(self, path: Path) -> Iterator[Piece]:
         """A row is a document."""
-        arrow, field = streams.corpus_package("pyarrow"), self.reading.text_field
+        field = self.reading.text_field
         with streams.corpus_package("pyarrow.parquet").ParquetFile(path) as file:
-            if field not in (names := file.schema_arrow.names):
+            names = file.schema_arrow.names
+            if field not in names:
                 self.skip(f"file without a column {field!r}")
                 return
-            top = self.reading.subset_field.split(".")[0]
-            columns = [field, *([top] if top in names and top != field else [])]
+            columns = [field]
+            subset_column = self.reading.subset_field.split(".")[0]
+            if subset_column in names and subset_column != field:
+                columns.append(subset_column)
             for batch in file.iter_batches(batch_size=64, columns=columns):  # texts may be long
                 texts: dict[str, list[str]] = {}
-                at = batch.schema.get_field_index(field)
-                if batch.schema.field(at).type in (
-                    arrow.string(),
-                    arrow.large_string(),
-                ):  # may be invalid
-                    batch = batch.set_column(at, field, batch.column(at).cast(arrow.large_binary()))
-                for row in batch.to_pylist():
-                    if isinstance(data := row[field], bytes):
-                        row[field] = self._decoded(data, self.where)
+                for row in _with_bytes(batch, field).to_pylist():
+                    if isinstance(row[field], bytes):
+                        row[field] = self._decoded(row[field], self.where)
                     self._collect(row, texts, self.where)
                 yield from _joined(texts)
 
     def warc(self, stream: BinaryIO) -> Iterator[Piece]:
         """Records of extracted text (type "conversion"), as in Common Crawl's WET files."""
-        while (version := stream.readline(2**16)) != b"":
+        while True:
+            version = stream.readline(2**16)
+            if version == b"":
+                return
             if not version.strip():
                 continue
             if not version.startswith(b"WARC/"):
                 self.skip("no WARC record where one should start")
                 return
-            fields = dict[str, str]()
-            while (line := stream.readline(2**16)).strip():
-                name, _colon, value = line.decode("utf-8", "replace").partition(":")
-                fields[name.strip().lower()] = value.strip()
-            length, kind = fields.get("content-length", ""), fields.get("warc-type", "")
+            fields = _warc_fields(stream)
+            length = fields.get("content-length", "")
             if not length.isdigit():
                 self.skip("WARC record without a length")
                 return
-            wanted = kind == "conversion"
-            if not wanted and kind != "warcinfo":
+            kind = fields.get("warc-type", "")
+            if kind not in ("conversion", "warcinfo"):
                 self.skip(f"WARC record of type {kind!r}, not extracted text")
-            yield from self._warc_body(stream, int(length), wanted=wanted)
+            yield from self._warc_body(stream, int(length), is_text=kind == "conversion")
 
-    def _warc_body(self, stream: BinaryIO, length: int, *, wanted: bool) -> Iterator[Piece]:
-        decoder, left = Decoder(), length
-        if wanted and not length:
+    def _warc_body(self, stream: BinaryIO, length: int, *, is_text: bool) -> Iterator[Piece]:
+        """Read a body of so many bytes, in pieces of one document where it is a text."""
+        if is_text and not length:
             self.skip("empty document")
             return
+        decoder = Decoder()
+        left = length
         while left:
-            if not (data := stream.read(min(left, streams.BLOCK))):
+            data = stream.read(min(left, streams.BLOCK))
+            if not data:
                 raise EOFError("the file ends within a record")
             left -= len(data)
-            if wanted:
+            if is_text:
                 valid, characters = decoder.feed(data, final=not left)
                 yield Piece(self.subset, valid, int(not left), characters, more=bool(left))
         if not decoder.valid:
@@ -262,60 +295,129 @@ class _Resumed:
     """
 
     def __init__(self, start: bytes, stream: Any) -> None:
-        self._start, self._more = start, getattr(stream, "read1", stream.read)
+        self._start = start
+        self._read_on = getattr(stream, "read1", stream.read)
 
     def read(self, size: int) -> bytes:
-        part, self._start = self._start[:size], self._start[size:]
-        return part or self._more(size)
+        """At most ``size`` bytes, first of the start; none at the end."""
+        data = self._start[:size]
+        self._start = self._start[size:]
+        return data or self._read_on(size)
+
+
+def _as_utf8(stream: Any) -> Any:
+    """The stream of a text from its start, in UTF-8 where a mark says that it is UTF-16."""
+    start = stream.read(2)
+    if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return io.BytesIO((start + stream.read()).decode("utf-16", "replace").encode())
+    return _Resumed(start, stream)
+
+
+def _json_parser() -> Callable[[bytes], Any]:
+    """What parses a line of JSON; orjson's is five times faster, and optional."""
+    try:
+        import orjson
+    except ModuleNotFoundError:
+        return json.loads
+    return orjson.loads
+
+
+def _with_bytes(batch: Any, field: str) -> Any:
+    """Rows of a Parquet file whose texts are bytes, since they may not be valid UTF-8."""
+    arrow = streams.corpus_package("pyarrow")
+    index = batch.schema.get_field_index(field)
+    if batch.schema.field(index).type not in (arrow.string(), arrow.large_string()):
+        return batch
+    return batch.set_column(index, field, batch.column(index).cast(arrow.large_binary()))
+
+
+def _warc_fields(stream: BinaryIO) -> dict[str, str]:
+    """The header of a WARC record, up to its empty line, by names in lower case."""
+    fields: dict[str, str] = {}
+    while True:
+        line = stream.readline(2**16)
+        if not line.strip():
+            return fields
+        name, _colon, value = line.decode("utf-8", "replace").partition(":")
+        fields[name.strip().lower()] = value.strip()
+
+
+def _has_text(value: Any, field: str) -> bool:
+    """Whether a JSON value is a record with a text in this field."""
+    return isinstance(value, dict) and isinstance(value.get(field), str)
+
+
+def _is_json_lines(data: bytes, field: str) -> bool:
+    """Whether the first line of the data is a record with a text."""
+    with suppress(ValueError, RecursionError):
+        return _has_text(json.loads(data.lstrip().partition(b"\n")[0]), field)
+    return False
 
 
 def _records(parsed: Any, field: str) -> list[Any]:
     """The records of a JSON value at any depth, and those without a text beside them."""
     if isinstance(parsed, dict):
-        if isinstance(cells := parsed.get("cells"), list) and "nbformat" in parsed:
-            sources = (cell.get("source", "") for cell in cells if isinstance(cell, dict))
-            return [{field: "\n".join("".join(source) for source in sources)}]
-        return [record for value in parsed.values() for record in _records(value, field)]
-    if not isinstance(parsed, list):
+        cells = parsed.get("cells")
+        if isinstance(cells, list) and "nbformat" in parsed:
+            return [{field: _text_of_cells(cells)}]
+        values = list(parsed.values())
+    elif isinstance(parsed, list):
+        if any(_has_text(value, field) for value in parsed):
+            return parsed
+        values = parsed
+    else:
         return []
-    if any(isinstance(value, dict) and isinstance(value.get(field), str) for value in parsed):
-        return parsed
-    return [record for value in parsed for record in _records(value, field)]
+    return [record for value in values for record in _records(value, field)]
+
+
+def _text_of_cells(cells: list[Any]) -> str:
+    """The sources of a notebook's cells, each a text or a list of lines, one below the other."""
+    sources = (cell.get("source", "") for cell in cells if isinstance(cell, dict))
+    return "\n".join("".join(source) for source in sources)
 
 
 def _lines(stream: Any, longest: int) -> Iterator[list[bytes] | None]:
     """Lines in groups; None for a line that is longer than ``longest``, which is not kept."""
-    held, skipping = b"", False
+    held = b""  # the start of a line whose end has not been read
+    skipping = False  # within a line that was too long to be kept
     for block in streams.blocks(stream):
         head, newline, rest = block.rpartition(b"\n")
-        if not newline:
-            held = b"" if skipping else held + block
+        if newline:
+            lines = (held + head).split(b"\n")
+            if skipping:
+                yield None
+                lines = lines[1:]
+                skipping = False
+            yield from _short_lines(lines, longest)
+            held = rest
+        elif not skipping:
+            held += block
             if len(held) > longest:
-                held, skipping = b"", True
-            continue
-        lines = (held + head).split(b"\n")
-        if skipping:
-            yield None
-            lines, skipping = lines[1:], False
-        short = [line for line in lines if len(line) <= longest]
-        yield from [None] * (len(lines) - len(short))
-        yield short
-        held = rest
+                held = b""
+                skipping = True
     if skipping or len(held) > longest:
         yield None
     elif held:
         yield [held]
 
 
+def _short_lines(lines: list[bytes], longest: int) -> Iterator[list[bytes] | None]:
+    """None for each line that is longer than ``longest``, then the others."""
+    short = [line for line in lines if len(line) <= longest]
+    for _ in range(len(lines) - len(short)):
+        yield None
+    yield short
+
+
 def _joined(texts: dict[str, list[str]]) -> Iterator[Piece]:
+    """The texts of each subset as one piece, or as one each where a text holds the separator."""
     for subset, group in texts.items():
         # Each by itself: one rare letter would make every character of a joined text four bytes
         # wide.
-        parts = [text.encode("utf-8", "replace") for text in group]
-        data = SEPARATOR.join(parts)
-        if data.count(b"\0") != len(parts) - 1:  # a text may hold the separator itself
-            yield from (
-                Piece(subset, part, 1, len(text)) for part, text in zip(parts, group, strict=True)
-            )
+        encoded = [text.encode("utf-8", "replace") for text in group]
+        data = SEPARATOR.join(encoded)
+        if data.count(b"\0") != len(encoded) - 1:
+            for text, text_data in zip(group, encoded, strict=True):
+                yield Piece(subset, text_data, 1, len(text))
         else:
             yield Piece(subset, data, len(group), sum(map(len, group)), separator=SEPARATOR)
