@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
-from itertools import chain
 from operator import length_hint
 from typing import Any
 
@@ -42,38 +40,46 @@ def network_losses(
     progress: bool | None,
 ) -> FloatArray:
     """Losses of a module's outputs for every record, by ``loss`` or else by `LossRule`."""
-    weights = (one.dtype for one in model.parameters() if one.is_floating_point())
-    batches, total = batches_of(data, batch_size, next(weights, torch.get_default_dtype()))
+    floating = (weight.dtype for weight in model.parameters() if weight.is_floating_point())
+    batches, total = batches_of(data, batch_size, next(floating, torch.get_default_dtype()))
     rule = LossRule()
 
-    def once(batch: Any) -> FloatArray:
-        inputs, targets = _divided(batch)
-        outputs = _outputs(model, moved(inputs, place))
+    def losses_of(batch: Any) -> FloatArray:
+        inputs, targets = _inputs_and_targets(batch)
+        outputs = _outputs(model, moved(inputs, home))
         if loss is None:
             return as_losses(rule.losses(outputs, targets), row_count(targets), "model")
-        return as_losses(loss(outputs, moved(targets, place)), row_count(targets), "loss")
+        return as_losses(loss(outputs, moved(targets, home)), row_count(targets), "loss")
 
-    steady: list[bool] = []
+    checked = False
 
-    def of_batch(batch: Any) -> FloatArray:
-        values = once(batch)
-        if not steady and np.isfinite(values).all():  # others are named by their place
-            steady.append(np.allclose(once(batch), values, rtol=0.01, atol=0.01 * values.std()))
-            if not steady[0] or any(part.training for part in model.modules()):
-                raise ValueError(
-                    "model: losses change from call to call, as if forward left dropout or batch "
-                    "norm in training mode, or changed the batch; if that is meant, give a "
-                    "function of the data"
-                )
-        return values
+    def steady_losses_of(batch: Any) -> FloatArray:
+        nonlocal checked
+        losses = losses_of(batch)
+        # Losses that are not finite are refused later, with their position.
+        if not checked and np.isfinite(losses).all():
+            _check_steady(model, losses, losses_of(batch))
+            checked = True
+        return losses
 
-    with evaluated(model, device) as place:
-        values = gathered(of_batch, batches, total=total, progress=progress)
+    with evaluated(model, device) as home:
+        losses = gathered(steady_losses_of, batches, total=total, progress=progress)
     rule.check_end()
-    return values
+    return losses
 
 
-def _divided(batch: Any) -> tuple[Any, Any]:
+def _check_steady(model: torch.nn.Module, losses: FloatArray, again: FloatArray) -> None:
+    """Refuse a model that gives other losses when the same batch is computed again."""
+    is_steady = np.allclose(again, losses, rtol=0.01, atol=0.01 * losses.std())
+    if not is_steady or any(module.training for module in model.modules()):
+        raise ValueError(
+            "model: losses change from call to call, as if forward left dropout or batch "
+            "norm in training mode, or changed the batch; if that is meant, give a "
+            "function of the data"
+        )
+
+
+def _inputs_and_targets(batch: Any) -> tuple[Any, Any]:
     """Inputs and targets of a batch."""
     if isinstance(batch, Mapping):
         if "labels" not in batch:
@@ -91,10 +97,13 @@ def _divided(batch: Any) -> tuple[Any, Any]:
 
 
 def _outputs(model: torch.nn.Module, inputs: Any) -> Any:
+    """What the module returns for the inputs of a batch, or the logits of it."""
     if isinstance(inputs, Mapping):
         outputs = model(**inputs)
+    elif isinstance(inputs, tuple | list):
+        outputs = model(*inputs)
     else:
-        outputs = model(*inputs) if isinstance(inputs, tuple | list) else model(inputs)
+        outputs = model(inputs)
     return getattr(outputs, "logits", outputs)
 
 
@@ -103,20 +112,23 @@ def evaluated(model: torch.nn.Module, device: Any = None) -> Iterator[torch.devi
     """Evaluation mode without gradients; gives the device of the inputs, and puts mode and device
     back.
     """
-    homes = {one.device for one in chain(model.parameters(), model.buffers())}
+    tensors = [*model.parameters(), *model.buffers()]
+    homes = {tensor.device for tensor in tensors}
     if device is not None and len(homes) > 1:
         names = ", ".join(sorted(map(str, homes)))
         raise ValueError(f"device: the model lies on several devices ({names}); leave device out")
-    first = next(chain(model.parameters(), model.buffers()), None)
-    place = torch.device("cpu") if first is None or first.device.type == "meta" else first.device
     if device is not None:
-        place = torch.empty(0, device=default_device(device)).device  # "cuda" is "cuda:0"
-    moves = bool(homes - {place}) and device is not None
+        destination = torch.empty(0, device=default_device(device)).device  # "cuda" is "cuda:0"
+    elif not tensors or tensors[0].device.type == "meta":
+        destination = torch.device("cpu")
+    else:
+        destination = tensors[0].device
+    moves = device is not None and bool(homes - {destination})
     try:
         if moves:
-            model.to(place)
+            model.to(destination)
         with evaluating(model):
-            yield place
+            yield destination
     finally:
         if moves:
             model.to(next(iter(homes)))
@@ -142,7 +154,8 @@ class LossRule:
     # 0, 1 or probabilities are classes, not values of a regression.
     def __init__(self) -> None:
         self._rows = 0
-        self._all_probabilities = self._all_shares = True
+        self._all_probabilities = True
+        self._all_shares = True
         self._all_classes: bool | None = None
 
     def losses(self, outputs: Any, targets: Any) -> Tensor:
@@ -153,34 +166,26 @@ class LossRule:
             )
         targets = as_tensor(targets).detach().cpu()
         outputs = outputs.detach().cpu()
-        shapes = tuple(outputs.shape), tuple(targets.shape)
-        floating = outputs.is_floating_point(), targets.is_floating_point()
-        if floating == (True, False) and outputs.ndim == 2 and outputs.shape[1] > 1:
-            if shapes[1] == shapes[0][:1]:
-                self._rows += len(outputs)
-                self._all_probabilities &= _are_probabilities(outputs)
-                self._all_shares &= bool(((outputs >= 0) & (outputs <= 1)).all() and outputs.any())
-                if self._rows >= _ENOUGH:
-                    self._check_logits()
-                return cross_entropy(outputs, targets)
-        elif floating == (True, True) and shapes[0] == shapes[1] and targets.ndim:
-            classes = bool(((targets == 0) | (targets == 1)).all()) or _are_probabilities(targets)
-            self._all_classes = classes and self._all_classes is not False
-            return (outputs.double() - targets.double()).square().reshape(len(targets), -1).mean(1)
-        given = [
-            f"{str(one.dtype).removeprefix('torch.')} {tuple(one.shape)}"
-            for one in (outputs, targets)
-        ]
-        hint = ""
-        if outputs.numel() == targets.numel() and not targets.is_floating_point():
-            hint = ", such as paperlib.models.binary_margin_loss for one logit per record"
-        elif outputs.ndim == 3 and not targets.is_floating_point():
-            hint = "; of a causal language model losses((model, tokenizer), texts) takes texts"
-        raise ValueError(
-            f"data: no loss is certain for outputs {given[0]} and targets {given[1]}; expected (n, "
-            "classes) and whole numbers (n,), or floating targets of the outputs' shape; else "
-            f"{_OWN}{hint}"
-        )
+        if _fit_cross_entropy(outputs, targets):
+            return self._cross_entropy(outputs, targets)
+        if _fit_squared_error(outputs, targets):
+            return self._squared_error(outputs, targets)
+        raise ValueError(_no_certain_loss(outputs, targets))
+
+    def _cross_entropy(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Cross entropy of logits, shape (n, classes); outputs that are no logits are refused."""
+        self._rows += len(outputs)
+        self._all_probabilities &= _are_probabilities(outputs)
+        self._all_shares &= bool(((outputs >= 0) & (outputs <= 1)).all() and outputs.any())
+        if self._rows >= _ENOUGH:
+            self._check_logits()
+        return cross_entropy(outputs, targets)
+
+    def _squared_error(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Mean squared error of each record, over all its outputs."""
+        are_classes = bool(((targets == 0) | (targets == 1)).all()) or _are_probabilities(targets)
+        self._all_classes = are_classes and self._all_classes is not False
+        return (outputs.double() - targets.double()).square().reshape(len(targets), -1).mean(1)
 
     def check_end(self) -> None:
         """Refuse what all batches together leave in doubt."""
@@ -202,6 +207,41 @@ class LossRule:
             )
 
 
+def _fit_cross_entropy(outputs: Tensor, targets: Tensor) -> bool:
+    """Whether these are floating outputs of several classes, and one whole number per record."""
+    if not outputs.is_floating_point() or targets.is_floating_point():
+        return False
+    if outputs.ndim != 2 or outputs.shape[1] < 2:
+        return False
+    return targets.shape == outputs.shape[:1]
+
+
+def _fit_squared_error(outputs: Tensor, targets: Tensor) -> bool:
+    """Whether these are floating outputs and targets of one shape, (n, ...)."""
+    are_floating = outputs.is_floating_point() and targets.is_floating_point()
+    return are_floating and outputs.shape == targets.shape and targets.ndim > 0
+
+
+def _no_certain_loss(outputs: Tensor, targets: Tensor) -> str:
+    """The error message where no rule fits outputs and targets, with what may have been meant."""
+    hint = ""
+    if not targets.is_floating_point():
+        if outputs.numel() == targets.numel():
+            hint = ", such as paperlib.models.binary_margin_loss for one logit per record"
+        elif outputs.ndim == 3:
+            hint = "; of a causal language model losses((model, tokenizer), texts) takes texts"
+    return (
+        f"data: no loss is certain for outputs {_described(outputs)} and targets "
+        f"{_described(targets)}; expected (n, classes) and whole numbers (n,), or floating targets "
+        f"of the outputs' shape; else {_OWN}{hint}"
+    )
+
+
+def _described(tensor: Tensor) -> str:
+    """Type and shape of a tensor, such as "float32 (8, 10)"."""
+    return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
+
+
 def _are_probabilities(values: Tensor) -> bool:
     """Whether every row is non-negative and sums to 1."""
     if values.ndim != 2 or values.shape[1] < 2:
@@ -217,65 +257,99 @@ def batches_of(
     """Batches in the order of the records, their floating inputs of ``dtype``, and their number if
     known.
     """
-    has_items = hasattr(data, "__getitem__") and hasattr(data, "__len__")
-    # What may only be gone through: no container that could hold records as well.
-    is_stream = hasattr(data, "__iter__") and not hasattr(data, "__getitem__")
-    if isinstance(data, DataLoader) or (is_stream and not isinstance(data, Dataset)):
+    if _come_in_batches(data):
         if batch_size is not None:
             raise ValueError("batch_size: the data come in batches already; leave it out")
-        if isinstance(data, DataLoader):  # which must give every record once, in its order
-            if data.drop_last or getattr(data.batch_sampler, "drop_last", False):
-                raise ValueError(
-                    "data: the DataLoader drops the last batch, so records would have no loss; "
-                    "make it with drop_last=False"
-                )
-            batches: Any = data.batch_sampler
-            sampler = batches.sampler if type(batches) is BatchSampler else batches or data.sampler
-            if not isinstance(data.dataset, IterableDataset) and not isinstance(
-                sampler, SequentialSampler
-            ):
-                raise ValueError(
-                    f"data: the DataLoader shuffles or chooses records ({type(sampler).__name__}), "
-                    "so nothing says whose losses they are; make it with shuffle=False, of a "
-                    "Subset for some records"
-                )
+        if isinstance(data, DataLoader):
+            _check_loader(data)
         return data, length_hint(data) or None  # 0 of a stream
     size = batch_size or _BATCH_SIZE
     if isinstance(data, tuple):
-        x, y, count = pair_of(data, _WANTED)
-        return _parts(lambda at: (as_tensor(at(x), dtype), as_tensor(at(y))), count, size)
+        return _pair_batches(data, size, dtype)
     if isinstance(data, Mapping):
-        if "labels" not in data:
-            raise ValueError(
-                f"data: expected a dictionary with 'labels', got {', '.join(map(str, data))}"
-            )
-        counts = {str(name): row_count(column) for name, column in data.items()}
-        count = counts["labels"]
-        if count is None or set(counts.values()) != {count}:
-            raise ValueError(f"data: expected arrays of one length, got lengths {counts}")
-        types = {name: None if name == "labels" else dtype for name in data}
-        return _parts(
-            lambda at: {name: as_tensor(at(data[name]), types[name]) for name in data}, count, size
-        )
-    if isinstance(data, Dataset) or (
-        has_items and not isinstance(data, list | str) and not hasattr(data, "shape")
-    ):
+        return _column_batches(data, size, dtype)
+    if _is_dataset(data):
         loader = DataLoader(data, batch_size=size)
         return loader, length_hint(loader) or None
-    hint = "; a list could hold records or batches: give iter(list) if it holds batches"
-    raise ValueError(
-        f"data: expected {_WANTED}, got "
-        f"{type(data).__name__}{hint if isinstance(data, list) else ''}"
-    )
+    hint = ""
+    if isinstance(data, list):
+        hint = "; a list could hold records or batches: give iter(list) if it holds batches"
+    raise ValueError(f"data: expected {_WANTED}, got {type(data).__name__}{hint}")
 
 
-def _parts(
-    batch: Callable[[Callable[[Any], Any]], Any], count: int, size: int
+def _come_in_batches(data: Any) -> bool:
+    """Whether the data are batches: a DataLoader, or a stream that can only be gone through."""
+    if isinstance(data, DataLoader):
+        return True
+    # No container, which could hold records as well.
+    is_stream = hasattr(data, "__iter__") and not hasattr(data, "__getitem__")
+    return is_stream and not isinstance(data, Dataset)
+
+
+def _is_dataset(data: Any) -> bool:
+    """Whether this is a Dataset of torch, or an object with records by number that is no array."""
+    if isinstance(data, Dataset):
+        return True
+    if isinstance(data, list | str) or hasattr(data, "shape"):
+        return False
+    return hasattr(data, "__getitem__") and hasattr(data, "__len__")
+
+
+def _check_loader(loader: DataLoader[Any]) -> None:
+    """Refuse a DataLoader unless it gives every record once, in the order of its data set."""
+    if loader.drop_last or getattr(loader.batch_sampler, "drop_last", False):
+        raise ValueError(
+            "data: the DataLoader drops the last batch, so records would have no loss; "
+            "make it with drop_last=False"
+        )
+    if isinstance(loader.dataset, IterableDataset):
+        return
+    batches: Any = loader.batch_sampler
+    sampler = batches.sampler if type(batches) is BatchSampler else batches or loader.sampler
+    if not isinstance(sampler, SequentialSampler):
+        raise ValueError(
+            f"data: the DataLoader shuffles or chooses records ({type(sampler).__name__}), "
+            "so nothing says whose losses they are; make it with shuffle=False, of a "
+            "Subset for some records"
+        )
+
+
+def _pair_batches(
+    data: tuple[Any, ...], size: int, dtype: torch.dtype
 ) -> tuple[Iterator[Any], int]:
-    """Batches one after the other; ``batch`` is told how to cut an array, and their number."""
+    """Batches of inputs and targets, and their number."""
+    x, y, count = pair_of(data, _WANTED)
+
+    def batch(start: int) -> tuple[Tensor, Tensor]:
+        end = start + size
+        return as_tensor(rows(x, start, end), dtype), as_tensor(rows(y, start, end))
+
     starts = range(0, count, size)
-    cuts = (partial(rows, start=start, end=start + size) for start in starts)
-    return map(batch, cuts), len(starts)
+    return map(batch, starts), len(starts)
+
+
+def _column_batches(
+    data: Mapping[Any, Any], size: int, dtype: torch.dtype
+) -> tuple[Iterator[Any], int]:
+    """Batches of a dictionary of arrays with "labels", each of them a dictionary, and their
+    number.
+    """
+    if "labels" not in data:
+        raise ValueError(
+            f"data: expected a dictionary with 'labels', got {', '.join(map(str, data))}"
+        )
+    counts = {str(name): row_count(column) for name, column in data.items()}
+    count = counts["labels"]
+    if count is None or set(counts.values()) != {count}:
+        raise ValueError(f"data: expected arrays of one length, got lengths {counts}")
+    types = {name: None if name == "labels" else dtype for name in data}
+
+    def batch(start: int) -> dict[Any, Tensor]:
+        end = start + size
+        return {name: as_tensor(rows(data[name], start, end), types[name]) for name in data}
+
+    starts = range(0, count, size)
+    return map(batch, starts), len(starts)
 
 
 def as_tensor(values: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
@@ -286,7 +360,9 @@ def as_tensor(values: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
     if array.dtype.kind not in "biuf":
         raise ValueError(f"data: expected numbers, got values of type {array.dtype}")
     tensor = torch.from_numpy(array)
-    return tensor.to(dtype) if dtype is not None and tensor.is_floating_point() else tensor
+    if dtype is not None and tensor.is_floating_point():
+        return tensor.to(dtype)
+    return tensor
 
 
 def text_losses(
@@ -299,13 +375,7 @@ def text_losses(
     progress: bool | None,
 ) -> FloatArray:
     """Mean over the tokens of each text of minus log p, nats."""
-    config = getattr(model, "config", None)
-    generates = getattr(model, "can_generate", lambda: True)()
-    if (
-        not hasattr(model, "parameters")
-        or not generates
-        or getattr(config, "is_encoder_decoder", False)
-    ):
+    if not _is_causal_language_model(model):
         raise ValueError(
             "model: expected a causal language model with a tokenizer, got "
             f"{type(model).__name__}; give a classifier alone, as a torch module, with batches "
@@ -314,22 +384,36 @@ def text_losses(
     texts = check_texts("data", data)
     size = batch_size or _TEXTS
 
-    def of_part(start: int, end: int) -> FloatArray:
-        part = texts[start:end]
-        for at, tokens in enumerate(text_tokens(tokenizer, part)):
-            if len(tokens) < 2:
-                raise ValueError(
-                    f"data: text {part[at][:40]!r} at index {start + at} has {len(tokens)} "
-                    "token(s), and a loss needs two; leave it out"
-                )
+    def losses_of(start: int, end: int) -> FloatArray:
+        together = texts[start:end]
+        _check_scored(tokenizer, together, start)
         try:
-            frame = score_texts(model, tokenizer, part, attacks=["loss"], batch_size=size)
+            frame = score_texts(model, tokenizer, together, attacks=["loss"], batch_size=size)
         except ValueError as error:
-            after = (
-                f" (texts of this message are counted from index {start} of data)" if start else ""
-            )
-            raise ValueError(f"{error}{after}") from error
-        return as_losses(-frame["loss"].to_numpy(), len(part), "model")
+            note = ""
+            if start:
+                note = f" (texts of this message are counted from index {start} of data)"
+            raise ValueError(f"{error}{note}") from error
+        return as_losses(-frame["loss"].to_numpy(), len(together), "model")
 
     with evaluated(model, device):
-        return by_rows(of_part, len(texts), size * _TOGETHER, progress)
+        return by_rows(losses_of, len(texts), size * _TOGETHER, progress)
+
+
+def _is_causal_language_model(model: Any) -> bool:
+    """Whether a model generates text from left to right, as far as it says so."""
+    if not hasattr(model, "parameters"):
+        return False
+    generates = getattr(model, "can_generate", lambda: True)()
+    config = getattr(model, "config", None)
+    return bool(generates) and not getattr(config, "is_encoder_decoder", False)
+
+
+def _check_scored(tokenizer: Any, texts: list[str], start: int) -> None:
+    """Refuse a text of fewer than two tokens; ``start`` is the index of the first of them."""
+    for index, tokens in enumerate(text_tokens(tokenizer, texts)):
+        if len(tokens) < 2:
+            raise ValueError(
+                f"data: text {texts[index][:40]!r} at index {start + index} has {len(tokens)} "
+                "token(s), and a loss needs two; leave it out"
+            )
