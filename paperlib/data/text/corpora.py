@@ -2,7 +2,7 @@
 size.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -13,9 +13,11 @@ import yaml
 from paperlib.core import check_choice
 from paperlib.data.files import data_file
 from paperlib.data.text.formats import read_pieces
-from paperlib.data.text.pieces import Reading, ReadLog
+from paperlib.data.text.pieces import Piece, Reading, ReadLog
 from paperlib.data.text.streams import printable
 from paperlib.io.files import data_folder, visible_files
+
+_TEXT_SUFFIXES = {".py", ".pyi", ".txt", ".md", ".rst", ".json", ".toml"}
 
 
 @dataclass(frozen=True)
@@ -44,14 +46,13 @@ class CorpusSource:
     source: str
     licence: str
     sha256: str | None = None  # of the file; None for a folder and for files of any content
-    subset_field: str = (
-        "subset"  # of its documents; those without it are of the folder that they are in
-    )
+    # Of its documents; those without it are of the folder that they are in.
+    subset_field: str = "subset"
 
 
-_KNOWN = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8")).items()
+_SETTINGS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 CORPORA: Mapping[str, CorpusSource] = MappingProxyType(
-    {name: CorpusSource(**one) for name, one in _KNOWN}
+    {name: CorpusSource(**settings) for name, settings in _SETTINGS.items()}
 )
 """Corpora known by name."""
 
@@ -59,22 +60,23 @@ CORPORA: Mapping[str, CorpusSource] = MappingProxyType(
 def corpus_path(name: str) -> Path:
     """The file or folder of a known corpus in the data folder."""
     check_choice("name", name, CORPORA)
-    known = CORPORA[name]
-    if (folder := data_folder() / known.file).is_dir():
+    corpus = CORPORA[name]
+    folder = data_folder() / corpus.file
+    if folder.is_dir():
         return folder
-    return data_file(name, known.file, known.sha256, known.source)
+    return data_file(name, corpus.file, corpus.sha256, corpus.source)
 
 
 def corpus_content(name: str) -> bytes:
     """What identifies a known corpus: its file's bytes, or name and size of each file of its
     folder.
     """
-    if (path := corpus_path(name)).is_file():
+    path = corpus_path(name)
+    if path.is_file():
         return path.read_bytes()
     files = (file.path for file in corpus_files(path))
-    return "\n".join(
-        f"{file.relative_to(path).as_posix()} {file.stat().st_size}" for file in files
-    ).encode()
+    lines = [f"{file.relative_to(path).as_posix()} {file.stat().st_size}" for file in files]
+    return "\n".join(lines).encode()
 
 
 def nid_corpus() -> list[Document]:
@@ -96,20 +98,26 @@ def corpus_files(root: str | Path) -> list[CorpusFile]:
     """
     if isinstance(root, str) and root in CORPORA:
         path = corpus_path(root)
-        return corpus_files(path) if path.is_dir() else [CorpusFile(path, root)]
+        return _files_below(path) if path.is_dir() else [CorpusFile(path, root)]
     if not str(root):
         raise ValueError("corpus: expected a file, a folder or a known corpus, got an empty text")
-    if (top := Path(root).expanduser()).is_file():
-        return [CorpusFile(top, _subset_of(top, top.parent))]
-    if not top.is_dir():
-        known = ", ".join(map(repr, CORPORA))
+    path = Path(root).expanduser()
+    if path.is_file():
+        return [CorpusFile(path, _subset_of(path, path.parent))]
+    if not path.is_dir():
+        names = ", ".join(map(repr, CORPORA))
         raise ValueError(
-            f"corpus: expected a file, a folder or one of {known}; {str(root)!r} is none"
+            f"corpus: expected a file, a folder or one of {names}; {str(root)!r} is none"
         )
-    paths = [top / one for one in visible_files(top)]
+    return _files_below(path)
+
+
+def _files_below(folder: Path) -> list[CorpusFile]:
+    """The files of a folder but hidden ones, sorted; at least one."""
+    paths = [folder / name for name in visible_files(folder)]
     if not paths:
-        raise ValueError(f"corpus: the folder {top} holds no files")
-    return [CorpusFile(path, _subset_of(path, top)) for path in paths]
+        raise ValueError(f"corpus: the folder {folder} holds no files")
+    return [CorpusFile(path, _subset_of(path, folder)) for path in paths]
 
 
 def _subset_of(path: Path, top: Path) -> str:
@@ -124,19 +132,25 @@ def installed_text(packages: tuple[str, ...]) -> list[CorpusFile]:
     """Text that ships with installed packages, each a subset: source, licences, and lists of
     files.
     """
-    suffixes = {".py", ".pyi", ".txt", ".md", ".rst", ".json", ".toml"}
-    listed = list[CorpusFile]()
+    files: list[CorpusFile] = []
     for package in packages:
-        try:
-            files = metadata.files(package)
-        except metadata.PackageNotFoundError:
-            raise ValueError(f"packages: {package!r} is not installed") from None
-        wanted = (
-            f for f in files or [] if f.suffix in suffixes or f.parent.name.endswith(".dist-info")
-        )
-        paths = (Path(str(file.locate())) for file in wanted)
-        listed += [CorpusFile(path, package) for path in paths if path.is_file()]
-    return sorted(listed, key=lambda file: (file.subset, file.path))
+        files += [CorpusFile(path, package) for path in _text_files(package)]
+    return sorted(files, key=lambda file: (file.subset, file.path))
+
+
+def _text_files(package: str) -> list[Path]:
+    """Files of an installed package that are text by their ending, and all of its metadata."""
+    try:
+        files = metadata.files(package) or []
+    except metadata.PackageNotFoundError:
+        raise ValueError(f"packages: {package!r} is not installed") from None
+    paths: list[Path] = []
+    for file in files:
+        if file.suffix in _TEXT_SUFFIXES or file.parent.name.endswith(".dist-info"):
+            path = Path(str(file.locate()))
+            if path.is_file():
+                paths.append(path)
+    return paths
 
 
 def read_documents(
@@ -155,26 +169,42 @@ def read_documents(
     >>> list(read_documents(path))
     [Document(text='Hello', subset='web')]
     """
-    skipped = log or ReadLog()
-    known = CORPORA.get(str(root))
-    names = reading or Reading(subset_field=known.subset_field if known else Reading.subset_field)
-    total = unread = 0
+    log = log or ReadLog()
+    reading = reading or _reading_of(str(root))
+    total = unread = 0  # bytes
     for file in corpus_files(root):
-        held, size, documents = bytearray(), file.path.stat().st_size, 0
-        for piece in read_pieces(file.path, file.subset, names, skipped):
-            held += piece.data
-            documents += piece.documents
-            if not piece.more:
-                for text in (
-                    bytes(held).split(piece.separator) if piece.separator else [bytes(held)]
-                ):
-                    yield Document(text.decode("utf-8", "replace"), piece.subset)
-                held.clear()
-        total, unread = total + size, unread + (0 if documents else size)
+        size = file.path.stat().st_size
+        count = 0
+        for document in _documents(read_pieces(file.path, file.subset, reading, log)):
+            count += 1
+            yield document
+        total += size
+        if count == 0:
+            unread += size
     if 2 * unread > total:
         reasons = "; ".join(
-            f"{reason}: {number}, such as {where}" for reason, number, where in skipped.rows
+            f"{reason}: {number}, such as {where}" for reason, number, where in log.rows
         )
         raise ValueError(
             f"{root}: {unread:,} of {total:,} bytes of this corpus were not read ({reasons})"
         )
+
+
+def _reading_of(root: str) -> Reading:
+    """The settings of a corpus known by this name, else those of any."""
+    if root in CORPORA:
+        return Reading(subset_field=CORPORA[root].subset_field)
+    return Reading()
+
+
+def _documents(pieces: Iterable[Piece]) -> Iterator[Document]:
+    """The documents of one file, put together from their pieces."""
+    held = bytearray()
+    for piece in pieces:
+        held += piece.data
+        if piece.more:
+            continue
+        texts = bytes(held).split(piece.separator) if piece.separator else [bytes(held)]
+        held.clear()
+        for text in texts:
+            yield Document(text.decode("utf-8", "replace"), piece.subset)

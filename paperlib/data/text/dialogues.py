@@ -21,7 +21,9 @@ def persona_chat() -> list[str]:
     path = data_file("Synthetic-Persona-Chat", PERSONA_CHAT_FILE, PERSONA_CHAT_SHA256, SOURCE)
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
-    turns = [zip(row["speakers"], row["turns"], strict=True) for row in rows]
-    return [
-        "\n".join(f"{'AB'[int(speaker) - 1]}: {text}" for speaker, text in one) for one in turns
-    ]
+    conversations: list[str] = []
+    for row in rows:
+        turns = zip(row["speakers"], row["turns"], strict=True)
+        lines = [f"{'AB'[int(speaker) - 1]}: {text}" for speaker, text in turns]
+        conversations.append("\n".join(lines))
+    return conversations

@@ -27,9 +27,8 @@ Tokens = list[list[int]]
 class Insertions:
     """Texts of one condition, as the numbers of their tokens: for `paperlib.audit_texts`."""
 
-    members: (
-        Tokens  #: what is scored of each inserted text: its suffix, or all of it where it has none
-    )
+    #: what is scored of each inserted text: its suffix, or all of it where it has none
+    members: Tokens
     nonmembers: Tokens
     member_contexts: Tokens  #: what stands before
     nonmember_contexts: Tokens
@@ -60,56 +59,82 @@ def read_insertions(
         Train Once, Answer All (arXiv 2509.23383);
         huggingface.co/datasets/sbordt/TOAA-Membership-Inference.
     """
-    import pyarrow.compute as compute
-    from pyarrow import dataset
-
-    folder = _folder(source)
-    if not (files := sorted(map(str, folder.rglob("*.parquet")))):
-        raise ValueError(f"source: expected Parquet files in {folder}, found none")
-    table = dataset.dataset(files, format="parquet")
-    if missing := [name for name in _COLUMNS if name not in table.schema.names]:
-        raise ValueError(
-            f"source: needs columns {', '.join(_COLUMNS)}; {folder} lacks {', '.join(missing)}"
-        )
-    known = table.to_table(columns=["condition"])["condition"].unique().to_pylist()
-    check_choice("condition", condition, tuple(sorted(known)))
-    rows = table.to_table(filter=compute.field("condition") == condition).to_pydict()
-    sides = _sides(rows)
-    left_out = len(rows["membership"]) - sum(map(len, sides))
-    rng = np.random.default_rng(seed)
+    rows = _rows_of(condition, _folder(source))
+    members, nonmembers = _sides(rows)
+    left_out = len(rows["membership"]) - len(members) - len(nonmembers)
     if limit is not None:
         check_at_least(1, limit=limit)
-        sides = [
-            side if len(side) <= limit else sorted(rng.permutation(side)[:limit]) for side in sides
-        ]
-    texts, contexts = list[Tokens](), list[Tokens]()
-    for side in sides:
-        cut = [
-            _cut(rows["input_ids"][at], rows["suffix_start"][at], rows["example_idx"][at])
-            for at in side
-        ]
-        contexts.append([before for before, _ in cut])
-        texts.append([scored for _, scored in cut])
-    copies = Counter(rows["duplication"][at] for at in sides[0])
+        rng = np.random.default_rng(seed)
+        members = _sample(members, limit, rng)
+        nonmembers = _sample(nonmembers, limit, rng)
+    copies = Counter(rows["duplication"][row] for row in members)
+    member_contexts, member_texts = _texts(rows, members)
+    nonmember_contexts, nonmember_texts = _texts(rows, nonmembers)
     return Insertions(
-        *texts,
-        *contexts,
+        members=member_texts,
+        nonmembers=nonmember_texts,
+        member_contexts=member_contexts,
+        nonmember_contexts=nonmember_contexts,
         condition=condition,
         copies=copies.most_common(1)[0][0],
         left_out=left_out,
     )
 
 
-def _sides(rows: dict[str, list[Any]]) -> list[list[int]]:
-    """Places of the members and of the non-members whose text stands there once."""
+def _rows_of(condition: str, folder: Path) -> dict[str, list[Any]]:
+    """The columns of the data set, with the rows of one condition."""
+    import pyarrow.compute as compute
+    from pyarrow import dataset
+
+    files = sorted(map(str, folder.rglob("*.parquet")))
+    if not files:
+        raise ValueError(f"source: expected Parquet files in {folder}, found none")
+    table = dataset.dataset(files, format="parquet")
+    missing = [name for name in _COLUMNS if name not in table.schema.names]
+    if missing:
+        raise ValueError(
+            f"source: needs columns {', '.join(_COLUMNS)}; {folder} lacks {', '.join(missing)}"
+        )
+    conditions = table.to_table(columns=["condition"])["condition"].unique().to_pylist()
+    check_choice("condition", condition, tuple(sorted(conditions)))
+    return table.to_table(filter=compute.field("condition") == condition).to_pydict()
+
+
+def _sample(side: list[int], limit: int, rng: np.random.Generator) -> list[int]:
+    """At most ``limit`` rows of a side, drawn at random, in their order."""
+    if len(side) <= limit:
+        return side
+    return sorted(rng.permutation(side)[:limit])
+
+
+def _texts(rows: dict[str, list[Any]], side: list[int]) -> tuple[Tokens, Tokens]:
+    """What stands before, and what is scored of, each text of these rows."""
+    contexts: Tokens = []
+    scored: Tokens = []
+    for row in side:
+        context, text = _cut(
+            rows["input_ids"][row], rows["suffix_start"][row], rows["example_idx"][row]
+        )
+        contexts.append(context)
+        scored.append(text)
+    return contexts, scored
+
+
+def _sides(rows: dict[str, list[Any]]) -> tuple[list[int], list[int]]:
+    """Rows of the members and of the non-members whose text stands there once."""
     if set(rows["membership"]) != {0, 1}:
         raise ValueError(
             f"membership: expected 0 and 1, both, got {sorted(set(rows['membership']))}"
         )
     texts = [tuple(text) for text in rows["input_ids"]]
     times = Counter(texts)
-    once = [at for at, text in enumerate(texts) if times[text] == 1]
-    return [[at for at in once if rows["membership"][at] == side] for side in (1, 0)]
+    members: list[int] = []
+    nonmembers: list[int] = []
+    for row, text in enumerate(texts):
+        if times[text] == 1:
+            side = members if rows["membership"][row] == 1 else nonmembers
+            side.append(row)
+    return members, nonmembers
 
 
 def _cut(tokens: list[int], start: int, example: int) -> tuple[list[int], list[int]]:
@@ -119,17 +144,17 @@ def _cut(tokens: list[int], start: int, example: int) -> tuple[list[int], list[i
             f"suffix_start: expected 1 to {len(tokens)}, the length, got {start} in example "
             f"{example}"
         )
-    at = start if start < len(tokens) else 1
-    return tokens[:at], tokens[at:]
+    cut = start if start < len(tokens) else 1
+    return tokens[:cut], tokens[cut:]
 
 
 def _folder(source: str | Path) -> Path:
     """The folder of a data set: one that is given, or the hub's copy, which is fetched if need
     be.
     """
-    for given in (Path(source).expanduser(), data_folder() / Path(source).name):
-        if given.is_dir():
-            return given
+    for folder in (Path(source).expanduser(), data_folder() / Path(source).name):
+        if folder.is_dir():
+            return folder
     import huggingface_hub
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
@@ -141,6 +166,7 @@ def _folder(source: str | Path) -> Path:
             f"source: expected a folder or a name on the hub, got {str(source)!r}"
         ) from None
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        said, address = str(error).strip().splitlines()[0], f"huggingface.co/datasets/{source}"
-        folder = f"folder {Path(source).name}"
-        raise unavailable(str(source), folder, data_folder(), address, [said]) from None
+        message = str(error).strip().splitlines()[0]
+        address = f"huggingface.co/datasets/{source}"
+        files = f"folder {Path(source).name}"
+        raise unavailable(str(source), files, data_folder(), address, [message]) from None

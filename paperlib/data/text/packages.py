@@ -84,67 +84,106 @@ def write_pack(
         check_choice("digests", kind, CONTEXTS)
     names = list(dict.fromkeys(re.sub(r"[-_.]+", "-", name).lower() for name in packages))
     entries = [entry for path in locks for entry in _of_lock(path)]
-    first, end = str(after or ""), str(before or "9999")  # days as text, in the order of time
-    settings = [index, first, end, *digests]
-    part, empty = out.with_name(f"{out.name}.part"), list[str]()
-    found = _kept(part, settings)
-    with progress_bar(len(names), label="packages", unit="package") as bar:
-        for name in names:
-            if name not in found:
-                found[name] = list(_of_index(name, index, digests, first, end))
-                part.parent.mkdir(parents=True, exist_ok=True)
-                with part.open(
-                    "a", encoding="utf-8"
-                ) as file:  # a line that was cut short ends here
-                    file.write("\n" + canonical_json([settings, name, found[name]]))
-            entries += found[name]
-            empty += [] if found[name] else [name]
-            bar.update()
+    query = _Query(
+        index=index,
+        digests=tuple(digests),
+        first=str(after or ""),
+        end=str(before or "9999"),
+    )
+    part = out.with_name(f"{out.name}.part")
+    by_package = _ask_for_all(names, query, part)
+    empty = tuple(name for name in names if not by_package[name])
+    for name in names:
+        entries += by_package[name]
     if not entries:
         part.unlink(missing_ok=True)
-        wanted = " or ".join(digests)
-        raise ValueError(f"{', '.join(empty) or out}: no {wanted} digest of a file in these days")
+        kinds = " or ".join(digests)
+        raise ValueError(f"{', '.join(empty) or out}: no {kinds} digest of a file in these days")
     with atomic_file(out) as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
         packed.writelines(f"{canonical_json(entry)}\n".encode() for entry in entries)
     part.unlink(missing_ok=True)
-    return Pack(tuple(entries), tuple(empty))
+    return Pack(tuple(entries), empty)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Query:
+    """What an index is asked for: digests of files uploaded from ``first`` until before ``end``."""
+
+    index: str
+    digests: tuple[str, ...]
+    first: str  # a day as text, in which the order is that of time; "" is before all
+    end: str  # likewise; "9999" is behind all
+
+    @property
+    def settings(self) -> list[str]:
+        """What a part file notes of the query, so that no other one takes up its answers."""
+        return [self.index, self.first, self.end, *self.digests]
+
+
+def _ask_for_all(names: Sequence[str], query: _Query, part: Path) -> dict[str, list[Entry]]:
+    """The entries of each package; those of the part file are not asked for again."""
+    by_package = _kept(part, query.settings)
+    with progress_bar(len(names), label="packages", unit="package") as bar:
+        for name in names:
+            if name not in by_package:
+                by_package[name] = list(_of_index(name, query))
+                _keep(part, [query.settings, name, by_package[name]])
+            bar.update()
+    return by_package
+
+
+def _keep(part: Path, row: list[Any]) -> None:
+    """Append a line of JSON to the part file."""
+    part.parent.mkdir(parents=True, exist_ok=True)
+    with part.open("a", encoding="utf-8") as file:
+        file.write("\n" + canonical_json(row))  # a line that was cut short ends here
 
 
 def _kept(part: Path, settings: list[str]) -> dict[str, list[Entry]]:
     """What an interrupted call with the same settings was told, by package."""
+    if not part.is_file():
+        return {}
     kept: dict[str, list[Entry]] = {}
-    for line in part.read_text(encoding="utf-8").splitlines() if part.is_file() else ():
+    for line in part.read_text(encoding="utf-8").splitlines():
         with suppress(ValueError):
-            of, name, entries = json.loads(line)
-            if of == settings:
+            line_settings, name, entries = json.loads(line)
+            if line_settings == settings:
                 kept[name] = entries
     return kept
 
 
-def _of_index(
-    name: str, index: str, digests: Sequence[str], first: str, end: str
-) -> Iterator[Entry]:
+def _of_index(name: str, query: _Query) -> Iterator[Entry]:
+    """The entries of one package, by its metadata at the index."""
     try:
-        for version, files in _metadata(name, index)["releases"].items():
+        for version, files in _metadata(name, query.index)["releases"].items():
             for file in files:
-                day, known = file["upload_time_iso_8601"][:10], file["digests"]
-                for kind in digests if first <= day < end else ():
-                    start = CONTEXTS[kind].format(name=name, version=version, file=file["filename"])
-                    yield {"text": start + known[kind], "subset": name, "day": day}
+                yield from _of_file(file, name, version, query)
     except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError(f"{name}: {index} gives no metadata in PyPI's form ({error!r})") from None
+        raise ValueError(
+            f"{name}: {query.index} gives no metadata in PyPI's form ({error!r})"
+        ) from None
+
+
+def _of_file(file: Mapping[str, Any], name: str, version: str, query: _Query) -> Iterator[Entry]:
+    """An entry for each digest of one file of a package, if it was uploaded in the days asked."""
+    day = file["upload_time_iso_8601"][:10]
+    digests = file["digests"]
+    if not query.first <= day < query.end:
+        return
+    for kind in query.digests:
+        start = CONTEXTS[kind].format(name=name, version=version, file=file["filename"])
+        yield {"text": start + digests[kind], "subset": name, "day": day}
 
 
 def _metadata(name: str, index: str) -> Any:
+    """The metadata of a package at the index, or an error that says what to do."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
         raise ValueError(f"{name}: no name of a package; a lock file is given with --lock")
-    url, again = (
-        f"{index.rstrip('/')}/{name}/json",
-        "what was read is kept, the next call goes on from there",
-    )
+    url = f"{index.rstrip('/')}/{name}/json"
+    again = "what was read is kept, the next call goes on from there"
     try:
-        asked = urllib.request.Request(url, headers={"User-Agent": "paperlib"})
-        with urllib.request.urlopen(asked, timeout=30) as answer:
+        request = urllib.request.Request(url, headers={"User-Agent": "paperlib"})
+        with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
     except urllib.error.HTTPError as error:
         error.close()
@@ -157,45 +196,54 @@ def _metadata(name: str, index: str) -> Any:
 
 def _of_lock(path: Path) -> list[Entry]:
     """One entry for each digest of a lock file, behind the lines that name its package."""
+    read = {".json": _npm, ".lock": _toml}.get(path.suffix, _pip)
     try:
-        parts = {".json": _npm, ".lock": _toml}.get(path.suffix, _pip)(decoded(path.read_bytes()))
-        entries = [{"text": start + digest, "subset": path.name} for start, digest in parts]
+        pairs = read(decoded(path.read_bytes()))
+        entries = [{"text": start + digest, "subset": path.name} for start, digest in pairs]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        known = "package-lock.json, poetry.lock, uv.lock, Cargo.lock or requirements"
-        raise ValueError(f"{path}: no {known} ({error!r})") from None
+        formats = "package-lock.json, poetry.lock, uv.lock, Cargo.lock or requirements"
+        raise ValueError(f"{path}: no {formats} ({error!r})") from None
     if not entries:
         raise ValueError(f"{path}: holds no digest; requirements have them with --hash")
     return entries
 
 
 def _npm(text: str) -> Iterator[tuple[str, str]]:
-    for name, about in json.loads(text)["packages"].items():
-        start = f'"{name}": {{\n  "version": "{about.get("version", "")}",\n'
-        start += f'  "resolved": "{about["resolved"]}",\n' if "resolved" in about else ""
-        for digest in _INTEGRITY.findall(about.get("integrity", "")):
+    """Each digest of a package-lock.json, behind the text that stands before it."""
+    for name, package in json.loads(text)["packages"].items():
+        start = f'"{name}": {{\n  "version": "{package.get("version", "")}",\n'
+        if "resolved" in package:
+            start += f'  "resolved": "{package["resolved"]}",\n'
+        for digest in _INTEGRITY.findall(package.get("integrity", "")):
             yield f'{start}  "integrity": "', digest
 
 
 def _toml(text: str) -> Iterator[tuple[str, str]]:
+    """Each digest of a poetry.lock, uv.lock or Cargo.lock, behind the text before it."""
     content = tomllib.loads(text)
-    older = content.get("metadata", {}).get("files", {})
-    for about in content.get("package", []):
-        start = f'name = "{about["name"]}"\nversion = "{about.get("version", "")}"\n'
-        lists = {
-            "files = [\n    {file": about.get("files") or older.get(about["name"], []),
-            "sdist = { url": [about.get("sdist", {})],
-            "wheels = [\n    { url": about.get("wheels", []),
-        }
-        for opening, files in lists.items():
-            for file in (one for one in files if "hash" in one):
-                place = file.get("file") or file.get("url") or file["path"]
-                yield f'{start}{opening} = "{place}", hash = "', file["hash"]
-        if "checksum" in about:
-            yield f'{start}source = "{about["source"]}"\nchecksum = "', about["checksum"]
+    # Where older versions of poetry have the files, by package.
+    metadata = content.get("metadata", {}).get("files", {})
+    for package in content.get("package", []):
+        start = f'name = "{package["name"]}"\nversion = "{package.get("version", "")}"\n'
+        files = package.get("files") or metadata.get(package["name"], [])
+        yield from _with_hash(f"{start}files = [\n    {{file", files)
+        yield from _with_hash(f"{start}sdist = {{ url", [package.get("sdist", {})])
+        yield from _with_hash(f"{start}wheels = [\n    {{ url", package.get("wheels", []))
+        if "checksum" in package:
+            yield f'{start}source = "{package["source"]}"\nchecksum = "', package["checksum"]
+
+
+def _with_hash(start: str, files: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """The digest of each file that has one, behind its name or address."""
+    for file in files:
+        if "hash" in file:
+            address = file.get("file") or file.get("url") or file["path"]
+            yield f'{start} = "{address}", hash = "', file["hash"]
 
 
 def _pip(text: str) -> Iterator[tuple[str, str]]:
+    """Each digest of requirements with ``--hash``, behind its requirement."""
     for line in re.sub(r"\\\s*\n", " ", text).splitlines():
         requirement = line.split(" --hash", 1)[0].strip()
-        for found in _HASH.findall(line):
-            yield f"{requirement} \\\n    --hash=", found
+        for digest in _HASH.findall(line):
+            yield f"{requirement} \\\n    --hash=", digest

@@ -22,10 +22,9 @@ def help_topics() -> list[str]:
 
     documents: list[str] = []
     for name in sorted(topics):
-        parts = topics[name].split("\n\n")
-        documents += [
-            "\n\n".join(parts[at : at + _PARAGRAPHS]) for at in range(0, len(parts), _PARAGRAPHS)
-        ]
+        paragraphs = topics[name].split("\n\n")
+        for start in range(0, len(paragraphs), _PARAGRAPHS):
+            documents.append("\n\n".join(paragraphs[start : start + _PARAGRAPHS]))
     return documents
 
 
@@ -75,7 +74,8 @@ def wikitext(name: str, folder: str) -> list[str]:
     wikitext-103/wiki.train.tokens.
     """
     path = data_file(name, f"{folder}/wiki.train.tokens", None, WIKITEXT)
-    if not (documents := articles(path.read_text(encoding="utf-8"))):
+    documents = articles(path.read_text(encoding="utf-8"))
+    if not documents:
         raise ValueError(
             f"{path}: expected articles that start with a line ' = Title = ', found none"
         )

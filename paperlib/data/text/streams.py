@@ -98,10 +98,11 @@ def damages() -> tuple[type[BaseException], ...]:
 
 def blocks(stream: Any) -> Iterator[bytes]:
     """Blocks of ``BLOCK`` bytes; where the stream is damaged, first what it gave before."""
-    read, held = getattr(stream, "read1", stream.read), bytearray()
+    read = getattr(stream, "read1", stream.read)
+    held = bytearray()
     try:
-        while part := read(BLOCK - len(held)):
-            held += part
+        while data := read(BLOCK - len(held)):
+            held += data
             if len(held) == BLOCK:
                 yield bytes(held)
                 held.clear()
