@@ -23,9 +23,8 @@ _WANTED = (
     "a torch module, a fitted scikit-learn estimator, (model, tokenizer) of a causal language "
     "model, or a function from data to one loss per record"
 )
-_SMALLEST = np.finfo(
-    np.float64
-).tiny  # what a probability of 0 counts as: minus its logarithm is finite
+# What a probability of 0 counts as: minus its logarithm is finite.
+_SMALLEST = np.finfo(np.float64).tiny
 _SURE = 1e-6  # rounding of probabilities in float32
 
 
@@ -86,19 +85,17 @@ def losses(
     for name, value in {"loss": loss, "tokenizer": tokenizer, "device": device}.items():
         if value is not None and name not in used:
             raise ValueError(f"{name}: not used for {words}; leave it out")
-    how: dict[str, Any] = {"batch_size": batch_size, "progress": progress}
+    run_options: dict[str, Any] = {"batch_size": batch_size, "progress": progress}
     if kind == "estimator":
-        return _estimator_losses(model, data, **how)
+        return _estimator_losses(model, data, **run_options)
     if kind == "function":
-        return _function_losses(model, data, **how)
-    from paperlib.audits.network_losses import (
-        network_losses,
-        text_losses,
-    )  # torch takes seconds to import
+        return _function_losses(model, data, **run_options)
+    # Here, since torch takes seconds to import.
+    from paperlib.audits.network_losses import network_losses, text_losses
 
     if kind == "text":
-        return text_losses(model, data, tokenizer=tokenizer, device=device, **how)
-    return network_losses(model, data, loss=loss, device=device, **how)
+        return text_losses(model, data, tokenizer=tokenizer, device=device, **run_options)
+    return network_losses(model, data, loss=loss, device=device, **run_options)
 
 
 def _kind(model: Any, tokenizer: Any, data: Any) -> tuple[str, Any, Any]:
@@ -109,14 +106,8 @@ def _kind(model: Any, tokenizer: Any, data: Any) -> tuple[str, Any, Any]:
                 f"model: expected {_WANTED}; got a {type(model).__name__} of {len(model)}"
             )
         model, tokenizer = model
-    elif all(hasattr(model, name) for name in ("task", "model", "tokenizer", "feature_extractor")):
-        if model.task not in ("text-generation", ""):  # "": made without pipeline()
-            raise ValueError(
-                f"model: expected a pipeline for 'text-generation', got one for {model.task!r}; "
-                "give its .model, a torch module, with batches that its tokenizer made"
-            )
-        if tokenizer is not None:
-            raise ValueError("tokenizer: the pipeline has its own; leave it out")
+    elif _is_pipeline(model):
+        _check_pipeline(model, tokenizer)
         model, tokenizer = model.model, model.tokenizer
     if isinstance(model, type):
         raise ValueError(
@@ -124,17 +115,49 @@ def _kind(model: Any, tokenizer: Any, data: Any) -> tuple[str, Any, Any]:
         )
     if tokenizer is not None:
         return "text", model, tokenizer
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(model, torch.nn.Module):
-        first = data[0] if isinstance(data, list) and data else data
-        if isinstance(first, str):
+    if _is_module(model):
+        if _holds_texts(data):
             raise ValueError("tokenizer: needed for texts; call losses((model, tokenizer), texts)")
         return "network", model, None
-    if any(hasattr(model, name) for name in ("predict_proba", "predict", "classes_")):
+    if _is_estimator(model):
         return "estimator", model, None
     if callable(model):
         return "function", model, None
     raise ValueError(f"model: expected {_WANTED}; got {type(model).__name__}")
+
+
+def _is_pipeline(model: Any) -> bool:
+    """Whether this is a pipeline of transformers, which need not be installed."""
+    names = ("task", "model", "tokenizer", "feature_extractor")
+    return all(hasattr(model, name) for name in names)
+
+
+def _check_pipeline(pipeline: Any, tokenizer: Any) -> None:
+    """Refuse a pipeline that does not generate text, and a tokenizer beside its own."""
+    if pipeline.task not in ("text-generation", ""):  # "": made without pipeline()
+        raise ValueError(
+            f"model: expected a pipeline for 'text-generation', got one for {pipeline.task!r}; "
+            "give its .model, a torch module, with batches that its tokenizer made"
+        )
+    if tokenizer is not None:
+        raise ValueError("tokenizer: the pipeline has its own; leave it out")
+
+
+def _is_module(model: Any) -> bool:
+    """Whether this is a torch module, as it can only be once torch is loaded."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(model, torch.nn.Module)
+
+
+def _is_estimator(model: Any) -> bool:
+    """Whether this has a method or an attribute of the estimators of scikit-learn."""
+    return any(hasattr(model, name) for name in ("predict_proba", "predict", "classes_"))
+
+
+def _holds_texts(data: Any) -> bool:
+    """Whether the data are a text, or a list that begins with one."""
+    first = data[0] if isinstance(data, list) and data else data
+    return isinstance(first, str)
 
 
 def gathered(
@@ -147,14 +170,14 @@ def gathered(
     """``function`` of every batch, one after the other, as one array; no batch outlives its
     turn.
     """
-    parts: Iterable[FloatArray] = map(
-        function, batches
-    )  # a loop or a bar would keep the last batch
-    if sys.stderr.isatty() if progress is None else progress:
+    # Not a loop, which would keep the last batch while the next one is made.
+    outputs: Iterable[FloatArray] = map(function, batches)
+    has_bar = sys.stderr.isatty() if progress is None else progress
+    if has_bar:
         from paperlib.report.bars import progress as bar
 
-        parts = bar(parts, total=total, label="losses")
-    losses = np.concatenate([np.empty(0), *parts])
+        outputs = bar(outputs, total=total, label="losses")
+    losses = np.concatenate([np.empty(0), *outputs])
     if not losses.size:
         raise ValueError("data: no records, so there is no loss")
     check_finite("losses", losses)
@@ -164,7 +187,7 @@ def gathered(
 def by_rows(
     function: Callable[[int, int], FloatArray], count: int, size: int, progress: bool | None
 ) -> FloatArray:
-    """``function`` of the first and the last place of every ``size`` of ``count`` records, as
+    """``function`` of the start and the end of each batch of ``size`` of the ``count`` records, as
     `gathered`.
     """
     starts = range(0, count, size)
@@ -183,10 +206,10 @@ def as_losses(values: Any, count: int | None, who: str) -> FloatArray:
     if hasattr(values, "detach"):
         values = values.detach().cpu().double()
     array = np.asarray(values)
-    wanted = "(n,)" if count is None else f"({count},)"
+    expected = "(n,)" if count is None else f"({count},)"
     if array.ndim != 1 or (count is not None and len(array) != count):
         raise ValueError(
-            f"{who}: expected one loss per record, shape {wanted}, got shape {array.shape}"
+            f"{who}: expected one loss per record, shape {expected}, got shape {array.shape}"
         )
     if array.dtype.kind not in "iuf":
         raise ValueError(
@@ -217,39 +240,25 @@ def pair_of(data: Any, what: str) -> tuple[Any, Any, int]:
     if not isinstance(data, tuple | list) or len(data) != 2:
         raise ValueError(f"data: expected {what}, got {type(data).__name__}")
     check_index("targets", *data)
-    x, y = (one if row_count(one) is not None else list(one) for one in data)
-    counts = row_count(x), row_count(y)
-    if counts[0] != counts[1]:
-        raise ValueError(
-            f"data: expected as many targets as records, got {counts[1]} and {counts[0]}"
-        )
-    return x, y, counts[0] or 0
+    x, y = map(_with_length, data)
+    records = row_count(x)
+    targets = row_count(y)
+    if records != targets:
+        raise ValueError(f"data: expected as many targets as records, got {targets} and {records}")
+    return x, y, records or 0
+
+
+def _with_length(values: Any) -> Any:
+    """Values that say how many they are: as they are, or put into a list."""
+    return values if row_count(values) is not None else list(values)
 
 
 def _function_losses(
     model: Callable[[Any], Any], data: Any, *, batch_size: int | None, progress: bool | None
 ) -> FloatArray:
     """What a function returns for the data, or for one batch of it after the other."""
-    # Arrays of one length, such as (x, y) or {"x": x, "y": y}, and no tuple of records.
-    names = list(data) if isinstance(data, Mapping) else None
-    columns = (
-        list(data.values())
-        if isinstance(data, Mapping)
-        else data
-        if isinstance(data, tuple)
-        else []
-    )
-    has_columns = all(isinstance(one, list) or getattr(one, "shape", ()) for one in columns)
-    if names is not None and not has_columns:
-        raise ValueError(
-            "data: expected a dictionary of arrays; give a list of its values, if records"
-        )
-    if not (columns and has_columns):
-        names, columns, has_columns = None, [data], False
-    counts = [row_count(column) for column in columns]
-    if len(set(counts)) != 1:
-        raise ValueError(f"data: expected arrays of one length, got lengths {counts}")
-    count = counts[0]
+    columns = _columns_of(data)
+    count = _common_length([data] if columns is None else list(columns.values()))
     if batch_size is not None and count is None:
         raise ValueError(
             f"batch_size: expected an array, a table or a list to cut into batches, got "
@@ -260,12 +269,44 @@ def _function_losses(
             lambda whole: as_losses(model(whole), count, "model"), [data], progress=progress
         )
 
-    def of_batch(start: int, end: int) -> FloatArray:
-        cut = [rows(column, start, end) for column in columns]
-        batch = tuple(cut) if names is None else dict(zip(names, cut, strict=True))
-        return as_losses(model(batch if has_columns else cut[0]), end - start, "model")
+    def losses_of(start: int, end: int) -> FloatArray:
+        if columns is None:
+            batch = rows(data, start, end)
+        else:
+            batch = {name: rows(column, start, end) for name, column in columns.items()}
+            if not isinstance(data, Mapping):
+                batch = tuple(batch.values())
+        return as_losses(model(batch), end - start, "model")
 
-    return by_rows(of_batch, count, batch_size, progress)
+    return by_rows(losses_of, count, batch_size, progress)
+
+
+def _columns_of(data: Any) -> dict[Any, Any] | None:
+    """The arrays of a tuple by number or of a dictionary by name, which are cut alike; None where
+    the data are one array, or hold records.
+    """
+    if isinstance(data, Mapping):
+        columns = dict(data)
+    elif isinstance(data, tuple):
+        columns = dict(enumerate(data))
+    else:
+        return None
+    are_arrays = all(
+        isinstance(column, list) or getattr(column, "shape", ()) for column in columns.values()
+    )
+    if isinstance(data, Mapping) and not are_arrays:
+        raise ValueError(
+            "data: expected a dictionary of arrays; give a list of its values, if records"
+        )
+    return columns if columns and are_arrays else None
+
+
+def _common_length(columns: list[Any]) -> int | None:
+    """The number of records of every column; None of one without a length."""
+    counts = [row_count(column) for column in columns]
+    if len(set(counts)) != 1:
+        raise ValueError(f"data: expected arrays of one length, got lengths {counts}")
+    return counts[0]
 
 
 def _estimator_losses(
@@ -273,8 +314,21 @@ def _estimator_losses(
 ) -> FloatArray:
     """Minus log p of the true class of a classifier, or the squared error of a regressor."""
     x, y, count = pair_of(data, "records and targets, (x, y), for a scikit-learn estimator")
-    name, targets = type(model).__name__, np.asarray(y)
+    targets = np.asarray(y)
     is_classifier = hasattr(model, "predict_proba")
+    _check_estimator(model, is_classifier=is_classifier)
+    losses_of = _classified if is_classifier else _regressed
+
+    def batch_losses(start: int, end: int) -> FloatArray:
+        batch = x if end - start == count else rows(x, start, end)
+        return losses_of(model, batch, targets[start:end])
+
+    return by_rows(batch_losses, count, batch_size or max(count, 1), progress)
+
+
+def _check_estimator(model: Any, *, is_classifier: bool) -> None:
+    """Refuse an estimator that is not fitted, or whose predictions have no loss."""
+    name = type(model).__name__
     if is_classifier:
         if not hasattr(model, "classes_"):
             raise ValueError(
@@ -293,12 +347,6 @@ def _estimator_losses(
             "data[1]) ** 2"
         )
 
-    def of_batch(start: int, end: int) -> FloatArray:
-        given = x if end - start == count else rows(x, start, end)
-        return (_classified if is_classifier else _regressed)(model, given, targets[start:end])
-
-    return by_rows(of_batch, count, batch_size or max(count, 1), progress)
-
 
 def _is(kind: str, model: Any) -> bool:
     """Whether scikit-learn takes a model for an estimator of this kind, if it is loaded."""
@@ -308,6 +356,7 @@ def _is(kind: str, model: Any) -> bool:
 
 
 def _classified(model: Any, x: Any, y: np.ndarray) -> FloatArray:
+    """Minus the logarithm of the probability of each record's label."""
     one_per_class = "for several outputs give a function from data to one loss per record"
     if np.ndim(model.classes_[0]) or y.ndim != 1:
         raise ValueError(
@@ -320,17 +369,19 @@ def _classified(model: Any, x: Any, y: np.ndarray) -> FloatArray:
             f"model: expected probabilities of shape ({len(y)}, {len(classes)}), got "
             f"{probabilities.shape}; {one_per_class}"
         )
-    place = {label: at for at, label in enumerate(classes)}  # "1" is not 1
-    places = np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
-    if (places < 0).any():
-        first = int((places < 0).argmax())
-        shown = f"{', '.join(map(repr, classes[:5]))}{', ...' if len(classes) > 5 else ''}"
+    column_of = {label: column for column, label in enumerate(classes)}  # "1" is not 1
+    columns = np.array([column_of.get(label, -1) for label in y.tolist()], dtype=np.int64)
+    if (columns < 0).any():
+        first = int((columns < 0).argmax())
+        listed = ", ".join(map(repr, classes[:5]))
+        if len(classes) > 5:
+            listed += ", ..."
         raise ValueError(
             f"data: label {y.tolist()[first]!r} at index {first} is none of the classes that the "
-            f"model was fitted on ({shown}); leave such records out, or write the labels as in "
+            f"model was fitted on ({listed}); leave such records out, or write the labels as in "
             "training"
         )
-    chosen = probabilities[np.arange(len(y)), places].astype(np.float64)
+    chosen = probabilities[np.arange(len(y)), columns].astype(np.float64)
     if ((chosen < 0) | (chosen > 1 + _SURE)).any():
         raise ValueError(
             f"model: predict_proba gives {chosen.min():g} to {chosen.max():g}; expected "
@@ -340,6 +391,7 @@ def _classified(model: Any, x: Any, y: np.ndarray) -> FloatArray:
 
 
 def _regressed(model: Any, x: Any, y: np.ndarray) -> FloatArray:
+    """The squared error of each record, averaged over its targets."""
     predicted = np.asarray(model.predict(x))
     if predicted.shape != y.shape or not y.ndim:
         raise ValueError(
