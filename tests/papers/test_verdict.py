@@ -13,9 +13,10 @@ from scipy.stats import binomtest, t
 from paperlib.io import RunResult
 from paperlib.papers.verdict import Estimate, Evidence, Scale, pages, record, records
 from paperlib.papers.verdict.evidence import Level, TargetRule, Term, from_dict, rules
-from paperlib.papers.verdict.outcome import decide, decide_alone, pool
+from paperlib.papers.verdict.outcome import Outcome, decide, decide_alone, pool
+from paperlib.papers.verdict.reasons import WORDINGS, Cause, Reason
 from paperlib.papers.verdict.records import SIGNS, class_of
-from paperlib.papers.verdict.status import judge, status_table
+from paperlib.papers.verdict.status import JudgedTarget, judge, status_table
 from paperlib.report import display, paper_table
 from tests.refusals import refused
 
@@ -485,7 +486,7 @@ def times(**values) -> float:
     given = Evidence(RULE.target, "model", GOOD | values)
     return decide(
         replace(RULE, repetitions=2), {RULE.notebooks[0]: given}, "paper's data", seeds=9
-    ).more
+    ).times_needed
 
 
 def of_mean(mean: float, size: int) -> list[float]:
@@ -528,13 +529,19 @@ def test_a_condition_is_waited_for_and_one_that_fails_in_the_mean_is_no_matter_o
 def test_where_more_than_repetitions_is_lacking_no_number_of_them_is_named():
     wide, rule = GOOD | {"test falls": of_mean(0.9, 5)}, replace(RULE, repetitions=2)
     given = {RULE.notebooks[0]: Evidence(RULE.target, "model", wide)}
-    assert decide(rule, given, "substitute", seeds=9).more > 1
-    assert math.isnan(decide(replace(rule, own_data=True), given, "substitute", seeds=9).more)
-    assert math.isnan(decide(replace(rule, repetitions=8), given, "paper's data", seeds=9).more)
+    assert decide(rule, given, "substitute", seeds=9).times_needed > 1
+    assert math.isnan(
+        decide(replace(rule, own_data=True), given, "substitute", seeds=9).times_needed
+    )
+    assert math.isnan(
+        decide(replace(rule, repetitions=8), given, "paper's data", seeds=9).times_needed
+    )
     unmet = {**wide, "overfitted": of_mean(99.1, 5)}
     given = {RULE.notebooks[0]: Evidence(RULE.target, "model", unmet)}
-    assert decide(rule, given, "paper's data", seeds=9).more > 1
-    assert math.isnan(decide(replace(rule, repetitions=8), given, "paper's data", seeds=9).more)
+    assert decide(rule, given, "paper's data", seeds=9).times_needed > 1
+    assert math.isnan(
+        decide(replace(rule, repetitions=8), given, "paper's data", seeds=9).times_needed
+    )
 
 
 def test_the_table_names_the_cost_by_the_runs_that_were_made():
@@ -559,3 +566,105 @@ def test_the_table_names_the_cost_by_the_runs_that_were_made():
     unmet = Evidence(RULE.target, "model", {**values, "overfitted": of_mean(98.9, 6)}).to_dict()
     told = status_table(judge([run | {"records": [line | unmet]}])).iloc[0]["to_decide"]
     assert told == "other settings, not 10,000 repetitions; these took 2.0 hours"
+
+
+def judged_readings(first: str, second: str) -> Outcome:
+    """What evidence in two readings of a paper says together."""
+    runs = [in_reading(READ.readings[0], first), in_reading(READ.readings[1], second)]
+    (entry,) = [entry for entry in pages.best_of(judge(runs)) if entry.rule == READ]
+    return entry.outcome
+
+
+def outcomes_by_cause() -> dict[Cause, Outcome]:
+    """Outcomes whose first reason has each of the causes."""
+    level = SCALE.level
+    several = RULES["panoramia-figure-10"]
+    one_notebook = dict(list(evidence(several).items())[:1])
+    own_data = RULES["panoramia-figure-12"]
+    few_games = {"panoramia_images": table_two(size=4)}
+    unmet = table_one(gap=of_mean(9, 5), falls=of_mean(0.9, 5), overfitted=of_mean(99.1, 5))
+    far = {"smaller leaks less": Estimate(50, 3.0), "sizes apart": Estimate(4)}
+    across = evidence(TWO, "across", TWO.terms[0].name)
+    outside = evidence(CARRIES, "outside", CARRIES.terms[0].name)
+    on_games = table_one("game", gap=games(5.0), falls=games(3.0))
+    return {
+        Cause.MADE_UP_DATA: decide(TWO, evidence(TWO), "made-up data", seeds=2),
+        Cause.OTHER_DATA: decide(own_data, evidence(own_data), "substitute"),
+        Cause.ABSENT_RUN: decide(several, one_notebook, level),
+        Cause.NOT_MEASURED: decide_alone(table_one(falls=[]), level),
+        Cause.FEW_SEEDS: decide(TWO, {"panoramia_images": table_two()}, level),
+        Cause.UNMET_CONDITION: decide_alone(unmet, level),
+        Cause.FEW_REPETITIONS: decide(TWO, few_games, level, seeds=2),
+        Cause.WIDE_INTERVALS: decide_alone(Evidence("nid-table-05", "model", far), level),
+        Cause.ACROSS_THE_END: decide(TWO, across, level, seeds=2),
+        Cause.SMALL_SCALE: decide(CARRIES, outside, "substitute", seeds=3),
+        Cause.THESE_MODELS: decide_alone(on_games, level),
+        Cause.EACH_READING: judged_readings("inside", "inside"),
+        Cause.READINGS_DIFFER: judged_readings("inside", "outside"),
+    }
+
+
+def decisions() -> list[object]:
+    """All that is decided by the reasons of outcomes: what lacks more than repetitions, which
+    evidence is better, and what a page leaves out.
+    """
+    outcomes = outcomes_by_cause()
+    made: list[object] = []
+    for cause, outcome in outcomes.items():
+        entry = JudgedTarget(TWO, outcome)
+        whole = str(outcome.first_reason) == pages._whole_reason(entry)
+        shortened = pages._first_of_reason(entry).endswith("; and more")
+        causes = [reason.cause for reason in outcome.reasons]
+        made.append((outcome.word, causes, math.isnan(outcome.times_needed), entry.rank))
+        made.append((cause, whole, shortened))
+    return made
+
+
+OTHER_SENTENCES = {
+    "made up": lambda cause: f"{cause.name} said otherwise",
+    "of the next cause": lambda cause: WORDINGS[
+        list(Cause)[(list(Cause).index(cause) + 1) % len(Cause)]
+    ].sentence.replace("{}", "so much"),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_SENTENCES)
+def test_what_is_decided_stays_where_every_sentence_is_reworded(monkeypatch, kind):
+    before = decisions()
+    sentences = {cause: outcome.reason for cause, outcome in outcomes_by_cause().items()}
+    others = {cause: OTHER_SENTENCES[kind](cause) for cause in Cause}
+    for cause, sentence in others.items():
+        slot = " {}" if "{}" in WORDINGS[cause].sentence else ""
+        wording = replace(WORDINGS[cause], sentence=sentence + slot)
+        monkeypatch.setitem(WORDINGS, cause, wording)
+    reworded = {cause: outcome.reason for cause, outcome in outcomes_by_cause().items()}
+    assert all(reworded[cause] != sentences[cause] for cause in Cause)
+    assert decisions() == before
+
+
+def test_every_cause_has_its_outcome_and_its_sentence():
+    outcomes = outcomes_by_cause()
+    assert set(outcomes) == set(WORDINGS) == set(Cause)
+    for cause, outcome in outcomes.items():
+        assert outcome.is_because_of(cause)
+        assert str(outcome.first_reason) == outcome.reason
+    only_repetitions = [
+        cause for cause, outcome in outcomes.items() if not math.isnan(outcome.times_needed)
+    ]
+    assert only_repetitions == [Cause.UNMET_CONDITION]
+    (lacking,) = [
+        cause for cause, outcome in outcomes.items() if JudgedTarget(TWO, outcome).rank[1]
+    ]
+    assert lacking is Cause.NOT_MEASURED
+
+
+def test_a_reason_is_shown_whole_without_its_details_or_item_by_item():
+    across = Reason(Cause.ACROSS_THE_END, ("a 1", "b 2"))
+    assert str(across) == "too wide an interval: a 1; b 2"
+    assert across.without_details == "too wide an interval"
+    assert across.items == ["too wide an interval: a 1", "b 2"]
+    each = Reason(Cause.EACH_READING, ("exact: on these models",))
+    assert each.items == ["in each reading", "exact: on these models"]
+    assert str(Reason(Cause.EACH_READING)) == "in each reading"
+    assert Reason(Cause.ABSENT_RUN, ("a", "b")).items == ["no run of a, b"]
+    assert str(Reason(Cause.FEW_SEEDS, ("1 seed", "2"))) == "1 seed, 2 needed"

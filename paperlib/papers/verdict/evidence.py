@@ -56,9 +56,7 @@ class TargetRule:
     widest: float  # undecided if every claimed interval is wider than this to each side
     contradicted_at: str  # the scale from which evidence can contradict the claim; empty for any
     contradicted_by: str  # what can, in words
-    readings: tuple[
-        str, ...
-    ]  # what the paper leaves open, each judged by itself; none where it is clear
+    readings: tuple[str, ...]  # of what the paper leaves open, each judged by itself; or none
     revised: str  # when the rule was changed after a look at outcomes, and why
     outcome_before: str  # what the rule before gave
     terms: tuple[Term, ...]  # no claimed one where the paper says nothing that could be false
@@ -165,7 +163,8 @@ class Evidence:
     reading: str = ""
 
     def __post_init__(self) -> None:
-        if set(self.values) != set(names := [term.name for term in self.rule.terms]):
+        names = [term.name for term in self.rule.terms]
+        if set(self.values) != set(names):
             raise ValueError(
                 f"values: the rule of {self.target} has the terms {', '.join(names)}; "
                 f"got {', '.join(self.values) or 'none'}"
@@ -175,52 +174,58 @@ class Evidence:
         for (name, label), sample in self.samples().items():
             numbers = [sample.value, sample.error] if isinstance(sample, Estimate) else list(sample)
             if not all(map(math.isfinite, numbers)):
-                about = f"{self.target}, {name} {label}".strip()
+                comparison = f"{self.target}, {name} {label}".strip()
                 raise ValueError(
-                    f"values: expected finite numbers, got {np.asarray(numbers)} for {about}"
+                    f"values: expected finite numbers, got {np.asarray(numbers)} for {comparison}"
                 )
 
     @property
     def rule(self) -> TargetRule:
-        if self.target not in (known := rules()):
-            near = ", ".join(
-                difflib.get_close_matches(self.target, known, n=3, cutoff=0.5) or known
-            )
+        """The rule of the target; a ValueError for a target without one, with similar names."""
+        all_rules = rules()
+        if self.target not in all_rules:
+            similar = difflib.get_close_matches(self.target, all_rules, n=3, cutoff=0.5)
+            names = ", ".join(similar or all_rules)
             raise ValueError(
-                f"target: {self.target!r} is not in the list of targets; did you mean {near}?"
+                f"target: {self.target!r} is not in the list of targets; did you mean {names}?"
             )
-        return known[self.target]
+        return all_rules[self.target]
 
     def samples(self) -> dict[tuple[str, str], Sample]:
         """Every sample by the name of its term and its label, "" where a term has one sample
         alone.
         """
-        return {
-            (name, label): sample
-            for name, samples in self.values.items()
-            for label, sample in (
-                samples if isinstance(samples, Mapping) else {"": samples}
-            ).items()
-        }
+        by_key: dict[tuple[str, str], Sample] = {}
+        for name, samples in self.values.items():
+            by_label = samples if isinstance(samples, Mapping) else {"": samples}
+            for label, sample in by_label.items():
+                by_key[name, label] = sample
+        return by_key
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON-ready values; `from_dict` reads them."""
         values: dict[str, dict[str, Any]] = {name: {} for name in self.values}
         for (name, label), sample in self.samples().items():
-            exact = isinstance(sample, Estimate)
-            values[name][label] = asdict(sample) if exact else [float(value) for value in sample]
-        about = {"target": self.target, "unit": self.unit, "values": values, "note": self.note}
-        return about | ({"reading": self.reading} if self.reading else {})
+            if isinstance(sample, Estimate):
+                values[name][label] = asdict(sample)
+            else:
+                values[name][label] = [float(value) for value in sample]
+        fields = {"target": self.target, "unit": self.unit, "values": values, "note": self.note}
+        if self.reading:
+            fields["reading"] = self.reading
+        return fields
 
 
 def from_dict(line: Mapping[str, Any]) -> tuple[Evidence, Scale]:
     """Evidence and scale as `record` wrote them into a result file."""
     values = {
-        name: {
-            label: Estimate(**one) if isinstance(one, dict) else one
-            for label, one in samples.items()
-        }
+        name: {label: _sample(kept) for label, kept in samples.items()}
         for name, samples in line["values"].items()
     }
     evidence = Evidence(line["target"], line["unit"], values, line["note"], line.get("reading", ""))
     return evidence, Scale(line["level"], line["facts"])
+
+
+def _sample(kept: dict[str, float] | list[float]) -> Sample:
+    """A sample as a result file has it: the fields of an estimate, or a list of values."""
+    return Estimate(**kept) if isinstance(kept, dict) else kept

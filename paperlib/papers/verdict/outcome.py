@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -21,13 +21,23 @@ from paperlib.papers.verdict.evidence import (
     Term,
     Unit,
 )
+from paperlib.papers.verdict.reasons import Cause, Reason
 
-_Compared = tuple[Term, str, Sample]
 Word = Literal["agrees", "disagrees", "undecided", "does not carry over", "shown", "not yet"]
 MOST_REPETITIONS = 10_000
 """An undecided target that would need more of them needs other settings."""
 FEWEST_GAMES = 5
 """Games that decide about the models of one run, where the rule asks for several models."""
+_MOST_NAMED = 3
+"""Comparisons that a sentence names; of more it gives the number."""
+
+
+class Compared(NamedTuple):
+    """The sample of one comparison."""
+
+    term: Term
+    label: str  # setting, level or panel; empty for the only one
+    sample: Sample
 
 
 @dataclass(frozen=True)
@@ -57,30 +67,54 @@ class Contrast:
 
     def __str__(self) -> str:
         where = f" ({self.label})" if self.label else ""
-        interval = (
-            f" [{self.low:.3g}, {self.high:.3g}]" if 0 < self.high - self.low < math.inf else ""
-        )
-        value = "not measured" if math.isnan(self.mean) else f"{self.mean:.3g}{interval}"
-        return f"{self.term.name}{where} {value}"
+        return f"{self.term.name}{where} {self._value()}"
+
+    def _value(self) -> str:
+        """The mean with its interval, where it has one with two ends."""
+        if math.isnan(self.mean):
+            return "not measured"
+        if 0 < self.high - self.low < math.inf:
+            return f"{self.mean:.3g} [{self.low:.3g}, {self.high:.3g}]"
+        return f"{self.mean:.3g}"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What evidence says about one table or figure."""
+    """What evidence says about one table or figure.
+
+    Attributes:
+        word: The outcome.
+        reasons: Why a target is undecided, the first first, or what a verdict is limited to.
+        contrasts: The comparisons that the paper claims.
+        times_needed: How many times the repetitions would decide; infinite where no number would,
+            NaN where it is not known.
+    """
 
     word: Word
-    reason: str = ""  # why a target is undecided, or what a verdict is limited to
-    contrasts: tuple[Contrast, ...] = ()  # the comparisons that the paper claims
-    more: float = (
-        math.nan
-    )  # how many times the repetitions would decide; infinite for none, nan if unknown
+    reasons: tuple[Reason, ...] = ()
+    contrasts: tuple[Contrast, ...] = ()
+    times_needed: float = math.nan
+
+    @property
+    def first_reason(self) -> Reason | None:
+        """The reason that is shown."""
+        return self.reasons[0] if self.reasons else None
+
+    @property
+    def reason(self) -> str:
+        """The sentence of the first reason; empty for none."""
+        return str(self.first_reason) if self.first_reason else ""
+
+    def is_because_of(self, cause: Cause) -> bool:
+        """Whether the first reason has this cause."""
+        return self.first_reason is not None and self.first_reason.cause is cause
 
     @property
     def closest(self) -> Contrast | None:
         """The claimed comparison furthest beyond its range, or else nearest to its end."""
-        measured = [one for one in self.contrasts if not math.isnan(one.mean)]
-        deciding = [one for one in measured if one.outside] or measured
-        return min(deciding, key=lambda one: one.margin, default=None)
+        measured = [contrast for contrast in self.contrasts if not math.isnan(contrast.mean)]
+        deciding = [contrast for contrast in measured if contrast.outside] or measured
+        return min(deciding, key=lambda contrast: contrast.margin, default=None)
 
     def __str__(self) -> str:
         return f"{self.word} ({self.reason})" if self.reason else self.word
@@ -89,32 +123,64 @@ class Outcome:
 def decide(
     rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, *, seeds: int = 1
 ) -> Outcome:
-    """Apply a rule to evidence of one scale, by notebook."""
+    """Apply a rule to evidence of one scale.
+
+    ``evidence`` is by notebook; ``seeds`` counts the runs that it was pooled from.
+    """
     if not any(term.claimed for term in rule.terms):
         return Outcome("shown")
-    claimed = list(_samples(rule, evidence, claimed=True))
-    contrasts = tuple(_contrast(*one, rule.error / len(claimed)) for one in claimed)
-    times = _more(claimed, list(_samples(rule, evidence, claimed=False)), rule.error)
-    if reasons := list(_reasons(rule, evidence, level, seeds)):
-        of_size = len(reasons) == 1 and reasons[0].startswith(
-            "a condition"
-        )  # no other lack remains
-        return Outcome("undecided", reasons[0], contrasts, times if of_size else math.nan)
-    if min(one.high - one.low for one in contrasts) > 2 * rule.widest:
-        reason = f"every interval is wider than {rule.widest:g} to each side"
-        return Outcome("undecided", reason, contrasts)
-    if any(one.outside for one in contrasts):
-        levels: list[str] = list(get_args(Level))  # the nearest to the paper first
-        if rule.contradicted_at and levels.index(level) > levels.index(rule.contradicted_at):
-            reason = f"only {rule.contradicted_by} can contradict the paper"
-            return Outcome("does not carry over", reason, contrasts)
-        return Outcome("disagrees", _limits(rule, evidence), contrasts)
-    if across := [str(one) for one in contrasts if not one.inside]:
-        more = f"; and {len(across) - 3} more" if len(across) > 3 else ""
-        return Outcome(
-            "undecided", f"too wide an interval: {'; '.join(across[:3])}{more}", contrasts, times
-        )
+    claimed = list(_comparisons(rule, evidence, claimed=True))
+    conditions = list(_comparisons(rule, evidence, claimed=False))
+    contrasts = tuple(_contrast(case, rule.error / len(claimed)) for case in claimed)
+    times_needed = _times_needed(claimed, conditions, rule.error)
+    if lacks := tuple(_lacks(rule, evidence, level, seeds)):
+        only_conditions = [lack.cause for lack in lacks] == [Cause.UNMET_CONDITION]
+        # Where anything else is lacking, repetitions alone do not decide.
+        return Outcome("undecided", lacks, contrasts, times_needed if only_conditions else math.nan)
+    if min(contrast.high - contrast.low for contrast in contrasts) > 2 * rule.widest:
+        wide = Reason(Cause.WIDE_INTERVALS, (f"{rule.widest:g}",))
+        return Outcome("undecided", (wide,), contrasts)
+    if any(contrast.outside for contrast in contrasts):
+        return _contradiction(rule, evidence, level, contrasts)
+    across = [str(contrast) for contrast in contrasts if not contrast.inside]
+    if across:
+        return Outcome("undecided", (_across(across),), contrasts, times_needed)
     return Outcome("agrees", _limits(rule, evidence), contrasts)
+
+
+def _contradiction(
+    rule: TargetRule,
+    evidence: Mapping[str, Evidence],
+    level: Level,
+    contrasts: tuple[Contrast, ...],
+) -> Outcome:
+    """The outcome where a claimed interval is outside its range: it holds from the scale that the
+    rule names.
+    """
+    nearest_first: list[str] = list(get_args(Level))
+    needed = rule.contradicted_at
+    if needed and nearest_first.index(level) > nearest_first.index(needed):
+        too_small = Reason(Cause.SMALL_SCALE, (rule.contradicted_by,))
+        return Outcome("does not carry over", (too_small,), contrasts)
+    return Outcome("disagrees", _limits(rule, evidence), contrasts)
+
+
+def _across(contrasts: Sequence[str]) -> Reason:
+    """The first of the intervals that are neither inside nor outside, and the number of others."""
+    named = list(contrasts[:_MOST_NAMED])
+    if len(contrasts) > _MOST_NAMED:
+        named.append(f"and {len(contrasts) - _MOST_NAMED} more")
+    return Reason(Cause.ACROSS_THE_END, tuple(named))
+
+
+def _limits(rule: TargetRule, evidence: Mapping[str, Evidence]) -> tuple[Reason, ...]:
+    """That a verdict speaks of the models of its runs alone, where their repetitions are no
+    models.
+    """
+    units = {run.unit for run in evidence.values()}
+    if "game" in units or (rule.unit == "model" and units != {"model"}):
+        return (Reason(Cause.THESE_MODELS),)
+    return ()
 
 
 def decide_alone(evidence: Evidence, level: Level) -> Outcome:
@@ -127,9 +193,11 @@ def pool(runs: Sequence[Evidence]) -> Evidence:
     """Evidence of runs that differ in the seed alone, as one."""
     # As many runs as the rule asks for models count as one model each, with their means; games of
     # fewer runs are put together, and speak of the models of these runs.
-    first = runs[0]
-    as_models = first.unit != first.rule.unit == "model" and len(runs) >= first.rule.repetitions
-    return _pooled(runs, _means, "model") if as_models else _pooled(runs, _together, first.unit)
+    unit = runs[0].unit
+    rule = runs[0].rule
+    if rule.unit == "model" and unit != "model" and len(runs) >= rule.repetitions:
+        return _pooled(runs, _means, "model")
+    return _pooled(runs, _together, unit)
 
 
 def over_models(runs: Sequence[Evidence], level: Level) -> Outcome:
@@ -143,151 +211,196 @@ def over_models(runs: Sequence[Evidence], level: Level) -> Outcome:
 def _pooled(
     runs: Sequence[Evidence], combined: Callable[[Sequence[Sample]], Sample], unit: Unit
 ) -> Evidence:
-    samples = [one.samples() for one in runs]
+    """Evidence whose samples are those of the runs, combined one comparison at a time."""
+    samples = [run.samples() for run in runs]
     values: dict[str, dict[str, Sample]] = {term.name: {} for term in runs[0].rule.terms}
-    for name, label in dict.fromkeys(key for one in samples for key in one):
+    for name, label in dict.fromkeys(key for by_key in samples for key in by_key):
         values[name][label] = combined(
-            [one[name, label] for one in samples if (name, label) in one]
+            [by_key[name, label] for by_key in samples if (name, label) in by_key]
         )
-    notes = dict.fromkeys(one.note for one in runs if one.note)
+    notes = dict.fromkeys(run.note for run in runs if run.note)
     return Evidence(runs[0].target, unit, values, " ".join(notes), runs[0].reading)
 
 
 def _means(samples: Sequence[Sample]) -> Sample:
-    if all(isinstance(one, Estimate) and one.error == 0 for one in samples):
+    """One value per run, its mean; of exact numbers those themselves."""
+    if all(isinstance(sample, Estimate) and sample.error == 0 for sample in samples):
         return _together(samples)
-    lists = [[one.value] if isinstance(one, Estimate) else one for one in samples]
-    return [float(np.mean(one)) for one in lists if len(one)]
+    lists = [[sample.value] if isinstance(sample, Estimate) else sample for sample in samples]
+    return [float(np.mean(values)) for values in lists if len(values)]
 
 
 def _together(samples: Sequence[Sample]) -> Sample:
     """All repetitions; of estimates their mean, or one value per run where they are exact and
     differ.
     """
-    if not (estimates := [one for one in samples if isinstance(one, Estimate)]):
-        return [value for one in samples if not isinstance(one, Estimate) for value in one]
-    values = [one.value for one in estimates]
-    if not any(one.error for one in estimates) and len(set(values)) > 1:
+    estimates = [sample for sample in samples if isinstance(sample, Estimate)]
+    if not estimates:
+        repetitions = [sample for sample in samples if not isinstance(sample, Estimate)]
+        return [value for sample in repetitions for value in sample]
+    values = [estimate.value for estimate in estimates]
+    errors = [estimate.error for estimate in estimates]
+    if not any(errors) and len(set(values)) > 1:
         return values
-    return Estimate(
-        float(np.mean(values)), math.hypot(*(one.error for one in estimates)) / len(estimates)
-    )
+    return Estimate(float(np.mean(values)), math.hypot(*errors) / len(estimates))
 
 
-def _samples(
+def _comparisons(
     rule: TargetRule, evidence: Mapping[str, Evidence], *, claimed: bool
-) -> Iterator[tuple[Term, str, Sample]]:
-    """Term, label and sample of each comparison; labels name the notebook where a rule needs
-    several.
+) -> Iterator[Compared]:
+    """The comparisons that the paper claims, or the conditions of a verdict.
+
+    Labels name the notebook where a rule needs several.
     """
-    for notebook, one in evidence.items():
-        about = [notebook] if len(rule.notebooks) > 1 else []
-        terms = {term.name: term for term in rule.terms if term.claimed == claimed}
-        for (name, label), sample in one.samples().items():
-            if name in terms:
-                yield terms[name], ", ".join([*about, *filter(None, [label])]), sample
+    terms = {term.name: term for term in rule.terms if term.claimed == claimed}
+    for notebook, run in evidence.items():
+        for (name, label), sample in run.samples().items():
+            if name not in terms:
+                continue
+            names = [notebook, label] if len(rule.notebooks) > 1 else [label]
+            yield Compared(terms[name], ", ".join(filter(None, names)), sample)
 
 
-def _contrast(term: Term, label: str, sample: Sample, error: float) -> Contrast:
+def _contrast(compared: Compared, error: float) -> Contrast:
+    """The comparison with its two-sided interval, which fails with at most ``error``.
+
+    The interval is normal for an estimate, exact for counted shares, and otherwise Student's; a
+    single value has the whole line.
+    """
+    term, label, sample = compared
     if isinstance(sample, Estimate):
         half = float(ndtri(1 - error / 2)) * sample.error
         return Contrast(term, label, sample.value, sample.value - half, sample.value + half)
     values = np.asarray(sample, dtype=float)
     mean = float(values.mean()) if values.size else math.nan
     if term.measure == "share" and values.size and np.isin(values, (0.0, 1.0)).all():
-        ends = share_interval(int(values.sum()), values.size, confidence=1 - error)
-        return Contrast(term, label, mean, *ends)
+        low, high = share_interval(int(values.sum()), values.size, confidence=1 - error)
+        return Contrast(term, label, mean, low, high)
     if values.size < 2:
         return Contrast(term, label, mean, -math.inf, math.inf)
-    half = float(
-        stdtrit(values.size - 1, 1 - error / 2) * values.std(ddof=1) / math.sqrt(values.size)
-    )
+    quantile = stdtrit(values.size - 1, 1 - error / 2)
+    half = float(quantile * values.std(ddof=1) / math.sqrt(values.size))
     return Contrast(term, label, mean, mean - half, mean + half)
 
 
-def _more(claimed: Sequence[_Compared], conditions: Sequence[_Compared], error: float) -> float:
+def _times_needed(
+    claimed: Sequence[Compared], conditions: Sequence[Compared], error: float
+) -> float:
     """How many times the repetitions, of this mean and spread, would show all claims or contradict
     one.
     """
-    claims = [_times(*one, error / len(claimed)) for one in claimed]
-    needed = [_times(*one, error) for one in conditions]
-    if not all(inside for inside, _ in needed):
+    claims = [_times_for_one(case, error / len(claimed)) for case in claimed]
+    needs = [_times_for_one(case, error) for case in conditions]
+    if not all(inside for inside, _ in needs):
         return math.inf
-    against = [times for inside, times in claims if not inside]
-    decisive = np.min(against) if against else np.max([times for _, times in claims] or [math.nan])
-    return float(np.max([decisive, *(times for _, times in needed)]))  # nan if any is
+    contradicting = [times for inside, times in claims if not inside]
+    if contradicting:
+        decisive = np.min(contradicting)
+    else:
+        decisive = np.max([times for _, times in claims] or [math.nan])
+    return float(np.max([decisive, *(times for _, times in needs)]))  # nan if any is
 
 
-def _times(term: Term, label: str, sample: Sample, error: float) -> tuple[bool, float]:
+def _times_for_one(compared: Compared, error: float) -> tuple[bool, float]:
     """Whether the mean lies in the range, and how many times the repetitions put the interval on
     its side.
     """
-    one = _contrast(term, label, sample, error)
-    inside = term.at_least <= one.mean <= term.at_most
-    if one.inside or one.outside:
+    term, sample = compared.term, compared.sample
+    contrast = _contrast(compared, error)
+    inside = term.at_least <= contrast.mean <= term.at_most
+    if contrast.inside or contrast.outside:
         return inside, 1.0
+    # Neither the error of an estimate nor that of a share follows from a spread.
     if isinstance(sample, Estimate) or len(sample) < 2 or set(sample) <= {0.0, 1.0}:
         return inside, math.nan
+    distance = min(abs(contrast.mean - term.at_least), abs(contrast.mean - term.at_most))
     spread = float(np.std(sample, ddof=1))
-    distance = min(abs(one.mean - term.at_least), abs(one.mean - term.at_most))
-    counts = range(len(sample), MOST_REPETITIONS + 1)
-    scale, level = distance / spread if spread else math.inf, 1 - error / 2
-    place = bisect_left(
-        counts, True, key=lambda n: float(stdtrit(n - 1, level)) <= scale * math.sqrt(n)
-    )
-    return inside, counts[place] / len(sample) if place < len(counts) else math.inf
+    count = _repetitions_for(distance / spread if spread else math.inf, len(sample), error)
+    return inside, count / len(sample)
 
 
-def _reasons(
+def _repetitions_for(distance: float, least: int, error: float) -> float:
+    """The least number of repetitions, from ``least`` on, whose interval is shorter to each side
+    than ``distance`` (in standard deviations); infinite above `MOST_REPETITIONS`.
+    """
+
+    def suffices(count: int) -> bool:
+        return float(stdtrit(count - 1, 1 - error / 2)) <= distance * math.sqrt(count)
+
+    counts = range(least, MOST_REPETITIONS + 1)
+    index = bisect_left(counts, True, key=suffices)
+    return counts[index] if index < len(counts) else math.inf
+
+
+def _lacks(
     rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, seeds: int
-) -> Iterator[str]:
+) -> Iterator[Reason]:
     """Why evidence decides nothing: what it lacks, conditions that are not met, and too few
     repetitions.
     """
     if level == "made-up data":
-        yield "made-up data decide nothing"
+        yield Reason(Cause.MADE_UP_DATA)
     if rule.own_data and level == "substitute":
-        yield "only the paper's data decide"
-    if (absent := [name for name in rule.notebooks if name not in evidence]) and len(
-        rule.notebooks
-    ) > 1:
-        yield f"no run of {', '.join(absent)}"
-    conditions = list(_samples(rule, evidence, claimed=False))
-    empty = {
-        term.name
-        for term, _, sample in (*_samples(rule, evidence, claimed=True), *conditions)
-        if not isinstance(sample, Estimate) and not len(sample)
-    }
-    empty |= {
-        name for one in evidence.values() for name, samples in one.values.items() if samples == {}
-    }
-    if empty:
-        yield f"not measured: {', '.join(sorted(empty))}"
+        yield Reason(Cause.OTHER_DATA)
+    absent = [name for name in rule.notebooks if name not in evidence]
+    if absent and len(rule.notebooks) > 1:
+        yield Reason(Cause.ABSENT_RUN, tuple(absent))
+    unmeasured = _unmeasured(evidence)
+    if unmeasured:
+        yield Reason(Cause.NOT_MEASURED, tuple(sorted(unmeasured)))
     if seeds < rule.runs:
-        yield f"{seeds} seed{'s' if seeds > 1 else ''}, {rule.runs} needed"
-    unmet = [  # with their whole interval
-        f"{one}{'' if math.isfinite(one.low) else ', one repetition,'} needed {one.term.limits}"
-        for one in (_contrast(*condition, rule.error) for condition in conditions)
-        if not one.inside
-    ]
+        yield Reason(Cause.FEW_SEEDS, (_counted(seeds, "seed"), f"{rule.runs}"))
+    unmet = _unmet_conditions(rule, evidence)
     if unmet:
-        yield f"a condition is not met: {'; '.join(unmet)}"
-    for notebook, one in evidence.items():
-        needed = (
-            rule.repetitions if one.unit == rule.unit else FEWEST_GAMES if one.unit == "game" else 1
-        )
-        samples = [sample for _, _, sample in _samples(rule, {notebook: one}, claimed=True)]
-        count = min(
-            (len(sample) for sample in samples if not isinstance(sample, Estimate)), default=needed
-        )
+        yield Reason(Cause.UNMET_CONDITION, tuple(unmet))
+    yield from _too_few_repetitions(rule, evidence)
+
+
+def _unmeasured(evidence: Mapping[str, Evidence]) -> set[str]:
+    """Names of the terms without samples, or with a sample without values."""
+    names = set[str]()
+    for run in evidence.values():
+        names |= {name for name, samples in run.values.items() if samples == {}}
+        for (name, _), sample in run.samples().items():
+            if not isinstance(sample, Estimate) and not len(sample):
+                names.add(name)
+    return names
+
+
+def _unmet_conditions(rule: TargetRule, evidence: Mapping[str, Evidence]) -> list[str]:
+    """Conditions whose whole interval is not in the range, in words."""
+    unmet: list[str] = []
+    for condition in _comparisons(rule, evidence, claimed=False):
+        contrast = _contrast(condition, rule.error)
+        if not contrast.inside:
+            once = "" if math.isfinite(contrast.low) else ", one repetition,"
+            unmet.append(f"{contrast}{once} needed {contrast.term.limits}")
+    return unmet
+
+
+def _too_few_repetitions(rule: TargetRule, evidence: Mapping[str, Evidence]) -> Iterator[Reason]:
+    """A reason for each notebook of which a claimed comparison has fewer repetitions than
+    needed.
+    """
+    for notebook, run in evidence.items():
+        needed = _needed_repetitions(rule, run.unit)
+        counts = [
+            len(case.sample)
+            for case in _comparisons(rule, {notebook: run}, claimed=True)
+            if not isinstance(case.sample, Estimate)
+        ]
+        count = min(counts, default=needed)
         if count < needed:
-            yield f"{count} {one.unit}{'s' if count > 1 else ''}, {needed} needed"
+            yield Reason(Cause.FEW_REPETITIONS, (_counted(count, run.unit), f"{needed}"))
 
 
-def _limits(rule: TargetRule, evidence: Mapping[str, Evidence]) -> str:
-    units = {one.unit for one in evidence.values()}
-    return (
-        "on these models"
-        if "game" in units or (rule.unit == "model" and units != {"model"})
-        else ""
-    )
+def _needed_repetitions(rule: TargetRule, unit: Unit) -> int:
+    """The rule's number where runs repeat what the rule asks for; games have their own."""
+    if unit == rule.unit:
+        return rule.repetitions
+    return FEWEST_GAMES if unit == "game" else 1
+
+
+def _counted(count: int, noun: str) -> str:
+    """The count with its noun, such as "1 seed" or "2 seeds"."""
+    return f"{count} {noun}{'s' if count > 1 else ''}"

@@ -10,6 +10,7 @@ import pandas as pd
 from paperlib.io import RunResult
 from paperlib.papers.verdict.evidence import TargetRule, rules
 from paperlib.papers.verdict.outcome import over_models
+from paperlib.papers.verdict.reasons import Cause
 from paperlib.papers.verdict.records import SIGNS, WORDS, anchor, chip, class_of, compared, escaped
 from paperlib.papers.verdict.status import CSV_NAME, LEVELS, JudgedTarget, Run, joined, seeds_of
 from paperlib.report.printed import PAPERS
@@ -21,17 +22,16 @@ _MOST_COMPARED = 4  # comparisons of a target that the page lists
 
 def results_pages(judged: Sequence[JudgedTarget], *, pages: Collection[str]) -> dict[str, str]:
     """The results as MyST: an overview, and pages for the tables and the figures of each paper."""
-    overview, by_page = [], dict[str, str]()
-    for paper in PAPERS:
-        own = [one for one in judged if one.rule.paper == paper]
-        for name, some in groupby(own, key=lambda one: page_of(one.rule)):
-            parts = [
-                _target(list(same), pages)
-                for _, same in groupby(some, key=lambda one: one.rule.target)
-            ]
-            by_page[name] = "\n\n".join(parts) + "\n"
+    overview: list[str] = []
+    by_page: dict[str, str] = {}
+    for paper, title in PAPERS.items():
+        of_paper = [entry for entry in judged if entry.rule.paper == paper]
+        for name, entries in groupby(of_paper, key=lambda entry: page_of(entry.rule)):
+            by_target = groupby(entries, key=lambda entry: entry.rule.target)
+            sections = [_target(list(of_target), pages) for _, of_target in by_target]
+            by_page[name] = "\n\n".join(sections) + "\n"
         overview.append(
-            f"## {escaped(PAPERS[paper])}\n\n{counts_in_words(own)}\n\n{chips_html(own)}"
+            f"## {escaped(title)}\n\n{counts_in_words(of_paper)}\n\n{chips_html(of_paper)}"
         )
     link = f"{{download}}`{CSV_NAME} </_generated/data/{CSV_NAME}>`"
     download = f"All rows, with the command of each run: {link}."
@@ -51,23 +51,24 @@ def executions_markdown(paper: str, results: Sequence[RunResult]) -> str:
     """What the runs behind a paper's outcomes took, as a Markdown table: by notebook, profile and
     machine.
     """
-    named = {
+    notebooks = {
         notebook for rule in rules().values() if rule.paper == paper for notebook in rule.notebooks
     }
-    made = [(one, one.provenance) for one in results if one.notebook in named]
-    rows = list[tuple[object, ...]]()
-    for one, by in made:
+    rows: list[tuple[object, ...]] = []
+    for result in results:
+        if result.notebook not in notebooks:
+            continue
+        by = result.provenance
         machine = f"{by['gpu'] or by['cpu']}, {by['cores']} cores"
-        rows.append(
-            (f"`{one.notebook}`", one.profile, machine, by["date"][:10], by["seconds"] / 3600)
-        )
+        name = f"`{result.notebook}`"
+        rows.append((name, result.profile, machine, by["date"][:10], by["seconds"] / 3600))
     runs = pd.DataFrame(rows, columns=["notebook", "profile", "machine", "date", "hours"])
     whole = runs.groupby(["notebook", "profile", "machine"], as_index=False).agg(
         runs=("date", "size"), first=("date", "min"), last=("date", "max"), hours=("hours", "sum")
     )
     total = f"{len(runs)} runs, {runs['hours'].sum():.1f} hours in all."
-    shown = whole.assign(hours=whole["hours"].map("{:.2f}".format)).astype(str)
-    return f"{pipe_table(shown)}\n\n{total}\n"
+    text = whole.assign(hours=whole["hours"].map("{:.2f}".format)).astype(str)
+    return f"{pipe_table(text)}\n\n{total}\n"
 
 
 def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
@@ -75,89 +76,113 @@ def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
     folded.
     """
     best, *others = evidence
-    rule, looks = best.rule, round(0.05 / best.rule.error)
-    revised = f"The rule was changed on {rule.revised}. Before: {rule.outcome_before}."
+    rule = best.rule
+    # Many rules print no number, and of those some say what is printed in its place.
     number = rule.printed.removeprefix("No number printed").removeprefix("; ")
     printed = f" Printed: {escaped(number)}." if number else ""
     lines = [
         f"({anchor(rule.target)})=",
         f"## {rule.item}",
         "",
-        _outcome(best, best=True),
+        f"{chip(best.outcome.word)} {_sentence(_whole_reason(best))}",
         "",
         f"- The paper: {escaped(rule.claim)}.{printed}",
-        *(f"- {line}" for line in _evidence(best)),
-        *(f"- {line}" for line in _shown(evidence, pages)),
-        *([f"- {escaped(revised)}"] if rule.revised else []),
-        *(
-            [f"- Runs were added: each of {looks} looks has 1/{looks} of the error."]
-            if looks > 1
-            else []
-        ),
     ]
+    lines += [f"- {line}" for line in _evidence(best)]
+    lines += [f"- {line}" for line in _pages_with(evidence, pages)]
+    lines += [f"- {line}" for line in _changes(rule)]
     if others:
-        lines += [
-            "",
-            f"````{{dropdown}} Further evidence: {joined(one.outcome.word for one in others)}",
-        ]
-    for one in others:
-        reading = f"{escaped(one.reading)}: " if one.reading else ""
-        lines += ["", f"- {reading}{' '.join([_outcome(one), *_scale(one)])}"]
-    return "\n".join([*lines, *(["````"] if others else [])])
+        lines += ["", *_further(others)]
+    return "\n".join(lines)
 
 
-def _outcome(one: JudgedTarget, *, best: bool = False) -> str:
-    """The outcome and its reason; of further evidence the first of several reasons, all stand in
-    the CSV.
-    """
-    first, *others = [one.outcome.reason] if best else one.outcome.reason.split("; ")
-    first = (
-        first.partition(":")[0] if best and first.startswith("too wide") else first
-    )  # listed below
-    reason = f"{first}; and more" if others else first
-    return f"{chip(one.outcome.word)} {f'{escaped(reason)}.' if reason else ''}"
+def _changes(rule: TargetRule) -> Iterator[str]:
+    """How the rule was changed, and whether runs were added, after a look at outcomes."""
+    if rule.revised:
+        before = rule.outcome_before
+        yield escaped(f"The rule was changed on {rule.revised}. Before: {before}.")
+    looks = round(0.05 / rule.error)
+    if looks > 1:
+        yield f"Runs were added: each of {looks} looks has 1/{looks} of the error."
 
 
-def _evidence(one: JudgedTarget) -> Iterator[str]:
+def _further(others: Sequence[JudgedTarget]) -> Iterator[str]:
+    """Lines of the folded list of further evidence."""
+    yield f"````{{dropdown}} Further evidence: {joined(entry.outcome.word for entry in others)}"
+    for entry in others:
+        reading = f"{escaped(entry.reading)}: " if entry.reading else ""
+        outcome = f"{chip(entry.outcome.word)} {_sentence(_first_of_reason(entry))}"
+        yield ""
+        yield f"- {reading}{' '.join([outcome, *_scale(entry)])}"
+    yield "````"
+
+
+def _sentence(text: str) -> str:
+    """Text as a sentence of the page; nothing for no text."""
+    return f"{escaped(text)}." if text else ""
+
+
+def _whole_reason(entry: JudgedTarget) -> str:
+    """The reason of an outcome, without intervals, which are listed below it."""
+    reason = entry.outcome.first_reason
+    if reason is not None and reason.cause is Cause.ACROSS_THE_END:
+        return reason.without_details
+    return entry.outcome.reason
+
+
+def _first_of_reason(entry: JudgedTarget) -> str:
+    """The reason of an outcome with the first item of its list: all stand in the CSV."""
+    reason = entry.outcome.first_reason
+    if reason is None:
+        return ""
+    first, *others = reason.items
+    return f"{first}; and more" if others else first
+
+
+def _evidence(entry: JudgedTarget) -> Iterator[str]:
     """What was compared, on what, and how it is repeated."""
-    if closest := one.outcome.closest:
+    closest = entry.outcome.closest
+    if closest:
         yield f"Closest: {escaped(f'{closest}, claimed {closest.term.limits}')}."
-    others = [line for line in compared(one.outcome) if not line.startswith(str(closest))]
+    others = [line for line in compared(entry.outcome) if not line.startswith(str(closest))]
     if 0 < len(others) <= _MOST_COMPARED:
         yield f"Also compared: {escaped('; '.join(others))}."
-    if one.to_decide:
-        yield f"To decide: {one.to_decide}."
-    yield from _scale(one)
-    if one.rule.unit == "identifiers" and len(one.runs) > 1 and one.level:
-        models = over_models([run.evidence for run in one.runs], one.level)
+    if entry.to_decide:
+        yield f"To decide: {entry.to_decide}."
+    yield from _scale(entry)
+    if entry.rule.unit == "identifiers" and len(entry.runs) > 1 and entry.level:
+        models = over_models([run.evidence for run in entry.runs], entry.level)
         yield f"If each run counted as one model: {escaped(str(models))}."
-    if notes := joined(run.evidence.note.rstrip(".") for run in one.runs):
+    notes = joined(run.evidence.note.rstrip(".") for run in entry.runs)
+    if notes:
         yield f"{escaped(notes)}."
-    commands = {run.notebook: run.command for run in reversed(one.runs) if run.command}
-    again = [f"`{text}`" for text in commands.values() if len(text) <= _LONGEST_COMMAND]
-    if again:  # a longer one stands in the CSV alone
-        yield f"Run it again: {'; '.join(dict.fromkeys(again))}"
+    commands = {run.notebook: run.command for run in reversed(entry.runs) if run.command}
+    # A longer command stands in the CSV alone.
+    short = [f"`{text}`" for text in commands.values() if len(text) <= _LONGEST_COMMAND]
+    if short:
+        yield f"Run it again: {'; '.join(dict.fromkeys(short))}"
 
 
-def _scale(one: JudgedTarget) -> Iterator[str]:
+def _scale(entry: JudgedTarget) -> Iterator[str]:
     """On what scale, and with which seeds."""
-    if one.level:
-        facts = escaped(joined(run.scale.facts for run in one.runs))
-        seeds = "; ".join(_seeds_by_origin(one.runs))
-        yield f"Scale: {one.level} ({facts}). {seeds[:1].upper() + seeds[1:]}.".replace(" .", "")
+    if entry.level:
+        facts = escaped(joined(run.scale.facts for run in entry.runs))
+        seeds = "; ".join(_seeds_by_origin(entry.runs))
+        yield f"Scale: {entry.level} ({facts}). {seeds[:1].upper() + seeds[1:]}.".replace(" .", "")
 
 
-def _shown(evidence: Sequence[JudgedTarget], pages: Collection[str]) -> Iterator[str]:
-    """The pages that show it, by whatever evidence."""
-    runs = [run for one in evidence for run in one.runs]
-    here = {run.notebook for run in runs if not run.origin}
-    shown = [name for name in dict.fromkeys(run.notebook for run in runs) if name in pages]
-    links = [  # to the verdict, or to the page alone where the evidence is of another run
-        f"{{ref}}`{name} <{anchor(evidence[0].rule.target, name)}>`"
-        if name in here
-        else f"{{doc}}`{name} </notebooks/{name}>`"
-        for name in shown
-    ]
+def _pages_with(evidence: Sequence[JudgedTarget], pages: Collection[str]) -> Iterator[str]:
+    """The pages of the book that show the target, by whatever evidence."""
+    runs = [run for entry in evidence for run in entry.runs]
+    run_here = {run.notebook for run in runs if not run.origin}
+    links: list[str] = []
+    for name in dict.fromkeys(run.notebook for run in runs):
+        if name not in pages:
+            continue
+        if name in run_here:
+            links.append(f"{{ref}}`{name} <{anchor(evidence[0].rule.target, name)}>`")
+        else:  # the page has no verdict where the evidence is of another run
+            links.append(f"{{doc}}`{name} </notebooks/{name}>`")
     if links:
         yield f"Shown on: {', '.join(links)}."
 
@@ -166,32 +191,43 @@ def _seeds_by_origin(runs: Sequence[Run]) -> Iterator[str]:
     """Which seeds were run here, and which on another occasion."""
     for origin in dict.fromkeys(run.origin for run in runs):
         seeds = seeds_of([run for run in runs if run.origin == origin])
-        in_turn = len(seeds) > 2 and int(seeds[-1]) - int(seeds[0]) == len(seeds) - 1
-        listed = f"{seeds[0]} to {seeds[-1]}" if in_turn else ", ".join(seeds)
-        named = f"seed{'s' if len(seeds) > 1 else ''} {listed}" if seeds else ""
-        if words := " ".join(filter(None, [named, origin or (named and "run here")])):
-            yield words
+        words = [_seeds_in_words(seeds)] if seeds else []
+        if origin:
+            words.append(origin)
+        elif seeds:
+            words.append("run here")
+        if words:
+            yield " ".join(words)
+
+
+def _seeds_in_words(seeds: Sequence[str]) -> str:
+    """At least one seed as "seed 3", "seeds 0, 4" or, one after the other, "seeds 0 to 4"."""
+    first, last = seeds[0], seeds[-1]
+    in_turn = len(seeds) > 2 and int(last) - int(first) == len(seeds) - 1
+    listed = f"{first} to {last}" if in_turn else ", ".join(seeds)
+    return f"seed{'s' if len(seeds) > 1 else ''} {listed}"
 
 
 def best_of(judged: Sequence[JudgedTarget]) -> list[JudgedTarget]:
     """One entry for each target, by its best evidence."""
-    return list({one.rule.target: one for one in reversed(judged)}.values())[::-1]
+    return list({entry.rule.target: entry for entry in reversed(judged)}.values())[::-1]
 
 
 def counts_in_words(judged: Sequence[JudgedTarget]) -> str:
     """How many of the tables and figures have which outcome, at least one."""
-    words = [one.outcome.word for one in best_of(judged)]
-    counts = [(words.count(word), verbs) for word, verbs in WORDS.items()]
-    counted = [
-        f"{count} {verbs['several' if count > 1 else 'one']}" for count, verbs in counts if count
-    ]
+    words = [entry.outcome.word for entry in best_of(judged)]
+    counted: list[str] = []
+    for word, verbs in WORDS.items():
+        count = words.count(word)
+        if count:
+            counted.append(f"{count} {verbs['several' if count > 1 else 'one']}")
     return f"Of {len(words)} tables and figures: {', '.join(counted)}."
 
 
 def scales_table(judged: Sequence[JudgedTarget]) -> str:
     """How many of the tables and figures have which outcome on which scale, as a Markdown table."""
-    best = [one for one in best_of(judged) if one.level]
-    counts = pd.crosstab([one.level for one in best], [one.outcome.word for one in best])
+    best = [entry for entry in best_of(judged) if entry.level]
+    counts = pd.crosstab([entry.level for entry in best], [entry.outcome.word for entry in best])
     table = counts.reindex(LEVELS, fill_value=0).reindex(columns=[*SIGNS][:-1], fill_value=0)
     return pipe_table(
         table.rename_axis(columns=None).rename_axis("scale").reset_index().astype(str)
@@ -200,7 +236,7 @@ def scales_table(judged: Sequence[JudgedTarget]) -> str:
 
 def legend_html(judged: Sequence[JudgedTarget]) -> str:
     """The key of the chips, with the count of every outcome."""
-    words = [one.outcome.word for one in best_of(judged)]
+    words = [entry.outcome.word for entry in best_of(judged)]
     keys = [
         f'<li><span class="key {class_of(word)}" aria-hidden="true">{sign}</span> {word} '
         f'<span data-outcome="{class_of(word)}" data-count="{words.count(word)}">'
@@ -213,10 +249,11 @@ def legend_html(judged: Sequence[JudgedTarget]) -> str:
 def chips_html(judged: Sequence[JudgedTarget]) -> str:
     """A linked chip for each table and figure of a paper, by its best evidence."""
     chips: list[str] = []
-    for one in best_of(judged):
-        word, words = one.outcome.word, f"{one.rule.item}: {one.outcome.word}"
-        kind, _, number = one.rule.item.partition(" ")
-        address = f"results/{page_of(one.rule)}.html#{anchor(one.rule.target)}"
+    for entry in best_of(judged):
+        word = entry.outcome.word
+        words = f"{entry.rule.item}: {word}"
+        kind, _, number = entry.rule.item.partition(" ")
+        address = f"results/{page_of(entry.rule)}.html#{anchor(entry.rule.target)}"
         chips.append(
             f'<a class="chip {class_of(word)}" href="{address}" title="{words}" '
             f'aria-label="{words}">{kind[0]}{number} {SIGNS[word]}</a>'

@@ -9,10 +9,13 @@ from paperlib.data.files import made_up
 from paperlib.papers.settings import settings_beside
 from paperlib.papers.verdict.evidence import Evidence, Scale
 from paperlib.papers.verdict.outcome import Outcome, Word, decide_alone
+from paperlib.papers.verdict.reasons import Cause
 from paperlib.report.display import RECORDS_FILE, Bundle, keep_line, kept_lines, notebook_name, show
 
-_ALL, _NEAREST = 5, 3  # up to so many comparisons a box lists all, of more the nearest
+_MOST_LISTED = 5  # comparisons of which a box lists all
+_NEAREST = 3  # of more comparisons it lists the nearest to the ends of their ranges
 WORDS: dict[Word, dict[str, str]] = settings_beside(__file__)
+"""For each outcome its sign and its verbs, from ``records.yaml``."""
 SIGNS: dict[Word, str] = {word: words["sign"] for word, words in WORDS.items()}
 
 
@@ -33,46 +36,71 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
     null uniform 0.3, claimed at least 0.01
     Scale: substitute (made-up numbers).
     """
-    scale = replace(scale, level="made-up data") if made_up() else scale
-    kept, facts = kept_lines(RECORDS_FILE), asdict(scale)
-    named = not any(
-        line.get("target") == evidence.target for line in kept
-    )  # links lead to the first box
-    new_scale = not any(facts.items() <= line.items() for line in kept)
+    if made_up():
+        scale = replace(scale, level="made-up data")
+    facts = asdict(scale)
+    earlier = kept_lines(RECORDS_FILE)
+    # Links lead to the first box of a target, which also says what the paper claims.
+    first_box = all(line.get("target") != evidence.target for line in earlier)
+    new_scale = not any(facts.items() <= line.items() for line in earlier)
     keep_line(RECORDS_FILE, {**evidence.to_dict(), **facts})
-    rule, outcome = evidence.rule, decide_alone(evidence, scale.level)
-    title, word = f"{rule.item}, by this run alone:", f"{SIGNS[outcome.word]} {outcome.word}"
-    others = len(outcome.contrasts) - _NEAREST if len(outcome.contrasts) > _ALL else 0
-    by_margin = tuple(sorted(outcome.contrasts, key=lambda one: one.margin)[:_NEAREST])
-    nearest = replace(outcome, contrasts=by_margin) if others else outcome
-    # The comparisons stand above a reason that lists them.
-    reason, _, _ = outcome.reason.partition(":" if outcome.reason.startswith("too wide") else "\n")
-    parts = [
-        (named, f"The paper: {rule.claim}.{f' Printed: {rule.printed}.' if rule.printed else ''}"),
-        *((True, one) for one in compared(nearest)),
-        (others, f"and {others} more comparisons with a wider margin, all in status.csv"),
-        (outcome.word == "undecided", f"Why undecided: {reason}."),
-        (evidence.note, evidence.note),
-        (new_scale, f"Scale: {scale.level} ({scale.facts})."),
+    outcome = decide_alone(evidence, scale.level)
+    lines: list[str] = []
+    if first_box:
+        printed = f" Printed: {evidence.rule.printed}." if evidence.rule.printed else ""
+        lines.append(f"The paper: {evidence.rule.claim}.{printed}")
+    lines += _compared_lines(outcome)
+    if outcome.word == "undecided":
+        lines.append(f"Why undecided: {_reason_below_comparisons(outcome)}.")
+    if evidence.note:
+        lines.append(evidence.note)
+    if new_scale:
+        lines.append(f"Scale: {scale.level} ({scale.facts}).")
+    show(_box(evidence, outcome.word, lines, labelled=first_box))
+
+
+def _compared_lines(outcome: Outcome) -> list[str]:
+    """The comparisons, or of many the nearest to the ends of their ranges and the number of
+    others.
+    """
+    others = len(outcome.contrasts) - _NEAREST
+    if len(outcome.contrasts) <= _MOST_LISTED:
+        return compared(outcome)
+    nearest = sorted(outcome.contrasts, key=lambda contrast: contrast.margin)[:_NEAREST]
+    return [
+        *compared(replace(outcome, contrasts=tuple(nearest))),
+        f"and {others} more comparisons with a wider margin, all in status.csv",
     ]
-    lines = [line for shown, line in parts if shown]
+
+
+def _reason_below_comparisons(outcome: Outcome) -> str:
+    """The reason, without the comparisons that stand above it."""
+    reason = outcome.first_reason
+    if reason is not None and reason.cause is Cause.ACROSS_THE_END:
+        return reason.without_details
+    return outcome.reason
+
+
+def _box(evidence: Evidence, word: Word, lines: list[str], *, labelled: bool) -> Bundle:
+    """The outcome of this run alone above these lines; ``labelled`` where links lead to it."""
+    title = f"{evidence.rule.item}, by this run alone:"
+    outcome = f"{SIGNS[word]} {word}"
+    items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
     listed = "\n".join(f"- {escaped(line)}" for line in lines)
-    name = f":name: {anchor(evidence.target, notebook_name())}\n" if named else ""
-    show(
-        Bundle(
-            html=f"<p><strong>{html.escape(title)} {html.escape(word)}</strong></p>"
-            f"<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in lines)}</ul>",
-            markdown=f"````{{admonition}} {title} {chip(outcome.word)}\n"
-            f":class: verdict {class_of(outcome.word)}\n"
-            f"{name}\n"
-            f"{listed}\n"
-            f"- {{ref}}`All evidence <{anchor(evidence.target)}>`.\n````\n",
-            text="\n".join([f"{title} {word}", *lines]),
-        )
+    name = f":name: {anchor(evidence.target, notebook_name())}\n" if labelled else ""
+    return Bundle(
+        html=f"<p><strong>{html.escape(title)} {html.escape(outcome)}</strong></p><ul>{items}</ul>",
+        markdown=f"````{{admonition}} {title} {chip(word)}\n"
+        f":class: verdict {class_of(word)}\n"
+        f"{name}\n"
+        f"{listed}\n"
+        f"- {{ref}}`All evidence <{anchor(evidence.target)}>`.\n````\n",
+        text="\n".join([f"{title} {outcome}", *lines]),
     )
 
 
 def class_of(word: Word) -> str:
+    """The name of an outcome as a class of a style sheet."""
     return word.replace(" ", "-")
 
 
@@ -83,12 +111,14 @@ def chip(word: Word) -> str:
 
 def anchor(target: str, notebook: str = "") -> str:
     """The label of a target on the page of results, or of its verdict on the page of a notebook."""
-    return f"verdict-{target}-{notebook.replace('_', '-')}" if notebook else f"result-{target}"
+    if notebook:
+        return f"verdict-{target}-{notebook.replace('_', '-')}"
+    return f"result-{target}"
 
 
 def compared(outcome: Outcome) -> list[str]:
     """Every claimed comparison with its interval and the claimed range, one line each."""
-    return [f"{one}, claimed {one.term.limits}" for one in outcome.contrasts]
+    return [f"{contrast}, claimed {contrast.term.limits}" for contrast in outcome.contrasts]
 
 
 def escaped(text: str) -> str:

@@ -17,7 +17,15 @@ from paperlib.papers.verdict.evidence import (
     from_dict,
     rules,
 )
-from paperlib.papers.verdict.outcome import MOST_REPETITIONS, Outcome, Word, decide, pool
+from paperlib.papers.verdict.outcome import (
+    MOST_REPETITIONS,
+    Contrast,
+    Outcome,
+    Word,
+    decide,
+    pool,
+)
+from paperlib.papers.verdict.reasons import Cause, Reason
 from paperlib.papers.verdict.records import compared
 
 CSV_NAME = "status.csv"
@@ -29,9 +37,7 @@ class Run:
     """Evidence of one run on one target."""
 
     notebook: str
-    setting: (
-        str  # its parameters but the seed, as text: runs that differ in the seed alone are pooled
-    )
+    setting: str  # its parameters but the seed, as text: runs that share it are pooled
     seed: str
     evidence: Evidence
     scale: Scale
@@ -59,7 +65,7 @@ class JudgedTarget:
     @property
     def level(self) -> Level | None:
         """The lowest scale of the runs."""
-        levels: list[Level] = [one.scale.level for one in self.runs]
+        levels: list[Level] = [run.scale.level for run in self.runs]
         return max(levels, key=LEVELS.index, default=None)
 
     @property
@@ -67,159 +73,201 @@ class JudgedTarget:
         """What would decide an undecided target if mean and spread stay as they are, and its
         cost.
         """
-        more, told = self.outcome.more, any("measured" in run.scale.facts for run in self.runs)
-        hours = (
-            0.0 if told else sum(run.seconds for run in self.runs) / 3600
-        )  # told: the facts say how long
-        if self.outcome.word != "undecided" or math.isnan(more) or more == 1:
+        times = self.outcome.times_needed
+        if self.outcome.word != "undecided" or math.isnan(times) or times == 1:
             return ""
-        if math.isinf(more):
+        hours = self._hours()
+        if math.isinf(times):
             spent = f"; these took {hours:.1f} hours" if hours else ""
             return f"other settings, not {MOST_REPETITIONS:,} repetitions{spent}"
-        spent = f": {more * hours:.1f} hours in place of {hours:.1f}" if hours else ""
-        return f"about {more:,.{int(more < 10)}f} times the repetitions{spent}"
+        spent = f": {times * hours:.1f} hours in place of {hours:.1f}" if hours else ""
+        return f"about {times:,.{int(times < 10)}f} times the repetitions{spent}"
+
+    def _hours(self) -> float:
+        """What the runs took; 0 where the time of a page is not that of its measurement, of which
+        the facts tell.
+        """
+        if any("measured" in run.scale.facts for run in self.runs):
+            return 0.0
+        return sum(run.seconds for run in self.runs) / 3600
 
     @property
     def rank(self) -> tuple[int, bool, int]:
         """Smaller is better: the nearer scale, then what lacks no measurement, then the more
         repetitions.
         """
-        samples = [one for run in self.runs for one in run.evidence.samples().values()]
-        values = sum(1 if isinstance(one, Estimate) else len(one) for one in samples)
-        lacks = self.outcome.reason.startswith("not measured")
-        return LEVELS.index(self.level) if self.level else len(LEVELS), lacks, -values
+        samples = [sample for run in self.runs for sample in run.evidence.samples().values()]
+        values = sum(1 if isinstance(sample, Estimate) else len(sample) for sample in samples)
+        distance = LEVELS.index(self.level) if self.level else len(LEVELS)
+        return distance, self.outcome.is_because_of(Cause.NOT_MEASURED), -values
 
 
 def judge(
     runs: Iterable[Mapping[str, Any]], measured: Iterable[Mapping[str, Any]] = ()
 ) -> list[JudgedTarget]:
     """Every target by the evidence at hand, at least one entry each, its best evidence first."""
-    kept = [one for run in measured for one in _evidence(run, committed=True)]
+    kept = [run for result in measured for run in _runs_of(result, committed=True)]
     # A page that shows the table of a committed run records its evidence again: that run alone
     # counts.
-    every = [one for run in runs for one in _evidence(run) if not _repeats(one, kept)] + kept
+    fresh = [run for result in runs for run in _runs_of(result) if not _repeats(run, kept)]
     judged: list[JudgedTarget] = []
     for target, rule in rules().items():
-        own = _judged(rule, [one for one in every if one.evidence.target == target])
-        own = sorted(own, key=lambda one: one.rank)
-        together = [_over_readings(rule, own)] if rule.readings and own else []
-        judged += [*together, *own] or [JudgedTarget(rule, Outcome("not yet"))]
+        about_target = [run for run in fresh + kept if run.evidence.target == target]
+        entries = sorted(_judged(rule, about_target), key=lambda entry: entry.rank)
+        if not entries:
+            judged.append(JudgedTarget(rule, Outcome("not yet")))
+            continue
+        if rule.readings:
+            judged.append(_over_readings(rule, entries))
+        judged.extend(entries)
     return judged
 
 
-def _repeats(one: Run, kept: Iterable[Run]) -> bool:
-    """Whether a run of another setting has the same value of each repetition; exact ones are equal
-    anyhow.
+def _repeats(run: Run, kept: Iterable[Run]) -> bool:
+    """Whether a kept run of another setting has the same value of each repetition; exact values
+    are equal anyhow.
     """
-    exact = all(
-        isinstance(sample, Estimate) or not len(sample)
-        for sample in one.evidence.samples().values()
-    )
-    return not exact and any(
-        one.setting != run.setting and one.evidence == run.evidence for run in kept
-    )
+    samples = run.evidence.samples().values()
+    if all(isinstance(sample, Estimate) or not len(sample) for sample in samples):
+        return False
+    return any(run.setting != other.setting and run.evidence == other.evidence for other in kept)
 
 
-def _evidence(run: Mapping[str, Any], *, committed: bool = False) -> Iterator[Run]:
-    """Evidence of a result file but that on made-up data."""
+def _runs_of(result: Mapping[str, Any], *, committed: bool = False) -> Iterator[Run]:
+    """A run for each target of a result file, but those on made-up data."""
     # Empty parameters count as absent: earlier runs lack parameters that came later.
     parameters = {
-        name: value for name, value in run["parameters"].items() if value not in ("", [], {})
+        name: value for name, value in result["parameters"].items() if value not in ("", [], {})
     }
     setting = repr(sorted((name, value) for name, value in parameters.items() if name != "seed"))
-    seed, by = repr(run["parameters"].get("seed")), run["provenance"]
-    measured = f"measured {str(by.get('date', ''))[:10]} on {by.get('gpu') or by.get('cpu')}"
-    origin, command = measured if committed else "", by.get("command", "")
-    for evidence, scale in map(from_dict, run["records"]):
+    provenance = result["provenance"]
+    origin = ""
+    if committed:
+        machine = provenance.get("gpu") or provenance.get("cpu")
+        origin = f"measured {str(provenance.get('date', ''))[:10]} on {machine}"
+    for evidence, scale in map(from_dict, result["records"]):
         if scale.level != "made-up data":
-            seconds = float(by.get("seconds", 0.0))
-            yield Run(run["notebook"], setting, seed, evidence, scale, origin, command, seconds)
+            yield Run(
+                notebook=result["notebook"],
+                setting=setting,
+                seed=repr(result["parameters"].get("seed")),
+                evidence=evidence,
+                scale=scale,
+                origin=origin,
+                command=provenance.get("command", ""),
+                seconds=float(provenance.get("seconds", 0.0)),
+            )
 
 
 def _judged(rule: TargetRule, runs: Sequence[Run]) -> list[JudgedTarget]:
     """One outcome for each setting; where a rule needs several notebooks, one from the best of
     each.
     """
-    settings: dict[tuple[str, ...], dict[str, Run]] = {}
-    for one in runs:  # a seed that was run here and elsewhere counts once
-        setting = (
-            one.notebook,
-            one.setting,
-            one.scale.level,
-            one.scale.facts,
-            one.evidence.reading,
-        )
-        group = settings.setdefault(setting, {})
-        if all(
-            other.evidence != one.evidence for other in group.values()
-        ):  # and so does a committed table
-            group.setdefault(one.seed, one)
-    alone = [_decided(rule, [list(group.values())]) for group in settings.values()]
+    alone = [_decided(rule, [group]) for group in _by_setting(runs)]
     if len(rule.notebooks) == 1 or not alone:
         return alone
-    best = [
-        min((one for one in alone if one.runs[0].notebook == name), key=lambda one: one.rank)
-        for name in dict.fromkeys(one.notebook for one in runs)
-    ]
-    return [_decided(rule, [one.runs for one in best])]
+    best: list[JudgedTarget] = []
+    for name in dict.fromkeys(run.notebook for run in runs):
+        of_notebook = [entry for entry in alone if entry.runs[0].notebook == name]
+        best.append(min(of_notebook, key=lambda entry: entry.rank))
+    return [_decided(rule, [entry.runs for entry in best])]
+
+
+def _by_setting(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs of one setting, scale and reading together, each seed and each evidence once."""
+    settings: dict[tuple[str, ...], dict[str, Run]] = {}
+    for run in runs:
+        setting = (
+            run.notebook,
+            run.setting,
+            run.scale.level,
+            run.scale.facts,
+            run.evidence.reading,
+        )
+        by_seed = settings.setdefault(setting, {})
+        # Equal evidence counts once whatever its seed, as that of a committed table without one.
+        if all(other.evidence != run.evidence for other in by_seed.values()):
+            by_seed.setdefault(run.seed, run)
+    return [list(by_seed.values()) for by_seed in settings.values()]
 
 
 def _decided(rule: TargetRule, groups: Sequence[Sequence[Run]]) -> JudgedTarget:
     """The outcome of the runs of each notebook."""
-    evidence = {group[0].notebook: pool([one.evidence for one in group]) for group in groups}
-    judged = JudgedTarget(rule, Outcome("not yet"), tuple(one for group in groups for one in group))
+    evidence = {group[0].notebook: pool([run.evidence for run in group]) for group in groups}
+    runs = tuple(run for group in groups for run in group)
+    judged = JudgedTarget(rule, Outcome("not yet"), runs)
     level = judged.level or LEVELS[-1]
     return replace(judged, outcome=decide(rule, evidence, level, seeds=min(map(len, groups))))
 
 
 def _over_readings(rule: TargetRule, judged: Sequence[JudgedTarget]) -> JudgedTarget:
-    """What all readings of the paper agree on, by the best evidence in each."""
-    best = {
-        reading: [one for one in judged if one.reading == reading][:1] for reading in rule.readings
-    }
-    words: dict[str, Word] = {
-        name: own[0].outcome.word if own else "not yet" for name, own in best.items()
-    }
-    own = [one for some in best.values() for one in some]
+    """What all readings of the paper agree on, by the best evidence in each.
+
+    ``judged`` has the better evidence first.
+    """
+    best: dict[str, JudgedTarget] = {}
+    words: dict[str, Word] = {}
+    for reading in rule.readings:
+        entries = [entry for entry in judged if entry.reading == reading]
+        words[reading] = entries[0].outcome.word if entries else "not yet"
+        if entries:
+            best[reading] = entries[0]
+    outcomes = {reading: entry.outcome for reading, entry in best.items()}
     contrasts = tuple(
-        replace(contrast, label=", ".join(filter(None, [one.reading, contrast.label])))
-        for one in own
-        for contrast in one.outcome.contrasts
+        _of_reading(contrast, reading)
+        for reading, outcome in outcomes.items()
+        for contrast in outcome.contrasts
     )
-    if len(every := set(words.values())) == 1:
-        reasons = [f"{one.reading}: {one.outcome.reason}" for one in own if one.outcome.reason]
-        most = float(np.max([one.outcome.more for one in own]))
-        outcome = Outcome(every.pop(), "; ".join(["in each reading", *reasons]), contrasts, most)
-    else:
-        each = "; ".join(f"{reading}: {word}" for reading, word in words.items())
-        reason = f"the paper can be read in several ways, which differ: {each}"
-        outcome = Outcome("undecided", reason, contrasts)
-    return JudgedTarget(rule, outcome, tuple(run for one in own for run in one.runs))
+    runs = tuple(run for entry in best.values() for run in entry.runs)
+    shared = set(words.values())
+    if len(shared) == 1:
+        outcome = _same_in_each(shared.pop(), outcomes, contrasts)
+        return JudgedTarget(rule, outcome, runs)
+    differing = tuple(f"{reading}: {word}" for reading, word in words.items())
+    reason = Reason(Cause.READINGS_DIFFER, differing)
+    return JudgedTarget(rule, Outcome("undecided", (reason,), contrasts), runs)
+
+
+def _of_reading(contrast: Contrast, reading: str) -> Contrast:
+    """The comparison with its reading in the label."""
+    return replace(contrast, label=", ".join(filter(None, [reading, contrast.label])))
+
+
+def _same_in_each(
+    word: Word, outcomes: Mapping[str, Outcome], contrasts: tuple[Contrast, ...]
+) -> Outcome:
+    """The outcome that has this word in all readings, with the reasons of each."""
+    reasons = tuple(
+        f"{reading}: {outcome.reason}" for reading, outcome in outcomes.items() if outcome.reason
+    )
+    times_needed = float(np.max([outcome.times_needed for outcome in outcomes.values()]))
+    return Outcome(word, (Reason(Cause.EACH_READING, reasons),), contrasts, times_needed)
 
 
 def status_table(judged: Sequence[JudgedTarget]) -> pd.DataFrame:
     """One row per entry of `judge`; ``best`` is true for one row of each target."""
     rows = [
         {
-            "id": one.rule.target,
-            "paper": one.rule.paper,
-            "item": one.rule.item,
-            "outcome": one.outcome.word,
-            "reason": one.outcome.reason,
-            "to_decide": one.to_decide,
-            "reading": one.reading,
-            "scale": one.level or "",
-            "facts": joined(run.scale.facts for run in one.runs),
-            "claim": one.rule.claim,
-            "compared": "; ".join(compared(one.outcome)),
-            "paper_number": one.rule.printed,
-            "notebook": joined(run.notebook for run in one.runs) or "; ".join(one.rule.notebooks),
-            "seeds": ", ".join(seeds_of(one.runs)),
-            "command": joined(run.command for run in one.runs),
-            "origin": joined(run.origin for run in one.runs),
-            "note": joined(run.evidence.note for run in one.runs),
+            "id": entry.rule.target,
+            "paper": entry.rule.paper,
+            "item": entry.rule.item,
+            "outcome": entry.outcome.word,
+            "reason": entry.outcome.reason,
+            "to_decide": entry.to_decide,
+            "reading": entry.reading,
+            "scale": entry.level or "",
+            "facts": joined(run.scale.facts for run in entry.runs),
+            "claim": entry.rule.claim,
+            "compared": "; ".join(compared(entry.outcome)),
+            "paper_number": entry.rule.printed,
+            "notebook": joined(run.notebook for run in entry.runs)
+            or "; ".join(entry.rule.notebooks),
+            "seeds": ", ".join(seeds_of(entry.runs)),
+            "command": joined(run.command for run in entry.runs),
+            "origin": joined(run.origin for run in entry.runs),
+            "note": joined(run.evidence.note for run in entry.runs),
         }
-        for one in judged
+        for entry in judged
     ]
     table = pd.DataFrame(rows)
     table.insert(3, "best", ~table["id"].duplicated())
@@ -232,4 +280,5 @@ def joined(texts: Iterable[str]) -> str:
 
 
 def seeds_of(runs: Sequence[Run]) -> list[str]:
+    """Seeds of the runs in their order, each once; none of runs without a seed."""
     return sorted({run.seed for run in runs} - {"None"}, key=int)
