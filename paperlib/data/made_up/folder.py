@@ -17,34 +17,46 @@ def made_up_folder() -> Path:
 
     It is written when it is first asked for, and again when the code that writes it has changed.
     """
-    from paperlib.data.made_up import images, models, tables, texts
-
     folder = user_cache_folder() / "made-up" / f"small-{code_tag(__name__)}"
     if not (folder / MANIFEST).is_file():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as name:
-            written = Path(name)
-            for kind in (images, tables, texts, models):
-                kind.write(written)
-            # Weights are large, and no loader of ours compares their checksums.
-            files = (
-                path
-                for path in sorted(written.rglob("*"))
-                if path.is_file() and HUB not in path.parts
-            )
-            sums = {path.relative_to(written).as_posix(): file_sha256(path) for path in files}
-            write_text(written / MANIFEST, json.dumps({"made up": True, "sha256": sums}, indent=1))
-            for old in folder.parent.glob("small-*"):
-                if old != folder:
-                    shutil.rmtree(old, ignore_errors=True)
-            try:
-                written.rename(folder)
-            except OSError:
-                if not (folder / MANIFEST).is_file():  # else another process was faster
-                    raise
-            else:
-                written.mkdir()  # for the end of the temporary folder
+            _write_all(Path(name))
+            _remove_older(folder)
+            _move(Path(name), folder)
     return folder
+
+
+def _write_all(folder: Path) -> None:
+    """Write all made-up files, and then the manifest with their checksums."""
+    from paperlib.data.made_up import images, models, tables, texts
+
+    for kind in (images, tables, texts, models):
+        kind.write(folder)
+    sums: dict[str, str] = {}
+    for path in sorted(folder.rglob("*")):
+        # Weights are large, and no loader of ours compares their checksums.
+        if path.is_file() and HUB not in path.parts:
+            sums[path.relative_to(folder).as_posix()] = file_sha256(path)
+    write_text(folder / MANIFEST, json.dumps({"made up": True, "sha256": sums}, indent=1))
+
+
+def _remove_older(folder: Path) -> None:
+    """Remove what earlier versions of the code wrote beside the folder."""
+    for other in folder.parent.glob("small-*"):
+        if other != folder:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def _move(written: Path, folder: Path) -> None:
+    """Give a temporary folder its name, unless another process was faster."""
+    try:
+        written.rename(folder)
+    except OSError:
+        if not (folder / MANIFEST).is_file():
+            raise
+    else:
+        written.mkdir()  # for the end of the temporary folder
 
 
 def made_up_variables(folder: Path) -> dict[str, str]:

@@ -29,18 +29,20 @@ def write(folder: Path) -> None:
     """Write the files below a data folder, with images that say something of their classes."""
     _write_cifar10(folder)
     _write_celeba(folder / celeba.FOLDER)
+    timm = _package("timm")
+    torch = _package("torch")
     for name in WEIGHTS:
-        timm, torch = (_package(one) for one in ("timm", "torch"))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             weights: Any = timm.create_model(name, pretrained=False).state_dict()
-        place = snapshot(folder, f"timm/{name}")
-        _package("safetensors.torch").save_file(weights, place / "model.safetensors")
+        path = snapshot(folder, f"timm/{name}") / "model.safetensors"
+        _package("safetensors.torch").save_file(weights, path)
 
 
 def _write_cifar10(folder: Path) -> None:
     rng = np.random.default_rng(0)
-    size, classes = cifar10.IMAGES_PER_FILE, len(cifar10.CLASSES)
+    size = cifar10.IMAGES_PER_FILE
+    classes = len(cifar10.CLASSES)
     hues = np.random.default_rng(1).integers(-30, 31, (classes, 3))
     with (  # without the time of writing
         gzip.GzipFile(folder / cifar10.ARCHIVE, "wb", compresslevel=1, mtime=0) as packed,
@@ -63,9 +65,9 @@ def _with_means(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     count = pixels[:, 0].size
     for channel, mean in enumerate(cifar10.MEANS):
         missing = round(mean * 255 * count) - int(pixels[:, channel].sum(dtype=np.int64))
-        every, more = divmod(missing, count)
-        images = more // pixels[0, 0].size
-        pixels[:, channel] += np.uint8(every % 256)
+        for_all, rest = divmod(missing, count)
+        images = rest // pixels[0, 0].size
+        pixels[:, channel] += np.uint8(for_all % 256)
         pixels[:images, channel] += np.uint8(1)
     return pixels
 
@@ -75,20 +77,30 @@ def _write_celeba(folder: Path) -> None:
     from PIL import Image  # needed only here
 
     rng = np.random.default_rng(2)
-    has = rng.random((_FACES, _ATTRIBUTES)) < rng.uniform(0.1, 0.6, _ATTRIBUTES)
-    place = folder / celeba.IMAGES
-    place.mkdir(parents=True)
-    names = [f"{at + 1:06d}.jpg" for at in range(_FACES)]
-    for name, one in zip(names, has, strict=True):
-        light = np.where(one, 170, 90)[:, None] + rng.integers(-40, 41, (_ATTRIBUTES, 3))
+    attributes = rng.random((_FACES, _ATTRIBUTES)) < rng.uniform(0.1, 0.6, _ATTRIBUTES)
+    images = folder / celeba.IMAGES
+    images.mkdir(parents=True)
+    names = [f"{number:06d}.jpg" for number in range(1, _FACES + 1)]
+    for name, row in zip(names, attributes, strict=True):
+        light = np.where(row, 170, 90)[:, None] + rng.integers(-40, 41, (_ATTRIBUTES, 3))
         face = Image.fromarray(light.astype(np.uint8).reshape(*_GRID, 3)).resize(_FACE)
-        face.save(place / name, "JPEG", quality=75)
-    signs = [" ".join("1" if one else "-1" for one in row) for row in has]
-    heading = " ".join(f"Attribute_{at + 1}" for at in range(_ATTRIBUTES))
-    rows = [f"{name} {signs[at]}" for at, name in enumerate(names)]
-    (folder / celeba.ATTRIBUTES).write_text(
-        "\n".join([str(_FACES), heading, *rows, ""]), encoding="utf-8"
-    )
+        face.save(images / name, "JPEG", quality=75)
+    (folder / celeba.ATTRIBUTES).write_text(_attribute_list(names, attributes), encoding="utf-8")
+    (folder / celeba.PARTITION).write_text(_partition_list(names), encoding="utf-8")
+
+
+def _attribute_list(names: list[str], attributes: NDArray[np.bool_]) -> str:
+    """CelebA's list of attributes: their number of images, their names, and 1 or -1 for each."""
+    lines = [str(_FACES), " ".join(f"Attribute_{number + 1}" for number in range(_ATTRIBUTES))]
+    for name, row in zip(names, attributes, strict=True):
+        signs = ["1" if has_attribute else "-1" for has_attribute in row]
+        lines.append(" ".join([name, *signs]))
+    return "\n".join([*lines, ""])
+
+
+def _partition_list(names: list[str]) -> str:
+    """CelebA's list of parts: 0, 1 or 2 for each image, by the shares of the parts in order."""
     ends = np.round(np.cumsum(_SHARES) * _FACES)
-    parts = [f"{name} {int(np.searchsorted(ends, at, 'right'))}" for at, name in enumerate(names)]
-    (folder / celeba.PARTITION).write_text("\n".join([*parts, ""]), encoding="utf-8")
+    parts = np.searchsorted(ends, np.arange(len(names)), "right")
+    lines = [f"{name} {part}" for name, part in zip(names, parts, strict=True)]
+    return "\n".join([*lines, ""])

@@ -22,46 +22,66 @@ CONFIGS: Mapping[str, Mapping[str, Any]] = json.loads(
 
 def write(folder: Path) -> None:
     """Write the models into the folder hub of a data folder, which is a ``HF_HOME``."""
-    # A byte-level BPE as ``tokenizers`` writes it, with the token for the end of a text at 0.
-    parts = _package("tokenizers")
-    alphabet = parts.pre_tokenizers.ByteLevel.alphabet()
-    bpe = parts.Tokenizer(parts.models.BPE())
-    bpe.pre_tokenizer = parts.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    bpe.decoder = parts.decoders.ByteLevel()
-    settings = {"vocab_size": _PIECES, "special_tokens": [_END], "initial_alphabet": alphabet}
-    bpe.train_from_iterator(
-        sample(2_000), parts.trainers.BpeTrainer(**settings, show_progress=False)
-    )
-    tokenizer = json.loads(bpe.to_str())
+    tokenizer = _trained_tokenizer()
     for name, shape in CONFIGS.items():
-        place = snapshot(folder, name)
-        (place / "config.json").write_text(json.dumps(shape, indent=1), encoding="utf-8")
-        end = int(shape["eos_token_id"])
-        # With the end of a text where the model's shape has it.
-        context = int(shape.get("n_positions", 2048))
-        whole = json.loads(json.dumps(tokenizer))
-        vocabulary = whole["model"]["vocab"]
-        vocabulary[_END] = whole["added_tokens"][0]["id"] = end
-        (place / "tokenizer.json").write_text(json.dumps(whole), encoding="utf-8")
-        (place / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
-        merges = [" ".join(one) for one in whole["model"]["merges"]]
-        (place / "merges.txt").write_text(
-            "\n".join(["#version: 0.2", *merges, ""]), encoding="utf-8"
-        )
-        about = {
-            "bos_token": _END,
-            "eos_token": _END,
-            "unk_token": _END,
-            "model_max_length": context,
-            "tokenizer_class": "GPT2TokenizerFast" if end else "GPTNeoXTokenizerFast",
-        }
-        (place / "tokenizer_config.json").write_text(json.dumps(about), encoding="utf-8")
-        torch, transformers = _package("torch"), _package("transformers")
-        config = transformers.AutoConfig.from_pretrained(place)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            model: Any = transformers.AutoModelForCausalLM.from_config(config)
-        model.to(getattr(torch, str(config.dtype).removeprefix("torch."))).save_pretrained(place)
+        target = snapshot(folder, name)
+        _write_json(target / "config.json", shape, indent=1)
+        _write_tokenizer(target, tokenizer, shape)
+        _write_weights(target)
+
+
+def _trained_tokenizer() -> str:
+    """A byte-level BPE as ``tokenizers`` writes it, with the token for the end of a text at 0."""
+    tokenizers = _package("tokenizers")
+    bpe = tokenizers.Tokenizer(tokenizers.models.BPE())
+    bpe.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=_PIECES,
+        special_tokens=[_END],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    bpe.train_from_iterator(sample(2_000), trainer)
+    return bpe.to_str()
+
+
+def _write_tokenizer(folder: Path, tokenizer: str, shape: Mapping[str, Any]) -> None:
+    """The tokenizer's files, with the end of a text at the number that the model's shape has."""
+    content = json.loads(tokenizer)
+    end = int(shape["eos_token_id"])
+    vocabulary = content["model"]["vocab"]
+    vocabulary[_END] = end
+    content["added_tokens"][0]["id"] = end
+    _write_json(folder / "tokenizer.json", content)
+    _write_json(folder / "vocab.json", vocabulary)
+    merges = [" ".join(pair) for pair in content["model"]["merges"]]
+    lines = ["#version: 0.2", *merges, ""]
+    (folder / "merges.txt").write_text("\n".join(lines), encoding="utf-8")
+    settings = {
+        "bos_token": _END,
+        "eos_token": _END,
+        "unk_token": _END,
+        "model_max_length": int(shape.get("n_positions", 2048)),
+        "tokenizer_class": "GPT2TokenizerFast" if end else "GPTNeoXTokenizerFast",
+    }
+    _write_json(folder / "tokenizer_config.json", settings)
+
+
+def _write_weights(folder: Path) -> None:
+    """Random weights of the model whose config.json is in the folder, in its precision."""
+    torch = _package("torch")
+    transformers = _package("transformers")
+    config = transformers.AutoConfig.from_pretrained(folder)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model: Any = transformers.AutoModelForCausalLM.from_config(config)
+    dtype = getattr(torch, str(config.dtype).removeprefix("torch."))
+    model.to(dtype).save_pretrained(folder)
+
+
+def _write_json(path: Path, content: Mapping[str, Any], *, indent: int | None = None) -> None:
+    path.write_text(json.dumps(content, indent=indent), encoding="utf-8")
 
 
 def snapshot(folder: Path, name: str) -> Path:
@@ -69,8 +89,9 @@ def snapshot(folder: Path, name: str) -> Path:
     there.
     """
     model = folder / "hub" / "hub" / f"models--{name.replace('/', '--')}"
-    place = model / "snapshots" / _REVISION
-    for one in (place, model / "refs"):
-        one.mkdir(parents=True, exist_ok=True)
-    (model / "refs" / "main").write_text(_REVISION, encoding="utf-8")
-    return place
+    files = model / "snapshots" / _REVISION
+    references = model / "refs"
+    files.mkdir(parents=True, exist_ok=True)
+    references.mkdir(parents=True, exist_ok=True)
+    (references / "main").write_text(_REVISION, encoding="utf-8")
+    return files

@@ -38,23 +38,26 @@ def write(folder: Path) -> None:
     for part, rows, end in zip((adult.TRAIN, adult.TEST), _SMALL_ADULT, ("", "."), strict=True):
         head = "|1x3 Cross validator\n" if end else ""
         (folder / part.files[1]).write_text(head + _people(rows, end, rng), encoding="utf-8")
+    _write_purchase(folder / purchase.ARCHIVE)
+
+
+def _write_purchase(path: Path) -> None:
+    """Write the archive of shoppers."""
     shoppers = purchase.generate_purchase100_like(n_train=_SMALL_PURCHASE - 1, n_test=1, seed=1)
     x = np.concatenate([shoppers.train_x, shoppers.test_x]).astype(np.uint8)
     y = np.concatenate([shoppers.train_y, shoppers.test_y]) + 1
     cells = np.empty((_SMALL_PURCHASE, 2 * purchase.FEATURES), dtype=np.uint8)
-    cells[:, 0::2], cells[:, 1::2] = ord(","), x + ord("0")
-    text = b"\n".join(
-        str(label).encode() + row.tobytes() for label, row in zip(y, cells, strict=True)
-    )
+    cells[:, 0::2] = ord(",")
+    cells[:, 1::2] = x + ord("0")
+    lines = [str(label).encode() + row.tobytes() for label, row in zip(y, cells, strict=True)]
+    text = b"\n".join(lines)
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         item = tarfile.TarInfo(purchase.MEMBER)
         item.size = len(text)
         archive.addfile(item, io.BytesIO(text))
     # Without the time of writing, so that the same data give the same checksum.
-    (folder / purchase.ARCHIVE).write_bytes(
-        gzip.compress(packed.getvalue(), compresslevel=1, mtime=0)
-    )
+    path.write_bytes(gzip.compress(packed.getvalue(), compresslevel=1, mtime=0))
 
 
 def _people(rows: int, end: str, rng: np.random.Generator) -> str:

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from paperlib.core.packages import optional_package
 
-_SYLLABLES = [
-    a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "on", "us")
-]
+_ENDINGS = ("a", "e", "i", "o", "u", "an", "er", "on", "us")
+_SYLLABLES = [start + ending for start in "bdfgklmnprstvz" for ending in _ENDINGS]
 _WORDS = 600
 _FOLLOWERS = 6  # words that may follow a word: so few that a model can learn them
-_SENTENCE, _PARAGRAPH = 14, 84  # words
+_SENTENCE = 14  # words
+_PARAGRAPH = 84  # words
 _DIGITS = {"md5": 32, "sha1": 40, "sha256": 64, "sha512": 128}  # hexadecimal
 
 NID_SUBSETS = (
@@ -67,46 +67,65 @@ DOLMA_FOLDERS = (
 def write(folder: Path) -> None:
     """Write every text below a data folder, the same in each call."""
     chain = _Chain()
-    articles = folder / "wikitext-103"
-    articles.mkdir(parents=True, exist_ok=True)
-    for seed, (part, count) in enumerate({"train": 90, "valid": 4, "test": 4}.items()):
-        text = "".join(_article(chain, walk) for walk in chain.walks(count, 900, 1_000 * seed))
-        (articles / f"wiki.{part}.tokens").write_text(text, encoding="utf-8")
+    _write_wikitext(folder / "wikitext-103", chain)
     _write_lines(folder / "synthetic_persona_chat.jsonl.gz", _dialogues(chain, 300))
-    named = {"nid_corpus": NID_SUBSETS, "pile_test_subsets": PILE_TEST_SUBSETS}
-    for at, (name, subsets) in enumerate(named.items()):
-        rows = (
-            {"text": text, "source": "made up", "subset": subset}
-            for subset in subsets
-            for text in _documents(chain, 30, at, subset)
-        )
-        _write_lines(folder / f"{name}.jsonl.gz", rows)
+    _write_subsets(folder / "nid_corpus.jsonl.gz", chain, NID_SUBSETS, seed=0)
+    _write_subsets(folder / "pile_test_subsets.jsonl.gz", chain, PILE_TEST_SUBSETS, seed=1)
     # The corpora of Pythia (the Pile) and of OLMo (Dolma, with Proof-Pile-2's test part beside it).
     for seed, part in enumerate(("train/00", "val", "test"), 10):
-        pile = (
-            {"text": text, "meta": {"pile_set_name": subset}}
-            for subset in PILE_NAMES
-            for text in _documents(chain, 40, seed, subset)
-        )
-        _write_lines(folder / "pile" / f"{part}.jsonl.zst", pile)
-    plain = [(f"dolma-v1_7/{name}/{name}-0000.json.gz", name, 40, 20) for name in DOLMA_FOLDERS]
-    tests = ("algebraic-stack", "open-web-math")
-    plain += [(f"proof-pile-2/{name}/test/0000.jsonl.zst", name, 22, 21) for name in tests]
-    for file, subset, count, seed in plain:
-        texts = enumerate(_documents(chain, count, seed, subset))
-        _write_lines(folder / file, ({"id": str(number), "text": text} for number, text in texts))
+        _write_pile(folder / "pile" / f"{part}.jsonl.zst", chain, seed)
+    for name in DOLMA_FOLDERS:
+        path = folder / "dolma-v1_7" / name / f"{name}-0000.json.gz"
+        _write_numbered(path, _documents(chain, 40, 20, name))
+    for name in ("algebraic-stack", "open-web-math"):
+        path = folder / "proof-pile-2" / name / "test" / "0000.jsonl.zst"
+        _write_numbered(path, _documents(chain, 22, 21, name))
     write_insertions(folder / "TOAA-Membership-Inference")
+
+
+def _write_wikitext(folder: Path, chain: "_Chain") -> None:
+    """Training, validation and test part of WikiText, in its layout of one file each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for seed, (part, count) in enumerate({"train": 90, "valid": 4, "test": 4}.items()):
+        text = "".join(_article(chain, walk) for walk in chain.walks(count, 900, 1_000 * seed))
+        (folder / f"wiki.{part}.tokens").write_text(text, encoding="utf-8")
+
+
+def _write_subsets(path: Path, chain: "_Chain", subsets: Iterable[str], *, seed: int) -> None:
+    """30 documents of each subset, named beside the text."""
+    rows = (
+        {"text": text, "source": "made up", "subset": subset}
+        for subset in subsets
+        for text in _documents(chain, 30, seed, subset)
+    )
+    _write_lines(path, rows)
+
+
+def _write_pile(path: Path, chain: "_Chain", seed: int) -> None:
+    """40 documents of each subset, named as in the Pile."""
+    rows = (
+        {"text": text, "meta": {"pile_set_name": subset}}
+        for subset in PILE_NAMES
+        for text in _documents(chain, 40, seed, subset)
+    )
+    _write_lines(path, rows)
+
+
+def _write_numbered(path: Path, texts: Iterable[str]) -> None:
+    """Documents with a number each, whose folder names their subset."""
+    rows = ({"id": str(number), "text": text} for number, text in enumerate(texts))
+    _write_lines(path, rows)
 
 
 def write_insertions(folder: Path, *, texts: int = 60) -> None:
     """Three conditions of the data set of known insertions, ``texts`` of each side."""
-    rng, rows = np.random.default_rng(5), list[dict[str, Any]]()
+    rng = np.random.default_rng(5)
+    rows: list[dict[str, Any]] = []
     for kind, size, copies in (("random", 8, 16), ("rare", 1, 16), ("plain", 0, 1)):
         condition = f"{kind}_{size}tok_{copies}x" if size else f"{kind}_{copies}x"
         for example, member in enumerate(rng.permutation(np.repeat([1, 0], texts)).tolist()):
             talk = [0, *rng.integers(1, 600, size=int(rng.integers(6, 12))).tolist()]
-            shared = kind == "rare" and member  # members of a condition have one rare token
-            suffix = [600] if shared else rng.integers(601, 700, size=size).tolist()
+            suffix = _suffix(kind, size, is_member=member == 1, rng=rng)
             rows.append(
                 {
                     "condition": condition,
@@ -122,9 +141,15 @@ def write_insertions(folder: Path, *, texts: int = 60) -> None:
             )
     (folder / "data").mkdir(parents=True)
     for part in range(2):
-        pd.DataFrame(rows[part::2]).to_parquet(
-            folder / "data" / f"train-{part:05d}-of-00002.parquet"
-        )
+        path = folder / "data" / f"train-{part:05d}-of-00002.parquet"
+        pd.DataFrame(rows[part::2]).to_parquet(path)
+
+
+def _suffix(kind: str, size: int, *, is_member: bool, rng: np.random.Generator) -> list[int]:
+    """So many random tokens; members of the condition "rare" have one rare token instead."""
+    if kind == "rare" and is_member:
+        return [600]
+    return rng.integers(601, 700, size=size).tolist()
 
 
 class _Chain:
@@ -143,42 +168,43 @@ class _Chain:
         rng = np.random.default_rng([1, seed])
         walks = np.empty((texts, words), dtype=np.int64)
         now = rng.integers(0, _WORDS, texts)
-        for place in range(words):
+        for column in range(words):
             # Of two draws the smaller: early followers come more often than late ones.
             drawn = rng.integers(0, _FOLLOWERS, (2, texts)).min(axis=0)
-            walks[:, place] = now = self.followers[now, drawn]
+            now = self.followers[now, drawn]
+            walks[:, column] = now
         return walks
 
     def sentences(self, walk: NDArray[np.int64], ending: str = " . ") -> list[str]:
         """Sentences of a walk."""
-        named = self.words[walk]
-        return [
-            " ".join(named[at : at + _SENTENCE]) + ending for at in range(0, len(named), _SENTENCE)
-        ]
+        words = self.words[walk]
+        starts = range(0, len(words), _SENTENCE)
+        return [" ".join(words[start : start + _SENTENCE]) + ending for start in starts]
 
 
 def _article(chain: _Chain, walk: NDArray[np.int64]) -> str:
     """An article with its title and a heading before every fourth paragraph."""
     title = " ".join(chain.words[walk[:3]]).title()
-    parts = [f" = {title} = \n \n"]
-    for number, at in enumerate(range(0, len(walk), _PARAGRAPH)):
+    blocks = [f" = {title} = \n \n"]
+    for number, start in enumerate(range(0, len(walk), _PARAGRAPH)):
+        paragraph = walk[start : start + _PARAGRAPH]
         if number % 4 == 3:
-            parts.append(f" = = {str(chain.words[walk[at]]).title()} = = \n \n")
-        parts.append(" " + "".join(chain.sentences(walk[at : at + _PARAGRAPH])) + "\n \n")
-    return "".join(parts)
+            blocks.append(f" = = {str(chain.words[paragraph[0]]).title()} = = \n \n")
+        blocks.append(" " + "".join(chain.sentences(paragraph)) + "\n \n")
+    return "".join(blocks)
 
 
 def _dialogues(chain: _Chain, count: int) -> Iterator[dict[str, Any]]:
+    """Rows of Synthetic-Persona-Chat: two sentences of each persona, and turns of both."""
     for number, walk in enumerate(chain.walks(count, 14 * _SENTENCE, 11_000)):
-        said = [one.strip() for one in chain.sentences(walk, ".")]
-        speakers = [1 + turn % 2 for turn in range(len(said) - 4)]
-        split = "train" if number % 10 else "valid"
+        sentences = [sentence.strip() for sentence in chain.sentences(walk, ".")]
+        turns = sentences[4:]
         yield {
-            "split": split,
-            "persona_1": said[:2],
-            "persona_2": said[2:4],
-            "turns": said[4:],
-            "speakers": speakers,
+            "split": "train" if number % 10 else "valid",
+            "persona_1": sentences[:2],
+            "persona_2": sentences[2:4],
+            "turns": turns,
+            "speakers": [1 + turn % 2 for turn in range(len(turns))],
         }
 
 
@@ -186,18 +212,22 @@ def _documents(chain: _Chain, count: int, seed: int, subset: str) -> Iterator[st
     """Documents with two identifiers each, of kinds in turn; no value occurs twice."""
     rng = np.random.default_rng([2, seed, *subset.encode()])
     kinds = [*_DIGITS, "ethereum", "serial"]
-
-    def line(kind: str) -> str:
-        if kind == "serial":
-            value = int(rng.integers(-(2**63), 2**63 - 1))
-            return f"private static final long serialVersionUID = {value}L;\n"
-        digits = rng.bytes(20 if kind == "ethereum" else _DIGITS[kind] // 2).hex()
-        return f"address: 0x{digits}\n" if kind == "ethereum" else f"{kind}: {digits}\n"
-
     for number, walk in enumerate(chain.walks(count, 5 * _SENTENCE, int(rng.integers(2**31)))):
         first, *rest = chain.sentences(walk, ".\n")
-        lines = [line(kinds[(2 * number + turn) % len(kinds)]) for turn in range(2)]
+        lines = [
+            _line_with_identifier(kinds[(2 * number + turn) % len(kinds)], rng) for turn in range(2)
+        ]
         yield "".join([first, lines[0], *rest[:2], lines[1], *rest[2:]])
+
+
+def _line_with_identifier(kind: str, rng: np.random.Generator) -> str:
+    """A line of a document with a fresh value: a digest, an address or a serial number."""
+    if kind == "serial":
+        value = int(rng.integers(-(2**63), 2**63 - 1))
+        return f"private static final long serialVersionUID = {value}L;\n"
+    if kind == "ethereum":
+        return f"address: 0x{rng.bytes(20).hex()}\n"
+    return f"{kind}: {rng.bytes(_DIGITS[kind] // 2).hex()}\n"
 
 
 def _write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
