@@ -19,6 +19,7 @@ from paperlib.generators.identifiers import Identifier, find_identifiers, genera
 
 WHOLE = "file that was read as one document with all its lines; if each is a text, write JSON lines"
 UNFAIR = "identifier behind a text that holds it, or a part of it"
+_LONGEST_ABBREVIATION = 12  # letters and digits of a hash such as git shows it
 _PART = 6  # letters and digits in a row that an identifier and the text before it may not share
 _BYTE_MARKS = re.compile(r"(?:\\x|%|0x)(?=[0-9a-f]{2})")
 _BASE64 = re.compile(r"sha\d+[-=]([\w+/=-]+)")
@@ -68,55 +69,25 @@ def corpus_identifiers(
     >>> corpus_identifiers(["md5: 83a5ef2c9d0b3e71f6a8c3d25b190e47 ok"])[0].before
     'md5: '
     """
-    fair: dict[str, FoundIdentifier | None] = {}
-    times: Counter[str] = Counter()
-    lists, count = CorpusLists(), 0
+    corpus = _CorpusIdentifiers(kinds, before)
     for number, document in enumerate(documents):
-        text, subset = (
-            (document, "") if isinstance(document, str) else (document.text, document.subset)
-        )
-        count += 1
-        seen: set[str] = set()
-        places = list[tuple[Identifier, str]]()
-        for one in find_identifiers(text, kinds=kinds):
-            packed = _BASE64.fullmatch(one.value)  # a key that all notations of a value share
-            key = (
-                _hexadecimal(packed[1])
-                if packed
-                else _plain(one.value.rpartition(" ")[2] or one.value)
-            )
-            times[key] += 1
-            places.append((one, key))
-            if key not in seen and fair.get(key) is None:
-                place = text[max(0, one.start - before) : one.start]
-                candidate = FoundIdentifier(one.kind, one.value, place, number, 1, subset)
-                fair[key] = candidate if is_fair(one.value, place) else None
-            seen.add(key)
-        lists.add(text, places)
-    ordered = sorted(fair)
-
-    def begins(key: str) -> bool:  # a longer value
-        at = bisect_right(ordered, key)
-        return at < len(ordered) and ordered[at].startswith(key)
-
-    for key in filter(lambda key: len(key) <= 12 and begins(key), ordered):  # an abbreviation
-        times[ordered[bisect_right(ordered, key)]] += times[key]
-    whole = {key: one for key, one in fair.items() if one and not (len(key) <= 12 and begins(key))}
-    told = lists.sorted_values & set(whole)
-    identifiers = [
-        replace(one, occurrences=times[key]) for key, one in whole.items() if key not in told
-    ]
-    unfair = [key for key, one in fair.items() if one is None]
+        if isinstance(document, str):
+            corpus.add(number, document)
+        else:
+            corpus.add(number, document.text, document.subset)
+    fair = corpus.whole_values()
+    unfair = corpus.unfair_values()
+    in_sorted_lists = sorted(corpus.lists.sorted_values & set(fair))
     if log is not None:
-        for reason, keys in ((UNFAIR, unfair), (SORTED, sorted(told))):
-            for key in keys:
-                log.add(reason, key)
+        _log_left_out(log, unfair, in_sorted_lists)
+    for key in in_sorted_lists:
+        del fair[key]
+    identifiers = list(fair.values())
     if not identifiers:
-        reason = f"; {len(unfair)} stand behind a text that holds a part of them" if unfair else ""
-        reason += f"; {len(told)} stand in lists that are sorted" if told else ""
+        what = "any kind" if kinds is None else ", ".join(kinds)
+        reasons = _reasons(len(unfair), len(in_sorted_lists))
         raise ValueError(
-            "documents: found no identifier of "
-            f"{'any kind' if kinds is None else ', '.join(kinds)} in {count} documents{reason}; "
+            f"documents: found no identifier of {what} in {corpus.documents} documents{reasons}; "
             "without one there is nothing to audit"
         )
     if limit is not None and len(identifiers) > limit:
@@ -125,21 +96,121 @@ def corpus_identifiers(
     return identifiers
 
 
+def _log_left_out(log: ReadLog, unfair: list[str], in_sorted_lists: list[str]) -> None:
+    """Count the identifiers that are left out, by reason."""
+    for key in unfair:
+        log.add(UNFAIR, key)
+    for key in in_sorted_lists:
+        log.add(SORTED, key)
+
+
+def _reasons(unfair: int, in_sorted_lists: int) -> str:
+    """Why identifiers were left out, for an error message; "" if there were none."""
+    reasons = ""
+    if unfair:
+        reasons += f"; {unfair} stand behind a text that holds a part of them"
+    if in_sorted_lists:
+        reasons += f"; {in_sorted_lists} stand in lists that are sorted"
+    return reasons
+
+
+class _CorpusIdentifiers:
+    """The identifiers of the documents so far.
+
+    Each value has a key that all of its notations share.
+
+    Attributes:
+        documents: Number of documents.
+        lists: The lists that the values stand in.
+    """
+
+    def __init__(self, kinds: Sequence[str] | None, before: int) -> None:
+        self.documents = 0
+        self.lists = CorpusLists()
+        self._kinds = kinds
+        self._before = before
+        self._times: Counter[str] = Counter()  # in the whole corpus, by key
+        # By key: the value at its first fair place, None while it has none.
+        self._first_fair: dict[str, FoundIdentifier | None] = {}
+
+    def add(self, number: int, text: str, subset: str = "") -> None:
+        """Look for identifiers in a document; ``number`` is that of the document in the corpus."""
+        self.documents += 1
+        with_keys: list[tuple[Identifier, str]] = []
+        in_document: set[str] = set()
+        for identifier in find_identifiers(text, kinds=self._kinds):
+            key = _key(identifier.value)
+            self._times[key] += 1
+            with_keys.append((identifier, key))
+            is_first = key not in in_document
+            in_document.add(key)
+            if is_first and self._first_fair.get(key) is None:
+                context = text[max(0, identifier.start - self._before) : identifier.start]
+                self._first_fair[key] = None
+                if is_fair(identifier.value, context):
+                    self._first_fair[key] = FoundIdentifier(
+                        identifier.kind, identifier.value, context, number, 1, subset
+                    )
+        self.lists.add(text, with_keys)
+
+    def whole_values(self) -> dict[str, FoundIdentifier]:
+        """Fair values by key with their occurrences, an abbreviation counted as the longer value.
+
+        To be called once, after the last document.
+        """
+        ordered = sorted(self._first_fair)
+        abbreviations = set[str]()
+        for key in ordered:
+            longer = _longer(key, ordered)
+            if longer is not None:
+                self._times[longer] += self._times[key]
+                abbreviations.add(key)
+        return {
+            key: replace(identifier, occurrences=self._times[key])
+            for key, identifier in self._first_fair.items()
+            if identifier is not None and key not in abbreviations
+        }
+
+    def unfair_values(self) -> list[str]:
+        """Keys of the values without a fair place, in the order of the corpus."""
+        return [key for key, identifier in self._first_fair.items() if identifier is None]
+
+
+def _key(value: str) -> str:
+    """What all notations of a value share: its digits in hexadecimal, or its letters and digits."""
+    packed = _BASE64.fullmatch(value)
+    if packed:
+        return _hexadecimal(packed[1])
+    return _plain(value.rpartition(" ")[2] or value)
+
+
+def _longer(key: str, ordered: Sequence[str]) -> str | None:
+    """The next of the sorted keys where it begins with ``key``, an abbreviation; else None."""
+    if len(key) > _LONGEST_ABBREVIATION:
+        return None
+    following = bisect_right(ordered, key)
+    if following == len(ordered) or not ordered[following].startswith(key):
+        return None
+    return ordered[following]
+
+
 def is_fair(value: str, before: str) -> bool:
     """Whether a text shares no six letters or digits in a row with a value behind it, in any
     notation.
     """
-    shown = _parts(_plain(before))
-    shared = set[str]().union(*map(_parts, _notations(value))) & shown
+    shared = _parts_of_all(_notations(value)) & _parts(_plain(before))
     if not shared:
         return True
     # A model that copies from its context would prefer the true value without training, unless
     # other values of the kind have these parts, too.
-    others = [
-        set[str]().union(*map(_parts, _notations(other)))
-        for other in generate_identifiers(value, 3, 0)
-    ]
-    return shared <= set.intersection(*others)
+    return all(
+        shared <= _parts_of_all(_notations(other)) for other in generate_identifiers(value, 3, 0)
+    )
+
+
+def _parts_of_all(texts: Iterable[str]) -> set[str]:
+    """Every six characters in a row of each text."""
+    return set[str]().union(*map(_parts, texts))
 
 
 def _plain(text: str) -> str:
@@ -148,12 +219,14 @@ def _plain(text: str) -> str:
 
 
 def _parts(text: str) -> set[str]:
-    return {text[at : at + _PART] for at in range(len(text) - _PART + 1)}
+    """Every six characters in a row of a text."""
+    return {text[start : start + _PART] for start in range(len(text) - _PART + 1)}
 
 
 def _notations(value: str) -> list[str]:
     """The value in small letters and digits; a digest also in base64, or in hexadecimal digits."""
-    plain, packed = _plain(value), _BASE64.fullmatch(value)
+    plain = _plain(value)
+    packed = _BASE64.fullmatch(value)
     if packed:
         return [plain, _hexadecimal(packed[1])]
     if len(plain) >= 32 and len(plain) % 2 == 0 and re.fullmatch("[0-9a-f]+", plain):
@@ -162,6 +235,7 @@ def _notations(value: str) -> list[str]:
 
 
 def _hexadecimal(packed: str) -> str:
+    """The bytes of a base64 text, with either of its two alphabets, as digits; "" if it is none."""
     text = packed.rstrip("=").translate(str.maketrans("-_", "+/"))
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4)).hex()
@@ -176,18 +250,18 @@ def open_corpus(corpus: str, *, log: ReadLog | None = None) -> Iterator[Document
     A file of plain text is one document, which the log says where it is all there is; a table is
     refused.
     """
-    if (
-        corpus.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
-        and Path(corpus).expanduser().is_file()
-    ):
+    is_table = corpus.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+    if is_table and Path(corpus).expanduser().is_file():
         raise ValueError(
             f"{corpus}: a table would be read as one text, commas and all; write each text as a "
-            "line of JSON "
-            'lines (.jsonl), such as {"text": "..."}, or as a file of its own in a folder'
+            'line of JSON lines (.jsonl), such as {"text": "..."}, or as a file of its own in a '
+            "folder"
         )
-    count, text = 0, ""
+    count = 0
+    text = ""
     for document in read_documents(corpus, log=log):
-        count, text = count + 1, document.text
+        count += 1
+        text = document.text
         yield document
     if log is not None and count == 1 and "\n" in text.strip():
         log.add(WHOLE, corpus)

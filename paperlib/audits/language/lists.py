@@ -10,7 +10,8 @@ import numpy as np
 from paperlib.generators.identifiers import KINDS, Identifier
 
 SORTED = "stands in a list, and lists of this kind are sorted"
-_GAP, _EVIDENCE = 200, 1e6  # characters between neighbours in a list; e-value that is believed
+_GAP = 200  # characters between neighbours in a list, at most
+_EVIDENCE = 1e6  # e-value that is believed
 _SHARES = np.array([0.01, 0.05, 0.25, 0.95])  # of lists that are sorted, where some are
 
 
@@ -24,11 +25,10 @@ class CorpusLists:
         characters apart, are not seen.
 
         Proof: n different values ascend with chance 1 / n!, and descend with the same. So for a
-            share s of
-        sorted lists, (1 - s) + s n! [sorted] has mean 1. So have its product over lists without a
-        common value, and the mean of products over s, both directions and two ways to cut documents
-        into lists. By Markov it exceeds a million times the number of kinds with chance 1e-6 in all
-        kinds together.
+        share s of sorted lists, (1 - s) + s n! [sorted] has mean 1. So have its product over lists
+        without a common value, and the mean of products over s, both directions and two ways to cut
+        documents into lists. By Markov it exceeds a million times the number of kinds with chance
+        1e-6 in all kinds together.
     """
 
     def __init__(self) -> None:
@@ -36,43 +36,49 @@ class CorpusLists:
         self._listed = defaultdict[str, set[str]](set)
         self._seen = defaultdict[tuple[str, int], set[str]](set)
 
-    def add(self, text: str, found: Sequence[tuple[Identifier, str]]) -> None:
+    def add(self, text: str, identifiers: Sequence[tuple[Identifier, str]]) -> None:
         """The identifiers of a document in their order, each with a key that equal values share."""
-        for kind in {one.kind for one, _ in found}:
-            places = [(one, key) for one, key in found if one.kind == kind]
-            gaps = [text[a.end : b.start] for (a, _), (b, _) in pairwise(places)]
-            near = [len(gap) <= _GAP for gap in gaps]
-            # Hashes of the next package follow close: in a list one text stands between all
-            # neighbours.
-            usual = dict(Counter(gap for gap in gaps if len(gap) <= _GAP).most_common(1))
-            for way, joined in enumerate((near, [gap in usual for gap in gaps])):
-                ends = [at for at, one in enumerate([*joined, False], 1) if not one]
-                for first, last in pairwise([0, *ends]):
-                    self._weigh(kind, way, {key: one.value for one, key in places[first:last]})
+        for kind in {identifier.kind for identifier, _ in identifiers}:
+            of_kind = [(value, key) for value, key in identifiers if value.kind == kind]
+            self._add_kind(kind, text, of_kind)
+
+    def _add_kind(
+        self, kind: str, text: str, identifiers: Sequence[tuple[Identifier, str]]
+    ) -> None:
+        """Cut a document's identifiers of one kind into lists, in both ways, and weigh each."""
+        neighbours = pairwise(identifiers)
+        gaps = [text[before.end : after.start] for (before, _), (after, _) in neighbours]
+        for way, joined in enumerate(_joined_gaps(gaps)):
+            for start, end in _stretches(joined):
+                listed = {key: value.value for value, key in identifiers[start:end]}
+                self._weigh(kind, way, listed)
 
     def _weigh(self, kind: str, way: int, listed: Mapping[str, str]) -> None:
+        """Add the evidence of one list, from key to value, that lists of this kind are sorted."""
         if len(listed) < 2:
             return
         self._listed[kind] |= set(listed)
-        parts = defaultdict[str, list[str]](list)  # values of one form are drawn alike
-        for key, value in listed.items():
-            if key not in self._seen[kind, way]:  # a copy of a list says nothing more
-                # Without a time, or a word in front.
-                start = 19 if kind == "uuid" and value[14] == "7" else value.rfind(" ") + 1
-                parts[KINDS[kind].check(value).name].append(KINDS[kind].key(value[start:]))
+        # A copy of a list says nothing more.
+        new = {key: value for key, value in listed.items() if key not in self._seen[kind, way]}
         self._seen[kind, way] |= set(listed)
-        for values in parts.values():
-            up = sorted(values)
-            gain = np.where(
-                [[values == up], [values == up[::-1]]], lgamma(len(values) + 1), -np.inf
-            )
+        forms = defaultdict[str, list[str]](list)  # values of one form are drawn alike
+        for value in new.values():
+            # Without a time, or a word in front.
+            start = 19 if kind == "uuid" and value[14] == "7" else value.rfind(" ") + 1
+            forms[KINDS[kind].check(value).name].append(KINDS[kind].key(value[start:]))
+        for values in forms.values():
+            ascending = sorted(values)
+            is_sorted = [[values == ascending], [values == ascending[::-1]]]
+            gain = np.where(is_sorted, lgamma(len(values) + 1), -np.inf)
             self._logs[kind][way] += np.logaddexp(np.log1p(-_SHARES), np.log(_SHARES) + gain)
 
     @property
     def e_values(self) -> dict[str, float]:
         """By kind with lists, the logarithm of the e-value against random order."""
-        logs = self._logs.items()
-        return {kind: float(np.logaddexp.reduce(e, axis=None)) - log(e.size) for kind, e in logs}
+        return {
+            kind: float(np.logaddexp.reduce(logs, axis=None)) - log(logs.size)
+            for kind, logs in self._logs.items()
+        }
 
     @property
     def sorted_values(self) -> set[str]:
@@ -80,6 +86,26 @@ class CorpusLists:
         sorted.
         """
         limit = log(_EVIDENCE * max(1, len(self._logs)))
-        return set[str]().union(
-            *(self._listed[kind] for kind, e in self.e_values.items() if e > limit)
-        )
+        values: set[str] = set()
+        for kind, e_value in self.e_values.items():
+            if e_value > limit:
+                values |= self._listed[kind]
+        return values
+
+
+def _joined_gaps(gaps: Sequence[str]) -> tuple[list[bool], list[bool]]:
+    """Which texts between neighbours keep them in one list, by each of two ways to cut a document.
+
+    Short ones do; or only the most frequent of the short ones, since hashes of the next package may
+    follow close, and in a list one text stands between all neighbours.
+    """
+    is_short = [len(gap) <= _GAP for gap in gaps]
+    usual = Counter(gap for gap in gaps if len(gap) <= _GAP).most_common(1)
+    is_usual = [bool(usual) and gap == usual[0][0] for gap in gaps]
+    return is_short, is_usual
+
+
+def _stretches(joined: Sequence[bool]) -> list[tuple[int, int]]:
+    """Start and end of each run of neighbours that are joined; single ones are runs, too."""
+    ends = [index for index, is_joined in enumerate([*joined, False], 1) if not is_joined]
+    return list(pairwise([0, *ends]))

@@ -40,32 +40,52 @@ def read_records(
             raise ValueError(f"expected a file ending in {', '.join(_JSON)} or .txt, also with .gz")
         lines = decoded(source.data).removesuffix("\n").split("\n")
         rows = [
-            _row(line.removesuffix("\r"), at, text_field, suffix)
-            for at, line in enumerate(lines, 1)
+            _row(line.removesuffix("\r"), number, text_field, suffix)
+            for number, line in enumerate(lines, 1)
         ]
         if suffix == ".txt" and id_field:  # of coins for a list, whose lines are the ids
             rows = [{**row, id_field: row[text_field].strip()} for row in rows]
         columns: dict[str, list[Any]] = {"text": [row[text_field] for row in rows]}
-        for name, field, usual in (("name", id_field, "id"), ("date", date_field, "date")):
-            values = [row.get(field or usual) for row in rows]
-            if None not in values:
-                columns[name] = values
-            elif field or (name == "date" and {*values} != {None}):
-                at, field = values.index(None) + 1, field or usual
-                known = [] if field in rows[at - 1] else list(rows[at - 1])
-                raise ValueError(f"row {at} has no {field!r}{did_you_mean(field, known)}")
-        names = columns.get("name", [f"{path} row {at}" for at in range(1, len(rows) + 1)])
-    return pd.DataFrame({**columns, "name": [str(one) for one in names]})
+        names = _field(rows, id_field, "id", partly_is_error=False)
+        dates = _field(rows, date_field, "date", partly_is_error=True)
+        if names is not None:
+            columns["name"] = list(map(str, names))
+        if dates is not None:
+            columns["date"] = dates
+        columns.setdefault("name", [f"{path} row {number}" for number in range(1, len(rows) + 1)])
+    return pd.DataFrame(columns)
 
 
-def _row(line: str, at: int, text_field: str, suffix: str) -> dict[str, Any]:
-    row = json_row(line, at) if suffix in _JSON else {text_field: line}
+def _field(
+    rows: list[dict[str, Any]], named_field: str, usual: str, *, partly_is_error: bool
+) -> list[Any] | None:
+    """The values of the field that was named, or of the usual one; None where no record needs it.
+
+    A record without the field that was named is an error; so is one without the usual field where
+    others have it and ``partly_is_error``.
+    """
+    field = named_field or usual
+    values = [row.get(field) for row in rows]
+    if None not in values:
+        return values
+    if not named_field and (not partly_is_error or {*values} == {None}):
+        return None
+    row = values.index(None)
+    fields = [] if field in rows[row] else list(rows[row])
+    raise ValueError(f"row {row + 1} has no {field!r}{did_you_mean(field, fields)}")
+
+
+def _row(line: str, number: int, text_field: str, suffix: str) -> dict[str, Any]:
+    """The record in a line, whose text can be written as UTF-8 and is not empty."""
+    row = json_row(line, number) if suffix in _JSON else {text_field: line}
     if not isinstance(row.get(text_field), str):
         raise ValueError(
-            f"row {at} has no text {text_field!r}, only {[*row]}; name one with --text-field"
+            f"row {number} has no text {text_field!r}, only {[*row]}; name one with --text-field"
         )
     if re.search("[\ud800-\udfff]", row[text_field]):
-        raise ValueError(f"row {at} holds half of a character, such as a cut emoji; drop that half")
+        raise ValueError(
+            f"row {number} holds half of a character, such as a cut emoji; drop that half"
+        )
     if not row[text_field].strip():
-        raise ValueError(f"row {at} has an empty text; leave it out")
+        raise ValueError(f"row {number} has an empty text; leave it out")
     return row
