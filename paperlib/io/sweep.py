@@ -25,6 +25,7 @@ from paperlib.io.sources import code_tag
 
 if TYPE_CHECKING:
     from distributed import Client
+    from tqdm.std import tqdm
 
 C = TypeVar("C", bound=Hashable)
 Result = dict[str, Any]
@@ -102,27 +103,23 @@ def run_sweep(
     """
     check_at_least(0, workers=workers, retries=retries)
     check_at_least(1, max_batch=max_batch)
-    items, seen = list(configs), dict[str, int]()
-    for at, one in enumerate(items):
-        if not getattr(getattr(type(one), "__dataclass_params__", None), "frozen", False):
-            raise ValueError(f"configs: expected frozen dataclasses, got {one!r} at index {at}")
-        if (mark := config_hash({"type": type(one).__qualname__, "config": one})) in seen:
-            raise ValueError(f"configs: index {at} is the same as index {seen[mark]}: {one!r}")
-        seen[mark] = at
+    items = list(configs)
+    _check_different(items)
     where = client or (sweep_place() if workers else None)
     if isinstance(where, Place) and not (where.address or where.system):
         where = replace(where, workers=workers)
-    if (name := getattr(function, "__qualname__", None)) is None:
+    function_name = getattr(function, "__qualname__", None)
+    if function_name is None:
         raise ValueError(f"function: expected a plain function, which has a name, got {function!r}")
     cache = Cache(Path(folder))
-    about = {
-        "function": f"{function.__module__}.{name}",
+    origin = {
+        "function": f"{function.__module__}.{function_name}",
         "version": version or _source_tag(function),
     }
 
     def key(config: C) -> dict[str, Any]:
         kind = type(config)
-        return {**about, "type": f"{kind.__module__}.{kind.__qualname__}", "config": config}
+        return {**origin, "type": f"{kind.__module__}.{kind.__qualname__}", "config": config}
 
     return run_units(
         function,
@@ -135,6 +132,22 @@ def run_sweep(
         retries=retries,
         progress=progress,
     )
+
+
+def _check_different(configs: Sequence[Hashable]) -> None:
+    """Refuse configurations that are no frozen dataclasses, and two that are equal."""
+    first_index: dict[str, int] = {}
+    for index, config in enumerate(configs):
+        if not getattr(getattr(type(config), "__dataclass_params__", None), "frozen", False):
+            raise ValueError(
+                f"configs: expected frozen dataclasses, got {config!r} at index {index}"
+            )
+        digest = config_hash({"type": type(config).__qualname__, "config": config})
+        if digest in first_index:
+            raise ValueError(
+                f"configs: index {index} is the same as index {first_index[digest]}: {config!r}"
+            )
+        first_index[digest] = index
 
 
 def run_units(
@@ -159,59 +172,90 @@ def run_units(
     """
     waiting: list[C] = []
     for config in configs:
-        if (arrays := find(config)) is None:
+        arrays = find(config)
+        if arrays is None:
             waiting.append(config)
         else:
-            yield config, _plain(arrays)
+            yield config, _python_numbers(arrays)
     if not waiting:
         return
-    # Groups of equal key in the order of their first member, each cut into parts of about equal
-    # size.
-    groups: dict[Hashable, list[C]] = {}
-    for at, config in enumerate(waiting):
-        groups.setdefault(at if batch_key is None else batch_key(config), []).append(config)
-    calls: list[list[C]] = []
-    for group in groups.values():
-        parts = math.ceil(len(group) / max_batch)
-        edges = [round(at * len(group) / parts) for at in range(parts + 1)]
-        calls += [group[low:high] for low, high in itertools.pairwise(edges)]
+    calls = _divided_into_calls(waiting, batch_key, max_batch)
+    done = len(configs) - len(waiting)
     failures: list[tuple[C, BaseException]] = []
     with (
-        progress_bar(
-            len(configs), label="sweep", initial=len(configs) - len(waiting), show=progress
-        ) as bar,
-        closing(_outcomes(partial(_call, function), calls, where, retries)) as outcomes,
+        progress_bar(len(configs), label="sweep", initial=done, show=progress) as bar,
+        closing(_outcomes(partial(_run_call, function), calls, where, retries)) as outcomes,
     ):
-        for call, outcome in outcomes:
-            if isinstance(outcome, OutputError):
-                raise outcome
-            bar.update(len(call))
-            if isinstance(outcome, Exception):
-                failures += [(config, outcome) for config in call]
-                more = f" and {len(call) - 1} that shared its call" if len(call) > 1 else ""
-                _LOG.error("%r%s failed: %s", call[0], more, _first_line(outcome))
-            else:
-                # All are kept before the first is handed out: the caller may stop there.
-                for config, arrays in zip(call, outcome, strict=True):
-                    if keep is not None:
-                        keep(config, arrays)
-                yield from zip(call, map(_plain, outcome), strict=True)
+        yield from _results_of_calls(outcomes, keep, bar, failures)
     if failures:
-        rest = len(configs) - len(failures)
-        lines = [
-            f"{len(failures)} of {len(configs)} configurations failed; the other {rest} are kept"
-        ]
-        lines += [f"  {config!r}: {_first_line(error)}" for config, error in failures[:_SHOWN]]
-        lines += [f"  and {len(failures) - _SHOWN} more"] if len(failures) > _SHOWN else []
-        raise SweepError("\n".join(lines), failures) from failures[0][1]
+        raise _sweep_error(failures, len(configs)) from failures[0][1]
 
 
-def _plain(arrays: Arrays) -> Result:
+def _results_of_calls(
+    outcomes: Iterable[tuple[list[C], list[Arrays] | Exception]],
+    keep: Callable[[C, Arrays], None] | None,
+    bar: "tqdm[Any]",
+    failures: list[tuple[C, BaseException]],
+) -> Iterator[tuple[C, Result]]:
+    """Keep and yield the results of each call as it ends; add those that failed to ``failures``."""
+    for call, outcome in outcomes:
+        if isinstance(outcome, OutputError):
+            raise outcome
+        bar.update(len(call))
+        if isinstance(outcome, Exception):
+            failures += [(config, outcome) for config in call]
+            _log_failed_call(call, outcome)
+            continue
+        # All are kept before the first is handed out: the caller may stop there.
+        if keep is not None:
+            for config, arrays in zip(call, outcome, strict=True):
+                keep(config, arrays)
+        yield from zip(call, map(_python_numbers, outcome), strict=True)
+
+
+def _divided_into_calls(
+    configs: Sequence[C], batch_key: Callable[[C], Hashable] | None, max_batch: int
+) -> list[list[C]]:
+    """Configurations of equal key, in the order of their first member, cut into calls of about
+    equal size.
+    """
+    if batch_key is None:
+        return [[config] for config in configs]
+    groups: dict[Hashable, list[C]] = {}
+    for config in configs:
+        groups.setdefault(batch_key(config), []).append(config)
+    calls: list[list[C]] = []
+    for group in groups.values():
+        count = math.ceil(len(group) / max_batch)
+        edges = [round(index * len(group) / count) for index in range(count + 1)]
+        calls += [group[low:high] for low, high in itertools.pairwise(edges)]
+    return calls
+
+
+def _log_failed_call(call: Sequence[Any], error: Exception) -> None:
+    """Name the first configuration of the call, how many shared it, and the error."""
+    others = f" and {len(call) - 1} that shared its call" if len(call) > 1 else ""
+    _LOG.error("%r%s failed: %s", call[0], others, _first_line(error))
+
+
+def _sweep_error(failures: Sequence[tuple[Any, BaseException]], total: int) -> SweepError:
+    """The error that ends a sweep: how many configurations failed, and the first of them."""
+    kept = total - len(failures)
+    lines = [f"{len(failures)} of {total} configurations failed; the other {kept} are kept"]
+    lines += [f"  {config!r}: {_first_line(error)}" for config, error in failures[:_SHOWN]]
+    if len(failures) > _SHOWN:
+        lines.append(f"  and {len(failures) - _SHOWN} more")
+    return SweepError("\n".join(lines), failures)
+
+
+def _python_numbers(arrays: Arrays) -> Result:
+    """Arrays without axes as Python numbers, truth values or text; the others as they are."""
     return {name: values.item() if values.ndim == 0 else values for name, values in arrays.items()}
 
 
 def _first_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+    first = str(error).partition("\n")[0]
+    return f"{type(error).__name__}: {first}"
 
 
 def _outcomes(
@@ -229,40 +273,51 @@ def _outcomes(
                 outcome = error
             yield call, outcome
         return
-    given: Any = nullcontext(where)
+    client_context: Any = nullcontext(where)
     if isinstance(where, Place):
-        given = sweep_client(where, calls=len(calls), retries=retries)
-    with given as dask:
-        from distributed import KilledWorker, as_completed
-
-        running = dict(zip(dask.map(run, calls, pure=False), calls, strict=True))
-        try:
-            ended: Any = as_completed(
-                list(running), loop=dask.loop, with_results=True, raise_errors=False
-            )
-            for future, result in ended:
-                call = running.pop(future)
-                # held any longer, it would be computed again if its worker died now
-                future.release()
-                if isinstance(result, list):
-                    yield call, result
-                elif not isinstance(result, tuple):
-                    goes_on = "what is finished is kept, and the same call goes on with the rest"
-                    raise SweepError(f"the scheduler was lost; {goes_on}")
-                elif isinstance(result[1], KilledWorker):
-                    yield (
-                        call,
-                        RuntimeError(
-                            "its process died at every attempt (out of memory, or killed)"
-                        ),
-                    )
-                else:
-                    yield call, result[1]
-        finally:
-            dask.cancel(list(running))
+        client_context = sweep_client(where, calls=len(calls), retries=retries)
+    with client_context as client:
+        yield from _dask_outcomes(client, run, calls)
 
 
-def _call(function: Function[C], batch: list[C]) -> list[Arrays]:
+def _dask_outcomes(
+    client: "Client", run: Callable[[list[C]], list[Arrays]], calls: list[list[C]]
+) -> Generator[tuple[list[C], list[Arrays] | Exception]]:
+    """As `_outcomes`, by a Dask client; calls that still go on when the caller stops are
+    cancelled.
+    """
+    from distributed import as_completed
+
+    dask: Any = client
+    running = dict(zip(dask.map(run, calls, pure=False), calls, strict=True))
+    try:
+        ended: Any = as_completed(
+            list(running), loop=dask.loop, with_results=True, raise_errors=False
+        )
+        for future, result in ended:
+            call = running.pop(future)
+            # held any longer, it would be computed again if its worker died now
+            future.release()
+            yield call, result if isinstance(result, list) else _dask_error(result)
+    finally:
+        dask.cancel(list(running))
+
+
+def _dask_error(result: Any) -> Exception:
+    """The error of a call that Dask reports, as type, error and traceback; a SweepError where it
+    reports none, which means that the scheduler was lost.
+    """
+    from distributed import KilledWorker
+
+    if not isinstance(result, tuple):
+        goes_on = "what is finished is kept, and the same call goes on with the rest"
+        raise SweepError(f"the scheduler was lost; {goes_on}")
+    if isinstance(result[1], KilledWorker):
+        return RuntimeError("its process died at every attempt (out of memory, or killed)")
+    return result[1]
+
+
+def _run_call(function: Function[C], batch: list[C]) -> list[Arrays]:
     """Run one call, and make sure of the form of its results where the error can still be told
     apart.
     """
@@ -278,22 +333,30 @@ def _call(function: Function[C], batch: list[C]) -> list[Arrays]:
     as_arrays = [
         {str(name): np.asarray(value) for name, value in result.items()} for result in results
     ]
-    for name, values in (pair for arrays in as_arrays for pair in arrays.items()):
+    for arrays in as_arrays:
+        _check_kinds(arrays)
+    return as_arrays
+
+
+def _check_kinds(arrays: Arrays) -> None:
+    """Refuse what cannot be kept: all but numbers, truth values and text."""
+    for name, values in arrays.items():
         if values.dtype.kind not in "biufcSU":
             raise ValueError(
                 f"function: result {name!r}: expected numbers, truth values or text, got {values!r}"
             )
-    return as_arrays
 
 
 def _source_tag(function: Callable[..., Any]) -> str:
+    """Checksum of the code that a function depends on, or else of its module's or its own text."""
     try:
         return code_tag(function.__module__)
     except ValueError:
         pass  # defined in a notebook or a shell, or no module of the import path
-    for what in (sys.modules.get(function.__module__), function):
+    for source_of in (sys.modules.get(function.__module__), function):
         try:
-            return hashlib.sha256(inspect.getsource(cast(Any, what)).encode()).hexdigest()[:16]
+            text = inspect.getsource(cast(Any, source_of))
         except (OSError, TypeError):
             continue
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
     raise ValueError(f"version: the source of {function!r} cannot be found; pass a version")
