@@ -9,7 +9,7 @@ import pandas as pd
 
 from paperlib.io import RunResult
 from paperlib.papers.verdict.evidence import TargetRule, rules
-from paperlib.papers.verdict.outcome import over_models
+from paperlib.papers.verdict.outcome import Outcome, over_models
 from paperlib.papers.verdict.reasons import Cause
 from paperlib.papers.verdict.records import SIGNS, WORDS, anchor, chip, class_of, compared, escaped
 from paperlib.papers.verdict.status import CSV_NAME, LEVELS, JudgedTarget, Run, joined, seeds_of
@@ -141,12 +141,7 @@ def _first_of_reason(entry: JudgedTarget) -> str:
 
 def _evidence(entry: JudgedTarget) -> Iterator[str]:
     """What was compared, on what, and how it is repeated."""
-    closest = entry.outcome.closest
-    if closest:
-        yield f"Closest: {escaped(f'{closest}, claimed {closest.term.limits}')}."
-    others = [line for line in compared(entry.outcome) if not line.startswith(str(closest))]
-    if 0 < len(others) <= _MOST_COMPARED:
-        yield f"Also compared: {escaped('; '.join(others))}."
+    yield from _comparisons(entry.outcome)
     if entry.to_decide:
         yield f"To decide: {entry.to_decide}."
     yield from _scale(entry)
@@ -156,11 +151,26 @@ def _evidence(entry: JudgedTarget) -> Iterator[str]:
     notes = joined(run.evidence.note.rstrip(".") for run in entry.runs)
     if notes:
         yield f"{escaped(notes)}."
-    commands = {run.notebook: run.command for run in reversed(entry.runs) if run.command}
-    # A longer command stands in the CSV alone.
+    commands = _short_commands(entry.runs)
+    if commands:
+        yield f"Run it again: {'; '.join(commands)}"
+
+
+def _comparisons(outcome: Outcome) -> Iterator[str]:
+    """The comparison nearest to deciding, and the others where they are few."""
+    closest = outcome.closest
+    if closest:
+        yield f"Closest: {escaped(f'{closest}, claimed {closest.term.limits}')}."
+    others = [line for line in compared(outcome) if not line.startswith(str(closest))]
+    if 0 < len(others) <= _MOST_COMPARED:
+        yield f"Also compared: {escaped('; '.join(others))}."
+
+
+def _short_commands(runs: Sequence[Run]) -> list[str]:
+    """The command of the first run of each notebook as code; a long one stands in the CSV alone."""
+    commands = {run.notebook: run.command for run in reversed(runs) if run.command}
     short = [f"`{text}`" for text in commands.values() if len(text) <= _LONGEST_COMMAND]
-    if short:
-        yield f"Run it again: {'; '.join(dict.fromkeys(short))}"
+    return list(dict.fromkeys(short))
 
 
 def _scale(entry: JudgedTarget) -> Iterator[str]:

@@ -206,26 +206,32 @@ def _over_readings(rule: TargetRule, judged: Sequence[JudgedTarget]) -> JudgedTa
     ``judged`` has the better evidence first.
     """
     best: dict[str, JudgedTarget] = {}
-    words: dict[str, Word] = {}
-    for reading in rule.readings:
-        entries = [entry for entry in judged if entry.reading == reading]
-        words[reading] = entries[0].outcome.word if entries else "not yet"
-        if entries:
-            best[reading] = entries[0]
-    outcomes = {reading: entry.outcome for reading, entry in best.items()}
+    for entry in judged:
+        if entry.reading in rule.readings:
+            best.setdefault(entry.reading, entry)
+    outcomes = {reading: best[reading].outcome for reading in rule.readings if reading in best}
+    words: dict[str, Word] = {
+        reading: outcomes[reading].word if reading in outcomes else "not yet"
+        for reading in rule.readings
+    }
     contrasts = tuple(
         _of_reading(contrast, reading)
         for reading, outcome in outcomes.items()
         for contrast in outcome.contrasts
     )
-    runs = tuple(run for entry in best.values() for run in entry.runs)
     shared = set(words.values())
     if len(shared) == 1:
         outcome = _same_in_each(shared.pop(), outcomes, contrasts)
-        return JudgedTarget(rule, outcome, runs)
-    differing = tuple(f"{reading}: {word}" for reading, word in words.items())
-    reason = Reason(Cause.READINGS_DIFFER, differing)
-    return JudgedTarget(rule, Outcome("undecided", (reason,), contrasts), runs)
+    else:
+        outcome = _differing(words, contrasts)
+    runs = tuple(run for reading in outcomes for run in best[reading].runs)
+    return JudgedTarget(rule, outcome, runs)
+
+
+def _differing(words: Mapping[str, Word], contrasts: tuple[Contrast, ...]) -> Outcome:
+    """The outcome where readings differ: undecided, with the word of each."""
+    each = tuple(f"{reading}: {word}" for reading, word in words.items())
+    return Outcome("undecided", (Reason(Cause.READINGS_DIFFER, each),), contrasts)
 
 
 def _of_reading(contrast: Contrast, reading: str) -> Contrast:
