@@ -14,7 +14,8 @@ from paperlib.core.checks import FloatArray
 Train = Callable[[Any, int], Any]
 
 _OUTLIER = 100.0
-_MOST_CANARIES, _MOST_SEEDS = 8, 20
+_MOST_CANARIES = 8
+_MOST_SEEDS = 20
 
 
 @dataclass(frozen=True)
@@ -34,18 +35,20 @@ class Runs:
 
 def outliers(data: Any) -> list[Any]:
     """Records times 100 and times -100, so that of two signs one is far on the wrong side."""
-    columns = data if isinstance(data, tuple) else (data,)
-    found: list[Any] = []
-    for at in range(_MOST_CANARIES // 2):
+    canaries: list[Any] = []
+    for row in range(_MOST_CANARIES // 2):
         for sign in (_OUTLIER, -_OUTLIER):
-            first = columns[0][at]
-            first = first * sign if "float" in str(getattr(first, "dtype", "")) else first
-            found.append(
-                (first, *(column[at] for column in columns[1:]))
-                if isinstance(data, tuple)
-                else first
-            )
-    return found
+            if isinstance(data, tuple):
+                first = _scaled(data[0][row], sign)
+                canaries.append((first, *(column[row] for column in data[1:])))
+            else:
+                canaries.append(_scaled(data[row], sign))
+    return canaries
+
+
+def _scaled(values: Any, factor: float) -> Any:
+    """Floating-point numbers times a factor; other values, such as tokens, as they are."""
+    return values * factor if "float" in str(getattr(values, "dtype", "")) else values
 
 
 def _with(data: Any, record: Any, where: Any = 0) -> Any:
@@ -67,47 +70,72 @@ def _value(record: Any) -> Any:
 def _released(train: Train, data: Any, seed: int, *, hold: bool) -> tuple[FloatArray, list[int]]:
     """Gradients given to the optimizer, (steps, parameters), and numbers of each parameter.
 
-    With ``hold``, the optimizer gets gradients of 0 instead, so that the parameters stay.
+    With ``hold``, the optimizer gets gradients of 0 instead, so that the parameters stay. A loop
+    without an optimizer of torch must return the gradients itself.
     """
-    import torch  # here, so that audits of scores do not wait for it
-    from torch.optim.optimizer import register_optimizer_step_pre_hook
+    from torch.optim.optimizer import register_optimizer_step_pre_hook  # takes seconds to import
 
-    rows: list[FloatArray] = []
+    steps: list[FloatArray] = []
     widths: list[list[int]] = []
 
-    def read(optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
-        trained = [
-            one for group in optimizer.param_groups for one in group["params"] if one.requires_grad
-        ]
-        flat = [
-            (torch.zeros_like(one) if one.grad is None else one.grad).flatten() for one in trained
-        ]
-        rows.append(torch.cat(flat).detach().cpu().double().numpy())
-        widths.append([one.numel() for one in trained])
-        for one in trained if hold else ():
-            if one.grad is not None:
-                one.grad = torch.zeros_like(one.grad)
+    def read(optimizer: Any, _args: Any, _kwargs: Any) -> None:
+        gradients, step_widths = _gradients(optimizer, hold=hold)
+        steps.append(gradients)
+        widths.append(step_widths)
 
     handle = register_optimizer_step_pre_hook(read)
     try:
         returned = train(data, seed)
     finally:
         handle.remove()
-    if rows:
-        if len({tuple(width) for width in widths}) > 1:
-            raise ValueError("train: expected one optimizer with the same parameters in every step")
-        return np.array(rows), widths[0]
-    array = np.array([_value(row) for row in returned] if returned is not None else [], dtype=float)
-    if array.ndim != 2:
+    if not steps:
+        gradients = _returned_gradients(returned)
+        return gradients, [gradients.shape[1]]
+    if any(step_widths != widths[0] for step_widths in widths):
+        raise ValueError("train: expected one optimizer with the same parameters in every step")
+    return np.array(steps), widths[0]
+
+
+def _gradients(optimizer: Any, *, hold: bool) -> tuple[FloatArray, list[int]]:
+    """The gradients of a step in one row, and numbers of each parameter; ``hold`` sets them to 0.
+
+    A parameter without a gradient counts as zeros.
+    """
+    import torch
+
+    parameters = [
+        parameter
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+        if parameter.requires_grad
+    ]
+    flat: list[torch.Tensor] = []
+    for parameter in parameters:
+        gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+        flat.append(gradient.flatten())
+    row = torch.cat(flat).detach().cpu().double().numpy()
+    if hold:
+        for parameter in parameters:
+            if parameter.grad is not None:
+                parameter.grad = torch.zeros_like(parameter.grad)
+    return row, [parameter.numel() for parameter in parameters]
+
+
+def _returned_gradients(returned: Any) -> FloatArray:
+    """The gradients that a loop without an optimizer of torch returns, (steps, parameters)."""
+    steps = [] if returned is None else [_value(row) for row in returned]
+    gradients = np.array(steps, dtype=float)
+    if gradients.ndim != 2:
         raise ValueError(
             "train: no torch optimizer made a step; expected one, or the gradients released at "
             "learning rate 0 as the returned value, shape (steps, parameters), got shape "
-            f"{array.shape}"
+            f"{gradients.shape}"
         )
-    return array, [array.shape[1]]
+    return gradients
 
 
 def _held(train: Train, data: Any, seed: int) -> FloatArray:
+    """Gradients of a training whose parameters are held at their start, (steps, parameters)."""
     rows = _released(train, data, seed, hold=True)[0]
     if not np.isfinite(rows).all():
         raise ValueError("train: gradients that are not finite; use smaller canaries")
@@ -121,6 +149,7 @@ def held_runs(
     canary.
     """
     held = partial(_held, train)
+    # Every training gets a copy of its own, which it may change.
     first, widths = _released(train, _with(data, canaries[0]), 0, hold=True)
     again = held(_with(data, canaries[0]), 0)
     if again.shape != first.shape or np.abs(again - first).max() > seen / 10:
@@ -128,19 +157,9 @@ def held_runs(
             "train: two trainings of the same data and seed differ; expected the seed to decide "
             "weights, batches and noise, as by torch.manual_seed(seed)"
         )
-    for seed in range(_MOST_SEEDS):  # a short training may not meet the record
-        rest = [held(_with(data, canary), seed) for canary in canaries[1:]]
-        of_canaries = [held(_with(data, canaries[0]), seed) if seed else again, *rest]
-        apart = [changes(one, of_canaries[0]).max() for one in of_canaries]
-        if max(apart) > seen:
-            break
-    else:
-        raise ValueError(
-            "canaries: they change no step; expected records with large, different gradients"
-        )
-    far = int(np.argmax(apart))
+    of_canaries, farthest, seed = _seen_canaries(train, data, canaries, again, seen)
     pairs = [
-        (held(_with(data, canaries[0]), other), held(_with(data, canaries[far]), other))
+        (held(_with(data, canaries[0]), other), held(_with(data, canaries[farthest]), other))
         for other in range(1, seeds + 1)
     ]
     if np.array_equal(pairs[0][0], first):
@@ -148,10 +167,39 @@ def held_runs(
             "train: two seeds give the same training; expected batches and noise by the seed"
         )
     record = tuple(column[0] for column in data) if isinstance(data, tuple) else data[0]
-    alike = _with(data, record, slice(None))
+    all_alike = _with(data, record, slice(None))
     of_null = None if null is None else held(_with(data, null), seed)
-    moved = [len(_released(train, _with(data, one), seed, hold=False)[0]) for one in canaries]
-    return Runs(of_canaries, of_null, pairs, held(alike, 0), held(alike, 1), widths, moved)
+    moved = [len(_released(train, _with(data, canary), seed, hold=False)[0]) for canary in canaries]
+    return Runs(
+        canaries=of_canaries,
+        null=of_null,
+        pairs=pairs,
+        quiet=held(all_alike, 0),
+        quiet_too=held(all_alike, 1),
+        widths=widths,
+        moved=moved,
+    )
+
+
+def _seen_canaries(
+    train: Train, data: Any, canaries: list[Any], of_first: FloatArray, seen: float
+) -> tuple[list[FloatArray], int, int]:
+    """Gradients of the training with each canary, by the first seed with which a canary changes a
+    step; the canary that changes one the most; and the seed.
+
+    ``of_first`` are the gradients with the first canary and seed 0.
+    """
+    for seed in range(_MOST_SEEDS):  # a short training may not meet the record
+        others = [_held(train, _with(data, canary), seed) for canary in canaries[1:]]
+        if seed > 0:
+            of_first = _held(train, _with(data, canaries[0]), seed)
+        of_canaries = [of_first, *others]
+        largest = [changes(gradients, of_first).max() for gradients in of_canaries]
+        if max(largest) > seen:
+            return of_canaries, int(np.argmax(largest)), seed
+    raise ValueError(
+        "canaries: they change no step; expected records with large, different gradients"
+    )
 
 
 def along(
@@ -160,14 +208,16 @@ def along(
     """How far each step went in the direction of a canary's gradient, among records without a
     gradient.
     """
-    none, every = (_with(data, record, slice(None)) for record in (null, canary))
-    empty = _held(train, none, seed)
-    towards = (_held(train, every, seed) - empty).sum(0)  # of one seed, so without the noise
-    released = _held(train, _with(none, canary), seed) if member else empty
-    return released @ towards / max(float(np.linalg.norm(towards)), 1e-300)
+    all_null = _with(data, null, slice(None))
+    all_canaries = _with(data, canary, slice(None))
+    empty = _held(train, all_null, seed)
+    # Both trainings have one seed, so that their difference is without the noise.
+    direction = (_held(train, all_canaries, seed) - empty).sum(0)
+    released = _held(train, _with(all_null, canary), seed) if member else empty
+    return released @ direction / max(float(np.linalg.norm(direction)), 1e-300)
 
 
-def changes(one: FloatArray, other: FloatArray) -> FloatArray:
-    """By how much two trainings differ in each step that both made."""
-    least = min(len(one), len(other))
-    return np.linalg.norm(one[:least] - other[:least], axis=1)
+def changes(gradients: FloatArray, other: FloatArray) -> FloatArray:
+    """By how much two trainings differ in each step that both made, shape (steps,)."""
+    steps = min(len(gradients), len(other))
+    return np.linalg.norm(gradients[:steps] - other[:steps], axis=1)
