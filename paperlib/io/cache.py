@@ -64,8 +64,10 @@ class Cache:
 
     def find(self, config: Mapping[str, Any]) -> Arrays | None:
         """The arrays of ``config``, or None when there is no sound entry."""
-        if not (path := self.path(config)).is_file():
+        path = self.path(config)
+        if not path.is_file():
             return None
+        # A line with the checksum of the rest, a line with the configuration, then the arrays.
         head, _, body = path.read_bytes().partition(b"\n")
         stored, _, arrays = body.partition(b"\n")
         if head != _head(body) or stored != _text(config):
@@ -98,14 +100,13 @@ def typed(value: Any) -> Any:
     key.
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        parts = {
-            field.name: typed(getattr(value, field.name)) for field in dataclasses.fields(value)
-        }
-        return {"": type(value).__qualname__, **parts}
+        fields = dataclasses.fields(value)
+        values = {field.name: typed(getattr(value, field.name)) for field in fields}
+        return {"": type(value).__qualname__, **values}
     if isinstance(value, Mapping):
-        return {str(name): typed(one) for name, one in cast(Mapping[Any, Any], value).items()}
+        return {str(name): typed(item) for name, item in cast(Mapping[Any, Any], value).items()}
     if isinstance(value, tuple | list):
-        return [typed(one) for one in cast(list[Any], value)]
+        return [typed(item) for item in cast(list[Any], value)]
     return value
 
 

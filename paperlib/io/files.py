@@ -42,13 +42,12 @@ class DownloadError(RuntimeError):
 
 def user_cache_folder() -> Path:
     """The folder of this user's caches, by the habit of the operating system."""
-    if base := os.environ.get("XDG_CACHE_HOME"):
+    base = os.environ.get("XDG_CACHE_HOME")
+    if base:
         return Path(base) / "paperlib"
     if sys.platform == "win32":
-        return (
-            Path(os.environ.get("LOCALAPPDATA", str(Path.home() / "AppData" / "Local")))
-            / "paperlib"
-        )
+        local = os.environ.get("LOCALAPPDATA", str(Path.home() / "AppData" / "Local"))
+        return Path(local) / "paperlib"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "paperlib"
     return Path.home() / ".cache" / "paperlib"
@@ -150,15 +149,21 @@ def visible_files(folder: str | os.PathLike[str]) -> list[Path]:
     Linked folders are followed, but for links to a folder that they stand in, which would never
     end.
     """
-    found: list[Path] = []
-    for at, inside, names in os.walk(folder, followlinks=True):
-        found += [Path(at, name) for name in names if not name.startswith(".")]
-        within = [one.resolve() for one in (Path(at), *Path(at).parents)]
-        for name in inside.copy():
-            target = Path(at, name).resolve()
-            if name.startswith(".") or any(one.is_relative_to(target) for one in within):
-                inside.remove(name)
-    return sorted(path.relative_to(folder) for path in found if path.is_file())
+    paths: list[Path] = []
+    for current, subfolders, names in os.walk(folder, followlinks=True):
+        paths += [Path(current, name) for name in names if not name.startswith(".")]
+        # Changed in place, since these are the folders that os.walk will enter.
+        around = [path.resolve() for path in (Path(current), *Path(current).parents)]
+        subfolders[:] = [name for name in subfolders if _is_entered(Path(current, name), around)]
+    return sorted(path.relative_to(folder) for path in paths if path.is_file())
+
+
+def _is_entered(subfolder: Path, around: list[Path]) -> bool:
+    """Whether a subfolder is not hidden, and no link to one of the folders around it."""
+    if subfolder.name.startswith("."):
+        return False
+    target = subfolder.resolve()
+    return not any(folder.is_relative_to(target) for folder in around)
 
 
 def fetch(
@@ -242,6 +247,7 @@ def read_result(path: str | os.PathLike[str]) -> RunResult:
     if schema != SCHEMA:
         raise ValueError(f"{path}: expected a result file of schema {SCHEMA}, got {schema!r}")
     keys = [field.name for field in fields(RunResult)]
-    if missing := [key for key in keys if key not in content]:
+    missing = [key for key in keys if key not in content]
+    if missing:
         raise ValueError(f"{path}: the result file lacks {', '.join(missing)}")
     return RunResult(**{key: content[key] for key in keys})

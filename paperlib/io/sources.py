@@ -11,32 +11,39 @@ from threading import RLock
 from paperlib.io.files import file_sha256
 
 Known = dict[str | Path, list[str | Path]]
+"""A file or name to what it leads to: the names it imports, or the files and names behind it."""
 _OWN = "paperlib"
-_BESIDE = (".yaml", ".json", ".mplstyle")  # endings of a module's settings, in a file of its name
-_TAGS: dict[
-    tuple[str, ...], tuple[dict[Path, tuple[int, int]], str]
-] = {}  # with the files they are of
+_SETTINGS = (".yaml", ".json", ".mplstyle")  # endings of a module's settings, in a file of its name
+_BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")  # of a statement, in `ast`
+_TAGS: dict[tuple[str, ...], tuple[dict[Path, tuple[int, int]], str]] = {}
+"""Checksums by the modules they are of, with the files that they were computed from."""
 _PARSING = RLock()  # Python 3.11 raises SystemError now and then where two threads parse at once
 
 
 def code_tag(*modules: str) -> str:
     """A checksum of the `source_files` of modules, such as ``__name__``."""
     stamps, tag = _TAGS.get(modules, ({}, ""))
-    if not stamps or any(_stamp(file) != stamp for file, stamp in stamps.items()):
-        stamps, digest = {file: _stamp(file) for file in source_files(modules)}, hashlib.sha256()
-        for file in stamps:
-            digest.update(f"{file.parent.name}/{file.name} {file_sha256(file)}\n".encode())
-        tag = digest.hexdigest()[:16]
-        if all(
-            name.partition(".")[0] == _OWN for name in modules
-        ):  # the user's files may change any moment
-            _TAGS[modules] = stamps, tag
+    if stamps and all(_stamp(file) == stamp for file, stamp in stamps.items()):
+        return tag
+    stamps = {file: _stamp(file) for file in source_files(modules)}
+    digest = hashlib.sha256()
+    for file in stamps:
+        digest.update(f"{file.parent.name}/{file.name} {file_sha256(file)}\n".encode())
+    tag = digest.hexdigest()[:16]
+    # Only for this package: the user's files may import others at any moment.
+    if all(_package_of(name) == _OWN for name in modules):
+        _TAGS[modules] = stamps, tag
     return tag
 
 
 def _stamp(file: Path) -> tuple[int, int]:
-    about = file.stat()
-    return about.st_mtime_ns, about.st_size
+    """Time of the last change, ns, and size of a file, by which a change of it is noticed."""
+    status = file.stat()
+    return status.st_mtime_ns, status.st_size
+
+
+def _package_of(name: str) -> str:
+    return name.partition(".")[0]
 
 
 def source_files(names: Iterable[str], known: Known | None = None) -> list[Path]:
@@ -45,38 +52,49 @@ def source_files(names: Iterable[str], known: Known | None = None) -> list[Path]
 
     Imports are followed into the package of each module and into this one, those inside functions
     included, those for type checkers alone left out. A package whose ``__init__`` only passes names
-    on is passed
-    through: an imported name leads to the module that defines it, and to no other. A module's
-        settings, in a
-    file of its name, count with it. Calls between which no file changes may share ``known``.
+    on is passed through: an imported name leads to the module that defines it, and to no other. A
+    module's settings, in a file of its name, count with it. Calls between which no file changes may
+    share ``known``.
     """
-    given, seen, known = list(names), set[str | Path](), {} if known is None else known
-    own = {_OWN, *(name.partition(".")[0] for name in given)}
-    for name in given:
-        _top(name.partition(".")[0], name)
-    waiting: list[str | Path] = [*given]
+    names = list(names)
+    for name in names:
+        _top(_package_of(name), name)
+    packages = {_OWN, *map(_package_of, names)}
+    files = _files_reached(names, packages, {} if known is None else known)
+    settings = {file.with_suffix(ending) for file in files for ending in _SETTINGS}
+    return sorted(files | {file for file in settings if file.is_file()})
+
+
+def _files_reached(names: Iterable[str], packages: set[str], known: Known) -> set[Path]:
+    """Files that names lead to, directly and by imports from ``packages``."""
+    seen: set[str | Path] = set()
+    waiting: list[str | Path] = [*names]
     while waiting:
-        if (one := waiting.pop()) in seen:
-            continue
-        seen.add(one)
-        if one not in known:
-            known[one] = _imports(one) if isinstance(one, Path) else _reached(one)
-        more = known[one]
-        if isinstance(one, Path):
-            more = [
-                name for name in more if isinstance(name, str) and name.partition(".")[0] in own
-            ]
-        waiting += more
-    files = {one for one in seen if isinstance(one, Path)}
-    beside = {file.with_suffix(ending) for file in files for ending in _BESIDE}
-    return sorted(files | {file for file in beside if file.is_file()})
+        source = waiting.pop()
+        if source not in seen:
+            seen.add(source)
+            waiting += _leads_to(source, packages, known)
+    return {source for source in seen if isinstance(source, Path)}
+
+
+def _leads_to(source: str | Path, packages: set[str], known: Known) -> list[str | Path]:
+    """Names that a file imports from ``packages``, or files and names that a name stands for."""
+    if source not in known:
+        known[source] = _imports(source) if isinstance(source, Path) else _reached(source)
+    if not isinstance(source, Path):
+        return known[source]
+    return [
+        name for name in known[source] if isinstance(name, str) and _package_of(name) in packages
+    ]
 
 
 def _imports(file: Path) -> list[str | Path]:
     """Names that a file imports."""
-    package, folder = "", file.parent
+    package = ""
+    folder = file.parent
     while (folder / "__init__.py").is_file():
-        package, folder = f"{folder.name}.{package}".rstrip("."), folder.parent
+        package = f"{folder.name}.{package}".rstrip(".")
+        folder = folder.parent
     return [*imported_names(file.read_text(encoding="utf-8"), package)]
 
 
@@ -90,13 +108,10 @@ def imported_names(source: str, package: str = "") -> tuple[str, ...]:
     >>> imported_names("import numpy as np\\nfrom paperlib.core import FloatArray")
     ('numpy', 'paperlib.core.FloatArray')
     """
-    names, waiting = list[str](), list[ast.AST](_parsed(source).body)
-    for node in waiting:  # statements alone: an expression imports nothing
-        checked = isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-        for part in (
-            ("orelse",) if checked else ("body", "handlers", "cases", "orelse", "finalbody")
-        ):
-            waiting += getattr(node, part, ())
+    names: list[str] = []
+    statements = list[ast.AST](_parsed(source).body)
+    for node in statements:  # which grows by the statements inside of each
+        statements += _statements_inside(node)
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -105,35 +120,51 @@ def imported_names(source: str, package: str = "") -> tuple[str, ...]:
     return tuple(names)
 
 
+def _statements_inside(node: ast.AST) -> list[ast.AST]:
+    """Statements in the blocks of a statement, but for those that only type checkers read.
+
+    Statements alone, since an expression imports nothing.
+    """
+    for_checkers = isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+    blocks = ("orelse",) if for_checkers else _BLOCKS
+    return [statement for block in blocks for statement in getattr(node, block, ())]
+
+
 def _reached(name: str) -> list[str | Path]:
     """Files that using ``name`` runs, and the names that stand for it where a package passes it
     on.
     """
-    top, *parts = name.split(".")
-    place = _top(top, name)
-    files: set[Path] = set()
-    if place.name != "__init__.py":
-        return [place]
-    package = top
+    package, *rest = name.split(".")
+    init = _top(package, name)
+    if init.name != "__init__.py":
+        return [init]
+    files: set[Path] = set()  # of the packages on the way that do more than pass names on
     while True:
-        stub = place.with_suffix(".pyi")
-        passed_on = _passed_on(
-            (stub if stub.is_file() else place).read_text(encoding="utf-8"), package
-        )
+        stub = init.with_suffix(".pyi")
+        read = stub if stub.is_file() else init
+        passed_on = _passed_on(read.read_text(encoding="utf-8"), package)
         if passed_on is None:
-            files.add(place)
-        if not parts:
-            return [*files, *passed_on.values()] if passed_on else [*files, place]
-        folder, part = place.parent, parts[0]
-        if (folder / part / "__init__.py").is_file():
-            place, package = folder / part / "__init__.py", f"{package}.{part}"
-        elif (folder / f"{part}.py").is_file():
-            return [*files, folder / f"{part}.py"]
-        elif passed_on and part in passed_on:
-            return [*files, passed_on[part]]
-        else:
-            return [*files, place]
-        parts = parts[1:]
+            files.add(init)
+        if not rest:
+            return [*files, *passed_on.values()] if passed_on else [*files, init]
+        inner = init.parent / rest[0] / "__init__.py"
+        if not inner.is_file():
+            return [*files, _in_package(init, rest[0], passed_on)]
+        init = inner
+        package = f"{package}.{rest[0]}"
+        rest = rest[1:]
+
+
+def _in_package(init: Path, name: str, passed_on: dict[str, str] | None) -> str | Path:
+    """The module ``name`` of a package, or the origin of a name that the package passes on, or else
+    the package's own file.
+    """
+    module = init.parent / f"{name}.py"
+    if module.is_file():
+        return module
+    if passed_on and name in passed_on:
+        return passed_on[name]
+    return init
 
 
 def _parsed(source: str) -> ast.Module:
@@ -149,25 +180,33 @@ def _passed_on(source: str, package: str) -> dict[str, str] | None:
         if isinstance(node, ast.ImportFrom):
             base = _absolute(node, package)
             names |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
-            continue
-        # A docstring, a list of names, or (in a stub) the type of a name holds no code.
-        targets = node.targets if isinstance(node, ast.Assign) else [None]
-        says_nothing = (
-            (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
-            or (isinstance(node, ast.AnnAssign) and node.value is None)
-            or all(isinstance(one, ast.Name) and one.id == "__all__" for one in targets)
-        )
-        if not says_nothing:
+        elif not _holds_no_code(node):
             return None
     return names
 
 
+def _holds_no_code(node: ast.stmt) -> bool:
+    """Whether a statement is a docstring, ``__all__``, or (in a stub) the type of a name."""
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant)
+    if isinstance(node, ast.AnnAssign):
+        return node.value is None
+    if isinstance(node, ast.Assign):
+        return all(
+            isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets
+        )
+    return False
+
+
 def _absolute(node: ast.ImportFrom, package: str) -> str:
+    """The full name of the module that ``from … import`` in a module of ``package`` names."""
     if not node.level:
         return node.module or ""
-    parts = package.split(".")
-    base = parts[: len(parts) - node.level + 1]
-    return ".".join([*base, *([node.module] if node.module else [])])
+    levels = package.split(".")
+    base = levels[: len(levels) - node.level + 1]
+    if node.module:
+        base.append(node.module)
+    return ".".join(base)
 
 
 def _top(package: str, name: str) -> Path:
