@@ -3,6 +3,7 @@ says.
 """
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -28,25 +29,23 @@ def shapes_evidence(table: pd.DataFrame, draws: int) -> list[Evidence]:
     rows = table.set_index("pair")
     mixtures = rows.loc[["Laplace mixtures", "Gaussian mixtures"]]
     missed = (draws * mixtures["centre_missed_share"]).fillna(0).round().astype(int)
+    by_pair = {str(pair): [1.0] * count + [0.0] * (draws - count) for pair, count in missed.items()}
     first = {
         "Laplace intervals": Estimate(int(mixtures["intervals"].iloc[0])),
         "Gaussian intervals": Estimate(int(mixtures["intervals"].iloc[1])),
-        "centre missed": {str(pair): [1.0] * n + [0.0] * (draws - n) for pair, n in missed.items()},
+        "centre missed": by_pair,
     }
     fourth = {
         "several intervals": _exact(rows, "intervals", "Cauchy", "F"),
         "asymmetric": _exact(rows, "asymmetric", "Cauchy", "F"),
     }
     fifth = {"asymmetric": _exact(rows, "asymmetric", "logistic", "non-central chi-squared")}
-    first_worth, second_worth = (
+    worth = [
         f"{row['top_bottom_objective']:z.3f} against {row['objective']:z.3f}"
         for row in mixtures.to_dict("records")
-    )
+    ]
     covered = "leaves the centre out" if mixtures["centre_missed"].all() else "covers the centre"
-    note = (
-        f"With known densities, the best top/bottom set {covered}: {first_worth} and "
-        f"{second_worth} nats."
-    )
+    note = f"With known densities, the best top/bottom set {covered}: {' and '.join(worth)} nats."
     return [
         Evidence("output-sets-figure-01", "exact", first, note),
         Evidence("output-sets-figure-04", "exact", fourth, _whole(table, "figure04")),
@@ -55,6 +54,7 @@ def shapes_evidence(table: pd.DataFrame, draws: int) -> list[Evidence]:
 
 
 def _exact(rows: pd.DataFrame, column: str, *pairs: str) -> dict[str, Estimate]:
+    """The number that a column has for each pair."""
     return {pair: Estimate(float(rows[column][pair])) for pair in pairs}
 
 
@@ -74,47 +74,68 @@ def gain_evidence(over_epsilon: pd.DataFrame, over_sizes: pd.DataFrame) -> list[
     """Figure 2 from two tables of `gain`: readings of Algorithm 1 against its rivals, a value a
     trial.
     """
-    found = []
-    for method, reading in gain.READINGS.items():
-        highest = dict[str, list[float]]()
-        for about, one, other in (
-            *gain.paired(over_epsilon, method),
-            *gain.paired(over_sizes, method),
-        ):
-            setting = "{mechanism}, scale {scale:g}, m = {m:,}, ".format(**about)
-            highest[setting + gain.NAMES[about["rival"]]] = (one - other).tolist()
-        falls = dict[
-            str, list[float]
-        ]()  # of the gain over top/bottom, from the smaller half of sizes on
-        for mechanism, part in over_sizes.groupby("mechanism", sort=False):
-            wide = part.pivot(index=["m", "trial"], columns="method", values="epsilon")
-            gains = (wide[method] - wide["top_bottom"]).unstack("m").to_numpy()
-            half = gains.shape[1] // 2
-            small, large = gains[:, :half], gains[:, gains.shape[1] - half :]
-            falls[str(mechanism)] = (
-                (small.mean(axis=1) - large.mean(axis=1)).tolist() if half else []
-            )
-        values = {"optimal highest": highest, "gain largest at small m": falls}
-        found.append(Evidence("output-sets-figure-02", "draw", values, reading=reading))
-    return found
+    return [
+        Evidence(
+            "output-sets-figure-02",
+            "draw",
+            {
+                "optimal highest": _gains_by_setting(over_epsilon, over_sizes, method),
+                "gain largest at small m": _falls_by_mechanism(over_sizes, method),
+            },
+            reading=reading,
+        )
+        for method, reading in gain.READINGS.items()
+    ]
+
+
+def _gains_by_setting(
+    over_epsilon: pd.DataFrame, over_sizes: pd.DataFrame, method: str
+) -> dict[str, list[float]]:
+    """Gain of each trial over each rival, by mechanism, scale, m and rival."""
+    gains: dict[str, list[float]] = {}
+    for table in (over_epsilon, over_sizes):
+        for setting, ours, rival in gain.paired(table, method):
+            words = "{mechanism}, scale {scale:g}, m = {m:,}, ".format(**setting)
+            gains[words + gain.NAMES[setting["rival"]]] = (ours - rival).tolist()
+    return gains
+
+
+def _falls_by_mechanism(over_sizes: pd.DataFrame, method: str) -> dict[str, list[float]]:
+    """Of each trial, mean gain over top/bottom at the smaller half of sizes less that at the larger
+    half; no values where there is one size.
+    """
+    falls: dict[str, list[float]] = {}
+    for mechanism, rows in over_sizes.groupby("mechanism", sort=False):
+        wide = rows.pivot(index=["m", "trial"], columns="method", values="epsilon")
+        gains = (wide[method] - wide["top_bottom"]).unstack("m").to_numpy()
+        half = gains.shape[1] // 2
+        fall: list[float] = []
+        if half:
+            small = gains[:, :half].mean(axis=1)
+            large = gains[:, gains.shape[1] - half :].mean(axis=1)
+            fall = (small - large).tolist()
+        falls[str(mechanism)] = fall
+    return falls
 
 
 def delta_evidence(frame: pd.DataFrame) -> Evidence:
     """Figure 6 from `over_delta`, methods of the paper, one value per trial; deltas share the
     scores.
     """
-    falls, steps, below = (dict[str, list[float]]() for _ in range(3))
+    falls: dict[str, list[float]] = {}
+    steps: dict[str, list[float]] = {}
+    below: dict[str, list[float]] = {}
     methods = frame[frame["method"] != "optimal"]
-    for (mechanism, method), part in methods.groupby(["mechanism", "method"], sort=False):
-        about = f"{mechanism}, {gain.NAMES[str(method)]}, delta"
-        wide = part.pivot(index="trial", columns="delta", values="epsilon")
-        falls[f"{mechanism}, {gain.NAMES[str(method)]}"] = (
-            wide.iloc[:, 0] - wide.iloc[:, -1]
-        ).tolist()
+    for (mechanism, method), rows in methods.groupby(["mechanism", "method"], sort=False):
+        name = f"{mechanism}, {gain.NAMES[str(method)]}"
+        wide = rows.pivot(index="trial", columns="delta", values="epsilon")
+        falls[name] = (wide.iloc[:, 0] - wide.iloc[:, -1]).tolist()
         for small, large in pairwise(wide):
-            steps[f"{about} {small:g} to {large:g}"] = (wide[small] - wide[large]).tolist()
-        for delta, at in part[np.isfinite(part["exact_epsilon"])].groupby("delta"):
-            below[f"{about} {delta:g}"] = (at["exact_epsilon"] - at["epsilon"]).tolist()
+            steps[f"{name}, delta {small:g} to {large:g}"] = (wide[small] - wide[large]).tolist()
+        with_exact = rows[np.isfinite(rows["exact_epsilon"])]
+        for delta, trials in with_exact.groupby("delta"):
+            room = trials["exact_epsilon"] - trials["epsilon"]
+            below[f"{name}, delta {delta:g}"] = room.tolist()
     values = {"falls with delta": falls, "no step rises": steps, "below theory": below}
     return Evidence("output-sets-figure-06", "draw", values)
 
@@ -125,24 +146,24 @@ def dpsgd_evidence(bounds: pd.DataFrame) -> Evidence:
         index=["panel", "epsilon", "seed"], columns="method", values="bound"
     ).reset_index()
     gained = wide.assign(gain=wide["printed"] - wide["top_bottom"])
-    top = wide[wide["epsilon"] == wide["epsilon"].max()].set_index("seed")
+    weakest = wide[wide["epsilon"] == wide["epsilon"].max()].set_index("seed")  # noise, or none
     printed = {
-        str(name): top.loc[top["panel"] == name, "printed"] for name in wide["panel"].unique()
+        str(panel): weakest.loc[weakest["panel"] == panel, "printed"]
+        for panel in wide["panel"].unique()
     }
-    few, *more = [name for name in bounds["panel"].unique() if name != "natural"]
+    canaries = [name for name in bounds["panel"].unique() if name != "natural"]
+    fewest, *others = canaries
     mean = gained.pivot_table(index="seed", columns="panel", values="gain")
+    largest = weakest.groupby("seed")[["printed", "top_bottom"]].max().max(axis=1)
     values = {
         "optimal at or above top/bottom": gained.groupby("seed")["gain"].mean().tolist(),
         "canaries above natural": {
-            one: (printed[one] - printed["natural"]).tolist() for one in (few, *more)
+            panel: (printed[panel] - printed["natural"]).tolist() for panel in canaries
         },
         "gain largest with few canaries": {
-            f"{few} against {one}": (mean[few] - mean[one]).tolist() for one in more
+            f"{fewest} against {panel}": (mean[fewest] - mean[panel]).tolist() for panel in others
         },
-        "something found": top.groupby("seed")[["printed", "top_bottom"]]
-        .max()
-        .max(axis=1)
-        .tolist(),
+        "something found": largest.tolist(),
     }
     return Evidence("output-sets-figure-03", "model", values)
 
@@ -182,7 +203,8 @@ def search_whole(scores: MembershipScores, *, confidence: float = 0.95) -> float
     if np.unique(values).size < values.size:
         raise ValueError("scores: expected no ties")
     member = member[np.argsort(-values, kind="stable")]
-    if (sets := (values.size + 1) * (values.size + 2) // 2) > most_sets(confidence):
+    sets = (values.size + 1) * (values.size + 2) // 2
+    if sets > most_sets(confidence):
         raise ValueError(
             f"scores: {values.size} have {sets} tops and bottoms, above {most_sets(confidence)}"
         )
@@ -205,16 +227,18 @@ def proposition_rows(config: gain.GainConfig) -> pd.DataFrame:
             first, gain.HIGHEST, total=2 * m, delta=0.0, confidence=config.confidence
         )
         counts = count_guesses(gain.CHOOSE["printed"](chosen), second)
-        sides = ((one.member, one.nonmember) for one in (first, second))
-        together = MembershipScores(*map(np.concatenate, zip(*sides, strict=True)))
+        together = MembershipScores(
+            np.concatenate([first.member, second.member]),
+            np.concatenate([first.nonmember, second.nonmember]),
+        )
         bounds = {
             "exact_test": one_run_epsilon(*counts, confidence=config.confidence),
             "proposition": proposition_41(*counts, confidence=config.confidence),
             "whole_search": search_whole(together, confidence=config.confidence),
             "adaptive_order": audit_one_run(together, confidence=config.confidence).epsilon,
         }
-        about = {"mechanism": mechanism, "scale": scale, "m": m, "trial": trial}
-        rows.append(about | {name: float(bound) for name, bound in bounds.items()})
+        setting = {"mechanism": mechanism, "scale": scale, "m": m, "trial": trial}
+        rows.append(setting | {name: float(bound) for name, bound in bounds.items()})
     return pd.DataFrame(rows)
 
 
@@ -223,17 +247,19 @@ def proposition_means(rows: pd.DataFrame) -> pd.DataFrame:
     t-interval.
     """
     costs = rows.assign(cost=rows["exact_test"] - rows["proposition"])
-    return pd.DataFrame(
-        {
-            **dict(zip(("mechanism", "scale"), place, strict=True)),
-            **part[[*AUDITS, "cost"]].mean(),
-            **{
-                f"cost_{end}": gain.interval(part["cost"].to_numpy())[end]
-                for end in ("low", "high")
-            },
-        }
-        for place, part in costs.groupby(["mechanism", "scale"], sort=False)
-    )
+    means: list[dict[str, Any]] = []
+    for (mechanism, scale), trials in costs.groupby(["mechanism", "scale"], sort=False):
+        ends = gain.interval(trials["cost"].to_numpy())
+        means.append(
+            {
+                "mechanism": mechanism,
+                "scale": scale,
+                **trials[[*AUDITS, "cost"]].mean(),
+                "cost_low": ends["low"],
+                "cost_high": ends["high"],
+            }
+        )
+    return pd.DataFrame(means)
 
 
 def section_52(over_epsilon: pd.DataFrame, over_sizes: pd.DataFrame, exact: float) -> pd.DataFrame:
@@ -241,29 +267,52 @@ def section_52(over_epsilon: pd.DataFrame, over_sizes: pd.DataFrame, exact: floa
     printed.
     """
     largest = over_sizes[over_sizes["m"] == over_sizes["m"].max()]
-    laplace, gaussian = (largest[largest["mechanism"] == name] for name in ("laplace", "gaussian"))
-    compared = laplace[laplace["method"].isin(("printed", *gain.RIVALS))].groupby("method")[
-        "epsilon"
-    ]
-    distances = [bounds.to_numpy() - exact for _, bounds in compared]
-    gains = [one - other for _, one, other in gain.paired(gaussian, "printed")]
+    laplace = largest[largest["mechanism"] == "laplace"]
+    gaussian = largest[largest["mechanism"] == "gaussian"]
+    of_the_paper = laplace[laplace["method"].isin(("printed", *gain.RIVALS))]
+    by_method = of_the_paper.groupby("method")["epsilon"]
+    distances = [bounds.to_numpy() - exact for _, bounds in by_method]
+    gains = [ours - rival for _, ours, rival in gain.paired(gaussian, "printed")]
     spreads = [
-        gain.jackknifed(one, other) for _, one, other in gain.paired(over_epsilon, "printed")
+        gain.jackknifed(ours, rival) for _, ours, rival in gain.paired(over_epsilon, "printed")
     ]
-    claims = {
-        f"Laplace, largest m: all bounds within {CLOSE:g} of the exact epsilon": (
+    rows = [
+        _claim_row(
+            f"Laplace, largest m: all bounds within {CLOSE:g} of the exact epsilon",
             distances,
-            -CLOSE,
-            CLOSE,
+            at_least=-CLOSE,
+            at_most=CLOSE,
         ),
-        "Gaussian, largest m: gain over each rival above 0": (gains, 0.0, math.inf),
-        "standard deviation below that of each rival": (spreads, -math.inf, 0.0),
+        _claim_row("Gaussian, largest m: gain over each rival above 0", gains, at_least=0.0),
+        _claim_row("standard deviation below that of each rival", spreads, at_most=0.0),
+    ]
+    return pd.DataFrame(rows)
+
+
+def _claim_row(
+    claim: str,
+    samples: Sequence[FloatArray],
+    *,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+) -> dict[str, Any]:
+    """Of how many samples the interval of the mean lies in the claimed range, or outside it.
+
+    The intervals share an error of 5 percent. A claim fails where one is outside, and holds where
+    all are inside.
+    """
+    intervals = [gain.interval(values, 1 - 0.05 / len(samples)) for values in samples]
+    inside = [at_least <= ends["low"] and ends["high"] <= at_most for ends in intervals]
+    outside = [ends["high"] < at_least or ends["low"] > at_most for ends in intervals]
+    outcome = "undecided"
+    if any(outside):
+        outcome = "fails"
+    elif all(inside):
+        outcome = "holds"
+    return {
+        "claim": claim,
+        "comparisons": len(intervals),
+        "hold": sum(inside),
+        "fail": sum(outside),
+        "outcome": outcome,
     }
-    rows: list[tuple[Any, ...]] = []
-    for claim, (samples, low, high) in claims.items():
-        ends = [gain.interval(values, 1 - 0.05 / len(samples)) for values in samples]
-        holds = sum(low <= one["low"] and one["high"] <= high for one in ends)
-        fails = sum(one["high"] < low or one["low"] > high for one in ends)
-        outcome = "fails" if fails else "holds" if holds == len(ends) else "undecided"
-        rows.append((claim, len(ends), holds, fails, outcome))
-    return pd.DataFrame(rows, columns=["claim", "comparisons", "hold", "fail", "outcome"])

@@ -34,6 +34,9 @@ ORDERS = ("adaptive", "learned")
 """Methods that guess on all records, one after the other."""
 _TUNING = 500  # seeds of models that settings are chosen on, beyond those judged
 
+Panel = tuple[Kind, int]
+"""What is audited: the kind of records, and how many of them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DpSgdConfig(Setup):
@@ -42,17 +45,10 @@ class DpSgdConfig(Setup):
     natural: int = 0  #: records of the natural panel; 0 takes the whole training part
     mislabelled: tuple[int, ...] = (400, 4000)  #: canaries of the other panels, fewest first
     others: int = 0  #: further records beside the canaries, always trained on; the paper has none
-    epsilons: tuple[float, ...] = (
-        1.0,
-        8.0,
-        16.0,
-        32.0,
-        100.0,
-        0.0,
-    )  #: of DP-SGD, nats; 0 without noise
-    choices: tuple[Mapping[str, Any], ...] = (
-        {"epochs": 20},
-    )  #: fields of `Choice` to choose among
+    #: of DP-SGD, nats; 0 without noise
+    epsilons: tuple[float, ...] = (1.0, 8.0, 16.0, 32.0, 100.0, 0.0)
+    #: fields of `Choice` to choose among
+    choices: tuple[Mapping[str, Any], ...] = ({"epochs": 20},)
     tuning_seeds: int = 1  #: models of each setting that a choice is made on; not judged
     seeds: int = 5  #: models judged of each panel and epsilon
     confidence: float = 0.95  #: of each bound
@@ -70,12 +66,14 @@ class DpSgdConfig(Setup):
                 f"seeds: expected 1 to {_TUNING}, got {self.seeds}, {self.tuning_seeds}"
             )
 
-    def panels(self) -> list[tuple[Kind, int]]:
-        return [("natural", self.natural), *(("mislabelled", count) for count in self.mislabelled)]
+    def panels(self) -> list[Panel]:
+        """The natural panel, then one for each number of canaries."""
+        panels: list[Panel] = [("natural", self.natural)]
+        for count in self.mislabelled:
+            panels.append(("mislabelled", count))
+        return panels
 
-    def model(
-        self, panel: tuple[Kind, int], epsilon: float, choice: Mapping[str, Any], seed: int
-    ) -> Audited:
+    def model(self, panel: Panel, epsilon: float, choice: Mapping[str, Any], seed: int) -> Audited:
         """A model of a panel; ``seed`` counts the models of this config."""
         kind, records = panel
         return Audited(
@@ -94,57 +92,73 @@ class DpSgdResults:
     """Bounds of all models, and the settings that were tried."""
 
     bounds: pd.DataFrame  #: one row per model and method
-    tried: (
-        pd.DataFrame
-    )  #: one row per model that settings were chosen on; empty where there was no choice
+    tried: pd.DataFrame  #: one row per model that settings were chosen on; empty without a choice
 
 
 def run_dpsgd(config: DpSgdConfig, *, folder: Path | None = None) -> DpSgdResults:
-    """Choose settings, train every model and audit it."""
-    place = folder or user_cache_folder() / "sweeps" / "output_set_dpsgd"
-    tuning: dict[Audited, Answers] = {}
-    seeds = range(_TUNING, _TUNING + config.tuning_seeds)
-    if len(config.choices) > 1:
-        asked = [
-            config.model(panel, epsilon, choice, seed)
-            for panel in config.panels()
-            for seed in seeds
-            for epsilon in config.epsilons
-            for choice in config.choices
-        ]
-        tuning = answers_of(asked, folder=place)
-    # By the mean AUC of the loss on models with other seeds, never by what a method gains; ties:
-    # the first.
+    """Choose settings, train every model and audit it; what was trained is kept in ``folder``."""
+    sweep = folder or user_cache_folder() / "sweeps" / "output_set_dpsgd"
+    tuning = _tuning_answers(config, sweep)
     aucs = {model: _scores(answers).auc() for model, answers in tuning.items()}
-
-    def best_choice(panel: tuple[Kind, int], epsilon: float) -> Mapping[str, Any]:
-        if not aucs:
-            return config.choices[0]
-        tried = [
-            [config.model(panel, epsilon, choice, seed) for seed in seeds]
-            for choice in config.choices
-        ]
-        means = [np.mean([aucs[model] for model in models]) for models in tried]
-        return config.choices[int(np.argmax(means))]
-
+    choices = {
+        (panel, epsilon): _best_choice(config, panel, epsilon, aucs)
+        for panel in config.panels()
+        for epsilon in config.epsilons
+    }
     models = [
-        config.model(panel, epsilon, best_choice(panel, epsilon), seed)
+        config.model(panel, epsilon, choices[panel, epsilon], seed)
         for panel in config.panels()
         for seed in range(config.seeds)
         for epsilon in config.epsilons
     ]
-    answers = answers_of(models, folder=place)
+    answers = answers_of(models, folder=sweep)
     bounds = [row for model in models for row in _audits(config, model, answers[model])]
-    return DpSgdResults(
-        pd.DataFrame(bounds), pd.DataFrame([_about(*pair) for pair in tuning.items()])
-    )
+    tried = [_description(model, kept) for model, kept in tuning.items()]
+    return DpSgdResults(pd.DataFrame(bounds), pd.DataFrame(tried))
+
+
+def _tuning_seeds(config: DpSgdConfig) -> range:
+    """Seeds of the models that settings are chosen on, none of which is judged."""
+    return range(_TUNING, _TUNING + config.tuning_seeds)
+
+
+def _tuning_answers(config: DpSgdConfig, folder: Path) -> dict[Audited, Answers]:
+    """Answers of the models that settings are chosen on; none where there is no choice."""
+    if len(config.choices) == 1:
+        return {}
+    models = [
+        config.model(panel, epsilon, choice, seed)
+        for panel in config.panels()
+        for seed in _tuning_seeds(config)
+        for epsilon in config.epsilons
+        for choice in config.choices
+    ]
+    return answers_of(models, folder=folder)
+
+
+def _best_choice(
+    config: DpSgdConfig, panel: Panel, epsilon: float, aucs: Mapping[Audited, float]
+) -> Mapping[str, Any]:
+    """The first of the settings with the largest mean AUC of the loss, on models with other seeds.
+
+    What an output set gains is never looked at.
+    """
+    if not aucs:
+        return config.choices[0]
+    means: list[float] = []
+    for choice in config.choices:
+        models = [config.model(panel, epsilon, choice, seed) for seed in _tuning_seeds(config)]
+        means.append(float(np.mean([aucs[model] for model in models])))
+    return config.choices[int(np.argmax(means))]
 
 
 def _scores(answers: Answers) -> MembershipScores:
+    """The negative losses of members and of non-members."""
     return MembershipScores.from_labels(-answers["loss"], answers["member"])
 
 
-def _about(model: Audited, answers: Answers) -> dict[str, Any]:
+def _description(model: Audited, answers: Answers) -> dict[str, Any]:
+    """What a row says of its model: panel, settings, accuracy, guarantee and AUC of the loss."""
     records = answers["member"].size
     return {
         "panel": model.kind if model.kind == "natural" else f"{records:,} {model.kind}",
@@ -159,7 +173,7 @@ def _about(model: Audited, answers: Answers) -> dict[str, Any]:
 
 def _audits(config: DpSgdConfig, model: Audited, answers: Answers) -> Iterator[dict[str, Any]]:
     """Every method on one model: sets on halves, orders on all records."""
-    about = _about(model, answers)
+    description = _description(model, answers)
     scores = _scores(answers)
     options: dict[str, Any] = {"delta": config.delta, "confidence": config.confidence}
     first, second = scores.split(0.5, seed=model.seed)
@@ -167,21 +181,16 @@ def _audits(config: DpSgdConfig, model: Audited, answers: Answers) -> Iterator[d
     for method in SETS:
         correct, guesses = count_guesses(CHOOSE[method](selection), second)
         bound = one_run_epsilon(correct, guesses, total=len(second), **options)
-        yield {
-            **about,
-            "method": method,
-            "correct": correct,
-            "guesses": guesses,
-            "bound": float(bound),
-        }
+        counts = {"correct": correct, "guesses": guesses}
+        yield {**description, "method": method, **counts, "bound": float(bound)}
     signals = np.column_stack([-answers["loss"], answers["runner_up"]])
     orders = {
         "adaptive": audit_one_run(scores, **options),
         "learned": audit_features(signals, answers["member"], seed=model.seed, **options),
     }
-    for method, one in orders.items():
-        counts = {"correct": one.correct, "guesses": one.guesses}
-        yield {**about, "method": method, **counts, "bound": one.epsilon}
+    for method, audit in orders.items():
+        counts = {"correct": audit.correct, "guesses": audit.guesses}
+        yield {**description, "method": method, **counts, "bound": audit.epsilon}
 
 
 def mean_bounds(bounds: pd.DataFrame) -> pd.DataFrame:
@@ -205,22 +214,19 @@ def ahead_and_behind(
     """In how many settings each method's interval of `gains` lies above 0, and below it, by
     rival.
     """
-    rows = []
-    comparisons = (bounds["method"].nunique() - 1) * len(
-        bounds.drop_duplicates(["panel", "epsilon"])
-    )
+    settings = len(bounds.drop_duplicates(["panel", "epsilon"]))
+    comparisons = (bounds["method"].nunique() - 1) * settings
+    tables: list[pd.DataFrame] = []
     for method in methods:
         # Ahead and behind are intervals on one side of 0; all comparisons of a method share its
         # error.
         ends = gains(bounds, method, confidence=1 - error / comparisons)
-        counts = ends.assign(ahead=ends["low"] > 0, behind=ends["high"] < 0).groupby(
-            "rival", sort=False
-        )
-        table = counts.agg(
+        sides = ends.assign(ahead=ends["low"] > 0, behind=ends["high"] < 0)
+        counts = sides.groupby("rival", sort=False).agg(
             settings=("gain", "size"), ahead=("ahead", "sum"), behind=("behind", "sum")
         )
-        rows.append(table.reset_index().assign(method=method))
-    table = pd.concat(rows, ignore_index=True)
+        tables.append(counts.reset_index().assign(method=method))
+    table = pd.concat(tables, ignore_index=True)
     return table[["method", "rival", "settings", "ahead", "behind"]]
 
 
