@@ -7,13 +7,13 @@ from scipy.stats import norm
 from paperlib.generators.identifiers import KINDS, Identifier, as_identifier
 from paperlib.generators.identifiers import filter as filtering
 from paperlib.generators.identifiers.filter import (
-    FIXED,
-    blind_shares,
+    FIXED_PLACE,
+    blind_ranks,
     drop_duplicates,
     filter_identifiers,
-    ngrams,
-    out_of_fold,
-    shapes,
+    held_out_scores,
+    ngram_counts,
+    shape_features,
 )
 from tests.generators.true_identifiers import random_ones
 
@@ -40,7 +40,7 @@ def null_band(sets, false_failure=1e-7):
 def test_no_classifier_tells_random_true_ones_from_generated(kind):
     count = {"ssh_ed25519": 40, "ssh_rsa": 25}.get(kind, 60)
     low, high = null_band(count)
-    for baseline, shares in blind_shares(identifiers(kind, count), COUNT, 4, 1).items():
+    for baseline, shares in blind_ranks(identifiers(kind, count), COUNT, 4, 1).items():
         assert low < shares.mean() < high, baseline
 
 
@@ -58,7 +58,7 @@ def test_the_same_test_catches_generators_that_forget_what_must_be_kept(kind, mo
     found = identifiers(kind, 60)
     if kind == "ethereum":  # n-grams cannot see Keccak: what tells is the case alone
         found = [Identifier(one.kind, one.value.lower(), 0, 42) for one in found]
-    shares = blind_shares(found, COUNT, 4, 1).values()
+    shares = blind_ranks(found, COUNT, 4, 1).values()
     assert max(one.mean() for one in shares) > null_band(60)[1]
 
 
@@ -85,7 +85,7 @@ def test_look_alikes_are_dropped_and_true_ones_stay():
 def test_a_fixed_place_is_seen_in_any_number_of_values(count):
     rng = np.random.default_rng(count)
     same = [as_identifier(f"83a5e{rng.bytes(18).hex()[:27]}") for _ in range(count)]
-    assert filter_identifiers(same, count=19, extreme=0.0).dropped == {FIXED: count}
+    assert filter_identifiers(same, count=19, extreme=0.0).dropped == {FIXED_PLACE: count}
     digits = [as_identifier(uuid.UUID(bytes=rng.bytes(16), version=4).hex) for _ in range(count)]
     assert filter_identifiers(digits, count=19, extreme=0.0).dropped == {}
 
@@ -116,22 +116,22 @@ def test_few_of_a_kind_stay_unjudged_and_duplicates_differ_in_more_than_case():
 def test_batches_score_every_identifier_once(monkeypatch):
     found = identifiers("md5", 45)
     monkeypatch.setattr(filtering, "_BATCH_CHARACTERS", 20 * 32 * 6)
-    assert {shares.shape for shares in blind_shares(found, 5, 2, 0).values()} == {(45,)}
+    assert {shares.shape for shares in blind_ranks(found, 5, 2, 0).values()} == {(45,)}
 
 
 def test_ngrams_and_shapes_against_counting_by_hand_and_folds_hold_out_whole_sets():
-    counts = ngrams(["abca", "b"]).toarray()
+    counts = ngram_counts(["abca", "b"]).toarray()
     assert counts.sum(axis=1).tolist() == [4 + 3 + 2, 1]
     assert counts[0, ord("a")] == 2
     assert counts[0, 128 + 128 * ord("a") + ord("b")] == 1
     assert counts[1, 128:].sum() == 0
-    runs = shapes(["aaab123", "zz"])[:, -5:]
+    runs = shape_features(["aaab123", "zz"])[:, -5:]
     assert runs[0].tolist() == [2, 2, 0, 5, 2]  # a = a = a, then 1 < 2 < 3
     assert runs[1].tolist() == [1, 0, 0, 1, 1]
     texts = ["aa", "ab", "ba", "bb"] * 10
     found = np.tile([True, False, False, False], 10)
     folds, every = np.repeat(np.arange(10), 4), np.ones(40, dtype=bool)
-    scores = out_of_fold("naive Bayes", texts, found, folds, learned=every)
+    scores = held_out_scores("naive Bayes", texts, found, folds, learned=every)
     assert scores.reshape(10, 4).argmax(axis=1).tolist() == [0] * 10
 
 

@@ -1,7 +1,7 @@
 """Dropping look-alikes as in the paper's Appendix A, and a test of the kept identifiers."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,10 @@ from paperlib.generators.identifiers.kind import Identifier
 from paperlib.generators.identifiers.kinds import KINDS
 from paperlib.generators.identifiers.scan import generate_identifiers
 
-FIXED = "same character at one place too often"
+FIXED_PLACE = "same character at one place too often"
 _FEWEST = 20
-_FIXED_LEVEL = (
-    5e-4  # chance that a kind of fresh values loses any, in each of two tests of fixed places
-)
+# Chance that a kind of fresh values loses any, in each of two tests of fixed places.
+_FIXED_LEVEL = 5e-4
 _LEARNED = 15  # generated values of each identifier that classifiers learn from; all are scored
 _BATCH_CHARACTERS = 6_000_000
 # Classifiers on character n-grams, which know nothing of any model.
@@ -37,12 +36,10 @@ class FilteredIdentifiers:
     """Kept identifiers in their order, why others were dropped, and blind AUCs before and after."""
 
     kept: tuple[Identifier, ...]
-    dropped: Mapping[
-        str, int
-    ]  # by reason: "duplicate", FIXED, or the baseline that saw the difference
-    unjudged: tuple[
-        str, ...
-    ]  # kinds with fewer than 20 identifiers, or too few generated ones for `extreme`
+    # By reason: "duplicate", FIXED_PLACE, or the baseline that saw the difference.
+    dropped: Mapping[str, int]
+    # Kinds with fewer than 20 identifiers, or too few generated ones for `extreme`.
+    unjudged: tuple[str, ...]
     before: pd.DataFrame  # `report` of all different identifiers
     after: pd.DataFrame  # of the kept ones, by classifiers fitted anew
 
@@ -50,39 +47,64 @@ class FilteredIdentifiers:
 def drop_duplicates(identifiers: Iterable[Identifier]) -> list[Identifier]:
     """The first of each value, in order; letter case is ignored where it carries no information."""
     first: dict[tuple[str, str], Identifier] = {}
-    for one in identifiers:
-        first.setdefault((one.kind, KINDS[one.kind].key(one.value)), one)
+    for identifier in identifiers:
+        key = KINDS[identifier.kind].key(identifier.value)
+        first.setdefault((identifier.kind, key), identifier)
     return list(first.values())
 
 
-def blind_shares(
+def blind_ranks(
     identifiers: Sequence[Identifier], count: int, folds: int, seed: int
 ) -> dict[str, NDArray[np.float64]]:
-    """By baseline the share of each one's generated values that look less genuine, ties half,
-    (n,).
+    """Rank of each identifier among its own ``count`` generated values, by each blind baseline.
+
+    A baseline is a classifier of characters that knows nothing of any model. It was trained on
+    other identifiers and values generated for them (one of ``folds`` of a cross-validation), and
+    scores how genuine a value looks. The rank, shape (n,) for each name of ``BASELINES``, is the
+    share of the generated values that look less genuine, ties half: 1 where the identifier looks
+    more genuine than all. For a value from the source of the generated ones it is uniform on 0,
+    1 / count, ..., 1, since the classifier never saw it and cannot tell it from them.
+
+    Raises:
+        ValueError: A ``count`` below 1, or ``folds`` below 2 or above the number of identifiers.
     """
-    # Uniform for a value from the source of the generated ones: the classifier of its fold, which
-    # all its generated values are in too, never saw it and cannot tell it from them.
     check_at_least(1, count=count)
-    # Many identifiers are judged in parts that fit into memory, each with classifiers of its own.
-    size = max(_FEWEST, _BATCH_CHARACTERS // ((count + 1) * len(identifiers[0].value)))
-    parts: dict[str, list[NDArray[np.float64]]] = {name: [] for name in BASELINES}
-    for places in np.array_split(np.arange(len(identifiers)), max(1, len(identifiers) // size)):
-        part = [identifiers[at] for at in places]
-        check_in(f"[2, {len(part)}]", "folds", folds)
-        texts = [
-            text for one in part for text in (one.value, *generate_identifiers(one, count, seed))
-        ]
-        place = np.tile(np.arange(count + 1), len(part))
-        fold = np.repeat(np.random.default_rng(seed).permutation(len(part)) % folds, count + 1)
-        for name in BASELINES:
-            scores = out_of_fold(name, texts, place == 0, fold, learned=place <= _LEARNED)
-            own, others = np.split(scores.reshape(-1, count + 1), [1], axis=1)
-            parts[name].append(((others < own) + 0.5 * (others == own)).mean(axis=1))
-    return {name: np.concatenate(shares) for name, shares in parts.items()}
+    ranks: dict[str, list[NDArray[np.float64]]] = {name: [] for name in BASELINES}
+    for group in _groups_that_fit(identifiers, count):
+        check_in(f"[2, {len(group)}]", "folds", folds)
+        for name, shares in _ranks_in_group(group, count, folds, seed).items():
+            ranks[name].append(shares)
+    return {name: np.concatenate(shares) for name, shares in ranks.items()}
 
 
-def out_of_fold(
+def _groups_that_fit(identifiers: Sequence[Identifier], count: int) -> list[list[Identifier]]:
+    """The identifiers in groups whose generated values fit into memory; mostly one group."""
+    characters = (count + 1) * len(identifiers[0].value)  # of one identifier and its values
+    size = max(_FEWEST, _BATCH_CHARACTERS // characters)
+    groups = np.array_split(np.arange(len(identifiers)), max(1, len(identifiers) // size))
+    return [[identifiers[index] for index in indices] for indices in groups]
+
+
+def _ranks_in_group(
+    group: Sequence[Identifier], count: int, folds: int, seed: int
+) -> dict[str, NDArray[np.float64]]:
+    """As `blind_ranks`, with classifiers of this group's own."""
+    texts: list[str] = []
+    for identifier in group:
+        texts += [identifier.value, *generate_identifiers(identifier, count, seed)]
+    # Each identifier is followed by its generated values, and all are in its fold.
+    position = np.tile(np.arange(count + 1), len(group))  # 0 is the identifier itself
+    fold_of_each = np.random.default_rng(seed).permutation(len(group)) % folds
+    fold = np.repeat(fold_of_each, count + 1)
+    ranks: dict[str, NDArray[np.float64]] = {}
+    for name in BASELINES:
+        scores = held_out_scores(name, texts, position == 0, fold, learned=position <= _LEARNED)
+        found, generated = np.split(scores.reshape(-1, count + 1), [1], axis=1)
+        ranks[name] = ((generated < found) + 0.5 * (generated == found)).mean(axis=1)
+    return ranks
+
+
+def held_out_scores(
     baseline: str,
     texts: list[str],
     found: NDArray[np.bool_],
@@ -90,35 +112,51 @@ def out_of_fold(
     *,
     learned: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """Scores (N,) of ASCII texts by classifiers of other folds' ``learned`` texts; high is like
-    ``found``.
+    """Scores (N,) of ASCII texts by a blind baseline, higher for what looks ``found``.
+
+    The texts of each fold are scored by a classifier that was trained on the ``learned`` texts of
+    all other folds. ``found``, ``fold`` and ``learned`` have shape (N,).
     """
-    features: Any = shapes(texts) if baseline == "boosted trees" else ngrams(texts)
-    scores, labels = np.empty(len(texts)), found.astype(np.int64)
-    for at in np.unique(fold).tolist():
-        held, train = fold == at, (fold != at) & learned
-        x, y = features[train], labels[train]
-        if baseline == "naive Bayes":
-            chances: Any = MultinomialNB().fit(x, y).predict_log_proba(features[held])
-            scores[held] = chances[:, 1] - chances[:, 0]
-        elif baseline == "boosted trees":
-            trees = HistGradientBoostingClassifier(max_iter=50, max_leaf_nodes=8, random_state=0)
-            trees.fit(x, y, sample_weight=np.where(y == 1, (y == 0).sum() / (y == 1).sum(), 1.0))
-            scores[held] = trees.decision_function(features[held])
-        else:
-            model = LogisticRegression(
-                solver="liblinear", C=0.1, class_weight="balanced", max_iter=200
-            )
-            scores[held] = model.fit(x, y).decision_function(features[held])
+    features: Any = shape_features(texts) if baseline == "boosted trees" else ngram_counts(texts)
+    labels = found.astype(np.int64)
+    score = {
+        "naive Bayes": _naive_bayes_scores,
+        "boosted trees": _boosted_tree_scores,
+        "logistic regression": _logistic_scores,
+    }[baseline]
+    scores = np.empty(len(texts))
+    for number in np.unique(fold).tolist():
+        held = fold == number
+        train = (fold != number) & learned
+        scores[held] = score(features[train], labels[train], features[held])
     return scores
 
 
-def report(blind: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
-    """One row per baseline: baseline, identifiers, auc, low, high, near_chance (1/2 in the
-    interval).
+def _naive_bayes_scores(x: Any, y: NDArray[np.int64], held: Any) -> NDArray[np.float64]:
+    """Log odds of counts ``held`` to be found, learned from x and y."""
+    chances: Any = MultinomialNB().fit(x, y).predict_log_proba(held)
+    return chances[:, 1] - chances[:, 0]
+
+
+def _boosted_tree_scores(x: Any, y: NDArray[np.int64], held: Any) -> NDArray[np.float64]:
+    """Scores of features ``held``, learned from x and y with both labels of equal weight."""
+    trees = HistGradientBoostingClassifier(max_iter=50, max_leaf_nodes=8, random_state=0)
+    trees.fit(x, y, sample_weight=np.where(y == 1, (y == 0).sum() / (y == 1).sum(), 1.0))
+    return trees.decision_function(held)
+
+
+def _logistic_scores(x: Any, y: NDArray[np.int64], held: Any) -> NDArray[np.float64]:
+    """Log odds of counts ``held``, learned from x and y with both labels of equal weight."""
+    model = LogisticRegression(solver="liblinear", C=0.1, class_weight="balanced", max_iter=200)
+    return model.fit(x, y).decision_function(held)
+
+
+def report(ranks: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
+    """One row per baseline of `blind_ranks`: baseline, identifiers, auc (the mean rank), low, high
+    (a 95 % interval), near_chance (1/2 in the interval).
     """
     z = float(norm.isf((1 - 0.95) / 2))
-    shares = np.array(list(blind.values()))
+    shares = np.array(list(ranks.values()))
     auc = shares.mean(axis=1)
     # Twice the variance of independent shares: each pair of identifiers meets twice, once with each
     # of them on the training side, and is judged nearly alike both times. On random values it is
@@ -133,7 +171,7 @@ def report(blind: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
         "high": high,
         "near_chance": near,
     }
-    return pd.DataFrame({"baseline": list(blind), **columns})
+    return pd.DataFrame({"baseline": list(ranks), **columns})
 
 
 def filter_identifiers(
@@ -171,31 +209,31 @@ def filter_identifiers(
     found = list(identifiers)
     different = drop_duplicates(found)
     dropped = Counter({"duplicate": len(found) - len(different)})
-    told, unjudged = dict[Identifier, str](), list[str]()
-    before, after = list[pd.DataFrame](), list[pd.DataFrame]()
+    reasons: dict[Identifier, str] = {}
+    unjudged: list[str] = []
+    before: list[pd.DataFrame] = []
+    after: list[pd.DataFrame] = []
     for kind in KINDS:
-        group = [one for one in different if one.kind == kind]
+        group = [identifier for identifier in different if identifier.kind == kind]
         fixed = _fixed_places(group, seed)
-        told |= dict.fromkeys(fixed, FIXED)
-        dropped.update({FIXED: len(fixed)})
-        group = [one for one in group if one not in fixed]
-        unjudged += [kind] * bool(group and (len(group) < _FEWEST or extreme * (1 + count) < 1))
+        reasons |= dict.fromkeys(fixed, FIXED_PLACE)
+        dropped.update({FIXED_PLACE: len(fixed)})
+        group = _without(group, fixed)
+        if group and (len(group) < _FEWEST or extreme * (1 + count) < 1):
+            unjudged.append(kind)
         if len(group) < _FEWEST:
             continue
-        blind = blind_shares(group, count, folds, seed)
-        for baseline, shares in blind.items():
-            chances = (1 + count * np.minimum(shares, 1 - shares)) / (1 + count)
-            rare = np.flatnonzero(chances <= extreme)
-            chance = float(binom.sf(rare.size - 1, chances.size, min(1.0, 2 * extreme)))
-            if evidence is None or chance <= (1 - evidence) / len(blind):
-                for at in rare:
-                    told.setdefault(group[at], baseline)
-        dropped.update(told[one] for one in group if one in told)
-        before.append(report(blind).assign(kind=kind))
-        if len(stay := [one for one in group if one not in told]) >= _FEWEST:
-            after.append(report(blind_shares(stay, count, folds, seed + 1)).assign(kind=kind))
+        ranks = blind_ranks(group, count, folds, seed)
+        baselines = _extremes(group, ranks, count=count, extreme=extreme, evidence=evidence)
+        reasons |= baselines
+        dropped.update(baselines.values())
+        before.append(report(ranks).assign(kind=kind))
+        staying = _without(group, baselines)
+        if len(staying) >= _FEWEST:
+            ranks = blind_ranks(staying, count, folds, seed + 1)
+            after.append(report(ranks).assign(kind=kind))
     return FilteredIdentifiers(
-        kept=tuple(one for one in different if one not in told),
+        kept=tuple(_without(different, reasons)),
         dropped={reason: number for reason, number in dropped.items() if number},
         unjudged=tuple(unjudged),
         before=pd.concat(before or [_NO_REPORT], ignore_index=True),
@@ -208,37 +246,96 @@ _NO_REPORT = pd.DataFrame(
 )
 
 
+def _without(group: list[Identifier], dropped: Container[Identifier]) -> list[Identifier]:
+    """The identifiers that are not dropped, in their order."""
+    return [identifier for identifier in group if identifier not in dropped]
+
+
+def _extremes(
+    group: list[Identifier],
+    ranks: Mapping[str, NDArray[np.float64]],
+    *,
+    count: int,
+    extreme: float,
+    evidence: float | None,
+) -> dict[Identifier, str]:
+    """The identifiers to drop for their ranks, with the first baseline that ranks them extremely.
+
+    They are in the order of the group.
+    """
+    baseline_of: dict[int, str] = {}
+    for baseline, shares in ranks.items():
+        # The chance of a rank as far from the middle, on its side, for a fresh value.
+        chances = (1 + count * np.minimum(shares, 1 - shares)) / (1 + count)
+        rare = np.flatnonzero(chances <= extreme)
+        # The chance of as many extreme ranks in a group of fresh values.
+        chance = float(binom.sf(rare.size - 1, chances.size, min(1.0, 2 * extreme)))
+        if evidence is None or chance <= (1 - evidence) / len(ranks):
+            for index in rare.tolist():
+                baseline_of.setdefault(index, baseline)
+    return {group[index]: baseline_of[index] for index in sorted(baseline_of)}
+
+
 def _fixed_places(group: list[Identifier], seed: int) -> set[Identifier]:
     """The values with a character that too many have at one place, or a beginning that another has
     too.
     """
     if len(group) < 2:
         return set()
-    # Generated values keep what their kind keeps: there a character tells nothing.
-    others = [generate_identifiers(one, max(20, 600 // len(group)), seed) for one in group]
-    width = max(len(one.value) for one in group)
-    values = letters([one.value for one in group], width)
-    drawn = letters([other for some in others for other in some], width)
-    law = np.stack([(drawn == letter).mean(axis=0) for letter in range(128)])
-    seen = np.stack([(values == letter).sum(axis=0) for letter in range(128)])
-    # An upper limit of each chance, since it is itself a share of few values.
-    law = np.minimum(1, law + 3 * np.sqrt(law / len(drawn)) + 3 / len(drawn) * (law > 0))
-    often = binom.sf(seen - 1, len(group), law) < _FIXED_LEVEL / max(1, np.count_nonzero(seen))
-    fixed: NDArray[np.bool_] = np.any(np.asarray(often)[values, np.arange(width)], axis=1)
-    order = sorted(range(len(group)), key=lambda at: group[at].value)
-    alike = np.logical_and.accumulate(values[order[1:]] == values[order[:-1]], axis=1).sum(axis=1)
+    values = [identifier.value for identifier in group]
+    codes = letter_codes(values, max(map(len, values)))
+    chances = _letter_chances(group, codes.shape[1], seed)
+    fixed = _have_frequent_letter(codes, chances) | _share_beginning(codes, values, chances)
+    return {identifier for identifier, bad in zip(group, fixed, strict=True) if bad}
+
+
+def _letter_chances(group: list[Identifier], width: int, seed: int) -> NDArray[np.float64]:
+    """An upper limit on the chance of each letter at each place of generated values, (128, width).
+
+    Generated values keep what their kind keeps: there a character tells nothing.
+    """
+    generated: list[str] = []
+    for identifier in group:
+        generated += generate_identifiers(identifier, max(20, 600 // len(group)), seed)
+    codes = letter_codes(generated, width)
+    shares = np.stack([(codes == letter).mean(axis=0) for letter in range(128)])
+    # Three deviations above the share and a little more, since it is one of few values.
+    limits = shares + 3 * np.sqrt(shares / len(codes)) + 3 / len(codes) * (shares > 0)
+    return np.minimum(1, limits)
+
+
+def _have_frequent_letter(
+    codes: NDArray[np.uint8], chances: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Which values (n, width) have a letter at a place where too many have it, shape (n,)."""
+    counts = np.stack([(codes == letter).sum(axis=0) for letter in range(128)])
+    level = _FIXED_LEVEL / max(1, np.count_nonzero(counts))  # shared by all letters that occur
+    too_often = np.asarray(binom.sf(counts - 1, len(codes), chances) < level)
+    return np.any(too_often[codes, np.arange(codes.shape[1])], axis=1)
+
+
+def _share_beginning(
+    codes: NDArray[np.uint8], values: list[str], chances: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Which values have a beginning of another one that two fresh values hardly share, (n,)."""
+    order = np.array(sorted(range(len(values)), key=lambda index: values[index]))
+    before, behind = order[:-1], order[1:]
+    equal = codes[behind] == codes[before]
+    lengths = np.logical_and.accumulate(equal, axis=1).sum(axis=1)  # of the common beginnings
     # The chance that two fresh values share so many characters at the start, times the pairs.
-    chance = (
-        np.concatenate([[1.0], np.cumprod(np.minimum(1, (law**2).sum(axis=0)))])
-        * len(group) ** 2
+    chance_by_length = (
+        np.concatenate([[1.0], np.cumprod(np.minimum(1, (chances**2).sum(axis=0)))])
+        * len(values) ** 2
         / 2
     )
-    same = chance[alike] < _FIXED_LEVEL
-    fixed[np.array(order[1:])[same]] = fixed[np.array(order[:-1])[same]] = True
-    return {one for one, bad in zip(group, fixed, strict=True) if bad}
+    shared = chance_by_length[lengths] < _FIXED_LEVEL
+    result = np.zeros(len(values), dtype=bool)
+    result[behind[shared]] = True
+    result[before[shared]] = True
+    return result
 
 
-def ngrams(texts: list[str]) -> csr_array:
+def ngram_counts(texts: list[str]) -> csr_array:
     """Counts of one, two and three characters in a row, sparse, shape (N, 128 + 128² + 2¹⁵)."""
     lengths = np.array([len(text) for text in texts])
     first = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8).astype(np.int64)
@@ -246,42 +343,45 @@ def ngrams(texts: list[str]) -> csr_array:
     second, third = np.roll(first, -1), np.roll(first, -2)
     two = 128 + 128 * first + second
     three = 128 + 128**2 + (first * 16_807 + second * 1_299_721 + third * 40_503) % _TRIGRAMS
-    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(
-        len(first)
-    )  # letters from here to the end
-    columns = [first, two[left > 1], three[left > 2]]
-    rows = [row, row[left > 1], row[left > 2]]
-    # The solvers take 32-bit places alone.
-    at = (np.concatenate(rows).astype(np.int32), np.concatenate(columns).astype(np.int32))
-    return csr_array((np.ones(len(at[0])), at), shape=(len(texts), 128 + 128**2 + _TRIGRAMS))
+    # Letters from each one to the end of its text.
+    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(first))
+    # The solvers take 32-bit indices alone.
+    columns = np.concatenate([first, two[left > 1], three[left > 2]]).astype(np.int32)
+    rows = np.concatenate([row, row[left > 1], row[left > 2]]).astype(np.int32)
+    shape = (len(texts), 128 + 128**2 + _TRIGRAMS)
+    return csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
 
 
-def shapes(texts: list[str]) -> NDArray[np.float32]:
+def shape_features(texts: list[str]) -> NDArray[np.float32]:
     """Dense features for trees, (N, 83): counts of letters, letters at the ends, repeats, runs and
     length.
     """
     lengths = np.array([len(text) for text in texts])
     width = int(lengths.max(initial=16))
-    table = letters(texts, width)
-    counts = np.stack([(table == letter).sum(axis=1) for letter in _LETTERS], axis=1)
+    codes = letter_codes(texts, width)
+    counts = np.stack([(codes == letter).sum(axis=1) for letter in _LETTERS], axis=1)
     tail = np.clip(lengths[:, None] + np.arange(-8, 0), 0, None)
-    ends = [table[:, :8], np.take_along_axis(table, tail, axis=1)]
+    ends = [codes[:, :8], np.take_along_axis(codes, tail, axis=1)]
     inside = np.arange(1, width) < lengths[:, None]
-    steps = np.diff(table.astype(np.int16), axis=1)
-    runs = list[NDArray[np.int64]]()  # the longest of each row
-    for step in (0, 1, -1):
-        longest = run = np.zeros(len(texts), dtype=np.int64)
-        for column in ((steps == step) & inside).T:
-            run = np.where(column, run + 1, 0)
-            longest = np.maximum(longest, run)
-        runs.append(longest)
+    steps = np.diff(codes.astype(np.int16), axis=1)
+    runs = [_longest_run((steps == step) & inside) for step in (0, 1, -1)]
     different = (counts > 0).sum(axis=1)
     doubled = ((steps == 0) & inside).sum(axis=1)
     columns = [counts, *ends, np.stack([*runs, different, doubled], axis=1)]
     return np.concatenate(columns, axis=1).astype(np.float32)
 
 
-def letters(texts: list[str], width: int) -> NDArray[np.uint8]:
+def _longest_run(steps: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Most True values in a row of each row, shape (N,)."""
+    run = np.zeros(len(steps), dtype=np.int64)
+    longest = run
+    for column in steps.T:
+        run = np.where(column, run + 1, 0)
+        longest = np.maximum(longest, run)
+    return longest
+
+
+def letter_codes(texts: list[str], width: int) -> NDArray[np.uint8]:
     """ASCII codes of each text, shape (N, width), 0 behind its end."""
     codes = "".join(text.ljust(width, "\0") for text in texts).encode("ascii")
     return np.frombuffer(codes, dtype=np.uint8).reshape(len(texts), width)
