@@ -9,7 +9,7 @@ import io
 import json
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
 _IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm"}
 
 Rows = NDArray[np.bool_] | NDArray[np.int64]
-"""True for each record of a part, or the places of its records, in an order and with repetitions.
+"""True for each record of a part, or the indices of its records, in an order and with repetitions.
 """
 
 
@@ -58,16 +58,17 @@ class Records:
 
     def id_column(self) -> str | None:
         """The column with a usual name of ids, or None; a ValueError where there are several."""
-        if len(known := [name for name in self.columns if plain(name) in _USUAL]) > 1:
+        columns = [name for name in self.columns if plain(name) in _USUAL]
+        if len(columns) > 1:
             raise ValueError(
-                f"{' and '.join(map(repr, known))} may each hold the ids; choose one with --id"
+                f"{' and '.join(map(repr, columns))} may each hold the ids; choose one with --id"
             )
-        return known[0] if known else None
+        return columns[0] if columns else None
 
     def cells(self, column: str) -> list[str]:
         """Cells of a column as a reader of scores sees them: stripped text."""
         return [
-            "" if one.get(column) is None else str(one[column]).strip() for one in self.contents
+            "" if row.get(column) is None else str(row[column]).strip() for row in self.contents
         ]
 
     def digests(self, *without: str | None) -> list[str]:
@@ -75,9 +76,17 @@ class Records:
         nothing.
         """
         left_out = {name for name in self.columns if INDEX.fullmatch(name.strip())} | {*without}
-        kept = ({k: v for k, v in one.items() if k not in left_out} for one in self.contents)
-        texts = (json.dumps(one, sort_keys=True, default=repr) if one else "" for one in kept)
-        return [text and hashlib.sha256(text.encode()).hexdigest()[:24] for text in texts]
+        digests: list[str] = []
+        for row in self.contents:
+            cells = {name: cell for name, cell in row.items() if name not in left_out}
+            digests.append(_digest(cells) if cells else "")
+        return digests
+
+
+def _digest(cells: dict[str, Any]) -> str:
+    """24 hexadecimal digits of a hash of a record's cells, whatever their order."""
+    text = json.dumps(cells, sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def open_records(path: str) -> Records:
@@ -92,142 +101,211 @@ def open_records(path: str) -> Records:
         ValueError: None of these, or a file that cannot be read as its ending says.
         FileNotFoundError: There is no such file.
     """
-    if (place := Path(path)).is_dir():
-        return _folder(place)
-    lower = place.name.lower()
+    source_path = Path(path)
+    if source_path.is_dir():
+        return _folder(source_path)
+    lower = source_path.name.lower()
     packed = ".gz" if lower.endswith(".gz") else ""
-    ending = next(
-        (one for one in (*_TABLES, ".txt") if lower.removesuffix(packed).endswith(one)), ""
-    )
-    if place.exists() and (not ending or (packed and ending in (".parquet", ".pq"))):
+    ending = _known_ending(lower.removesuffix(packed))
+    if source_path.exists() and (not ending or (packed and ending in (".parquet", ".pq"))):
         raise ValueError(
             f"{path}: expected a folder or a file ending in {', '.join((*_TABLES, '.txt'))}; for "
             "arrays toss the coins in Python, with toss_coins"
         )
-    source = open_source(str(place))
+    source = open_source(str(source_path))
     with named(source):
         if ending in (".parquet", ".pq"):
-            return _parquet(source.data, ending)
+            return _parquet_records(_parquet_table(source.data), ending)
         read = {".txt": _list, ".jsonl": _json, ".ndjson": _json}.get(ending, _delimited)
-        head, lines, contents, names = read(decoded(source.data).rstrip("\r\n"))
-    if not lines:
+        text = read(decoded(source.data).rstrip("\r\n"))
+    if not text.lines:
         raise ValueError(f"{path}: there are no rows")
-    return _lines(head, lines, contents, names, ending, packed)
+    separator = delimited(text.head).separator if text.head else ""
+    return _TextFile(text, separator, ending, packed).records()
 
 
-def _lines(
-    head: str,
-    lines: list[str],
-    contents: list[dict[str, Any]],
-    names: list[str] | None,
-    ending: str,
-    packed: str,
-) -> Records:
-    """Records of a file of text."""
-    is_json, separator = ending in (".jsonl", ".ndjson"), delimited(head).separator if head else ""
+def _known_ending(name: str) -> str:
+    """The ending of a file's name that says how it is read; empty for another one."""
+    for ending in (*_TABLES, ".txt"):
+        if name.endswith(ending):
+            return ending
+    return ""
 
-    def write(target: Path, keep: Rows, ids: Sequence[str] | None) -> None:
-        kept: list[int] = np.arange(len(lines))[keep].tolist()
-        rows = [lines[at] if ids is None else with_id(lines[at], ids[at]) for at in kept]
-        first = [head if ids is None else with_id(head, MADE_ID)] if head else []
-        data = "".join(f"{row}\n" for row in (*first, *rows)).encode()
-        write_bytes(target, gzip.compress(data) if packed else data)
 
-    def with_id(line: str, name: str) -> str:
-        if is_json:
+@dataclass(frozen=True, kw_only=True)
+class _Text:
+    """What a file of text holds.
+
+    Attributes:
+        head: First line of a table, with the names of its columns; empty for JSON and lists.
+        lines: Each record as it stands in the file.
+        contents: Column to cell of each record; empty for a list.
+        names: Names of the records of a list, else None.
+    """
+
+    head: str = ""
+    lines: list[str]
+    contents: list[dict[str, Any]]
+    names: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class _TextFile:
+    """How the records of a file of text are written, and how further ones are added.
+
+    Attributes:
+        text: The records.
+        separator: What stands between the cells of a line; empty where there are no cells.
+        ending: Ending of the file, such as ".csv".
+        packed: ".gz", or empty.
+    """
+
+    text: _Text
+    separator: str
+    ending: str
+    packed: str
+
+    def records(self) -> Records:
+        """The records with their columns, for the caller of `open_records`."""
+        columns: tuple[str, ...] = ()
+        if self.text.names is None:
+            columns = tuple(dict.fromkeys(key for row in self.text.contents for key in row))
+        return Records(
+            contents=self.text.contents,
+            columns=columns,
+            names=self.text.names,
+            ending=self.ending + self.packed,
+            write=self.write,
+            added=self.added,
+        )
+
+    def write(self, target: Path, keep: Rows, ids: Sequence[str] | None) -> None:
+        """Write some records as they stand, each after its id where ids are given."""
+        head = self.text.head
+        rows: list[str] = []
+        if head:
+            rows.append(head if ids is None else self._with_id(head, MADE_ID))
+        kept: list[int] = np.arange(len(self.text.lines))[keep].tolist()
+        for index in kept:
+            line = self.text.lines[index]
+            rows.append(line if ids is None else self._with_id(line, ids[index]))
+        data = "".join(f"{row}\n" for row in rows).encode()
+        write_bytes(target, gzip.compress(data) if self.packed else data)
+
+    def added(self, rows: Sequence[dict[str, Any]]) -> Records:
+        """These records and further ones, of which the cells are given."""
+        text = self.text
+        if text.head:
+            headings = next(csv.reader([text.head], delimiter=self.separator))
+            if len(headings) > len(self.records().columns):
+                raise ValueError("several columns have no name; name them in the first line")
+        longer = replace(
+            text,
+            lines=[*text.lines, *map(self._line, rows)],
+            contents=[*text.contents, *rows],
+            names=None if text.names is None else [*text.names, *(row["text"] for row in rows)],
+        )
+        return replace(self, text=longer).records()
+
+    @property
+    def _is_json(self) -> bool:
+        return self.ending in (".jsonl", ".ndjson")
+
+    def _with_id(self, line: str, name: str) -> str:
+        """A line with one cell more, its first."""
+        if self._is_json:
             return json.dumps({MADE_ID: name, **json.loads(line)}, ensure_ascii=False)
-        return f"{name}{separator}{line}"
+        return f"{name}{self.separator}{line}"
 
-    def line(row: dict[str, Any]) -> str:
-        if names is not None:
+    def _line(self, row: dict[str, Any]) -> str:
+        """A record as a line of this file."""
+        if self.text.names is not None:
             return row["text"]
-        if is_json:
+        if self._is_json:
             return json.dumps(row, ensure_ascii=False)
-        text = io.StringIO()
-        csv.writer(text, delimiter=separator, lineterminator="").writerow(row.values())
-        return text.getvalue()
-
-    def added(rows: Sequence[dict[str, Any]]) -> Records:
-        if head and len(next(csv.reader([head], delimiter=separator))) > len(columns):
-            raise ValueError("several columns have no name; name them in the first line")
-        called = None if names is None else [*names, *(row["text"] for row in rows)]
-        return _lines(head, [*lines, *map(line, rows)], [*contents, *rows], called, ending, packed)
-
-    columns = (
-        () if names is not None else tuple(dict.fromkeys(key for one in contents for key in one))
-    )
-    return Records(
-        contents=contents,
-        columns=columns,
-        names=names,
-        ending=ending + packed,
-        write=write,
-        added=added,
-    )
-
-
-_Text = tuple[str, list[str], list[dict[str, Any]], list[str] | None]
-"""First line, lines of the records, what they hold, and their names."""
+        line = io.StringIO()
+        csv.writer(line, delimiter=self.separator, lineterminator="").writerow(row.values())
+        return line.getvalue()
 
 
 def _delimited(text: str) -> _Text:
+    """A table with a line of names; a record may take several lines, where a cell is quoted."""
     table = delimited(text)
     columns = table.read(table.names)  # checked, with their cells stripped
     lines = list(io.StringIO(text, newline=""))
     reader = csv.reader(lines, delimiter=table.separator, skipinitialspace=True, strict=True)
     raw: list[str] = []
-    at = width = 0
+    first_line = 0  # of the next row
+    width = 0  # cells of the first row, the names
     for row in reader:
-        if row or width == 1 if raw else "".join(row).strip():
-            width = width or len(row)
-            raw.append("".join(lines[at : reader.line_num]).rstrip("\r\n"))
-        at = reader.line_num
+        if not raw and "".join(row).strip():
+            width = len(row)
+            raw.append("".join(lines[first_line : reader.line_num]).rstrip("\r\n"))
+        elif raw and (row or width == 1):  # an empty line is a row of a single empty cell
+            raw.append("".join(lines[first_line : reader.line_num]).rstrip("\r\n"))
+        first_line = reader.line_num
     contents = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return raw[0], raw[1:], contents, None
+    return _Text(head=raw[0], lines=raw[1:], contents=contents)
 
 
 def _json(text: str) -> _Text:
+    """JSON lines; blank lines are left out."""
     lines = [line.rstrip("\r") for line in text.split("\n") if line.strip()]
-    return "", lines, [json_row(line, at) for at, line in enumerate(lines, 1)], None
+    contents = [json_row(line, number) for number, line in enumerate(lines, 1)]
+    return _Text(lines=lines, contents=contents)
 
 
 def _list(text: str) -> _Text:
+    """One id a line; a ValueError where the first line is a heading."""
     lines = [line.rstrip("\r") for line in text.split("\n") if line.strip()]
     if lines and plain(lines[0]) in _USUAL:
         raise ValueError(
             f"its first line is {lines[0]!r}; a list has ids alone, so call a table .csv"
         )
-    return "", lines, [{} for _ in lines], [line.strip() for line in lines]
+    names = [line.strip() for line in lines]
+    return _Text(lines=lines, contents=[{} for _ in lines], names=names)
 
 
-def _parquet(data: bytes, ending: str) -> Records:
-    import pyarrow
+def _parquet_table(data: bytes) -> Any:
     from pyarrow import parquet
 
-    def of(table: Any) -> Records:
-        def write(target: Path, keep: Rows, ids: Sequence[str] | None) -> None:
-            part = table if ids is None else table.add_column(0, MADE_ID, [list(ids)])
-            buffer = io.BytesIO()
-            parquet.write_table(part.take(np.arange(len(table))[keep]), buffer)
-            write_bytes(target, buffer.getvalue())
+    return parquet.read_table(io.BytesIO(data))
 
-        def added(rows: Sequence[dict[str, Any]]) -> Records:
-            try:
-                more = pyarrow.Table.from_pylist(rows, schema=table.schema)
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"a column cannot hold what is put there: {error}") from None
-            return of(pyarrow.concat_tables([table, more]))
 
-        names = tuple(table.column_names)
-        return Records(
-            contents=table.to_pylist(), columns=names, ending=ending, write=write, added=added
-        )
+def _parquet_records(table: Any, ending: str) -> Records:
+    """Records of a table of pyarrow."""
 
-    return of(parquet.read_table(io.BytesIO(data)))
+    def write(target: Path, keep: Rows, ids: Sequence[str] | None) -> None:
+        from pyarrow import parquet
+
+        with_ids = table if ids is None else table.add_column(0, MADE_ID, [list(ids)])
+        buffer = io.BytesIO()
+        parquet.write_table(with_ids.take(np.arange(len(table))[keep]), buffer)
+        write_bytes(target, buffer.getvalue())
+
+    def added(rows: Sequence[dict[str, Any]]) -> Records:
+        import pyarrow
+
+        try:
+            further = pyarrow.Table.from_pylist(rows, schema=table.schema)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"a column cannot hold what is put there: {error}") from None
+        return _parquet_records(pyarrow.concat_tables([table, further]), ending)
+
+    return Records(
+        contents=table.to_pylist(),
+        columns=tuple(table.column_names),
+        ending=ending,
+        write=write,
+        added=added,
+    )
 
 
 def _folder(folder: Path) -> Records:
-    names = [one.as_posix() for one in visible_files(folder)]
+    """Files of a folder as records; a ValueError for none, and for several kinds that are no
+    images.
+    """
+    names = [path.as_posix() for path in visible_files(folder)]
     kinds = {Path(name).suffix.lower() for name in names}
     if not kinds:
         raise ValueError(f"{folder}: there are no files")
@@ -245,16 +323,27 @@ def _files(
     """Files of a folder, by the names that they get and those that they have."""
 
     def write(target: Path, keep: Rows, ids: Sequence[str] | None) -> None:
-        for at in np.arange(len(names))[keep].tolist():
-            place, copies = target / names[at], 1
-            place.parent.mkdir(parents=True, exist_ok=True)
-            while place.exists():
-                copies += 1
-                place = (target / names[at]).with_stem(f"{Path(names[at]).stem}-{copies}")
-            shutil.copy2(folder / sources[at], place)
+        for index in np.arange(len(names))[keep].tolist():
+            copy = _free_path(target / names[index])
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(folder / sources[index], copy)
 
     def added(rows: Sequence[dict[str, Any]]) -> Records:
-        paths, copied = ([row[what] for row in rows] for what in ("path", "source"))
-        return _files(folder, [*contents, *rows], [*names, *paths], [*sources, *copied])
+        return _files(
+            folder,
+            [*contents, *rows],
+            [*names, *(row["path"] for row in rows)],
+            [*sources, *(row["source"] for row in rows)],
+        )
 
     return Records(contents=contents, names=names, ending="", write=write, added=added)
+
+
+def _free_path(path: Path) -> Path:
+    """This path, or the first of ``NAME-2``, ``NAME-3`` and so on, where nothing stands yet."""
+    free = path
+    copies = 1
+    while free.exists():
+        copies += 1
+        free = path.with_stem(f"{path.stem}-{copies}")
+    return free
