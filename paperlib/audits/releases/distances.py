@@ -25,13 +25,12 @@ class Space:
 
     release: Any
     pool: Any
-    between: Callable[
-        ..., NDArray[Any]
-    ]  #: of rows and others, for tables also of numbers of columns
+    #: distances between rows and others, shape (rows, others); for tables also takes the numbers
+    #: of the columns that count
+    between: Callable[..., NDArray[Any]]
     keys: tuple[NDArray[Any], NDArray[Any]]  #: a hash of each row of the release, and of the pool
-    numbers: int = (
-        0  #: columns of a table that are ranked, which come first; the others are categories
-    )
+    #: columns of a table that are ranked, which come first; the others are categories
+    numbers: int = 0
     block: int = 1 << 22  #: distances at a time; those of tables stay in the processor's cache
 
     @property
@@ -52,25 +51,33 @@ def table_space(release: pd.DataFrame, pool: pd.DataFrame) -> Space:
     ranks = [both[name].rank(pct=True).fillna(-1.0) for name in numbers]
     # Codes in the order of the words: in that of the release, trees would see which rows were
     # copied into it.
-    coded = np.column_stack([*ranks, *(pd.factorize(both[name], sort=True)[0] for name in words)])
+    codes = [pd.factorize(both[name], sort=True)[0] for name in words]
+    coded = np.column_stack([*ranks, *codes])
     rows = np.asfortranarray(coded, dtype=np.float32)  # exact for codes below 16 million
 
     def between(
         left: Any, right: Any, columns: Sequence[int] = range(rows.shape[1])
     ) -> NDArray[Any]:
         total = np.zeros((len(left), len(right)), dtype=np.float32)
-        one = np.empty_like(total)
-        for at in columns:
-            if at < len(numbers):
-                total += np.abs(np.subtract(left[:, at, None], right[:, at], out=one), out=one)
+        term = np.empty_like(total)
+        for column in columns:
+            values, others = left[:, column, None], right[:, column]
+            if column < len(numbers):
+                np.subtract(values, others, out=term)
+                total += np.abs(term, out=term)
             else:
-                total += left[:, at, None] != right[:, at]
+                total += values != others
         return total
 
     keys = pd.util.hash_pandas_object(pd.DataFrame(coded), index=False).to_numpy()
-    first, others = (np.asfortranarray(part) for part in np.split(rows, [len(release)]))
+    size = len(release)
     return Space(
-        first, others, between, (keys[: len(release)], keys[len(release) :]), len(numbers), 1 << 18
+        release=np.asfortranarray(rows[:size]),
+        pool=np.asfortranarray(rows[size:]),
+        between=between,
+        keys=(keys[:size], keys[size:]),
+        numbers=len(numbers),
+        block=1 << 18,
     )
 
 
@@ -85,8 +92,8 @@ def text_space(release: Sequence[str], pool: Sequence[str]) -> Space:
     words: Any = TfidfVectorizer(
         token_pattern=r"\w+|[^\w\s]", ngram_range=(1, 2), sublinear_tf=True
     )
-    found = re.findall(r"\w+", " ".join(pool))
-    if len("".join(found)) > _LONG_WORDS * len(found):
+    pool_words = re.findall(r"\w+", " ".join(pool))
+    if len("".join(pool_words)) > _LONG_WORDS * len(pool_words):
         words = TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True)
     try:
         rows = words.fit_transform([*release, *pool])
@@ -96,8 +103,11 @@ def text_space(release: Sequence[str], pool: Sequence[str]) -> Space:
     def between(left: Any, right: Any) -> NDArray[Any]:
         return np.maximum(1 - (left @ right.T).toarray(), 0)
 
-    keys = [np.array([hash(text) for text in part]) for part in (release, pool)]
-    return Space(rows[: len(release)], rows[len(release) :], between, (keys[0], keys[1]))
+    keys = (
+        np.array([hash(text) for text in release]),
+        np.array([hash(text) for text in pool]),
+    )
+    return Space(rows[: len(release)], rows[len(release) :], between, keys)
 
 
 def image_space(release: NDArray[Any], pool: NDArray[Any]) -> Space:
@@ -109,8 +119,11 @@ def image_space(release: NDArray[Any], pool: NDArray[Any]) -> Space:
         squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2 * left @ right.T
         return np.sqrt(np.maximum(squares, 0))
 
-    keys = [np.array([hash(image.tobytes()) for image in part]) for part in (release, pool)]
-    return Space(_averaged(release), _averaged(pool), between, (keys[0], keys[1]))
+    keys = (
+        np.array([hash(image.tobytes()) for image in release]),
+        np.array([hash(image.tobytes()) for image in pool]),
+    )
+    return Space(_averaged(release), _averaged(pool), between, keys)
 
 
 def _averaged(images: NDArray[Any]) -> NDArray[Any]:
@@ -140,7 +153,8 @@ class Nearness:
         """
         usual = self.own[self.own > 0]
         floor = _FLOOR * float(np.median(usual)) if usual.size else 1.0
-        own, away = np.log(self.own + floor), np.log(self.away + floor)
+        own = np.log(self.own + floor)
+        away = np.log(self.away + floor)
         return {
             "nearer than the pool": own[:, 0] - away[:, 0],
             "several nearer": (own - away).mean(axis=1),
@@ -155,10 +169,10 @@ def nearness(space: Space) -> Nearness:
     """Distances of each row of the pool to the nearest rows of the release and to the others of the
     pool.
     """
-    total, others = space.pool.shape[0], space.release.shape[0]
+    total = space.pool.shape[0]
     own, away = np.empty((2, total, NEIGHBOURS))
     nearest, count = np.empty((2, total), dtype=np.int64)
-    step = max(1, space.block // max(total, others))
+    step = max(1, space.block // max(total, space.release.shape[0]))
     for start in range(0, total, step):
         rows = slice(start, start + step)
         left = space.pool[rows]
@@ -166,11 +180,13 @@ def nearness(space: Space) -> Nearness:
         np.fill_diagonal(inside[:, start:], np.inf)  # a row is no neighbour of itself
         own[rows] = _smallest(inside)
         outside = space.between(left, space.release)
-        nearest[rows], away[rows] = outside.argmin(axis=1), _smallest(outside)
+        nearest[rows] = outside.argmin(axis=1)
+        away[rows] = _smallest(outside)
         count[rows] = (outside <= own[rows, -1:]).sum(axis=1)
     away[space.equal, 0] = 0  # whatever rounding says
     return Nearness(own, away, nearest, count)
 
 
 def _smallest(distances: NDArray[Any]) -> NDArray[Any]:
+    """The distances of each row to its nearest neighbours, nearest first."""
     return np.sort(np.partition(distances, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS], axis=1)

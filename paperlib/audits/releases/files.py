@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from paperlib.audits.releases.rows import Rows
 from paperlib.core.reading import read_frames
 from paperlib.core.reading.tables import decoded, named, open_source
 from paperlib.io.files import visible_files
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def read_rows(
@@ -21,94 +24,122 @@ def read_rows(
     """
     kinds = [_kind(path) for path in paths]
     if set(kinds) == {"table"}:
-        return _frames(paths, text_column, id_column)
+        return _tables(paths, text_column, id_column)
     if text_column or id_column:
         raise ValueError(f"--{'text' if text_column else 'id'}-column: not every file is a table")
     readers: dict[str, Callable[[str], Rows]] = {
         "folder": _pictures,
         "array": _array,
         "lines": _lines,
-        "table": lambda path: _frames([path])[0][0],
+        "table": lambda path: _tables([path], "", "")[0][0],
     }
     rows = [readers[kind](path) for kind, path in zip(kinds, paths, strict=True)]
     if set(kinds[1:]) == {"folder"}:
-        return rows, [
-            f"{path}/{name.as_posix()}" for path in paths[1:] for name in visible_files(path)
-        ]
+        names = [f"{path}/{name.as_posix()}" for path in paths[1:] for name in visible_files(path)]
+        return rows, names
     return rows, None
 
 
 def _kind(path: str) -> str:
+    """What a path holds, by its name: a folder, an array, lines of text or a table."""
     name = path.lower().removesuffix(".gz")
     if Path(path).is_dir():
         return "folder"
-    return (
-        "array"
-        if name.endswith((".npz", ".npy"))
-        else "lines"
-        if name.endswith(".txt")
-        else "table"
-    )
+    if name.endswith((".npz", ".npy")):
+        return "array"
+    return "lines" if name.endswith(".txt") else "table"
 
 
-def _frames(
-    paths: Sequence[str], text: str = "", ids: str = ""
+def _tables(
+    paths: Sequence[str], text_column: str, id_column: str
 ) -> tuple[list[Rows], list[str] | None]:
-    frames, names = read_frames(paths), None
-    for option, column, least in (("text-column", text, 0), ("id-column", ids, 1)):
-        for path, frame in zip(paths[least:], frames[least:], strict=True):
-            if column and column not in frame:
-                raise ValueError(
-                    f"--{option}: {path} has no column {column!r}; it has {list(frame)}"
-                )
-    if ids:
-        names = [str(name) for frame in frames[1:] for name in frame[ids]]
-        frames = [frame.drop(columns=ids, errors="ignore") for frame in frames]
-    columns: list[list[Any]] = [
-        frame[[text] if text else frame.columns[:1]].values.ravel().tolist() for frame in frames
-    ]
-    are_texts = [all(isinstance(cell, str) for cell in column) for column in columns]
-    if text and not all(are_texts):
-        raise ValueError(
-            f"{paths[are_texts.index(False)]}: column {text!r} holds other cells than text"
-        )
-    if text or (all(are_texts) and all(frame.shape[1] == 1 for frame in frames)):
-        return list(columns), names
-    return list(frames), names
+    """Tables of the files, or their texts where a column was named or is the only one; and names
+    of the rows of all but the first file, where the column of ids was named.
+    """
+    frames = read_frames(paths)
+    _check_columns("text-column", text_column, paths, frames)
+    _check_columns("id-column", id_column, paths[1:], frames[1:])
+    names = None
+    if id_column:
+        names = [str(name) for frame in frames[1:] for name in frame[id_column]]
+        frames = [frame.drop(columns=id_column, errors="ignore") for frame in frames]
+    texts = _columns_of_text(paths, frames, text_column)
+    return (list(frames) if texts is None else texts), names
+
+
+def _columns_of_text(
+    paths: Sequence[str], frames: "list[pd.DataFrame]", text_column: str
+) -> list[Rows] | None:
+    """The texts of each table: of the column that was named, or of the only one; None of tables
+    with more, or with other cells than text.
+    """
+    if text_column:
+        return [_texts(path, frame, text_column) for path, frame in zip(paths, frames, strict=True)]
+    if any(frame.shape[1] != 1 for frame in frames):
+        return None
+    columns = [frame.iloc[:, 0].tolist() for frame in frames]
+    return list(columns) if all(map(_are_texts, columns)) else None
+
+
+def _check_columns(
+    option: str, column: str, paths: Sequence[str], frames: "Sequence[pd.DataFrame]"
+) -> None:
+    """Refuse the column of an option unless it is empty, or in all of the files."""
+    for path, frame in zip(paths, frames, strict=True):
+        if column and column not in frame:
+            raise ValueError(f"--{option}: {path} has no column {column!r}; it has {list(frame)}")
+
+
+def _texts(path: str, frame: "pd.DataFrame", column: str) -> list[str]:
+    """The texts of a column that holds nothing else."""
+    cells: list[Any] = frame[column].tolist()
+    if not _are_texts(cells):
+        raise ValueError(f"{path}: column {column!r} holds other cells than text")
+    return cells
+
+
+def _are_texts(cells: list[Any]) -> bool:
+    return all(isinstance(cell, str) for cell in cells)
 
 
 def _lines(path: str) -> list[str]:
-    with named(source := open_source(path)):
-        return [line.strip() for line in decoded(source.data).splitlines() if line.strip()]
+    """The lines of a text file, stripped, but for empty ones."""
+    source = open_source(path)
+    with named(source):
+        lines = (line.strip() for line in decoded(source.data).splitlines())
+        return [line for line in lines if line]
 
 
 def _array(path: str) -> NDArray[Any]:
+    """The array of an NPY file, or of an NPZ file the one named images, else its first."""
     with named(open_source(path)):
         try:
             content: Any = np.load(path, allow_pickle=False)
             names = getattr(content, "files", [])
-            return content["images" if "images" in names else names[0]] if names else content
+            if not names:
+                return content
+            return content["images" if "images" in names else names[0]]
         except (OSError, EOFError, ValueError) as error:
             raise ValueError(f"expected images in NPZ or NPY: {error}") from None
 
 
 def _pictures(folder: str) -> NDArray[Any]:
+    """The images of a folder, all of one size, in the order of their names."""
     from PIL import Image
 
     pictures: list[NDArray[Any]] = []
     for name in visible_files(folder):
         try:
             with Image.open(Path(folder) / name) as picture:
-                plain = picture.mode in ("L", "RGB", "I", "I;16", "F")
-                pictures.append(np.asarray(picture if plain else picture.convert("RGB")))
+                is_plain = picture.mode in ("L", "RGB", "I", "I;16", "F")
+                pictures.append(np.asarray(picture if is_plain else picture.convert("RGB")))
         except OSError:
             raise ValueError(f"{folder}: {name} is no image; move away what is none") from None
     shapes = {picture.shape for picture in pictures}
-    if len(shapes) != 1:
-        found = (
-            f"images of several sizes, such as {min(shapes)} and {max(shapes)}"
-            if shapes
-            else "no images"
+    if not shapes:
+        raise ValueError(f"{folder}: there are no images")
+    if len(shapes) > 1:
+        raise ValueError(
+            f"{folder}: there are images of several sizes, such as {min(shapes)} and {max(shapes)}"
         )
-        raise ValueError(f"{folder}: there are {found}")
     return np.stack(pictures)

@@ -3,8 +3,9 @@
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -40,52 +41,88 @@ _KINDS = {
 
 
 def alike(release: Rows, sides: Sequence[Rows]) -> tuple[Any, Any, tuple[str, ...]]:
-    """The release, all rows of the sides, with its columns, and doubts about them; else a
-    ValueError.
+    """The release; the rows of all sides, one after the other, with its columns; and warnings.
+
+    Tables stay tables and images arrays; texts become lists.
+
+    Raises:
+        ValueError: Rows of several kinds, fewer than 20, or of other columns or shapes.
     """
-    given: dict[str, Any] = dict(
-        zip(("release", "members", "nonmembers"), (release, *sides), strict=False)
-    )
-    kinds = {name: _kind(name, rows) for name, rows in given.items()}
-    for name, rows in given.items():
-        if kinds[name] != kinds["release"]:
-            raise ValueError(
-                f"{name}: expected {kinds['release']} like the release, got {kinds[name]}"
-            )
+    names = ("release", "members", "nonmembers")
+    by_name: dict[str, Any] = dict(zip(names, (release, *sides), strict=False))
+    kind = _common_kind(by_name)
+    if kind == "a table":
+        return _alike_tables(by_name)
+    if kind == "texts":
+        return _alike_texts(by_name)
+    return _alike_images(by_name)
+
+
+def _common_kind(by_name: Mapping[str, Any]) -> str:
+    """The kind of all rows; a ValueError where kinds differ, or rows are too few."""
+    kinds = {name: _kind(name, rows) for name, rows in by_name.items()}
+    expected = kinds["release"]
+    for name, rows in by_name.items():
+        if kinds[name] != expected:
+            raise ValueError(f"{name}: expected {expected} like the release, got {kinds[name]}")
         if len(rows) < FEWEST:
             raise ValueError(f"{name}: expected {FEWEST} rows or more, got {len(rows)}")
-    if isinstance(release, pd.DataFrame):
-        tables: list[pd.DataFrame] = [_like(release, name, table) for name, table in given.items()]
-        pool = pd.concat(tables[1:], ignore_index=True)
-        return tables[0], pool, tuple(_strange_columns(tables[0], pool))
-    if kinds["release"] == "texts":
-        texts = [" ".join(_composed(text).split()) for rows in given.values() for text in rows]
-        parts = texts[: len(release)], texts[len(release) :]
-        return *parts, tuple(_strange_columns(*(pd.DataFrame({"text": part}) for part in parts)))
-    for name, rows in given.items():
+    return expected
+
+
+def _alike_tables(
+    by_name: Mapping[str, pd.DataFrame],
+) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
+    """`alike` of tables."""
+    release, *sides = (_like(by_name["release"], name, table) for name, table in by_name.items())
+    pool = pd.concat(sides, ignore_index=True)
+    return release, pool, tuple(_strange_columns(release, pool))
+
+
+def _alike_texts(
+    by_name: Mapping[str, Sequence[str]],
+) -> tuple[list[str], list[str], tuple[str, ...]]:
+    """`alike` of texts, whose spaces and accents are written in one way."""
+    release, *sides = (
+        [" ".join(_composed(text).split()) for text in texts] for texts in by_name.values()
+    )
+    pool = list(chain(*sides))
+    tables = pd.DataFrame({"text": release}), pd.DataFrame({"text": pool})
+    return release, pool, tuple(_strange_columns(*tables))
+
+
+def _alike_images(
+    by_name: Mapping[str, NDArray[Any]],
+) -> tuple[NDArray[Any], NDArray[Any], tuple[str, ...]]:
+    """`alike` of images, which are compared by the mean of each."""
+    expected = np.shape(by_name["release"])[1:]
+    for name, rows in by_name.items():
         if np.ma.is_masked(rows) or not np.isfinite(np.sum(rows)):
             raise ValueError(
                 f"{name}: some values are masked, NaN or infinite; leave such images out"
             )
-        shapes = np.shape(release)[1:], np.shape(rows)[1:]
-        if shapes[0] != shapes[1]:
+        shape = np.shape(rows)[1:]
+        if shape != expected:
             raise ValueError(
-                f"{name}: expected images of shape {shapes[0]} as released, got {shapes[1]}"
+                f"{name}: expected images of shape {expected} as released, got {shape}"
             )
-    images = np.asarray(release), np.concatenate([np.asarray(side) for side in sides])
-    means = (
-        pd.DataFrame({"mean of an image": part.reshape(len(part), -1).mean(axis=1)})
-        for part in images
-    )
-    return *images, tuple(_strange_columns(*means))
+    release, *sides = map(np.asarray, by_name.values())
+    pool = np.concatenate(sides)
+    return release, pool, tuple(_strange_columns(_mean_table(release), _mean_table(pool)))
+
+
+def _mean_table(images: NDArray[Any]) -> pd.DataFrame:
+    """The mean value of each image, as a table of one column."""
+    return pd.DataFrame({"mean of an image": images.reshape(len(images), -1).mean(axis=1)})
 
 
 def _kind(name: str, rows: Any) -> str:
+    """What the rows are, in the words of error messages; a ValueError where it is none of these."""
     if isinstance(rows, pd.DataFrame):
         return "a table"
     if isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf" and rows.ndim in (3, 4):
         return "images"
-    if not isinstance(rows, str) and all(isinstance(one, str) for one in rows):
+    if not isinstance(rows, str) and all(isinstance(row, str) for row in rows):
         return "texts"
     raise ValueError(
         f"{name}: expected a DataFrame, a list of texts, or images (n, height, width[, channels])"
@@ -100,7 +137,9 @@ def _like(release: pd.DataFrame, name: str, table: Any) -> pd.DataFrame:
         )
     kinds = check_kinds(name, table, release, "the release")
     table = table[list(release)].reset_index(drop=True)
-    for column in (one for one in release if kinds[str(one)] == "text"):
+    for column in release:
+        if kinds[str(column)] != "text":
+            continue
         if not all(isinstance(cell, str) for cell in table[column].dropna().tolist()):
             raise ValueError(f"{name}: column {column!r} holds values of several kinds; store one")
         table[column] = table[column].astype(object).map(_composed, "ignore")
@@ -113,41 +152,71 @@ def check_kinds(name: str, table: pd.DataFrame, other: pd.DataFrame, called: str
     """
     kinds: dict[str, str] = {}
     for column in other:
-        types = [part[column].dtype for part in (other, table)]
-        first, second = (
-            _KINDS.get(one.kind, "text") + " with a time zone" * hasattr(one, "tz") for one in types
-        )
+        first = _kind_of_column(other[column])
+        second = _kind_of_column(table[column])
         if first != second:
             raise ValueError(f"{name}: column {column!r} holds {second}, and {first} in {called}")
         kinds[str(column)] = first
     return kinds
 
 
+def _kind_of_column(column: "pd.Series[Any]") -> str:
+    """What a column holds, such as numbers or times with a time zone."""
+    kind = _KINDS.get(column.dtype.kind, "text")
+    return f"{kind} with a time zone" if hasattr(column.dtype, "tz") else kind
+
+
 def _strange_columns(release: pd.DataFrame, pool: pd.DataFrame) -> Iterator[str]:
-    """Doubts about columns of which most released values are unlike those of the records."""
+    """Warnings of columns of which most released values are unlike those of the records."""
     for name in release:
         if INDEX.fullmatch(str(name).strip()):
             yield (
                 f"column {name!r} seems to number the rows, which makes near rows far; leave it out"
             )
-        given, known = release[name].dropna(), pool[name].dropna()
-        if given.empty or known.empty:
+        released = release[name].dropna()
+        records = pool[name].dropna()
+        if released.empty or records.empty:
             continue
-        unlike, distance, why = given, 0.0, _UNLIKE
-        if release[name].dtype.kind in _KINDS:
-            here, there = np.split(pd.concat([given, known]).rank().to_numpy(), [len(given)])
-            distance = float(ks_2samp(here, there, method="asymp").statistic)
-        elif len(unlike := given[~given.isin(known)]):
-            near = unlike.map(_folded).isin(set(map(_folded, known.unique())))
-            if near.sum() > len(given) - len(unlike):  # more than are known as they stand
-                unlike, distance, why = unlike[near], 1.0, _SPELLED.format(near.sum(), len(given))
-            elif known.duplicated().mean() > 0.5:  # no names, no free text
-                distance = len(unlike) / len(given)
-        if distance > 0.5:
-            yield f"column {name!r}: released values, such as {str(unlike.iloc[0])[:40]}, are {why}"
+        if released.dtype.kind in _KINDS:
+            strange = _strange_numbers(released, records)
+        else:
+            strange = _strange_texts(released, records)
+        if strange is not None:
+            example, why = strange
+            yield f"column {name!r}: released values, such as {str(example)[:40]}, are {why}"
+
+
+def _strange_numbers(
+    released: "pd.Series[Any]", records: "pd.Series[Any]"
+) -> tuple[object, str] | None:
+    """A released value and why it is strange, where most values lie apart from the records'."""
+    ranks = pd.concat([released, records]).rank().to_numpy()
+    released_ranks, record_ranks = np.split(ranks, [len(released)])
+    distance = float(ks_2samp(released_ranks, record_ranks, method="asymp").statistic)
+    return (released.iloc[0], _UNLIKE) if distance > 0.5 else None
+
+
+def _strange_texts(
+    released: "pd.Series[Any]", records: "pd.Series[Any]"
+) -> tuple[object, str] | None:
+    """A released text and why it is strange, where most are spelled unlike the records', or are
+    none of the records' few words.
+    """
+    unlike = released[~released.isin(records)]
+    if unlike.empty:
+        return None
+    same_letters = unlike.map(_folded).isin(set(map(_folded, records.unique())))
+    if same_letters.sum() > len(released) - len(unlike):  # more than stand so in the records
+        why = _SPELLED.format(same_letters.sum(), len(released))
+        return unlike[same_letters].iloc[0], why
+    are_words = records.duplicated().mean() > 0.5  # no names, no free text
+    if are_words and len(unlike) / len(released) > 0.5:
+        return unlike.iloc[0], _UNLIKE
+    return None
 
 
 def _folded(text: str) -> str:
+    """A text without its spaces and accents, in small letters."""
     return re.sub(r"[\s\u0300-\u036f]+", "", unicodedata.normalize("NFKD", text.casefold()))
 
 
@@ -158,11 +227,13 @@ def space_of(release: Any, pool: Any) -> Space:
     return text_space(release, pool) if isinstance(release, list) else image_space(release, pool)
 
 
-def taken(rows: Any, places: NDArray[np.int64]) -> Any:
-    """The rows at some places, in their order."""
+def taken(rows: Any, indices: NDArray[np.int64]) -> Any:
+    """The rows of these indices, in their order."""
     if isinstance(rows, pd.DataFrame):
-        return rows.iloc[places].reset_index(drop=True)
-    return [rows[at] for at in places.tolist()] if isinstance(rows, list) else rows[places]
+        return rows.iloc[indices].reset_index(drop=True)
+    if isinstance(rows, list):
+        return [rows[index] for index in indices.tolist()]
+    return rows[indices]
 
 
 def check_copies(space: Space, member: Flags) -> tuple[str, ...]:
@@ -171,13 +242,15 @@ def check_copies(space: Space, member: Flags) -> tuple[str, ...]:
     """
     # Of two equal independent rows both are on one side about as often as not: repeated ones are
     # not.
-    released, keys = np.sort(space.keys[0]), space.keys[1]
+    released = np.sort(space.keys[0])
+    keys = space.keys[1]
     for name, side in (("members", member), ("nonmembers", ~member)):
         if np.array_equal(released, np.sort(keys[side])):
             raise ValueError(f"release: it holds just the {name}; give the rows that were released")
-    _, place, times = np.unique(keys, return_inverse=True, return_counts=True)
-    inside = np.bincount(place, weights=member)  # members among the equal rows
-    pairs, across = int((times == 2).sum()), int(((times == 2) & (inside == 1)).sum())
+    _, group, times = np.unique(keys, return_inverse=True, return_counts=True)
+    members = np.bincount(group, weights=member)  # among the equal rows of each group
+    pairs = int((times == 2).sum())
+    across = int(((times == 2) & (members == 1)).sum())
     share = 2 * member.mean() * (1 - member.mean()) * member.size / (member.size - 1)
     if binom.sf(across - 1, pairs, min(1.0, share)) < _COPIES:
         raise ValueError(
@@ -208,15 +281,13 @@ def check_one_draw(rows: Any, member: Flags, seed: int, own: FloatArray | None =
         )
     model: Any = make_pipeline(MaxAbsScaler(), LogisticRegression())
     if not isinstance(rows, np.ndarray):
-        rows = (rows > 0).astype(
-            np.float64
-        )  # weights of words know which texts were copied into the release
+        # Weights of words know which texts were copied into the release.
+        rows = (rows > 0).astype(np.float64)
     elif rows.shape[1] <= _WIDE:
         model = HistGradientBoostingClassifier(max_iter=50, random_state=seed)
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", message=".*converge.*"
-        )  # an unfinished fit is judged as it is
+        # An unfinished fit is judged as it is.
+        warnings.filterwarnings("ignore", message=".*converge.*")
         model.fit(rows[::2], member[::2])
     values = model.predict_proba(rows[1::2])[:, 1]
     scores = MembershipScores(values[member[1::2]], values[~member[1::2]])
