@@ -65,25 +65,33 @@ def sweep_place(chosen: str = "", *, workers: int | None = None, said_by: str = 
     said_by = said_by if chosen else SCHEDULER_VARIABLE
     word = (chosen or os.environ.get(SCHEDULER_VARIABLE, "")).strip()
     if word in ("", "local"):
-        cores = (
-            len(os.sched_getaffinity(0))
-            if hasattr(os, "sched_getaffinity")
-            else os.cpu_count() or 1
-        )
-        return Place(said_by, workers=workers or len(visible_devices()) or cores)
+        return Place(said_by, workers=workers or len(visible_devices()) or _cores())
     if word.startswith(_ADDRESSES):
         return Place(said_by, address=word)
-    system, _, path = word.partition(":")
-    options, jobs = dict[str, Any](), 1
-    if path and system in ("slurm", "jobqueue"):
-        system, options, jobs = _read_batch_file(
-            Path(path), said_by, "slurm" if system == "slurm" else ""
-        )
-    elif word != "slurm":
+    if word == "slurm":
+        return Place(said_by, "", "slurm", _options_of_jobs({}, said_by), workers or 1)
+    kind, _, path = word.partition(":")
+    if not path or kind not in ("slurm", "jobqueue"):
         raise ValueError(
             f"{said_by}: expected an address such as tcp://host:8786, local, slurm, "
             f"slurm:file.yaml or jobqueue:file.yaml, got {word!r}"
         )
+    needed = "slurm" if kind == "slurm" else ""
+    system, options, jobs = _read_batch_file(Path(path), said_by, needed)
+    return Place(said_by, "", system, _options_of_jobs(options, said_by), workers or jobs)
+
+
+def _cores() -> int:
+    """Processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _options_of_jobs(options: Mapping[str, Any], said_by: str) -> dict[str, Any]:
+    """Options of a batch system, with one thread a process; a ValueError where several processes
+    would share a job's GPUs.
+    """
     processes = options.get("processes") or 1
     directives = " ".join(map(str, options.get("job_extra_directives") or []))
     if processes > 1 and ("gpu" in directives or "gres" in directives):
@@ -92,14 +100,14 @@ def sweep_place(chosen: str = "", *, workers: int | None = None, said_by: str = 
             "for one GPU a job, such as job_extra_directives: ['--gres=gpu:1'], and for more jobs"
         )
     # A process takes one call at a time, however many cores its job has.
-    words = [*(options.get("worker_extra_args") or []), "--nthreads", "1"]
-    options |= {"processes": processes, "worker_extra_args": words}
-    return Place(said_by, system=system, options=options, workers=workers or jobs)
+    arguments = [*(options.get("worker_extra_args") or []), "--nthreads", "1"]
+    return {**options, "processes": processes, "worker_extra_args": arguments}
 
 
 def visible_devices() -> list[str]:
     """Names of the GPUs that this process may use, as ``CUDA_VISIBLE_DEVICES`` lists them."""
-    if (chosen := os.environ.get(_DEVICES_VARIABLE)) is not None:
+    chosen = os.environ.get(_DEVICES_VARIABLE)
+    if chosen is not None:
         names = [name.strip() for name in chosen.split(",")]
         return [] if names[0] in ("", "-1", "NoDevFiles") else names
     command = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
@@ -114,9 +122,8 @@ def visible_devices() -> list[str]:
 def sweep_client(place: Place, *, calls: int, retries: int) -> Iterator["Client"]:
     """A Dask client for some calls; what it started is closed at the end, what was there stays."""
     purpose = "a sweep in processes (pass workers=0 to do without)"
-    dask, distributed = (
-        optional_package(name, "sweep", purpose) for name in ("dask", "distributed")
-    )
+    dask = optional_package("dask", "sweep", purpose)
+    distributed = optional_package("distributed", "sweep", purpose)
     settings = {
         "distributed.scheduler.allowed-failures": retries,
         # Every call that waits at a worker gets the blame for its death, so that calls wait at the
@@ -125,31 +132,39 @@ def sweep_client(place: Place, *, calls: int, retries: int) -> Iterator["Client"
     }
     with dask.config.set(settings), ExitStack() as stack:
         if place.address:
-            try:
-                client = distributed.Client(place.address, timeout=_SECONDS_TO_CONNECT)
-            except (OSError, TimeoutError) as error:
-                raise ConnectionError(
-                    f"{place.said_by}: no Dask scheduler answers at {place.address} ({error}); "
-                    "start one with 'dask scheduler', or use processes of this machine"
-                ) from None
+            client = _connected(distributed, place)
         elif place.system:
-            from tornado.ioloop import PeriodicCallback
-
             cluster = stack.enter_context(_batch_cluster(place))
-            jobs = min(place.workers, math.ceil(calls / (place.options.get("processes") or 1)))
-            cluster.scale(jobs=jobs)
-            # Jobs that end before the sweep, such as at their walltime, are submitted again.
-            again = PeriodicCallback(lambda: cluster.scale(jobs=jobs), 1000 * _SECONDS_TO_REPLACE)
-            cluster.periodic_callbacks["jobs"] = again  # which the cluster stops
-            cluster.loop.add_callback(again.start)
+            processes = place.options.get("processes") or 1
+            _keep_jobs(cluster, min(place.workers, math.ceil(calls / processes)))
             client = distributed.Client(cluster)
         else:
             # What matters of Dask's messages about its own processes is raised or reported.
             stack.enter_context(quiet("distributed", logging.CRITICAL))
-            client = distributed.Client(
-                stack.enter_context(_local_cluster(min(place.workers, calls)))
-            )
+            cluster = stack.enter_context(_local_cluster(min(place.workers, calls)))
+            client = distributed.Client(cluster)
         yield stack.enter_context(closing(client))
+
+
+def _connected(distributed: Any, place: Place) -> Any:
+    """A client of the scheduler at an address; a ConnectionError where none answers."""
+    try:
+        return distributed.Client(place.address, timeout=_SECONDS_TO_CONNECT)
+    except (OSError, TimeoutError) as error:
+        raise ConnectionError(
+            f"{place.said_by}: no Dask scheduler answers at {place.address} ({error}); "
+            "start one with 'dask scheduler', or use processes of this machine"
+        ) from None
+
+
+def _keep_jobs(cluster: Any, jobs: int) -> None:
+    """Submit jobs, and again those that end before the sweep, such as at their walltime."""
+    from tornado.ioloop import PeriodicCallback
+
+    cluster.scale(jobs=jobs)
+    again = PeriodicCallback(lambda: cluster.scale(jobs=jobs), 1000 * _SECONDS_TO_REPLACE)
+    cluster.periodic_callbacks["jobs"] = again  # which the cluster stops
+    cluster.loop.add_callback(again.start)
 
 
 def _local_cluster(workers: int) -> Any:
@@ -157,23 +172,24 @@ def _local_cluster(workers: int) -> Any:
     from distributed import Nanny, Scheduler, SpecCluster
     from distributed.system import MEMORY_LIMIT
 
-    devices, silent = visible_devices(), {"silence_logs": logging.CRITICAL}
+    devices = visible_devices()
+    silent = {"silence_logs": logging.CRITICAL}
     options = {"nthreads": 1, "memory_limit": int(0.9 * MEMORY_LIMIT / workers), **silent}
 
-    def process(at: int) -> dict[str, Any]:
-        own = {_DEVICES_VARIABLE: devices[at % len(devices)]} if devices else {}
+    def process(index: int) -> dict[str, Any]:
         # GPUs are counted as nvidia-smi counts them.
-        env = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **_ONE_THREAD, **own}
+        env = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **_ONE_THREAD}
+        if devices:
+            env[_DEVICES_VARIABLE] = devices[index % len(devices)]
         return {"cls": Nanny, "options": {**options, "env": env}}
 
     scheduler = {
         "cls": Scheduler,
         "options": {"host": "127.0.0.1", "dashboard_address": _FREE_PORT},
     }
+    processes = {index: process(index) for index in range(workers)}
     cluster: Any = SpecCluster
-    return cluster(
-        workers={at: process(at) for at in range(workers)}, scheduler=scheduler, **silent
-    )
+    return cluster(workers=processes, scheduler=scheduler, **silent)
 
 
 def job_script(place: Place) -> str:
@@ -203,28 +219,13 @@ def _read_batch_file(path: Path, said_by: str, needed: str) -> tuple[str, dict[s
     """System, options and jobs of dask-jobqueue's usual YAML, ``jobqueue: {slurm: …}``, and
     ``jobs: N``.
     """
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        """YAML where 12:00:00 is the text that it says, not a number to base 60."""
-
-    base_60 = ("tag:yaml.org,2002:str", re.compile(r"^[-+]?[0-9_]+(:[0-9]+)+(\.[0-9_]*)?$"))
-    known_values = yaml.SafeLoader.yaml_implicit_resolvers
-    Loader.yaml_implicit_resolvers = {
-        first: [base_60, *pairs] for first, pairs in known_values.items()
-    }
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ValueError(
-            f"{said_by}: {path} cannot be read: {' '.join(str(error).split())}"
-        ) from None
-    known = (needed,) if needed else (*_BATCH_SYSTEMS, "local")
+    content = _yaml_without_base_60(path, said_by)
+    allowed = (needed,) if needed else (*_BATCH_SYSTEMS, "local")
     systems = content.get("jobqueue") if isinstance(content, dict) else None
-    if not isinstance(systems, dict) or len(systems) != 1 or next(iter(systems)) not in known:
+    if not isinstance(systems, dict) or len(systems) != 1 or next(iter(systems)) not in allowed:
         raise ValueError(
             f"{said_by}: {path} must hold one batch system below 'jobqueue', one of "
-            f"{', '.join(known)}"
+            f"{', '.join(allowed)}"
         )
     jobs = content.get("jobs", 1)
     if not isinstance(jobs, int) or isinstance(jobs, bool) or jobs < 1:
@@ -235,3 +236,25 @@ def _read_batch_file(path: Path, said_by: str, needed: str) -> tuple[str, dict[s
     if not isinstance(options, dict):
         raise ValueError(f"{said_by}: {path}: {system}: expected options such as cores and memory")
     return system, {name.replace("-", "_"): value for name, value in options.items()}, jobs
+
+
+def _yaml_without_base_60(path: Path, said_by: str) -> Any:
+    """The content of a YAML file where 12:00:00 is the text that it says, not a number to base
+    60.
+    """
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    base_60 = ("tag:yaml.org,2002:str", re.compile(r"^[-+]?[0-9_]+(:[0-9]+)+(\.[0-9_]*)?$"))
+    resolvers = yaml.SafeLoader.yaml_implicit_resolvers
+    Loader.yaml_implicit_resolvers = {
+        first: [base_60, *pairs] for first, pairs in resolvers.items()
+    }
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ValueError(
+            f"{said_by}: {path} cannot be read: {' '.join(str(error).split())}"
+        ) from None
