@@ -2,11 +2,13 @@
 coins.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paperlib.core import IntArray, check_at_least, check_choice, check_in, check_list
 
@@ -50,9 +52,8 @@ def make_canaries(
 
     Source:
         New and improbable tokens make strong canaries: Panda et al. (2025), arXiv 2503.06808; texts
-        of high
-        temperature: Mitchell et al. (2026), arXiv 2606.10481, who also prompt for texts like the
-            data.
+        of high temperature: Mitchell et al. (2026), arXiv 2606.10481, who also prompt for texts
+        like the data.
 
     >>> make_canaries(["to be or not to be", "that is the question"], 2, kind="tokens", seed=0)
     ['to to question not', 'is to to be']
@@ -63,47 +64,77 @@ def make_canaries(
     check_in("(0, inf)", "temperature", temperature)
     if (model is not None) != (kind == "high-temperature"):
         raise ValueError("model: name one for the kind high-temperature, and for no other")
-    if not (split := [words for words in (text.split() for text in texts) if words]):
-        raise ValueError("texts: there are no words in them")
-    vocabulary = np.array(sorted({word for words in split for word in words}), dtype=object)
-    letters = sorted({letter for word in vocabulary for letter in word})
+    corpus = _Corpus.of(texts)
     rng = np.random.default_rng(None if seed is None else [seed, 1])
-    known, taken = {"", *(" ".join(words) for words in split)}, set(vocabulary)
-    plain = "".join(filter(str.isalnum, letters)) or "".join(letters)
-
-    def random(like: list[str]) -> str:
-        made = rng.choice([*letters, " "], len(" ".join(like)))
-        made[[0, -1]] = rng.choice(letters, 2)  # a space at an end is lost in some formats
-        return "".join(made)
-
-    def new_vocabulary(like: list[str]) -> str:
-        size = min(max(4, len(rng.choice(vocabulary))), 12)
-        own = vocabulary[0]
-        while own in taken:  # longer and longer, where there are few letters
-            own = "".join(plain[at] for at in rng.integers(len(plain), size=size))
-            size += 1
-        taken.add(own)
-        words = rng.choice(vocabulary, len(like)).tolist()
-        return " ".join(words[at] if at % 2 else own for at in range(len(like)))
-
     sampled = iter(()) if model is None else _sampled(model, texts, temperature, rng)
-    make = {
-        "random": random,
-        "tokens": lambda like: " ".join(rng.choice(vocabulary, len(like))),
-        "new-vocabulary": new_vocabulary,
+    makers: dict[str, Callable[[list[str]], str]] = {
+        "random": lambda like: corpus.random_letters(like, rng),
+        "tokens": lambda like: corpus.random_words(like, rng),
+        "new-vocabulary": lambda like: corpus.random_and_new_words(like, rng),
         "high-temperature": lambda like: next(sampled),
-    }[kind]
-    made: list[str] = []
+    }
+    make = makers[kind]
+    taken = {"", *(" ".join(words) for words in corpus.texts)}
+    canaries: list[str] = []
     for _ in range(_TRIES * count):
-        if (text := make(split[rng.integers(len(split))])) not in known:
-            known.add(text)
-            made.append(text)
-        if len(made) == count:
-            return made
+        text = make(corpus.texts[rng.integers(len(corpus.texts))])
+        if text not in taken:
+            taken.add(text)
+            canaries.append(text)
+        if len(canaries) == count:
+            return canaries
     raise ValueError(
-        f"count: only {len(made):,} different texts were found for {count:,} canaries of the kind "
-        f"{kind!r}, since the texts are short; ask for fewer, or for another kind"
+        f"count: only {len(canaries):,} different texts were found for {count:,} canaries of the "
+        f"kind {kind!r}, since the texts are short; ask for fewer, or for another kind"
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Corpus:
+    """What canaries are made of; each is made ``like`` a text of the corpus, as long as it."""
+
+    texts: list[list[str]]  # words of each text that has some
+    vocabulary: NDArray[np.object_]  # different words, sorted
+    letters: list[str]  # different letters of the words, sorted
+    words: set[str]  # of the vocabulary, and new ones as they are made
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> "_Corpus":
+        """Words and letters of the texts; refuses texts without words."""
+        split = [words for words in (text.split() for text in texts) if words]
+        if not split:
+            raise ValueError("texts: there are no words in them")
+        words = {word for text in split for word in text}
+        vocabulary = np.array(sorted(words), dtype=object)
+        letters = sorted({letter for word in words for letter in word})
+        return cls(split, vocabulary, letters, words)
+
+    def random_letters(self, like: list[str], rng: np.random.Generator) -> str:
+        """Letters and spaces of the corpus, each alike."""
+        drawn = rng.choice([*self.letters, " "], len(" ".join(like)))
+        drawn[[0, -1]] = rng.choice(self.letters, 2)  # a space at an end is lost in some formats
+        return "".join(drawn)
+
+    def random_words(self, like: list[str], rng: np.random.Generator) -> str:
+        """Words of the vocabulary, each alike."""
+        return " ".join(rng.choice(self.vocabulary, len(like)))
+
+    def random_and_new_words(self, like: list[str], rng: np.random.Generator) -> str:
+        """Words of the vocabulary, and before each of them the same new word."""
+        new = self._new_word(rng)
+        words = rng.choice(self.vocabulary, len(like)).tolist()
+        return " ".join(word if index % 2 else new for index, word in enumerate(words))
+
+    def _new_word(self, rng: np.random.Generator) -> str:
+        """A word of letters and digits that has not been there, about as long as others."""
+        plain = "".join(filter(str.isalnum, self.letters)) or "".join(self.letters)
+        size = min(max(4, len(rng.choice(self.vocabulary))), 12)
+        word = self.vocabulary[0]
+        while word in self.words:  # longer and longer, where there are few letters
+            word = "".join(plain[index] for index in rng.integers(len(plain), size=size))
+            size += 1
+        self.words.add(word)
+        return word
 
 
 def _sampled(
@@ -118,10 +149,9 @@ def _sampled(
     from paperlib.models.language import load_language_model
 
     network, tokenizer = load_language_model(model) if isinstance(model, str | Path) else model
-    most = getattr(network.config, "max_position_embeddings", 1024) - 1
-    sizes = [
-        min(len(one), most) for one in tokenizer(list(texts), verbose=False)["input_ids"] if one
-    ]
+    longest = getattr(network.config, "max_position_embeddings", 1024) - 1
+    tokens = tokenizer(list(texts), verbose=False)["input_ids"]
+    sizes = [min(len(row), longest) for row in tokens if row]
     coins = torch.Generator(network.device).manual_seed(int(rng.integers(2**62)))
     while True:
         chosen = rng.choice(sizes, _BATCH)
@@ -153,21 +183,26 @@ def wrong_labels(
     (array([0, 3]), ['dog', 'cat'])
     """
     check_at_least(1, count=count)
-    if any(isinstance(one, list | dict) for one in labels):
+    if any(isinstance(label, list | dict) for label in labels):
         raise ValueError("labels: expected one label for each row, text or a number, got lists")
-    if len(known := list(dict.fromkeys(labels))) < 2:
-        raise ValueError(
-            f"labels: all rows have the label {known[0]!r}" if known else "labels: there are none"
-        )
+    different = list(dict.fromkeys(labels))
+    if not different:
+        raise ValueError("labels: there are none")
+    if len(different) == 1:
+        raise ValueError(f"labels: all rows have the label {different[0]!r}")
     if count > len(labels):
         raise ValueError(
             f"count: {count:,} canaries need as many rows, and {len(labels):,} can be had"
         )
     rng = np.random.default_rng(None if seed is None else [seed, 1])
     rows = np.sort(rng.permutation(len(labels))[:count])
-    place = {label: at for at, label in enumerate(known)}
-    moved = zip(rows.tolist(), rng.integers(1, len(known), count).tolist(), strict=True)
-    return rows, [known[(place[labels[row]] + shift) % len(known)] for row, shift in moved]
+    shifts = rng.integers(1, len(different), count)  # from the right label to another one
+    number_of = {label: number for number, label in enumerate(different)}
+    wrong: list[Any] = []
+    for row, shift in zip(rows.tolist(), shifts.tolist(), strict=True):
+        number = number_of[labels[row]] + shift
+        wrong.append(different[number % len(different)])
+    return rows, wrong
 
 
 def planted_order(rows: IntArray, canaries: IntArray, *, seed: int | None = None) -> IntArray:
@@ -178,8 +213,9 @@ def planted_order(rows: IntArray, canaries: IntArray, *, seed: int | None = None
     array([ 0,  1, 10,  2,  3, 10])
     """
     rng = np.random.default_rng(None if seed is None else [seed, 2])
-    at = np.sort(rng.permutation(rows.size + canaries.size)[: canaries.size])
-    order = np.zeros(rows.size + canaries.size, dtype=np.int64)
-    order[at] = rng.permutation(canaries)
-    order[np.delete(np.arange(order.size), at)] = rows
+    size = rows.size + canaries.size
+    planted = np.sort(rng.permutation(size)[: canaries.size])
+    order = np.zeros(size, dtype=np.int64)
+    order[planted] = rng.permutation(canaries)
+    order[np.delete(np.arange(size), planted)] = rows
     return order
