@@ -29,6 +29,8 @@ Say = Callable[[str], None]
 
 @dataclass
 class _Running:
+    """A run in a process of its own, with what it prints, and when it started (monotonic, s)."""
+
     job: Job
     process: "subprocess.Popen[Any]"
     output: IO[bytes]
@@ -36,23 +38,29 @@ class _Running:
 
     @classmethod
     def start(cls, job: Job) -> "_Running":
-        where = ["--book"] if job.seed is None else ["--seed", str(job.seed)]
-        command = [
-            sys.executable,
-            "-m",
-            "paperlib",
-            "run",
-            job.stem,
-            "--profile",
-            job.profile,
-            *where,
-        ]
+        """Start ``paperlib run`` for the book, or for the seed of a repetition."""
+        command = [sys.executable, "-m", "paperlib", "run", job.stem, "--profile", job.profile]
+        command += ["--book"] if job.seed is None else ["--seed", str(job.seed)]
         output = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the run ends)
         streams: dict[str, Any] = {"stdout": output, "stderr": subprocess.STDOUT}
         # In a session of its own: a Ctrl-C of the terminal reaches only this process, which then
         # ends the others in order.
         process = subprocess.Popen(command, cwd=job.project.root, start_new_session=True, **streams)
         return cls(job, process, output, time.monotonic())
+
+    def printed(self) -> str:
+        """What the run has printed so far."""
+        self.output.seek(0)
+        return self.output.read().decode("utf-8", errors="replace").rstrip()
+
+    def wait_or_kill(self) -> None:
+        """Give the process 20 seconds to end, then end it by force."""
+        try:
+            self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.output.close()
 
 
 def run_all(
@@ -73,21 +81,23 @@ def run_all(
     """
     check_at_least(1, jobs=jobs)
     stems = project.stems() if seed is None else judged_notebooks(project)
-    every = [plan(project, stem, profile=profile, seed=seed, where=project.root) for stem in stems]
+    planned = [
+        plan(project, stem, profile=profile, seed=seed, where=project.root) for stem in stems
+    ]
     known: Known = {}  # what the notebooks share is read once
-    to_do = [job for job in every if current_result(replace(job, known=known)) is None]
+    to_do = [job for job in planned if current_result(replace(job, known=known)) is None]
     seconds = {job.stem: last_seconds(job) for job in to_do}
     prune(project)
     if to_do and project.made_up(profile):
         say(f"Made-up data: {made_up_folder()}")  # once, before several runs ask for it
-    again = "" if seed is None else f", seed {seed}"
-    say(f"Profile {profile}{again}: {len(every)} notebooks, {len(to_do)} to run")
-    for job in every:
+    repetition = "" if seed is None else f", seed {seed}"
+    say(f"Profile {profile}{repetition}: {len(planned)} notebooks, {len(to_do)} to run")
+    for job in planned:
         if job not in to_do and job.seed is None:
             show_run(job)
     # Longest first keeps both processes busy to the end; unknown times count as long, in the
     # profile's order.
-    order = {stem: place for place, stem in enumerate(project.profile(profile))}
+    order = {stem: index for index, stem in enumerate(project.profile(profile))}
     to_do.sort(key=lambda job: (-(seconds[job.stem] or 1e9), order.get(job.stem, 0)))
     failed = _run_many(to_do, seconds, jobs, say)
     write_status(project, profile)
@@ -95,8 +105,14 @@ def run_all(
 
 
 def _run_many(to_do: list[Job], seconds: dict[str, float | None], jobs: int, say: Say) -> list[str]:
-    waiting, running = list(to_do), list[_Running]()
-    failed, done = list[str](), 0
+    """Run jobs, ``jobs`` at one time, and say what each took: the names of those that failed.
+
+    ``seconds`` are the times of earlier runs by name; a run that ends replaces its own.
+    """
+    waiting = list(to_do)
+    running: list[_Running] = []
+    failed: list[str] = []
+    done = 0
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
@@ -109,27 +125,38 @@ def _run_many(to_do: list[Job], seconds: dict[str, float | None], jobs: int, say
                 seconds[run.job.stem] = took
                 if run.process.returncode:
                     failed.append(run.job.stem)
-                    run.output.seek(0)
-                    say(run.output.read().decode("utf-8", errors="replace").rstrip())
+                    say(run.printed())
                 run.output.close()
-                usual, now = fmean(filter(None, seconds.values())), time.monotonic()
-                whole = ((one.started, seconds[one.job.stem] or usual) for one in running)
-                left = sum(seconds[job.stem] or usual for job in waiting)
-                left += sum(max(0.0, long - (now - started)) for started, long in whole)
-                goes_on = f"; about {left / jobs:.0f} s left" if waiting or running else ""
-                say(f"  [{done}/{len(to_do)}] {run.job.stem}: {took:.0f} s{goes_on}")
+                left = _time_left(waiting, running, seconds, jobs)
+                say(f"  [{done}/{len(to_do)}] {run.job.stem}: {took:.0f} s{left}")
             if not finished:
                 time.sleep(0.05)
     finally:
-        # Runs that still go on end by an interrupt, so that they remove their folders, then by
-        # force.
-        for run in running:
-            run.process.send_signal(signal.SIGINT)
-        for run in running:
-            try:
-                run.process.wait(timeout=20)
-            except subprocess.TimeoutExpired:
-                run.process.kill()
-                run.process.wait()
-            run.output.close()
+        _interrupt(running)
     return failed
+
+
+def _time_left(
+    waiting: list[Job], running: list[_Running], seconds: dict[str, float | None], jobs: int
+) -> str:
+    """How long all that waits or runs will take, in words, by earlier runs; empty at the end.
+
+    A notebook that was never run counts with the mean of the others.
+    """
+    if not waiting and not running:
+        return ""
+    usual = fmean(filter(None, seconds.values()))
+    now = time.monotonic()
+    left = sum(seconds[job.stem] or usual for job in waiting)
+    for run in running:
+        whole = seconds[run.job.stem] or usual
+        left += max(0.0, whole - (now - run.started))
+    return f"; about {left / jobs:.0f} s left"
+
+
+def _interrupt(running: list[_Running]) -> None:
+    """End runs by an interrupt, so that they remove their folders, and then by force."""
+    for run in running:
+        run.process.send_signal(signal.SIGINT)
+    for run in running:
+        run.wait_or_kill()
