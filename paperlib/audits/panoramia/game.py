@@ -90,54 +90,50 @@ class GameSplit:
         twins: bool = False,
         learned: int = 0,
     ) -> None:
-        if not inputs:
-            raise ValueError("inputs: expected at least one attack, got none")
-        counts = {name: (len(members), len(others)) for name, (members, others) in inputs.items()}
-        if len(set(counts.values())) > 1:
-            raise ValueError(
-                f"inputs: expected as many members and others for every attack, got {counts}"
-            )
-        members, others = next(iter(counts.values()))
-        for name, size in (("train", train), ("validation", validation)):
-            if size < 2 or size % 2:
-                raise ValueError(
-                    f"{name}: expected an even number of examples, 2 or more, got {size}"
-                )
-        if test < 2:
-            raise ValueError(f"test: expected 2 examples or more, got {test}")
-        rng = np.random.default_rng(seed if test_seed is None else test_seed)
-        coins = rng.random(test) < 0.5
-        fixed = (train + validation) // 2
+        members, others = _pool_sizes(inputs)
+        _check_parts(train, validation, test)
         if twins and (members != others or test_seed is not None):
             raise ValueError("twins: expected as many others as members, and no test_seed")
         if learned and (twins or test_seed is not None):
             raise ValueError("learned: expected 0 with twins or test_seed")
-        needed = (test, test) if twins else (int(coins.sum()), int((~coins).sum()))
-        least = [("members", members, fixed + needed[0]), ("others", others, fixed + needed[1])]
+        rng = np.random.default_rng(seed if test_seed is None else test_seed)
+        coins = rng.random(test) < 0.5
+        heads = int(coins.sum())
+        # Training and validation parts take the first places of both pools, the test part the next.
+        before_test = (train + validation) // 2
+        test_members, test_others = (test, test) if twins else (heads, test - heads)
+        needed: list[tuple[str, int, int]] = []
         if learned:
-            least = [("learned", learned, fixed), ("members", members, learned + needed[0]), *least]
-        for name, there, wanted in least:
-            if there < wanted:
+            needed.append(("learned", learned, before_test))
+            needed.append(("members", members, learned + test_members))
+        needed.append(("members", members, before_test + test_members))
+        needed.append(("others", others, before_test + test_others))
+        for name, size, least in needed:
+            if size < least:
                 raise ValueError(
-                    f"{name}: {there} are too few for train={train}, validation={validation}, "
-                    f"test={test}, which need {wanted} of them (half of each, the test part by "
+                    f"{name}: {size} are too few for train={train}, validation={validation}, "
+                    f"test={test}, which need {least} of them (half of each, the test part by "
                     "fair coins); ask for smaller parts, or bring more"
                 )
         self._inputs = dict(inputs)
-        self._members, self._others = rng.permutation(members), rng.permutation(others)
+        self._members = rng.permutation(members)
+        self._others = rng.permutation(others)
         if learned:
             may_learn = self._members < learned
-            self._members = np.append(self._members[may_learn][:fixed], self._members[~may_learn])
-        if twins:
-            first, shown = self._members[:fixed], self._members[fixed : fixed + test]
-            self._members, self._others = (
-                np.append(first, shown[heads]) for heads in (coins, ~coins)
-            )
+            to_learn = self._members[may_learn][:before_test]
+            self._members = np.append(to_learn, self._members[~may_learn])
+        if twins:  # one order for both: the coin chooses which of the two is shown
+            first = self._members[:before_test]
+            pairs = self._members[before_test : before_test + test]
+            self._members = np.append(first, pairs[coins])
+            self._others = np.append(first, pairs[~coins])
         elif test_seed is not None:
-            again, heads = np.random.default_rng(seed), int(coins.sum())
-            _deal_again(self._members, slice(fixed, fixed + heads), again)
-            _deal_again(self._others, slice(fixed, fixed + test - heads), again)
-        self._train, self._validation, self._coins = train, validation, coins
+            again = np.random.default_rng(seed)
+            _deal_again(self._members, slice(before_test, before_test + heads), again)
+            _deal_again(self._others, slice(before_test, before_test + test - heads), again)
+        self._train = train
+        self._validation = validation
+        self._coins = coins
         self._judged = False
 
     def train(self, name: str | None) -> Labelled:
@@ -158,35 +154,69 @@ class GameSplit:
             raise TestPartError(
                 "the test part has been judged; draw another game from other examples"
             )
-        if unknown := [name for name in fitted if name not in self._inputs]:
+        unknown = [name for name in fitted if name not in self._inputs]
+        if unknown:
             raise ValueError(f"fitted: expected attacks of {list(self._inputs)}, got {unknown}")
         self._judged = True
-        start, coins = (self._train + self._validation) // 2, self._coins.copy()
-        shown = (
-            self._members[start:][: int(coins.sum())],
-            self._others[start:][: int((~coins).sum())],
-        )
+        start = (self._train + self._validation) // 2
+        coins = self._coins.copy()
+        heads = int(coins.sum())
+        members = self._members[start:][:heads]
+        others = self._others[start:][: coins.size - heads]
         scores = {name: np.empty(coins.size) for name in fitted}
         for name, attack in fitted.items():
-            for flag, inputs, index in zip((True, False), self._inputs[name], shown, strict=True):
-                own = np.asarray(attack.scores(inputs.take(index)), dtype=np.float64)
-                if own.shape != index.shape or not np.isfinite(own).all():
-                    raise ValueError(
-                        f"{name or 'baseline'}: expected one finite score for each of "
-                        f"{index.size} examples"
-                    )
-                scores[name][coins == flag] = own
+            member_inputs, other_inputs = self._inputs[name]
+            scores[name][coins] = _checked_scores(name, attack, member_inputs, members)
+            scores[name][~coins] = _checked_scores(name, attack, other_inputs, others)
         return scores, coins
 
     def _open_part(self, name: str | None, start: int, half: int) -> Labelled:
+        """As many members as others from ``start`` on, ``half`` of each, as an attack sees them."""
         if self._judged:
             raise TestPartError(
                 "the test part has been judged; nothing may be trained on this game any more"
             )
         members, others = self._inputs[name]
-        rows = slice(start, start + half)
-        shown = joined(members.take(self._members[rows]), others.take(self._others[rows]))
-        return Labelled(shown, np.arange(2 * half) < half)
+        part = slice(start, start + half)
+        inputs = joined(members.take(self._members[part]), others.take(self._others[part]))
+        return Labelled(inputs, np.arange(2 * half) < half)
+
+
+def _pool_sizes(
+    inputs: Mapping[str | None, tuple[AttackInputs, AttackInputs]],
+) -> tuple[int, int]:
+    """Numbers of members and of others, which are the same for every attack."""
+    if not inputs:
+        raise ValueError("inputs: expected at least one attack, got none")
+    counts = {name: (len(members), len(others)) for name, (members, others) in inputs.items()}
+    if len(set(counts.values())) > 1:
+        raise ValueError(
+            f"inputs: expected as many members and others for every attack, got {counts}"
+        )
+    return next(iter(counts.values()))
+
+
+def _check_parts(train: int, validation: int, test: int) -> None:
+    """Refuse parts to learn from that cannot be members by half, and a test part of one example."""
+    for name, size in (("train", train), ("validation", validation)):
+        if size < 2 or size % 2:
+            raise ValueError(f"{name}: expected an even number of examples, 2 or more, got {size}")
+    if test < 2:
+        raise ValueError(f"test: expected 2 examples or more, got {test}")
+
+
+def _checked_scores(
+    name: str | None, attack: FittedAttack, inputs: AttackInputs, index: IntArray
+) -> FloatArray:
+    """An attack's scores of the examples of these numbers, which must be finite; None is the
+    baseline.
+    """
+    scores = np.asarray(attack.scores(inputs.take(index)), dtype=np.float64)
+    if scores.shape != index.shape or not np.isfinite(scores).all():
+        raise ValueError(
+            f"{name or 'baseline'}: expected one finite score for each of {index.size} examples"
+        )
+    return scores
 
 
 def _deal_again(order: IntArray, test: slice, rng: np.random.Generator) -> None:

@@ -81,9 +81,8 @@ class Target:
     """A model that is audited, with its name in tables."""
 
     name: str
-    kind: Literal["trained", "null", "private"] = (
-        "trained"  # null: never saw the members; private: with DP
-    )
+    # null: never saw the members; private: with DP
+    kind: Literal["trained", "null", "private"] = "trained"
     epochs: int = -1  # -1 where unknown
     dp_epsilon: float | None = None  # of its DP guarantee, nats
 
@@ -159,33 +158,24 @@ class Pools:
     nonmembers: Pool | None
     targets: tuple[Target, ...]
     helpers: tuple[Helper, ...] = ()
-    details: pd.DataFrame = field(
-        default_factory=pd.DataFrame
-    )  # one row per target, such as accuracies
+    # One row per target, such as accuracies.
+    details: pd.DataFrame = field(default_factory=pd.DataFrame)
     warnings: tuple[str, ...] = ()
     key: str = ""  # hash of the configuration; empty if these pools are not cached
-    twins: bool = (
-        False  # generated example i could have stood in the place of member i: no test shows both
-    )
+    # Generated example i could have stood in the place of member i: no test shows both.
+    twins: bool = False
     # The first so many members are never judged: helpers of "folds" learn them, attacks are trained
     # and chosen on them. 0: no helper learns a member, and each game deals all of them.
     learned: int = 0
 
     def __post_init__(self) -> None:
         check_in(f"[0, {len(self.members)}]", "learned", self.learned)
-        if not self.learned and (
-            folds := [one.name for one in self.helpers if one.data == "folds"]
-        ):
+        folds = [helper.name for helper in self.helpers if helper.data == "folds"]
+        if folds and not self.learned:
             raise ValueError(f"learned: expected 1 or more with the helper {folds[0]!r}, got 0")
         for kind, pool in self.by_kind().items():
-            for role, wanted, held in (
-                ("targets", self.target_names, pool.targets),
-                ("helpers", self.helper_names, pool.helpers),
-            ):
-                if sorted(held) != sorted(wanted):
-                    raise ValueError(
-                        f"{kind}: expected the {role} {list(wanted)}, got {list(held)}"
-                    )
+            _check_names(f"{kind}: expected the targets", self.target_names, pool.targets)
+            _check_names(f"{kind}: expected the helpers", self.helper_names, pool.helpers)
 
     def by_kind(self) -> dict[str, Pool]:
         """The pools there are."""
@@ -209,6 +199,12 @@ class Pools:
         return pd.concat([rows, self.details], axis=1)
 
 
+def _check_names(expectation: str, names: tuple[str, ...], outputs: Mapping[str, object]) -> None:
+    """Refuse outputs of other models than these; ``expectation`` begins the message."""
+    if sorted(outputs) != sorted(names):
+        raise ValueError(f"{expectation} {list(names)}, got {list(outputs)}")
+
+
 def pools_of(
     examples: Mapping[str, NDArray[Any]],
     targets: Mapping[Target, Mapping[str, FloatArray]],
@@ -219,50 +215,61 @@ def pools_of(
     """Pools from the examples of each kind and each model's outputs by kind; the rest as for
     `Pools`.
     """
-    pools = {
-        kind: Pool(
-            rows,
-            *(
-                {model.name: outputs[kind] for model, outputs in role.items()}
-                for role in (helpers, targets)
-            ),
-        )
-        for kind, rows in examples.items()
-    }
-    parts = pools["members"], pools["generated"], pools.get("nonmembers")
-    return Pools(*parts, tuple(targets), tuple(helpers), *more, **options)
+    pools: dict[str, Pool] = {}
+    for kind, rows in examples.items():
+        of_helpers = {helper.name: outputs[kind] for helper, outputs in helpers.items()}
+        of_targets = {target.name: outputs[kind] for target, outputs in targets.items()}
+        pools[kind] = Pool(rows, of_helpers, of_targets)
+    return Pools(
+        pools["members"],
+        pools["generated"],
+        pools.get("nonmembers"),
+        tuple(targets),
+        tuple(helpers),
+        *more,
+        **options,
+    )
 
 
 def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code: str) -> Pools:
     """The pools of a configuration, which holds all they depend on but the code of the module
     ``code``.
     """
-    whole = {"pools": dict(config), "code": code_tag(code)}
+    settings = {"pools": dict(config), "code": code_tag(code)}
+    arrays = pools_cache().get(settings, lambda: _arrays_of(build()))
+    return _pools_from(arrays, key=config_hash(typed(settings)))
 
-    def compute() -> dict[str, NDArray[Any]]:
-        pools = build()
-        arrays: dict[str, NDArray[Any]] = {
-            "targets": np.array(json.dumps([asdict(target) for target in pools.targets])),
-            "helpers": np.array(json.dumps([asdict(helper) for helper in pools.helpers])),
-            "details": np.array(
-                pools.details.to_json(orient="table", index=False, double_precision=15)
-            ),
-            "warnings": np.array(pools.warnings, dtype=str),
-            "learned": np.array(pools.learned),
-        }
-        for kind, pool in pools.by_kind().items():
-            arrays[f"{kind}/examples"] = pool.examples
-            for role, given in (("helpers", pool.helpers), ("targets", pool.targets)):
-                arrays |= {f"{kind}/{role}/{name}": values for name, values in given.items()}
-        return arrays
 
-    arrays = pools_cache().get(whole, compute)
+def _arrays_of(pools: Pools) -> dict[str, NDArray[Any]]:
+    """Pools as the arrays that the cache keeps: models and details as JSON, "KIND/ROLE/NAME" for
+    the outputs of a model.
+    """
+    details = pools.details.to_json(orient="table", index=False, double_precision=15)
+    arrays: dict[str, NDArray[Any]] = {
+        "targets": np.array(json.dumps([asdict(target) for target in pools.targets])),
+        "helpers": np.array(json.dumps([asdict(helper) for helper in pools.helpers])),
+        "details": np.array(details),
+        "warnings": np.array(pools.warnings, dtype=str),
+        "learned": np.array(pools.learned),
+    }
+    for kind, pool in pools.by_kind().items():
+        arrays[f"{kind}/examples"] = pool.examples
+        for name, outputs in pool.helpers.items():
+            arrays[f"{kind}/helpers/{name}"] = outputs
+        for name, outputs in pool.targets.items():
+            arrays[f"{kind}/targets/{name}"] = outputs
+    return arrays
+
+
+def _pools_from(arrays: Mapping[str, NDArray[Any]], *, key: str) -> Pools:
+    """The pools of the arrays that `_arrays_of` made."""
     kinds = [kind for kind in KINDS if f"{kind}/examples" in arrays]
 
     def outputs(role: str, model: Callable[..., Any]) -> dict[Any, dict[str, FloatArray]]:
         models = [model(**fields) for fields in json.loads(str(arrays[role]))]
         return {
-            one: {kind: arrays[f"{kind}/{role}/{one.name}"] for kind in kinds} for one in models
+            model: {kind: arrays[f"{kind}/{role}/{model.name}"] for kind in kinds}
+            for model in models
         }
 
     return pools_of(
@@ -271,14 +278,15 @@ def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code:
         outputs("helpers", Helper),
         pd.read_json(StringIO(str(arrays["details"])), orient="table", precise_float=True),
         tuple(map(str, arrays["warnings"])),
-        config_hash(typed(whole)),
+        key,
         learned=int(arrays["learned"]),
     )
 
 
 def with_helpers(pools: Pools, helpers: Sequence[Helper]) -> Pools:
     """Pools in which audits see these helpers alone, in this order."""
-    if unknown := [helper.name for helper in helpers if helper not in pools.helpers]:
+    unknown = [helper.name for helper in helpers if helper not in pools.helpers]
+    if unknown:
         raise ValueError(
             f"helpers: expected some of {', '.join(pools.helper_names)}, got {', '.join(unknown)}"
         )
@@ -297,18 +305,17 @@ def add_helpers(
     """Pools with more helpers, whose outputs depend on ``about`` and the pools; they learned
     members.
     """
-    parts = {
-        kind: replace(
-            pool,
-            helpers={
-                **pool.helpers,
-                **{one.name: outputs[kind] for one, outputs in helpers.items()},
-            },
-        )
-        for kind, pool in pools.by_kind().items()
-    }
-    key = part_key(pools, added=list(helpers), learned=learned, about=about)
-    return replace(pools, **parts, helpers=(*pools.helpers, *helpers), learned=learned, key=key)
+    changed: dict[str, Pool] = {}
+    for kind, pool in pools.by_kind().items():
+        added = {helper.name: outputs[kind] for helper, outputs in helpers.items()}
+        changed[kind] = replace(pool, helpers={**pool.helpers, **added})
+    return replace(
+        pools,
+        **changed,
+        helpers=(*pools.helpers, *helpers),
+        learned=learned,
+        key=part_key(pools, added=list(helpers), learned=learned, about=about),
+    )
 
 
 def part_key(pools: Pools, **part: Any) -> str:

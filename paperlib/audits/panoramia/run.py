@@ -11,7 +11,7 @@ import pandas as pd
 
 from paperlib.attacks.learned import AttackInputs, LossScore, fit_best
 from paperlib.audits.panoramia.game import AuditConfig, Flags, GameSplit
-from paperlib.audits.panoramia.pools import Pool, Pools, pools_cache
+from paperlib.audits.panoramia.pools import Pool, Pools, Target, pools_cache
 from paperlib.audits.panoramia.results import AUDITS, AuditName, TargetAudits, TargetScores
 from paperlib.bounds import audit_panoramia
 from paperlib.core import FloatArray, MembershipScores, RecallSearch, check_choice
@@ -41,34 +41,62 @@ def audit_pools(
         check_choice("audits", audit, AUDITS)
     if pools.nonmembers is None:  # there is nothing to compare with
         audits = [audit for audit in audits if audit == "panoramia"]
-    by_name, judged = {target.name: target for target in pools.targets}, list[TargetScores]()
+    judged: list[TargetScores] = []
     for seed in progress(range(config.seed, config.seed + config.repetitions), label="games"):
-        if "panoramia" in audits:
-            scores, membership = _cached_scores(pools, config, names, pools.generated, seed)
-            judged += (
-                TargetScores(
-                    by_name[name], "panoramia", seed, scores[None], scores[name], membership
-                )
-                for name in names
-            )
-        games: dict[AuditName, Scores] = {}
-        others = pools.nonmembers
-        if others is not None and "rm_rn" in audits:
-            games["rm_rn"] = _cached_scores(pools, config, names, others, seed)
-        if others is not None and "o1" in audits:
-            losses: Inputs = {
-                name: (pools.members.inputs(target=name), others.inputs(target=name))
-                for name in names
-            }
-            # The game of the same seed has the same coins.
-            game = _split(losses, config, seed, learned=pools.learned)
-            games["o1"] = game.judge(dict.fromkeys(losses, LossScore()))
-        for name in names:
-            for audit, (scores, membership) in games.items():
-                judged.append(
-                    TargetScores(by_name[name], audit, seed, np.empty(0), scores[name], membership)
-                )
+        judged += _judged(pools, config, names, audits, seed)
     return TargetAudits(tuple(judged), config)
+
+
+def _judged(
+    pools: Pools,
+    config: AuditConfig,
+    names: Sequence[str],
+    audits: Sequence[AuditName],
+    seed: int,
+) -> list[TargetScores]:
+    """Scores of each target in the games of one seed: PANORAMIA's first, then target by target."""
+    by_name = {target.name: target for target in pools.targets}
+    judged: list[TargetScores] = []
+    if "panoramia" in audits:
+        scores = _cached_scores(pools, config, names, pools.generated, seed)
+        judged += [_target_scores(by_name[name], "panoramia", seed, scores) for name in names]
+    on_nonmembers = _nonmember_scores(pools, config, names, audits, seed)
+    for name in names:
+        for audit, scores in on_nonmembers.items():
+            judged.append(_target_scores(by_name[name], audit, seed, scores))
+    return judged
+
+
+def _nonmember_scores(
+    pools: Pools,
+    config: AuditConfig,
+    names: Sequence[str],
+    audits: Sequence[AuditName],
+    seed: int,
+) -> dict[AuditName, Scores]:
+    """Scores of the games on real non-members that are asked for; none without non-members."""
+    games: dict[AuditName, Scores] = {}
+    nonmembers = pools.nonmembers
+    if nonmembers is None:
+        return games
+    if "rm_rn" in audits:
+        games["rm_rn"] = _cached_scores(pools, config, names, nonmembers, seed)
+    if "o1" in audits:
+        losses: Inputs = {
+            name: (pools.members.inputs(target=name), nonmembers.inputs(target=name))
+            for name in names
+        }
+        # The game of the same seed has the same coins.
+        game = _split(losses, config, seed, learned=pools.learned)
+        games["o1"] = game.judge(dict.fromkeys(losses, LossScore()))
+    return games
+
+
+def _target_scores(target: Target, audit: AuditName, seed: int, game: Scores) -> TargetScores:
+    """The scores of one target in a game, beside the baseline's where there is one."""
+    scores, membership = game
+    baseline = scores.get(None, np.empty(0))
+    return TargetScores(target, audit, seed, baseline, scores[target.name], membership)
 
 
 def baseline_by_helper(pools: Pools, config: AuditConfig) -> pd.DataFrame:
@@ -102,32 +130,19 @@ def over_training_size(
     """PANORAMIA's rows for attacks trained on fewer examples (Figures 2, 9 and 11), with
     ``train``.
     """
-    parts = [
-        audit_pools(
-            pools, replace(config, train=size), targets=targets, audits=["panoramia"]
-        ).table.assign(train=size)
-        for size in sizes
-    ]
-    return pd.concat(parts, ignore_index=True)
+    tables: list[pd.DataFrame] = []
+    for size in sizes:
+        smaller = replace(config, train=size)
+        audits = audit_pools(pools, smaller, targets=targets, audits=["panoramia"])
+        tables.append(audits.table.assign(train=size))
+    return pd.concat(tables, ignore_index=True)
 
 
 def _cached_scores(
     pools: Pools, config: AuditConfig, names: Sequence[str], others: Pool, seed: int
 ) -> Scores:
     """Scores of one game, from disk where these pools were played so before."""
-    with_helpers = config.form == "helpers"
-    helpers = tuple(one.name for one in pools.helpers if with_helpers and not one.placebo)
-    inputs: Inputs = {}
-    if others is pools.generated:  # the baseline's, too
-        synthetic = tuple(one.name for one in pools.helpers if one.data == "synthetic")
-        placebos = tuple(one.name for one in pools.helpers if one.placebo)
-        seen = (*placebos[:1], *helpers) if with_helpers else synthetic[:1]
-        inputs[None] = pools.members.inputs(helpers=seen), others.inputs(helpers=seen)
-    for name in names:
-        inputs[name] = (
-            pools.members.inputs(helpers=helpers, target=name),
-            others.inputs(helpers=helpers, target=name),
-        )
+    inputs = _inputs(pools, config, names, others)
 
     def compute() -> dict[str, Any]:
         twins = pools.twins and others is pools.generated
@@ -152,9 +167,38 @@ def _cached_scores(
     return dict(zip(inputs, arrays["scores"], strict=True)), arrays["membership"].astype(bool)
 
 
+def _inputs(pools: Pools, config: AuditConfig, names: Sequence[str], others: Pool) -> Inputs:
+    """What the attack on each target sees, after what the baseline sees of generated examples.
+
+    In the form "helpers" both see all helpers, and the baseline a placebo in the place of the
+    target; in that of the paper the baseline sees the synthetic helper, and attacks none.
+    """
+    placebos = tuple(helper.name for helper in pools.helpers if helper.placebo)
+    if config.form == "helpers":
+        helpers = tuple(helper.name for helper in pools.helpers if not helper.placebo)
+        of_baseline = (*placebos[:1], *helpers)
+    else:
+        helpers = ()
+        synthetic = tuple(helper.name for helper in pools.helpers if helper.data == "synthetic")
+        of_baseline = synthetic[:1]
+    inputs: Inputs = {}
+    if others is pools.generated:
+        inputs[None] = (
+            pools.members.inputs(helpers=of_baseline),
+            others.inputs(helpers=of_baseline),
+        )
+    for name in names:
+        inputs[name] = (
+            pools.members.inputs(helpers=helpers, target=name),
+            others.inputs(helpers=helpers, target=name),
+        )
+    return inputs
+
+
 def _split(
     inputs: Inputs, config: AuditConfig, seed: int, twins: bool = False, learned: int = 0
 ) -> GameSplit:
+    """The game of a seed, with the sizes of the settings."""
     sizes = {"train": config.train, "validation": config.validation, "test": config.test}
     test_seed = config.seed if config.same_test else None
     return GameSplit(inputs, **sizes, seed=seed, test_seed=test_seed, twins=twins, learned=learned)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.memorization import copied_members, copies
-from paperlib.audits.panoramia.pools import SYNTHETIC, Model, Trainer
+from paperlib.audits.panoramia.pools import SYNTHETIC, Helper, Model, Trainer
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
 from paperlib.audits.releases.rows import check_kinds
 from paperlib.core import FloatArray, check_ids, check_in, check_ties, did_you_mean, one_of_each
@@ -124,38 +124,13 @@ def bring_table(
         if not isinstance(rows, pd.DataFrame | None):
             raise ValueError(f"{name}: expected a DataFrame, got {type(rows).__name__}")
     if unit is not None:
-        for table in (members, members if nonmembers is None else nonmembers):
-            if unit not in table:
-                raise ValueError(
-                    f"unit: expected one of the columns {list(table.columns)}, got {unit!r}"
-                )
-        others = [] if nonmembers is None else nonmembers[unit].tolist()
-        check_ids(members[unit].tolist(), others, unit=True)
-        rows = one_of_each(members[unit].tolist(), len(members), seed)
-        members = members.iloc[rows].reset_index(drop=True)
-        if nonmembers is not None:
-            rows = one_of_each(others, len(nonmembers), seed)
-            nonmembers = nonmembers.iloc[rows].reset_index(drop=True)
+        members, nonmembers = _one_row_of_each(unit, members, nonmembers, seed)
     _check_complete("members", members)
     columns = check_table("members", members)
-    for name, table in (("generated", generated), ("nonmembers", nonmembers)):
-        if table is None:
-            continue
-        if list(table.columns) != list(members.columns):
-            raise ValueError(
-                f"{name}: expected columns {list(members.columns)}, got {list(table.columns)}"
-            )
-        _check_complete(name, table)
-        check_kinds(name, table, members, "the members")
-    tables = [members] if nonmembers is None else [members, nonmembers]
-    warnings = list(check_ties("rows", *map(_hashes, tables)))
-    warnings += (
-        f"column {name!r} has {np.unique(values).size:,} different values in {len(values):,} rows: "
-        "it names rows, so the generator draws it without regard to the others, and helpers leave "
-        "it out"
-        for name, values in columns.items()
-        if is_name_like(values)
-    )
+    _check_like("generated", generated, members)
+    _check_like("nonmembers", nonmembers, members)
+    real = [members] if nonmembers is None else [members, nonmembers]
+    warnings = [*check_ties("rows", *map(_hashes, real)), *_name_warnings(columns)]
     shuffled = _shuffled(members, seed)
     if generated is None:
         known = shuffled[: round(share * len(shuffled))]
@@ -164,31 +139,36 @@ def bring_table(
         drawn = fitted.sample(2 * len(audited), seed + 1)[list(members.columns)]
     else:
         check_table("generated", generated)
-        known, audited, drawn = None, shuffled, _shuffled(generated, seed + 1)
-    shown, spare = drawn[: len(drawn) // 2], drawn[len(drawn) // 2 :]
+        known = None
+        audited = shuffled
+        drawn = _shuffled(generated, seed + 1)
+    half = len(drawn) // 2
+    to_show, to_learn = drawn[:half], drawn[half:]
     # Words of all sides: one that is on one side alone has a place like all others. No names of
     # units.
     left_out = [] if unit is None else [unit]
-    coder = RowCoder.fit(pd.concat([*tables, drawn]).drop(columns=left_out))
+    coder = RowCoder.fit(pd.concat([*real, drawn]).drop(columns=left_out))
 
     def view(rows: pd.DataFrame) -> FloatArray:
         return coder.numbers(rows.drop(columns=left_out))
 
     if known is not None:
-        warnings += copies(*(view(part) for part in (shown, known, audited))).warnings
+        warnings += copies(view(to_show), view(known), view(audited)).warnings
     else:
-        warnings += copied_members(*(_hashes(part).tolist() for part in (drawn, audited)))
+        warnings += copied_members(_hashes(drawn).tolist(), _hashes(audited).tolist())
     learn = None
-    if (
-        label is not None
-    ):  # scaling is learned from D_G where there is one: it tells nothing of the members
-        learn = _helper_trainer(members, label, spare if known is None else known, epochs, learning)
+    helpers: dict[Helper, Model] = {}
+    if label is not None:
+        # Scaling is learned from D_G where there is one: it tells nothing of the members.
+        scales = to_learn if known is None else known
+        learn = _helper_trainer(members, label, scales, epochs, learning)
+        helpers[SYNTHETIC] = learn(to_learn, seed + 10)
     return AuditData(
         members=(audited,),
-        generated=(shown,),
+        generated=(to_show,),
         nonmembers=None if nonmembers is None else (nonmembers,),
         known=None if known is None else (known,),
-        helpers={} if learn is None else {SYNTHETIC: learn(spare, seed + 10)},
+        helpers=helpers,
         train=learn,
         examples=view,
         warnings=tuple(warnings),
@@ -196,11 +176,55 @@ def bring_table(
     )
 
 
+def _one_row_of_each(
+    unit: str, members: pd.DataFrame, nonmembers: pd.DataFrame | None, seed: int
+) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """One row of each unit of both tables, drawn by the seed; a unit on both sides is refused."""
+    for table in (members, nonmembers):
+        if table is not None and unit not in table:
+            raise ValueError(
+                f"unit: expected one of the columns {list(table.columns)}, got {unit!r}"
+            )
+    member_units = members[unit].tolist()
+    nonmember_units = [] if nonmembers is None else nonmembers[unit].tolist()
+    check_ids(member_units, nonmember_units, unit=True)
+    rows = one_of_each(member_units, len(members), seed)
+    members = members.iloc[rows].reset_index(drop=True)
+    if nonmembers is not None:
+        rows = one_of_each(nonmember_units, len(nonmembers), seed)
+        nonmembers = nonmembers.iloc[rows].reset_index(drop=True)
+    return members, nonmembers
+
+
+def _check_like(name: str, table: pd.DataFrame | None, members: pd.DataFrame) -> None:
+    """Refuse a table without the columns of the members, in their order, or with empty cells."""
+    if table is None:
+        return
+    if list(table.columns) != list(members.columns):
+        raise ValueError(
+            f"{name}: expected columns {list(members.columns)}, got {list(table.columns)}"
+        )
+    _check_complete(name, table)
+    check_kinds(name, table, members, "the members")
+
+
+def _name_warnings(columns: dict[str, NDArray[Any]]) -> list[str]:
+    """That a column names rows, which nothing learns."""
+    return [
+        f"column {name!r} has {np.unique(values).size:,} different values in {len(values):,} rows: "
+        "it names rows, so the generator draws it without regard to the others, and helpers leave "
+        "it out"
+        for name, values in columns.items()
+        if is_name_like(values)
+    ]
+
+
 def _hashes(table: pd.DataFrame) -> NDArray[Any]:
     """One number for each row, the same for whole numbers and floats."""
-    plain = check_table("rows", table).items()
+    columns = check_table("rows", table)
     rows = {
-        name: values if values.dtype.kind == "U" else values.astype(float) for name, values in plain
+        name: values if values.dtype.kind == "U" else values.astype(float)
+        for name, values in columns.items()
     }
     return pd.util.hash_pandas_object(pd.DataFrame(rows), index=False).to_numpy()
 
@@ -218,16 +242,18 @@ def _check_complete(name: str, table: pd.DataFrame) -> None:
 
 
 def _shuffled(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """The rows in random order, numbered anew."""
     return rows.iloc[np.random.default_rng(seed).permutation(len(rows))].reset_index(drop=True)
 
 
 def _helper_trainer(
     members: pd.DataFrame, label: str, scales: pd.DataFrame, epochs: int, learning: Learning | None
 ) -> Trainer:
+    """How helpers learn to predict the label; numbers are scaled as in ``scales``."""
     if label not in members:
-        meant = did_you_mean(label, map(str, members.columns))
+        hint = did_you_mean(label, map(str, members.columns))
         raise ValueError(
-            f"label: expected one of the columns {list(members.columns)}, got {label!r}{meant}"
+            f"label: expected one of the columns {list(members.columns)}, got {label!r}{hint}"
         )
     classes = tuple(sorted(set(members[label].astype(str))))
     if not 2 <= len(classes) <= _MOST_CLASSES:
