@@ -91,14 +91,21 @@ def kernel_distance(
             f"{y.shape}"
         )
     size = min(subset, len(x), len(y))
-    rng, values = np.random.default_rng(seed), list[float]()
+    rng = np.random.default_rng(seed)
+    values: list[float] = []
     for _ in range(subsets):
-        some, others = x[rng.permutation(len(x))[:size]], y[rng.permutation(len(y))[:size]]
-        kernels = (_kernel(some, some), _kernel(others, others))
-        within = sum((kernel.sum() - np.trace(kernel)) / (size * (size - 1)) for kernel in kernels)
-        values.append(float(within - 2 * _kernel(some, others).mean()))
+        a = x[rng.permutation(len(x))[:size]]
+        b = y[rng.permutation(len(y))[:size]]
+        within = sum(_mean_of_pairs(_kernel(points, points)) for points in (a, b))
+        values.append(float(within - 2 * _kernel(a, b).mean()))
     spread = np.std(values, ddof=1) / np.sqrt(subsets) if subsets > 1 else np.nan
     return float(np.mean(values)), float(spread)
+
+
+def _mean_of_pairs(kernel: FloatArray) -> float:
+    """Mean of a kernel (n, n) over pairs of different points."""
+    size = len(kernel)
+    return (kernel.sum() - np.trace(kernel)) / (size * (size - 1))
 
 
 def _kernel(x: FloatArray, y: FloatArray) -> FloatArray:

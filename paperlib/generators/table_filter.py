@@ -92,7 +92,8 @@ class FilteredGenerator:
         fitted = self.generator.fit(table)
         coder = RowCoder.fit(table)
         made = fitted.sample(2 * len(table), self.seed)
-        train, fresh = made[: len(table)], made[len(table) :]
+        train = made[: len(table)]
+        fresh = made[len(table) :]
         stop: Any = False  # scikit-learn's own annotation has only the default, "auto"
         model = HistGradientBoostingClassifier(
             max_iter=self.rounds,
@@ -121,17 +122,18 @@ class FilteredTable:
 
     def odds(self, rows: pd.DataFrame) -> FloatArray:
         """Odds of each row to be real, shape (n,)."""
-        return np.exp(
-            np.asarray(self.model.decision_function(self.coder.numbers(rows)), dtype=np.float64)
-        )
+        log_odds = self.model.decision_function(self.coder.numbers(rows))
+        return np.exp(np.asarray(log_odds, dtype=np.float64))
 
     def sample(self, n: int, seed: int) -> pd.DataFrame:
         """``n`` rows that were kept."""
         rng = np.random.default_rng([seed, 1])
         kept: list[pd.DataFrame] = []
         for _ in range(_BATCHES):
+            # What an n below 1 means is left to the generator.
             rows = self.generator.sample(max(n, 1000) if n > 0 else n, int(rng.integers(2**31)))
-            kept.append(rows[rng.random(len(rows)) < self.rule.chance(self.odds(rows), self.limit)])
+            chance = self.rule.chance(self.odds(rows), self.limit)
+            kept.append(rows[rng.random(len(rows)) < chance])
             if sum(map(len, kept)) >= n:
                 return pd.concat(kept, ignore_index=True)[:n]
         count = sum(map(len, kept))
@@ -152,20 +154,15 @@ class RowCoder:
     def fit(cls, table: pd.DataFrame) -> "RowCoder":
         """Learn which words there are."""
         columns = check_table("table", table)
-        return cls(
-            {
-                name: np.unique(values)
-                for name, values in columns.items()
-                if values.dtype.kind == "U"
-            }
-        )
+        texts = {name: values for name, values in columns.items() if values.dtype.kind == "U"}
+        return cls({name: np.unique(values) for name, values in texts.items()})
 
     def numbers(self, table: pd.DataFrame) -> FloatArray:
         """Shape (n, columns); a word not seen while fitting is -1."""
-        columns = []
+        columns: list[NDArray[Any]] = []
         for name, values in check_table("table", table).items():
-            words = self.words.get(name)
-            columns.append(
-                values if words is None else pd.Index(words).get_indexer(pd.Index(values))
-            )
+            if name in self.words:
+                columns.append(pd.Index(self.words[name]).get_indexer(pd.Index(values)))
+            else:
+                columns.append(values)
         return np.stack(columns, axis=1, dtype=np.float64)

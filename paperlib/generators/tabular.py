@@ -54,9 +54,8 @@ class ColumnCodes:
     starts: IntArray  # where the values of each code start, and their number at the end, (K + 1,)
     floors: NDArray[Any]  # least value of each code, (K,)
     distinct: NDArray[Any]  # different values, sorted
-    originals: (
-        "pd.Series[Any]"  # each different value as it was given, of the column's name and type
-    )
+    # Each different value as it was given, of the column's name and type.
+    originals: "pd.Series[Any]"
 
     @classmethod
     def fit(cls, column: "pd.Series[Any]", plain: NDArray[Any], bins: int) -> "ColumnCodes":
@@ -127,11 +126,11 @@ class ChowLiuTree:
         """
         codecs, joint = coded(table, self.bins)
         sizes = [len(codec) for codec in codecs.values()]
-        pairs = blocks(joint, sizes)
+        pairs = pair_counts(joint, sizes)
         return fitted_tree(
             codecs,
             corrected_information(joint, sizes, len(table)),
-            single=lambda at: np.diag(pairs[at][at]),
+            single=lambda column: np.diag(pairs[column][column]),
             pair=lambda parent, child: pairs[parent][child],
             smoothing=self.smoothing,
         )
@@ -151,9 +150,10 @@ def fitted_tree(
     order, parents = spanning_tree(weights)
     conditionals = []
     for child in order.tolist():
-        own, parent = single(child), int(parents[child])
-        counts = np.maximum(own[None] if parent < 0 else pair(parent, child), 0)
-        prior = np.maximum(own, 1e-12) / np.maximum(own, 1e-12).sum()
+        child_counts = single(child)
+        parent = int(parents[child])
+        counts = np.maximum(child_counts[None] if parent < 0 else pair(parent, child), 0)
+        prior = np.maximum(child_counts, 1e-12) / np.maximum(child_counts, 1e-12).sum()
         totals = np.cumsum(counts + smoothing * prior, axis=1)
         conditionals.append(totals / totals[:, -1:])
     return FittedTree(codecs=codecs, order=order, parents=parents, conditionals=tuple(conditionals))
@@ -166,33 +166,32 @@ class FittedTree:
     codecs: Mapping[str, ColumnCodes]  # of each column, in the table's order
     order: IntArray  # columns from the root downwards, shape (d,)
     parents: IntArray  # of each column, -1 for the root, shape (d,)
-    conditionals: tuple[
-        FloatArray, ...
-    ]  # distribution functions of ``order`` given the parent's code
+    # Distribution function of each column of ``order`` given its parent's code, (K, L).
+    conditionals: tuple[FloatArray, ...]
 
     def sample(self, n: int, seed: int) -> pd.DataFrame:
         """``n`` rows: codes from the root downwards, then values within the codes."""
         check_at_least(1, n=n)
         rng = np.random.default_rng(seed)
         codes: dict[int, IntArray] = {-1: np.zeros(n, dtype=np.int64)}
-        for child, below in zip(self.order.tolist(), self.conditionals, strict=True):
-            rows = below[codes[int(self.parents[child])]]
+        for child, conditional in zip(self.order.tolist(), self.conditionals, strict=True):
+            rows = conditional[codes[int(self.parents[child])]]
             codes[child] = (rng.random(n)[:, None] >= rows).sum(axis=1)
-        codecs = enumerate(self.codecs.values())
-        return pd.DataFrame(
-            {codec.originals.name: codec.decode(codes[at], rng) for at, codec in codecs}
-        )
+        columns: dict[Any, pd.Series[Any]] = {}
+        for index, codec in enumerate(self.codecs.values()):
+            columns[codec.originals.name] = codec.decode(codes[index], rng)
+        return pd.DataFrame(columns)
 
     @property
     def edges(self) -> pd.DataFrame:
         """The tree: columns parent and child, from the root downwards."""
         names = list(self.codecs)
-        pairs = [
-            (names[self.parents[at]], names[at])
-            for at in self.order.tolist()
-            if self.parents[at] >= 0
-        ]
-        return pd.DataFrame(pairs, columns=["parent", "child"])
+        edges: list[tuple[str, str]] = []
+        for child in self.order.tolist():
+            parent = self.parents[child]
+            if parent >= 0:
+                edges.append((names[parent], names[child]))
+        return pd.DataFrame(edges, columns=["parent", "child"])
 
 
 @dataclass(frozen=True)
@@ -214,15 +213,19 @@ class FittedColumns:
     def sample(self, n: int, seed: int) -> pd.DataFrame:
         """``n`` rows whose columns know nothing of each other."""
         rng = np.random.default_rng(seed)
-        drawn = {
-            name: column.take(rng.choice(len(column), n)) for name, column in self.columns.items()
-        }
-        return pd.DataFrame({name: column.reset_index(drop=True) for name, column in drawn.items()})
+        drawn: dict[Any, pd.Series[Any]] = {}
+        for name, column in self.columns.items():
+            drawn[name] = column.take(rng.choice(len(column), n)).reset_index(drop=True)
+        return pd.DataFrame(drawn)
 
 
 def check_table(name: str, table: pd.DataFrame) -> dict[str, NDArray[Any]]:
     """Columns of a table as arrays of numbers or of text, by which their values can be told
     apart.
+
+    Raises:
+        ValueError: Fewer than two rows, no column, names that repeat, or missing values; the
+            message begins with ``name``.
     """
     if len(table) < 2 or not len(table.columns):
         raise ValueError(
@@ -237,21 +240,23 @@ def check_table(name: str, table: pd.DataFrame) -> dict[str, NDArray[Any]]:
             f"{name}: column {worst!r} misses {missing[worst]} values; make them values of "
             "their own"
         )
-    columns: dict[str, NDArray[Any]] = {}
-    for label, column in table.items():
-        if isinstance(column.dtype, pd.DatetimeTZDtype):
-            column = column.dt.tz_convert(None)
-        values = column.to_numpy()
-        if values.dtype.kind in "mM":  # in one unit, whatever a file had
-            values = values.astype(f"{values.dtype.kind}8[ns]").astype(np.int64)
-        elif values.dtype.kind not in "biuf":
-            # What is no text has its type in its key: 1 is not "1", and True is not "True".
-            keys = [
-                one if isinstance(one, str) else f"{one!r} {type(one).__name__}" for one in column
-            ]
-            values = np.array(keys, dtype=np.str_)
-        columns[str(label)] = values
-    return columns
+    return {str(label): _plain_values(column) for label, column in table.items()}
+
+
+def _plain_values(column: "pd.Series[Any]") -> NDArray[Any]:
+    """The values as numbers or text, different ones different; times as whole nanoseconds."""
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        column = column.dt.tz_convert(None)
+    values = column.to_numpy()
+    if values.dtype.kind in "mM":  # in one unit, whatever a file had
+        return values.astype(f"{values.dtype.kind}8[ns]").astype(np.int64)
+    if values.dtype.kind in "biuf":
+        return values
+    keys: list[str] = []
+    for value in column:
+        # What is no text has its type in its key: 1 is not "1", and True is not "True".
+        keys.append(value if isinstance(value, str) else f"{value!r} {type(value).__name__}")
+    return np.array(keys, dtype=np.str_)
 
 
 def coded(table: pd.DataFrame, bins: int) -> tuple[dict[str, ColumnCodes], FloatArray]:
@@ -259,19 +264,20 @@ def coded(table: pd.DataFrame, bins: int) -> tuple[dict[str, ColumnCodes], Float
     matrix.
     """
     plain = check_table("table", table)
-    columns = zip(plain.items(), table.items(), strict=True)
-    codecs = {
-        name: ColumnCodes.fit(column, values, bins) for (name, values), (_, column) in columns
-    }
-    codes = np.stack([codecs[name].encode(values) for name, values in plain.items()], axis=1)
+    codecs: dict[str, ColumnCodes] = {}
+    codes: list[IntArray] = []
+    for (name, values), (_, column) in zip(plain.items(), table.items(), strict=True):
+        codecs[name] = ColumnCodes.fit(column, values, bins)
+        codes.append(codecs[name].encode(values))
     ends = np.cumsum([len(codec) for codec in codecs.values()])
-    hot = np.zeros((len(table), ends[-1]), dtype=np.float32)
-    hot[np.arange(len(table))[:, None], codes + np.append(0, ends[:-1])] = 1
-    return codecs, (hot.T @ hot).astype(np.float64)
+    starts = np.append(0, ends[:-1])  # of each column's block
+    one_hot = np.zeros((len(table), ends[-1]), dtype=np.float32)
+    one_hot[np.arange(len(table))[:, None], np.stack(codes, axis=1) + starts] = 1
+    return codecs, (one_hot.T @ one_hot).astype(np.float64)
 
 
-def blocks(joint: FloatArray, sizes: Sequence[int]) -> list[list[FloatArray]]:
-    """The counts of each pair of columns, shape (K, L): ``blocks(joint, sizes)[first][second]``."""
+def pair_counts(joint: FloatArray, sizes: Sequence[int]) -> list[list[FloatArray]]:
+    """The counts of each pair of columns, shape (K, L), by the first column and the second."""
     ends = np.cumsum(sizes)[:-1]
     return [np.split(rows, ends, axis=1) for rows in np.split(joint, ends)]
 
@@ -282,9 +288,10 @@ def corrected_information(joint: FloatArray, sizes: list[int], rows: int) -> Flo
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = joint / rows * np.log(joint * rows / np.outer(single, single))
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    blocks = np.add.reduceat(np.add.reduceat(np.nan_to_num(terms), starts, axis=0), starts, axis=1)
+    by_row = np.add.reduceat(np.nan_to_num(terms), starts, axis=0)
+    information = np.add.reduceat(by_row, starts, axis=1)
     free = np.array(sizes) - 1
-    return blocks - np.outer(free, free) / (2 * rows)
+    return information - np.outer(free, free) / (2 * rows)
 
 
 def spanning_tree(weights: FloatArray) -> tuple[IntArray, IntArray]:
@@ -349,30 +356,28 @@ class NoisyTree:
         """
         mbi = import_mbi()
         codecs, joint = coded(table, self.bins)
-        names, sizes = list(codecs), [len(codec) for codec in codecs.values()]
+        names = list(codecs)
+        sizes = [len(codec) for codec in codecs.values()]
         if len(names) < 2:
             raise ValueError(f"table: expected two columns or more, got {names}")
-        exact = blocks(joint, sizes)
-        rng, third, count = np.random.default_rng(self.seed), self.rho / 3, len(sizes)
+        exact = pair_counts(joint, sizes)
+        rng = np.random.default_rng(self.seed)
+        third = self.rho / 3
+        count = len(sizes)
         # One row moves one count of every column (or edge) by 1.
-        noise = {
-            "columns": math.sqrt(count / 2 / third),
-            "edges": math.sqrt((count - 1) / 2 / third),
-        }
-        singles = [
-            np.diag(exact[at][at]) + rng.normal(0, noise["columns"], sizes[at])
-            for at in range(count)
-        ]
+        column_noise = math.sqrt(count / 2 / third)
+        edge_noise = math.sqrt((count - 1) / 2 / third)
+        singles: list[FloatArray] = []
+        for index, size in enumerate(sizes):
+            singles.append(np.diag(exact[index][index]) + rng.normal(0, column_noise, size))
         edges = grow_tree(exact, singles, math.sqrt(8 * third / (count - 1)), rng)
-        named = zip(names, singles, strict=True)
         measured = [
-            mbi.LinearMeasurement(values, (name,), noise["columns"]) for name, values in named
+            mbi.LinearMeasurement(values, (name,), column_noise)
+            for name, values in zip(names, singles, strict=True)
         ]
         for i, j in edges:
-            noisy = exact[i][j] + rng.normal(0, noise["edges"], exact[i][j].shape)
-            measured.append(
-                mbi.LinearMeasurement(noisy.ravel(), (names[i], names[j]), noise["edges"])
-            )
+            noisy = exact[i][j] + rng.normal(0, edge_noise, exact[i][j].shape)
+            measured.append(mbi.LinearMeasurement(noisy.ravel(), (names[i], names[j]), edge_noise))
         domain = mbi.Domain(names, sizes)
         model = mbi.estimation.MirrorDescent().estimate(domain, measured, iters=self.iterations)
         weights = np.zeros((count, count))
@@ -380,7 +385,7 @@ class NoisyTree:
             weights[first, second] = weights[second, first] = 1.0
 
         def counts(*columns: int) -> FloatArray:
-            projected = model.project(tuple(names[at] for at in columns))
+            projected = model.project(tuple(names[column] for column in columns))
             return np.asarray(projected.datavector(flatten=False), dtype=np.float64)
 
         # Sampled as a tree, from our own random numbers.
@@ -393,16 +398,8 @@ def grow_tree(
     """Edges that join all columns, each drawn with ``epsilon`` nats among those that close no
     cycle.
     """
-    frequencies = [
-        np.maximum(values, 0) / max(np.maximum(values, 0).sum(), 1.0) for values in singles
-    ]
-    total = max(1.0, float(np.mean([values.sum() for values in singles])))
-    # Adding a row moves one count by 1, and with it the distance by 1 at most.
-    quality = {
-        (i, j): float(np.abs(exact[i][j] - total * np.outer(frequencies[i], frequencies[j])).sum())
-        for i, j in combinations(range(len(singles)), 2)
-    }
-    group = list(range(len(singles)))
+    quality = _distances_from_independence(exact, singles)
+    group = list(range(len(singles)))  # of each column; those that edges join have one label
     edges: list[tuple[int, int]] = []
     while len(edges) < len(singles) - 1:
         open_edges = [edge for edge in quality if group[edge[0]] != group[edge[1]]]
@@ -410,17 +407,34 @@ def grow_tree(
         # The largest of scores with Gumbel noise is a draw of the exponential mechanism.
         first, second = open_edges[int(np.argmax(scores + rng.gumbel(size=scores.size)))]
         edges.append((first, second))
-        old, new = group[second], group[first]
-        group = [new if one == old else one for one in group]
+        joined, other = group[first], group[second]
+        group = [joined if label == other else label for label in group]
     return edges
+
+
+def _distances_from_independence(
+    exact: Any, singles: Sequence[FloatArray]
+) -> dict[tuple[int, int], float]:
+    """For each pair the distance of its counts from what independent columns would give.
+
+    Adding a row moves one count by 1, and with it the distance by 1 at most.
+    """
+    frequencies: list[FloatArray] = []
+    for values in singles:
+        counts = np.maximum(values, 0)
+        frequencies.append(counts / max(counts.sum(), 1.0))
+    total = max(1.0, float(np.mean([values.sum() for values in singles])))
+    distances: dict[tuple[int, int], float] = {}
+    for i, j in combinations(range(len(singles)), 2):
+        independent = total * np.outer(frequencies[i], frequencies[j])
+        distances[i, j] = float(np.abs(exact[i][j] - independent).sum())
+    return distances
 
 
 def import_mbi() -> Any:
     """The package ``mbi``, which brings JAX."""
     purpose = "MST (a Chow-Liu tree needs no further package)"
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # it warns of float32 and of a cache of JAX, whatever is done
+        warnings.simplefilter("ignore")  # of float32 and of a cache of JAX, whatever is done
         optional_package("mbi.estimation", "mst", purpose)
         return optional_package("mbi", "mst", purpose)
