@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from paperlib.core import FloatArray, check_confidence, check_in
-from paperlib.generators.tabular import ChowLiuTree, FittedTable, TableGenerator, check_table
+from paperlib.generators.tabular import ChowLiuTree, FittedTable, TableGenerator, checked_columns
 
 _BATCHES = 100
 
@@ -153,14 +153,14 @@ class RowCoder:
     @classmethod
     def fit(cls, table: pd.DataFrame) -> "RowCoder":
         """Learn which words there are."""
-        columns = check_table("table", table)
+        columns = checked_columns("table", table)
         texts = {name: values for name, values in columns.items() if values.dtype.kind == "U"}
         return cls({name: np.unique(values) for name, values in texts.items()})
 
     def numbers(self, table: pd.DataFrame) -> FloatArray:
         """Shape (n, columns); a word not seen while fitting is -1."""
         columns: list[NDArray[Any]] = []
-        for name, values in check_table("table", table).items():
+        for name, values in checked_columns("table", table).items():
             if name in self.words:
                 columns.append(pd.Index(self.words[name]).get_indexer(pd.Index(values)))
             else:

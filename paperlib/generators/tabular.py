@@ -200,7 +200,7 @@ class IndependentColumns:
 
     def fit(self, table: pd.DataFrame) -> "FittedColumns":
         """Keep the columns; refuses what `ChowLiuTree.fit` does."""
-        check_table("table", table)
+        checked_columns("table", table)
         return FittedColumns(table.reset_index(drop=True))
 
 
@@ -219,7 +219,7 @@ class FittedColumns:
         return pd.DataFrame(drawn)
 
 
-def check_table(name: str, table: pd.DataFrame) -> dict[str, NDArray[Any]]:
+def checked_columns(name: str, table: pd.DataFrame) -> dict[str, NDArray[Any]]:
     """Columns of a table as arrays of numbers or of text, by which their values can be told
     apart.
 
@@ -263,7 +263,7 @@ def coded(table: pd.DataFrame, bins: int) -> tuple[dict[str, ColumnCodes], Float
     """The codes of each column, and joint counts of all pairs of columns as blocks of one
     matrix.
     """
-    plain = check_table("table", table)
+    plain = checked_columns("table", table)
     codecs: dict[str, ColumnCodes] = {}
     codes: list[IntArray] = []
     for (name, values), (_, column) in zip(plain.items(), table.items(), strict=True):

@@ -18,7 +18,7 @@ from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses,
 from paperlib.audits.releases.rows import check_kinds
 from paperlib.core import FloatArray, check_ids, check_in, check_ties, did_you_mean, one_of_each
 from paperlib.generators.table_filter import FilteredGenerator, RowCoder
-from paperlib.generators.tabular import TableGenerator, check_table, is_name_like
+from paperlib.generators.tabular import TableGenerator, checked_columns, is_name_like
 
 _MOST_CLASSES = 100
 
@@ -126,7 +126,7 @@ def bring_table(
     if unit is not None:
         members, nonmembers = _one_row_of_each(unit, members, nonmembers, seed)
     _check_complete("members", members)
-    columns = check_table("members", members)
+    columns = checked_columns("members", members)
     _check_like("generated", generated, members)
     _check_like("nonmembers", nonmembers, members)
     real = [members] if nonmembers is None else [members, nonmembers]
@@ -138,7 +138,7 @@ def bring_table(
         fitted = (generator or FilteredGenerator(seed=seed)).fit(known)
         drawn = fitted.sample(2 * len(audited), seed + 1)[list(members.columns)]
     else:
-        check_table("generated", generated)
+        checked_columns("generated", generated)
         known = None
         audited = shuffled
         drawn = _shuffled(generated, seed + 1)
@@ -221,7 +221,7 @@ def _name_warnings(columns: dict[str, NDArray[Any]]) -> list[str]:
 
 def _hashes(table: pd.DataFrame) -> NDArray[Any]:
     """One number for each row, the same for whole numbers and floats."""
-    columns = check_table("rows", table)
+    columns = checked_columns("rows", table)
     rows = {
         name: values if values.dtype.kind == "U" else values.astype(float)
         for name, values in columns.items()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from paperlib.core import FloatArray, IntArray
 from paperlib.data.dataset import TableEncoder
-from paperlib.generators.tabular import check_table, is_name_like
+from paperlib.generators.tabular import checked_columns, is_name_like
 from paperlib.models import cross_entropy
 from paperlib.training import MLPEnsemble, TrainingConfig, fit_ensemble, noise_for
 
@@ -30,7 +30,9 @@ class RowEncoder:
     def fit(cls, rows: pd.DataFrame, label: str, classes: tuple[str, ...]) -> "RowEncoder":
         """Learn means, deviations and words from ``rows``."""
         columns = {
-            name: values for name, values in check_table("rows", rows).items() if name != str(label)
+            name: values
+            for name, values in checked_columns("rows", rows).items()
+            if name != str(label)
         }
         numeric = [name for name, values in columns.items() if values.dtype.kind in "biuf"]
         words = [
@@ -55,7 +57,7 @@ class RowEncoder:
             raise ValueError(
                 f"rows: expected labels of {', '.join(self.classes)}, got {', '.join(unknown)}"
             )
-        x = self.features.transform(check_table("rows", rows))
+        x = self.features.transform(checked_columns("rows", rows))
         return x, np.array([place[value] for value in labels], dtype=np.int64)
 
 

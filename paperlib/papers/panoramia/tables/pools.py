@@ -35,7 +35,7 @@ from paperlib.generators.tabular import (
     IndependentColumns,
     NoisyTree,
     TableGenerator,
-    check_table,
+    checked_columns,
 )
 from paperlib.io import code_tag
 from paperlib.papers.panoramia.tables.shadows import (
@@ -188,7 +188,7 @@ def tabular_rows(config: TabularConfig) -> TabularRows:
         "rows": load_table(config.dataset, config.label).sha256,
         "code": code_tag(__name__),
     }
-    made = pools_cache().get(key, lambda: check_table("rows", _generated(config)))
+    made = pools_cache().get(key, lambda: checked_columns("rows", _generated(config)))
     return draw_rows(config, pd.DataFrame(made))
 
 
