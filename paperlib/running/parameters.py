@@ -79,101 +79,151 @@ def parse_parameters(source: str, where: str) -> list[Parameter]:
     lines.
     """
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    comments = {t.start[0]: t.string.lstrip("# ") for t in tokens if t.type == tokenize.COMMENT}
+    comments = {  # by line
+        token.start[0]: token.string.lstrip("# ")
+        for token in tokens
+        if token.type == tokenize.COMMENT
+    }
     parameters: list[Parameter] = []
     for name, value, node in _assignments(source, where):
         try:
             default = ast.literal_eval(value)
         except ValueError:
-            wanted = "a literal value in the parameters cell"
-            raise ValueError(f"{where}: expected {wanted}, got {ast.unparse(node)}") from None
-        parameters.append(
-            Parameter(name, default, comments.get(node.end_lineno or node.lineno, ""))
-        )
+            raise ValueError(
+                f"{where}: expected a literal value in the parameters cell, got {ast.unparse(node)}"
+            ) from None
+        last_line = node.end_lineno or node.lineno
+        parameters.append(Parameter(name, default, comments.get(last_line, "")))
     return parameters
 
 
 def _assignments(source: str, where: str) -> list[tuple[str, Any, ast.stmt]]:
     """Name, value and statement of each parameter."""
-    found: list[tuple[str, Any, ast.stmt]] = []
+    triples: list[tuple[str, Any, ast.stmt]] = []
     for node in ast.parse(source).body:
         match node:
             case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(
                 ast.Name(name), _, ast.expr() as value
             ):
-                found.append((name, value, node))
+                triples.append((name, value, node))
             case _:
                 text = ast.unparse(node).splitlines()[0]
                 raise ValueError(
                     f"{where}: the parameters cell holds more than 'name = value': {text}"
                 )
-    return found
+    return triples
 
 
 def check_parameters(
-    known: Sequence[Parameter], given: Mapping[str, Any], where: str
+    parameters: Sequence[Parameter], given: Mapping[str, Any], where: str
 ) -> dict[str, Any]:
-    """Every parameter with its value: given ones, as Python values or text, over the defaults."""
-    by_name = {parameter.name: parameter for parameter in known}
-    if unknown := sorted(set(given) - set(by_name)):
-        listed = "".join(f"\n  {parameter}" for parameter in known) or " none"
+    """Every parameter with its value: given ones, as Python values or text, over the defaults.
+
+    ``where`` begins the messages of the ValueErrors for unknown names and unfit values.
+    """
+    by_name = {parameter.name: parameter for parameter in parameters}
+    unknown = sorted(set(given) - set(by_name))
+    if unknown:
+        listed = "".join(f"\n  {parameter}" for parameter in parameters) or " none"
         meant = did_you_mean(unknown[0], by_name)
         raise ValueError(
             f"{where}: unknown parameter {', '.join(map(repr, unknown))}{meant}; the known "
             f"ones are:{listed}"
         )
-    values = {parameter.name: parameter.default for parameter in known}
+    values = {parameter.name: parameter.default for parameter in parameters}
     for name, value in given.items():
-        parameter = by_name[name]
-        about = f" ({parameter.comment})" if parameter.comment else ""
-        default, least = parameter.default, parameter.least
-        try:
-            converted = convert_like(value, default)
-        except (ValueError, SyntaxError):
-            kinds = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-            kind = kinds.get(type(default), f"a {type(default).__name__}")
-            raise ValueError(
-                f"{where}: parameter {name!r} should be {kind} like {default!r}, got "
-                f"{value!r}{about}"
-            ) from None
-        if least is not None and converted < least:
-            raise ValueError(
-                f"{where}: parameter {name!r} should be {least} or more, got {converted}{about}"
-            )
-        values[name] = converted
+        values[name] = _checked_value(by_name[name], value, where)
     return values
+
+
+def _checked_value(parameter: Parameter, value: Any, where: str) -> Any:
+    """The value with the type of the parameter's default, and not below its least value."""
+    comment = f" ({parameter.comment})" if parameter.comment else ""
+    default = parameter.default
+    least = parameter.least
+    try:
+        converted = convert_like(value, default)
+    except (ValueError, SyntaxError):
+        kinds = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+        kind = kinds.get(type(default), f"a {type(default).__name__}")
+        raise ValueError(
+            f"{where}: parameter {parameter.name!r} should be {kind} like {default!r}, got "
+            f"{value!r}{comment}"
+        ) from None
+    if least is not None and converted < least:
+        raise ValueError(
+            f"{where}: parameter {parameter.name!r} should be {least} or more, got "
+            f"{converted}{comment}"
+        )
+    return converted
 
 
 def convert_like(value: Any, default: Any) -> Any:
     """``value``, not rounded, with the type of ``default``; a ValueError or SyntaxError for another
     type.
+
+    Text is read as the command line gives it; a default of None takes text that is no literal of
+    Python as it is.
     """
     if default is None:
-        try:
-            return ast.literal_eval(value) if isinstance(value, str) else value
-        except (ValueError, SyntaxError):
-            return value
+        return _literal_or_text(value)
     if isinstance(default, str):
         return _require(value, str)
     if isinstance(default, bool):
-        return _require(_TRUTH.get(value.lower()) if isinstance(value, str) else value, bool)
+        return _truth_value(value)
     if isinstance(default, int):
         return int(value) if isinstance(value, str) else _require(value, int)
     if isinstance(default, float):
-        number = float(value if isinstance(value, str) else _require(value, int | float))
-        return number if math.isfinite(number) else _require(None, float)
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except json.JSONDecodeError:
-            value = ast.literal_eval(value)
+        return _finite_number(value)
+    container = _container(value) if isinstance(value, str) else value
     if isinstance(default, list | tuple):
-        items = _require(list(value) if isinstance(value, tuple) else value, list)
-        return type(default)(convert_like(item, default[0]) if default else item for item in items)
-    return _require(value, type(default))
+        return _sequence_like(container, default)
+    return _require(container, type(default))
+
+
+def _literal_or_text(value: Any) -> Any:
+    """Text that is a literal of Python as what it says, anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return value
+
+
+def _truth_value(value: Any) -> bool:
+    """True or False, also of words such as "yes"; a ValueError for others."""
+    if isinstance(value, str):
+        value = _TRUTH.get(value.lower())
+    return _require(value, bool)
+
+
+def _finite_number(value: Any) -> float:
+    """A number or a text of one as a float; a ValueError for others, infinity and NaN."""
+    number = float(value if isinstance(value, str) else _require(value, int | float))
+    if not math.isfinite(number):
+        raise ValueError
+    return number
+
+
+def _container(text: str) -> Any:
+    """What a text of a list or mapping says, in JSON or as a literal of Python."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return ast.literal_eval(text)
+
+
+def _sequence_like(value: Any, default: list[Any] | tuple[Any, ...]) -> Any:
+    """A list or tuple as the type of ``default``, each item like the first one of that."""
+    items = _require(list(value) if isinstance(value, tuple) else value, list)
+    if default:
+        items = [convert_like(item, default[0]) for item in items]
+    return type(default)(items)
 
 
 def _require(value: Any, kind: type | UnionType) -> Any:
+    """The value if it is of a kind; a ValueError otherwise, and where True stands for a number."""
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise ValueError
     return value
@@ -206,7 +256,8 @@ def split_assignments(text: str) -> list[str]:
     >>> split_assignments("a='two words' sizes=[1, 2] b=3")
     ['a=two words', 'sizes=[1, 2]', 'b=3']
     """
-    words, rest = list[str](), text.strip()
+    words: list[str] = []
+    rest = text.strip()
     while rest:
         name = _NAME.match(rest)
         if name is None:
@@ -218,17 +269,20 @@ def split_assignments(text: str) -> list[str]:
         end = _value_end(rest)
         value = rest[:end]
         if not value.startswith(_BRACKETS):
-            reader = shlex.shlex(value, posix=True)
-            reader.escape, reader.commenters, reader.whitespace, reader.whitespace_split = (
-                "",
-                "",
-                "",
-                True,
-            )
-            value = "".join(reader)
+            value = _without_quotes(value)
         words.append(f"{name[1]}={value}")
         rest = rest[end:].lstrip()
     return words
+
+
+def _without_quotes(text: str) -> str:
+    """A word as a shell reads it, but that backslashes and # mean themselves."""
+    reader = shlex.shlex(text, posix=True)
+    reader.escape = ""
+    reader.commenters = ""
+    reader.whitespace = ""
+    reader.whitespace_split = True
+    return "".join(reader)
 
 
 def _value_end(text: str) -> int:
@@ -236,24 +290,35 @@ def _value_end(text: str) -> int:
     with.
     """
     bracketed = text.startswith(_BRACKETS)  # further ones may follow semicolons
-    depth, quote, escaped = 0, "", False
-    for at, letter in enumerate(text):
-        if quote:
-            quote = "" if letter == quote and not escaped else quote
-            escaped = bracketed and letter == "\\" and not escaped
-        elif letter in "'\"":
-            quote = letter
+    depth = 0
+    index = 0
+    while index < len(text):
+        letter = text[index]
+        if letter in "'\"":
+            index = _closing_quote(text, index, escapes=bracketed)
+        elif letter.isspace() and depth <= 0:
+            return index
         elif bracketed and letter in "[{(":
             depth += 1
         elif bracketed and letter in "]})":
             depth -= 1
-        elif depth <= 0 and letter.isspace():
-            return at
-    if quote or depth > 0:
-        raise ValueError(
-            f"P: {'the quote ' + quote if quote else 'a bracket'} is not closed in {text}"
-        )
+        index += 1
+    if depth > 0:
+        raise ValueError(f"P: a bracket is not closed in {text}")
     return len(text)
+
+
+def _closing_quote(text: str, start: int, *, escapes: bool) -> int:
+    """Index of the quote that closes the one at ``start``; with ``escapes`` none that follows a
+    backslash.
+    """
+    quote = text[start]
+    escaped = False
+    for index in range(start + 1, len(text)):
+        if text[index] == quote and not escaped:
+            return index
+        escaped = escapes and text[index] == "\\" and not escaped
+    raise ValueError(f"P: the quote {quote} is not closed in {text}")
 
 
 def assignment(name: str, value: Any) -> str:
@@ -262,11 +327,18 @@ def assignment(name: str, value: Any) -> str:
         return f"{name}={json.dumps(value, separators=(',', ':'))}"
     text = str(value)
     if text.startswith(_BRACKETS) or set(" \t\n\r'\"").intersection(text):
-        # In quotes of the other kind where one kind is in it; no backslashes, which mean
-        # themselves.
-        parts = [f"'{part}'" if part else "" for part in text.split("'")]
-        text = f'"{text}"' if '"' not in text and len(parts) > 1 else '"\'"'.join(parts)
+        text = _in_quotes(text)
     return f"{name}={text}"
+
+
+def _in_quotes(text: str) -> str:
+    """A text in quotes of a kind that is not in it; where both kinds are, single quotes stand in
+    double ones. No backslashes, which mean themselves.
+    """
+    if "'" in text and '"' not in text:
+        return f'"{text}"'
+    pieces = [f"'{piece}'" if piece else "" for piece in text.split("'")]
+    return '"\'"'.join(pieces)
 
 
 def with_values(source: str, values: Mapping[str, Any]) -> str:
@@ -275,7 +347,8 @@ def with_values(source: str, values: Mapping[str, Any]) -> str:
     for name, value, _ in reversed(_assignments(source, "parameters")):
         if name not in values or values[name] == ast.literal_eval(value):
             continue
-        first, last = value.lineno - 1, value.end_lineno - 1
+        first = value.lineno - 1
+        last = value.end_lineno - 1
         # Offsets of the syntax tree count bytes.
         head = lines[first].encode()[: value.col_offset].decode()
         tail = lines[last].encode()[value.end_col_offset :].decode()
@@ -284,59 +357,70 @@ def with_values(source: str, values: Mapping[str, Any]) -> str:
 
 
 def swept_values(
-    known: Sequence[Parameter], given: Mapping[str, str], where: str
+    parameters: Sequence[Parameter], given: Mapping[str, str], where: str
 ) -> dict[str, list[Any]]:
     """Name to the values that a word gives it, each checked against the notebook's own
     parameters.
     """
-    # Numbers, truth values and text stand between commas, whole numbers also as a range with both
-    # ends, text that holds commas as a JSON list; lists and mappings between semicolons.
-    by_name = {parameter.name: parameter for parameter in known}
-    check_parameters(known, {name: None for name in given if name not in by_name}, where)
-    all_values = dict[str, list[Any]]()
-    for name, text in given.items():
-        parameter = by_name[name]
-        split = _containers if isinstance(parameter.default, list | tuple | dict) else _items
-        about = f"{where}: parameter {name!r}"
-        if not (words := split(parameter.default, text, about)):
-            raise ValueError(f"{about}: no value in {text!r}; give one or more, such as {name}=1,2")
-        values = [check_parameters([parameter], {name: word}, where)[name] for word in words]
-        for at, value in enumerate(values):
-            if value in values[:at]:
-                raise ValueError(f"{about}: {value!r} is given twice in {text!r}")
-        all_values[name] = values
-    return all_values
+    by_name = {parameter.name: parameter for parameter in parameters}
+    unknown = {name: None for name in given if name not in by_name}
+    check_parameters(parameters, unknown, where)
+    return {name: _values_of(by_name[name], text, where) for name, text in given.items()}
 
 
-def _items(default: Any, text: str, about: str) -> list[Any]:
-    if text.lstrip().startswith("[") and (listed := _json_value(text)) is not None:
-        return listed
+def _values_of(parameter: Parameter, text: str, where: str) -> list[Any]:
+    """The values that a word gives a parameter, checked, all different.
+
+    Numbers, truth values and text stand between commas, whole numbers also as a range with both
+    ends, text that holds commas as a JSON list; lists and mappings between semicolons.
+    """
+    name = parameter.name
+    subject = f"{where}: parameter {name!r}"
+    split = _containers if isinstance(parameter.default, list | tuple | dict) else _items
+    words = split(parameter.default, text, subject)
+    if not words:
+        raise ValueError(f"{subject}: no value in {text!r}; give one or more, such as {name}=1,2")
+    values = [_checked_value(parameter, word, where) for word in words]
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            raise ValueError(f"{subject}: {value!r} is given twice in {text!r}")
+    return values
+
+
+def _items(default: Any, text: str, subject: str) -> list[Any]:
+    """Words between commas, whole numbers for a range, or the items of a JSON list."""
+    if text.lstrip().startswith("["):
+        listed = _json_value(text)
+        if listed is not None:
+            return listed
+    has_ranges = default is None or type(default) is int
     words: list[Any] = []
     for word in text.split(","):
-        ends = _RANGE.fullmatch(word) if default is None or type(default) is int else None
+        ends = _RANGE.fullmatch(word) if has_ranges else None
         if ends is None:
             words.append(word.strip())
             continue
         first, last = int(ends[1]), int(ends[2])
         if last < first:
-            raise ValueError(f"{about}: no number from {first} to {last}")
+            raise ValueError(f"{subject}: no number from {first} to {last}")
         words += range(first, last + 1)
     return words
 
 
-def _containers(default: Any, text: str, about: str) -> list[str]:
-    """The word as one value where it is one, else its parts between semicolons."""
-    whole = _json_value(text) is not None
-    parts = [text.strip()] if whole else [part.strip() for part in text.split(";")]
-    opening, example = (
-        ("{", '{"a":1};{"a":2}') if isinstance(default, dict) else ("([", "[20,50];[100]")
-    )
-    if not all(part and part[0] in opening for part in parts):
+def _containers(default: Any, text: str, subject: str) -> list[str]:
+    """The word as one value where it is one, else the texts between its semicolons."""
+    texts = [text] if _json_value(text) is not None else text.split(";")
+    texts = [value.strip() for value in texts]
+    if isinstance(default, dict):
+        opening, example = "{", '{"a":1};{"a":2}'
+    else:
+        opening, example = "([", "[20,50];[100]"
+    if not all(value and value[0] in opening for value in texts):
         raise ValueError(
-            f"{about} is a {type(default).__name__}: write its values whole and with semicolons "
+            f"{subject} is a {type(default).__name__}: write its values whole and with semicolons "
             f"between them, such as {example}; got {text!r}"
         )
-    return parts
+    return texts
 
 
 def _json_value(text: str) -> Any:
