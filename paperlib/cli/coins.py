@@ -4,7 +4,8 @@ ones.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import count as count_from
 from itertools import repeat
@@ -40,48 +41,69 @@ def coins(
             "--unit: contradicts --id; the unit is what has a coin and is named in the scores"
         )
     records = open_records(data)
-    to_score, sealed = _places(data, out, records, records.ending or ".txt")
+    to_score, sealed = _output_paths(data, out, records, records.ending or ".txt")
     column = unit or id_column or records.id_column()
     _check_column(data, records, column)
     digests = records.digests(column)
-    made = digests if column is None and records.names is None else None
-    names = made or records.names or records.cells(column or "")
-    copies = _copies(digests, names if column else range(len(names)))
-    same = f"{copies:,} of {len(names):,} records are the same as another one"
-    if copies and not column:
-        raise ValueError(
-            f"{data}: {same}; copies must share a coin, or the one that is trained on gives the "
-            "other away: keep one of each, or say with --unit COLUMN what has a coin, or with --id "
-            "COLUMN that they are different records"
-        )
-    called = column or ("id" if made is None else MADE_ID)
-    tossed = toss_coins(names, seed=seed, fraction=audit_fraction, unit=unit or "", column=called)
-    keep, with_coin = tossed.training(names), set(tossed.ids)
+    # Records of a table without ids are named by their content.
+    made_ids = digests if column is None and records.names is None else None
+    names = made_ids or records.names or records.cells(column or "")
+    warnings = _copy_warnings(data, digests, names, column)
+    name_of_ids = column or ("id" if made_ids is None else MADE_ID)
+    tossed = toss_coins(
+        names, seed=seed, fraction=audit_fraction, unit=unit or "", column=name_of_ids
+    )
+    training = tossed.training(names)
+    with_coin = set(tossed.ids)
     audited = np.array([name in with_coin for name in names])
-    records.write(out, keep, None)
+    records.write(out, training, None)
     if records.names is None:
-        records.write(to_score, audited, made)
+        records.write(to_score, audited, made_ids)
     else:
         write_text(to_score, "".join(f"{name}\n" for name in tossed.ids))
     tossed.save(sealed)
 
-    if copies:
-        print(
-            f"Warning: {same}, but for {column!r}; if they are copies, give them one coin with "
-            "--unit"
-        )
-    of = f"units of {unit!r}" if unit else "records"
+    for warning in warnings:
+        print(f"Warning: {warning}")
     _tell(
         sealed,
         tossed,
-        f"{len(tossed.ids):,} coins for {tossed.records:,} {of}, {int(tossed.included.sum()):,} "
-        f"heads\n{out}: {int(keep.sum()):,} of {len(names):,} records, to train on\n"
+        f"{_tossed_words(tossed)}\n"
+        f"{out}: {int(training.sum()):,} of {len(names):,} records, to train on\n"
         f"{to_score}: {int(audited.sum()):,} records with a coin, to be scored after training by "
-        f"their {called!r}",
+        f"their {name_of_ids!r}",
     )
 
 
-def _places(data: str, out: Path, records: "Records", ending: str) -> tuple[Path, Path]:
+def _tossed_words(tossed: "Coins") -> str:
+    """How many coins there are, for how many records or units, and how many show heads."""
+    what = f"units of {tossed.unit!r}" if tossed.unit else "records"
+    heads = int(tossed.included.sum())
+    return f"{len(tossed.ids):,} coins for {tossed.records:,} {what}, {heads:,} heads"
+
+
+def _copy_warnings(
+    data: str, digests: Sequence[str], names: Sequence[str], column: str | None
+) -> list[str]:
+    """That records of different ids hold the same; a ValueError where no column says that they are
+    different.
+    """
+    copies = _copies(digests, names if column else range(len(names)))
+    if not copies:
+        return []
+    copies_exist = f"{copies:,} of {len(names):,} records are the same as another one"
+    if not column:
+        raise ValueError(
+            f"{data}: {copies_exist}; copies must share a coin, or the one that is trained on "
+            "gives the other away: keep one of each, or say with --unit COLUMN what has a coin, or "
+            "with --id COLUMN that they are different records"
+        )
+    return [
+        f"{copies_exist}, but for {column!r}; if they are copies, give them one coin with --unit"
+    ]
+
+
+def _output_paths(data: str, out: Path, records: "Records", ending: str) -> tuple[Path, Path]:
     """The files beside ``out``: what is to be scored, and the coins; a ValueError where a file is
     there.
     """
@@ -90,30 +112,32 @@ def _places(data: str, out: Path, records: "Records", ending: str) -> tuple[Path
     if not records.ending and out.resolve().is_relative_to(Path(data).resolve()):
         raise ValueError(f"--out: {out} is a part of {data}; name a place beside it")
     stem = out.name[: len(out.name) - len(records.ending)]
-    beside = out.with_name(f"{stem}.audit{ending}"), out.with_name(f"{stem}.coins.json")
-    for path in (out, *beside):
+    to_score = out.with_name(f"{stem}.audit{ending}")
+    sealed = out.with_name(f"{stem}.coins.json")
+    for path in (out, to_score, sealed):
         if path.exists():
             raise ValueError(
                 f"{path}: exists already, and nothing is overwritten; give another --out"
             )
-    return beside
+    return to_score, sealed
 
 
 def _check_column(data: str, records: "Records", column: str | None) -> None:
+    """Refuse a column that the data lack; None and "" are none."""
     from paperlib.core import did_you_mean
 
     if column and column not in records.columns:
-        known = ", ".join(map(repr, records.columns)) or "none"
-        near = did_you_mean(column, records.columns)
-        raise ValueError(f"{data}: no column {column!r}; the columns are {known}{near}")
+        columns = ", ".join(map(repr, records.columns)) or "none"
+        hint = did_you_mean(column, records.columns)
+        raise ValueError(f"{data}: no column {column!r}; the columns are {columns}{hint}")
 
 
-def _tell(sealed: Path, tossed: "Coins", said: str) -> None:
+def _tell(sealed: Path, tossed: "Coins", summary: str) -> None:
     """Print warnings of the coins, what was made of the data, and what comes next."""
     for warning in tossed.warnings:
         print(f"Warning: {warning}")
     print(
-        f"{said}\n{sealed}: the coins, not to be seen by those who compute the scores\n"
+        f"{summary}\n{sealed}: the coins, not to be seen by those who compute the scores\n"
         f"Hash of the coins, to be published before training: {tossed.commitment}\n"
         "To fix before training what the audit will do: paperlib seal plan.yaml\n"
         f"After training: paperlib audit scores.csv --coins {sealed}"
@@ -126,6 +150,19 @@ def _copies(digests: Sequence[str], names: Iterable[str | int]) -> int:
     pairs = zip(digests, names, strict=True)
     shared = {digest for digest, name in pairs if first.setdefault(digest, name) != name}
     return sum(digest in shared for digest in digests if digest)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Canaries:
+    """What canaries are made from: records of the data, the column of their ids if they have one,
+    and how many are made with which seed.
+    """
+
+    data: str
+    records: "Records"
+    column: str | None
+    count: int
+    seed: int | None
 
 
 def canaries(
@@ -151,44 +188,45 @@ def canaries(
     """
     import numpy as np
 
-    from paperlib.core import check_choice, toss_coins
-    from paperlib.generators.canaries import TEXT_KINDS, make_canaries, planted_order
+    from paperlib.core import toss_coins
+    from paperlib.generators.canaries import make_canaries, planted_order
     from paperlib.io import MADE_ID, open_records, write_text
 
-    check_choice("kind", kind, (*TEXT_KINDS, "labels"))
-    if label and kind != "labels":
-        raise ValueError("--label: is for the kind labels; leave it out, or give --kind labels")
-    if model and kind == "labels":
-        raise ValueError("--model: is for the kind high-temperature; leave it out")
+    _check_kind(kind, label, model)
     records = open_records(data)
-    is_folder, is_list = not records.ending, records.ending.startswith(".txt")
-    to_score, sealed = _places(data, out, records, ".jsonl" if is_list else records.ending)
+    is_folder = not records.ending
+    is_list = records.ending.startswith(".txt")
+    to_score, sealed = _output_paths(data, out, records, ".jsonl" if is_list else records.ending)
     column = id_column or records.id_column()
     _check_column(data, records, column)
-    taken = np.zeros(0, dtype=np.int64)
+    source = _Canaries(data=data, records=records, column=column, count=count, seed=seed)
     if kind == "labels":
-        taken, made = _wrong_rows(data, records, label, column, count, seed)
+        replaced, made = _wrong_rows(source, label)
     elif is_folder:
         raise ValueError(f"--kind: {data} holds no texts; the kind for images is labels")
     else:
         make = partial(
             make_canaries, count=count, kind=kind, seed=seed, model=model, temperature=temperature
         )
-        made = _made_texts(data, records, text, column, count, make, seed)
-    every, size = records.added(made), len(records.contents)
-    every_name = every.names if is_folder else every.cells(column) if column else every.digests()
-    names = (every_name or [])[size:]
-    called = "id" if is_folder else column or MADE_ID
-    tossed = toss_coins(names, seed=seed, column=called, copies=repetitions)
-    new = np.arange(size, size + count)
-    planted = np.repeat(new[tossed.included], repetitions)
-    kept = np.delete(np.arange(size), taken)
-    every.write(out, planted_order(kept, planted, seed=seed), None)
+        replaced = np.zeros(0, dtype=np.int64)
+        made = _made_texts(source, text, make)
+    size = len(records.contents)
+    with_canaries = records.added(made)
+    names = _names(with_canaries, column)[size:]
+    name_of_ids = "id" if is_folder else column or MADE_ID
+    tossed = toss_coins(names, seed=seed, column=name_of_ids, copies=repetitions)
+    added = np.arange(size, size + count)
+    planted = np.repeat(added[tossed.included], repetitions)
+    kept = np.delete(np.arange(size), replaced)
+    with_canaries.write(out, planted_order(kept, planted, seed=seed), None)
     if is_list:
-        rows = ({MADE_ID: name, **row} for name, row in zip(names, made, strict=True))
-        write_text(to_score, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
+        rows = [{MADE_ID: name, **row} for name, row in zip(names, made, strict=True)]
+        lines = [f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows]
+        write_text(to_score, "".join(lines))
+    elif is_folder or column:
+        with_canaries.write(to_score, added, None)
     else:
-        every.write(to_score, new, None if column or is_folder else [*[""] * size, *names])
+        with_canaries.write(to_score, added, [*[""] * size, *names])
     tossed.save(sealed)
 
     _tell(
@@ -197,99 +235,122 @@ def canaries(
         f"{count:,} canaries, of which {int(tossed.included.sum()):,} have heads and are planted, "
         f"{repetitions:,} of each\n"
         f"{out}: {kept.size:,} of {size:,} records and {planted.size:,} planted ones, to train on\n"
-        f"{to_score}: all canaries, to be scored after training by their {called!r}",
+        f"{to_score}: all canaries, to be scored after training by their {name_of_ids!r}",
     )
 
 
+def _check_kind(kind: str, label: str | None, model: str | None) -> None:
+    """Refuse an unknown kind of canaries, and options that are not for this kind."""
+    from paperlib.core import check_choice
+    from paperlib.generators.canaries import TEXT_KINDS
+
+    check_choice("kind", kind, (*TEXT_KINDS, "labels"))
+    if label and kind != "labels":
+        raise ValueError("--label: is for the kind labels; leave it out, or give --kind labels")
+    if model and kind == "labels":
+        raise ValueError("--model: is for the kind high-temperature; leave it out")
+
+
+def _names(records: "Records", column: str | None) -> Sequence[str]:
+    """The id of each record: the path of a file, the cell of the column, else what it holds."""
+    if not records.ending:
+        return records.names or []
+    return records.cells(column) if column else records.digests()
+
+
 def _made_texts(
-    data: str,
-    records: "Records",
-    text: str,
-    column: str | None,
-    count: int,
-    make: Callable[[list[str]], list[str]],
-    seed: int | None,
+    source: _Canaries, text: str, make: Callable[[list[str]], list[str]]
 ) -> list[dict[str, Any]]:
     """Records with a made text and an id; what else a record holds is that of a random one of the
     data.
     """
     import numpy as np
 
+    records = source.records
     if records.names is not None:
-        return [{"text": one} for one in make(records.names)]
-    _check_column(data, records, text)
+        return [{"text": canary} for canary in make(records.names)]
+    _check_column(source.data, records, text)
     if not all(isinstance(row.get(text), str | None) for row in records.contents):
         raise ValueError(
-            f"{data}: column {text!r} holds other values than text; name another with --text"
+            f"{source.data}: column {text!r} holds other values than text; name another with --text"
         )
     made = make(records.cells(text))
-    rng = np.random.default_rng(None if seed is None else [seed, 3])
-    like = [records.contents[at] for at in rng.integers(len(records.contents), size=count).tolist()]
-    own: Iterable[dict[str, Any]] = repeat({})
-    if column:
-        known = set(records.cells(column))
-        if all(map(str.isdecimal, known)):
-            is_text = isinstance(records.contents[0][column], str)
-            numbers = count_from(max(map(int, known)) + 1)
-            own = ({column: str(at) if is_text else at} for at in numbers)
-        else:
-            free = (f"canary-{at}" for at in count_from(1))
-            own = ({column: name} for name in free if name not in known)
-    return [{**row, **named, text: one} for row, named, one in zip(like, own, made, strict=False)]
+    rng = np.random.default_rng(None if source.seed is None else [source.seed, 3])
+    examples = rng.integers(len(records.contents), size=source.count).tolist()
+    ids = _new_ids(records, source.column) if source.column else repeat(None)
+    canaries: list[dict[str, Any]] = []
+    for example, canary, canary_id in zip(examples, made, ids, strict=False):
+        row = dict(records.contents[example])
+        if source.column:
+            row[source.column] = canary_id
+        row[text] = canary
+        canaries.append(row)
+    return canaries
 
 
-def _wrong_rows(
-    data: str,
-    records: "Records",
-    label: str | None,
-    column: str | None,
-    count: int,
-    seed: int | None,
-) -> tuple["IntArray", list[dict[str, Any]]]:
-    """Places of rows without a copy, and each with a wrong label; files get their new class as
+def _new_ids(records: "Records", column: str) -> Iterator[str | int]:
+    """Ids that no record has: numbers above all others where all are numbers, else canary-1, ..."""
+    taken = set(records.cells(column))
+    if all(map(str.isdecimal, taken)):
+        numbers = count_from(max(map(int, taken)) + 1)
+        is_text = isinstance(records.contents[0][column], str)
+        return map(str, numbers) if is_text else numbers
+    names = (f"canary-{number}" for number in count_from(1))
+    return (name for name in names if name not in taken)
+
+
+def _wrong_rows(source: _Canaries, label: str | None) -> tuple["IntArray", list[dict[str, Any]]]:
+    """Numbers of rows without a copy, and each with a wrong label; files get their new class as
     folder.
     """
     import numpy as np
 
-    from paperlib.generators.canaries import TEXT_KINDS, wrong_labels
+    from paperlib.generators.canaries import wrong_labels
 
-    names, contents = records.names, records.contents
+    records = source.records
+    labels = _labels(source.data, records, label)
+    digests = records.digests(label, source.column)
+    times = Counter(digests)
+    able = [
+        row
+        for row, digest in enumerate(digests)
+        if digest and times[digest] == 1 and labels[row] not in (None, "")
+    ]
+    if source.count > len(able):
+        raise ValueError(
+            f"--count: {len(able):,} of {len(records.contents):,} records have a label and no "
+            "copy; ask for no more"
+        )
+    chosen, wrong = wrong_labels([labels[row] for row in able], source.count, seed=source.seed)
+    rows = np.array(able)[chosen]
+    canaries: list[dict[str, Any]] = []
+    for row, other in zip(rows.tolist(), wrong, strict=True):
+        content = records.contents[row]
+        if records.names is None:
+            canaries.append({**content, label or "": other})
+        else:
+            name = records.names[row]
+            path = f"{other}/{content['sha256'][:24]}{Path(name).suffix}"
+            canaries.append({"path": path, "source": name})
+    return rows, canaries
+
+
+def _labels(data: str, records: "Records", label: str | None) -> list[Any]:
+    """The label of each record: the folder of a file, or the cell of the column of labels."""
+    from paperlib.generators.canaries import TEXT_KINDS
+
     if records.ending.startswith(".txt"):
         raise ValueError(
             f"--kind: the texts of {data} have no labels; the kinds are {', '.join(TEXT_KINDS)}"
         )
-    if names is not None:
-        if alone := [name for name in names if "/" not in name]:
-            raise ValueError(f"{data}: expected a folder for each class; {alone[0]} is in none")
-        labels = [name.split("/")[0] for name in names]
-    else:
-        if label is None:
-            raise ValueError(
-                f"--label: name the column of labels; columns are {', '.join(records.columns)}"
-            )
-        _check_column(data, records, label)
-        labels = [one.get(label) for one in contents]
-    digests = records.digests(label, column)
-    times = Counter(digests)
-    able = [
-        at
-        for at, one in enumerate(digests)
-        if one and times[one] == 1 and labels[at] not in (None, "")
-    ]
-    if count > len(able):
+    if records.names is not None:
+        outside = [name for name in records.names if "/" not in name]
+        if outside:
+            raise ValueError(f"{data}: expected a folder for each class; {outside[0]} is in none")
+        return [name.split("/")[0] for name in records.names]
+    if label is None:
         raise ValueError(
-            f"--count: {len(able):,} of {len(contents):,} records have a label and no copy; "
-            "ask for no more"
+            f"--label: name the column of labels; columns are {', '.join(records.columns)}"
         )
-    places, wrong = wrong_labels([labels[at] for at in able], count, seed=seed)
-    taken = np.array(able)[places]
-    pairs = list(zip(taken.tolist(), wrong, strict=True))
-    if names is None:
-        return taken, [{**contents[at], label or "": other} for at, other in pairs]
-    return taken, [
-        {
-            "path": f"{other}/{contents[at]['sha256'][:24]}{Path(names[at]).suffix}",
-            "source": names[at],
-        }
-        for at, other in pairs
-    ]
+    _check_column(data, records, label)
+    return [row.get(label) for row in records.contents]

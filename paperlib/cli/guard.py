@@ -33,9 +33,10 @@ def main() -> None:
     try:
         from paperlib.cli.app import app
 
-        code = app(standalone_mode=False, obj=settings)
-        # Typer turns a Ctrl-C into this exit code without a word.
-        code = _interrupted() if code == INTERRUPTED else code if isinstance(code, int) else 0
+        returned = app(standalone_mode=False, obj=settings)
+        code = returned if isinstance(returned, int) else 0
+        if code == INTERRUPTED:  # Typer turns a Ctrl-C into this exit code without a word
+            code = _interrupted()
     except BaseException as error:
         code = _ended(error, settings)
     sys.exit(_flushed(code, settings))
@@ -63,50 +64,80 @@ def _explained(error: BaseException) -> tuple[str, int]:
     """What to say of an error, and the exit code."""
     usage = getattr(error, "format_message", None)
     if usage is not None:
-        message = str(usage())
-        if type(error).__name__ != "NoArgsIsHelpError":
-            message = " ".join(message.split()).rstrip(".")
-            if message.startswith("No such command") and "Did you mean" not in message:
-                message += "; `paperlib --help` lists them"
-        return message, USAGE_ERROR
+        return _usage_message(error, str(usage())), USAGE_ERROR
     if isinstance(error, ImportError) and not (error.name or "").startswith("paperlib"):
-        if error.name is None or not isinstance(error, ModuleNotFoundError):
-            return f"a package cannot be imported: {' '.join(str(error).split())}", USAGE_ERROR
-        from paperlib.cli.install import missing_package
-
-        return missing_package(error.name), USAGE_ERROR
+        return _import_message(error), USAGE_ERROR
     if isinstance(error, OSError):
-        if error.strerror is None:  # one of this package, which names the file
-            return " ".join(str(error).split()), USAGE_ERROR
-        where = error.filename
-        if where is None and error.errno in _OF_OUTPUT:
-            where = "the output"
-            _discard(sys.stdout)
-        said = f"{error.strerror[:1].lower()}{error.strerror[1:]}"
-        return said if where is None else f"{where}: {said}", USAGE_ERROR
+        return _file_message(error), USAGE_ERROR
     if isinstance(error, ValueError):
-        message = str(error)  # a list of what is known, indented below it, keeps its lines
-        listed = all(line.startswith("  ") for line in message.splitlines()[1:])
-        return message if listed else " ".join(message.split()), USAGE_ERROR
+        return _value_message(error), USAGE_ERROR
     if isinstance(error, MemoryError):
         return "out of memory; give it fewer examples, or a machine with more", INTERNAL_ERROR
     if type(error).__name__ == "NotebookError":
         return str(error), INTERNAL_ERROR
-    said = " ".join(str(error).split())
+    name = type(error).__name__
+    text = _one_line(error)
+    cause = f"{name}: {text}" if text else name
     return (
-        f"internal error: {type(error).__name__}{': ' if said else ''}{said}; run again with "
-        "`paperlib --debug ...` and report it"
-    ), INTERNAL_ERROR
+        f"internal error: {cause}; run again with `paperlib --debug ...` and report it",
+        INTERNAL_ERROR,
+    )
+
+
+def _one_line(text: object) -> str:
+    """A text without line breaks and double spaces."""
+    return " ".join(str(text).split())
+
+
+def _usage_message(error: BaseException, message: str) -> str:
+    """A mistake in the command line in one line; the help that stands for no arguments as it is."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return message
+    message = _one_line(message).rstrip(".")
+    if message.startswith("No such command") and "Did you mean" not in message:
+        message += "; `paperlib --help` lists them"
+    return message
+
+
+def _import_message(error: ImportError) -> str:
+    """What to install for a package that is missing, or why one cannot be imported."""
+    if error.name is None or not isinstance(error, ModuleNotFoundError):
+        return f"a package cannot be imported: {_one_line(error)}"
+    from paperlib.cli.install import missing_package
+
+    return missing_package(error.name)
+
+
+def _file_message(error: OSError) -> str:
+    """What is wrong with which file; an output that cannot be written is closed."""
+    if error.strerror is None:  # one of this package, which names the file
+        return _one_line(error)
+    file = error.filename
+    if file is None and error.errno in _OF_OUTPUT:
+        file = "the output"
+        _discard(sys.stdout)
+    reason = f"{error.strerror[:1].lower()}{error.strerror[1:]}"
+    return reason if file is None else f"{file}: {reason}"
+
+
+def _value_message(error: ValueError) -> str:
+    """The message in one line, but for a list of what is known, which is indented below it."""
+    message = str(error)
+    is_list = all(line.startswith("  ") for line in message.splitlines()[1:])
+    return message if is_list else _one_line(message)
 
 
 def _interrupted() -> int:
+    """The exit code after an interrupt, after the message."""
     return _complain("interrupted; no half-finished result was kept", INTERRUPTED)
 
 
 def _complain(message: str, code: int) -> int:
-    help_text = message.startswith("Usage:")
+    """Print a message on stderr, as of paperlib unless it is its help; returns the exit code."""
+    if not message.startswith("Usage:"):
+        message = f"paperlib: {message}"
     try:
-        print(message if help_text else f"paperlib: {message}", file=sys.stderr, flush=True)
+        print(message, file=sys.stderr, flush=True)
     except OSError:
         _discard(sys.stderr)
     return code

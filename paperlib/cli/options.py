@@ -16,6 +16,9 @@ Guess = Literal["adaptive", "both", "members", "nonmembers", "grid"]
 Design = Literal["randomized", "game", "played"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16", "int8"]
 
+_Described = tuple[Callable[..., Any], str | dict[str, Any]]
+"""`typer.Argument` or `typer.Option`, and the help of a parameter or its settings with the help."""
+
 
 def names_of(pattern: str) -> list[str]:
     """Names that the shell can complete; none outside a checkout."""
@@ -47,38 +50,55 @@ def add_commands(
     """Give ``app`` commands, called as their functions or by name, with what ``help.toml`` says of
     each.
     """
-    table = tomllib.loads(Path(__file__).with_name("help.toml").read_text(encoding="utf-8"))
-    for name, command in {
-        **{one.__name__.replace("_", "-"): one for one in called},
-        **named,
-    }.items():
-        said: dict[str, tuple[Callable[..., Any], Any]] = {}
-        for (
-            title,
-            group,
-        ) in table.items():  # from those of several commands to those of one, which counts
-            if title == "shared" or name in title.split():
-                for kind, make in (("arguments", typer.Argument), ("options", typer.Option)):
-                    said |= {one: (make, words) for one, words in group.get(kind, {}).items()}
-        own = signature(command)
-        described = [
-            one if one.annotation is typer.Context else _described(one, *said[one.name])
-            for one in own.parameters.values()
-        ]
-        vars(command)["__signature__"] = own.replace(parameters=described)
-        app.command(name, epilog="   |   ".join(table[name]["epilog"]))(command)
+    text = Path(__file__).with_name("help.toml").read_text(encoding="utf-8")
+    help_table = tomllib.loads(text)
+    commands = {command.__name__.replace("_", "-"): command for command in called}
+    for name, command in {**commands, **named}.items():
+        _describe(command, _parameters_in_help(help_table, name))
+        app.command(name, epilog="   |   ".join(help_table[name]["epilog"]))(command)
 
 
-def _described(
-    parameter: Parameter, make: Callable[..., Any], said: str | dict[str, Any]
+def _parameters_in_help(help_table: dict[str, Any], command: str) -> dict[str, _Described]:
+    """What the table of help says of a command's parameters, by name.
+
+    Groups come from those of all commands, over those of several, to that of one: the last counts.
+    """
+    described: dict[str, _Described] = {}
+    for title, group in help_table.items():
+        if title != "shared" and command not in title.split():
+            continue
+        for name, words in group.get("arguments", {}).items():
+            described[name] = typer.Argument, words
+        for name, words in group.get("options", {}).items():
+            described[name] = typer.Option, words
+    return described
+
+
+def _describe(command: Callable[..., Any], described: dict[str, _Described]) -> None:
+    """Give a command the signature that Typer reads its arguments, options and help from."""
+    plain = signature(command)
+    parameters = [
+        parameter
+        if parameter.annotation is typer.Context
+        else _typer_parameter(parameter, *described[parameter.name])
+        for parameter in plain.parameters.values()
+    ]
+    vars(command)["__signature__"] = plain.replace(parameters=parameters)
+
+
+def _typer_parameter(
+    parameter: Parameter, make: Callable[..., Any], described: str | dict[str, Any]
 ) -> Parameter:
     """The parameter as Typer takes it, with what the table says of it; only True has a flag for
     False.
     """
-    words = {"help": said} if isinstance(said, str) else dict(said)
+    words = {"help": described} if isinstance(described, str) else dict(described)
     usual = [f"--{parameter.name.replace('_', '-')}"] if parameter.default is False else []
-    flags, annotation = words.pop("flags", usual), parameter.annotation
-    base, *given = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
-    info = copy(given[0]) if given else make(*flags)
+    flags = words.pop("flags", usual)
+    base = parameter.annotation
+    defaults: list[Any] = []
+    if get_origin(base) is Annotated:
+        base, *defaults = get_args(base)
+    info = copy(defaults[0]) if defaults else make(*flags)
     vars(info).update(words)
     return parameter.replace(annotation=Annotated[base, info])
