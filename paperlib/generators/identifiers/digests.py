@@ -86,11 +86,17 @@ def no_draw(digits: str) -> str:
         return "run of zeros"
     if repeats(digits, 16):
         return "counting or repeating"
-    if len(digits) >= 32 and len(digits) % 2 == 0:
-        readable = bytes.fromhex(digits).translate(None, _UNREADABLE)
-        if len(readable) > _most(len(digits) // 2, 95 / 256, 1):
-            return "readable text in hexadecimal digits"
+    if _is_readable(digits):
+        return "readable text in hexadecimal digits"
     return ""
+
+
+def _is_readable(digits: str) -> bool:
+    """Whether more bytes, of 16 or more, are printable ASCII (95 of 256) than chance allows."""
+    if len(digits) < 32 or len(digits) % 2 == 1:
+        return False
+    readable = bytes.fromhex(digits).translate(None, _UNREADABLE)
+    return len(readable) > _most(len(digits) // 2, 95 / 256, 1)
 
 
 def repeats(digits: str, base: int) -> bool:
@@ -99,13 +105,14 @@ def repeats(digits: str, base: int) -> bool:
     """
     size = len(digits)
     # A block that fills the value twice: 2 * base ** (-size / 2) of all values at most.
-    if size >= 12 and any(digits.startswith(digits[at:]) for at in range(1, size // 2 + 1)):
+    if size >= 12 and any(digits.startswith(digits[start:]) for start in range(1, size // 2 + 1)):
         return True
     numbers = [int(digit, base) for digit in digits]
-    steps = (
-        [(b - a) % base for a, b in zip(numbers, numbers[lag:], strict=False)] for lag in (1, 2)
-    )
-    return any(max(Counter(some).values()) > _most(len(some), 1 / base, 2 * base) for some in steps)
+    for lag in (1, 2):
+        steps = [(b - a) % base for a, b in zip(numbers, numbers[lag:], strict=False)]
+        if max(Counter(steps).values()) > _most(len(steps), 1 / base, 2 * base):
+            return True
+    return False
 
 
 @cache
@@ -121,14 +128,17 @@ def check_hex(digits: str) -> Form:
     low = digits.lower()
     if len(set(low)) < FEWEST_DIGITS:
         return Form("few different digits", False)
-    if reason := no_draw(low):
+    reason = no_draw(low)
+    if reason:
         return Form(reason, False)
-    if (case := casing(digits)) == "mixed":
+    case = casing(digits)
+    if case == "mixed":
         return Form("mixed case", False)
     if digits.isdigit():
         return Form("decimal digits alone", False)
     # Kept in a digest too: its other digits are uniform, whatever these two are.
-    if version := uuid_version(low):
+    version = uuid_version(low)
+    if version:
         if _has_time(low):  # a digest does once in 4,000 times
             return Form("time-ordered UUID", False)
         return Form(f"{case}, digits of a UUID of version {version}", True)
@@ -139,19 +149,20 @@ def uuid_version(digits: str) -> str:
     """The version digit of 32 digits that are laid out as a UUID of version 1 to 8; empty for
     others.
     """
-    return (
-        digits[12]
-        if len(digits) == 32 and digits[12] in "12345678" and digits[16] in "89ab"
-        else ""
-    )
+    if len(digits) == 32 and digits[12] in "12345678" and digits[16] in "89ab":
+        return digits[12]
+    return ""
 
 
 def _has_time(digits: str) -> bool:
     """Whether a UUID of version 1, 6 or 7 without hyphens holds a time from 1993 to 2050."""
     low, middle, high = digits[:8], digits[8:12], digits[13:16]
-    if ticks := {"1": high + middle + low, "6": low + middle + high}.get(digits[12]):
-        return _TICKS[0] <= int(ticks, 16) < _TICKS[1]
-    return digits[12] == "7" and _MILLISECONDS[0] <= int(low + middle, 16) < _MILLISECONDS[1]
+    version = digits[12]
+    if version == "1":
+        return _TICKS[0] <= int(high + middle + low, 16) < _TICKS[1]
+    if version == "6":
+        return _TICKS[0] <= int(low + middle + high, 16) < _TICKS[1]
+    return version == "7" and _MILLISECONDS[0] <= int(low + middle, 16) < _MILLISECONDS[1]
 
 
 def _draw_hex(value: str, rng: np.random.Generator) -> str:
@@ -186,16 +197,17 @@ def check_uuid(value: str) -> Form:
     version, variant = value[14].lower(), value[19].lower()
     if len(set(value.lower())) <= FEWEST_DIGITS:  # the hyphen is one more
         return Form("few different digits", False)
-    if reason := no_draw(value.lower().replace("-", "")):
+    reason = no_draw(value.lower().replace("-", ""))
+    if reason:
         return Form(reason, False)
     if variant not in "89ab":
         return Form("other variant", False)
     if version not in _UUID_VERSIONS:
         return Form(f"version {version}", False)
     case = casing(value)
-    return (
-        Form("mixed case", False) if case == "mixed" else Form(f"version {version}, {case}", True)
-    )
+    if case == "mixed":
+        return Form("mixed case", False)
+    return Form(f"version {version}, {case}", True)
 
 
 def draw_uuid(value: str, rng: np.random.Generator) -> str:
@@ -222,9 +234,11 @@ def check_short_hash(value: str) -> Form:
     """The form of ``commit`` and an abbreviated hash: with a digit and a letter, lest it be a
     word.
     """
-    if (digits := value.split(" ")[-1]).isdigit() or digits.isalpha():
+    digits = value.split(" ")[-1]
+    if digits.isdigit() or digits.isalpha():
         return Form("word or number", False)
-    if reason := no_draw(digits):
+    reason = no_draw(digits)
+    if reason:
         return Form(reason, False)
     return Form(f"{len(digits)} digits", True)
 
@@ -256,16 +270,16 @@ def base64_digest(
 
     def check(value: str) -> Form:
         algorithm, text = value.split(sign, 1)
-        if (data := decode(text)) is None:
+        data = decode(text)
+        if data is None:
             return Form("not canonical base64", False)
-        if reason := no_draw(data.hex()):
+        reason = no_draw(data.hex())
+        if reason:
             return Form(reason, False)
         # Of 20 random bytes, 10 or fewer are different once in 10^9.
-        return (
-            Form(algorithm, True)
-            if 2 * len(set(data)) > len(data)
-            else Form("few different bytes", False)
-        )
+        if 2 * len(set(data)) <= len(data):
+            return Form("few different bytes", False)
+        return Form(algorithm, True)
 
     def draw(value: str, rng: np.random.Generator) -> str:
         algorithm = value.split(sign, 1)[0]

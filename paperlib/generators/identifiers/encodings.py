@@ -25,15 +25,17 @@ def erc55(address: str) -> str:
     digits = address[2:].lower()
     # Keccak-256 is not the SHA3-256 of the standard library.
     check = keccak.new(digest_bits=256, data=digits.encode()).hexdigest()
-    return "0x" + "".join(
-        digit.upper() if check[at] >= "8" else digit for at, digit in enumerate(digits)
-    )
+    letters = [
+        digit.upper() if mark >= "8" else digit for digit, mark in zip(digits, check, strict=False)
+    ]
+    return "0x" + "".join(letters)
 
 
 def base58check(payload: bytes) -> str:
     """Base58 text of a payload and four bytes of its double SHA-256."""
     data = payload + _double_sha256(payload)
-    number, letters = int.from_bytes(data), ""
+    number = int.from_bytes(data)
+    letters = ""
     while number:
         number, rest = divmod(number, 58)
         letters = BASE58[rest] + letters
@@ -47,10 +49,13 @@ def base58check_payload(text: str) -> bytes | None:
         number = 58 * number + BASE58.index(letter)
     zeros = len(text) - len(text.lstrip("1"))
     data = bytes(zeros) + number.to_bytes((number.bit_length() + 7) // 8)
-    return data[:-4] if len(data) > 4 and _double_sha256(data[:-4]) == data[-4:] else None
+    if len(data) <= 4 or _double_sha256(data[:-4]) != data[-4:]:
+        return None
+    return data[:-4]
 
 
 def _double_sha256(data: bytes) -> bytes:
+    """The first four bytes of the SHA-256 of the SHA-256."""
     return hashlib.sha256(hashlib.sha256(data).digest()).digest()[:4]
 
 
@@ -60,7 +65,7 @@ def segwit_address(version: int, program: bytes) -> str:
     """
     values = [version, *_regroup(program, 8, 5, pad=True)]
     state = _polymod([*_BC, *values, 0, 0, 0, 0, 0, 0]) ^ _CONSTANT[version]
-    check = [(state >> 5 * (5 - at)) & 31 for at in range(6)]
+    check = [(state >> 5 * (5 - index)) & 31 for index in range(6)]
     return "bc1" + "".join(BECH32[value] for value in values + check)
 
 
@@ -77,18 +82,25 @@ def segwit_program(address: str) -> tuple[int, bytes] | None:
 
 
 def _polymod(values: Sequence[int]) -> int:
+    """The checksum of bech32 (BIP-173): the remainder of a polynomial of 5-bit numbers."""
     state = 1
     for value in values:
-        top, state = state >> 25, (state & 0x1FFFFFF) << 5 ^ value
-        for at, generator in enumerate(_BECH32_GENERATOR):
-            state ^= generator if top >> at & 1 else 0
+        top = state >> 25
+        state = (state & 0x1FFFFFF) << 5 ^ value
+        for bit, generator in enumerate(_BECH32_GENERATOR):
+            if top >> bit & 1:
+                state ^= generator
     return state
 
 
 def _regroup(values: Sequence[int], bits_in: int, bits_out: int, *, pad: bool) -> list[int]:
-    held, bits, out = 0, 0, list[int]()
+    """Numbers of ``bits_in`` bits as numbers of ``bits_out``; a rest is dropped without ``pad``."""
+    held = 0  # all bits so far, of which the last ``bits`` are not written
+    bits = 0
+    out: list[int] = []
     for value in values:
-        held, bits = held << bits_in | value, bits + bits_in
+        held = held << bits_in | value
+        bits += bits_in
         while bits >= bits_out:
             bits -= bits_out
             out.append(held >> bits & (1 << bits_out) - 1)
@@ -122,14 +134,15 @@ def ssh_rsa_text(key: RsaKey) -> str:
 
 def parse_ssh_rsa(text: str) -> RsaKey | None:
     """The RSA key of a text, or None where the text is not how that key is written."""
-    blob, parts = from_base64(text.partition(" ")[2]) or b"", list[bytes]()
+    blob = from_base64(text.partition(" ")[2]) or b""
+    fields: list[bytes] = []  # name, exponent and modulus, each behind its length in four bytes
     while blob:
         end = 4 + int.from_bytes(blob[:4])
-        parts.append(blob[4:end])
+        fields.append(blob[4:end])
         blob = blob[end:]
-    if len(parts) != 3:
+    if len(fields) != 3:
         return None
-    key = RsaKey(int.from_bytes(parts[1]), int.from_bytes(parts[2]))
+    key = RsaKey(int.from_bytes(fields[1]), int.from_bytes(fields[2]))
     return key if ssh_rsa_text(key) == text else None
 
 

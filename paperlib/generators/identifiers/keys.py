@@ -24,7 +24,8 @@ from paperlib.generators.identifiers.kind import Form, Kind, cased_like, casing
 
 def check_ethereum(value: str) -> Form:
     """The form of an address: one case throughout, or mixed with the checksum of ERC-55 right."""
-    if (form := check_hex(value[2:])).name != "mixed case":
+    form = check_hex(value[2:])
+    if form.name != "mixed case":
         return form
     return Form("checksum", True) if erc55(value) == value else Form("wrong checksum", False)
 
@@ -50,12 +51,14 @@ _BASE58_FORMS = {0: "public key hash", 5: "script hash"}
 
 def check_base58(value: str) -> Form:
     """The form of a bitcoin address in base58: pays to the hash of a public key, or of a script."""
-    if (payload := base58check_payload(value)) is None:
+    payload = base58check_payload(value)
+    if payload is None:
         return Form("wrong checksum", False)
     if len(payload) != 21 or payload[0] not in _BASE58_FORMS:
         return Form("no address", False)
-    few = len(set(payload[1:])) <= 10
-    return Form("few different bytes", False) if few else Form(_BASE58_FORMS[payload[0]], True)
+    if len(set(payload[1:])) <= 10:
+        return Form("few different bytes", False)
+    return Form(_BASE58_FORMS[payload[0]], True)
 
 
 BITCOIN_BASE58 = Kind(
@@ -70,7 +73,8 @@ BITCOIN_BASE58 = Kind(
 
 def check_bech32(value: str) -> Form:
     """The form of a bitcoin address in bech32: witness version, bytes of its program, case."""
-    if (decoded := segwit_program(value.lower())) is None:
+    decoded = segwit_program(value.lower())
+    if decoded is None:
         return Form("wrong checksum", False)
     version, program = decoded
     if 2 * len(set(program)) <= len(program):
@@ -80,15 +84,25 @@ def check_bech32(value: str) -> Form:
     return Form(f"version {version}, {len(program)} bytes, {casing(value)}", True)
 
 
+def _draw_bech32(value: str, rng: np.random.Generator) -> str:
+    """Another address of the same witness version ("p" for 1, "q" for 0) and length."""
+    program = rng.bytes(20 if len(value) == 42 else 32)
+    return cased_like(segwit_address(int(value[3] in "pP"), program), value)
+
+
+def _bech32_bits(value: str) -> float:
+    if len(value) == 42:
+        return 160.0
+    return 255.0 if value[3] in "pP" else 256.0  # half of all numbers are points of the curve
+
+
 _SEGWIT = "[02-9ac-hj-np-z]{39}(?:[02-9ac-hj-np-z]{20})?"
 BITCOIN_BECH32 = Kind(
     name="bitcoin_bech32",
     pattern=rf"(?:bc1{_SEGWIT}|BC1{_SEGWIT.upper()})\b",
     check=check_bech32,
-    draw=lambda value, rng: cased_like(
-        segwit_address(int(value[3] in "pP"), rng.bytes(20 if len(value) == 42 else 32)), value
-    ),
-    bits=lambda value: 160.0 if len(value) == 42 else 255.0 if value[3] in "pP" else 256.0,
+    draw=_draw_bech32,
+    bits=_bech32_bits,
     example="bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
     fold_case=True,
 )
@@ -96,7 +110,8 @@ BITCOIN_BECH32 = Kind(
 
 def check_ed25519(value: str) -> Form:
     """The form of an Ed25519 public key: its 32 bytes are a point of the curve."""
-    if (blob := from_base64(value.partition(" ")[2])) is None:
+    blob = from_base64(value.partition(" ")[2])
+    if blob is None:
         return Form("not canonical base64", False)
     point = blob[-32:]
     if 2 * len(set(point)) <= len(point):
@@ -138,7 +153,8 @@ def check_rsa(value: str) -> Form:
     """The form of an RSA public key: the length of a modulus without small factors, and the
     exponent.
     """
-    if (key := parse_ssh_rsa(value)) is None:
+    key = parse_ssh_rsa(value)
+    if key is None:
         return Form("not in the wire format", False)
     bits = key.modulus.bit_length()
     if not 1024 <= bits <= 16384:
@@ -178,10 +194,11 @@ RSA = Kind(
     draw=_draw_rsa,
     bits=_rsa_bits,
     example=(
-        "ssh-rsa "
-        "AAAAB3NzaC1yc2EAAAADAQABAAABAQCrMZ0q6mNlPOZcz3ptbhUOhNHB7i0wh9OZEQxUrG5J26ziC9fq5dX5MsmRia/JPxc3nznNUxKOYd9Btl+aTB6idMyqZRg1iuCmi56mRWa7IW3NvU0CETPv9hBf9nty5aP09kYVgHY17slDzAB4dlD52iU2"
-        "ApdzjH4855ZJJhJo3H2dQp9XFE2S7PoIoe+pCO80skTGy3ZIJ+3yUMucgROEOpMyg8KWC7YY0x1+5sOCsxCAYgp3W/cm+gDX"
-        "duhlwp3+VWk/rqTux4jDYWOZ691zUfo/wBo9ZnrKT65B0OgxdRPdz3PaE9V0SsiBR9BlCwhJoGt7yMZ9NO+kvfrN5Lkv"
+        "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQCrMZ0q6mNlPOZcz3ptbhUOhNHB7i0wh9OZEQxUrG5J26ziC9fq5d"
+        "X5MsmRia/JPxc3nznNUxKOYd9Btl+aTB6idMyqZRg1iuCmi56mRWa7IW3NvU0CETPv9hBf9nty5aP09kYVgHY17slD"
+        "zAB4dlD52iU2ApdzjH4855ZJJhJo3H2dQp9XFE2S7PoIoe+pCO80skTGy3ZIJ+3yUMucgROEOpMyg8KWC7YY0x1+5s"
+        "OCsxCAYgp3W/cm+gDXduhlwp3+VWk/rqTux4jDYWOZ691zUfo/wBo9ZnrKT65B0OgxdRPdz3PaE9V0SsiBR9BlCwhJ"
+        "oGt7yMZ9NO+kvfrN5Lkv"
     ),
     not_beside="-=+/",
 )

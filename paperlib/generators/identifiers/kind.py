@@ -65,4 +65,6 @@ def cased_like(text: str, example: str) -> str:
 
 def casing(text: str) -> str:
     """One of lower, upper and mixed."""
-    return "lower" if text == text.lower() else "upper" if text == text.upper() else "mixed"
+    if text == text.lower():
+        return "lower"
+    return "upper" if text == text.upper() else "mixed"

@@ -54,14 +54,15 @@ SERVICES = {
 }
 
 
-def _parts(value: str) -> tuple[str, _Service, str]:
+def _split(value: str) -> tuple[str, _Service, str]:
+    """What stands before the last slash of a link, the service, and the code."""
     head, code = value.rsplit("/", 1)
     return head, SERVICES[head.split("//", 1)[1].removeprefix("www.")], code
 
 
 def check_link(value: str) -> Form:
     """The form of a shortened URL; a code without a class of letters may be a person's choice."""
-    _, service, code = _parts(value)
+    _, service, code = _split(value)
     if len(code) not in service.lengths:
         return Form("code of another length", False)
     if not set(code) <= set(service.alphabet) or (service.last and code[-1] not in service.last):
@@ -75,8 +76,9 @@ def check_link(value: str) -> Form:
 
 
 def _draw_link(value: str, rng: np.random.Generator) -> str:
-    head, service, code = _parts(value)
-    drawn = [service.alphabet[at] for at in rng.integers(0, len(service.alphabet), len(code))]
+    head, service, code = _split(value)
+    numbers = rng.integers(0, len(service.alphabet), len(code))
+    drawn = [service.alphabet[number] for number in numbers]
     drawn[: service.kept] = code[: service.kept]
     if service.last:
         drawn[-1] = service.last[rng.integers(len(service.last))]
@@ -84,7 +86,7 @@ def _draw_link(value: str, rng: np.random.Generator) -> str:
 
 
 def _link_bits(value: str) -> float:
-    _, service, code = _parts(value)
+    _, service, code = _split(value)
     free = len(code) - service.kept - bool(service.last)
     return free * math.log2(len(service.alphabet)) + math.log2(len(service.last) or 1)
 
@@ -139,14 +141,17 @@ def checked_kinds(names: Iterable[str] | None) -> tuple[Kind, ...]:
     """The kinds of these names, in the table's order, all for None; refuses an unknown name, and
     none.
     """
-    wanted = set(KINDS) if names is None else {names} if isinstance(names, str) else set(names)
-    if unknown := sorted(wanted - set(KINDS)):
+    if names is None:
+        return tuple(KINDS.values())
+    chosen = {names} if isinstance(names, str) else set(names)
+    unknown = sorted(chosen - set(KINDS))
+    if unknown:
         raise ValueError(
             f"kinds: expected some of {', '.join(KINDS)}; got {', '.join(map(repr, unknown))}"
         )
-    if not wanted:
+    if not chosen:
         raise ValueError(f"kinds: expected at least one of {', '.join(KINDS)}; got none")
-    return tuple(kind for name, kind in KINDS.items() if name in wanted)
+    return tuple(kind for name, kind in KINDS.items() if name in chosen)
 
 
 def kinds_table() -> pd.DataFrame:

@@ -4,7 +4,7 @@ others.
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.util import find_spec
@@ -84,26 +84,33 @@ class Scanner:
 
     def candidates(self, data: bytes) -> list[Candidate]:
         """All candidates by their start, overlapping ones too."""
-        matches, at, search = list[Candidate](), 0, self._starts.search
-        while (match := search(data, at)) is not None:
+        search = self._starts.search
+        candidates: list[Candidate] = []
+        match = search(data, 0)
+        while match is not None:
             start = match.start()
-            for kind, pattern, barred in self._matchers:
-                if (whole := pattern.match(data, start)) is None or (
-                    start and data[start - 1] in barred
-                ):
-                    continue
-                end = whole.end()
-                if end - start > LONGEST or (end < len(data) and data[end] in barred):
-                    continue
-                value = data[start:end].decode("ascii")
-                matches.append(Candidate(start, end, kind, value, kind.check(value)))
-            at = start + 1
-        return matches
+            candidates += self._starting_at(start, data)
+            match = search(data, start + 1)
+        return candidates
+
+    def _starting_at(self, start: int, data: bytes) -> Iterator[Candidate]:
+        """The candidates of every kind that start here, in the order of the kinds."""
+        for kind, pattern, barred in self._matchers:
+            match = pattern.match(data, start)
+            if match is None or (start and data[start - 1] in barred):
+                continue
+            end = match.end()
+            if end - start > LONGEST or (end < len(data) and data[end] in barred):
+                continue
+            value = data[start:end].decode("ascii")
+            yield Candidate(start, end, kind, value, kind.check(value))
 
 
 def resolve(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Drop what overlaps: identifiers stay before look-alikes, then the longest, then the first."""
-    kept, cluster, reach = list[Candidate](), list[Candidate](), 0
+    kept: list[Candidate] = []
+    cluster: list[Candidate] = []  # neighbours that overlap, directly or through others
+    reach = 0  # the farthest end in it
     for candidate in candidates:
         if cluster and candidate.start >= reach:
             kept += _best(cluster)
@@ -114,12 +121,13 @@ def resolve(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def _best(cluster: list[Candidate]) -> list[Candidate]:
+    """Those of a cluster that stay, none overlapping another, in order."""
     if len(cluster) == 1:
         return cluster
-    chosen = list[Candidate]()
-    for one in sorted(cluster, key=lambda c: (not c.form.valid, c.start - c.end, c.start)):
-        if all(one.end <= other.start or other.end <= one.start for other in chosen):
-            chosen.append(one)
+    chosen: list[Candidate] = []
+    for candidate in sorted(cluster, key=lambda c: (not c.form.valid, c.start - c.end, c.start)):
+        if all(candidate.end <= other.start or other.end <= candidate.start for other in chosen):
+            chosen.append(candidate)
     return sorted(chosen, key=lambda c: c.start)
 
 
@@ -140,19 +148,22 @@ class StreamScanner:
         follow.
         """
         data = self._held + piece if self._held else piece
-        candidates = [one for one in self._scanner.candidates(data) if one.start >= self._seen]
+        candidates = self._scanner.candidates(data)
+        new = [candidate for candidate in candidates if candidate.start >= self._seen]
         if not more:
-            self._held, self._seen = b"", 0
-            return resolve(candidates)
+            self._held = b""
+            self._seen = 0
+            return resolve(new)
         # What starts before the cut ends well before the end of the data, so nothing to come can
         # change it.
         cut = max(self._seen, len(data) - LONGEST - 1)
-        for one in reversed(candidates):
-            if one.start < cut < one.end:
-                cut = one.start
+        for candidate in reversed(new):
+            if candidate.start < cut < candidate.end:
+                cut = candidate.start
         keep = max(0, cut - 1)  # one more byte, for the boundary on the left
-        self._held, self._seen = data[keep:], cut - keep
-        return resolve(one for one in candidates if one.end <= cut)
+        self._held = data[keep:]
+        self._seen = cut - keep
+        return resolve(candidate for candidate in new if candidate.end <= cut)
 
 
 _scanner = cache(Scanner)
@@ -163,8 +174,7 @@ def find_identifiers(text: str, *, kinds: Iterable[str] | None = None) -> list[I
 
     A match counts when no letter, digit or underscore (ASCII) stands beside it and the kind's check
     passes: checksums are right, decoded bytes are what they should be, and a random source would
-        make such values. Of
-    overlapping ones the longest is kept.
+    make such values. Of overlapping ones the longest is kept.
 
     Args:
         kinds: Keys of `KINDS`; None for all.
@@ -183,16 +193,14 @@ def find_identifiers(text: str, *, kinds: Iterable[str] | None = None) -> list[I
         raise ValueError(f"text: expected a str, got {type(text).__name__}; decode bytes first")
     # One byte a character, so that offsets are the same; no pattern and no boundary has a "?".
     candidates = _scanner(checked_kinds(kinds)).scan(text.encode("ascii", "replace"))
-    return [
-        Identifier(one.kind.name, one.value, one.start, one.end)
-        for one in candidates
-        if one.form.valid
-    ]
+    valid = [candidate for candidate in candidates if candidate.form.valid]
+    return [Identifier(c.kind.name, c.value, c.start, c.end) for c in valid]
 
 
 def as_identifier(value: str) -> Identifier:
     """The identifier that a whole text is; a ValueError if it is none, or holds more than one."""
-    if len(identifiers := find_identifiers(value)) != 1 or identifiers[0].value != value:
+    identifiers = find_identifiers(value)
+    if len(identifiers) != 1 or identifiers[0].value != value:
         raise ValueError(f"value: expected the text of one identifier, got {value!r}")
     return identifiers[0]
 
@@ -225,23 +233,31 @@ def generate_identifiers(identifier: Identifier | str, count: int, seed: int) ->
     check_at_least(0, count=count, seed=seed)
     found = as_identifier(identifier) if isinstance(identifier, str) else identifier
     (kind,) = checked_kinds([found.kind])
-    fits = isinstance(found.value, str) and re.fullmatch(kind.pattern, found.value, re.ASCII)
-    form = kind.check(found.value) if fits else Form("of another pattern", False)
-    if not form.valid:
-        raise ValueError(
-            f"identifier: expected a valid {kind.name}, got {found.value!r} ({form.name})"
-        )
+    form = _valid_form(kind, found.value)
     digest = hashlib.sha256(f"{kind.name} {found.value}".encode()).digest()
     rng = np.random.default_rng([seed, *np.frombuffer(digest, dtype=np.uint32).tolist()])
-    seen, drawn, failed = {kind.key(found.value)}, list[str](), 0
+    seen = {kind.key(found.value)}
+    drawn: list[str] = []
+    failed = 0
     while len(drawn) < count:
         value = kind.draw(found.value, rng)
-        if kind.key(value) in seen or kind.check(value) != form:
-            failed += 1
-            if failed > _ATTEMPTS * (1 + len(drawn)):
-                found = f"only {len(drawn)} of {count} values"
-                raise ValueError(f"count: found {found} of the form {form.name!r} of {kind.name}")
+        if kind.key(value) not in seen and kind.check(value) == form:
+            seen.add(kind.key(value))
+            drawn.append(value)
             continue
-        seen.add(kind.key(value))
-        drawn.append(value)
+        failed += 1
+        if failed > _ATTEMPTS * (1 + len(drawn)):
+            raise ValueError(
+                f"count: found only {len(drawn)} of {count} values of the form {form.name!r} of "
+                f"{kind.name}"
+            )
     return drawn
+
+
+def _valid_form(kind: Kind, value: str) -> Form:
+    """The form of a value of this kind; refuses one that is no identifier."""
+    fits = isinstance(value, str) and re.fullmatch(kind.pattern, value, re.ASCII)
+    form = kind.check(value) if fits else Form("of another pattern", False)
+    if not form.valid:
+        raise ValueError(f"identifier: expected a valid {kind.name}, got {value!r} ({form.name})")
+    return form
