@@ -19,21 +19,18 @@ def doctor() -> None:
         f"{machine['cores']} cores"
     )
     print(f"GPU: {gpu_name() or 'none found'}")
-    for name, extra in _WANTED.items():
+    for name, extra in _PACKAGES.items():
         missing = f"not installed ({install_command(extra)})"
         print(f"  {name:16} {package_version(name) or missing}")
-    browser = next(
-        (p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))),
-        None,
-    )
+    browsers = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+    browser = next(filter(None, browsers), None)
     print(f"Chromium (make check, make pdf): {browser or 'not found'}")
     data = data_folder()
-    chosen = (
-        "PAPERLIB_DATA"
-        if os.environ.get("PAPERLIB_DATA")
-        else "the default; set PAPERLIB_DATA to change it"
-    )
-    print(f"Data is looked for in {data} ({chosen}): {_writable(data)}")
+    if os.environ.get("PAPERLIB_DATA"):
+        reason = "PAPERLIB_DATA"
+    else:
+        reason = "the default; set PAPERLIB_DATA to change it"
+    print(f"Data is looked for in {data} ({reason}): {_writable(data)}")
     try:
         project = find_project()
     except ValueError:
@@ -43,7 +40,7 @@ def doctor() -> None:
         print(f"{folder.relative_to(project.root)}/: {_writable(folder)}")
 
 
-_WANTED = {
+_PACKAGES = {  # name to its extra
     "paperlib": "",
     "numpy": "",
     "scipy": "",
@@ -62,6 +59,7 @@ _WANTED = {
 
 
 def _writable(folder: Path) -> str:
+    """Whether a folder can be written, or made, in words."""
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not (existing.is_dir() and os.access(existing, os.W_OK)):
         return "NOT writable"

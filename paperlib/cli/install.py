@@ -32,18 +32,19 @@ def install_command(extra: str = "") -> str:
     """``pip install`` of this checkout, or of the packages of an extra; "" is the package without
     extras.
     """
-    wanted = requirements().get(extra)
-    if wanted is None:
+    extras = requirements()
+    if extra not in extras:
         raise ValueError(
-            f"extra: expected one of {', '.join(sorted(filter(None, requirements())))}; got "
-            f"{extra!r}"
+            f"extra: expected one of {', '.join(sorted(filter(None, extras)))}; got {extra!r}"
         )
     folder = checkout()
     if folder is None:
-        return f"pip install {' '.join(map(shlex.quote, wanted))}"
-    here = "." if folder == Path.cwd() else str(folder)
+        return f"pip install {' '.join(map(shlex.quote, extras[extra]))}"
+    target = "." if folder == Path.cwd() else str(folder)
+    if extra:
+        target += f"[{extra}]"
     editable = "-e " if _direct_url().get("dir_info", {}).get("editable") else ""
-    return f"pip install {editable}{shlex.quote(here + (f'[{extra}]' if extra else ''))}"
+    return f"pip install {editable}{shlex.quote(target)}"
 
 
 def missing_package(module: str) -> str:
@@ -52,29 +53,29 @@ def missing_package(module: str) -> str:
     """
     first = module.partition(".")[0].lower()
     package = _IMPORTED_AS.get(first, first.replace("_", "-"))
-    extra = next(
-        (extra for extra, wanted in requirements().items() if package in map(_name, wanted)), None
-    )
-    if extra is None:
-        return f"{module} is not installed"
-    return f"{package} is not installed; to get it: {install_command(extra)}"
+    for extra, packages in requirements().items():
+        if package in map(_name, packages):
+            return f"{package} is not installed; to get it: {install_command(extra)}"
+    return f"{module} is not installed"
 
 
 def requirements() -> dict[str, list[str]]:
     """Each extra with its requirements, "" for the package itself; the extra of everything is left
     out.
     """
-    wanted: dict[str, list[str]] = {"": []}
-    if folder := checkout():
+    folder = checkout()
+    if folder is not None:
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        wanted = {"": project["dependencies"], **project["optional-dependencies"]}
+        extras = {"": project["dependencies"], **project["optional-dependencies"]}
     else:
+        extras: dict[str, list[str]] = {"": []}
         for line in metadata.requires("paperlib") or []:
             requirement, _, marker = line.partition(";")
-            extra = _EXTRA.search(marker)
-            wanted.setdefault(extra[1] if extra else "", []).append(requirement.strip())
-    wanted.pop("all", None)
-    return wanted
+            match = _EXTRA.search(marker)
+            extra = match[1] if match else ""
+            extras.setdefault(extra, []).append(requirement.strip())
+    extras.pop("all", None)
+    return extras
 
 
 def _name(requirement: str) -> str:

@@ -8,10 +8,10 @@ from pathlib import Path
 from paperlib import running
 from paperlib.cli.options import Notebook, Profile
 
-_P, _FROM = "PAPERLIB_P", "PAPERLIB_FROM"
-"""What ``make run`` leaves in the environment: its P as it was typed, and the folder it was called
-from.
-"""
+_P = "PAPERLIB_P"
+"""What ``make run`` leaves in the environment: its P as it was typed."""
+_FROM = "PAPERLIB_FROM"
+"""What ``make run`` leaves in the environment: the folder it was called from."""
 
 
 def run(
@@ -28,13 +28,10 @@ def run(
     """Run one notebook with checked parameters into a new folder below runs/, or all into the
     book.
     """
-    from paperlib.io import read_result, write_bytes
-    from paperlib.running.execute import PAGE, RESULT
-
     project = running.find_project()
     typed = running.split_assignments(os.environ.pop(_P, ""))
     values = running.parse_assignments([*(assignments or []), *(parameter or []), *typed])
-    where = Path(os.environ.pop(_FROM, "") or Path.cwd())
+    folder = Path(os.environ.pop(_FROM, "") or Path.cwd())
     if measured and (every or book or seed is not None or project.made_up(profile)):
         raise ValueError(
             "--measured: expected one run on true data, without --all, --book and --seed"
@@ -42,52 +39,73 @@ def run(
     if every:
         if notebook or values:
             raise ValueError("--all: expected no notebook and no parameters beside it")
-        say = partial(print, flush=True)
-        if failed := running.run_all(project, profile=profile, jobs=jobs, seed=seed, say=say):
-            raise running.NotebookError(
-                f"failed: {', '.join(failed)}; the other notebooks are done"
-            )
+        _run_all(project, profile, jobs, seed)
         return
     if not notebook:
         raise ValueError(
             f"notebook: expected one of {', '.join(project.stems()) or 'none yet'}, or --all"
         )
-    kept = (
-        book or seed is not None
-    )  # with the paths of its profile, which are seen from the checkout
+    # Paths of a kept run are those of its profile, which are seen from the checkout.
+    is_kept = book or seed is not None
     job = running.plan(
         project,
         notebook,
         profile=profile,
         given=values,
         seed=seed,
-        where=project.root if kept else where,
+        where=project.root if is_kept else folder,
     )
     if seed is not None:
-        if values or book:
-            raise ValueError(
-                "--seed: expected neither parameters nor --book beside it; see -p seed=1"
-            )
-        print(f"Kept for the outcomes: {running.keep_run(job)}")
-        return
-    if book:
+        _keep_run(job, is_alone=not (values or book))
+    elif book:
         running.run_into_book(job)
-        return
-    folder = running.run_aside(job)
-    result = read_result(folder / RESULT)
+    else:
+        _run_aside(job, folder, measured=measured)
+
+
+def _keep_run(job: "running.Job", *, is_alone: bool) -> None:
+    """Run a notebook with a seed of its own, and keep its outcomes beside those of other seeds."""
+    if not is_alone:
+        raise ValueError("--seed: expected neither parameters nor --book beside it; see -p seed=1")
+    print(f"Kept for the outcomes: {running.keep_run(job)}")
+
+
+def _run_all(project: "running.Project", profile: str, jobs: int, seed: int | None) -> None:
+    """Run all notebooks; an error names those that failed."""
+    say = partial(print, flush=True)
+    failed = running.run_all(project, profile=profile, jobs=jobs, seed=seed, say=say)
+    if failed:
+        raise running.NotebookError(f"failed: {', '.join(failed)}; the other notebooks are done")
+
+
+def _run_aside(job: "running.Job", folder: Path, *, measured: bool) -> None:
+    """Run a notebook into a folder of its own and print its outcomes, with paths as seen from
+    ``folder``; ``measured`` adds its result file to those that are committed.
+    """
+    from paperlib.io import read_result
+    from paperlib.running.execute import PAGE, RESULT
+
+    run_folder = running.run_aside(job)
+    result = read_result(run_folder / RESULT)
     for target, outcome in running.outcomes(result).items():
         print(f"{target}: {outcome}")
     for answer in running.answers_in(result):
-        print(f"{answer.words(where)}\n")
-    print(f"Executed notebook: {folder / PAGE}\nResult file:       {folder / RESULT}")
+        print(f"{answer.words(folder)}\n")
+    print(f"Executed notebook: {run_folder / PAGE}\nResult file:       {run_folder / RESULT}")
     if measured:
-        committed = project.measured / profile / f"{job.stem}.json"
-        if committed.exists() and read_result(committed).parameters != result.parameters:
-            committed = committed.with_stem(
-                f"{job.stem}-{job.fingerprint[:8]}"
-            )  # the other one stays
-        write_bytes(committed, (folder / RESULT).read_bytes())
-        print(f"To be committed:   {committed}")
+        print(f"To be committed:   {_to_be_committed(job, run_folder / RESULT)}")
+
+
+def _to_be_committed(job: "running.Job", result_file: Path) -> Path:
+    """Where a result file was copied to, beside that of other parameters, which stays."""
+    from paperlib.io import read_result, write_bytes
+
+    target = job.project.measured / job.profile / f"{job.stem}.json"
+    parameters = read_result(result_file).parameters
+    if target.exists() and read_result(target).parameters != parameters:
+        target = target.with_stem(f"{job.stem}-{job.fingerprint[:8]}")
+    write_bytes(target, result_file.read_bytes())
+    return target
 
 
 def list_notebooks(profile: Profile = "default") -> None:
@@ -95,34 +113,33 @@ def list_notebooks(profile: Profile = "default") -> None:
     run.
     """
     from paperlib.report import targets
-    from paperlib.running.parameters import read_notebook
 
     project = running.find_project()
     results = {result.notebook: result for result in running.book_results(project)}
-    table = targets()
+    rows = targets().to_dict("records")
     for stem in project.stems():
         values = running.plan(project, stem, profile=profile).parameters
-        cells = read_notebook(project.notebook(stem)).cells
-        headings = (
-            line.lstrip("# ").replace("\\", "")
-            for cell in cells
-            if cell.cell_type == "markdown"
-            for line in cell.source.splitlines()
-            if line.startswith("#")
-        )
-        print(f"{stem}: {next(headings, '(no title)')}")
+        print(f"{stem}: {_title(project.notebook(stem))}")
         for item in running.notebook_parameters(project.notebook(stem)):
             print(f"    {replace(item, default=values[item.name])}")
-        mine = [
-            row["id"]
-            for row in table.to_dict("records")
-            if stem in str(row["notebook"]).split("; ")
-        ]
-        said = running.outcomes(results[stem]) if stem in results else {}
-        for name in mine:
-            print(f"    reproduces {name}: {said.get(name, 'not yet')}")
-        if stem in results:
-            print(
-                f"    last run: {results[stem].provenance['date']}, profile {results[stem].profile}"
-            )
+        result = results.get(stem)
+        outcomes = {} if result is None else running.outcomes(result)
+        for row in rows:
+            if stem in str(row["notebook"]).split("; "):
+                print(f"    reproduces {row['id']}: {outcomes.get(row['id'], 'not yet')}")
+        if result is not None:
+            print(f"    last run: {result.provenance['date']}, profile {result.profile}")
         print()
+
+
+def _title(notebook: Path) -> str:
+    """The first heading of a notebook."""
+    from paperlib.running.parameters import read_notebook
+
+    for cell in read_notebook(notebook).cells:
+        if cell.cell_type != "markdown":
+            continue
+        for line in cell.source.splitlines():
+            if line.startswith("#"):
+                return line.lstrip("# ").replace("\\", "")
+    return "(no title)"

@@ -38,18 +38,15 @@ def sweep_notebook(
     seeds together.
     """
     from paperlib.core import check_at_least
-    from paperlib.io import SweepError, config_hash, sweep_place
+    from paperlib.io import SweepError, sweep_place
 
-    given = parameter or []
+    assignments = parameter or []
     project = running.find_project()
     units = running.plan_units(
-        project, notebook, profile=profile, given=running.parse_assignments(given)
+        project, notebook, profile=profile, given=running.parse_assignments(assignments)
     )
-    if not name:  # it says the values as far as a file name can
-        name = re.sub(r"[^\w.,=+-]+", "-", ",".join([profile, *given]))
-        if len(name) > _LONGEST_NAME:
-            name = f"{name[:_LONGEST_NAME]}-{config_hash({'': name})[:8]}"
-    path = running.sweep_folder(project, units[0].stem) / f"{name}.csv"
+    table_name = name or _table_name(profile, assignments)
+    path = running.sweep_folder(project, units[0].stem) / f"{table_name}.csv"
     check_at_least(0, retries=retries, workers=1 if workers is None else workers)
     if table:
         _show_results(units, path, {})
@@ -64,18 +61,8 @@ def sweep_notebook(
         for _ in running.run_notebook_units(units, place=place, retries=retries):
             pass
     except SweepError as error:
-        for (
-            unit,
-            cause,
-        ) in error.failures:  # the cell and the message of its error, and where its log is
-            lines = str(cause).splitlines() or [type(cause).__name__]
-            logged = len(lines) > 1 and lines[-1].startswith("No result")
-            failed[unit] = f"{lines[0]} ({lines[-1]})" if logged else lines[0]
-        listed = [f"  {unit!r}: {said}" for unit, said in list(failed.items())[:_MOST_LISTED]]
-        if len(failed) > _MOST_LISTED:
-            listed.append(f"  and {len(failed) - _MOST_LISTED} more, all in the table")
-        head = f"{len(failed)} of {len(units)} runs failed; the others are kept"
-        message = "\n".join([head, *listed]) if failed else str(error)
+        failed = {unit: _cause(cause) for unit, cause in error.failures}
+        message = _failure_message(failed, len(units)) if failed else str(error)
     except KeyboardInterrupt:
         kept = f"{_finished(units)} of {len(units)} runs are finished and kept"
         print(f"\n{kept}; the same command goes on", file=sys.stderr)
@@ -85,61 +72,101 @@ def sweep_notebook(
         raise running.NotebookError(message)
 
 
-def _print_plan(units: "list[Unit]", place: "Place | None") -> None:
-    from paperlib.io import job_script, visible_devices
+def _table_name(profile: str, assignments: list[str]) -> str:
+    """A file name that says profile and values, as far as a file name can."""
+    from paperlib.io import config_hash
 
-    project, stem, profile = units[0].project, units[0].stem, units[0].profile
+    name = re.sub(r"[^\w.,=+-]+", "-", ",".join([profile, *assignments]))
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[:_LONGEST_NAME]}-{config_hash({'': name})[:8]}"
+    return name
+
+
+def _cause(error: object) -> str:
+    """The cell and the message of a run's error, and where its log is."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    has_log = len(lines) > 1 and lines[-1].startswith("No result")
+    return f"{lines[0]} ({lines[-1]})" if has_log else lines[0]
+
+
+def _failure_message(failed: "dict[Unit, str]", units: int) -> str:
+    """How many runs failed, and the first of them with their causes."""
+    lines = [f"{len(failed)} of {units} runs failed; the others are kept"]
+    for unit, cause in list(failed.items())[:_MOST_LISTED]:
+        lines.append(f"  {unit!r}: {cause}")
+    if len(failed) > _MOST_LISTED:
+        lines.append(f"  and {len(failed) - _MOST_LISTED} more, all in the table")
+    return "\n".join(lines)
+
+
+def _print_plan(units: "list[Unit]", place: "Place | None") -> None:
+    """Print how many runs there are, where they run, and what they need."""
+    from paperlib.io import job_script
+
+    project = units[0].project
+    stem = units[0].stem
+    profile = units[0].profile
     finished = _finished(units)
-    left = len(units) - finished
     print(f"{stem}, profile {profile}: {len(units)} runs, {finished} of them finished")
     settings = Counter(unit.setting for unit in units)
     for words, count in list(settings.items())[:_MOST_LISTED]:
         print(f"    {words}: {count} runs")
     if len(settings) > _MOST_LISTED:
         print(f"    and {len(settings) - _MOST_LISTED} more settings")
-    if place is None:
-        where = "this process"
-    elif place.address:
-        where = f"the workers of {place.address}"
-    elif place.system:
-        where = f"{place.system}, at most {place.workers} jobs"
-    else:
-        devices = visible_devices()
-        each = f", one GPU each ({', '.join(devices)})" if devices else ""
-        where = f"{place.workers} processes of this machine{each}"
-    print(f"Where: {where}")
-    mean = running.mean_run(project, stem, profile)
-    if mean is None:
-        print("Time and disk: unknown, as no such run is finished")
-    else:
-        seconds, size = mean
-        hours = left * seconds / 3600
-        at_one_time = 1 if place is None or place.address else place.workers
-        print(
-            f"Time: {seconds:.1f} s a run (mean of finished ones), {hours:.2g} hours for the "
-            f"{left} left, {hours / at_one_time:.2g} with {at_one_time} at one time"
-        )
-        print(
-            f"Disk: {size / 1e6:.2f} MB a run, {left * size / 1e6:.1f} MB for {left} left, "
-            "beside caches"
-        )
+    print(f"Where: {_where(place)}")
+    at_one_time = 1 if place is None or place.address else place.workers
+    _print_needs(running.mean_run(project, stem, profile), len(units) - finished, at_one_time)
     print(f"Kept in {running.sweep_folder(project, stem)}")
-    if place is not None and (script := job_script(place)):
+    script = None if place is None else job_script(place)
+    if script:
         print(f"Each job:\n{script.strip()}")
 
 
+def _where(place: "Place | None") -> str:
+    """Where runs take place, in words."""
+    from paperlib.io import visible_devices
+
+    if place is None:
+        return "this process"
+    if place.address:
+        return f"the workers of {place.address}"
+    if place.system:
+        return f"{place.system}, at most {place.workers} jobs"
+    devices = visible_devices()
+    each = f", one GPU each ({', '.join(devices)})" if devices else ""
+    return f"{place.workers} processes of this machine{each}"
+
+
+def _print_needs(mean_run: tuple[float, float] | None, left: int, at_one_time: int) -> None:
+    """Print time and disk for the runs that are left, by the mean seconds and bytes of a run."""
+    if mean_run is None:
+        print("Time and disk: unknown, as no such run is finished")
+        return
+    seconds, size = mean_run
+    hours = left * seconds / 3600
+    print(
+        f"Time: {seconds:.1f} s a run (mean of finished ones), {hours:.2g} hours for the "
+        f"{left} left, {hours / at_one_time:.2g} with {at_one_time} at one time"
+    )
+    print(
+        f"Disk: {size / 1e6:.2f} MB a run, {left * size / 1e6:.1f} MB for {left} left, "
+        "beside caches"
+    )
+
+
 def _finished(units: "list[Unit]") -> int:
+    """Number of runs with a result."""
     return sum(unit.result() is not None for unit in units)
 
 
 def _show_results(units: "list[Unit]", path: Path, failed: "dict[Unit, str]") -> None:
+    """Print the outcomes of each setting, and write the table of all runs."""
     if path.parent.is_dir():
-        list(
-            path.parent.iterdir()
-        )  # makes a network file system look for what other machines wrote
-    for words, (seeds, said) in running.pooled_by_setting(units).items():
-        print(f"\n{words}: {seeds} finished")
-        for target, outcome in said.items():
+        # Makes a network file system look for what other machines wrote.
+        list(path.parent.iterdir())
+    for setting, (seeds, outcomes) in running.pooled_by_setting(units).items():
+        print(f"\n{setting}: {seeds} finished")
+        for target, outcome in outcomes.items():
             print(f"    {target}: {outcome}")
     running.write_table(path, units, failed)
     print(f"\nTable: {path}")
