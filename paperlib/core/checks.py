@@ -75,12 +75,10 @@ def as_rows(name: str, values: Any) -> FloatArray:
 
 def check_index(name: str, values: Any, others: Any) -> None:
     """Refuse (ValueError) pandas objects with the same labels of rows in another order."""
-    tables = all(hasattr(one, "iloc") for one in (values, others))
-    if (
-        tables
-        and not values.index.equals(others.index)
-        and Counter(values.index) == Counter(others.index)
-    ):
+    if not (hasattr(values, "iloc") and hasattr(others, "iloc")):
+        return
+    is_reordered = not values.index.equals(others.index)
+    if is_reordered and Counter(values.index) == Counter(others.index):
         raise ValueError(
             f"{name}: the rows stand in another order than those they go with; bring both into one "
             "order by .loc, or give .to_numpy() of both"
@@ -93,7 +91,8 @@ def check_counts(name: str, values: ArrayLike, *, minimum: int = 0) -> IntArray:
     """
     numbers = as_floats(name, values)
     check_finite(name, numbers.ravel())
-    fractions, small = numbers != np.floor(numbers), numbers < minimum
+    fractions = numbers != np.floor(numbers)
+    small = numbers < minimum
     if fractions.any():
         raise ValueError(f"{name}: expected whole numbers, got {numbers[fractions][0]}")
     if small.any():
@@ -143,10 +142,10 @@ def check_list(name: str, values: object) -> None:
     """Refuse (ValueError) what is no list of texts: its letters, keys or columns would be taken for
     them.
     """
-    given = type(values).__name__
     if isinstance(values, str | bytes | Mapping) or hasattr(values, "columns"):
+        kind = type(values).__name__
         raise ValueError(
-            f"{name}: expected a sequence of texts, got {given}; put its texts in a list"
+            f"{name}: expected a sequence of texts, got {kind}; put its texts in a list"
         )
 
 
@@ -154,7 +153,8 @@ def check_choice(name: str, value: object, allowed: Any) -> None:
     """Refuse a value outside ``allowed``, a collection or a ``Literal``, by a ValueError that lists
     it.
     """
-    if value not in (choices := get_args(allowed) or allowed):
+    choices = get_args(allowed) or allowed
+    if value not in choices:
         raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
@@ -178,15 +178,16 @@ def check_ids(members: Sequence[Any], nonmembers: Sequence[Any], *, unit: bool =
     Traceback (most recent call last):
     ...
     ValueError: records among both the members and the non-members: 1, such as 'b'; a record is one
-        or the
-    other, so leave them out of one side
+    or the other, so leave them out of one side
     """
-    if both := set(members) & set(nonmembers):
+    both = set(members) & set(nonmembers)
+    if both:
         raise ValueError(
             f"records among both the members and the non-members: {len(both):,}, such as "
             f"{min(map(str, both))!r}; a record is one or the other, so leave them out of one side"
         )
-    rows, records = len(members) + len(nonmembers), len(set(members)) + len(set(nonmembers))
+    rows = len(members) + len(nonmembers)
+    records = len(set(members)) + len(set(nonmembers))
     if records < rows and not unit:
         raise ValueError(
             f"{rows:,} rows hold {records:,} records: the rows of one record are not "
@@ -216,16 +217,12 @@ def check_ties(
     Traceback (most recent call last):
     ...
     ValueError: losses: each of 30 different values stands 3 times or a multiple of it: copies of a
-        record are
-    not independent; keep one row of each, or say what a record is: unit=, or
+    record are not independent; keep one row of each, or say what a record is: unit=, or
     `paperlib audit --unit COLUMN`
     """
     sides = [np.asarray(side) for side in (members, nonmembers) if side is not None]
-    keys = [
-        side if side.ndim == 1 else np.array([hash(row.tobytes()) for row in side])
-        for side in sides
-    ]
-    values, times = np.unique(np.concatenate(keys), return_counts=True)
+    keys = np.concatenate([_row_keys(side) for side in sides])
+    values, times = np.unique(keys, return_counts=True)
     divisor = int(np.gcd.reduce(times))
     if divisor > 1 and times.size >= _FEWEST:
         raise ValueError(
@@ -233,23 +230,40 @@ def check_ties(
             f"of it: copies of a record are not independent; {ways}"
         )
     alone, pairs, triples = (int((times == count).sum()) for count in (1, 2, 3))
-    fewest_pairs = float(
-        gammaincinv(max(pairs, 1), _LEVEL / 3)
-    )  # limits of Poisson means by their counts
-    most_alone = float(gammainccinv(alone + 1, _LEVEL / 3))
-    expected = fewest_pairs**2 * 2 / 3 / most_alone
-    if pairs > 2 and gammaincc(triples + 1, expected) < _LEVEL / 3:
+    if _too_few_triples(alone, pairs, triples):
         raise ValueError(
             f"{name}: {pairs:,} values stand twice and {triples:,} three times, which independent "
             f"records do not show: some are copies, perhaps of the other side; {ways}"
         )
-    tied: list[float] = [] if triples else values[times == 2].tolist()
-    if any(
-        isinstance(value, int) or float(f"{value:.7g}") != value for value in tied
-    ):  # not rounded scores
-        of = f"{2 * pairs:,} of {int(times.sum()):,}"
-        return (f"{name}: {of} are equal to another one; check for copies",)
+    tied: list[Any] = values[times == 2].tolist()
+    if not triples and any(map(_is_precise, tied)):
+        share = f"{2 * pairs:,} of {int(times.sum()):,}"
+        return (f"{name}: {share} are equal to another one; check for copies",)
     return ()
+
+
+def _row_keys(side: NDArray[Any]) -> NDArray[Any]:
+    """Values as they are, shape (n,); a hash of each row of a table, shape (n, d)."""
+    if side.ndim == 1:
+        return side
+    return np.array([hash(row.tobytes()) for row in side])
+
+
+def _too_few_triples(alone: int, pairs: int, triples: int) -> bool:
+    """Whether 6 N1 N3 >= 4 N2^2 fails by more than chance explains; see `check_ties`.
+
+    The error is shared by three events: N2 far above its mean, N1 far below, and N3 far below.
+    """
+    # Confidence limits of the means of Poisson counts.
+    fewest_pairs = float(gammaincinv(max(pairs, 1), _LEVEL / 3))
+    most_alone = float(gammainccinv(alone + 1, _LEVEL / 3))
+    least_triples = fewest_pairs**2 * 2 / 3 / most_alone
+    return pairs > 2 and bool(gammaincc(triples + 1, least_triples) < _LEVEL / 3)
+
+
+def _is_precise(value: float) -> bool:
+    """Whether a value is a hash, or has more than seven digits, as no rounded score has."""
+    return isinstance(value, int) or float(f"{value:.7g}") != value
 
 
 def unit_means(values: FloatArray, units: Iterable[Any]) -> tuple[FloatArray, NDArray[Any]]:
@@ -258,18 +272,18 @@ def unit_means(values: FloatArray, units: Iterable[Any]) -> tuple[FloatArray, ND
     >>> unit_means(np.array([1.0, 5.0, 3.0]), ["a", "b", "a"])
     (array([2., 5.]), array(['a', 'b'], dtype=object))
     """
-    places: dict[Any, int] = {}
-    at = np.array([places.setdefault(unit, len(places)) for unit in units])
-    if at.size != len(values):
-        raise ValueError(f"unit: expected {len(values)} names like values, got {at.size}")
-    if any(one is None or one != one for one in places):
+    numbers: dict[Any, int] = {}  # of each unit, in the order of their first rows
+    unit_of_row = np.array([numbers.setdefault(unit, len(numbers)) for unit in units])
+    if unit_of_row.size != len(values):
+        raise ValueError(f"unit: expected {len(values)} names like values, got {unit_of_row.size}")
+    if any(unit is None or unit != unit for unit in numbers):
         raise ValueError(
             "unit: some rows have no name; give each a name of its own, or leave those rows out"
         )
-    sums = np.zeros((len(places), *values.shape[1:]))
-    np.add.at(sums, at, values)
-    counts = np.bincount(at).reshape(-1, *[1] * (values.ndim - 1))
-    return sums / counts, np.array(list(places), dtype=object)
+    sums = np.zeros((len(numbers), *values.shape[1:]))
+    np.add.at(sums, unit_of_row, values)
+    counts = np.bincount(unit_of_row).reshape(-1, *[1] * (values.ndim - 1))
+    return sums / counts, np.array(list(numbers), dtype=object)
 
 
 def one_of_each(units: Sequence[Any], rows: int, seed: int) -> NDArray[np.int64]:
@@ -280,7 +294,8 @@ def one_of_each(units: Sequence[Any], rows: int, seed: int) -> NDArray[np.int64]
     if len(units) != rows:
         raise ValueError(f"unit: expected {rows} names, one for each row, got {len(units)}")
     order = np.random.default_rng([seed, 5]).permutation(len(units)).tolist()
-    return np.array(list({units[at]: at for at in order}.values()), dtype=np.int64)
+    last_row = {units[row]: row for row in order}
+    return np.array(list(last_row.values()), dtype=np.int64)
 
 
 def unit_sentence(unit: str) -> str:

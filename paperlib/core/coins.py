@@ -143,22 +143,26 @@ class Coins:
     @property
     def seal(self) -> str:
         """What a report says of the coins."""
-        what = f"units of {self.unit!r}" if self.unit else "canaries" if self.copies else "records"
-        of = f"{self.records:,} {what}"
+        what = "canaries" if self.copies else "records"
+        if self.unit:
+            what = f"units of {self.unit!r}"
         return (
-            f"{len(self.ids):,} coins for {of}, sealed on {self.sealed}, SHA-256 {self.commitment}"
+            f"{len(self.ids):,} coins for {self.records:,} {what}, sealed on {self.sealed}, "
+            f"SHA-256 {self.commitment}"
         )
 
     @property
     def example(self) -> str:
         """What one example is, for a claim; empty where it is a record of the data."""
-        said = "One example is one canary, a record that was made for the audit"
-        if self.copies > 1:
-            return (
-                f"{said}, with all its {self.copies} copies: {self.copies} records that come "
-                "and go together."
-            )
-        return f"{said}." if self.copies else unit_sentence(self.unit) if self.unit else ""
+        if not self.copies:
+            return unit_sentence(self.unit) if self.unit else ""
+        canary = "One example is one canary, a record that was made for the audit"
+        if self.copies == 1:
+            return f"{canary}."
+        return (
+            f"{canary}, with all its {self.copies} copies: {self.copies} records that come "
+            "and go together."
+        )
 
     @property
     def assumption(self) -> str:
@@ -195,9 +199,8 @@ class Coins:
             ValueError: A record with a coin is not among the ids, so that these are other data.
         """
         names = _names(ids)
-        left_out = {
-            one for one, included in zip(self.ids, self.included, strict=True) if not included
-        }
+        coins = zip(self.ids, self.included, strict=True)
+        left_out = {name for name, included in coins if not included}
         self._check_all_there(names)
         return np.array([name not in left_out for name in names])
 
@@ -216,7 +219,8 @@ class Coins:
         >>> toss_coins(["a", "b"], seed=0).join(["b", "a"], [1.0, 2.0])
         array([2., 1.])
         """
-        names, numbers = _names(ids), as_rows("values", values)
+        names = _names(ids)
+        numbers = as_rows("values", values)
         if len(names) != len(numbers):
             raise ValueError(
                 f"ids: expected one of each for {len(numbers)} values, got {len(names)}"
@@ -229,10 +233,10 @@ class Coins:
         first = np.unique(places, return_index=True)[1]
         other = (numbers != numbers[first][places]).reshape(len(names), -1).any(axis=1)
         if other.any():
-            at = int(np.flatnonzero(other)[0])
+            example = names[int(np.flatnonzero(other)[0])]
             raise ValueError(
                 f"{int(other.sum()):,} values are a second, different one of their id, such as "
-                f"{names[at]!r}; keep one row of each"
+                f"{example!r}; keep one row of each"
             )
         return numbers[first]
 
@@ -264,8 +268,8 @@ class Coins:
         numbers.
         """
         if isinstance(by_id, Mapping):
-            given = cast(Mapping[Any, Any], by_id)
-            return self.join(given, list(given.values()))
+            mapping = cast(Mapping[Any, Any], by_id)
+            return self.join(mapping, list(mapping.values()))
         columns = [str(name) for name in getattr(by_id, "columns", ())]
         if self.column not in columns:
             raise ValueError(
@@ -282,8 +286,8 @@ class Coins:
         """Place among ``self.ids`` of each name; a ValueError where a name or a coin is without the
         other.
         """
-        where = {one: at for at, one in enumerate(self.ids)}
-        unknown = list(dict.fromkeys(name for name in names if name not in where))
+        index_of = {name: index for index, name in enumerate(self.ids)}
+        unknown = list(dict.fromkeys(name for name in names if name not in index_of))
         if unknown:
             raise ValueError(
                 f"{len(unknown):,} of {len(set(names)):,} ids have no coin, such as "
@@ -291,11 +295,12 @@ class Coins:
                 f"{len(self.ids):,} records that have a coin"
             )
         self._check_all_there(names)
-        return np.array([where[name] for name in names], dtype=np.int64)
+        return np.array([index_of[name] for name in names], dtype=np.int64)
 
     def _check_all_there(self, names: Iterable[str]) -> None:
-        there = set(names)
-        absent = [one for one in self.ids if one not in there]
+        """Refuse names among which a record with a coin is missing."""
+        present = set(names)
+        absent = [name for name in self.ids if name not in present]
         if absent:
             raise ValueError(
                 f"{len(absent):,} of {len(self.ids):,} records with a coin are missing, such as "
@@ -309,17 +314,18 @@ class Coins:
         return sealed_text(self._content())
 
     def _content(self) -> dict[str, Any]:
-        own = {
-            name: getattr(self, name) for name in (*_FIELDS, *(["copies"] if self.copies else []))
-        }
-        coins = "".join("01"[one] for one in self.included.tolist())
-        return {
+        """The fields of the sealed file, in its order, but for the hash."""
+        content: dict[str, Any] = {
             "format": _FORMAT,
             "version": _VERSION,
             "ids": list(self.ids),
-            "coins": coins,
-            **own,
+            "coins": "".join("1" if heads else "0" for heads in self.included.tolist()),
         }
+        for name in _FIELDS:
+            content[name] = getattr(self, name)
+        if self.copies:  # files of coins for records of the data have no such field
+            content["copies"] = self.copies
+        return content
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the sealed file, which only its owner can read; a ValueError where a file is
@@ -338,10 +344,11 @@ class Coins:
         values = read_sealed(
             path, _FORMAT, _VERSION, by="`paperlib coins` and toss_coins(...).save"
         )
-        included = np.array([one == "1" for one in values["coins"]])
-        own = {name: values[name] for name in _FIELDS}
         return cls(
-            ids=tuple(values["ids"]), included=included, copies=values.get("copies", 0), **own
+            ids=tuple(values["ids"]),
+            included=np.array([coin == "1" for coin in values["coins"]]),
+            copies=values.get("copies", 0),
+            **{name: values[name] for name in _FIELDS},
         )
 
 
@@ -351,9 +358,7 @@ def _names(ids: Iterable[Any]) -> list[str]:
         raise ValueError(
             f"ids: expected a list of names, or a table's column, got a {type(ids).__name__}"
         )
-    texts = ((one, str(one)) for one in ids)
-    none = ("None", "nan", "NaT", "<NA>")
-    names = [said if isinstance(one, str) or said not in none else "" for one, said in texts]
+    names = list(map(_name, ids))
     if not names:
         raise ValueError("ids: there are no records")
     if "" in names:
@@ -362,3 +367,10 @@ def _names(ids: Iterable[Any]) -> list[str]:
             "drop these rows"
         )
     return names
+
+
+def _name(identifier: Any) -> str:
+    """An id as text; "" for a missing one, such as None or NaN."""
+    text = str(identifier)
+    is_missing = not isinstance(identifier, str) and text in ("None", "nan", "NaT", "<NA>")
+    return "" if is_missing else text

@@ -56,8 +56,10 @@ def tpr_interval(
     # The share of all members above the least threshold that at most `rate` of all non-members
     # exceed. A quarter of the error each: either end can fail through its threshold or through its
     # share.
-    level, oriented = (1 - check_confidence(confidence)) / 4, scores.oriented()
-    others, size = np.sort(oriented.nonmember)[::-1], oriented.nonmember.size
+    level = (1 - check_confidence(confidence)) / 4
+    oriented = scores.oriented()
+    others = np.sort(oriented.nonmember)[::-1]
+    size = others.size
     ranks = np.arange(1, size + 1)
     # The threshold is above the k-th highest non-member with P(Bin(size, rate) < k), below with
     # P(... >= k).
@@ -89,22 +91,26 @@ def auc_interval(scores: MembershipScores, *, confidence: float = 0.95) -> tuple
     >>> round(low, 3), round(high, 3)
     (0.744, 0.833)
     """
-    level, oriented = (1 - check_confidence(confidence)) / 2, scores.oriented()
-    member, nonmember = np.sort(oriented.member), np.sort(oriented.nonmember)
+    level = (1 - check_confidence(confidence)) / 2
+    oriented = scores.oriented()
+    member = np.sort(oriented.member)
+    nonmember = np.sort(oriented.nonmember)
     auc = scores.auc()
     pairs = min(member.size, nonmember.size)
-    least = level ** (
-        1 / pairs
-    )  # lower bound on the chance of what every one of these pairs showed
+    # Lower bound on the chance of what every one of these pairs showed.
+    least = level ** (1 / pairs)
     if member[0] == member[-1] == nonmember[0] == nonmember[-1]:
         return least / 2, 1 - least / 2
     if pairs == 1 or auc in (0.0, 1.0):
-        return (least if auc == 1.0 else 0.0), (1 - least if auc == 0.0 else 1.0)
+        low = least if auc == 1.0 else 0.0
+        high = 1 - least if auc == 0.0 else 1.0
+        return low, high
     won = twice_below(member, nonmember) / (2.0 * nonmember.size)
     lost = twice_below(nonmember, member) / (2.0 * member.size)
     variance = won.var(ddof=1) / member.size + lost.var(ddof=1) / nonmember.size
     reach = -float(ndtri(level)) * math.sqrt(float(variance))
-    low, high = max(0.0, auc - reach), min(1.0, auc + reach)
+    low = max(0.0, auc - reach)
+    high = min(1.0, auc + reach)
     if pairs >= _LARGE_SAMPLE:
         return low, high
     return (
@@ -119,7 +125,8 @@ def _highest_area(auc: float, members: int, others: int, level: float) -> float:
     """
 
     def excess(area: float) -> float:
-        first, second = area / (2 - area) - area**2, 2 * area**2 / (1 + area) - area**2
+        first = area / (2 - area) - area**2
+        second = 2 * area**2 / (1 + area) - area**2
         few, many = sorted((members, others))
         spread = (
             area * (1 - area) + (many - 1) * max(first, second) + (few - 1) * min(first, second)
@@ -188,20 +195,28 @@ def score_measures(scores: MembershipScores, *, confidence: float = 0.95) -> Sco
     TPR at 1 % FPR: 0.3960 [0.2642, 0.5826]
     """
     area = auc_interval(scores, confidence=confidence)
-    rates: list[RateAtFpr] = []
-    for rate in FALSE_POSITIVE_RATES:
-        needed, present = math.ceil(1 / rate), scores.nonmember.size
-        share, interval, note = None, None, f"needs {needed:,} non-members, there are {present:,}"
-        if present >= needed:
-            interval = tpr_interval(scores, rate, confidence=confidence)
-            share, note = scores.tpr_at_fpr(rate), ""
-        one = RateAtFpr(
-            false_positive_rate=rate, true_positive_rate=share, interval=interval, note=note
-        )
-        rates.append(one)
+    rates = [_rate_at(scores, rate, confidence) for rate in FALSE_POSITIVE_RATES]
     return ScoreMeasures(
         auc=scores.auc(),
         auc_interval=area,
         confidence=check_confidence(confidence),
         rates=tuple(rates),
+    )
+
+
+def _rate_at(scores: MembershipScores, rate: float, confidence: float) -> RateAtFpr:
+    """The true-positive rate at a false-positive rate, or why it cannot be measured."""
+    needed = math.ceil(1 / rate)
+    present = scores.nonmember.size
+    if present < needed:
+        return RateAtFpr(
+            false_positive_rate=rate,
+            true_positive_rate=None,
+            interval=None,
+            note=f"needs {needed:,} non-members, there are {present:,}",
+        )
+    return RateAtFpr(
+        false_positive_rate=rate,
+        true_positive_rate=scores.tpr_at_fpr(rate),
+        interval=tpr_interval(scores, rate, confidence=confidence),
     )
