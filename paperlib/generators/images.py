@@ -47,8 +47,7 @@ class FlowConfig:
 
     Source:
         Liu, Gong and Liu (2023), arXiv:2209.03003; times drawn by a logistic normal: Esser et al.
-        (2024),
-        arXiv:2403.03206.
+        (2024), arXiv:2403.03206.
     """
 
     network: str = "mlp"
@@ -99,21 +98,20 @@ class FlowConfig:
             CheckpointError: The checkpoint is damaged or of another training.
             TrainingDiverged: The loss stopped being finite.
         """
-        place = default_device(device)
+        device = default_device(device)
         x = as_tensor(images)
         shape = tuple(as_input(x[:1]).shape[1:])
         if not len(x):
             raise ValueError("images: expected at least one, got none")
-        x = x.to(place)
-        y = check_labels(labels, classes, len(x)).to(place)
+        x = x.to(device)
+        y = check_labels(labels, classes, len(x)).to(device)
         kind = VelocityMLP if self.network == "mlp" else VelocityUNet
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
-            network = kind(shape, classes, self.width, self.blocks).to(place)
+            network = kind(shape, classes, self.width, self.blocks).to(device)
         run = _FlowTraining(self, network, x, y)
-        run.finish(
-            Saved(checkpoint, {"config": asdict(self), "images": list(x.shape)}), progress=progress
-        )
+        saved = Saved(checkpoint, {"config": asdict(self), "images": list(x.shape)})
+        run.finish(saved, progress=progress)
         shares = torch.bincount(y, minlength=classes).double().cpu() / len(y)
         return FittedFlow(run.averaged, self, shape, shares.numpy(), tuple(run.losses))
 
@@ -122,9 +120,8 @@ class FlowConfig:
 class FittedFlow:
     """A trained generator."""
 
-    network: (
-        nn.Module
-    )  # points (B, channels, side, side), times (B,) and classes (B,) to velocities
+    # Points (B, channels, side, side), times (B,) and classes (B,) to velocities.
+    network: nn.Module
     config: FlowConfig
     shape: tuple[int, ...]  # of an image: channels, side, side
     shares: NDArray[np.float64]  # of each class in the training data, shape (classes,)
@@ -141,17 +138,21 @@ class FittedFlow:
         # Fewer of images beyond 32 pixels a side, for their memory; on a GPU the images depend on
         # the number.
         batch = batch or max(1, min(1024, 1024 * 32 * 32 // math.prod(self.shape[1:])))
-        rng, steps = torch.Generator().manual_seed(seed), self.config.levels - 1
-        device, parts = next(self.network.parameters()).device, list[NDArray[np.uint8]]()
+        rng = torch.Generator().manual_seed(seed)
+        device = next(self.network.parameters()).device
+        images: list[NDArray[np.uint8]] = []
         with progress_bar(n, label="drawing", unit="image") as bar:
             for classes in torch.from_numpy(labels).split(batch):
                 noise = torch.randn(len(classes), *self.shape, generator=rng)
                 bar.update(len(classes))
-                x = self._drawn(noise.to(device), classes.to(device)).cpu()
-                # From about -1 to 1 to the nearest of evenly spaced grey values.
-                grey = ((x.double() + 1) / 2 * steps).round().clamp(0, steps)
-                parts.append((grey * (255 / steps)).round().to(torch.uint8).numpy())
-        return np.concatenate(parts), labels.astype(np.int64)
+                images.append(self._pixels(self._drawn(noise.to(device), classes.to(device))))
+        return np.concatenate(images), labels.astype(np.int64)
+
+    def _pixels(self, x: Tensor) -> NDArray[np.uint8]:
+        """Numbers from about -1 to 1 as the nearest of evenly spaced grey values."""
+        steps = self.config.levels - 1
+        grey = ((x.cpu().double() + 1) / 2 * steps).round().clamp(0, steps)
+        return (grey * (255 / steps)).round().to(torch.uint8).numpy()
 
     @torch.inference_mode()
     def _drawn(self, x: Tensor, y: Tensor) -> Tensor:
@@ -175,16 +176,26 @@ class _FlowTraining:
     """A training of the generator, with all that has to be restored where it is taken up again."""
 
     def __init__(self, config: FlowConfig, network: nn.Module, x: Tensor, y: Tensor) -> None:
-        self.config, self.network, self.x, self.y = config, network, x, y
+        self.config = config
+        self.network = network
+        self.x = x
+        self.y = y
         self.averaged = copy.deepcopy(network).eval()
         self.forward: Any = torch.compile(network) if config.compile and x.is_cuda else network
         self.optimizer = torch.optim.AdamW(network.parameters(), weight_decay=0.01, fused=True)
-        rate, steps = config.learning_rate, config.steps + 1
-        self.cycle = torch.optim.lr_scheduler.OneCycleLR(self.optimizer, rate, total_steps=steps)
-        self.parts: dict[str, Any] = {"network": network, "averaged": self.averaged}
-        self.parts |= {"optimizer": self.optimizer, "cycle": self.cycle}
+        self.cycle = torch.optim.lr_scheduler.OneCycleLR(
+            self.optimizer, config.learning_rate, total_steps=config.steps + 1
+        )
+        # What has a state of its own, in the order in which states are restored.
+        self.stateful: dict[str, Any] = {
+            "network": network,
+            "averaged": self.averaged,
+            "optimizer": self.optimizer,
+            "cycle": self.cycle,
+        }
         self.rng = seeded_generator(config.seed, "module", 0, x.device)
-        self.done, self.losses = 0, list[float]()
+        self.done = 0  # steps
+        self.losses: list[float] = []
         self.total = torch.zeros((), device=x.device)
 
     def step(self) -> None:
@@ -203,40 +214,54 @@ class _FlowTraining:
 
     def finish(self, saved: Saved, *, progress: bool) -> None:
         """Train to the end, from the checkpoint where there is one."""
-        if (state := saved.state(self.x.device)) is not None:
-            for name, part in self.parts.items():
-                part.load_state_dict(state[name])
-            self.rng.set_state(state["rng"].cpu())
-            self.done, self.losses = state["done"], list(state["losses"])
-            self.total.copy_(state["total"])
-        steps, tenth, first = self.config.steps, max(1, self.config.steps // 10), self.done
-        with progress_bar(
-            steps, label="generator", unit="step", initial=first, show=progress
-        ) as bar:
-            for _ in range(first, steps):
+        state = saved.state(self.x.device)
+        if state is not None:
+            self._restore(state)
+        steps = self.config.steps
+        tenth = max(1, steps // 10)
+        bar = progress_bar(steps, label="generator", unit="step", initial=self.done, show=progress)
+        with bar:
+            for _ in range(self.done, steps):
                 self.step()
                 if self.done % tenth == 0:
-                    self.losses.append(float(self.total) / tenth)
-                    self.total.zero_()
-                    if not math.isfinite(loss := self.losses[-1]):
-                        at = f"the generator's loss is {loss} at step {self.done}"
-                        raise TrainingDiverged(f"{at}; lower learning_rate")
+                    self._note_loss(tenth)
                 saved.keep(self._state, now=self.done == steps)
                 bar.update()
 
+    def _note_loss(self, steps: int) -> None:
+        """Keep the mean loss of the last ``steps`` steps; refuses one that is not finite."""
+        loss = float(self.total) / steps
+        self.losses.append(loss)
+        self.total.zero_()
+        if not math.isfinite(loss):
+            raise TrainingDiverged(
+                f"the generator's loss is {loss} at step {self.done}; lower learning_rate"
+            )
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Go back to what `_state` returned."""
+        for name, target in self.stateful.items():
+            target.load_state_dict(state[name])
+        self.rng.set_state(state["rng"].cpu())
+        self.done = state["done"]
+        self.losses = list(state["losses"])
+        self.total.copy_(state["total"])
+
     def _state(self) -> dict[str, Any]:
-        own = {
+        """All that the rest of the training depends on, for a checkpoint."""
+        states = {name: source.state_dict() for name, source in self.stateful.items()}
+        return states | {
             "rng": self.rng.get_state(),
             "done": self.done,
             "losses": self.losses,
             "total": self.total,
         }
-        return {name: part.state_dict() for name, part in self.parts.items()} | own
 
 
 def _loss(config: FlowConfig, forward: Any, x: Tensor, y: Tensor, rng: torch.Generator) -> Tensor:
     """Squared error of the velocity at random points between noise and a batch of images."""
-    device, target = x.device, as_input(x)
+    device = x.device
+    target = as_input(x)
     if config.dequantise:
         spread = config.dequantise * 2 / (config.levels - 1)
         target = target + spread * (torch.rand(target.shape, generator=rng, device=device) - 0.5)
@@ -288,22 +313,20 @@ class VelocityUNet(nn.Module):
             )
         if width % 8:
             raise ValueError(f"width: expected a multiple of 8 for the U-Net, got {width}")
-        attention = [at >= 2 for at in range(levels)]
-        package = optional_package(
-            "diffusers.models.unets.unet_2d", "images", "the U-Net"
-        )  # slow to import
+        down, up = ["DownBlock2D"] * levels, ["UpBlock2D"] * levels
+        for level in range(2, levels):  # with attention; on the way up in the reverse order
+            down[level] = "AttnDownBlock2D"
+            up[levels - 1 - level] = "AttnUpBlock2D"
+        # Slow to import.
+        package = optional_package("diffusers.models.unets.unet_2d", "images", "the U-Net")
         self.unet = package.UNet2DModel(
             sample_size=shape[1],
             in_channels=shape[0],
             out_channels=shape[0],
             layers_per_block=2,
-            block_out_channels=tuple(width * (1 if at == 0 else 2) for at in range(levels)),
-            down_block_types=tuple(
-                "AttnDownBlock2D" if there else "DownBlock2D" for there in attention
-            ),
-            up_block_types=tuple(
-                "AttnUpBlock2D" if there else "UpBlock2D" for there in reversed(attention)
-            ),
+            block_out_channels=(width, *[2 * width] * (levels - 1)),
+            down_block_types=tuple(down),
+            up_block_types=tuple(up),
             num_class_embeds=classes,
             norm_num_groups=8,
         )

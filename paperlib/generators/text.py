@@ -20,10 +20,10 @@ from paperlib.training.language.fitting import scheduled_steps
 
 Weights = Mapping[str, Tensor]
 PRECISIONS = ("float32", "bfloat16")
-_LARGE_VOCABULARY = (
-    10_000  # tokens from which on the loss is computed along the last axis, as memory lies
-)
-_LOGITS, _LOGITS_ON_A_CPU = 2**30, 2**25  # of a batch whose losses are computed
+# Tokens from which on the loss is computed along the last axis, as memory lies.
+_LARGE_VOCABULARY = 10_000
+_LOGITS = 2**30  # of a batch whose losses are computed
+_LOGITS_ON_A_CPU = 2**25
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +85,8 @@ def with_start(model: Any, chunks: ArrayLike) -> Tensor:
             f"{tokens.max()}"
         )
     start = np.full((len(tokens), 1), model.config.bos_token_id or 0)
-    return torch.as_tensor(
-        np.concatenate([start, tokens], axis=1), dtype=torch.long, device=model.device
-    )
+    rows = np.concatenate([start, tokens], axis=1)
+    return torch.as_tensor(rows, dtype=torch.long, device=model.device)
 
 
 def token_losses(
@@ -95,20 +94,22 @@ def token_losses(
 ) -> FloatArray:
     """Loss of each token given those before it in its chunk, nats, shape (n, length)."""
     tokens = with_start(model, chunks)
-    most = _LOGITS_ON_A_CPU if model.device.type == "cpu" else _LOGITS
-    room = most // (tokens.shape[1] * model.config.vocab_size)
+    logits = _LOGITS_ON_A_CPU if model.device.type == "cpu" else _LOGITS
+    rows = logits // (tokens.shape[1] * model.config.vocab_size)  # that memory has room for
+    batches = tokens.split(max(1, min(batch_size, rows)))
     with torch.inference_mode(), _autocast(model, precision):
-        parts = [_each(model, batch).cpu() for batch in tokens.split(max(1, min(batch_size, room)))]
-    return torch.cat(parts).numpy().astype(np.float64)
+        losses = [_losses(model, batch).cpu() for batch in batches]
+    return torch.cat(losses).numpy().astype(np.float64)
 
 
-def _each(model: Any, batch: Tensor) -> Tensor:
-    if (logits := model(input_ids=batch, use_cache=False).logits[:, :-1]).shape[
-        2
-    ] >= _LARGE_VOCABULARY:
-        each = cross_entropy(logits.flatten(0, 1).float(), batch[:, 1:].flatten(), reduction="none")
-        return each.view(len(batch), -1)
-    return cross_entropy(logits.transpose(1, 2).float(), batch[:, 1:], reduction="none")
+def _losses(model: Any, batch: Tensor) -> Tensor:
+    """Loss of each token but the first of its row, shape (B, length), with gradients."""
+    logits = model(input_ids=batch, use_cache=False).logits[:, :-1]
+    following = batch[:, 1:]
+    if logits.shape[2] < _LARGE_VOCABULARY:
+        return cross_entropy(logits.transpose(1, 2).float(), following, reduction="none")
+    losses = cross_entropy(logits.flatten(0, 1).float(), following.flatten(), reduction="none")
+    return losses.view(len(batch), -1)
 
 
 def _autocast(model: Any, precision: str) -> torch.autocast:
@@ -140,9 +141,9 @@ def train_on_chunks(
         weight_decay=training.weight_decay,
         fused=True,
     )
-    each = -(-len(tokens) // training.batch_size)
-    steps = training.epochs * each
-    learn = scheduled_steps(model, optimizer, steps=steps, rising=steps // 10, each=each)
+    steps_each = -(-len(tokens) // training.batch_size)  # of an epoch
+    steps = training.epochs * steps_each
+    learn = scheduled_steps(model, optimizer, steps=steps, rising=steps // 10, each=steps_each)
 
     def one_epoch(epoch: int) -> float:
         order = torch.randperm(len(tokens), generator=state.order).to(tokens.device)
@@ -151,19 +152,22 @@ def train_on_chunks(
         with seeded(training.seed, epoch + 1, model.device):  # what dropout leaves out
             for rows in order.split(training.batch_size):
                 with _autocast(model, training.precision):
-                    loss = _each(model, tokens[rows]).mean()
+                    loss = _losses(model, tokens[rows]).mean()
                 learn(loss, epoch)
                 total += loss.detach() * len(rows)
         model.eval()
         if validation is not None:
-            state.losses.append(
-                float(token_losses(model, validation, precision=training.precision).mean())
-            )
+            losses = token_losses(model, validation, precision=training.precision)
+            state.losses.append(float(losses.mean()))
             if state.losses[-1] == min(state.losses) and not keep:
                 state.best = _weights(model)
         if epoch + 1 in keep:
             state.kept[epoch + 1] = _weights(model)
         return float(total) / len(tokens)
+
+    def is_last(epoch: int) -> bool:
+        epochs_since_best = epoch - int(np.argmin(state.losses or [0.0]))
+        return 0 < training.patience <= epochs_since_best
 
     checksum = hashlib.sha256(tokens.cpu().numpy().tobytes()).hexdigest()
     run = {"settings": config_hash(asdict(training)), "chunks": checksum}
@@ -175,9 +179,7 @@ def train_on_chunks(
             saved=Saved(checkpoint, run, seconds=between),
             stateful={"model": model, "optimizer": optimizer, "chunks": state},
         ),
-        is_last=lambda epoch: (
-            0 < training.patience <= epoch - int(np.argmin(state.losses or [0.0]))
-        ),
+        is_last=is_last,
         progress=False,
     )
     if state.best is not None:
@@ -201,7 +203,9 @@ class _ChunkState:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.order.set_state(state["order"].cpu())
-        self.losses, self.kept, self.best = state["losses"], state["kept"], state["best"]
+        self.losses = state["losses"]
+        self.kept = state["kept"]
+        self.best = state["best"]
 
 
 def _weights(model: Any) -> Weights:
@@ -280,17 +284,16 @@ class FittedTextGenerator:
         """Chunks that continue prompts drawn from the held ones, shape (n, length)."""
         check_at_least(0, n=n)
         rng = np.random.default_rng(seed)
-        rounds = -(-n // (len(self.prompts) * self.settings.samples_per_prompt))
-        orders = np.array(
-            [rng.permutation(len(self.prompts)) for _ in range(rounds)], dtype=np.int64
-        )
-        chosen = np.repeat(orders, self.settings.samples_per_prompt)[:n]
+        uses = self.settings.samples_per_prompt
+        rounds = -(-n // (len(self.prompts) * uses))
+        orders = [rng.permutation(len(self.prompts)) for _ in range(rounds)]
+        chosen = np.repeat(np.array(orders, dtype=np.int64), uses)[:n]
         coins = torch.Generator(self.model.device).manual_seed(int(rng.integers(2**62)))
-        parts = [np.empty((0, self.settings.length), dtype=np.int64)]
-        for at in range(0, n, batch_size):
-            prompts = self.prompts[chosen[at : at + batch_size]]
-            parts.append(continue_prompts(self.model, prompts, self.settings, coins))
-        return np.concatenate(parts)
+        chunks = [np.empty((0, self.settings.length), dtype=np.int64)]
+        for start in range(0, n, batch_size):
+            prompts = self.prompts[chosen[start : start + batch_size]]
+            chunks.append(continue_prompts(self.model, prompts, self.settings, coins))
+        return np.concatenate(chunks)
 
 
 def continue_prompts(
@@ -300,11 +303,10 @@ def continue_prompts(
     ``coins``.
     """
     start = torch.full((len(prompts), 1), model.config.bos_token_id or 0, device=model.device)
-    inputs = torch.cat(
-        [start, torch.as_tensor(prompts, dtype=torch.long, device=model.device)], dim=1
-    )
+    tokens = torch.as_tensor(prompts, dtype=torch.long, device=model.device)
+    inputs = torch.cat([start, tokens], dim=1)
     drawn: list[Tensor] = []
-    memory: Any = None
+    memory: Any = None  # keys and values of all tokens so far
     with torch.inference_mode():
         for _ in range(settings.length):
             with _autocast(model, settings.training.precision):
@@ -325,10 +327,11 @@ def copied_share(generated: ArrayLike, text: ArrayLike, *, length: int) -> float
     """Share of the chunks (n, t) that hold ``length`` consecutive tokens of a row of ``text`` (k,
     u).
     """
-    made, real = np.asarray(generated), np.asarray(text)
+    made = np.asarray(generated)
+    real = np.asarray(text)
     check_in(f"[1, {min(made.shape[1], real.shape[1])}]", "length", length)
-    known = {row.tobytes() for row in _runs(real, length)}
-    copied = np.array([row.tobytes() in known for row in _runs(made, length)])
+    runs_of_text = {row.tobytes() for row in _runs(real, length)}
+    copied = np.array([row.tobytes() in runs_of_text for row in _runs(made, length)])
     return float(copied.reshape(len(made), -1).any(axis=1).mean())
 
 
@@ -345,7 +348,8 @@ def copied_text(
     does.
     """
     run = max(1, round(0.75 * length))
-    copied, by_chance = (copied_share(rows, trained_on, length=run) for rows in (generated, real))
+    copied = copied_share(generated, trained_on, length=run)
+    by_chance = copied_share(real, trained_on, length=run)
     if copied <= by_chance + 0.02:
         return ()
     return (

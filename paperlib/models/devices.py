@@ -18,16 +18,18 @@ def as_tensor(values: Any) -> Tensor:
 
 def check_labels(labels: Any, classes: int, count: int | None = None) -> Tensor:
     """Return labels as an int64 tensor of class numbers, shape (n,)."""
-    if (given := as_tensor(labels)).ndim != 1:
-        raise ValueError(f"labels: expected a 1-D array, got shape {tuple(given.shape)}")
-    if count is not None and len(given) != count:
-        raise ValueError(f"labels: expected {count}, one for each example, got {len(given)}")
-    whole = given.long()
-    if (wrong := (whole != given) | (whole < 0) | (whole >= classes)).any():
+    values = as_tensor(labels)
+    if values.ndim != 1:
+        raise ValueError(f"labels: expected a 1-D array, got shape {tuple(values.shape)}")
+    if count is not None and len(values) != count:
+        raise ValueError(f"labels: expected {count}, one for each example, got {len(values)}")
+    whole = values.long()
+    wrong = (whole != values) | (whole < 0) | (whole >= classes)
+    if wrong.any():
         first = int(wrong.nonzero()[0])
         raise ValueError(
-            f"labels: expected whole numbers from 0 to {classes - 1}, got {given[first].item()} "
-            f"at index {first} ({int(wrong.sum())} of {len(given)} are outside)"
+            f"labels: expected whole numbers from 0 to {classes - 1}, got {values[first].item()} "
+            f"at index {first} ({int(wrong.sum())} of {len(values)} are outside)"
         )
     return whole
 
@@ -51,9 +53,8 @@ def evaluating(model: torch.nn.Module) -> Iterator[None]:
     modes = [(part, part.training) for part in model.modules()]
     model.eval()
     try:
-        with (
-            torch.no_grad()
-        ):  # not in inference mode: what a module keeps of a call can be trained with
+        # Not in inference mode: what a module keeps of a call can be trained with.
+        with torch.no_grad():
             yield
     finally:
         for part, training in modes:

@@ -54,12 +54,13 @@ def load_language_model(
             the CPU.
     """
     check_choice("dtype", dtype, DTYPES)
-    place = device if device == "auto" else str(default_device(device))
-    spread = place == "auto" or dtype == "int8"
-    if spread:
-        _need("accelerate", f"dtype {dtype!r} on device {place!r}")
+    target = device if device == "auto" else str(default_device(device))
     options: dict[str, Any] = {"revision": revision} if revision else {}
-    loading = options | ({"device_map": place} if spread else {})
+    loading = dict(options)
+    is_spread = target == "auto" or dtype == "int8"  # accelerate puts it on its devices
+    if is_spread:
+        _need("accelerate", f"dtype {dtype!r} on device {target!r}")
+        loading["device_map"] = target
     if (Path(name) / "adapter_config.json").is_file():
         _need("peft", "a LoRA adapter")
     if dtype == "int8":
@@ -71,19 +72,22 @@ def load_language_model(
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(name), **options)
         if len(tokenizer) < _FEWEST_TOKENS:  # without its files, an empty one is made
             raise ValueError(f"its tokenizer has {len(tokenizer)} tokens.")
-        given: Any = transformers.AutoModelForCausalLM.from_pretrained(
+        loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(
             str(name), output_loading_info=True, **loading
         )
     except (OSError, ValueError) as error:
         raise ValueError(_missing(str(name), error)) from error
-    model, found = given
-    if absent := sorted(map(str, (*found["missing_keys"], *found["mismatched_keys"]))):
+    model, report = loaded
+    absent = sorted(map(str, (*report["missing_keys"], *report["mismatched_keys"])))
+    if absent:
         raise ValueError(
             f"name: {len(absent)} weights of the model are not in {name}, such as {absent[0]}, and "
             "would be random; save the model itself, without what torch.compile, DDP or peft put "
             "around it"
         )
-    model = (model if spread else model.to(place)).eval()
+    if not is_spread:
+        model = model.to(target)
+    model = model.eval()
     check_causal(model, f"name: in {name}")
     return model, tokenizer
 
@@ -110,11 +114,12 @@ def model_stamp(name: str | Path) -> dict[str, Any]:
     """What identifies a model in a cache: its shape, and its commit on the hub or files in a
     folder.
     """
-    config, folder = _config(name), Path(name)
-    files = sorted(folder.iterdir()) if folder.is_dir() else []
-    stamps = [
-        [one.name, one.stat().st_size, one.stat().st_mtime_ns] for one in files if one.is_file()
-    ]
+    config = _config(name)
+    folder = Path(name)
+    stamps: list[list[Any]] = []
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if path.is_file():
+            stamps.append([path.name, path.stat().st_size, path.stat().st_mtime_ns])
     commit = getattr(config, "_commit_hash", None)
     return {"name": str(name), "config": config.to_json_string(), "commit": commit, "files": stamps}
 
@@ -128,27 +133,35 @@ def _config(name: str | Path) -> Any:
 
 def _missing(name: str, error: Exception) -> str:
     """One line: what was not found, and what to fetch and where to put it."""
-    said, folder = str(error).strip().splitlines()[0], Path(name)
+    message = str(error).strip().splitlines()[0]
+    folder = Path(name)
     if folder.is_dir():
-        wanted = {
-            "config.json": ["config.json"],
-            "weights": ["*.safetensors", "*.bin"],
-            "tokenizer": ["tokenizer*", "vocab.*"],
-        }
-        lacks = [
-            part for part, files in wanted.items() if not any(any(folder.glob(f)) for f in files)
-        ]
+        lacks = " and ".join(_lacking(folder)) or "none of them"
         return (
             f"name: expected a folder with config.json, weights (*.safetensors) and a tokenizer "
-            f"(tokenizer.json); {name!r} lacks {' and '.join(lacks) or 'none of them'}: {said}"
+            f"(tokenizer.json); {name!r} lacks {lacks}: {message}"
         )
     cache = Path(huggingface_hub.constants.HF_HUB_CACHE)
     return (
         "name: expected a folder with a model and its tokenizer or a name on the Hugging Face hub, "
-        f"got {name!r}: {said} Where there is a network, run 'hf download {name}' and copy the "
+        f"got {name!r}: {message} Where there is a network, run 'hf download {name}' and copy the "
         f"folder models--{name.replace('/', '--')} of its cache into {cache}, or name the folder "
         "that has the files"
     )
+
+
+def _lacking(folder: Path) -> list[str]:
+    """What of a model the folder has no file of."""
+    patterns = {
+        "config.json": ["config.json"],
+        "weights": ["*.safetensors", "*.bin"],
+        "tokenizer": ["tokenizer*", "vocab.*"],
+    }
+    lacking: list[str] = []
+    for name, alternatives in patterns.items():
+        if not any(any(folder.glob(pattern)) for pattern in alternatives):
+            lacking.append(name)
+    return lacking
 
 
 def _need(package: str, purpose: str) -> None:

@@ -39,35 +39,36 @@ def multiclass_margin_loss(logits: Any, labels: Any) -> Tensor:
     >>> round(multiclass_margin_loss([[1.0, 1.0, 1.0, 1.0]], [2]).exp().item(), 9)
     3.0
     """
-    if (scores := as_tensor(logits).double()).ndim < 2 or scores.shape[-1] < 2:
+    scores = as_tensor(logits).double()
+    if scores.ndim < 2 or scores.shape[-1] < 2:
         shape = tuple(scores.shape)
         raise ValueError(
             f"logits: expected shape (..., n, classes), 2 classes or more, got {shape}"
         )
     index = _index(scores, labels)
-    return (
-        scores.scatter(-1, index, -torch.inf).logsumexp(dim=-1) - scores.gather(-1, index)[..., 0]
-    )
+    others = scores.scatter(-1, index, -torch.inf).logsumexp(dim=-1)
+    return others - scores.gather(-1, index)[..., 0]
 
 
 def margin_loss(logits: Any, labels: Any) -> Tensor:
     """`binary_margin_loss` for one output column, `multiclass_margin_loss` for more."""
     scores = as_tensor(logits).double()
-    is_binary = scores.ndim < 2 or scores.shape[-1] == 1
-    return (
-        binary_margin_loss(scores, labels) if is_binary else multiclass_margin_loss(scores, labels)
-    )
+    if scores.ndim < 2 or scores.shape[-1] == 1:
+        return binary_margin_loss(scores, labels)
+    return multiclass_margin_loss(scores, labels)
 
 
 def cross_entropy(logits: Any, labels: Any) -> Tensor:
     """``-log f_y`` of each example, binary for one output column."""
-    if (scores := as_tensor(logits).double()).ndim < 2 or scores.shape[-1] > 1:
+    scores = as_tensor(logits).double()
+    if scores.ndim < 2 or scores.shape[-1] > 1:
         return scores.logsumexp(dim=-1) - scores.gather(-1, _index(scores, labels))[..., 0]
-    wanted = check_labels(labels, 2, scores.shape[-2]).to(scores)
+    classes = check_labels(labels, 2, scores.shape[-2]).to(scores)
     odds = scores[..., 0]
-    return binary_cross_entropy_with_logits(odds, wanted.expand(odds.shape), reduction="none")
+    return binary_cross_entropy_with_logits(odds, classes.expand(odds.shape), reduction="none")
 
 
 def _index(scores: Tensor, labels: Any) -> Tensor:
-    wanted = check_labels(labels, scores.shape[-1], scores.shape[-2]).to(scores.device)
-    return wanted[:, None].expand(*scores.shape[:-1], 1)
+    """The labels of scores (..., n, classes), as an index (..., n, 1) into their last axis."""
+    classes = check_labels(labels, scores.shape[-1], scores.shape[-2]).to(scores.device)
+    return classes[:, None].expand(*scores.shape[:-1], 1)

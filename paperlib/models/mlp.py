@@ -61,9 +61,11 @@ class MLP:
         """Weights (K, inputs, outputs) and biases (K, 1, outputs) of each layer, as views of (K,
         size).
         """
-        layers, start = [], 0
+        layers: list[tuple[Tensor, Tensor]] = []
+        start = 0
         for inputs, outputs in pairwise(self.widths):
-            middle, end = start + inputs * outputs, start + inputs * outputs + outputs
+            middle = start + inputs * outputs
+            end = middle + outputs
             weights = stacked[:, start:middle].unflatten(1, (inputs, outputs))
             layers.append((weights, stacked[:, None, middle:end]))
             start = end
@@ -98,9 +100,7 @@ class MLP:
     def flat(self, module: nn.Module) -> Tensor:
         """The parameters of a module made by ``module``, shape (size,)."""
         linears = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
-        parts = [
-            part
-            for layer in linears
-            for part in (layer.weight.detach().T.flatten(), layer.bias.detach())
-        ]
-        return torch.cat(parts)
+        vectors: list[Tensor] = []
+        for layer in linears:
+            vectors += [layer.weight.detach().T.flatten(), layer.bias.detach()]
+        return torch.cat(vectors)

@@ -74,8 +74,10 @@ def build_image_model(architecture: ImageArchitecture) -> nn.Module:
 def classifier_for(images: Any, name: str, outputs: int, **options: Any) -> nn.Module:
     """The classifier of an `ImageArchitecture` for images of shape (n, channels, side, side)."""
     _, channels, side, _ = images.shape
-    wanted = ImageArchitecture(name=name, channels=channels, side=side, outputs=outputs, **options)
-    return build_image_model(wanted)
+    architecture = ImageArchitecture(
+        name=name, channels=channels, side=side, outputs=outputs, **options
+    )
+    return build_image_model(architecture)
 
 
 def parameters_of(architecture: ImageArchitecture) -> int:
@@ -85,9 +87,8 @@ def parameters_of(architecture: ImageArchitecture) -> int:
     36479194
     """
     with torch.device("meta"):
-        return sum(
-            values.numel() for values in ARCHITECTURES[architecture.name](architecture).parameters()
-        )
+        model = ARCHITECTURES[architecture.name](architecture)
+        return sum(values.numel() for values in model.parameters())
 
 
 def _small(make: Callable[..., nn.Module], a: ImageArchitecture) -> nn.Module:
@@ -113,13 +114,16 @@ class PretrainedClassifier(nn.Module):
 
     def __init__(self, model: nn.Module, side: int, mean: Tensor, std: Tensor) -> None:
         super().__init__()
-        self.model, self.side = model, side
-        self.mean, self.std = nn.Buffer(mean), nn.Buffer(std)
+        self.model = model
+        self.side = side
+        self.mean = nn.Buffer(mean)
+        self.std = nn.Buffer(std)
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits (B, outputs) of images as numbers from -1 to 1, grey (B, 1, ...) or in colour."""
         large = interpolate(x, size=(self.side, self.side), mode="bilinear", antialias=True)
-        return self.model(((large.expand(-1, 3, -1, -1) + 1) / 2 - self.mean) / self.std)
+        from_0_to_1 = (large.expand(-1, 3, -1, -1) + 1) / 2
+        return self.model((from_0_to_1 - self.mean) / self.std)
 
 
 def pretrained_classifier(
@@ -153,9 +157,10 @@ def pretrained_classifier(
                 "model.safetensors where there is a network, and name the file as 'weights'"
             ) from error
         model.reset_classifier(outputs)
-    shown: dict[str, Any] = model.pretrained_cfg
-    mean, std = (torch.tensor(shown[key])[:, None, None] for key in ("mean", "std"))
-    return PretrainedClassifier(model, shown["input_size"][-1], mean, std)
+    settings: dict[str, Any] = model.pretrained_cfg  # how timm shows images to the model
+    mean = torch.tensor(settings["mean"])[:, None, None]
+    std = torch.tensor(settings["std"])[:, None, None]
+    return PretrainedClassifier(model, settings["input_size"][-1], mean, std)
 
 
 def _vit_small(a: ImageArchitecture) -> nn.Module:
@@ -199,13 +204,13 @@ def as_input(images: Any) -> Tensor:
     """uint8 pixels (n, channels, side, side) as float32 from -1 to 1: what every classifier here
     takes.
     """
-    given = as_tensor(images)
-    if given.dtype != torch.uint8 or given.ndim != 4:
+    pixels = as_tensor(images)
+    if pixels.dtype != torch.uint8 or pixels.ndim != 4:
         raise ValueError(
             "images: expected uint8 of shape (n, channels, side, side), "
-            f"got {given.dtype} {tuple(given.shape)}"
+            f"got {pixels.dtype} {tuple(pixels.shape)}"
         )
-    return given.float() / 127.5 - 1
+    return pixels.float() / 127.5 - 1
 
 
 def image_logits(module: nn.Module, images: Any, *, batch: int = 1024) -> Tensor:
@@ -219,7 +224,8 @@ def image_features(module: nn.Module, images: Any, *, batch: int = 1024) -> Tens
     """Inputs of the last linear layer, shape (n, features): the model's representation of each
     image.
     """
-    if not (linears := [layer for layer in module.modules() if isinstance(layer, nn.Linear)]):
+    linears = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
+    if not linears:
         raise ValueError("module: expected one with a linear layer at its end")
     seen: list[Tensor] = []
     hook = linears[-1].register_forward_hook(
@@ -240,20 +246,21 @@ def image_losses(logits: Any, labels: Any) -> Tensor:
     """Cross-entropy of each image, float64, shape (n,); the mean over attributes where labels are
     (n, k).
     """
-    if (wanted := as_tensor(labels)).ndim == 1:
-        return cross_entropy(logits, wanted)
-    if (scores := as_tensor(logits).double()).shape != wanted.shape:
-        raise ValueError(
-            f"labels: expected shape {tuple(scores.shape)} as the logits, got {tuple(wanted.shape)}"
-        )
-    return binary_cross_entropy_with_logits(scores, wanted.double(), reduction="none").mean(dim=1)
+    targets = as_tensor(labels)
+    if targets.ndim == 1:
+        return cross_entropy(logits, targets)
+    scores = as_tensor(logits).double()
+    if scores.shape != targets.shape:
+        expected = f"shape {tuple(scores.shape)} as the logits"
+        raise ValueError(f"labels: expected {expected}, got {tuple(targets.shape)}")
+    return binary_cross_entropy_with_logits(scores, targets.double(), reduction="none").mean(dim=1)
 
 
 def _collected(module: nn.Module, images: Any, batch: int, outputs: Any) -> Tensor:
+    """``outputs`` of all images, a batch at a time, float32, on the CPU."""
     device = next(module.parameters()).device
+    collected: list[Tensor] = []
     with evaluating(module):
-        parts = [
-            outputs(as_input(part.to(device))).float().cpu()
-            for part in as_tensor(images).split(batch)
-        ]
-    return torch.cat(parts)
+        for pixels in as_tensor(images).split(batch):
+            collected.append(outputs(as_input(pixels.to(device))).float().cpu())
+    return torch.cat(collected)

@@ -1,15 +1,15 @@
 """Networks of our own: an MLP, fixed random features, CNNs and wide residual networks."""
 
 import math
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, conv2d, relu
 
 SMALL_SIDE = 64  # pixels; larger images get the stem and patches that are usual on ImageNet
-_CONTRAST = (
-    20 / 255
-)  # added to the standard deviation of a patch of pixels from -1 to 1: flat ones stay flat
+# Added to the standard deviation of a patch of pixels from -1 to 1: flat ones stay flat.
+_CONTRAST = 20 / 255
 _WHITENING = 0.1  # added to the variances of normalised patches before they are whitened
 _THRESHOLD = 0.25  # below which a filter's answer counts as nothing
 _DRAWN = 20_000  # patches that the whitening is computed from
@@ -17,9 +17,9 @@ _DRAWN = 20_000  # patches that the whitening is computed from
 
 def norm_layer(channels: int, group_norm: bool) -> nn.Module:
     """Batch norm, or group norm with up to 32 groups, which DP-SGD can use."""
-    return (
-        nn.GroupNorm(math.gcd(channels, 32), channels) if group_norm else nn.BatchNorm2d(channels)
-    )
+    if group_norm:
+        return nn.GroupNorm(math.gcd(channels, 32), channels)
+    return nn.BatchNorm2d(channels)
 
 
 def mlp(channels: int, side: int, outputs: int, width: int) -> nn.Module:
@@ -86,12 +86,12 @@ def cnn4(
     """
     if side < 16:
         raise ValueError(f"side: expected 16 or more for cnn4, got {side}")
+    widths = [channels, width, 2 * width, 4 * width, 8 * width]
     layers: list[nn.Module] = []
-    for at in range(4):
-        inputs, out = (channels if at == 0 else width * 2 ** (at - 1)), width * 2**at
+    for before, after in pairwise(widths):
         layers += [
-            nn.Conv2d(inputs, out, 3, padding=1, bias=False),
-            norm_layer(out, group_norm),
+            nn.Conv2d(before, after, 3, padding=1, bias=False),
+            norm_layer(after, group_norm),
             nn.ReLU(),
             nn.MaxPool2d(2),
         ]
@@ -105,11 +105,14 @@ class _Block(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, stride: int, group_norm: bool) -> None:
         super().__init__()
-        self.norm1, self.norm2 = norm_layer(inputs, group_norm), norm_layer(outputs, group_norm)
+        self.norm1 = norm_layer(inputs, group_norm)
+        self.norm2 = norm_layer(outputs, group_norm)
         self.conv1 = nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False)
         self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
-        same = inputs == outputs and stride == 1
-        self.around = None if same else nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False)
+        is_same_shape = inputs == outputs and stride == 1
+        self.around = (
+            None if is_same_shape else nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False)
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         entry = relu(self.norm1(x))
@@ -130,11 +133,11 @@ class WideResNet(nn.Module):
             raise ValueError(f"depth: expected 6 n + 4 with n of 1 or more, got {depth}")
         widths = [16, 16 * width, 32 * width, 64 * width]
         blocks: list[nn.Module] = []
-        for group in range(3):
-            for at in range((depth - 4) // 6):
-                inputs = widths[group] if at == 0 else widths[group + 1]
-                stride = 2 if at == 0 and group > 0 else 1
-                blocks.append(_Block(inputs, widths[group + 1], stride, group_norm))
+        for group, (before, after) in enumerate(pairwise(widths)):
+            # The first block of a group widens, and all but the first group halve the image.
+            blocks.append(_Block(before, after, 1 if group == 0 else 2, group_norm))
+            for _ in range((depth - 4) // 6 - 1):
+                blocks.append(_Block(after, after, 1, group_norm))
         self.entry = nn.Conv2d(channels, 16, 3, padding=1, bias=False)
         self.blocks = nn.Sequential(*blocks)
         self.norm = norm_layer(widths[3], group_norm)
