@@ -14,9 +14,8 @@ from paperlib.core import FloatArray, IntArray, MembershipScores, check_confiden
 class CandidateScores:
     """Scores of identifiers and of the alternatives generated for each."""
 
-    values: (
-        FloatArray  #: higher means member, shape (n, 1 + c, attacks); the identifier comes first
-    )
+    #: higher means member, shape (n, 1 + c, attacks); the identifier comes first
+    values: FloatArray
     attacks: tuple[str, ...]
     #: occurrences of each identifier in the training data, 0 for held-out ones, shape (n,)
     groups: IntArray
@@ -39,12 +38,11 @@ def attack_quality(
     spread = (1 - check_confidence(confidence)) / 2
     wins = _wins(scores)
     aucs = _drawn_means(wins, draws, seed)
-    auc, tpr = (
-        float(wins.mean()),
-        MembershipScores(scores[:, 0], scores[:, 1:].ravel()).tpr_at_fpr(0.01),
-    )
+    auc = float(wins.mean())
     low, high = np.quantile(aucs, [spread, 1 - spread])
-    hits, misses = tpr * len(scores), (1 - tpr) * len(scores)
+    tpr = MembershipScores(scores[:, 0], scores[:, 1:].ravel()).tpr_at_fpr(0.01)
+    hits = tpr * len(scores)
+    misses = (1 - tpr) * len(scores)
     return {
         "auc": auc,
         "auc_low": float(low),
@@ -60,18 +58,15 @@ def auc_difference(one: FloatArray, other: FloatArray, *, draws: int = 200) -> t
     """AUC of one model less another's on the same identifiers, as a share, and its standard
     error.
     """
-    more = _wins(one) - _wins(other)
-    return float(more.mean()), float(_drawn_means(more, draws).std())
+    difference = _wins(one) - _wins(other)
+    return float(difference.mean()), float(_drawn_means(difference, draws).std())
 
 
 def _drawn_means(table: FloatArray, draws: int, seed: int = 0) -> FloatArray:
     """Mean of the table, shape (n, n), in each bootstrap draw of identifiers, shape (draws,)."""
     size = len(table)
-    weights = (
-        np.random.default_rng(seed)
-        .multinomial(size, np.full(size, 1 / size), size=draws)
-        .astype(float)
-    )
+    rng = np.random.default_rng(seed)
+    weights = rng.multinomial(size, np.full(size, 1 / size), size=draws).astype(float)
     return ((weights @ table) * weights).sum(axis=1) / size**2
 
 
@@ -81,8 +76,8 @@ def _wins(scores: FloatArray) -> FloatArray:
     """
     identifiers = scores[:, 0]
     table = np.empty((len(scores), len(scores)))  # gigabytes where there are many
-    for at, alternatives in enumerate(np.sort(scores[:, 1:], axis=1)):
+    for column, alternatives in enumerate(np.sort(scores[:, 1:], axis=1)):
         below = np.searchsorted(alternatives, identifiers, side="left")
         not_above = np.searchsorted(alternatives, identifiers, side="right")
-        table[:, at] = (below + not_above) / (2 * alternatives.size)
+        table[:, column] = (below + not_above) / (2 * alternatives.size)
     return table

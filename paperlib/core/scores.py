@@ -24,6 +24,13 @@ def twice_below(values: FloatArray, others: FloatArray) -> NDArray[np.int64]:
     )
 
 
+def _are_flags(values: FloatArray, scores: int) -> bool:
+    """Whether these are as many as the scores, ten or more, and 0 and 1 alone, both present."""
+    if values.size != scores or values.size < 10 or values[0] not in (0, 1):
+        return False
+    return {*values.tolist()} == {0.0, 1.0}
+
+
 @dataclass(frozen=True, eq=False)
 class MembershipScores:
     """Finite scores of known members and known non-members, kept as given.
@@ -48,9 +55,7 @@ class MembershipScores:
         object.__setattr__(self, "member", check_vector("member scores", member))
         object.__setattr__(self, "nonmember", check_vector("nonmember scores", nonmember))
         object.__setattr__(self, "higher_means_member", bool(higher_means_member))
-        first, same = self.nonmember[0], self.nonmember.size == self.member.size >= 10
-        flags = same and first in (0, 1) and {*self.nonmember.tolist()} == {0.0, 1.0}
-        if flags and (self.member % 1 != 0).any():
+        if _are_flags(self.nonmember, self.member.size) and (self.member % 1 != 0).any():
             raise ValueError(
                 "nonmember scores: all are 0 or 1, as memberships are; where they are, give "
                 "MembershipScores.from_labels(scores, membership)"
@@ -198,13 +203,13 @@ class MembershipScores:
         from paperlib.core.reading import read_scores  # which builds scores of this class
 
         if higher_means_member is not None:
-            meant = "scores" if higher_means_member else "losses"
-            if kind not in (None, meant):
+            this_kind = "scores" if higher_means_member else "losses"
+            if kind not in (None, this_kind):
                 raise ValueError(
                     f"higher_means_member: {higher_means_member} contradicts kind={kind!r}; "
                     "give one"
                 )
-            kind = meant
+            kind = this_kind
         return read_scores(
             path, score_column=score_column, member_column=member_column, kind=kind
         ).scores

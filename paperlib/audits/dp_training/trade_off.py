@@ -27,23 +27,26 @@ def told_apart(
     noise = stated.noise / stated.norm
     deltas = np.array(privacy_curve(_EPSILONS.tolist(), noise, stated.rate, stated.steps))
     seeds = np.arange(_FIRST, _FIRST + 2 * trainings).tolist()
-    members, others = (
-        [steps(seed, member) for seed in seeds[member::2]] for member in (True, False)
-    )
+    members = [steps(seed, True) for seed in seeds[1::2]]
+    others = [steps(seed, False) for seed in seeds[::2]]
+    # How far the two error rates are within what is allowed, and the rates, of the worse test.
     worst = (np.inf, 1.0, 1.0)
     # The best test of the stated mechanism, and one for noise that is much smaller than a canary.
     for test in (
         lambda row: _log_likelihood_ratio(row, noise, stated.rate) >= 0,
         lambda row: row.max() >= 0.5,
     ):
-        wrong = sum(map(test, others)), trainings, trainings - sum(map(test, members)), trainings
-        found = audit_clopper_pearson(
-            ErrorCounts(*map(int, wrong)), confidence=1 - stated.level / 2
+        false_positives = int(sum(map(test, others)))
+        false_negatives = trainings - int(sum(map(test, members)))
+        bound = audit_clopper_pearson(
+            ErrorCounts(false_positives, trainings, false_negatives, trainings),
+            confidence=1 - stated.level / 2,
         )
-        one, other = found.false_positive_upper, found.false_negative_upper
+        fpr = bound.false_positive_upper
+        fnr = bound.false_negative_upper
         # At (epsilon, delta): e^epsilon FPR + FNR >= 1 - delta, and so with the rates exchanged.
-        sums = np.exp(_EPSILONS) * min(one, other) + max(one, other)
-        worst = min(worst, (float((sums - (1 - deltas)).min()), one, other))
+        sums = np.exp(_EPSILONS) * min(fpr, fnr) + max(fpr, fnr)
+        worst = min(worst, (float((sums - (1 - deltas)).min()), fpr, fnr))
     return DpCheck(
         name="trade-off",
         passed=worst[0] >= 0,

@@ -45,22 +45,26 @@ def blind_table(
 
     order = np.random.default_rng([seed, 3]).permutation(member.size)
     order = order[np.argsort(member[order], kind="stable")]  # halves with as many of each side
-    halves = order[::2], order[1::2]
-    counted = np.empty(member.size)
-    words: Any = make_pipeline(
+    halves = [order[::2], order[1::2]]
+    by_tokens = np.empty(member.size)
+    classifier: Any = make_pipeline(
         CountVectorizer(analyzer=cast(Any, list)), LogisticRegression(max_iter=1_000)
     )
     for judged, learned in (halves, halves[::-1]):
-        words.fit([tokens[at] for at in learned], member[learned])
-        counted[judged] = words.predict_proba([tokens[at] for at in judged])[:, 1]
+        classifier.fit([tokens[index] for index in learned], member[learned])
+        chances = classifier.predict_proba([tokens[index] for index in judged])
+        by_tokens[judged] = chances[:, 1]
+    counts = np.array([len(text) for text in tokens], float)
     everyone = [np.arange(member.size)]
-    asked: dict[str, tuple[FloatArray, Sequence[NDArray[np.int64]]]] = {
-        "which tokens stand there": (counted, halves),
-        "the number of tokens": (np.array([len(one) for one in tokens], float), everyone),
-        **{name: (values, everyone) for name, values in signals.items()},
+    # Signal to its values, and the parts of the texts on which it is tested.
+    tested: dict[str, tuple[FloatArray, Sequence[NDArray[np.int64]]]] = {
+        "which tokens stand there": (by_tokens, halves),
+        "the number of tokens": (counts, everyone),
     }
+    for name, values in signals.items():
+        tested[name] = (values, everyone)
     rows = []
-    for name, (values, parts) in asked.items():
+    for name, (values, parts) in tested.items():
         tests = [_rank_sum(values[part], member[part]) for part in parts]
         p_value = min(1.0, len(tests) * min(tests))
         rows.append({"signal": name, **quality(member, values), "p_value": p_value})
@@ -73,15 +77,17 @@ def refusal(blind: pd.DataFrame) -> str:
     """Why no bound is given, from `blind_table`, on one line; empty where nothing sets the sides
     apart.
     """
-    apart = "; ".join(
-        f"{one.signal} alone tells members from non-members (AUC {one.auc:.3f} [{one.auc_low:.3f}, "
-        f"{one.auc_high:.3f}], p = {one.p_value:.2g})"
-        for one in blind[blind["apart"]].itertuples()
-    )
-    return apart and (
-        f"{apart}: scores of the model would show that as well (fair coins give this in at most "
-        f"{100 * BLIND_LEVEL:g} % of audits); take members and non-members of one source, chosen "
-        "by coins"
+    reasons = [
+        f"{row.signal} alone tells members from non-members (AUC {row.auc:.3f} [{row.auc_low:.3f}, "
+        f"{row.auc_high:.3f}], p = {row.p_value:.2g})"
+        for row in blind[blind["apart"]].itertuples()
+    ]
+    if not reasons:
+        return ""
+    return (
+        f"{'; '.join(reasons)}: scores of the model would show that as well (fair coins give this "
+        f"in at most {100 * BLIND_LEVEL:g} % of audits); take members and non-members of one "
+        "source, chosen by coins"
     )
 
 
@@ -91,13 +97,19 @@ def look_alikes(texts: Sequence[Any], member: NDArray[np.bool_]) -> tuple[str, .
     """
     if not isinstance(texts[0], str):
         return ()
-    plain = [" ".join(unicodedata.normalize("NFKC", one).casefold().split()) for one in texts]
-    ours, others = ({plain[at] for at in np.flatnonzero(side)} for side in (member, ~member))
-    said = (
-        f"{len(ours & others)} texts stand on both sides, but for spaces, upper case or "
-        "Unicode form"
+    plain = np.array([_folded(text) for text in texts], dtype=object)
+    on_both = set(plain[member].tolist()) & set(plain[~member].tolist())
+    if not on_both:
+        return ()
+    return (
+        f"{len(on_both)} texts stand on both sides, but for spaces, upper case or "
+        "Unicode form: a copy hides what was learned; leave copies out",
     )
-    return (f"{said}: a copy hides what was learned; leave copies out",) if ours & others else ()
+
+
+def _folded(text: str) -> str:
+    """A text in one form of Unicode, in small letters, with single spaces."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def unknown(name: str, model: Any, losses: FloatArray) -> tuple[str, ...]:
@@ -111,11 +123,13 @@ def unknown(name: str, model: Any, losses: FloatArray) -> tuple[str, ...]:
     with evaluating(model):
         check_causal(model, f"{name}: in it")
     guess = np.log(getattr(model.get_input_embeddings(), "num_embeddings", np.inf))
-    said = (
+    are_worse = np.quantile(losses, 0.25) > guess + _WORSE
+    if not are_worse:
+        return ()
+    return (
         f"{name}: most losses are above {guess:.3g}, that of guessed tokens; is the tokenizer "
-        "its own?"
+        "its own?",
     )
-    return (said,) if np.quantile(losses, 0.25) > guess + _WORSE else ()
 
 
 def quality(member: NDArray[np.bool_], values: FloatArray) -> dict[str, float]:
@@ -133,15 +147,16 @@ def quality(member: NDArray[np.bool_], values: FloatArray) -> dict[str, float]:
 
 def times_of(dates: Sequence[Any]) -> FloatArray:
     """Dates as numbers in their order: numbers, such as years, or what pandas reads as a date."""
-    if all(isinstance(one, int | float) for one in dates):
+    if all(isinstance(date, int | float) for date in dates):
         times = np.array(dates, np.float64)
     else:
-        said = pd.Series([str(one) for one in dates])
-        if (unclear := said[said.str.match(r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{2}")]).size:
+        texts = pd.Series([str(date) for date in dates])
+        unclear = texts[texts.str.match(r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{2}")]
+        if unclear.size:
             raise ValueError(
                 f"dates: {unclear.iloc[0]!r} can be read in two ways; write 2026-01-31"
             )
-        read = pd.to_datetime(said, utc=True, format="mixed", errors="coerce")
+        read = pd.to_datetime(texts, utc=True, format="mixed", errors="coerce")
         days: Any = (read - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
         times = np.asarray(days, np.float64)
     if not np.isfinite(times).all():

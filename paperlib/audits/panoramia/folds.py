@@ -103,28 +103,37 @@ def out_of_fold(
     rng = np.random.default_rng(seed)
     fold_of = {kind: _dealt(size, folds, rng) for kind, size in sizes.items()}
     if groups is None:
-        own = _dealt(learned, folds, rng)
-    else:  # in random order, each to the smallest fold so far
-        _, place, counts = np.unique(groups, return_inverse=True, return_counts=True)
-        chosen, filled = np.empty(counts.size, dtype=np.int64), np.zeros(folds, dtype=np.int64)
-        for group in rng.permutation(counts.size):
-            chosen[group] = filled.argmin()
-            filled[chosen[group]] += counts[group]
-        own = chosen[place]
-    fold_of["members"] = np.append(own, _dealt(sizes["members"] - learned, folds, rng))
+        of_learned = _dealt(learned, folds, rng)
+    else:
+        of_learned = _dealt_groups(groups, folds, rng)
+    of_judged = _dealt(sizes["members"] - learned, folds, rng)
+    fold_of["members"] = np.append(of_learned, of_judged)
     outputs: dict[str, FloatArray] = {}
     for fold in progress(range(folds), label=label):
         rows = np.flatnonzero(fold_of["members"][:learned] != fold)
         if most is not None and most < rows.size:
             rows = np.sort(rng.choice(rows, most, replace=False))
         model = train(rows, fold)
-        for kind, places in fold_of.items():
-            asked = np.flatnonzero(places == fold)
+        for kind, fold_of_example in fold_of.items():
+            asked = np.flatnonzero(fold_of_example == fold)
             answers = model(kind, asked)
-            outputs.setdefault(kind, np.empty((places.size, answers.shape[1])))[asked] = answers
+            if kind not in outputs:
+                outputs[kind] = np.empty((fold_of_example.size, answers.shape[1]))
+            outputs[kind][asked] = answers
     return outputs
 
 
 def _dealt(size: int, folds: int, rng: np.random.Generator) -> IntArray:
     """The fold of each example, as even as may be, in random order."""
     return rng.permutation(np.arange(size) % folds)
+
+
+def _dealt_groups(groups: IntArray, folds: int, rng: np.random.Generator) -> IntArray:
+    """The fold of each example, one for each group: in random order, the smallest fold so far."""
+    _, group_of_example, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    fold_of_group = np.empty(counts.size, dtype=np.int64)
+    filled = np.zeros(folds, dtype=np.int64)
+    for group in rng.permutation(counts.size):
+        fold_of_group[group] = filled.argmin()
+        filled[fold_of_group[group]] += counts[group]
+    return fold_of_group[group_of_example]
