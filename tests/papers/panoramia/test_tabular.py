@@ -112,13 +112,13 @@ def test_the_papers_values_stand_beside_the_targets_trained_shortest_and_longest
     shown = tables.table_six(results, form="helpers")
     direct = results.table.query("target == 'null' and audit == 'panoramia' and form == 'helpers'")
     assert shown.loc[2, "eps_tilde"] == direct.query("search == 'union'")["eps_tilde"].mean()
-    both = tables.beside_the_paper(shown)
+    both = tables.table_six_beside_paper(shown)
     assert both.loc[0, ["paper_eps_tilde", "paper_o1", "paper_o1_sd"]].tolist() == [0, 0.655, 0.014]
     names = ["MLP, 5 epochs", "MLP, 50 epochs", "MLP, 150 epochs", "null"]
     ours = pd.DataFrame({"label": ["a"] * 4 + ["b"] * 4, "target": names * 2, "source": "ours"})
     ours[["eps_tilde", "train_accuracy", "test_accuracy", "rm_rn", "rm_rn_sd", "o1"]] = 0.1
     printed = pd.DataFrame({"source": ["paper"], "target": "MLP_E10"})
-    shown = tables.beside_the_paper(pd.concat([ours, printed]))
+    shown = tables.table_six_beside_paper(pd.concat([ours, printed]))
     assert list(shown["paper_eps_tilde"].fillna(-1)) == [0, -1, 0.062, *[-1] * 5], "of one label"
     assert list(shown["paper_target"].dropna()) == ["MLP_E10", "MLP_E100"]
 

@@ -211,7 +211,7 @@ def test_audits_find_the_members_and_no_null_and_losses_are_compared_at_both_end
         for pool in (pools.members, pools.generated, pools.nonmembers)
     )
     gaps = {name: others[name] - members[name] for name in results.trained}
-    found = tables._figure_fourteen(results).values
+    found = tables._figure_fourteen_evidence(results).values
     assert found["losses separate"] == pytest.approx([gaps["6 epochs"] - gaps["1 epoch"]])
     assert gaps["6 epochs"] - gaps["1 epoch"] > 0.1
     distance = abs(generated["6 epochs"] - others["6 epochs"])
@@ -278,14 +278,14 @@ def test_figure_nine_pairs_sizes_within_a_game_and_targets_beside_dp_have_as_man
     sizes = pd.concat(
         [fixed, pd.DataFrame([{"way": "what is left", "train": 80, "seed": 0, "c_lb": 9.0}])]
     )
-    found = tables._figure_nine(made_up, sizes, "6 epochs").values
+    found = tables._figure_nine_evidence(made_up, sizes, "6 epochs").values
     assert found["rises"] == [0.5, -0.25]
     tables_of = (made_up.over_test_size([size]).set_index(["target", "seed"]) for size in (200, 50))
     whole, quarter = (one["c_lb"]["6 epochs"] for one in tables_of)
     assert found["smaller test lowers"] == (whole - quarter).tolist()
     assert whole.min() > 0
     pool = Pool(np.zeros((1, 1)), {}, {target.name: np.zeros((1, 1)) for target in TARGETS})
-    found = tables._table_nine(
+    found = tables._table_nine_evidence(
         PanoramiaResults(Pools(pool, pool, None, TARGETS), {}), made_up
     ).values
     bounds = made_up.table.query("search == 'union'").set_index(["target", "seed"])

@@ -26,22 +26,29 @@ from paperlib.report import paper_table
 KINDS = {"members": "real members", "generated": "generated", "nonmembers": "real non-members"}
 """Kinds of images, and their names in figures."""
 
-_OWN, _HELPERS = "panoramia (paper form)", "panoramia (helpers form)"
+_OWN = "panoramia (paper form)"  # how the columns of `whole_table` begin
+_HELPERS = "panoramia (helpers form)"
+_QUALITY = (
+    "Kernel distance to members: {kid generated:z.2f} ± {kid generated error:.2f} (generated), "
+    "{kid nonmembers:z.2f} ± {kid nonmembers error:.2f} (real non-members); near duplicates of "
+    "images of D_G: {near generated:.1%} and {near nonmembers:.1%}."
+)
 
 
 def series(results: shared.PanoramiaResults) -> list[str]:
     """The first architecture's targets by epochs: over-training."""
     table = results.pools.table[~results.pools.table["null"]]
-    about = ["architecture", "width"]
-    same = (table[about] == table[about].iloc[0]).all(axis=1)
+    model = ["architecture", "width"]
+    same = (table[model] == table[model].iloc[0]).all(axis=1)
     return list(table[same].sort_values("epochs", kind="stable")["target"])
 
 
 def nulls_like(results: shared.PanoramiaResults, name: str) -> list[str]:
     """Null targets of a target's architecture, number of parameters and epochs."""
-    table, about = results.pools.table, ["architecture", "parameters", "epochs"]
-    like = (table[about] == table.loc[table["target"] == name, about].iloc[0]).all(axis=1)
-    return list(table.loc[table["null"] & like, "target"])
+    table = results.pools.table
+    model = ["architecture", "parameters", "epochs"]
+    same = (table[model] == table.loc[table["target"] == name, model].iloc[0]).all(axis=1)
+    return list(table.loc[table["null"] & same, "target"])
 
 
 def run_images(pools: Pools, audit: AuditConfig) -> shared.PanoramiaResults:
@@ -55,8 +62,10 @@ def run_images(pools: Pools, audit: AuditConfig) -> shared.PanoramiaResults:
 
 def paper_models(names: Sequence[str], dataset: str) -> dict[str, str]:
     """Our targets by over-training, each with the paper's of the same degree."""
-    resnets, celeba = ("ResNet101_E20", "ResNet101_E50", "ResNet101_E100"), ("CNN_E50", "CNN_E100")
-    return dict(zip(names, celeba if dataset == "celeba" else resnets, strict=False))
+    models = ("ResNet101_E20", "ResNet101_E50", "ResNet101_E100")
+    if dataset == "celeba":
+        models = ("CNN_E50", "CNN_E100")
+    return dict(zip(names, models, strict=False))
 
 
 def printed_three(names: Sequence[str], dataset: str) -> dict[str, pd.DataFrame]:
@@ -68,7 +77,8 @@ def printed_three(names: Sequence[str], dataset: str) -> dict[str, pd.DataFrame]
 
 def table_one(results: shared.PanoramiaResults, dataset: str) -> pd.DataFrame:
     """Accuracies in per cent and losses, beside the paper's."""
-    table, models = results.pools.table, paper_models(series(results), dataset)
+    table = results.pools.table
+    models = paper_models(series(results), dataset)
     printed = paper_table("panoramia_table01").set_index("target_model")["test_accuracy_pct"]
     ours = table[["target", "null", "epochs", "train_loss", "test_loss"]].assign(
         train_accuracy=100 * table["train_metric"],
@@ -79,7 +89,9 @@ def table_one(results: shared.PanoramiaResults, dataset: str) -> pd.DataFrame:
 
 
 def searches(results: shared.PanoramiaResults) -> pd.DataFrame:
-    """All audits by form and by search over recall: bounds, deviations, AUCs."""
+    """All audits by form and by search over recall: bounds, deviations, AUCs; O(1), which is there
+    for comparison, by the first search alone.
+    """
     columns = [
         "target",
         "audit",
@@ -91,18 +103,21 @@ def searches(results: shared.PanoramiaResults) -> pd.DataFrame:
         "value_sd",
         "value_t",
     ]
-    found = results.summary
-    grid = (found["audit"] == "o1") & (found["search"] != results.search)
-    return found.loc[~grid, [*columns, "baseline_auc", "mia_auc"]].reset_index(drop=True)
+    summary = results.summary
+    left_out = (summary["audit"] == "o1") & (summary["search"] != results.search)
+    return summary.loc[~left_out, [*columns, "baseline_auc", "mia_auc"]].reset_index(drop=True)
 
 
 def above_real(results: shared.PanoramiaResults) -> pd.DataFrame:
-    """What a comparison of eps-tilde with RM;RN must know, one row per target."""
+    """What a comparison of eps-tilde with RM;RN must know, one row per target: both with their
+    deviations (nats), and AUCs.
+    """
     kinds = results.pools.by_kind()
 
     def auc(name: str, kind: str) -> float:
-        losses = (kinds[one].targets[name][:, 0] for one in ("members", kind))
-        return MembershipScores(*losses, higher_means_member=False).auc()
+        members = kinds["members"].targets[name][:, 0]
+        others = kinds[kind].targets[name][:, 0]
+        return MembershipScores(members, others, higher_means_member=False).auc()
 
     columns = ["target", "null", "eps_tilde", "eps_tilde_sd", "rm_rn", "rm_rn_sd"]
     table = shared.table_three(results, {})[columns]
@@ -116,10 +131,9 @@ def above_real(results: shared.PanoramiaResults) -> pd.DataFrame:
 def printed_helpers() -> dict[str, float]:
     """The c_lb that the paper's Table 5 prints on CIFAR-10, by our name of the helper."""
     printed = paper_table("panoramia_table05").query("dataset == 'CIFAR10'")
-    keys = (
-        printed[["helper_training_data", "helper_architecture"]].fillna("").itertuples(index=False)
-    )
-    values = dict(zip(map(tuple, keys), printed["c_lb"].astype(float), strict=True))
+    helpers = printed[["helper_training_data", "helper_architecture"]].fillna("")
+    keys = [tuple(row) for row in helpers.itertuples(index=False)]
+    values = dict(zip(keys, printed["c_lb"].astype(float), strict=True))
     return {name: values[key] for name, key in settings_beside(__file__)["helpers"].items()}
 
 
@@ -131,19 +145,26 @@ def figure_six_games(
     """
     if not changes:
         return results
+    pools = results.pools
+    names = [target, *nulls_like(results, target)]
+    changed = replace(audit, form="paper", **changes)
     # O(1) needs no training part, and takes all real non-members that the coins leave it.
-    names, real = [target, *nulls_like(results, target)], results.pools.nonmembers
-    wanted = replace(audit, form="paper", **changes)
-    sizes = range(2, min(wanted.test, 2 * len(real) if real else 0) + 1)
-    most = bisect_right(sizes, len(real or ()), key=lambda size: smallest_pool(2, 2, size)) + 1
-    grid = replace(wanted, train=2, validation=2, test=most)
+    real = 0 if pools.nonmembers is None else len(pools.nonmembers)
+    grid = replace(changed, train=2, validation=2, test=_largest_grid_test(changed.test, real))
     judged = [
-        *audit_pools(results.pools, wanted, targets=names, audits=["panoramia"]).judged,
-        *audit_pools(results.pools, grid, targets=names, audits=["o1"]).judged,
+        *audit_pools(pools, changed, targets=names, audits=["panoramia"]).judged,
+        *audit_pools(pools, grid, targets=names, audits=["o1"]).judged,
     ]
-    return shared.PanoramiaResults(
-        results.pools, {"paper": TargetAudits(tuple(judged), wanted)}, "paper"
-    )
+    audits = TargetAudits(tuple(judged), changed)
+    return shared.PanoramiaResults(pools, {"paper": audits}, "paper")
+
+
+def _largest_grid_test(test: int, real: int) -> int:
+    """The largest test part, up to ``test``, that so many real non-members are enough for."""
+    sizes = range(2, min(test, 2 * real) + 1)
+    # `smallest_pool` grows with the size, so that the sizes with a pool that is small enough come
+    # first; the sizes begin at 2.
+    return bisect_right(sizes, real, key=lambda size: smallest_pool(2, 2, size)) + 1
 
 
 def over_test_size(
@@ -152,9 +173,10 @@ def over_test_size(
     """PANORAMIA's bounds of a target and its nulls on the first examples of each test part: Figure
     6.
     """
-    audits, names = results.decisive, [target, *nulls_like(results, target)]
-    games = tuple(one for one in audits.select("panoramia") if one.target.name in names)
-    return replace(audits, judged=games).over_test_size(sizes)
+    audits = results.decisive
+    names = [target, *nulls_like(results, target)]
+    games = [game for game in audits.select("panoramia") if game.target.name in names]
+    return replace(audits, judged=tuple(games)).over_test_size(sizes)
 
 
 def model_sizes(results: shared.PanoramiaResults) -> pd.DataFrame:
@@ -173,7 +195,7 @@ def model_sizes(results: shared.PanoramiaResults) -> pd.DataFrame:
 
 def whole_table(results: shared.PanoramiaResults, quality: Mapping[str, float]) -> pd.DataFrame:
     """Everything of a run, one row per target."""
-    found = results.summary[results.summary["search"] == results.search]
+    summary = results.summary[results.summary["search"] == results.search]
     columns = {
         "c_lb": "c_lb",
         "c_plus_eps_lb": "c+eps_lb",
@@ -184,14 +206,11 @@ def whole_table(results: shared.PanoramiaResults, quality: Mapping[str, float]) 
         "ceiling": "ceiling",
     }
     table = results.pools.table.set_index("target")
-    for (form, audit), rows in found.groupby(["form", "audit"], sort=False):
-        own = (
-            rows.set_index("target")[list(columns)]
-            .rename(columns=columns)
-            .dropna(axis=1, how="all")
-        )
-        table = table.join(own.add_prefix(f"{audit} ({form} form) "))
-    return table.assign(games=int(found["games"].max()), **quality).reset_index()
+    for (form, audit), rows in summary.groupby(["form", "audit"], sort=False):
+        numbers = rows.set_index("target")[list(columns)].rename(columns=columns)
+        numbers = numbers.dropna(axis=1, how="all")  # an audit without a baseline has none of its
+        table = table.join(numbers.add_prefix(f"{audit} ({form} form) "))
+    return table.assign(games=int(summary["games"].max()), **quality).reset_index()
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +226,7 @@ class MeasuredRun:
     def means(self) -> pd.DataFrame:
         """Means over models, with the deviation of eps-tilde; accuracies in per cent."""
         table = self.table
-        shown = table[["target", "null"]].assign(
+        columns = table[["target", "null"]].assign(
             train_accuracy=table["train_metric"],
             test_accuracy=table["test_metric"],
             c_lb=table[f"{_OWN} c_lb"],
@@ -217,23 +236,29 @@ class MeasuredRun:
             rm_rn=table["rm_rn (paper form) value"],
             o1=table["o1 (paper form) value"],
         )
-        models = shown.groupby(["target", "null"], sort=False)
-        means, raised = models.mean(), ["eps_tilde", "helpers_eps_tilde"]
+        models = columns.groupby(["target", "null"], sort=False)
+        means = models.mean()
         means[["train_accuracy", "test_accuracy"]] *= 100
-        means[raised] = means[raised].clip(lower=0)
+        differences = ["eps_tilde", "helpers_eps_tilde"]
+        means[differences] = means[differences].clip(lower=0)
         return means.assign(eps_tilde_sd=models["eps_tilde"].std()).reset_index()
 
 
 def measured_run(path: str) -> MeasuredRun | None:
-    """Runs kept as a table (.csv), its result file (.json) and its sample grid (.png)."""
-    if (found := measured_table(path)) is None:
+    """Runs kept as a table (.csv), its result file (.json) and its sample grid (.png).
+
+    None for an empty path; raises ValueError where a column or the grid is missing.
+    """
+    measured = measured_table(path)
+    if measured is None:
         return None
-    table, origin = found
-    if missing := [
-        name for name in ("seed", f"{_OWN} c_lb", f"{_HELPERS} c_lb") if name not in table
-    ]:
+    table, origin = measured
+    needed = ("seed", f"{_OWN} c_lb", f"{_HELPERS} c_lb")
+    missing = [name for name in needed if name not in table]
+    if missing:
         raise ValueError(f"measured: {path} lacks {', '.join(missing)}; measure it anew")
-    if not (samples := kept_file(path).with_suffix(".png")).is_file():
+    samples = kept_file(path).with_suffix(".png")
+    if not samples.is_file():
         raise ValueError(f"measured: {path} has no sample grid beside it ({samples.name})")
     with Image.open(samples, formats=("PNG",)) as image:
         grid = np.asarray(image.convert("RGB"))
@@ -242,7 +267,16 @@ def measured_run(path: str) -> MeasuredRun | None:
 
 RECALLS = (0.1, 0.25)
 """Low recalls, at which Figure 3 is read."""
-ON_CELEBA = [f"table-{at:02}" for at in (1, 2, 3)] + [f"figure-{at:02}" for at in (3, 4, 7, 10, 13)]
+ON_CELEBA = [
+    "table-01",
+    "table-02",
+    "table-03",
+    "figure-03",
+    "figure-04",
+    "figure-07",
+    "figure-10",
+    "figure-13",
+]
 """What the paper shows on CelebA."""
 LOW_RECALL, HALF = 0.3, 0.5
 """Figure 4: where the largest bound is claimed to lie, and the recall it is compared with."""
@@ -258,70 +292,90 @@ def evidence(
     nonmembers_helper: str = "",
     label_noise: float,
 ) -> list[Evidence]:
-    """Samples for all rules on images."""
+    """Samples for all rules on images.
+
+    ``helpers`` are games of `helper_games`, ``train_sizes`` those over the training part's size,
+    ``quality`` the numbers about generated images; ``larger`` has the games of Figure 6, if they
+    are others than ``results``.
+    """
     names = series(results)
-    last, nulls = names[-1], nulls_like(results, names[-1])
-    table = (
-        100 * results.pools.table.set_index("target").loc[names, ["train_metric", "test_metric"]]
-    )
-    train, test = table["train_metric"], table["test_metric"]
-    gaps, several = train - test, len(names) > 1
-    one = {
+    last = names[-1]
+    nulls = nulls_like(results, last)
+    return [
+        _table_one_evidence(results, names, label_noise),
+        shared.helper_table("panoramia-table-02", helpers, nonmembers_helper),
+        shared.helper_table("panoramia-table-05", helpers, nonmembers_helper),
+        shared.table_three_evidence(results, names, nulls),
+        _over_training_size("panoramia-figure-02", train_sizes, "c_lb"),
+        *figures_three_and_four(results, last, nulls),
+        shared.figure_six(larger or results, last, nulls),
+        Evidence("panoramia-figure-07", "model", {}, _QUALITY.format_map(quality)),
+        shared.figure_ten(results.decisive, last),
+        _over_training_size("panoramia-figure-11", train_sizes, "c_plus_eps_lb"),
+        _figure_thirteen_evidence(results, names),
+        figure_fifteen(results),
+    ]
+
+
+def _table_one_evidence(
+    results: shared.PanoramiaResults, names: list[str], label_noise: float
+) -> Evidence:
+    """Table 1: accuracies in per cent of the targets by their degree of over-training."""
+    table = results.pools.table.set_index("target").loc[names]
+    train = 100 * table["train_metric"]
+    test = 100 * table["test_metric"]
+    gaps = train - test
+    several = len(names) > 1
+    values = {
         "gap grows": [gaps.iloc[-1] - gaps.iloc[0]] if several else [],
         "test falls": [test.iloc[0] - test.iloc[-1]] if several else [],
         "overfitted": [train.iloc[-1]],
         "clean labels": Estimate(label_noise),
     }
-    losses = shared.loss_groups(results.pools, names, KINDS).values()
-    apart = [float(one["real non-members"].mean() - one["real members"].mean()) for one in losses]
-    note = (
-        "Kernel distance to members: {kid generated:z.2f} ± {kid generated error:.2f} (generated), "
-        "{kid nonmembers:z.2f} ± {kid nonmembers error:.2f} (real non-members); near duplicates of "
-        "images of D_G: {near generated:.1%} and {near nonmembers:.1%}."
-    ).format_map(quality)
-    return [
-        Evidence("panoramia-table-01", "model", one),
-        *(
-            shared.helper_table(f"panoramia-table-0{at}", helpers, nonmembers_helper)
-            for at in (2, 5)
-        ),
-        shared.table_three_evidence(results, names, nulls),
-        _over_training_size("panoramia-figure-02", train_sizes, "c_lb"),
-        *figures_three_and_four(results, last, nulls),
-        shared.figure_six(larger or results, last, nulls),
-        Evidence("panoramia-figure-07", "model", {}, note),
-        shared.figure_ten(results.decisive, last),
-        _over_training_size("panoramia-figure-11", train_sizes, "c_plus_eps_lb"),
-        Evidence(
-            "panoramia-figure-13", "model", {"losses separate": [apart[-1] - apart[0]] * several}
-        ),
-        figure_fifteen(results),
+    return Evidence("panoramia-table-01", "model", values)
+
+
+def _figure_thirteen_evidence(results: shared.PanoramiaResults, names: Sequence[str]) -> Evidence:
+    """Figure 13: how far over-training moves mean losses of non-members from those of members."""
+    distances = [
+        float(losses["real non-members"].mean() - losses["real members"].mean())
+        for losses in shared.loss_groups(results.pools, names, KINDS).values()
     ]
+    growth = [distances[-1] - distances[0]] if len(names) > 1 else []
+    return Evidence("panoramia-figure-13", "model", {"losses separate": growth})
 
 
 def printed_on(dataset: str, found: Sequence[Evidence]) -> list[Evidence]:
     """The evidence on what the paper has on this data set."""
     if dataset != "celeba":
         return list(found)
-    return [one for one in found if one.target.removeprefix("panoramia-") in ON_CELEBA]
+    return [item for item in found if item.target.removeprefix("panoramia-") in ON_CELEBA]
 
 
 def level(dataset: str, target: str) -> Level:
     """How near a data set is to the paper's for a table or figure."""
-    known = ("celeba",) if target == "panoramia-figure-13" else ("cifar10", "celeba")
-    return "paper's data" if dataset in known else "substitute"
+    if target == "panoramia-figure-13":
+        in_the_paper = dataset == "celeba"
+    else:
+        in_the_paper = dataset in ("cifar10", "celeba")
+    return "paper's data" if in_the_paper else "substitute"
 
 
 def _over_training_size(target: str, sizes: pd.DataFrame, column: str) -> Evidence:
+    """Whether a bound rises with the training part, and at last by less than a third of the first
+    step.
+    """
     bounds = sizes.pivot(index="seed", columns="train", values=column).sort_index(axis=1)
     gains = bounds.diff(axis=1).iloc[:, 1:]
+    rises: list[float] = []
+    if len(bounds.columns) > 1:
+        rises = shared.paired(bounds.iloc[:, -1], bounds.iloc[:, 0])
+    flattens: list[float] = []
+    if len(gains.columns) > 1:
+        flattens = shared.paired(gains.iloc[:, -1], gains.iloc[:, 0] / 3)
     values = {
-        "rises": shared.paired(bounds.iloc[:, -1], bounds.iloc[:, 0])
-        if len(bounds.columns) > 1
-        else [],
-        "flattens": shared.paired(gains.iloc[:, -1], gains.iloc[:, 0] / 3)
-        if len(gains.columns) > 1
-        else [],
+        "rises": rises,
+        "flattens": flattens,
         "enough training": Estimate(float(bounds.columns.max())),
     }
     return Evidence(target, "game", values)
@@ -332,15 +386,13 @@ def figures_three_and_four(
 ) -> Iterator[Evidence]:
     """Precision at low recalls, and the recall of the largest bound."""
     curves = results.decisive.curves(target=name)
-    reached = {
-        f"recall {at:g}": _at_recall(curves, at)["precision"].unstack("test") for at in RECALLS
-    }
-    three = {
-        "attack more precise": {
-            at: shared.paired(one["mia"], one["baseline"]) for at, one in reached.items()
-        },
-        "room above": {at: one["baseline"].tolist() for at, one in reached.items()},
-    }
+    ahead: dict[str, list[float]] = {}
+    baseline: dict[str, list[float]] = {}
+    for recall in RECALLS:
+        precision = _at_recall(curves, recall)["precision"].unstack("test")
+        ahead[f"recall {recall:g}"] = shared.paired(precision["mia"], precision["baseline"])
+        baseline[f"recall {recall:g}"] = precision["baseline"].tolist()
+    three = {"attack more precise": ahead, "room above": baseline}
     yield Evidence("panoramia-figure-03", "game", three)
     attack = curves[curves["test"] == "mia"].reset_index(drop=True)
     best = attack.loc[attack.groupby("seed")["bound"].idxmax()].set_index("seed")
@@ -366,15 +418,19 @@ def figure_fifteen(results: shared.PanoramiaResults) -> Evidence:
     if sizes.empty:
         unmeasured = {"larger leaks more": [], "null": [], "sizes apart": []}
         return Evidence("panoramia-figure-15", "game", unmeasured)
+    # resnet18 and resnet50 are of one family; any other architecture is a family of its own.
     names = sizes["architecture"].str.extract("^(resnet|wrn|vit)", expand=False)
-    family = max((rows for _, rows in sizes.groupby(names.fillna(sizes["architecture"]))), key=len)
+    families = [rows for _, rows in sizes.groupby(names.fillna(sizes["architecture"]))]
+    family = max(families, key=len)
     small, large = family["target"].iloc[[0, -1]]
-    eps = [shared.by_game(results.decisive, name) for name in (large, small)]
+    audits = results.decisive
+    larger_leaks: list[float] = []
+    if large != small:
+        larger_leaks = shared.paired(shared.by_game(audits, large), shared.by_game(audits, small))
+    ratio = family["parameters"].iloc[-1] / family["parameters"].iloc[0]
     values = {
-        "larger leaks more": shared.paired(*eps) if large != small else [],
-        "null": shared.null_samples(results.decisive, nulls_like(results, large)),
-        "sizes apart": Estimate(
-            float(family["parameters"].iloc[-1] / family["parameters"].iloc[0])
-        ),
+        "larger leaks more": larger_leaks,
+        "null": shared.null_samples(audits, nulls_like(results, large)),
+        "sizes apart": Estimate(float(ratio)),
     }
     return Evidence("panoramia-figure-15", "game", values)

@@ -28,7 +28,8 @@ from paperlib.papers.panoramia.tables.shadows import STRONGER
 from paperlib.papers.verdict import Estimate, Evidence
 from paperlib.report import paper_table
 
-_RARE = 0.01
+_RARE = 0.01  # a value is rare where generated rows have it, or one as extreme, at most so often
+_ALL = "all"  # the attack that sees the numbers of all others at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,176 +60,220 @@ class TabularResults:
 
     def warnings(self) -> tuple[str, ...]:
         """Warnings of the pools, and how often c_lb is above half of its ceiling."""
-        found = dict.fromkeys(text for run in self.runs.values() for text in run.pools.warnings)
+        of_pools = [text for run in self.runs.values() for text in run.pools.warnings]
+        warnings = list(dict.fromkeys(of_pools))  # each once, in their order
         games = self.table[self.table["audit"] == "panoramia"]
-        if len(high := games[games["c_lb"] > games["ceiling"] / 2]):
-            found[
+        high = games[games["c_lb"] > games["ceiling"] / 2]
+        if len(high):
+            warnings.append(
                 f"c_lb is above half of the ceiling in {len(high)} of {len(games)} audits (up to "
                 f"{high['c_lb'].max():.2f}): eps~ may be positive for targets not trained on the "
                 "members"
-            ] = None
-        return tuple(found)
+            )
+        return tuple(warnings)
 
 
 def run_tabular(
     configs: Sequence[TabularConfig], audit: AuditConfig, *, forms: Sequence[str] = FORMS
 ) -> TabularResults:
-    """Audit all targets of several pools, in the first form with all audits."""
+    """Audit all targets of several pools by their losses alone.
+
+    The first of ``forms`` has all of `AUDITS`, the others PANORAMIA alone: audits with real
+    non-members are the same in each form.
+    """
     runs = {}
     for config in configs:
         pools = only_columns(tabular_pools(config), config.columns, ("loss",))
-        audits = {}
+        seed = audit.seed + 1000 * config.seed
+        by_form = {}
         for form in forms:
-            how = replace(audit, form=form, seed=audit.seed + 1000 * config.seed)
-            audits[form] = audit_pools(pools, how, audits=AUDITS[:1] if audits else AUDITS)
-        runs[config] = PanoramiaResults(pools, audits, forms[0])
+            names = AUDITS if form == forms[0] else AUDITS[:1]
+            by_form[form] = audit_pools(pools, replace(audit, form=form, seed=seed), audits=names)
+        runs[config] = PanoramiaResults(pools, by_form, forms[0])
     return TabularResults(runs)
 
 
 def only_columns(pools: Pools, columns: Sequence[str], names: Sequence[str]) -> Pools:
-    """The same pools with the named ones of the models' ``columns``, in this order."""
-    if missing := [name for name in names if name not in columns]:
+    """The same pools with the named ones of the models' ``columns``, in the order of ``names``.
+
+    Raises ValueError for a name that is none of the columns.
+    """
+    missing = [name for name in names if name not in columns]
+    if missing:
         raise ValueError(f"names: expected some of {', '.join(columns)}, got {', '.join(missing)}")
-    places = [list(columns).index(name) for name in names]
+    kept = [list(columns).index(name) for name in names]
 
     def narrow(outputs: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-        return {name: values[:, places] for name, values in outputs.items()}
+        return {model: values[:, kept] for model, values in outputs.items()}
 
-    parts = {
+    narrowed = {
         kind: Pool(pool.examples, narrow(pool.helpers), narrow(pool.targets))
         for kind, pool in pools.by_kind().items()
     }
-    return replace(pools, **parts, key=part_key(pools, columns=names))
+    return replace(pools, **narrowed, key=part_key(pools, columns=names))
 
 
 def strong_attacks(
     config: TabularConfig, audit: AuditConfig, *, names: Sequence[str]
 ) -> pd.DataFrame:
-    """The loss, the stronger attacks, and all together; the baseline has each number from its
-    helpers.
+    """The loss, the stronger attacks, and all together: means over games by target and attack.
+
+    AUCs are of the attack's number alone, bounds (nats) of PANORAMIA by the first search. The
+    baseline has each number from its helpers.
     """
     rows: list[dict[str, Any]] = []
     for seed in range(audit.seed, audit.seed + audit.repetitions):
-        pools, shown = game_pools(config, audit, seed)
-        once = replace(audit, repetitions=1, seed=seed)
-        for attack in (*config.columns, "all"):
-            narrowed = only_columns(
-                pools, config.columns, config.columns if attack == "all" else (attack,)
-            )
-            table = audit_pools(narrowed, once, targets=names, audits=["panoramia"]).table
-            found = table[table["search"] == audit.searches[0]].set_index("target")
-            for name in names:
-                alone = (
-                    {}
-                    if attack == "all"
-                    else _alone(narrowed, name, shown if attack == ONLINE else None)
-                )
-                bounds = {bound: found.loc[name, bound] for bound in ("c_lb", "c_plus_eps_lb")}
-                rows.append(
-                    {"target": name, "attack": STRONGER.get(attack, attack), **alone, **bounds}
-                )
+        rows += _game_by_attack(config, replace(audit, repetitions=1, seed=seed), names)
     means = pd.DataFrame(rows).groupby(["target", "attack"], sort=False).mean()
     means["eps_tilde"] = (means["c_plus_eps_lb"] - means["c_lb"]).clip(lower=0)
     return pd.concat([means.loc[[name]] for name in names]).reset_index()
 
 
-def _alone(pools: Pools, name: str, shown: Shown | None) -> dict[str, float]:
+def _game_by_attack(
+    config: TabularConfig, game: AuditConfig, names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """AUCs and bounds of one game (``game.seed``), a row for each attack and target."""
+    pools, shown = game_pools(config, game, game.seed)
+    rows = []
+    for attack in (*config.columns, _ALL):
+        seen = config.columns if attack == _ALL else (attack,)
+        narrowed = only_columns(pools, config.columns, seen)
+        table = audit_pools(narrowed, game, targets=names, audits=["panoramia"]).table
+        bounds = table[table["search"] == game.searches[0]].set_index("target")
+        for name in names:
+            row: dict[str, Any] = {"target": name, "attack": STRONGER.get(attack, attack)}
+            if attack != _ALL:  # several numbers have no AUC
+                # LiRA (online) has numbers only of the rows that the game shows.
+                row |= _aucs_alone(narrowed, name, shown if attack == ONLINE else None)
+            row |= {bound: bounds.loc[name, bound] for bound in ("c_lb", "c_plus_eps_lb")}
+            rows.append(row)
+    return rows
+
+
+def _aucs_alone(pools: Pools, name: str, shown: Shown | None) -> dict[str, float]:
     """AUCs of the first column; with ``shown``, of these members and generated rows alone."""
     members, generated = pools.members, pools.generated
-    kept = (slice(None), slice(None)) if shown is None else shown
-
-    def auc(member: FloatArray, other: FloatArray) -> float:
-        return MembershipScores(member[:, 0], other[:, 0], higher_means_member=False).auc()
-
-    found = {
-        "auc_generated": auc(members.targets[name][kept[0]], generated.targets[name][kept[1]]),
-        "helper_auc": auc(
-            members.helpers["synthetic"][kept[0]], generated.helpers["synthetic"][kept[1]]
-        ),
-    }
+    rows_in, rows_out = (slice(None), slice(None)) if shown is None else shown
+    aucs: dict[str, float] = {}
     if pools.nonmembers is not None and shown is None:
-        found = {"auc_real": auc(members.targets[name], pools.nonmembers.targets[name]), **found}
-    return found
+        aucs["auc_real"] = _loss_auc(members.targets[name], pools.nonmembers.targets[name])
+    aucs["auc_generated"] = _loss_auc(
+        members.targets[name][rows_in], generated.targets[name][rows_out]
+    )
+    aucs["helper_auc"] = _loss_auc(
+        members.helpers["synthetic"][rows_in], generated.helpers["synthetic"][rows_out]
+    )
+    return aucs
+
+
+def _loss_auc(members: FloatArray, others: FloatArray) -> float:
+    """AUC of the first column of outputs, where lower means member."""
+    return MembershipScores(members[:, 0], others[:, 0], higher_means_member=False).auc()
 
 
 def extreme_values(config: TabularConfig) -> pd.DataFrame:
     """By column, the share of rare values in the rows that trees are surest of, and in others
     (D.6).
+
+    Rare is what generated rows have in at most 1 %. The last row counts rows with a rare value in
+    any column; ``top_rows`` is the number of the surest rows.
     """
     rows = tabular_rows(config)
     members, generated = rows.parts["members"], rows.generated
+    surest = _surest_members(members, generated)
+    groups = {"top": surest, "members": members, "generated": generated}
+    rare = {name: _rare_values(group, generated) for name, group in groups.items()}
+    shares = pd.DataFrame({name: mask.mean() for name, mask in rare.items()})
+    shares.loc["any of them"] = {name: mask.any(axis=1).mean() for name, mask in rare.items()}
+    shares["ratio"] = shares["top"] / shares["members"].replace(0.0, np.nan)
+    return shares.rename_axis("column").reset_index().assign(top_rows=len(surest))
+
+
+def _surest_members(members: pd.DataFrame, generated: pd.DataFrame) -> pd.DataFrame:
+    """The 5 % of a half of all rows that trees, trained on the other half, surest take for
+    members.
+    """
     joined = pd.concat([members, generated], ignore_index=True)
+    member = np.arange(len(joined)) < len(members)
     codes = joined.apply(
         lambda column: column if column.dtype.kind in "biuf" else pd.factorize(column)[0]
     )
-    flags = np.arange(len(joined)) < len(members)
-    # Half of the rows, those first that trees trained on the other half take for members.
     train, test = np.array_split(np.random.default_rng(0).permutation(len(joined)), 2)
     trees = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=8, random_state=0)
-    trees.fit(codes.iloc[train], flags[train])
+    trees.fit(codes.iloc[train], member[train])
     scores = np.asarray(trees.decision_function(codes.iloc[test]))
-    surest = np.argsort(-scores, kind="stable")[: max(1, round(0.05 * len(test)))]
-    best = joined.iloc[test[surest]]
-    groups = {"top": best, "members": members, "generated": generated}
-    masks = {name: _rare_values(part, generated) for name, part in groups.items()}
-    shares = pd.DataFrame({name: mask.mean() for name, mask in masks.items()})
-    shares.loc["any of them"] = {name: mask.any(axis=1).mean() for name, mask in masks.items()}
-    shares["ratio"] = shares["top"] / shares["members"].replace(0.0, np.nan)
-    return shares.rename_axis("column").reset_index().assign(top_rows=len(best))
+    count = max(1, round(0.05 * len(test)))
+    surest = np.argsort(-scores, kind="stable")[:count]
+    return joined.iloc[test[surest]]
 
 
-def _rare_values(part: pd.DataFrame, generated: pd.DataFrame) -> pd.DataFrame:
-    found = {}
-    for name in part:
-        made = generated[name]
-        if made.dtype.kind in "biuf" and made.nunique() > 2:
-            ordered = np.sort(made.to_numpy())
-            values = part[name].to_numpy()
-            below = np.searchsorted(ordered, values, side="right") / ordered.size
-            above = 1 - np.searchsorted(ordered, values, side="left") / ordered.size
-            found[name] = np.minimum(below, above) <= _RARE / 2
+def _rare_values(rows: pd.DataFrame, generated: pd.DataFrame) -> pd.DataFrame:
+    """Which cells hold what is rare in generated rows: a mask of the shape of ``rows``."""
+    masks = {}
+    for name in rows:
+        column = generated[name]
+        if column.dtype.kind in "biuf" and column.nunique() > 2:
+            masks[name] = _in_tails(rows[name].to_numpy(), column.to_numpy())
         else:
-            shares = made.astype(str).value_counts(normalize=True)
-            found[name] = (part[name].astype(str).map(shares).fillna(0.0) <= _RARE).to_numpy()
-    return pd.DataFrame(found)
+            shares = column.astype(str).value_counts(normalize=True)
+            own_shares = rows[name].astype(str).map(shares).fillna(0.0)
+            masks[name] = (own_shares <= _RARE).to_numpy()
+    return pd.DataFrame(masks)
+
+
+def _in_tails(values: np.ndarray, generated: np.ndarray) -> np.ndarray:
+    """Which numbers lie in either tail of the generated ones, each tail half of `_RARE`."""
+    ordered = np.sort(generated)
+    below = np.searchsorted(ordered, values, side="right") / ordered.size
+    above = 1 - np.searchsorted(ordered, values, side="left") / ordered.size
+    return np.minimum(below, above) <= _RARE / 2
 
 
 def table_six(results: TabularResults, *, form: str) -> pd.DataFrame:
-    """eps-tilde of PANORAMIA and epsilon of the audits with real data, by label and target."""
+    """eps-tilde of PANORAMIA in this form and epsilon of the audits with real data, by label and
+    target: means and deviations in nats, beside the targets' accuracies.
+    """
     summary = results.summary
-    first = summary[summary["audit"] != "panoramia"]["form"].iloc[0]
-    wanted = np.where(summary["audit"] == "panoramia", form, first)
-    chosen = summary[(summary["search"] == "union") & (summary["form"] == wanted)]
+    of_real_data = summary[summary["audit"] != "panoramia"]["form"].iloc[0]
+    form_of_audit = np.where(summary["audit"] == "panoramia", form, of_real_data)
+    chosen = summary[(summary["search"] == "union") & (summary["form"] == form_of_audit)]
     wide = chosen.pivot(index=["label", "target"], columns="audit", values=["value", "value_sd"])
     pools = [run.pools.table.assign(label=config.label) for config, run in results.runs.items()]
     groups = pd.concat(pools, ignore_index=True).groupby(["label", "target"], sort=False)
     rows = groups[["train_accuracy", "test_accuracy"]].mean()
     for audit, name in {"panoramia": "eps_tilde", "rm_rn": "rm_rn", "o1": "o1"}.items():
-        rows[name], rows[f"{name}_sd"] = wide["value", audit], wide["value_sd", audit]
+        rows[name] = wide["value", audit]
+        rows[f"{name}_sd"] = wide["value_sd", audit]
     return rows.reset_index()
 
 
-def beside_the_paper(table: pd.DataFrame) -> pd.DataFrame:
+def table_six_beside_paper(table: pd.DataFrame) -> pd.DataFrame:
     """Rows of `table_six`, the paper's beside the targets trained shortest and longest."""
     if "source" in table:  # a kept table may hold the paper's rows too
         table = table[table["source"] == "ours"].drop(columns="source")
     ours = table.reset_index(drop=True)
+    of_first_label = ours["label"] == ours["label"][0]
+    trained = ours["target"][of_first_label & ours["target"].str.endswith(" epochs")]
+    models = pd.Series(["MLP_E10", "MLP_E100"], index=trained.index[[0, -1]]).reindex(ours.index)
+    paper = _printed_six().reindex(models).reset_index(drop=True)
+    return pd.concat([ours, paper.assign(paper_target=models)], axis=1)
+
+
+def _printed_six() -> pd.DataFrame:
+    """The paper's Table 6 by its model, in the columns that stand beside ours."""
     printed = paper_table("panoramia_table06").set_index("target_model")
-    own, real = (printed[printed["audit"] == audit] for audit in ("panoramia", "o1_rm_rn"))
-    paper = pd.DataFrame(
-        {"paper_eps_tilde": own["eps_tilde"], "paper_eps_tilde_sd": own["eps_tilde_pm"]}
-    )
-    paper = paper.assign(paper_o1=real["eps"], paper_o1_sd=real["eps_pm"])
-    trained = ours["target"][
-        (ours["label"] == ours["label"][0]) & ours["target"].str.endswith(" epochs")
-    ]
-    like = pd.Series(["MLP_E10", "MLP_E100"], index=trained.index[[0, -1]]).reindex(ours.index)
-    return pd.concat(
-        [ours, paper.reindex(like).reset_index(drop=True).assign(paper_target=like)], axis=1
+    panoramia = printed[printed["audit"] == "panoramia"]
+    with_real_data = printed[printed["audit"] == "o1_rm_rn"]
+    columns = {
+        "paper_eps_tilde": panoramia["eps_tilde"],
+        "paper_eps_tilde_sd": panoramia["eps_tilde_pm"],
+    }
+    return pd.DataFrame(columns).assign(
+        paper_o1=with_real_data["eps"], paper_o1_sd=with_real_data["eps_pm"]
     )
 
 
-Runs = Mapping[TabularConfig, PanoramiaResults]
+ResultsByConfig = Mapping[TabularConfig, PanoramiaResults]
 """Configuration to audits in the form "paper", and O(1) in any."""
 
 
@@ -238,40 +283,58 @@ def evidence(results: TabularResults) -> dict[str, Evidence]:
     """
     label = next(iter(results.runs)).label
     runs = {config: run for config, run in results.runs.items() if config.label == label}
-    parts = {config: run.forms["paper"] for config, run in runs.items()}
-    first = next(iter(parts.values()))
-    every = TargetAudits(tuple(one for part in parts.values() for one in part.judged), first.config)
-    null = results.first.null[0]
-    extremes = [extremes_first(tabular_rows(config), part, null) for config, part in parts.items()]
-    by_split = [float(np.mean(games)) for games in extremes if games]
-    unit, values = ("model", by_split) if len(extremes) > 1 else ("game", extremes[0])
-    twelve = Evidence("panoramia-figure-12", unit, {"extremes first": values})
-    found = (_table_six(runs), figure_ten(every, results.first.trained[-1]), twelve)
-    return {one.target: one for one in found}
+    found = (
+        _table_six_evidence(runs),
+        figure_ten(_joined_audits(runs), results.first.trained[-1]),
+        _figure_twelve_evidence(runs, results.first.null[0]),
+    )
+    return {item.target: item for item in found}
 
 
-def _table_six(runs: Runs) -> Evidence:
-    """A number per pools, or per game on the only ones."""
+def _joined_audits(runs: ResultsByConfig) -> TargetAudits:
+    """The games of all pools in the form "paper", as audits of one configuration."""
+    audits = [run.forms["paper"] for run in runs.values()]
+    judged = [scores for of_pools in audits for scores in of_pools.judged]
+    return TargetAudits(tuple(judged), audits[0].config)
+
+
+def _figure_twelve_evidence(runs: ResultsByConfig, null: str) -> Evidence:
+    """Figure 12: `extremes_first`, the mean per pools, or every game on the only ones."""
+    games_of_pools = [
+        extremes_first(tabular_rows(config), run.forms["paper"], null)
+        for config, run in runs.items()
+    ]
+    if len(games_of_pools) == 1:
+        return Evidence("panoramia-figure-12", "game", {"extremes first": games_of_pools[0]})
+    means = [float(np.mean(games)) for games in games_of_pools if games]
+    return Evidence("panoramia-figure-12", "model", {"extremes first": means})
+
+
+def _table_six_evidence(runs: ResultsByConfig) -> Evidence:
+    """Table 6: a number per pools, or per game on the only ones."""
     first = next(iter(runs.values()))
     names = dict.fromkeys([first.trained[0], first.trained[-1]])
-
-    def sample(target: str, audit: AuditName = "panoramia") -> list[float]:
-        played = [
-            run.forms["paper"] if audit == "panoramia" else run.with_o1 for run in runs.values()
-        ]
-        games = [by_game(audits, target, audit).tolist() for audits in played]
-        return games[0] if len(games) == 1 else [float(np.mean(values)) for values in games]
-
     values = {
-        "eps~ near 0": {name: sample(name) for name in names},
-        "O(1) positive": {name: sample(name, "o1") for name in names},
-        "null": {name: sample(name) for name in first.null},
+        "eps~ near 0": {name: _sample_of(runs, name, "panoramia") for name in names},
+        "O(1) positive": {name: _sample_of(runs, name, "o1") for name in names},
+        "null": {name: _sample_of(runs, name, "panoramia") for name in first.null},
         "trained enough": _above_printed(runs, first.trained[-1]),
     }
     return Evidence("panoramia-table-06", "game" if len(runs) == 1 else "model", values)
 
 
-def _above_printed(runs: Runs, target: str) -> list[float] | Estimate:
+def _sample_of(runs: ResultsByConfig, target: str, audit: AuditName) -> list[float]:
+    """An audit's results for a target: the mean over games per pools, or games of the only ones."""
+    games_of_pools = []
+    for run in runs.values():
+        audits = run.forms["paper"] if audit == "panoramia" else run.with_o1
+        games_of_pools.append(by_game(audits, target, audit).tolist())
+    if len(games_of_pools) == 1:
+        return games_of_pools[0]
+    return [float(np.mean(games)) for games in games_of_pools]
+
+
+def _above_printed(runs: ResultsByConfig, target: str) -> list[float] | Estimate:
     """Train accuracy of a target less the paper's, points; nothing on other data or another
     label.
     """
@@ -286,17 +349,18 @@ def _above_printed(runs: Runs, target: str) -> list[float] | Estimate:
 
 def extremes_first(rows: TabularRows, audits: TargetAudits, target: str) -> list[float]:
     """By game, extreme rows among a baseline's first 1 % of guesses, less twice those among members
-    (D.6).
+    (D.6): shares, above 0 where extremes come first. All targets have the same baseline.
     """
-    # Extreme: a number outside the central 99 % of the generated ones. All targets have the same
-    # baseline.
     members, generated = rows.parts["members"], rows.generated
-    low, high = (generated.quantile(level, numeric_only=True) for level in (0.005, 0.995))
+    # Extreme: a number outside the central 99 % of the generated ones.
+    low = generated.quantile(0.005, numeric_only=True)
+    high = generated.quantile(0.995, numeric_only=True)
     values = pd.concat([members, generated], ignore_index=True)[low.index]
     extreme = ((values < low) | (values > high)).any(axis=1).to_numpy()
-    found = []
+    excess = []
     for game in audits.select("panoramia", target=target):
         judged = judged_rows(len(members), len(generated), audits.config, game.seed)
-        surest = judged[np.argsort(-game.baseline, kind="stable")][: max(1, judged.size // 100)]
-        found.append(float(extreme[surest].mean() - 2 * extreme[: len(members)].mean()))
-    return found
+        order = np.argsort(-game.baseline, kind="stable")
+        surest = judged[order][: max(1, judged.size // 100)]
+        excess.append(float(extreme[surest].mean() - 2 * extreme[: len(members)].mean()))
+    return excess

@@ -39,6 +39,7 @@ from paperlib.papers.kept import machine
 from paperlib.papers.panoramia.text.data import Chunks, TextConfig, deal, small_tokenizer
 from paperlib.training.language import fit_language_model
 
+# Settings that the cached arrays of all stages depend on.
 _BASE = (
     "text",
     "base",
@@ -56,6 +57,7 @@ _BASE = (
     "prompt",
     "seed",
 )
+# What all that judges generated chunks depends on beside.
 _GENERATOR = ("top_k", "generator_epochs", "generated", "for_helper")
 REAL_NONMEMBERS = Helper("real non-members", "nonmembers")
 """The paper's other helper: trained as the synthetic one, on real chunks that its games do not
@@ -74,7 +76,8 @@ class TextBench:
         """Of the base model, or trained on public documents."""
         config = self.config
         if config.base:
-            return self._loaded[1]
+            _, pretrained = self._loaded
+            return pretrained
         return small_tokenizer(
             config.text, config.vocabulary, config.seed, context=self._shape.context
         )
@@ -87,23 +90,24 @@ class TextBench:
     @cached_property
     def checksum(self) -> str:
         """SHA-256 of all tokens."""
-        return hashlib.sha256(
-            b"".join(one.tokens.tobytes() for one in self.text.values())
-        ).hexdigest()
+        digest = hashlib.sha256()
+        for chunks in self.text.values():
+            digest.update(chunks.tokens.tobytes())
+        return digest.hexdigest()
 
     @cached_property
     def base(self) -> Any:
         """The model that all others start from, in evaluation mode."""
         if self.config.base:
-            return self._loaded[0]
+            pretrained, _ = self._loaded
+            return pretrained
         model: Any = new_language_model(self._shape, self.config.vocabulary)
         model.to(default_device())
 
         def compute(_: Path) -> Mapping[str, Any]:
             passages = self.text["public"].passages(self._prompted)
-            train_on_chunks(
-                model, passages, training=self.config.training(self.config.base_epochs, 0)
-            )
+            training = self.config.training(self.config.base_epochs, 0)
+            train_on_chunks(model, passages, training=training)
             return {name: values.cpu().numpy() for name, values in model.state_dict().items()}
 
         weights = self._kept("base", (), compute)
@@ -122,8 +126,9 @@ class TextBench:
         )
 
         def compute(_: Path) -> Mapping[str, Any]:
-            alone = config.by_chunk  # the next chunk of a document may have another role
-            passages = self.text["generator"].passages(1 if alone else self._prompted)
+            # With by_chunk the next chunk of a document may have another role.
+            count = 1 if config.by_chunk else self._prompted
+            passages = self.text["generator"].passages(count)
             fitted = settings.fit(passages, base=self.base)
             chunks = fitted.sample(config.generated + config.for_helper, config.seed)
             return {"audit": chunks[: config.generated], "helper": chunks[config.generated :]}
@@ -132,29 +137,31 @@ class TextBench:
 
     def helpers(self) -> dict[Helper, dict[str, FloatArray]]:
         """Outputs by kind of example of the base model and of those tuned on generated and on real
-        chunks.
+        chunks; see `_loss_columns`.
         """
         base = self._kept("base helper", _GENERATOR, lambda _: self._judged(self.base))
-        found: dict[Helper, dict[str, FloatArray]] = {Helper("base", "base"): base}
+        outputs: dict[Helper, dict[str, FloatArray]] = {Helper("base", "base"): base}
         names = (*_GENERATOR, "helper_epochs", "helper_patience", "withheld")
         for helper in (SYNTHETIC, REAL_NONMEMBERS):
-            found[helper] = self._kept(
+            outputs[helper] = self._kept(
                 f"{helper.name} helper", names, lambda _, helper=helper: self._stopped(helper)
             )
-        return found
+        return outputs
 
     def run(self, others: str = "members") -> Mapping[str, Any]:
-        """The run of the targets, or with "others" in the members' place that of the null."""
+        """The run of the targets, or with "others" in the members' place that of the null.
+
+        Holds "train" and "validation", the mean losses by epoch, and "EPOCH/KIND", the
+        `_loss_columns` of each kind of example after each audited epoch.
+        """
         name = "epochs" if others == "members" else "null_epochs"
         epochs = getattr(self.config, name)
 
         def compute(checkpoint: Path) -> Mapping[str, Any]:
             # The null's run ends where it is audited last; its rates fall as those of the targets'
             # run.
-            last, total = (
-                0 if others == "members" else max(epochs),
-                self.config.total_epochs or max(epochs),
-            )
+            last = 0 if others == "members" else max(epochs)
+            total = self.config.total_epochs or max(epochs)
             model = copy.deepcopy(self.base)
             trained = train_on_chunks(
                 model,
@@ -164,11 +171,12 @@ class TextBench:
                 keep=epochs,
                 checkpoint=checkpoint,
             )
-            found: dict[str, Any] = {"train": trained.train, "validation": trained.validation}
+            arrays: dict[str, Any] = {"train": trained.train, "validation": trained.validation}
             for epoch in epochs:
                 model.load_state_dict(dict(trained.kept[epoch]))
-                found |= {f"{epoch}/{kind}": values for kind, values in self._judged(model).items()}
-            return found
+                for kind, losses in self._judged(model).items():
+                    arrays[f"{epoch}/{kind}"] = losses
+            return arrays
 
         return self._kept(f"target on {others}", (*_GENERATOR, "total_epochs", name), compute)
 
@@ -187,51 +195,55 @@ class TextBench:
         return self._kept(f"DP target on {others}", _GENERATOR, compute, training)
 
     def targets(self) -> dict[Target, Mapping[str, Any]]:
-        """Outputs of each target by kind of example."""
+        """Outputs of each target by kind of example; see `_loss_columns`."""
         config = self.config
-        found: dict[Target, Mapping[str, Any]] = {}
-        audited = (("members", "", config.epochs), ("others", "null, ", config.null_epochs))
-        for others, start, epochs in audited:
-            run = self.run(others)
-            for epoch in epochs:
-                name = f"{start}{epoch} epoch{'s' if epoch > 1 else ''}"
-                target = Target(name, "null" if start else "trained", epoch)
-                found[target] = {part: run[f"{epoch}/{part}"] for part in KINDS}
+        run = self.run("members")
+        outputs: dict[Target, Mapping[str, Any]] = {}
+        for epoch in config.epochs:
+            target = Target(_epochs_name(epoch), "trained", epoch)
+            outputs[target] = _after_epoch(run, epoch)
+        null_run = self.run("others")
+        for epoch in config.null_epochs:
+            target = Target(f"null, {_epochs_name(epoch)}", "null", epoch)
+            outputs[target] = _after_epoch(null_run, epoch)
         for epsilon in map(float, config.dp_epsilons):
-            name, passes = f"DP, epsilon {epsilon:g}", config.dp_epochs
-            found[Target(name, "private", passes, epsilon)] = self.private(epsilon)
-            found[Target(f"null, {name}", "null", passes, epsilon)] = self.private(
-                epsilon, "others"
-            )
-        return found
+            name = f"DP, epsilon {epsilon:g}"
+            private = Target(name, "private", config.dp_epochs, epsilon)
+            outputs[private] = self.private(epsilon)
+            null = Target(f"null, {name}", "null", config.dp_epochs, epsilon)
+            outputs[null] = self.private(epsilon, "others")
+        return outputs
 
     def trained_on(
         self, rows: IntArray, epochs: int, salt: int
     ) -> Callable[[str, IntArray], FloatArray]:
         """A model trained on these chunks as a target is, and asked of examples by kind and
-        number.
+        number; it answers with `_loss_columns`.
         """
-        model, total = copy.deepcopy(self.base), self.config.total_epochs
-        train_on_chunks(
-            model, rows, training=self.config.training(total or epochs, salt, last=epochs)
-        )
-        return lambda kind, asked: _columns(model, self._examples[kind][asked])
+        model = copy.deepcopy(self.base)
+        total = self.config.total_epochs or epochs
+        train_on_chunks(model, rows, training=self.config.training(total, salt, last=epochs))
+        return lambda kind, numbers: _loss_columns(model, self._examples[kind][numbers])
 
     def pools(self) -> Pools:
         """Everything trained and asked for its losses."""
         targets = self.targets()
-        columns = {"train_metric": "members", "test_metric": "nonmembers"}
         means = [
-            [said[kind][:, 0].mean() for kind in columns.values()] for said in targets.values()
+            {
+                "train_metric": losses["members"][:, 0].mean(),
+                "test_metric": losses["nonmembers"][:, 0].mean(),
+            }
+            for losses in targets.values()
         ]
-        details = pd.DataFrame(means, columns=list(columns))
+        details = pd.DataFrame(means, columns=["train_metric", "test_metric"])
         return pools_of(self._examples, targets, self.helpers(), details, self.warnings())
 
     def warnings(self) -> tuple[str, ...]:
         """Whether the generator repeats its training text, more than other real text does."""
-        rows, trained_on = self._examples, self.text["generator"].passages(1)
+        examples = self._examples
+        learned = self.text["generator"].passages(1)
         return copied_text(
-            rows["generated"], trained_on, rows["nonmembers"], length=self.config.tokens
+            examples["generated"], learned, examples["nonmembers"], length=self.config.tokens
         )
 
     def key(self, *configs: Any) -> dict[str, Any]:
@@ -256,15 +268,16 @@ class TextBench:
 
     @cached_property
     def _examples(self) -> dict[str, IntArray]:
-        found = (
+        chunks = (
             self.text["members"].tokens,
             self.generated["audit"],
             self.text["nonmembers"].tokens,
         )
-        return dict(zip(KINDS, found, strict=True))
+        return dict(zip(KINDS, chunks, strict=True))
 
     def _judged(self, model: Any) -> dict[str, FloatArray]:
-        return {kind: _columns(model, chunks) for kind, chunks in self._examples.items()}
+        """The model's `_loss_columns` of every example, by kind."""
+        return {kind: _loss_columns(model, chunks) for kind, chunks in self._examples.items()}
 
     def _learned(self, others: str) -> IntArray:
         """What a target learns: D_G and a role."""
@@ -272,35 +285,51 @@ class TextBench:
 
     def _stopped(self, helper: Helper) -> Mapping[str, Any]:
         """A helper trained up to its lowest loss on the last tenth of its chunks."""
-        count = self.config.withheld_members
-        if helper == SYNTHETIC:
-            rows = self.generated["helper"]
-        else:  # the first members, where its games leave them out, or other documents
-            rows = self.text["members"].tokens[:count] if count else self.text["helper"].tokens
+        config = self.config
+        rows = self._learned_by(helper)
         model = copy.deepcopy(self.base)
-        held = max(1, len(rows) // 10)
-        training = self.config.training(
-            self.config.helper_epochs, 2, patience=self.config.helper_patience
-        )
-        train_on_chunks(model, rows[:-held], training=training, validation=rows[-held:])
+        held_out = max(1, len(rows) // 10)
+        training = config.training(config.helper_epochs, 2, patience=config.helper_patience)
+        train_on_chunks(model, rows[:-held_out], training=training, validation=rows[-held_out:])
         return self._judged(model)
+
+    def _learned_by(self, helper: Helper) -> IntArray:
+        """Chunks that a helper learns: generated ones, the first members, which its games leave
+        out, or other documents.
+        """
+        withheld = self.config.withheld_members
+        if helper == SYNTHETIC:
+            return self.generated["helper"]
+        if withheld:
+            return self.text["members"].tokens[:withheld]
+        return self.text["helper"].tokens
 
     def _kept(
         self,
         stage: str,
         names: tuple[str, ...],
         compute: Callable[[Path], Mapping[str, Any]],
-        *more: Any,
+        *others: Any,
     ) -> dict[str, Any]:
-        """The arrays of a stage, which depends on these settings, and on ``more``."""
-        config = {name: getattr(self.config, name) for name in (*_BASE, *names)}
-        key = {"text stage": stage, "code": code_tag(__name__), **self.key(config, *more)}
+        """The arrays of a stage, which depends on these settings, and on ``others``."""
+        settings = {name: getattr(self.config, name) for name in (*_BASE, *names)}
+        key = {"text stage": stage, "code": code_tag(__name__), **self.key(settings, *others)}
         # optimizer and schedule of an earlier stage refer to each other, and hold its moments
         gc.collect()
         return pools_cache().resumed(key, compute)
 
 
-def _columns(model: Any, chunks: IntArray) -> FloatArray:
+def _epochs_name(epochs: int) -> str:
+    """What a target is called that was trained so long without DP."""
+    return f"{epochs} epoch{'s' if epochs > 1 else ''}"
+
+
+def _after_epoch(run: Mapping[str, Any], epoch: int) -> dict[str, Any]:
+    """What `TextBench.run` kept after an epoch, by kind of example."""
+    return {kind: run[f"{epoch}/{kind}"] for kind in KINDS}
+
+
+def _loss_columns(model: Any, chunks: IntArray) -> FloatArray:
     """Mean loss of each chunk, then the loss of each of its tokens, shape (n, 1 + length)."""
     losses = token_losses(model, chunks)
     return np.column_stack([losses.mean(axis=1), losses])

@@ -16,6 +16,7 @@ from paperlib.models.language import train_tokenizer
 from paperlib.training import TrainingConfig, noise_for
 
 _SHARED = ("generator", "members", "nonmembers", "others")  # roles that may share documents
+_Documents = Iterator[tuple[int, NDArray[Any]]]  # number and chunks (k, length) of each document
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,20 +60,11 @@ class TextConfig:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "null_epochs"):
-            given = tuple(sorted(getattr(self, name)))
-            object.__setattr__(self, name, given)
-            if not given or given[0] < 1:
-                raise ValueError(f"{name}: expected at least one number of 1 or more, got {given}")
-        if self.prompt % self.tokens:
-            raise ValueError(
-                f"prompt: expected a multiple of tokens ({self.tokens}), got {self.prompt}"
-            )
-        if self.by_chunk and self.prompt not in (0, self.tokens):
-            raise ValueError(
-                f"prompt: expected {self.tokens} or 0 with by_chunk, got {self.prompt}"
-            )
-        if self.total_epochs and self.total_epochs < max(self.epochs + self.null_epochs):
-            most = max(self.epochs + self.null_epochs)
+            object.__setattr__(self, name, tuple(sorted(getattr(self, name))))
+            self._check_epochs(name)
+        self._check_prompt()
+        most = max(self.epochs + self.null_epochs)
+        if self.total_epochs and self.total_epochs < most:
             raise ValueError(
                 f"total_epochs: expected {most} or more, or 0, got {self.total_epochs}"
             )
@@ -84,14 +76,33 @@ class TextConfig:
         for epsilon in self.dp_epsilons:
             check_in("(0, inf)", "dp_epsilons", epsilon)
 
+    def _check_epochs(self, name: str) -> None:
+        epochs = getattr(self, name)  # sorted
+        if not epochs or epochs[0] < 1:
+            raise ValueError(f"{name}: expected at least one number of 1 or more, got {epochs}")
+
+    def _check_prompt(self) -> None:
+        if self.prompt % self.tokens:
+            raise ValueError(
+                f"prompt: expected a multiple of tokens ({self.tokens}), got {self.prompt}"
+            )
+        if self.by_chunk and self.prompt not in (0, self.tokens):
+            raise ValueError(
+                f"prompt: expected {self.tokens} or 0 with by_chunk, got {self.prompt}"
+            )
+
     @property
     def sizes(self) -> dict[str, int]:
         """Chunks of each role in the order they are dealt; none to the public if the base is
         pretrained.
         """
-        names = ("public", "generator", "members", "nonmembers", "others")
-        dealt = {name: getattr(self, name) for name in names if name != "public" or not self.base}
-        return dealt | {"helper": 0 if self.withheld else self.for_helper}
+        roles = ("public", "generator", "members", "nonmembers", "others")
+        sizes = {role: getattr(self, role) for role in roles}
+        if self.base:
+            del sizes["public"]
+        # Helpers on withheld members need no chunks of their own.
+        sizes["helper"] = 0 if self.withheld else self.for_helper
+        return sizes
 
     @property
     def withheld_members(self) -> int:
@@ -135,11 +146,10 @@ class Chunks:
 
     def passages(self, count: int) -> IntArray:
         """Runs of ``count`` chunks of one document, no chunk twice, shape (m, count * length)."""
-        starts = [
-            start
-            for rows in np.split(np.arange(len(self)), np.flatnonzero(np.diff(self.document)) + 1)
-            for start in rows[: len(rows) - count + 1 : count]
-        ]
+        first_of_next = np.flatnonzero(np.diff(self.document)) + 1
+        starts: list[int] = []
+        for rows in np.split(np.arange(len(self)), first_of_next):
+            starts += rows[: len(rows) - count + 1 : count].tolist()
         index = np.asarray(starts, dtype=np.int64)[:, None] + np.arange(count)
         return self.tokens[index].reshape(len(starts), count * self.tokens.shape[1])
 
@@ -148,68 +158,83 @@ def small_tokenizer(text: str, vocabulary: int, seed: int, *, context: int) -> A
     """A tokenizer trained on the first tenth of the shuffled documents, which `deal` keeps for the
     public.
     """
-    return train_tokenizer(
-        _shuffled(text, seed)[: _reserved(text, seed)], vocabulary, context=context
-    )
+    documents = _shuffled(text, seed)
+    return train_tokenizer(documents[: _public_count(documents)], vocabulary, context=context)
 
 
-def _reserved(text: str, seed: int) -> int:
-    return -(-len(_shuffled(text, seed)) // 10)
+def _public_count(documents: Sequence[str]) -> int:
+    """How many of the first documents are for the public alone: a tenth, rounded up."""
+    return -(-len(documents) // 10)
 
 
 def deal(config: TextConfig, tokenizer: Any) -> dict[str, Chunks]:
     """Deal documents in random order to roles, as wholes or, with ``by_chunk``, some chunk by chunk
     (C.2).
+
+    A chunk that occurred before is left out, and so is what a role does not need of its last
+    document. Raises ValueError where the text has too few chunks.
     """
-    # The first tenth is for the public alone. A chunk that occurred before is left out, and so is
-    # what a role does not need of its last document.
-    text, length, sizes = config.text, config.tokens, config.sizes
-    reserved = _reserved(text, config.seed)
-    waiting = _chunked(_shuffled(text, config.seed), tokenizer, length, config.chunks_per_document)
+    documents = _shuffled(config.text, config.seed)
+    waiting = _chunked(documents, tokenizer, config.tokens, config.chunks_per_document)
+    public_count = _public_count(documents)
+    # Both read from one stream: what is passed over or taken is gone for all later roles.
+    private = ((number, rows) for number, rows in waiting if number >= public_count)
     dealt: dict[str, Chunks] = {}
-    for role, wanted in sizes.items():
-        if config.by_chunk and role in _SHARED:
-            if role not in dealt:
-                dealt |= _shared(config, (one for one in waiting if one[0] >= reserved))
+    for role, size in config.sizes.items():
+        if role in dealt:
             continue
-        rows: list[IntArray] = []
-        numbers: list[int] = []
-        for number, found in waiting if wanted else ():
-            if role != "public" and number < reserved:
-                continue
-            rows += list(found[: wanted - len(rows)])
-            numbers += [number] * (len(rows) - len(numbers))
-            if len(rows) == wanted:
-                break
-        if len(rows) < wanted:
-            there = sum(map(len, dealt.values())) + len(rows)
+        if config.by_chunk and role in _SHARED:
+            dealt |= _shared_by_roles(config, private)
+            continue
+        chunks = _first_chunks(waiting if role == "public" else private, size, config.tokens)
+        if len(chunks) < size:
+            received = sum(map(len, dealt.values())) + len(chunks)
             raise ValueError(
-                f"{role}: {wanted} chunks of {length} tokens asked for, {len(rows)} left; {text!r} "
-                f"gave {there} of {sum(sizes.values())}; take shorter chunks, fewer of them, or "
-                "more text"
+                f"{role}: {size} chunks of {config.tokens} tokens asked for, {len(chunks)} left; "
+                f"{config.text!r} gave {received} of {sum(config.sizes.values())}; take shorter "
+                "chunks, fewer of them, or more text"
             )
-        dealt[role] = Chunks(
-            np.array(rows, np.int64).reshape(-1, length), np.array(numbers, np.int64)
-        )
+        dealt[role] = chunks
     return dealt
 
 
-def _shared(config: TextConfig, waiting: Iterator[tuple[int, NDArray[Any]]]) -> dict[str, Chunks]:
+def _first_chunks(waiting: _Documents, size: int, length: int) -> Chunks:
+    """Whole documents until ``size`` chunks are there, without what the last has beyond them; less
+    where the documents end before.
+    """
+    tokens: list[IntArray] = []
+    numbers: list[int] = []
+    while len(tokens) < size:
+        document = next(waiting, None)
+        if document is None:  # the text ends
+            break
+        number, rows = document
+        taken = rows[: size - len(tokens)]
+        tokens += list(taken)
+        numbers += [number] * len(taken)
+    return Chunks(np.array(tokens, np.int64).reshape(-1, length), np.array(numbers, np.int64))
+
+
+def _shared_by_roles(config: TextConfig, waiting: _Documents) -> dict[str, Chunks]:
     """Chunks of documents that have all of theirs, dealt at random to the roles that share them."""
-    sizes, each = {role: config.sizes[role] for role in _SHARED}, config.chunks_per_document
-    wanted = -(-sum(sizes.values()) // each)
-    found = list(islice((one for one in waiting if len(one[1]) == each), wanted))
-    if len(found) < wanted:
+    sizes = [config.sizes[role] for role in _SHARED]
+    per_document = config.chunks_per_document
+    count = -(-sum(sizes) // per_document)
+    complete = ((number, rows) for number, rows in waiting if len(rows) == per_document)
+    documents = list(islice(complete, count))
+    if len(documents) < count:
         raise ValueError(
-            f"by_chunk: expected {wanted} documents of {each} chunks of {config.tokens} tokens, "
-            f"got {len(found)} in {config.text!r}; take shorter chunks, fewer of them, or more text"
+            f"by_chunk: expected {count} documents of {per_document} chunks of {config.tokens} "
+            f"tokens, got {len(documents)} in {config.text!r}; take shorter chunks, fewer of them, "
+            "or more text"
         )
-    tokens = np.concatenate([rows for _, rows in found])
-    numbers = np.repeat([number for number, _ in found], each)
+    tokens = np.concatenate([rows for _, rows in documents])
+    numbers = np.repeat([number for number, _ in documents], per_document)
     order = np.random.default_rng([config.seed, 1]).permutation(len(tokens))
-    parts = np.split(order, np.cumsum(list(sizes.values())))
+    rows_of_roles = np.split(order, np.cumsum(sizes))[:-1]  # the last are left over
     return {
-        role: Chunks(tokens[part], numbers[part]) for role, part in zip(sizes, parts, strict=False)
+        role: Chunks(tokens[rows], numbers[rows])
+        for role, rows in zip(_SHARED, rows_of_roles, strict=True)
     }
 
 
@@ -223,16 +248,25 @@ def _shuffled(text: str, seed: int) -> Sequence[str]:
 
 def _chunked(
     documents: Sequence[str], tokenizer: Any, length: int, per_document: int
-) -> Iterator[tuple[int, NDArray[Any]]]:
+) -> _Documents:
     """Number and new chunks of each document that has any."""
     seen: set[bytes] = set()
     for start in range(0, len(documents), 1000):
-        some = tokenizer(list(documents[start : start + 1000]), verbose=False)["input_ids"]
-        for number, tokens in enumerate(some, start):
+        tokenized = tokenizer(list(documents[start : start + 1000]), verbose=False)["input_ids"]
+        for number, tokens in enumerate(tokenized, start):
             count = min(len(tokens) // length, per_document)
             rows = np.array(tokens[: count * length], dtype=np.int64).reshape(count, length)
-            fresh = [
-                row for row in rows if row.tobytes() not in seen and not seen.add(row.tobytes())
-            ]
+            fresh = _new_rows(rows, seen)
             if fresh:
                 yield number, np.stack(fresh)
+
+
+def _new_rows(rows: IntArray, seen: set[bytes]) -> list[IntArray]:
+    """The rows that are not among those seen, each once; from then on they are."""
+    fresh = []
+    for row in rows:
+        content = row.tobytes()
+        if content not in seen:
+            seen.add(content)
+            fresh.append(row)
+    return fresh

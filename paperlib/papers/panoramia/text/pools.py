@@ -24,10 +24,8 @@ def text_pools(config: TextConfig) -> Pools:
     """Members, generated chunks and real non-members, with each model's mean loss, then by token
     (C.2).
     """
-    bench, private = (
-        text_bench(config),
-        [config.private_training(one) for one in config.dp_epsilons],
-    )
+    bench = text_bench(config)
+    private = [config.private_training(epsilon) for epsilon in config.dp_epsilons]
     return cached_pools(bench.key(config, *private), bench.pools, code=TextBench.__module__)
 
 
@@ -43,7 +41,11 @@ def text_audit(
     precision: str = "float32",
     **options: Any,
 ) -> AuditConfig:
-    """Settings of audits of text: some examples are judged; of the others some are for choosing."""
+    """Settings of audits of text.
+
+    Of the members and generated chunks, ``size`` of each, the share ``judged`` is shown in tests;
+    of the others the share ``chosen`` is for choosing attacks, and the rest for training them.
+    """
     check_in("(0, 1)", "judged", judged)
     check_in("(0, 1)", "chosen", chosen)
     test = round(size * judged)
@@ -81,18 +83,19 @@ def paper_differences(config: TextConfig, audit: AuditConfig) -> list[str]:
     }
     printed = paper_table("panoramia_settings").query("section == 'C.2' and modality == 'text'")
     theirs = printed.set_index(["component", "setting"])["value"]
-    found = [
-        setting for (part, setting), value in ours.items() if float(theirs[part, setting]) != value
-    ]
     audited = theirs["target_gpt2", "audited_epoch"].astype(int)
-    names = {
+    same = {
         "text": config.text == "wikitext103",
         "base": Path(config.base).name == "gpt2",
         "by_chunk": config.by_chunk,
         "epochs": config.epochs == tuple(audited),
         "reader": "gpt2)" in audit.attacks[-1].name,
     }
-    return [*(name for name, same in names.items() if not same), *found]
+    different = [name for name, is_same in same.items() if not is_same]
+    for (component, setting), value in ours.items():
+        if float(theirs[component, setting]) != value:
+            different.append(setting)
+    return different
 
 
 def loss_curves(config: TextConfig) -> pd.DataFrame:
