@@ -66,8 +66,7 @@ class Modules(Reference):
     """``.. modules:: package``, so that a new module cannot be forgotten.
 
     ``:internal:`` leaves out what the package, or the one it names, offers. ``:without:`` leaves
-        out modules
-    and packages in it that have another page, and ``:only:`` makes that page.
+    out modules and packages in it that have another page, and ``:only:`` makes that page.
     """
 
     required_arguments = 1

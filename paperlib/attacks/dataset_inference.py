@@ -47,6 +47,13 @@ class DatasetInference(AuditResult):
     positions: FloatArray
     set_size: int
     schedule: str
+    epsilon: float | None = None
+    delta: float = 0.0
+    confidence: float | None = None
+    total: int | None = None
+    guesses: int | None = None
+    correct: int | None = None
+    ceiling: float | None = None
 
     @property
     def headline(self) -> str:

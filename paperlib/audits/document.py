@@ -17,11 +17,12 @@ from paperlib.core import (
     json_ready,
     score_measures,
 )
+from paperlib.core.facts import Refusal
 from paperlib.io.files import config_hash, file_sha256, visible_files, write_text
 from paperlib.report.audit.about import About
 from paperlib.report.audit.tables import Names, TableSection
-from paperlib.report.audit.verdict import Verdict, audit_verdict, is_reversed
 from paperlib.report.provenance import report_conditions
+from paperlib.words.verdict import Verdict, audit_verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,16 +56,17 @@ def answer_of(
     warnings: Sequence[str] = (),
     report: str | Path | None = None,
 ) -> Answer:
-    """The answer that a result gives, further ``warnings`` before its own; ``report`` is an HTML
-    file.
+    """The answer that a result gives: its refusals first, further ``warnings``, then its own;
+    ``report`` is an HTML file.
     """
+    refused = [refusal.sentence for refusal in result.refusals]
     return Answer(
         about=about,
         epsilon=result.epsilon,
         headline=result.headline,
         claim=result.claim,
         condition=result.condition,
-        warnings=tuple(dict.fromkeys((*warnings, *result.warnings))),
+        warnings=tuple(dict.fromkeys((*refused, *warnings, *result.warnings))),
         report=str(report or ""),
     )
 
@@ -100,18 +102,32 @@ class AuditDocument:
     @cached_property
     def measures(self) -> ScoreMeasures:
         """Area under the ROC curve and true-positive rates, at the confidence of the main audit."""
-        return score_measures(
-            self.scores, confidence=getattr(self.audits[0].result, "confidence", 0.95)
-        )
+        return score_measures(self.scores, confidence=confidence_of(self.audits[0]))
 
     @cached_property
     def verdict(self) -> Verdict:
         """What the main number means, in plain words."""
-        answered = [one.result for one in self.audits[: len(self.answers)] if one.result]
-        own = [text for result in answered for text in result.warnings]
+        results = [audit.result for audit in self.audits[: len(self.answers)] if audit.result]
+        own = [text for result in results for text in result.warnings]
         return audit_verdict(
-            self.audits[0], (*self.warnings, *own), self.claimed_epsilon, self.what
+            self.audits[0],
+            (*self.warnings, *own),
+            self.claimed_epsilon,
+            self.what,
+            self.refusals,
         )
+
+    @cached_property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """Why no number of this audit is an answer, each reason once; empty where one is."""
+        results = [audit.result for audit in self.audits[: len(self.answers)] if audit.result]
+        return tuple(dict.fromkeys(reason for result in results for reason in result.refusals))
+
+    @property
+    def further_warnings(self) -> tuple[str, ...]:
+        """The warnings of every answer but the reason that the verdict opens with."""
+        opening = {refusal.sentence for refusal in self.refusals[:1]}
+        return tuple(text for text in self.answer_warnings if text not in opening)
 
     @cached_property
     def answer_warnings(self) -> tuple[str, ...]:
@@ -122,7 +138,7 @@ class AuditDocument:
         """The answer that a limit judges (the first above it, or the main one), its number, its
         ceiling.
         """
-        if any(map(is_reversed, self.answer_warnings)):
+        if self.refusals:
             return self.answers[0], None, self.limits[0][1]
         numbers = [(answer, *pair) for answer, pair in zip(self.answers, self.limits, strict=True)]
         above = [
@@ -135,7 +151,13 @@ class AuditDocument:
         from paperlib.report.audit.page import audit_content
 
         content = audit_content(
-            self.audits, self.verdict, self.measures, self.about, self.answer_warnings, self.facts
+            self.audits,
+            self.verdict,
+            self.measures,
+            self.about,
+            self.answer_warnings,
+            self.facts,
+            self.refusals,
         )
         own = {
             "design": self.design,
@@ -160,6 +182,7 @@ class AuditDocument:
             groups=self.groups,
             data=self.to_dict(),
             warnings=self.warnings,
+            refusals=self.refusals,
             more=self.sections,
             receipt=self.receipt,
         )
@@ -167,6 +190,13 @@ class AuditDocument:
     def write(self, path: str | PathLike[str]) -> None:
         """Write the page, else an `OutputError`."""
         write_text(Path(path), self.html())
+
+
+def confidence_of(audit: ScoreAudit) -> float:
+    """The confidence of an audit's result; 0.95 where it has none."""
+    if audit.result is None or audit.result.confidence is None:
+        return 0.95
+    return audit.result.confidence
 
 
 def report_facts(files: Mapping[str, str], **facts: object) -> dict[str, str]:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from paperlib.audits.records import record_facts
 from paperlib.audits.sealed_plan import SealedPlan
 from paperlib.bounds.one_run.adaptive import Bets, Bettor, Proposal, ends_of, reveal
-from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, ceiling_note, lower_bound_claim
+from paperlib.bounds.one_run.audit import THE_PROCEDURE
 from paperlib.bounds.one_run.fair_coins import (
     CONDITIONS,
+    adjacency_of,
     coin_warnings,
     fair_game,
     score_assumptions,
@@ -36,6 +38,7 @@ from paperlib.core.checks import (
 )
 from paperlib.core.reading.columns import check_features
 from paperlib.core.results import AuditResult, round_down, table
+from paperlib.words.claims import ceiling_note, lower_bound_claim
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -291,7 +294,9 @@ def audit_features(
     bets = learned_bets(ends, learned, members, rng)
     best = every_count(path := learned_path(bets, rows[:, 0]), Hypothesis(delta, 1 - confidence), 2)
     guesses, curve, ceiling = int(path.guesses[best.at]), best.shown(), best.ceiling()
-    claim = lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=ceiling)
+    claim = lower_bound_claim(
+        best.epsilon, delta, confidence, adjacency_of(design), ceiling=ceiling
+    )
     example = (
         unit_sentence("the names given") if unit is not None else coins.example if coins else ""
     )
@@ -315,6 +320,10 @@ def audit_features(
         learned=int((bets.bettor[:guesses] == len(ends)).sum()),
         total=members.size,
         ceiling=ceiling,
+        adjacency=adjacency_of(design),
+        design=design,
+        direction="higher",
+        **record_facts(coins=coins, plan=plan, unit="" if unit is None else "the names given"),
         curve_guesses=path.guesses[curve],
         curve_correct=path.correct[curve],
         curve_bound=best.bounds(curve),

@@ -11,12 +11,11 @@ from scipy.special import bdtr
 from paperlib.audits.score_results import Audits
 from paperlib.audits.scores import audit_scores
 from paperlib.bounds import fair_coin_p_value
-from paperlib.bounds.one_run.audit import ADJACENCY
 from paperlib.bounds.one_run.fair_coins import DOUBTFUL, IMPLAUSIBLE, coin_warnings
 from paperlib.core import FloatArray, Guess, IntArray, MembershipScores, ScoreAudit
 from paperlib.core.checks import as_floats, check_at_least, check_counts, check_index
+from paperlib.words.claims import lower_bound_claim
 
-_LABEL = "replacing the label of one example"
 _LAW = (
     "assumes that each proxy label has the law of the true one given the record's features: it "
     "speaks of replacing one label"
@@ -168,7 +167,14 @@ def _about_labels(audit: ScoreAudit, condition: str, drawn_here: tuple[str, ...]
         return audit
     changed = replace(
         result,
-        claim=result.claim.replace(ADJACENCY["played"], _LABEL),
+        claim=lower_bound_claim(
+            result.epsilon or 0.0,
+            result.delta,
+            result.confidence or 0.0,
+            "label",
+            ceiling=result.ceiling,
+        ),
+        adjacency="label",
         condition=condition,
         assumptions=(_ASSUMPTIONS[condition], *result.assumptions[1:]),
         warnings=tuple(text for text in result.warnings if text not in drawn_here),

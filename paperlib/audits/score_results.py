@@ -17,9 +17,9 @@ from paperlib.core import (
     MembershipScores,
     ScoreAudit,
     ScoreMeasures,
-    reversed_warning,
     score_measures,
 )
+from paperlib.core.facts import Refusal
 from paperlib.core.sealed import sealed_text
 
 if TYPE_CHECKING:
@@ -51,17 +51,16 @@ class Audits:
         """The assumption that must stand beside the main number."""
         return self.headline.condition
 
-    @cached_property
-    def reversed(self) -> str | None:
-        """A warning that direction or membership is probably reversed, so that no number is an
-        answer.
-        """
-        return reversed_warning(self.scores)
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """Why no number of these audits is an answer; empty where the main one is."""
+        return self.headline.refusals
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Warnings of the reader and of every audit, each once, a reversed direction first."""
-        main = [*filter(None, [self.reversed]), *self.reading, *self.headline.warnings]
+        refused = [refusal.sentence for refusal in self.refusals]
+        main = [*refused, *self.reading, *self.headline.warnings]
         others = [
             f"{one.title}: {text}"
             for one in self.audits[1:]
@@ -89,14 +88,12 @@ class Audits:
 
     def __str__(self) -> str:
         main = self.headline
-        blocks = [
-            "\n".join(filter(None, [main.headline, main.condition])),
-            "\n".join([f"Claim: {main.claim}", *main.remarks]),
-            "\n".join(f"Warning: {text}" for text in self.warnings),
-            str(self.measures),
-        ]
-        if self.reversed:
-            blocks.insert(0, blocks.pop(2))
+        number = "\n".join(filter(None, [main.headline, main.condition]))
+        claim = "\n".join([f"Claim: {main.claim}", *main.remarks])
+        warnings = "\n".join(f"Warning: {text}" for text in self.warnings)
+        blocks = [number, claim, warnings, str(self.measures)]
+        if self.refusals:
+            blocks = [warnings, number, claim, str(self.measures)]
         others = [
             f"  {one.title} ({one.kind}): "
             + (one.result.headline if one.result else f"not possible: {one.refused}")
@@ -134,8 +131,8 @@ class Audits:
         from paperlib.audits.document import AuditDocument, answer_of
 
         main = self.headline
-        answer = answer_of(main, about="", warnings=[*filter(None, [self.reversed]), *self.reading])
-        if self.reversed:
+        answer = answer_of(main, about="", warnings=self.reading)
+        if self.refusals:
             answer = replace(answer, epsilon=None, headline="", claim="")
         more: dict[str, Any] = {"ceiling": main.ceiling, "warnings": self.warnings}
         if self.plan is not None:

@@ -11,9 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from paperlib.audits.records import record_facts
 from paperlib.audits.score_results import Audits
 from paperlib.audits.sealed_plan import SealedPlan
 from paperlib.bounds import (
+    OneRunResult,
     audit_one_run,
     audit_output_set,
     epsilon_star,
@@ -29,10 +31,11 @@ from paperlib.core import (
     ScoreAudit,
     check_choice,
     check_scores,
-    reversed_warning,
+    reversed_direction,
 )
 from paperlib.core.checks import check_ids, check_ties, unit_means, unit_sentence
-from paperlib.core.direction import NO_ANSWER, PROBABLY_REVERSED, REVERSED_LEVEL
+from paperlib.core.direction import PROBABLY_REVERSED, REVERSED_LEVEL, SAYS_NOTHING
+from paperlib.core.facts import Refusal, RefusalCode, reasons
 from paperlib.core.sealed import check_loaded
 
 ById = Mapping[Any, Any] | pd.DataFrame
@@ -255,15 +258,56 @@ def audit_scores(
     ε ≥ 4.179 (δ = 0, confidence 0.95; 430 of 431 guesses right, 1000 examples)
     """
     given = check_scores("scores", scores, *others)
+    _check_followed(given, coins, plan, unit, delta, confidence, guess, design)
+    if coins is not None:
+        unit = coins.unit or None
+    reading = check_ties("scores", given.member, given.nonmember) if unit is None else ()
+    reading += rounded(given)
+    if coins is not None:
+        reading += coins.warnings
+    # Sorted, so that the order of the rows tells nothing and changes neither a game nor a split.
+    sides = np.sort(given.member), np.sort(given.nonmember)
+    scores = MembershipScores(*sides, higher_means_member=given.higher_means_member)
+    options = {"delta": delta, "confidence": confidence, "design": design, "seed": seed}
+    main = _main_result(scores, guess=guess, **options)
+    reversed_scores = reversed_direction(scores) is not None
+    audits = [replace(_MAIN, result=main)]
+    audits.append(
+        _tried(
+            _OUTPUT_SET,
+            lambda: audit_output_set(*scores.split(seed=seed), **options),
+            is_reversed=reversed_scores,
+        )
+    )
+    if not scores.higher_means_member:
+        star = partial(_epsilon_star, scores, delta, confidence)
+        audits.append(_tried(_EPSILON_STAR, star, is_reversed=reversed_scores))
+    example = coins.example if coins is not None else unit_sentence(unit) if unit else ""
+    assumptions = [sealed.assumption for sealed in (coins, plan) if sealed is not None]
+    facts = record_facts(coins=coins, plan=plan, unit=unit or "")
+    claimed = tuple(audit.with_claim(example, *assumptions, **facts) for audit in audits)
+    return Audits(given, claimed, design, reading=reading, plan=plan, coins=coins)
+
+
+def _check_followed(
+    given: MembershipScores,
+    coins: Coins | None,
+    plan: SealedPlan | None,
+    unit: str | None,
+    delta: float,
+    confidence: float,
+    guess: Guess,
+    design: Design,
+) -> None:
+    """Refuse (ValueError) options other than planned, and coins of other scores."""
     check_loaded(coins, plan)
     if plan is not None:
-        kind = "scores" if given.higher_means_member else "losses"
         used = {
             "delta": delta,
             "confidence": confidence,
             "guess": guess,
             "design": design,
-            "kind": kind,
+            "kind": "scores" if given.higher_means_member else "losses",
         }
         plan.follow(coins, used)
     if coins is not None:
@@ -272,50 +316,46 @@ def audit_scores(
             raise ValueError(
                 "coins: for another number of members or of records; use coins.scores(...)"
             )
-        unit = coins.unit or None
-    copies = check_ties("scores", given.member, given.nonmember) if unit is None else ()
-    copies += saturated(given)
-    # Sorted, so that the order of the rows tells nothing and changes nothing: neither a game nor a
-    # split.
-    sides = np.sort(given.member), np.sort(given.nonmember)
-    scores = MembershipScores(*sides, higher_means_member=given.higher_means_member)
-    bound = partial(audit_one_run, scores, delta=delta, confidence=confidence, guess=guess)
-    main = bound(design=design, seed=seed)
-    if design == "game":
-        main = replace(main, notes=(*main.notes, f"{game_spread(bound, seed=seed)}."))
-    if guess != "grid":
-        limit = partial(limit_of_detection, scores, delta=delta, confidence=confidence, guess=guess)
-        main = replace(main, _limit=partial(limit, design=design, seed=seed))
-    tried = partial(_tried, is_reversed=reversed_warning(scores) is not None)
-    sets = partial(audit_output_set, delta=delta, confidence=confidence, design=design, seed=seed)
-    audits = [
-        replace(_MAIN, result=main),
-        tried(_OUTPUT_SET, lambda: sets(*scores.split(seed=seed))),
-    ]
-    if not scores.higher_means_member:
-        audits.append(tried(_EPSILON_STAR, lambda: _epsilon_star(scores, delta, confidence)))
-    said = coins.example if coins is not None else "" if unit is None else unit_sentence(unit)
-    assumed = [one.assumption for one in (coins, plan) if one is not None]
-    claimed = tuple(one.with_claim(said, *assumed) for one in audits)
-    if main.epsilon == 0 and reversed_warning(scores) is None:
-        copies += _mirrored(scores, delta=delta, guess=guess, design=design, seed=seed)
-    reading = copies if coins is None else (*copies, *coins.warnings)
-    return Audits(given, claimed, design, reading=reading, plan=plan, coins=coins)
 
 
-def saturated(scores: MembershipScores) -> tuple[str, ...]:
-    """A warning where all scores are one, but for wrong answers, or most of three or more
-    values.
+def _main_result(
+    scores: MembershipScores, *, guess: Guess, design: Design, seed: int, **options: Any
+) -> OneRunResult:
+    """The main bound, with its limit of detection, other games where one was played, and the
+    refusals that need a look beyond it.
     """
+    bound = partial(audit_one_run, scores, guess=guess, **options)
+    result = bound(design=design, seed=seed)
+    refusals = reasons(*result.refusals, equal_scores(scores))
+    if result.epsilon == 0 and not result.refusals:
+        other = _other_direction(scores, guess, design, seed, options["delta"])
+        refusals = reasons(*refusals, other)
+    notes = result.notes
+    if design == "game":
+        notes = (*notes, f"{game_spread(bound, seed=seed)}.")
+    detection = None
+    if guess != "grid":
+        limit = partial(limit_of_detection, scores, guess=guess, **options)
+        detection = partial(limit, design=design, seed=seed)
+    return replace(result, refusals=refusals, notes=notes, _limit=detection)
+
+
+def equal_scores(scores: MembershipScores) -> Refusal | None:
+    """A refusal where all scores are one value, but for scores that say right or wrong."""
+    values = np.unique(scores.pooled()[0] + 0.0)  # no -0
+    if values.size > 1 or (scores.higher_means_member and values[0] in (0, 1)):
+        return None
+    steps = (
+        "compute them again with all their digits, each from its own record",
+        "if they stay equal, take another score",
+    )
+    sentence = f"all scores are {values[0]:g}, {SAYS_NOTHING}; {'; '.join(steps)}"
+    return Refusal(code=RefusalCode.EQUAL_SCORES, sentence=sentence, steps=steps)
+
+
+def rounded(scores: MembershipScores) -> tuple[str, ...]:
+    """A warning where most of three or more different scores are one value."""
     values, times = np.unique(scores.pooled()[0] + 0.0, return_counts=True)  # no -0
-    if values.size == 1 and not (scores.higher_means_member and values[0] in (0, 1)):
-        anew = "compute them again with all their digits, each from its own record"
-        return (
-            (
-                f"all scores are {values[0]:g}, {NO_ANSWER}; {anew}; if they stay equal, take "
-                "another score"
-            ),
-        )
     if values.size <= 2 or 2 * times.max() <= len(scores):
         return ()
     return (
@@ -325,21 +365,32 @@ def saturated(scores: MembershipScores) -> tuple[str, ...]:
     )
 
 
-def _mirrored(scores: MembershipScores, **options: Any) -> tuple[str, ...]:
-    """A warning where the other direction shows a leak, such as one of few records that leaves the
-    AUC.
+def _other_direction(
+    scores: MembershipScores, guess: Guess, design: Design, seed: int, delta: float
+) -> Refusal | None:
+    """A refusal where the other direction shows a leak, such as one of few records that leaves the
+    AUC as it is.
     """
-    other = replace(scores, higher_means_member=not scores.higher_means_member)
+    mirrored = replace(scores, higher_means_member=not scores.higher_means_member)
     # What it shows is no result: a direction that is chosen after a look has no confidence.
-    leaks = audit_one_run(other, confidence=1 - REVERSED_LEVEL, **options).epsilon > 0
-    return (f"the scores show a leak in the other direction, {PROBABLY_REVERSED}",) if leaks else ()
+    result = audit_one_run(
+        mirrored,
+        delta=delta,
+        guess=guess,
+        design=design,
+        seed=seed,
+        confidence=1 - REVERSED_LEVEL,
+    )
+    if result.epsilon == 0:
+        return None
+    sentence = f"the scores show a leak in the other direction, {PROBABLY_REVERSED}"
+    return Refusal(code=RefusalCode.OTHER_DIRECTION, sentence=sentence)
 
 
 def _tried(audit: ScoreAudit, run: Callable[[], AuditResult], *, is_reversed: bool) -> ScoreAudit:
     """The audit with its result, or with the reason why these scores do not allow it."""
-    if (
-        is_reversed
-    ):  # it would look at both ends of the scores, and show what the other direction gives
+    # It would look at both ends of the scores, and show what the other direction gives.
+    if is_reversed:
         return replace(
             audit, refused="direction or membership is probably reversed; settle that first"
         )

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim
 from paperlib.bounds.one_run.fair_coins import coin_warnings
 from paperlib.bounds.one_run.search import RecallTest, run_recall_test
 from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.bounds.panoramia_terms import Terms, assumptions
-from paperlib.core import FloatArray, MembershipScores, check_choice, reversed_warning
+from paperlib.core import FloatArray, MembershipScores, check_choice, reversed_direction
 from paperlib.core.checks import check_confidence, check_counts, check_index, check_vector
+from paperlib.core.facts import reasons
 from paperlib.core.options import Design, RecallSearch
 from paperlib.core.results import AuditResult, round_down, round_up, table
+from paperlib.words.claims import NEIGHBOURS, lower_bound_claim
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +55,14 @@ class PanoramiaResult(AuditResult):
     confidence: float
     search: str
     beside: str = ""
+    total: int
+    guesses: int | None = None
+    correct: int | None = None
     _tests: tuple[RecallTest, RecallTest]
+
+    @property
+    def most(self) -> float | None:
+        return None if self.known_c is None else max(0.0, self.ceiling - self.known_c)
 
     @property
     def headline(self) -> str:
@@ -188,8 +196,8 @@ def audit_panoramia(
         run_recall_test("mia", mia[shown], flags, terms.level, with_delta, search),
     )
     result = panoramia_result(tests, flags, terms)
-    doubt = reversed_warning(MembershipScores.from_labels(mia[shown], flags))
-    return result if doubt is None else replace(result, warnings=(doubt, *result.warnings))
+    attacked = MembershipScores.from_labels(mia[shown], flags)
+    return replace(result, refusals=reasons(reversed_direction(attacked)))
 
 
 def panoramia_result(
@@ -223,6 +231,10 @@ def panoramia_result(
         delta=terms.delta,
         confidence=terms.confidence,
         search=tests[1].search,
+        adjacency="replace",
+        design=terms.design,
+        direction="higher",
+        total=flags.size,
         _tests=tests,
     )
     return replace(result, claim=_claim(result))
@@ -252,11 +264,11 @@ def _checked(
 def _claim(result: PanoramiaResult) -> str:
     terms = f"replacement adjacency, delta = {result.delta:g}, gamma = {result.gamma:g}"
     c_lb, both_lb = round_down(result.c_lb), round_down(result.c_plus_epsilon_lb)
-    neighbours = ADJACENCY["game"]
+    neighbours = NEIGHBOURS["replace"]
     if result.epsilon is not None:
         most = max(0.0, result.ceiling - (result.known_c or 0.0))
         claim = lower_bound_claim(
-            result.epsilon, result.delta, result.confidence, neighbours, ceiling=most
+            result.epsilon, result.delta, result.confidence, "replace", ceiling=most
         )
         return (
             f"Lower bound on the mechanism, given a generator with c = {result.known_c:g}. {claim} "

@@ -1,16 +1,17 @@
 """``paperlib combine``: one bound from the scores of several training runs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paperlib.cli import options
 from paperlib.cli.audits.scores import paragraphs
 from paperlib.cli.gate import Wishes, with_wishes
 
 if TYPE_CHECKING:
-    from paperlib.core import Coins
+    from paperlib.core import Coins, MembershipScores, ScoreAudit
 
 
 _ALIKE = 20  # common records whose coins fall alike by chance in one pair of files in a million
@@ -39,7 +40,7 @@ def combine(
     import numpy as np
 
     from paperlib.audits import Audits, ScoreAudit
-    from paperlib.audits.scores import saturated
+    from paperlib.audits.scores import rounded
     from paperlib.bounds import combine_runs, rank_scores
     from paperlib.core import Coins, unit_sentence
     from paperlib.io import file_sha256, read_scores
@@ -89,14 +90,16 @@ def combine(
             seed=seed,
         ),
     )
-    main = main if unit is None else main.with_claim(unit_sentence(unit))
+    main = _with_equal_scores(main, files, runs)
+    main = main.with_claim("" if unit is None else unit_sentence(unit))
     for number, own in enumerate(tossed):
         own.check_alone(design, unit)
         main = main.with_claim("" if number else own.example, f"run {number + 1}: {own.assumption}")
+    main = main.with_claim("", **_facts_of_runs(tossed, unit))
     reading = tuple(
         f"{file}: {said}"
         for file, one in zip(files, loaded, strict=True)
-        for said in (*one.warnings, *saturated(one.scores))
+        for said in (*one.warnings, *rounded(one.scores))
     )
     reading += tuple(
         f"run {number}: {said}" for number, own in enumerate(tossed, 1) for said in own.warnings
@@ -116,6 +119,29 @@ def combine(
         for number, one in enumerate(loaded, 1)
     )
     return wishes.deliver(document, "combined", paragraphs(opening, audits, document))
+
+
+def _with_equal_scores(
+    audit: "ScoreAudit", files: "Sequence[str]", runs: "Sequence[MembershipScores]"
+) -> "ScoreAudit":
+    """The audit, with a refusal for each run whose scores are all one value."""
+    from paperlib.audits.scores import equal_scores
+
+    refusals = list(audit.result.refusals) if audit.result is not None else []
+    for file, run in zip(files, runs, strict=True):
+        refusal = equal_scores(run)
+        if refusal is not None:
+            refusals.append(replace(refusal, sentence=f"{file}: {refusal.sentence}"))
+    return audit.with_claim("", refusals=tuple(refusals))
+
+
+def _facts_of_runs(tossed: "Sequence[Coins]", unit: str | None) -> dict[str, Any]:
+    """What one record of all runs is; each run has coins of its own, so that none is named."""
+    from paperlib.audits.records import record_facts
+
+    if not tossed:
+        return record_facts(unit=unit or "")
+    return record_facts(coins=tossed[0]) | {"coins": ""}
 
 
 def _check_own(tossed: "Sequence[Coins]", runs: int) -> None:

@@ -42,10 +42,8 @@ def verify(report: Path, plan: str = "", coins: str = "") -> int:
     limit = None if audits.plan is None else audits.plan.limit
     answer, epsilon, ceiling = document.judged(limit)
     said = document.verdict.sentences if epsilon is None else (answer.headline, answer.claim)
-    more = [
-        text for text in document.answer_warnings if text[1:] not in said[0]
-    ]  # a verdict has the reason
-    print("\n".join([*said, *(f"Warning: {text}" for text in more)]) + "\n")
+    warnings = [f"Warning: {text}" for text in document.further_warnings]
+    print("\n".join([*said, *warnings]) + "\n")
     if audits.plan is not None:
         shown = "as printed" if epsilon is not None else "as printed: no answer"
         print(f"Computed again from the receipt, and {shown}. It follows {audits.plan.seal}:")

@@ -19,7 +19,7 @@ from .checks import unit_sentence as unit_sentence
 from .coins import Coins as Coins
 from .coins import toss_coins as toss_coins
 from .direction import check_scores as check_scores
-from .direction import reversed_warning as reversed_warning
+from .direction import reversed_direction as reversed_direction
 from .intervals import RateAtFpr as RateAtFpr
 from .intervals import ScoreMeasures as ScoreMeasures
 from .intervals import auc_interval as auc_interval

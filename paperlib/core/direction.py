@@ -5,6 +5,7 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
+from paperlib.core.facts import Refusal, RefusalCode
 from paperlib.core.results import round_down
 from paperlib.core.scores import MembershipScores
 
@@ -18,8 +19,8 @@ PROBABLY_REVERSED = (
     "files"
 )
 """End of a warning that a direction is probably reversed."""
-NO_ANSWER = "so they say nothing of membership"
-"""End of a warning that makes the number of an audit no answer, as a reversed direction does."""
+SAYS_NOTHING = "so they say nothing of membership"
+"""Middle of the sentence of a refusal because of equal scores, or of answers without a guess."""
 _PERMUTATIONS, _GROUPS = 1_999, 128
 
 
@@ -37,8 +38,8 @@ def check_scores(name: str, scores: object, *others: object) -> MembershipScores
     )
 
 
-def reversed_warning(scores: MembershipScores, *, tests: int = 1) -> str | None:
-    """A warning where members score significantly less like members than non-members do.
+def reversed_direction(scores: MembershipScores, *, tests: int = 1) -> Refusal | None:
+    """A refusal where members score significantly less like members than non-members do.
 
     A one-sided Mann-Whitney test of the area under the ROC curve, with corrections for ties and
     continuity, at level 0.01 for all ``tests`` that are made. Below 50 of one side, or where a
@@ -49,7 +50,7 @@ def reversed_warning(scores: MembershipScores, *, tests: int = 1) -> str | None:
         Mann and Whitney (1947); variance with ties as in Lehmann (1975), Nonparametrics, section
         1.4.
 
-    >>> print(reversed_warning(MembershipScores(range(20), range(10, 30))))
+    >>> print(reversed_direction(MembershipScores(range(20), range(10, 30))).sentence)
     AUC 0.125 is significantly below one half (p = 0.0005), so the direction of the score or the
     membership is probably reversed and a leak may be missed: ...
     """
@@ -66,10 +67,11 @@ def reversed_warning(scores: MembershipScores, *, tests: int = 1) -> str | None:
         p_value = max(p_value, _permuted_chance(scores))
     if p_value > REVERSED_LEVEL / tests:
         return None
-    return (
+    sentence = (
         f"AUC {round_down(auc):.3f} is significantly below one half (p = {p_value:.2g}), "
         f"{PROBABLY_REVERSED}"
     )
+    return Refusal(code=RefusalCode.REVERSED, sentence=sentence)
 
 
 def _permuted_chance(scores: MembershipScores) -> float:

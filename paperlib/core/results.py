@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from paperlib.core.facts import Adjacency, Refusal, ScoreDirection, Sided
+
 if TYPE_CHECKING:
     import pandas as pd
 
-RESULT_SCHEMA_VERSION = 1
+RESULT_SCHEMA_VERSION = 2
 """Version of the JSON that a whole audit is written as; it rises when a field changes its meaning.
 """
 
@@ -40,24 +42,59 @@ def table(columns: Mapping[str, Any]) -> "pd.DataFrame":
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AuditResult(ABC):
-    """Base of every audit result.
+    """Base of every audit result: the facts about its number, and the sentences that say them.
 
     Attributes:
+        epsilon: The number as an epsilon, nats; None for a result that is no epsilon.
+        delta: Delta of the guarantee that is tested, in [0, 1).
+        confidence: Level at which the number holds, in (0, 1); None for one without.
+        sided: Whether the number is a one-sided bound or comes with a two-sided interval.
+        adjacency: What two neighbouring training sets differ in.
+        unit: What one record is where it is not one row: a column's name, or what the audit made;
+            "" for one row.
+        copies: Number of copies of a record that come and go together, at least 1.
+        total: Number of examples audited, abstentions included; None where there is no such count.
+        guesses, correct: Number of guesses behind the number, and of those that are right; None
+            where it rests on no guesses.
+        ceiling: Largest value that so many examples could have shown, nats; None if not known.
+        design: How membership was decided, as in ``result.schema.json``; None where it was not.
+        direction: Which scores point to members.
+        refusals: Why the number is no answer; empty for an answer.
+        coins, plan: The published hashes of the coins that told membership, and of the plan
+            followed; "" for none.
         claim: The exact sentence the number supports, with confidence, adjacency and delta.
         assumptions: Conditions under which the claim holds.
         condition: The one assumption that a reader is likely to miss, shown beside the number; or
             empty.
-        warnings: Problems of this very run that weaken its number.
+        warnings: Problems of this very run that weaken its number, those of the refusals first.
         notes: What puts the number in proportion, such as the most that so many examples can show.
-        epsilon: The number as an epsilon, nats; None for a result that is no epsilon.
     """
 
+    epsilon: float | None
+    delta: float
+    confidence: float | None
+    total: int | None
+    guesses: int | None
+    correct: int | None
+    ceiling: float | None
+    sided: Sided = "one"
+    adjacency: Adjacency = ""
+    unit: str = ""
+    copies: int = 1
+    design: str | None = None
+    direction: ScoreDirection = ""
+    refusals: tuple[Refusal, ...] = ()
+    coins: str = ""
+    plan: str = ""
     claim: str
     assumptions: tuple[str, ...]
     condition: str = ""
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    epsilon: float | None
+
+    def __post_init__(self) -> None:
+        sentences = (refusal.sentence for refusal in self.refusals)
+        object.__setattr__(self, "warnings", tuple(dict.fromkeys((*sentences, *self.warnings))))
 
     def __init_subclass__(cls) -> None:
         # `dataclass` writes a repr of all fields into every subclass that does not hold one of its
@@ -76,9 +113,18 @@ class AuditResult(ABC):
         return None
 
     @property
+    def most(self) -> float | None:
+        """The largest epsilon that so many examples could have shown, nats; None if not known."""
+        return self.ceiling
+
+    @property
     def remarks(self) -> tuple[str, ...]:
-        """The notes, and what is computed when it is asked for."""
+        """The notes, and what else is known by now: reading them computes nothing."""
         return self.notes
+
+    def seen(self) -> str:
+        """What the audit would have seen, in a sentence that may take a moment; "" if not known."""
+        return ""
 
     @property
     @abstractmethod
@@ -147,15 +193,19 @@ class ScoreAudit:
             lines += [f"Warning: {text}" for text in self.result.warnings]
         return "\n  ".join(lines)
 
-    def with_claim(self, sentence: str, *assumptions: str) -> "ScoreAudit":
-        """The audit with one more sentence in its claim, and with further assumptions."""
+    def with_claim(self, sentence: str, *assumptions: str, **facts: Any) -> "ScoreAudit":
+        """The audit with one more sentence in its claim, further assumptions, and the facts that
+        they say, by the names of the fields of `AuditResult`.
+        """
         if self.result is None:
             return self
-        claim = " ".join(filter(None, (self.result.claim, sentence)))
-        every = (*self.result.assumptions, *assumptions)
-        return dataclasses.replace(
-            self, result=dataclasses.replace(self.result, claim=claim, assumptions=every)
+        changed = dataclasses.replace(
+            self.result,
+            claim=" ".join(filter(None, (self.result.claim, sentence))),
+            assumptions=(*self.result.assumptions, *assumptions),
+            **facts,
         )
+        return dataclasses.replace(self, result=changed)
 
     def to_dict(self) -> dict[str, Any]:
         """Every field as JSON-ready values, with the headline of the result."""

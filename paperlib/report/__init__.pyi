@@ -8,8 +8,6 @@ from .audit.figures import score_histogram as score_histogram
 from .audit.page import audit_report as audit_report
 from .audit.tables import group_table as group_table
 from .audit.tables import most_exposed as most_exposed
-from .audit.verdict import Verdict as Verdict
-from .audit.verdict import plain_verdict as plain_verdict
 from .bars import progress as progress
 from .curve_figures import bounds_figure as bounds_figure
 from .curve_figures import guesses_figure as guesses_figure

@@ -4,10 +4,12 @@ words.
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
@@ -17,6 +19,7 @@ from paperlib.report.tables import known_columns
 Plot = tuple[Figure, str]
 """A figure and its description in words, as `show_figure` takes them."""
 
+_DEVIATION = "sd"  # column of standard deviations that `lines_plot` computes
 _LONGEST = 26  # letters of a row's name in a line, so that a phone shows them large enough
 
 Scale = Literal["linear", "log", "symlog", "logit"]
@@ -54,38 +57,34 @@ def dots_plot(
     >>> dots_plot(rates, rows="target", value="share", xlabel="share")[1]
     'share: a 0.25, b 0.50.'
     """
-    names, frame = [rows] if isinstance(rows, str) else list(rows), frame.reset_index(drop=True)
-    labels = frame[names].map(lambda one: f"{one:g}" if isinstance(one, float) else str(one))
-    whole = (", ".join(row).replace(" = ", "\u00a0=\u00a0") for row in labels.to_numpy())
-    labels = pd.Series([textwrap.fill(name.replace(" δ", "\u00a0δ"), _LONGEST) for name in whole])
+    frame = frame.reset_index(drop=True)
+    labels = _row_labels(frame, [rows] if isinstance(rows, str) else list(rows))
+    columns = _Columns(value, low, high, spread, printed)
     groups = _groups(frame, panel)
-    most = max(labels[part.index].nunique() for _, part in groups)
-    several = frame[by].nunique() if by else 1
-    row = max(height * (1 + several) / 2, 0.2 * (1 + labels.str.count("\n").max()))
-    fig, all_axes = panels(len(groups), height=0.9 + row * most, share_x=True)
-    words = []
-    for axes, (title, part) in zip(all_axes, groups, strict=True):
-        order = list(labels[part.index] if by is None else dict.fromkeys(labels[part.index]))
-        for at, (series, here) in enumerate(_groups(part, by)):
-            if by is not None:
-                here = here.set_axis(labels[here.index]).reindex(order)
-            ends = _ends(here, value, low, high, spread)
-            if by is None:
-                paper = None if printed is None else here[printed]
-                dot_rows(axes, order, here[value], low=ends[0], high=ends[1], printed=paper)
-            else:
-                # A little apart from the other series, so that no bar hides another.
-                places = np.arange(len(here))[::-1] + min(0.22, 0.7 / several) * (
-                    (several - 1) / 2 - at
-                )
-                look: dict[str, Any] = {"ls": "", "ms": 4, "label": series, **_look(at)}
-                axes.errorbar(here[value], places, xerr=_bars(here[value], ends), **look)
-                if printed is not None:
-                    look = {"color": COLORS[at], "ms": 7, "mew": 2, "label": f"the paper, {series}"}
-                    axes.plot(here[printed], places, "x", **look)
-            words.append(_in_words([title, series], xlabel, order, here, value, printed))
-        axes.set_yticks(range(len(order))[::-1], order)
-        axes.set_ylim(-0.6, len(order) - 0.4)
+    most_rows = max(labels[in_panel.index].nunique() for _, in_panel in groups)
+    series_count = frame[by].nunique() if by else 1
+    most_lines = 1 + labels.str.count("\n").max()
+    row_height = max(height * (1 + series_count) / 2, 0.2 * most_lines)
+    fig, all_axes = panels(len(groups), height=0.9 + row_height * most_rows, share_x=True)
+    words: list[str] = []
+    for axes, (title, in_panel) in zip(all_axes, groups, strict=True):
+        panel_labels = labels[in_panel.index]
+        if by is None:
+            names = list(panel_labels)
+            drawn = [("", in_panel)]
+            _draw_one_series(axes, names, in_panel, columns)
+        else:
+            names = list(dict.fromkeys(panel_labels))
+            drawn = [
+                (series, in_series.set_axis(labels[in_series.index]).reindex(names))
+                for series, in_series in _groups(in_panel, by)
+            ]
+            _draw_series_apart(axes, drawn, columns, series_count)
+        words += [
+            _in_words([title, series], xlabel, names, dots, columns) for series, dots in drawn
+        ]
+        axes.set_yticks(range(len(names))[::-1], names)
+        axes.set_ylim(-0.6, len(names) - 0.4)
         axes.set_title(title, loc="left")
         axes.set_xscale(xscale)
         if mark is not None:
@@ -96,34 +95,91 @@ def dots_plot(
     return fig, f"{'; '.join(words)}."
 
 
+@dataclass(frozen=True)
+class _Columns:
+    """Names of the columns that are drawn, as in `dots_plot`: values, their intervals by both ends
+    or by half the width, and the paper's values.
+    """
+
+    value: str
+    low: str | None = None
+    high: str | None = None
+    spread: str | None = None
+    printed: str | None = None
+
+    def ends(self, frame: pd.DataFrame) -> tuple[pd.Series, pd.Series] | tuple[None, None]:
+        """Both ends of the intervals; None without any."""
+        if self.spread is not None:
+            half = frame[self.spread].fillna(0.0)
+            return frame[self.value] - half, frame[self.value] + half
+        if self.low is None or self.high is None:
+            return None, None
+        return frame[self.low], frame[self.high]
+
+    def bars(self, frame: pd.DataFrame) -> np.ndarray | None:
+        """Lengths of the bars below and above the values, shape (2, n); an infinite end has no
+        bar.
+        """
+        low, high = self.ends(frame)
+        if low is None or high is None:
+            return None
+        lengths = np.stack([frame[self.value] - low, high - frame[self.value]]).astype(float)
+        return np.maximum(np.nan_to_num(lengths, posinf=0.0), 0.0)
+
+
+def _row_labels(frame: pd.DataFrame, names: list[str]) -> pd.Series:
+    """The label of each row: the cells of these columns joined by commas, in lines that a phone has
+    room for.
+    """
+    cells = frame[names].map(lambda cell: f"{cell:g}" if isinstance(cell, float) else str(cell))
+    labels: list[str] = []
+    for row in cells.to_numpy():
+        # No line ends at an equals sign or before a delta.
+        label = ", ".join(row).replace(" = ", "\u00a0=\u00a0").replace(" δ", "\u00a0δ")
+        labels.append(textwrap.fill(label, _LONGEST))
+    return pd.Series(labels)
+
+
+def _draw_one_series(axes: Axes, names: list[str], frame: pd.DataFrame, columns: _Columns) -> None:
+    """A row for each name, from top to bottom, with interval and the paper's value."""
+    low, high = columns.ends(frame)
+    paper = None if columns.printed is None else frame[columns.printed]
+    dot_rows(axes, names, frame[columns.value], low=low, high=high, printed=paper)
+
+
+def _draw_series_apart(
+    axes: Axes, drawn: list[tuple[str, pd.DataFrame]], columns: _Columns, count: int
+) -> None:
+    """Rows of several series, a little apart from each other, so that no bar hides another.
+
+    Every frame has the same rows from top to bottom, and ``count`` is the number of series of the
+    whole figure.
+    """
+    gap = min(0.22, 0.7 / count)
+    for index, (series, frame) in enumerate(drawn):
+        heights = np.arange(len(frame))[::-1] + gap * ((count - 1) / 2 - index)
+        look: dict[str, Any] = {"ls": "", "ms": 4, "label": series, **_look(index)}
+        axes.errorbar(frame[columns.value], heights, xerr=columns.bars(frame), **look)
+        if columns.printed is not None:
+            look = {"color": COLORS[index], "ms": 7, "mew": 2, "label": f"the paper, {series}"}
+            axes.plot(frame[columns.printed], heights, "x", **look)
+
+
 def _groups(frame: pd.DataFrame, column: str | None) -> list[tuple[str, pd.DataFrame]]:
-    """Parts of a frame by their names; a name that ``columns.csv`` has is shown by its heading."""
+    """Groups of a frame by their names; a name that ``columns.csv`` has is shown by its heading."""
     if column is None:
         return [("", frame)]
-    parts = frame.groupby(column, sort=False)
-    return [(known_columns().get(str(name), (str(name),))[0], part) for name, part in parts]
+    groups: list[tuple[str, pd.DataFrame]] = []
+    for value, group in frame.groupby(column, sort=False):
+        name = str(value)
+        heading, _ = known_columns().get(name, (name, False))
+        groups.append((heading, group))
+    return groups
 
 
-def _ends(
-    frame: pd.DataFrame, value: str, low: str | None, high: str | None, spread: str | None
-) -> tuple[pd.Series, pd.Series] | tuple[None, None]:
-    """Both ends of the intervals; None without any."""
-    if spread is not None:
-        half = frame[spread].fillna(0.0)
-        return frame[value] - half, frame[value] + half
-    return (None, None) if low is None or high is None else (frame[low], frame[high])
-
-
-def _bars(values: pd.Series, ends: tuple[Any, Any]) -> np.ndarray | None:
-    """Lengths of the bars below and above the values, shape (2, n); an infinite end has no bar."""
-    if ends[0] is None:
-        return None
-    lengths = np.stack([values - ends[0], ends[1] - values]).astype(float)
-    return np.maximum(np.nan_to_num(lengths, posinf=0.0), 0.0)
-
-
-def _look(at: int) -> dict[str, Any]:
-    return {"color": COLORS[at % len(COLORS)], "marker": MARKERS[at % len(MARKERS)]}
+def _look(index: int) -> dict[str, Any]:
+    """Colour and marker of a series."""
+    return {"color": COLORS[index % len(COLORS)], "marker": MARKERS[index % len(MARKERS)]}
 
 
 def number(value: float) -> str:
@@ -132,24 +188,19 @@ def number(value: float) -> str:
 
 
 def _in_words(
-    titles: list[str],
-    what: str,
-    order: list[str],
-    here: pd.DataFrame,
-    value: str,
-    printed: str | None,
+    titles: list[str], subject: str, names: list[str], frame: pd.DataFrame, columns: _Columns
 ) -> str:
-    cells = []
-    for name, row in zip(order, here.to_dict("records"), strict=True):
-        if pd.isna(row[value]):
+    """A series in words: its titles, or else the subject, and each name with its value."""
+    cells: list[str] = []
+    for name, row in zip(names, frame.to_dict("records"), strict=True):
+        if pd.isna(row[columns.value]):
             continue
-        paper = (
-            ""
-            if printed is None or pd.isna(row[printed])
-            else f" (the paper {number(row[printed])})"
-        )
-        cells.append(f"{name} {number(row[value])}{paper}")
-    return f"{', '.join(filter(None, titles)) or what}: {', '.join(cells)}".replace("\n", " ")
+        cell = f"{name} {number(row[columns.value])}"
+        if columns.printed is not None and not pd.isna(row[columns.printed]):
+            cell += f" (the paper {number(row[columns.printed])})"
+        cells.append(cell)
+    title = ", ".join(filter(None, titles)) or subject
+    return f"{title}: {', '.join(cells)}".replace("\n", " ")
 
 
 def lines_plot(
@@ -188,53 +239,71 @@ def lines_plot(
     >>> lines_plot(sizes, x="m", y="bound", xlabel="m", ylabel="bound (nats)")[1]
     'bound (nats) over m from 100 to 200: from 0.25 to 0.50.'
     """
-    groups, names = _groups(frame, panel), [name for name, _ in _groups(frame, by)]
+    groups = _groups(frame, panel)
+    names = [name for name, _ in _groups(frame, by)]
+    columns = _Columns(y, low, high, spread)
     fig, all_axes = panels(len(groups), height=height, share_x=not even)
-    words = []
-    for axes, (title, part) in zip(all_axes, groups, strict=True):
-        places = sorted(part[x].dropna().unique())
-        for series, here in _groups(part, by):
-            here, at, bars = here.sort_values(x, kind="stable"), names.index(series), spread
-            if dots and here[x].duplicated().any():
-                here = (
-                    here.groupby(x)[y]
-                    .agg(["mean", "std"])
-                    .reset_index()
-                    .set_axis([x, y, "sd"], axis=1)
-                )
-                bars = "sd"
-            across = (
-                here[x].map(places.index) + 0.09 * (at - (len(names) - 1) / 2) if even else here[x]
-            )
-            ends = _ends(here, y, low, high, bars)
-            look: dict[str, Any] = _look(at) if dots else {"color": COLORS[at % len(COLORS)]}
-            look |= {"linestyle": LINES[at % len(LINES)], "label": series or None}
-            if band and ends[0] is not None:
-                axes.plot(across, here[y], **look)
-                axes.fill_between(across, *ends, alpha=0.15, color=look["color"], lw=0)
-            else:
-                axes.errorbar(across, here[y], yerr=_bars(here[y], ends), elinewidth=1, **look)
-            values = here[y].dropna()
-            ends_in_words = f"from {number(values.iloc[0])} to {number(values.iloc[-1])}"
-            words.append(", ".join(filter(None, [title, series, ends_in_words])))
-        for label, height_of_mark in (marks or {}).items():
-            axes.axhline(height_of_mark, color="black", linewidth=1, linestyle=":", label=label)
+    words: list[str] = []
+    for axes, (title, in_panel) in zip(all_axes, groups, strict=True):
+        ticks = sorted(in_panel[x].dropna().unique())
+        for series, in_series in _groups(in_panel, by):
+            index = names.index(series)
+            line = in_series.sort_values(x, kind="stable")
+            line_columns = columns
+            if dots and line[x].duplicated().any():
+                line = _means(line, x, y)
+                line_columns = _Columns(y, spread=_DEVIATION)
+            across = line[x]
+            if even:  # with the series a little apart
+                across = across.map(ticks.index) + 0.09 * (index - (len(names) - 1) / 2)
+            look: dict[str, Any] = _look(index) if dots else {"color": COLORS[index % len(COLORS)]}
+            look |= {"linestyle": LINES[index % len(LINES)], "label": series or None}
+            _draw_line(axes, across, line, line_columns, look, band=band)
+            words.append(", ".join(filter(None, [title, series, _first_and_last(line[y])])))
+        for label, mark in (marks or {}).items():
+            axes.axhline(mark, color="black", linewidth=1, linestyle=":", label=label)
         axes.set_title(title, loc="left")
         axes.set(ylabel=ylabel, yscale=yscale)
         if even:
-            axes.set_xticks(range(len(places)), [f"{one:g}".replace("inf", "∞") for one in places])
+            axes.set_xticks(range(len(ticks)), [f"{tick:g}".replace("inf", "∞") for tick in ticks])
         else:
             axes.set_xscale(xscale)
     all_axes[-1].set_xlabel(xlabel)
     if len(names) > 1 or marks:
         legend_below(fig)
-    return (
-        fig,
-        (
-            f"{ylabel} over {xlabel} from {frame[x].min():g} to {frame[x].max():g}: "
-            f"{'; '.join(words)}."
-        ),
-    )
+    range_of_x = f"{xlabel} from {frame[x].min():g} to {frame[x].max():g}"
+    return fig, f"{ylabel} over {range_of_x}: {'; '.join(words)}."
+
+
+def _means(frame: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
+    """Mean and standard deviation of the rows at each x, under the names ``y`` and `_DEVIATION`."""
+    means = frame.groupby(x)[y].agg(["mean", "std"]).reset_index()
+    return means.set_axis([x, y, _DEVIATION], axis=1)
+
+
+def _draw_line(
+    axes: Axes,
+    across: pd.Series,
+    frame: pd.DataFrame,
+    columns: _Columns,
+    look: dict[str, Any],
+    *,
+    band: bool,
+) -> None:
+    """One series at the places ``across``, with a band or bars where it has intervals."""
+    low, high = columns.ends(frame)
+    if band and low is not None and high is not None:
+        axes.plot(across, frame[columns.value], **look)
+        axes.fill_between(across, low, high, alpha=0.15, color=look["color"], lw=0)
+    else:
+        bars = columns.bars(frame)
+        axes.errorbar(across, frame[columns.value], yerr=bars, elinewidth=1, **look)
+
+
+def _first_and_last(values: pd.Series) -> str:
+    """The first and the last value that is a number, in words."""
+    numbers = values.dropna()
+    return f"from {number(numbers.iloc[0])} to {number(numbers.iloc[-1])}"
 
 
 def points_plot(
@@ -259,12 +328,13 @@ def points_plot(
     """
     fig, (axes,) = panels(height=height)
     words = []
-    for at, (series, here) in enumerate(_groups(frame, by)):
-        axes.plot(here[x], here[y], linestyle="", alpha=0.7, label=series, **_look(at))
-        words.append(f"{series} {number(here[x].median())} and {number(here[y].median())}")
+    for index, (series, in_series) in enumerate(_groups(frame, by)):
+        across, up = in_series[x], in_series[y]
+        axes.plot(across, up, linestyle="", alpha=0.7, label=series, **_look(index))
+        words.append(f"{series} {number(across.median())} and {number(up.median())}")
     if diagonal:
-        shown = frame[[x, y]].to_numpy(dtype=float)
-        ends = [np.nanmin(shown), np.nanmax(shown)]
+        points = frame[[x, y]].to_numpy(dtype=float)
+        ends = [np.nanmin(points), np.nanmax(points)]
         axes.plot(ends, ends, "k:", label="equal")
     axes.set(xscale=xscale, yscale=yscale, xlabel=xlabel, ylabel=ylabel)
     legend_below(fig, columns=3)
@@ -282,19 +352,17 @@ def histograms_plot(
     fig, all_axes = panels(len(groups), height=2.2)
     words = []
     for axes, (title, kinds) in zip(all_axes, groups.items(), strict=True):
-        values = {kind: np.asarray(given, dtype=float) for kind, given in kinds.items()}
+        values = {kind: np.asarray(numbers, dtype=float) for kind, numbers in kinds.items()}
         edges = np.histogram_bin_edges(np.concatenate(list(values.values())), bins=bins)
-        for at, (kind, given) in enumerate(values.items()):
-            shares = np.histogram(given, edges)[0] / given.size
-            axes.stairs(
-                shares, edges, label=kind, color=COLORS[at], linestyle=LINES[at], linewidth=1.6
-            )
+        medians: list[str] = []
+        for index, (kind, numbers) in enumerate(values.items()):
+            shares = np.histogram(numbers, edges)[0] / numbers.size
+            look: dict[str, Any] = {"color": COLORS[index], "linestyle": LINES[index]}
+            axes.stairs(shares, edges, label=kind, linewidth=1.6, **look)
+            medians.append(f"{kind} {number(float(np.median(numbers)))}")
         axes.set_title(title, loc="left")
         axes.set_ylabel("share")
-        medians = ", ".join(
-            f"{kind} {number(float(np.median(given)))}" for kind, given in values.items()
-        )
-        words.append(f"{title}: {medians}")
+        words.append(f"{title}: {', '.join(medians)}")
     all_axes[-1].set_xlabel(xlabel)
     legend_below(fig)
     return fig, f"Median {xlabel}: {'; '.join(words)}."
@@ -312,14 +380,13 @@ def shares_plot(
     groups = _groups(frame, panel)
     fig, all_axes = panels(len(groups), share_x=True)
     words = []
-    for axes, (title, part) in zip(all_axes, groups, strict=True):
-        for turn, (series, here) in enumerate(_groups(part, by)):
-            ordered = here[value].sort_values()
+    for axes, (title, in_panel) in zip(all_axes, groups, strict=True):
+        for index, (series, in_series) in enumerate(_groups(in_panel, by)):
+            ordered = in_series[value].sort_values()
             shares = np.arange(1, len(ordered) + 1) / len(ordered)
-            axes.plot(ordered, shares, color=COLORS[turn], ls=LINES[turn], label=series)
-            words.append(
-                f"{', '.join(filter(None, [title, series]))} {number((ordered <= 0.05).mean())}"
-            )
+            axes.plot(ordered, shares, color=COLORS[index], ls=LINES[index], label=series)
+            name = ", ".join(filter(None, [title, series]))
+            words.append(f"{name} {number((ordered <= 0.05).mean())}")
         axes.plot([0, 1], [0, 1], color="black", ls=":", lw=1, label="uniform")
         axes.set_title(title, loc="left")
         axes.set_ylabel("share")

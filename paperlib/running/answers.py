@@ -33,8 +33,12 @@ def record_answer(
 
 def answers_in(result: RunResult) -> list[Answer]:
     """The answers in a result file, in their order."""
-    found = [record[_KEY] for record in result.records if _KEY in record]
-    return [Answer(**{**one, "warnings": tuple(one["warnings"])}) for one in found]
+    answers: list[Answer] = []
+    for record in result.records:
+        if _KEY in record:
+            fields = record[_KEY]
+            answers.append(Answer(**{**fields, "warnings": tuple(fields["warnings"])}))
+    return answers
 
 
 def evidence_records(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

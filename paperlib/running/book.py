@@ -1,6 +1,5 @@
 """Finished runs: kept one per notebook and profile, and shown in the book."""
 
-import itertools
 import os
 import shutil
 import time
@@ -24,6 +23,8 @@ from paperlib.running.execute import PAGE, RESULT, Job, finished_run, plan, vari
 from paperlib.running.parameters import notebook_parameters
 from paperlib.running.project import Project
 from paperlib.running.sources import fingerprint, notebook_code
+
+_SECONDS_OF_A_DAY = 86_400
 
 
 def run_into_book(job: Job) -> RunResult:
@@ -58,13 +59,22 @@ def _profile_data(job: Job) -> AbstractContextManager[None]:
 def run_aside(job: Job) -> Path:
     """As `keep_run`, into a new folder below ``runs``, of which a failed run leaves nothing."""
     with _profile_data(job), finished_run(job) as folder:
-        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-        names = itertools.chain([stamp], (f"{stamp}-{at}" for at in itertools.count(2)))
-        target = next(
-            path for name in names if not (path := job.project.runs / job.stem / name).exists()
-        )
+        target = _new_folder(job.project.runs / job.stem)
         copy_whole(folder, target)
     return target
+
+
+def _new_folder(parent: Path) -> Path:
+    """A path that is not taken, named by the time, with a number where several runs end in one
+    second.
+    """
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    path = parent / stamp
+    number = 1
+    while path.exists():
+        number += 1
+        path = parent / f"{stamp}-{number}"
+    return path
 
 
 def current_result(job: Job) -> RunResult | None:
@@ -94,22 +104,21 @@ def show_run(job: Job) -> RunResult:
     """Copy a kept run into the book, unless the book shows it already; on made-up data it stays
     outside.
     """
-    project, kept = job.project, kept_folder(job)
+    project = job.project
+    kept = kept_folder(job)
     if project.made_up(job.profile):
         return read_result(kept / RESULT)
     result = project.results / f"{job.stem}.json"
-    page, data = project.pages / f"{job.stem}.ipynb", project.generated / "data" / job.stem
-    csvs = sorted(kept.glob("*.csv"))
+    page = project.pages / f"{job.stem}.ipynb"
+    data = project.generated / "data" / job.stem
+    csvs = {path: data / path.name for path in sorted(kept.glob("*.csv"))}
     same = result.is_file() and result.read_bytes() == (kept / RESULT).read_bytes()
-    if not (same and page.is_file() and all((data / path.name).is_file() for path in csvs)):
+    complete = page.is_file() and all(copy.is_file() for copy in csvs.values())
+    if not (same and complete):
         result.unlink(missing_ok=True)  # written last: without it the page counts as not there
         shutil.rmtree(data, ignore_errors=True)
-        copies = [
-            *((path, data / path.name) for path in csvs),
-            (kept / PAGE, page),
-            (kept / RESULT, result),
-        ]
-        for source, target in copies:
+        copies = {**csvs, kept / PAGE: page, kept / RESULT: result}
+        for source, target in copies.items():
             write_bytes(target, source.read_bytes())
     return read_result(result)
 
@@ -134,15 +143,14 @@ def copy_whole(folder: Path, target: Path) -> None:
     it can.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.part")
-    with lease(
-        part.with_suffix(".copy"), lambda: None
-    ):  # another run of this notebook may end just now
-        shutil.rmtree(part, ignore_errors=True)  # of a run that was killed
-        shutil.copytree(folder, part, copy_function=_linked)
-        part.chmod(target.parent.stat().st_mode & 0o777)  # the temporary folder was private
+    unfinished = target.with_name(f".{target.name}.part")
+    # Another run of this notebook may end just now.
+    with lease(unfinished.with_suffix(".copy"), lambda: None):
+        shutil.rmtree(unfinished, ignore_errors=True)  # of a run that was killed
+        shutil.copytree(folder, unfinished, copy_function=_linked)
+        unfinished.chmod(target.parent.stat().st_mode & 0o777)  # the temporary folder was private
         shutil.rmtree(target, ignore_errors=True)
-        part.replace(target)
+        unfinished.replace(target)
 
 
 def _linked(source: str, target: str) -> str:
@@ -158,15 +166,17 @@ def prune(project: Project) -> None:
     """Remove pages, results and kept runs of notebooks that no longer exist, and folders of killed
     runs.
     """
-    known = set(project.stems())
+    stems = set(project.stems())
     for path in [*project.pages.glob("*.ipynb"), *project.results.glob("*.json")]:
-        if path.stem not in known:
+        if path.stem not in stems:
             path.unlink()
-    gone = [folder for folder in project.kept.glob("*/*") if folder.name.lstrip(".") not in known]
-    old = [
-        folder for folder in project.runs.glob(".*") if time.time() - folder.stat().st_mtime > 86400
+    gone = [folder for folder in project.kept.glob("*/*") if folder.name.lstrip(".") not in stems]
+    killed = [
+        folder
+        for folder in project.runs.glob(".*")
+        if time.time() - folder.stat().st_mtime > _SECONDS_OF_A_DAY
     ]
-    for folder in [*gone, *old]:
+    for folder in [*gone, *killed]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -179,17 +189,22 @@ def repeated_results(project: Project, profile: str) -> list[RunResult]:
     """The result files of runs with other seeds that are still current, sorted by seed and
     notebook.
     """
-    results = dict[Path, RunResult | None]()
+    results: dict[Path, RunResult] = {}
     for stem in judged_notebooks(project):
-        if paths := list(project.kept.glob(f"{profile}-seed-*/{stem}/{RESULT}")):
-            # Once for its thousands of seeds.
-            job = plan(project, stem, profile=profile, where=project.root)
-            code = notebook_code(project, stem, profile)
-            for path in paths:
-                values = {**job.parameters, "seed": int(path.parts[-3].rpartition("-")[2])}
-                mark = fingerprint(project, stem, profile, values, code, where=job.where)
-                results[path] = finished_result(path.parent, mark)
-    return [result for _, result in sorted(results.items()) if result is not None]
+        paths = list(project.kept.glob(f"{profile}-seed-*/{stem}/{RESULT}"))
+        if not paths:
+            continue
+        # Planned and read once for its thousands of seeds.
+        job = plan(project, stem, profile=profile, where=project.root)
+        code = notebook_code(project, stem, profile)
+        for path in paths:
+            seed = int(path.parts[-3].rpartition("-")[2])
+            values = {**job.parameters, "seed": seed}
+            mark = fingerprint(project, stem, profile, values, code, where=job.where)
+            result = finished_result(path.parent, mark)
+            if result is not None:
+                results[path] = result
+    return [results[path] for path in sorted(results)]
 
 
 def measured_results(project: Project) -> list[RunResult]:
@@ -203,12 +218,13 @@ def measured_results(project: Project) -> list[RunResult]:
 def judged_notebooks(project: Project) -> list[str]:
     """Names of the notebooks that give evidence and have a seed."""
     named = {notebook for rule in rules().values() for notebook in rule.notebooks}
-    return [
-        stem
-        for stem in project.stems()
-        if stem in named
-        and "seed" in {item.name for item in notebook_parameters(project.notebook(stem))}
-    ]
+    return [stem for stem in project.stems() if stem in named and _has_seed(project, stem)]
+
+
+def _has_seed(project: Project, stem: str) -> bool:
+    """Whether a notebook has a parameter ``seed``."""
+    parameters = notebook_parameters(project.notebook(stem))
+    return any(parameter.name == "seed" for parameter in parameters)
 
 
 def write_status(project: Project, profile: str) -> None:
@@ -217,61 +233,84 @@ def write_status(project: Project, profile: str) -> None:
     """
     if project.made_up(profile):
         return
-    shown = [result for result in book_results(project) if result.profile == profile]
-    here, kept = [*shown, *repeated_results(project, profile)], measured_results(project)
-    judged = judge([_evidence(result) for result in here], [_evidence(result) for result in kept])
+    pages = [result for result in book_results(project) if result.profile == profile]
+    here = [*pages, *repeated_results(project, profile)]
+    measured = measured_results(project)
+    judged = judge(
+        [_evidence(result) for result in here], [_evidence(result) for result in measured]
+    )
     for paper in PAPERS:
-        text = executions_markdown(paper, [*here, *kept])
+        text = executions_markdown(paper, [*here, *measured])
         _write_if_new(project.generated / f"executions_{paper}.md", text)
-    toc = project.root / "book" / "_toc.yml"
-    listed = toc.read_text(encoding="utf-8") if toc.is_file() else ""
-    pages = [
-        path.stem for path in project.pages.glob("*.ipynb") if f"notebooks/{path.stem}" in listed
-    ]
     _write_if_new(project.generated / "data" / CSV_NAME, status_table(judged).to_csv(index=False))
-    for name, text in results_pages(judged, pages=pages).items():
+    for name, text in results_pages(judged, pages=_listed_pages(project)).items():
         _write_if_new(project.generated / "outcomes" / f"{name}.md", text)
-    table = _table(project, landing.FINDINGS_PAGE, landing.FINDINGS)
-    page = project.pages / f"{landing.FINDINGS_PAGE}.ipynb"
-    findings = {} if table is None else landing.read_findings(table, page)
-    for slug, finding in findings.items():
-        _write_if_new(project.generated / "figures" / f"{slug}.svg", finding["svg"])
+    findings = _written_findings(project)
     text = landing.landing_markdown(judged, profile=profile, findings=findings)
     _write_if_new(project.generated / "status.md", text)
-    guide = _table(project, landing.GUIDE_PAGE, landing.GUIDE)
-    missing = (
-        f"`make run NB={landing.GUIDE_PAGE}` makes this guide; it was not run for this book.\n"
-    )
-    _write_if_new(
-        project.generated / "guide.md", missing if guide is None else landing.guide_markdown(guide)
-    )
-    for name in landing.COSTS:  # without the columns that the page on costs has no room for
+    _write_guide(project)
+    _write_costs(project)
+
+
+def _listed_pages(project: Project) -> list[str]:
+    """Names of the executed notebooks that the table of contents of the book names."""
+    contents = project.root / "book" / "_toc.yml"
+    listed = contents.read_text(encoding="utf-8") if contents.is_file() else ""
+    stems = [path.stem for path in project.pages.glob("*.ipynb")]
+    return [stem for stem in stems if f"notebooks/{stem}" in listed]
+
+
+def _written_findings(project: Project) -> dict[str, landing.Finding]:
+    """The findings of the first page by slug, their figures written; none where their page was not
+    run.
+    """
+    table = _table(project, landing.FINDINGS_PAGE, landing.FINDINGS)
+    if table is None:
+        return {}
+    page = project.pages / f"{landing.FINDINGS_PAGE}.ipynb"
+    findings = landing.read_findings(table, page)
+    for slug, finding in findings.items():
+        _write_if_new(project.generated / "figures" / f"{slug}.svg", finding["svg"])
+    return findings
+
+
+def _write_guide(project: Project) -> None:
+    """Write the guide of the first page, or how it is made where its page was not run."""
+    table = _table(project, landing.GUIDE_PAGE, landing.GUIDE)
+    if table is None:
+        text = (
+            f"`make run NB={landing.GUIDE_PAGE}` makes this guide; it was not run for this book.\n"
+        )
+    else:
+        text = landing.guide_markdown(table)
+    _write_if_new(project.generated / "guide.md", text)
+
+
+def _write_costs(project: Project) -> None:
+    """Write the tables of costs without the columns that their page has no room for."""
+    for name in landing.COSTS:
         path = project.measured / "estimates" / f"{name}.csv"
         if path.is_file():
-            _write_if_new(
-                project.generated / f"{name}.md", landing.costs_markdown(name, pd.read_csv(path))
-            )
+            text = landing.costs_markdown(name, pd.read_csv(path))
+            _write_if_new(project.generated / f"{name}.md", text)
 
 
 def _table(project: Project, stem: str, name: str) -> pd.DataFrame | None:
     """A table that a page of the book keeps; None where the page was not run."""
     path = project.generated / "data" / stem / f"{name}.csv"
-    return (
-        pd.read_csv(path)
-        if path.is_file() and (project.pages / f"{stem}.ipynb").is_file()
-        else None
-    )
+    page = project.pages / f"{stem}.ipynb"
+    return pd.read_csv(path) if path.is_file() and page.is_file() else None
 
 
 def pooled_outcomes(results: Sequence[RunResult]) -> dict[str, str]:
     """Target to its outcome by runs that differ in the seed alone, put together as in the book, in
     words.
     """
-    judged = [one for one in judge([_evidence(result) for result in results]) if one.runs]
     words: dict[str, str] = {}
-    for one in judged:
-        facts = ", ".join(dict.fromkeys(run.scale.facts for run in one.runs))
-        words.setdefault(one.rule.target, f"{one.outcome} ({one.level}: {facts})")
+    for judged in judge([_evidence(result) for result in results]):
+        if judged.runs:
+            facts = ", ".join(dict.fromkeys(run.scale.facts for run in judged.runs))
+            words.setdefault(judged.rule.target, f"{judged.outcome} ({judged.level}: {facts})")
     return words
 
 

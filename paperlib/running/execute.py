@@ -96,8 +96,14 @@ class Job:
     @property
     def fingerprint(self) -> str:
         """The hash of everything the run depends on."""
-        about = self.project, self.stem, self.profile, self.parameters
-        return fingerprint(*about, where=self.where, known=self.known)
+        return fingerprint(
+            self.project,
+            self.stem,
+            self.profile,
+            self.parameters,
+            where=self.where,
+            known=self.known,
+        )
 
 
 def plan(
@@ -121,22 +127,24 @@ def plan(
     Raises:
         ValueError: Unknown notebook, profile or parameter, or a value of the wrong type.
     """
-    path, own = project.notebook(name), project.root / PACKAGE.name
-    if own.is_dir() and not own.samefile(PACKAGE):  # which the notebook would import
+    path = project.notebook(name)
+    package = project.root / PACKAGE.name
+    if package.is_dir() and not package.samefile(PACKAGE):  # which the notebook would import
         raise ValueError(
-            f"PYTHONPATH: set it to {project.root}, whose {own.name} is not the one that runs"
+            f"PYTHONPATH: set it to {project.root}, whose {package.name} is not the one that runs"
         )
-    known = notebook_parameters(path)
-    preset = project.profile(profile).get(path.stem, {})
-    unchanged = check_parameters(known, preset, f"profile {profile}, {path.stem}")
-    repeated = {} if seed is None else {"seed": seed}
-    parameters = check_parameters(known, {**preset, **(given or {}), **repeated}, path.stem)
+    parameters = notebook_parameters(path)
+    of_profile = project.profile(profile).get(path.stem, {})
+    preset = check_parameters(parameters, of_profile, f"profile {profile}, {path.stem}")
+    replaced = {**of_profile, **(given or {})}
+    if seed is not None:
+        replaced["seed"] = seed
     return Job(
         project=project,
         stem=path.stem,
         profile=profile,
-        parameters=parameters,
-        preset=unchanged,
+        parameters=check_parameters(parameters, replaced, path.stem),
+        preset=preset,
         seed=seed,
         where=(where or Path.cwd()).resolve(),
     )
@@ -147,7 +155,9 @@ def finished_run(job: Job) -> Iterator[Path]:
     """Run a notebook, and yield for a while the folder of its page, CSVs and result file."""
     job.project.runs.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=job.project.runs, prefix=f".{job.stem}-") as name:
-        folder, mark, started = Path(name), job.fingerprint, time.monotonic()
+        folder = Path(name)
+        mark = job.fingerprint
+        started = time.monotonic()
         notebook = _execute(job, folder)
         _finish(job, folder, notebook, time.monotonic() - started, mark)
         yield folder
@@ -157,28 +167,10 @@ def _execute(job: Job, folder: Path) -> Any:
     """The executed notebook; what it writes besides is in ``folder``."""
     notebook = read_notebook(job.project.notebook(job.stem))
     cell = parameters_cell(notebook, job.stem)
-    values, root = dict(job.parameters), job.project.root
-    for name, value in () if job.where.is_relative_to(root) else job.parameters.items():
-        # A file of the checkout that the profile names is found from elsewhere, too.
-        if (
-            isinstance(value, str)
-            and value == job.preset.get(name)
-            and parameter_files({name: value}, root)
-        ):
-            values[name] = str(root / value)
-    cell.source = with_values(cell.source, values)
-    variables: dict[str, str | None] = {
-        **{name: os.environ.get(name, "1") for name in THREADS},
-        RESULTS_VARIABLE: str(folder),
-        NOTEBOOK_VARIABLE: job.stem,
-        "PAPERLIB_PROGRESS": "0",
-        "MPLBACKEND": "agg",
-        "JUPYTER_PATH": None,  # where a kernel of another Python may have this name
-        "JUPYTER_PREFER_ENV_PATH": "1",
-    }
+    cell.source = with_values(cell.source, _values_for_cell(job))
     log = folder / KERNEL_LOG
     with (
-        variables_set(variables),
+        variables_set(_variables(job, folder)),
         _kernel_config() as config,
         _standard_error_to(log),
         warnings.catch_warnings(),
@@ -196,36 +188,66 @@ def _execute(job: Job, folder: Path) -> Any:
                 progress_bar=False,
                 config=config,
                 start_timeout=120,
-                iopub_timeout=600,
-                cwd=job.where,  # a busy machine may need long for what a cell printed
+                iopub_timeout=600,  # a busy machine may need long for what a cell printed
+                cwd=job.where,
             )
         except PapermillExecutionError as error:
             traceback = _ANSI.sub("", "\n".join(error.traceback))
-            said = " ".join(str(error.evalue).split())
+            text = " ".join(str(error.evalue).split())
             # The message alone where it names a mistake in what was given.
-            mistake = error.ename in MISTAKES and said
-            where = "" if mistake else f" failed in cell [{error.exec_count}]: {error.ename}"
-            raise _failure(job, f"{job.stem}{where}: {said}", traceback, log) from None
+            if error.ename in MISTAKES and text:
+                message = f"{job.stem}: {text}"
+            else:
+                message = f"{job.stem} failed in cell [{error.exec_count}]: {error.ename}: {text}"
+            raise _failure(job, message, traceback, log) from None
         except RuntimeError as error:
             raise _failure(job, f"{job.stem} failed: {error}", "", log) from None
 
 
+def _values_for_cell(job: Job) -> dict[str, Any]:
+    """The parameters of a run, with whole paths where it runs outside the checkout and its profile
+    names a file of the checkout.
+    """
+    root = job.project.root
+    values = dict(job.parameters)
+    if job.where.is_relative_to(root):
+        return values
+    for name, value in job.parameters.items():
+        of_profile = isinstance(value, str) and value == job.preset.get(name)
+        if of_profile and parameter_files({name: value}, root):
+            values[name] = str(root / value)
+    return values
+
+
+def _variables(job: Job, folder: Path) -> dict[str, str | None]:
+    """Environment variables of a run; None takes one away."""
+    return {
+        **{name: os.environ.get(name, "1") for name in THREADS},
+        RESULTS_VARIABLE: str(folder),
+        NOTEBOOK_VARIABLE: job.stem,
+        "PAPERLIB_PROGRESS": "0",
+        "MPLBACKEND": "agg",
+        "JUPYTER_PATH": None,  # where a kernel of another Python may have this name
+        "JUPYTER_PREFER_ENV_PATH": "1",
+    }
+
+
 def _failure(job: Job, message: str, traceback: str, kernel_log: Path) -> NotebookError:
     """The error of a failed run, whose log is kept."""
-    own = (
-        "" if job.parameters == job.preset else f"-{job.fingerprint[:8]}"
-    )  # many may fail at one time
-    log = job.project.runs / "failed" / f"{job.stem}{own}.log"
-    said = kernel_log.read_text(encoding="utf-8", errors="replace")
+    name = job.stem
+    if job.parameters != job.preset:  # of which many may fail at one time
+        name += f"-{job.fingerprint[:8]}"
+    log = job.project.runs / "failed" / f"{name}.log"
+    output = kernel_log.read_text(encoding="utf-8", errors="replace")
     head = f"{job.stem}, profile {job.profile}, parameters {dict(job.parameters)}"
-    write_text(log, f"{head}\n\n{traceback or message}\n\nThe kernel's own output:\n{said}")
-    place = log.relative_to(job.where) if log.is_relative_to(job.where) else log
-    shown = os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
-    hint = "" if shown else " (paperlib --debug prints the traceback)"
-    kept = f"No result was kept, only this log{hint}: {place}"
-    return NotebookError(
-        "\n".join(part for part in (message, traceback if shown else "", kept) if part)
-    )
+    write_text(log, f"{head}\n\n{traceback or message}\n\nThe kernel's own output:\n{output}")
+    path = log.relative_to(job.where) if log.is_relative_to(job.where) else log
+    if os.environ.get(DEBUG_VARIABLE, "") in ("", "0"):
+        hint = " (paperlib --debug prints the traceback)"
+        paragraphs = [message, f"No result was kept, only this log{hint}: {path}"]
+    else:
+        paragraphs = [message, traceback, f"No result was kept, only this log: {path}"]
+    return NotebookError("\n".join(filter(None, paragraphs)))
 
 
 @contextlib.contextmanager
@@ -305,29 +327,33 @@ def _finish(job: Job, folder: Path, notebook: Any, seconds: float, mark: str) ->
     for cell in notebook.cells:
         for key in ("papermill", "execution"):
             cell.metadata.pop(key, None)
-    given = parameters_cell(notebook, job.stem)
-    given.metadata["tags"] = [*given.metadata["tags"], "remove-input"]
-    rows = "\n".join(f"- {line}" for line in describe(origin))
-    box = (
-        "## How these numbers were computed\n\n"
-        f"Run this page again: `{rerun_command(job)}`\n\n"
-        "``````{dropdown} Date, hardware, versions and data\n:class-container: provenance\n\n"
-        f"{rows}\n``````\n\n"
-        "``````{dropdown} Parameters\n:class-container: provenance\n\n"
-        f"```python\n{given.source}\n```\n``````\n"
-    )
+    parameters = parameters_cell(notebook, job.stem)
+    parameters.metadata["tags"] = [*parameters.metadata["tags"], "remove-input"]
+    box = _provenance_box(job, origin, parameters.source)
     notebook.cells.append(nbformat.v4.new_markdown_cell(box, id="provenance"))
     write_text(folder / PAGE, nbformat.writes(notebook))
     result.provenance["files"] = {name: file_sha256(folder / name) for name in (PAGE, *result.data)}
     write_result(folder / RESULT, result)
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
+def _provenance_box(job: Job, origin: Mapping[str, Any], parameters: str) -> str:
+    """The end of a page, in MyST: how to run it again, its provenance, and its parameters."""
+    rows = "\n".join(f"- {line}" for line in describe(origin))
     return (
-        [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-        if path.is_file()
-        else []
+        "## How these numbers were computed\n\n"
+        f"Run this page again: `{rerun_command(job)}`\n\n"
+        "``````{dropdown} Date, hardware, versions and data\n:class-container: provenance\n\n"
+        f"{rows}\n``````\n\n"
+        "``````{dropdown} Parameters\n:class-container: provenance\n\n"
+        f"```python\n{parameters}\n```\n``````\n"
     )
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file of JSON lines; none where there is no such file."""
+    if not path.is_file():
+        return []
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def rerun_command(job: Job) -> str:

@@ -40,9 +40,13 @@ def fingerprint(
     """A hash of all that a run's values depend on; ``code``, for many runs, is what `notebook_code`
     says.
     """
-    about: dict[str, Any] = {"parameters": parameters, "data": parameter_files(parameters, where)}
-    about |= _folders(parameters, where, {} if known is None else known)
-    return config_hash({**(code or notebook_code(project, stem, profile, known)), **about})
+    hashed = {**(code or notebook_code(project, stem, profile, known))}
+    hashed["parameters"] = parameters
+    hashed["data"] = parameter_files(parameters, where)
+    folders = _folders(parameters, where, {} if known is None else known)
+    if folders:
+        hashed["folders"] = folders
+    return config_hash(hashed)
 
 
 def notebook_code(
@@ -52,9 +56,10 @@ def notebook_code(
     `source_files`.
     """
     path = project.notebook(stem)
-    lock, sources = project.root / "requirements.lock", notebook_sources(path, known)
-    shows = PACKAGE / "papers" / "measured.py" in sources  # committed tables
-    tables = sorted(project.measured.glob("*.csv")) if shows else []
+    lock = project.root / "requirements.lock"
+    sources = notebook_sources(path, known)
+    shows_tables = PACKAGE / "papers" / "measured.py" in sources  # committed ones
+    tables = sorted(project.measured.glob("*.csv")) if shows_tables else []
     return {
         "notebook": file_sha256(path),
         "profile": profile,
@@ -71,48 +76,61 @@ def parameter_files(parameters: Mapping[str, Any], where: Path | None = None) ->
     """Name (its text, if two files share one) to SHA-256 of each file or FILE.py:FUNCTION of a
     parameter.
     """
-    found = {text: path for text, path in _named(parameters, where).items() if os.path.isfile(path)}
-    names = Counter(path.name for path in found.values())
+    paths = _named_paths(parameters, where)
+    files = {text: path for text, path in paths.items() if os.path.isfile(path)}
+    names = Counter(path.name for path in files.values())
     return {
         (path.name if names[path.name] == 1 else text): file_sha256(path)
-        for text, path in found.items()
+        for text, path in files.items()
     }
 
 
-def _named(parameters: Mapping[str, Any], where: Path | None) -> dict[str, Path]:
+def _named_paths(parameters: Mapping[str, Any], where: Path | None) -> dict[str, Path]:
     """Texts that may name a file or folder to read, each with its path."""
-    given = [value for name, value in parameters.items() if name not in OUTPUTS]
-    every = [
-        one for value in given for one in (value if isinstance(value, list | tuple) else [value])
-    ]
-    texts = [one.strip() for one in every if isinstance(one, str) and one.strip()]
+    values: list[Any] = []
+    for name, value in parameters.items():
+        if name not in OUTPUTS:
+            values += value if isinstance(value, list | tuple) else [value]
+    texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
     return {text: (where or Path.cwd()) / _FUNCTION.sub(".py", text) for text in texts}
 
 
 def _folders(parameters: Mapping[str, Any], where: Path | None, known: Known) -> dict[str, Any]:
     """Hashes of folders that parameters name, and of what is beside a function or in a folder
     there.
+
+    A hash that ``known`` holds is not computed again.
     """
-    named = [(text, path.resolve()) for text, path in _named(parameters, where).items()]
-    places = [(path, "**") for _, path in named if os.path.isdir(path)]
-    own = [path.parent for text, path in named if _FUNCTION.search(text) and os.path.isfile(path)]
+    patterns: list[tuple[Path, str]] = []
+    beside_functions: list[tuple[Path, str]] = []
+    for text, path in _named_paths(parameters, where).items():
+        resolved = path.resolve()
+        if os.path.isdir(resolved):
+            patterns.append((resolved, "**"))
+        elif _FUNCTION.search(text) and os.path.isfile(resolved):
+            beside_functions += [(resolved.parent, "*"), (resolved.parent, "*/*")]
     written = {"runs", "__pycache__", *(Path(str(parameters.get(name))).name for name in OUTPUTS)}
-    found: dict[str, Any] = {}
-    for folder, pattern in [*places, *((one, each) for one in own for each in ("*", "*/*"))]:
-        if (key := str(folder / pattern)) not in known:
-            names = glob(pattern, root_dir=folder, recursive=True)  # none that is hidden
-            kept = (
-                one
-                for one in names
-                if written.isdisjoint(Path(one).parts) and (folder / one).is_file()
-            )
-            stats = {one: (folder / one).stat() for one in kept}
-            marks = {one: (s.st_size, s.st_mtime_ns, s.st_ctime_ns) for one, s in stats.items()}
-            known[key] = [
-                config_hash(marks)
-            ]  # the last one as unpacking and copying may keep the others
-        found[key] = known[key]
-    return {"folders": found} if found else {}
+    hashes: dict[str, Any] = {}
+    for folder, pattern in patterns + beside_functions:
+        key = str(folder / pattern)
+        if key not in known:
+            known[key] = [_state_of_files(folder, pattern, written)]
+        hashes[key] = known[key]
+    return hashes
+
+
+def _state_of_files(folder: Path, pattern: str, without: set[str]) -> str:
+    """A hash of names, sizes and times of the files of a pattern, without hidden ones and what has
+    one of the names ``without`` in its path.
+    """
+    states: dict[str, tuple[int, int, int]] = {}
+    for name in glob(pattern, root_dir=folder, recursive=True):
+        path = folder / name
+        if without.isdisjoint(Path(name).parts) and path.is_file():
+            status = path.stat()
+            # The last of these, as unpacking and copying may keep the other two.
+            states[name] = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return config_hash(states)
 
 
 def notebook_sources(path: Path, known: Known | None = None) -> list[Path]:
@@ -120,9 +138,10 @@ def notebook_sources(path: Path, known: Known | None = None) -> list[Path]:
     code.
     """
     cells = [cell.source for cell in read_notebook(path).cells if cell.cell_type == "code"]
-    # Line magics are no Python.
-    plain = [re.sub(r"(?m)^\s*[%!].*$", "", cell) for cell in cells]
-    names = {name for code in plain for name in imported_names(code)}
+    names: set[str] = set()
+    for cell in cells:
+        without_magics = re.sub(r"(?m)^\s*[%!].*$", "", cell)  # which are no Python
+        names |= set(imported_names(without_magics))
     ours = sorted(name for name in names if name.partition(".")[0] == PACKAGE.name)
     files = set(source_files([*ours, "paperlib.running.execute"], known))
     if any(PACKAGE / "report" in file.parents for file in files):

@@ -97,29 +97,41 @@ def plan_units(
     code = notebook_code(project, base.stem, profile)
     repeated = base.stem in judged_notebooks(project)
     units: list[Unit] = []
-    for chosen in itertools.product(*values.values()):
-        job = replace(
-            base, parameters={**base.parameters, **dict(zip(values, chosen, strict=True))}
-        )
+    for combination in itertools.product(*values.values()):
+        swept = dict(zip(values, combination, strict=True))
+        job = replace(base, parameters={**base.parameters, **swept})
         mark = fingerprint(
             project, job.stem, profile, job.parameters, code, where=job.where, known=job.known
         )
-        changed = {name for name, value in job.parameters.items() if value != base.preset[name]}
-        if not changed:
-            folder = kept_folder(job)
-        elif changed == {"seed"} and repeated:
-            folder = kept_folder(replace(job, seed=job.parameters["seed"]))
-        else:
-            folder = sweep_folder(project, base.stem) / mark
+        folder = _folder_of_run(job, mark, repeated=repeated)
         units.append(Unit(**vars(job), swept=tuple(values), mark=mark, folder=folder))
-    written = [
-        unit.parameters[name] for unit in units for name in OUTPUTS if unit.parameters.get(name)
-    ]
+    _check_outputs(units, base.stem)
+    return units
+
+
+def _folder_of_run(job: Job, mark: str, *, repeated: bool) -> Path:
+    """Where a run is kept: with the book's runs if it is one of them, else by its fingerprint.
+
+    The book asks for the run of the profile alone, and, of a notebook that is ``repeated``, for
+    its repetitions with other seeds.
+    """
+    changed = {name for name, value in job.parameters.items() if value != job.preset[name]}
+    if not changed:
+        return kept_folder(job)
+    if changed == {"seed"} and repeated:
+        return kept_folder(replace(job, seed=job.parameters["seed"]))
+    return sweep_folder(job.project, job.stem) / mark
+
+
+def _check_outputs(units: Sequence[Unit], stem: str) -> None:
+    """Refuse runs that would write one file."""
+    written: list[Any] = []
+    for unit in units:
+        written += [unit.parameters[name] for name in OUTPUTS if unit.parameters.get(name)]
     if len(set(written)) < len(written):
         raise ValueError(
-            f"{base.stem}: several runs would write {written[0]!r}; leave this parameter out"
+            f"{stem}: several runs would write {written[0]!r}; leave this parameter out"
         )
-    return units
 
 
 def run_notebook_units(
@@ -151,38 +163,47 @@ def run_batch(units: list[Unit]) -> list[dict[str, Any]]:
     """Run units in this process and keep them, unless another process has done so in the
     meantime.
     """
-    done = list[dict[str, Any]]()
-    for unit in units:
-        waiting = sweep_folder(unit.project, unit.stem) / f".{unit.mark}.lease"
-        # Sweeps that the notebook itself starts stay on its worker: others there may all wait for
-        # such a one.
-        alone = variables_set({SCHEDULER_VARIABLE: None})
-        with _ONE_A_PROCESS, alone, lease(waiting, unit.result) as finished:
-            if finished is None:
-                if unit.fingerprint != unit.mark:
-                    raise NotebookError(
-                        f"{unit.stem}: the notebook, the code, the Python version or a file that a "
-                        "parameter names is not what the sweep was planned with; start it again, "
-                        "with the same checkout on every worker"
-                    )
-                keep_run(unit, unit.folder)
-                gc.collect()  # sockets to the kernel that ended, in a process that runs hundreds
-        seconds = _seconds(unit)
-        if seconds is None:
-            raise NotebookError(
-                f"{unit.stem}: the code changed while it ran; start the sweep again"
-            )
-        done.append(seconds)
-    return done
+    return [_run_unit(unit) for unit in units]
+
+
+def _run_unit(unit: Unit) -> dict[str, Any]:
+    """Run one unit, unless another process does; its seconds.
+
+    Raises:
+        NotebookError: It failed, or what it depends on is not what the sweep was planned with.
+    """
+    path = sweep_folder(unit.project, unit.stem) / f".{unit.mark}.lease"
+    # Sweeps that the notebook itself starts stay on its worker: others there may all wait for
+    # such a one.
+    alone = variables_set({SCHEDULER_VARIABLE: None})
+    with _ONE_A_PROCESS, alone, lease(path, unit.result) as finished:
+        if finished is None:
+            if unit.fingerprint != unit.mark:
+                raise NotebookError(
+                    f"{unit.stem}: the notebook, the code, the Python version or a file that a "
+                    "parameter names is not what the sweep was planned with; start it again, "
+                    "with the same checkout on every worker"
+                )
+            keep_run(unit, unit.folder)
+            gc.collect()  # sockets to the kernel that ended, in a process that runs hundreds
+    seconds = _seconds(unit)
+    if seconds is None:
+        raise NotebookError(f"{unit.stem}: the code changed while it ran; start the sweep again")
+    return seconds
 
 
 def mean_run(project: Project, stem: str, profile: str) -> tuple[float, float] | None:
     """Mean seconds and bytes on disk of the finished runs of a notebook in a profile; None without
     any.
     """
-    places = [sweep_folder(project, stem).glob("*"), (project.runs / stem).glob("*")]
-    seconds, sizes = list[float](), list[int]()
-    for folder in itertools.chain(*places, project.kept.glob(f"{profile}*/{stem}")):
+    folders = itertools.chain(
+        sweep_folder(project, stem).glob("*"),
+        (project.runs / stem).glob("*"),
+        project.kept.glob(f"{profile}*/{stem}"),
+    )
+    seconds: list[float] = []
+    sizes: list[int] = []
+    for folder in folders:
         try:
             result = read_result(folder / RESULT)
         except (OSError, ValueError):
@@ -190,7 +211,9 @@ def mean_run(project: Project, stem: str, profile: str) -> tuple[float, float] |
         if result.profile == profile:
             seconds.append(float(result.provenance["seconds"]))
             sizes.append(sum(path.stat().st_size for path in folder.iterdir()))
-    return (sum(seconds) / len(seconds), sum(sizes) / len(sizes)) if seconds else None
+    if not seconds:
+        return None
+    return sum(seconds) / len(seconds), sum(sizes) / len(sizes)
 
 
 def write_table(path: Path, units: Sequence[Unit], errors: Mapping[Unit, str]) -> None:
@@ -201,21 +224,31 @@ def write_table(path: Path, units: Sequence[Unit], errors: Mapping[Unit, str]) -
     """
     import pandas as pd
 
-    rows = list[dict[str, Any]]()
-    for unit in units:
-        result, error = unit.result(), errors.get(unit, "")
-        values = dict(unit.parameters)
-        values |= {
-            name: json.dumps(one) for name, one in values.items() if isinstance(one, list | dict)
-        }
-        about = {
-            "state": "failed" if error else "not yet" if result is None else "finished",
-            "seconds": None if result is None else result.provenance["seconds"],
-            "error": error,
-            "folder": os.path.relpath(unit.folder, sweep_folder(unit.project, unit.stem)),
-        }
-        rows.append({**values, **about, **({} if result is None else outcomes(result))})
+    rows = [_table_row(unit, errors.get(unit, "")) for unit in units]
     write_text(path, pd.DataFrame(rows).to_csv(index=False))
+
+
+def _table_row(unit: Unit, error: str) -> dict[str, Any]:
+    """A unit as a row of the table of a sweep; lists and mappings stand there as JSON."""
+    row = {
+        name: json.dumps(value) if isinstance(value, list | dict) else value
+        for name, value in unit.parameters.items()
+    }
+    result = unit.result()
+    row["state"] = _state(result, error)
+    row["seconds"] = None if result is None else result.provenance["seconds"]
+    row["error"] = error
+    row["folder"] = os.path.relpath(unit.folder, sweep_folder(unit.project, unit.stem))
+    if result is not None:
+        row |= outcomes(result)
+    return row
+
+
+def _state(result: RunResult | None, error: str) -> str:
+    """How far a unit has come, in a word or two."""
+    if error:
+        return "failed"
+    return "not yet" if result is None else "finished"
 
 
 def pooled_by_setting(units: Sequence[Unit]) -> dict[str, tuple[int, dict[str, str]]]:
@@ -225,6 +258,7 @@ def pooled_by_setting(units: Sequence[Unit]) -> dict[str, tuple[int, dict[str, s
     groups: dict[str, list[RunResult]] = {}
     for unit in units:
         results = groups.setdefault(unit.setting, [])
-        if (result := unit.result()) is not None:
+        result = unit.result()
+        if result is not None:
             results.append(result)
     return {words: (len(results), pooled_outcomes(results)) for words, results in groups.items()}

@@ -16,7 +16,7 @@ from paperlib.bounds import audit_one_run, epsilon_star
 from paperlib.core import (
     RESULT_SCHEMA_VERSION,
     MembershipScores,
-    reversed_warning,
+    reversed_direction,
     score_measures,
     toss_coins,
 )
@@ -48,7 +48,8 @@ def test_the_stub_names_what_the_package_gives():
 
 def test_a_reversed_score_is_named_everywhere():
     wrong = audit_scores(MembershipScores(MEMBERS, OTHERS))
-    assert wrong.warnings[0] == reversed_warning(wrong.scores)
+    assert wrong.refusals == (reversed_direction(wrong.scores),)
+    assert wrong.warnings[0] == wrong.refusals[0].sentence
     assert all("probably reversed" in form for form in forms(wrong))
     assert not any("reversed" in form for form in forms(AUDITS))
     shown = f"{AUDITS.headline.epsilon:.3f}"[:-1]

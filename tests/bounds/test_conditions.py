@@ -7,7 +7,7 @@ import pytest
 
 from paperlib import bounds
 from paperlib.bounds.one_run.fair_coins import CONDITIONS
-from paperlib.core import MembershipScores, reversed_warning
+from paperlib.core import MembershipScores, reversed_direction
 from paperlib.core.results import round_up
 
 ONE_RUN = {
@@ -66,20 +66,22 @@ def test_ranks_and_panoramia_have_conditions_of_their_own():
 @pytest.mark.parametrize("audit", OF_SCORES.values(), ids=OF_SCORES)
 def test_every_audit_of_scores_tells_a_reversed_direction(audit):
     scores = drawn(-1.0)
-    warning = reversed_warning(scores)
+    refusal = reversed_direction(scores)
     result = audit(scores)
-    assert result.warnings[0] == warning
+    assert result.refusals == (refusal,)
+    assert result.warnings[0] == refusal.sentence
     assert not any("reversed" in text for text in audit(drawn(1.0)).warnings)
 
 
 def test_a_game_is_doubted_for_all_scores_and_a_fixed_threshold_too():
     scores = drawn(-1.0)
-    assert bounds.audit_one_run(scores, design="game").warnings == (reversed_warning(scores),)
-    assert bounds.audit_clopper_pearson(scores, threshold=0.0).warnings == (
-        reversed_warning(scores),
+    assert bounds.audit_one_run(scores, design="game").refusals == (reversed_direction(scores),)
+    assert bounds.audit_clopper_pearson(scores, threshold=0.0).refusals == (
+        reversed_direction(scores),
     )
     losses = bounds.epsilon_star(-scores.member, -scores.nonmember)
-    assert losses.warnings[0] == losses.trusted.warnings[0] == reversed_warning(scores)
+    refusals = (reversed_direction(scores),)
+    assert losses.refusals == losses.trusted.refusals == refusals
     values, flags = scores.pooled()
     wrong, right = (
         bounds.audit_panoramia(np.zeros(flags.size), sign * values, flags) for sign in (1, -1)

@@ -10,7 +10,8 @@ import pytest
 
 from paperlib.audits import audit_scores
 from paperlib.core import MembershipScores
-from paperlib.report import About, audit_report, plain_verdict
+from paperlib.report import About, audit_report
+from paperlib.words.verdict import plain_verdict
 from tests.browser.looks import faint
 
 PDF_TEXT, PDF_IMAGES = shutil.which("pdftotext"), shutil.which("pdftoppm")

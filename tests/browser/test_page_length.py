@@ -49,8 +49,8 @@ def test_what_counts_as_a_word():
         "b\\)</div><dl><dt>f(x)</dt></dl>"
     )
     code = (
-        "<pre>not "
-        "counted</pre><table><caption>counted</caption><tr><th>no</th><td>1</td></tr></table>"
+        "<pre>not counted</pre><table><caption>counted</caption>"
+        "<tr><th>no</th><td>1</td></tr></table>"
     )
     html = f'<p>outside</p><article class="bd-article">{text}{code}</article>'
     assert words(html) == 11

@@ -54,7 +54,7 @@ def test_the_terminal_shows_answer_condition_and_numbers_in_this_order_on_one_sc
         "own.csv",
         "read as losses (lower values point to members)",
         f"{member.sum()} members",
-        "right in up to",
+        "is right in at least",
         main.headline,
         main.condition,
         main.claim,
@@ -79,7 +79,7 @@ def test_the_terminal_shows_answer_condition_and_numbers_in_this_order_on_one_sc
 def test_json_is_one_document_with_the_answer_at_the_top_and_the_fields_that_the_page_names(audit):
     content = audit.document("own.csv --delta 1e-5 --guess members --claimed-epsilon 0.1")
     main = content["audits"][0]["result"]
-    assert content["schema_version"] == 1
+    assert content["schema_version"] == 2
     assert content["epsilon"] == main["epsilon"] > 0.1
     for name in ("claim", "condition", "assumptions", "delta"):
         assert content[name] == main[name]

@@ -131,7 +131,7 @@ def test_what_the_tokenizer_has_learned_and_what_it_cannot_tell_apart_is_named(p
         tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, unk_token="[UNK]")
         model = new_language_model(shape, 100)
         audit = audit_language_model(model, tokenizer, found, generated=7, draws=10)
-        assert re.match(words, audit.rank_audit.warnings[0])
+        assert any(re.match(words, text) for text in audit.rank_audit.warnings)
     assert audit.document().judged(1.0)[1] is None
 
 

@@ -16,6 +16,12 @@ from tests.refusals import refused
 class Example(core.AuditResult):
     epsilon: float
     values: np.ndarray
+    delta: float = 0.0
+    confidence: float | None = None
+    total: int | None = None
+    guesses: int | None = None
+    correct: int | None = None
+    ceiling: float | None = None
 
     @property
     def headline(self):
@@ -41,7 +47,12 @@ def test_text_and_html():
 def test_to_dict_is_json():
     assert core.json_ready({"a": (np.int64(1), {"b": np.bool_(True)})}) == {"a": [1, {"b": True}]}
     lists = {"assumptions": ["x & y"], "warnings": ["look"], "notes": [], "values": [1.0, "nan"]}
-    assert json.loads(json.dumps(RESULT.to_dict())) == {**SAID, **lists, "epsilon": "inf"}
+    facts = {"delta": 0.0, "copies": 1, "sided": "one", "refusals": [], "adjacency": ""}
+    facts |= dict.fromkeys(("direction", "unit", "coins", "plan"), "")
+    absent = ("confidence", "total", "guesses", "correct", "ceiling", "design")
+    facts |= dict.fromkeys(absent, None)
+    written = json.loads(json.dumps(RESULT.to_dict()))
+    assert written == {**SAID, **lists, **facts, "epsilon": "inf"}
 
 
 def test_the_repr_table_and_part_of_several_of_a_result():
@@ -59,7 +70,8 @@ def test_the_repr_table_and_part_of_several_of_a_result():
     assert one.to_dict()["result"]["condition"] == "if p < q"
     assert str(replace(one, result=None, refused="no")) == "a (lower bound)\n  not possible: no"
     table = RESULT.to_frame()
-    assert list(table.columns) == ["claim", "condition", "epsilon"]
+    assert {"claim", "condition", "epsilon", "delta", "adjacency"} <= set(table.columns)
+    assert not {"values", "warnings", "refusals"} & set(table.columns)
     assert table["epsilon"].tolist() == [math.inf]
     assert RESULT.curve is None
 

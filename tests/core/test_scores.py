@@ -9,7 +9,7 @@ import torch
 from scipy.special import ndtri
 from scipy.stats import binom, hypergeom, mannwhitneyu
 
-from paperlib.core import MembershipScores, check_scores, reversed_warning
+from paperlib.core import MembershipScores, check_scores, reversed_direction
 from paperlib.core.direction import REVERSED_LEVEL
 from tests.refusals import refused
 
@@ -165,10 +165,10 @@ def test_the_test_is_mann_whitney_s_with_ties(levels):
         if levels:
             members, others = np.round(levels * members), np.round(levels * others)
         p_value = mannwhitneyu(members, others, alternative="less", method="asymptotic").pvalue
-        warning = reversed_warning(MembershipScores(members, others))
+        warning = reversed_direction(MembershipScores(members, others))
         near = levels and abs(p_value - REVERSED_LEVEL) < 0.003
         assert (warning is not None) == (p_value <= REVERSED_LEVEL) or near
-        assert warning is None or levels or f"(p = {p_value:.2g})" in warning
+        assert warning is None or levels or f"(p = {p_value:.2g})" in warning.sentence
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_the_level_holds_with_ties_and_uneven_sides(members, others, high):
             continue
         member, other = np.zeros(members), np.zeros(others)
         member[:among_members], other[: high - among_members] = 1, 1
-        by_warning += chance * (reversed_warning(MembershipScores(member, other)) is not None)
+        by_warning += chance * (reversed_direction(MembershipScores(member, other)) is not None)
         p_value = mannwhitneyu(member, other, alternative="less", method="asymptotic").pvalue
         by_normal += chance * (p_value <= REVERSED_LEVEL)
     assert by_warning <= REVERSED_LEVEL + 0.002, "1,999 permutations know the level to 0.2 %"
@@ -194,7 +194,7 @@ def test_the_level_holds_with_ties_and_uneven_sides(members, others, high):
 def test_chance_is_seldom_called_reversed(size):
     """At most 1 % of all scores that say nothing; the allowance errs once in a million tests."""
     trials = 2_000
-    alarms = sum(reversed_warning(drawn(0.0, size, seed)) is not None for seed in range(trials))
+    alarms = sum(reversed_direction(drawn(0.0, size, seed)) is not None for seed in range(trials))
     assert alarms <= binom.ppf(1 - 1e-6, trials, REVERSED_LEVEL)
     assert size < 100 or alarms > 0, "a test that never speaks has no power"
 
@@ -202,14 +202,17 @@ def test_chance_is_seldom_called_reversed(size):
 @pytest.mark.parametrize(("auc", "least", "most"), [(0.4, 0.955, 1), (0.6, 0, 0)])
 def test_an_auc_of_two_fifths_is_called_reversed_and_one_of_three_fifths_never(auc, least, most):
     shift = np.sqrt(2) * ndtri(auc)  # of two unit normals
-    warned = np.mean([reversed_warning(drawn(shift, 500, seed)) is not None for seed in range(200)])
+    warned = np.mean(
+        [reversed_direction(drawn(shift, 500, seed)) is not None for seed in range(200)]
+    )
     assert least <= warned <= most
 
 
 def test_the_warning_names_the_mistakes_and_doubts_nothing_that_shows_nothing():
     sides = np.arange(100.0), np.arange(80.0, 200.0)
-    assert reversed_warning(MembershipScores(*sides, higher_means_member=False)) is None
-    warning = reversed_warning(losses := MembershipScores(*sides))
+    assert reversed_direction(MembershipScores(*sides, higher_means_member=False)) is None
+    losses = MembershipScores(*sides)
+    refusal = reversed_direction(losses)
     for word in (
         "AUC 0.",
         "reversed",
@@ -217,10 +220,10 @@ def test_the_warning_names_the_mistakes_and_doubts_nothing_that_shows_nothing():
         "higher_means_member",
         "membership column",
     ):
-        assert word in warning
-    assert f"{1 - losses.auc():.3f}" not in warning
+        assert word in refusal.sentence
+    assert f"{1 - losses.auc():.3f}" not in refusal.sentence
     for member, nonmember, count in ((1.0, 1.0, 1), (1.0, 1.0, 50), (0.0, 1.0, 1), (0.0, 1.0, 2)):
-        assert reversed_warning(MembershipScores([member] * count, [nonmember] * count)) is None
+        assert reversed_direction(MembershipScores([member] * count, [nonmember] * count)) is None
 
 
 def test_memberships_in_the_place_of_scores_and_rows_in_another_order_are_refused():

@@ -109,7 +109,7 @@ def plainly(*paths):
 def best_direction(*paths):
     """Turns the scores round where that shows more."""
     both = [played(*paths, kind=kind) for kind in ("losses", "scores")]
-    return both[0] if both[0].reversed is None else both[1]
+    return both[0] if not both[0].refusals else both[1]
 
 
 def fails(change, entry, folder, trials):

@@ -14,14 +14,21 @@ from scipy.stats import binomtest
 
 from paperlib.audits import audit_scores
 from paperlib.core import AuditResult, MembershipScores, ScoreAudit, score_measures
-from paperlib.report import About, audit_report, plain_verdict, result_schema
+from paperlib.report import About, audit_report, result_schema
 from paperlib.report.audit.figures import describe_roc, roc_figure, score_histogram
+from paperlib.words.verdict import plain_verdict
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Result(AuditResult):
     epsilon: float = 1.23456
-    guesses: tuple[int, ...] = (1, 10, 100)
+    delta: float = 0.0
+    confidence: float | None = None
+    total: int | None = None
+    guesses: int | None = None
+    correct: int | None = None
+    ceiling: float | None = None
+    counts: tuple[int, ...] = (1, 10, 100)
 
     @property
     def headline(self):
@@ -30,7 +37,7 @@ class Result(AuditResult):
     @property
     def curve(self):
         return pd.DataFrame(
-            {"guesses": self.guesses, "bound": [0.0, 1.23456, 0.5][: len(self.guesses)]}
+            {"guesses": self.counts, "bound": [0.0, 1.23456, 0.5][: len(self.counts)]}
         )
 
 
@@ -177,7 +184,7 @@ def test_a_reversed_score_is_named_first_and_nobody_is_called_exposed():
     page = report(MembershipScores(SCORES.nonmember, SCORES.member), [item(result=RESULT)])
     shown = text_of(page)
     assert "Verdict Not an answer yet" in shown
-    assert "right in up to" not in shown
+    assert "right in at least" not in shown
     assert "Not shown while the direction of the score" in shown
     assert "reversed" in block(page)["warnings"][0]
     assert "reversed" not in text_of(report(SCORES, REFUSED))
@@ -191,7 +198,7 @@ def test_a_baseline_stands_apart_no_guess_has_no_curve_and_an_audit_is_needed():
     assert page.index(">Other <") < page.index("For comparison only") < page.index(">Base <")
     assert "class='number'" not in page[page.index("<div class='baseline'>") :]
     assert len(page_of(page).select("img")) == 4  # the curve of a baseline is not drawn
-    silent = Result(claim="c", assumptions=(), epsilon=0.0, guesses=(0,))
+    silent = Result(claim="c", assumptions=(), epsilon=0.0, counts=(0,))
     assert len(page_of(report(SCORES, [item(result=silent)])).select("img")) == 2
     assert "<figure>" in report(MembershipScores([1.0, 1.0], [1.0]), REFUSED)
     with pytest.raises(ValueError, match="expected at least one"):

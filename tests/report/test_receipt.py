@@ -147,7 +147,7 @@ def test_what_the_script_cannot_decide_passes_no_limit():
     few = IDS[:60]
     turned = np.arange(60) + 99 * toss_coins(few, seed=0).included
     page, texts, audits = said(turned, few, limit=1)
-    assert audits.reversed
+    assert audits.refusals
     assert texts[-3].startswith(
         "No answer: AUC 0.000 is below one half, and only permutations can tell"
     )

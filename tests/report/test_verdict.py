@@ -8,19 +8,20 @@ import numpy as np
 import pytest
 
 from paperlib.bounds import audit_one_run, audit_ranks, epsilon_star
-from paperlib.core import AuditResult, MembershipScores, ScoreAudit, reversed_warning
-from paperlib.core.direction import NO_ANSWER
-from paperlib.report import Verdict, plain_verdict
-from paperlib.report.audit.verdict import (
-    adjacency_of,
+from paperlib.core import (
+    AuditResult,
+    MembershipScores,
+    ScoreAudit,
+    reversed_direction,
+)
+from paperlib.core.facts import Refusal, RefusalCode
+from paperlib.words.verdict import (
+    Verdict,
     audit_verdict,
-    ceiling_of,
+    plain_verdict,
     right_share,
     share_text,
 )
-
-ADDED = "not private under adding or removing one example"
-REPLACED = "not private under replacing one example by another"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -30,14 +31,18 @@ class Bound(AuditResult):
     confidence: float = 0.95
     total: int = 1000
     ceiling: float | None = 5.8
+    guesses: int | None = None
+    correct: int | None = None
 
     @property
     def headline(self) -> str:
         return f"epsilon >= {self.epsilon}"
 
 
-def bound(epsilon: float | None = 2.0, *, claim: str = ADDED, **parts) -> Bound:
-    return Bound(epsilon=epsilon, claim=claim, assumptions=("coins",), **parts)
+def bound(epsilon: float | None = 2.0, *, adjacency="add/remove", **parts) -> Bound:
+    claim = "not private under add/remove, replacing one example, with all its 7 copies"
+    facts = {"claim": claim, "assumptions": ("coins",), "adjacency": adjacency}
+    return Bound(epsilon=epsilon, **facts, **parts)
 
 
 def said(verdict: Verdict) -> str:
@@ -65,14 +70,16 @@ def test_the_share_is_what_the_best_guesser_reaches_and_is_rounded_down():
 def test_a_bound_is_a_guess_right_so_many_per_cent_of_the_time():
     verdict = plain_verdict(bound(2.0), warnings=())
     guess = (
-        "for some record, whether that record was trained on: the guess is right in up to "
-        "88.0 % of cases"
+        "For some record and some outcome, whoever sees the model and guesses whether that record "
+        "was trained on is right in at least 88.0 % of cases"
     )
     assert guess in verdict.sentences[0]
     assert "lower bound with 95 % confidence" in said(verdict)
     assert verdict.refuted is None
     verdict = plain_verdict(bound(1.0, delta=0.01))
-    assert f"right in up to {share_text((exp(1) + 0.01) / (1 + exp(1)))} " in verdict.sentences[0]
+    assert (
+        f"right in at least {share_text((exp(1) + 0.01) / (1 + exp(1)))} " in verdict.sentences[0]
+    )
     assert "includes delta = 0.01" in said(verdict)
     assert "delta" not in said(plain_verdict(bound(1.0)))
 
@@ -106,7 +113,7 @@ def test_a_claim_for_adding_or_removing_is_refuted_below_the_bound_alone(claimed
     [(0.9, True, True), (1.0, True, False), (2.0, False, False)],
 )
 def test_a_game_judges_a_claim_under_both_adjacencies(claimed, replacing, removing):
-    verdict = plain_verdict(bound(2.0, claim=REPLACED), claimed_epsilon=claimed)
+    verdict = plain_verdict(bound(2.0, adjacency="replace"), claimed_epsilon=claimed)
     (first,) = [
         text for text in verdict.sentences if text.startswith("As a claim for replacing one")
     ]
@@ -117,25 +124,26 @@ def test_a_game_judges_a_claim_under_both_adjacencies(claimed, replacing, removi
     assert f"allows {2 * claimed:g} when a record is replaced" in second
     assert verdict.refuted is (replacing and removing)
     assert "that record or another one in its place" in verdict.sentences[0]
-    verdict = plain_verdict(bound(4.0, claim=REPLACED, delta=1e-5), claimed_epsilon=1)
+    verdict = plain_verdict(bound(4.0, adjacency="replace", delta=1e-5), claimed_epsilon=1)
     assert f"at delta = {1e-5 / (1 + exp(1)):.3g} is refuted" in said(verdict)
     assert "replacing one record, epsilon = 1 at delta = 1e-05 is refuted" in said(verdict)
 
 
 @pytest.mark.parametrize(
-    ("claim", "steps", "happens"),
+    ("adjacency", "steps", "happens"),
     [
-        (ADDED, [3], "3 copies of a record are added or removed together"),
-        (REPLACED, [3, 6], "3 copies of a record are replaced"),
+        ("add/remove", [3], "3 copies of a record are added or removed together"),
+        ("replace", [3, 6], "3 copies of a record are replaced"),
     ],
 )
 def test_a_claim_for_one_record_allows_more_where_an_example_is_several_copies(
-    claim, steps, happens
+    adjacency, steps, happens
 ):
-    copies = f"{claim}. One example is one canary, with all its 3 copies: 3 records."
     outcomes = []
     for epsilon, delta in ((3.01, 0.0), (2.99, 0.0), (6.01, 1e-5)):
-        verdict = plain_verdict(bound(epsilon, claim=copies, delta=delta), claimed_epsilon=1)
+        verdict = plain_verdict(
+            bound(epsilon, adjacency=adjacency, copies=3, delta=delta), claimed_epsilon=1
+        )
         outcomes.append(verdict.refuted)
         judged = [text for text in verdict.sentences if "the audit shows at least" in text]
         assert [
@@ -166,16 +174,19 @@ def test_a_claim_above_the_ceiling_could_not_have_been_refuted_and_delta_zero_se
 
 def test_a_reversed_direction_is_no_answer_and_comes_first():
     scores = MembershipScores(np.arange(50), np.arange(40, 90))
-    warning = reversed_warning(scores) or "none"
-    assert warning in said(plain_verdict(audit_one_run(scores)))  # its own warning is enough
-    verdict = plain_verdict(bound(2.0), claimed_epsilon=1, warnings=("something else", warning))
+    refusal = reversed_direction(scores)
+    assert refusal.sentence in said(plain_verdict(audit_one_run(scores)))  # its own is enough
+    verdict = plain_verdict(
+        bound(2.0), claimed_epsilon=1, warnings=("something else",), refusals=(refusal,)
+    )
     assert verdict.sentences[0].startswith("Not an answer yet")
-    assert warning in verdict.sentences[0]
-    assert ("right in up to" in said(verdict), verdict.refuted) == (False, None)
+    assert refusal.sentence in verdict.sentences[0]
+    assert ("is right in" in said(verdict), verdict.refuted) == (False, None)
     assert "claimed epsilon of 1 is not judged" in said(verdict)
     assert "--kind losses" in verdict.next_steps[0]
-    alike = f"all scores are 3, {NO_ANSWER}; compute them again; take another score"
-    steps = plain_verdict(bound(2.0), warnings=(alike,)).next_steps
+    steps = ("compute them again", "take another score")
+    equal = Refusal(code=RefusalCode.EQUAL_SCORES, sentence="all scores are 3", steps=steps)
+    steps = plain_verdict(bound(2.0, refusals=(equal,))).next_steps
     assert steps == ("Compute them again.", "Take another score.", "Then audit again.")
 
 
@@ -197,19 +208,19 @@ def test_the_adjacency_is_that_of_the_real_claims_and_coins_are_advised_where_th
     coins = "toss a fair coin for each audit record"
     for one in (scores, weak):
         before = audit_one_run(one)
-        assert adjacency_of(before) == "add/remove"
+        assert before.adjacency == "add/remove"
         assert coins not in advice(plain_verdict(before))
         for design in ("game", "played"):
             after = audit_one_run(one, design=design)
-            assert adjacency_of(after) == "replacement"
+            assert after.adjacency == "replace"
             assert coins in advice(plain_verdict(after))
     for ranks in (np.ones(50, int), np.arange(1, 51)):
         by_rank = audit_ranks(ranks, np.full(50, 100))
-        assert adjacency_of(by_rank) == "replacement"
+        assert by_rank.adjacency == "replace"
         assert coins not in advice(plain_verdict(by_rank))
-    assert adjacency_of(epsilon_star(scores.nonmember, scores.member)) == ""
+    assert epsilon_star(scores.nonmember, scores.member).adjacency == ""
     perfect = audit_one_run(MembershipScores(np.arange(300, 600), np.arange(300)))
-    assert perfect.epsilon <= ceiling_of(audit_one_run(weak)) < perfect.epsilon + 0.1
+    assert perfect.epsilon <= audit_one_run(weak).most < perfect.epsilon + 0.1
 
 
 def test_the_condition_goes_with_the_verdict_and_an_audit_that_was_not_possible_is_no_answer():

@@ -9,7 +9,7 @@ from scipy.stats import binom, norm
 
 from paperlib.bounds import audit_one_run, f_dp_parameter, one_run_epsilon
 from paperlib.bounds.one_run.anytime import log_mixture, sharp_share
-from paperlib.core import MembershipScores, reversed_warning
+from paperlib.core import MembershipScores, reversed_direction
 
 EPSILONS = (0.0, 0.3, 1.0, 3.0)
 
@@ -101,7 +101,7 @@ def test_numbers_that_are_shown_may_be_wrong_more_often_than_the_level():
         says = coins == (rng.random(1_000) < expit(epsilon))
         top = says & (np.cumsum(says) <= 200)
         scores = MembershipScores.from_labels(rng.random(1_000) + 2 * top - says, coins)
-        if reversed_warning(scores) is None:
+        if reversed_direction(scores) is None:
             shown += 1
             wrong += audit_one_run(scores, guess="members", thresholds=1.0).epsilon > epsilon
     assert 0.02 < shown / trials < 0.05

@@ -19,6 +19,12 @@ class DpTrainingAudit(AuditResult):
 
     epsilon: float | None
     checks: tuple[DpCheck, ...]
+    delta: float = 0.0
+    confidence: float | None = None
+    total: int | None = None
+    guesses: int | None = None
+    correct: int | None = None
+    ceiling: float | None = None
 
     @property
     def passed(self) -> bool:

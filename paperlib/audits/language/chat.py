@@ -15,7 +15,8 @@ from paperlib.audits.language.language_model import without_look_alikes
 from paperlib.bounds import audit_ranks, rank_p_value
 from paperlib.core import MembershipScores, ScoreAudit, check_in
 from paperlib.core.checks import check_at_least, check_confidence
-from paperlib.core.direction import NO_ANSWER
+from paperlib.core.direction import SAYS_NOTHING
+from paperlib.core.facts import Refusal, RefusalCode
 from paperlib.core.results import AuditResult, round_down
 from paperlib.data.text.corpora import Document
 from paperlib.data.text.pieces import ReadLog
@@ -160,6 +161,8 @@ class ChatResult(AuditResult):
     hits: int
     p_value: float  #: largest chance of so many hits if the model saw none of the identifiers
     ceiling: float  #: the bound if all were hits, nats
+    guesses: int | None = None
+    correct: int | None = None
 
     @property
     def headline(self) -> str:
@@ -242,10 +245,9 @@ def audit_chat(
         result exceeds epsilon with probability at most 1 - confidence.
 
         Proof: Take identifiers in the order of the corpus. A prompt tells nothing of its own answer
-            or of
-        later identifiers, so that answers are functions of model, earlier identifiers and fresh
-        chance. Given these, at delta = 0, t guesses of one that no value has with a chance above 1
-        / n hold it with the chance q = t e^epsilon / (t e^epsilon + n - t) at most, that of
+        or of later identifiers, so that answers are functions of model, earlier identifiers and
+        fresh chance. Given these, at delta = 0, t guesses of one that no value has with a chance
+        above 1 / n hold it with the chance q = t e^epsilon / (t e^epsilon + n - t) at most, that of
         `audit_ranks` for sets of n and top t. So hits are at most, in distribution, the sum of
         independent coins of these chances. At delta > 0 a hit is given up where its chance is above
         q. For one identifier that is a mass of at most delta (1 - q) n / (n - t) <= delta, and m
@@ -304,12 +306,15 @@ def audit_chat(
             f"{round_down(epsilon):.3f}, under replacement of one identifier, wherever it stands, "
             "by another of its kind: a lower bound on the training mechanism's ε."
         )
-    warnings, alike = list[str](), total - len({one.prompt for one in questions})
-    if 2 * guessed < total:
-        empty = f", {NO_ANSWER}" if guessed < FEWEST and not hits else ""
-        warnings.append(
-            f"{guessed} of {total} answers hold digits{empty}; look at what the model writes"
-        )
+    warnings: list[str] = []
+    refusals: tuple[Refusal, ...] = ()
+    look = "look at what the model writes"
+    if guessed < FEWEST and 2 * guessed < total and not hits:
+        sentence = f"{guessed} of {total} answers hold digits, {SAYS_NOTHING}; {look}"
+        refusals = (Refusal(code=RefusalCode.NO_GUESS, sentence=sentence, steps=(look,)),)
+    elif 2 * guessed < total:
+        warnings.append(f"{guessed} of {total} answers hold digits; {look}")
+    alike = total - len({question.prompt for question in questions})
     if alike:
         warnings.append(
             f"{alike} prompts are like another one; take more of the text (--before, --shown)"
@@ -339,6 +344,10 @@ def audit_chat(
             f"{total} show {round_down(ceiling):.3f}.",
         ),
         warnings=tuple(warnings),
+        refusals=refusals,
+        adjacency="replace",
+        unit="identifier",
+        design="candidates",
         epsilon=epsilon,
         delta=delta,
         confidence=confidence,

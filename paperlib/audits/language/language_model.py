@@ -22,7 +22,8 @@ from paperlib.audits.language.corpus import (
 from paperlib.bounds import audit_ranks, exposure, rank_limit_of_detection
 from paperlib.bounds.ranks.audit import RankAuditResult
 from paperlib.core import MembershipScores, ScoreAudit, check_choice, round_down
-from paperlib.core.direction import NO_ANSWER
+from paperlib.core.direction import SAYS_NOTHING
+from paperlib.core.facts import Refusal, RefusalCode, reasons
 from paperlib.data.text.corpora import Document
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import Identifier, generate_identifiers
@@ -56,8 +57,7 @@ class LanguageModelAudit:
         """The lower bound if every identifier stood first, nats: the most that so many could have
         shown.
         """
-        best, size, result = np.ones_like(self.ranks), self.scores.values.shape[1], self.rank_audit
-        return audit_ranks(best, size, delta=result.delta, confidence=result.confidence).epsilon
+        return float(self.rank_audit.ceiling or 0.0)
 
     @property
     def pooled(self) -> MembershipScores:
@@ -249,16 +249,13 @@ def audit_language_model(
     rank_audit = audit_ranks(ranks, sizes, delta=delta, confidence=confidence)
     doubts = _learned_tokens(tokenizer, candidates, seed)
     doubts += unknown("model", model, -scores.of("loss")[:, 0] if "loss" in names else np.zeros(1))
-    if 2 * (same := int((np.ptp(scores.of(rank_attack), axis=1) == 0).sum())) > len(ranks):
-        doubts += (
-            (
-                f"{same} of {len(ranks)} identifiers have the score of all their alternatives, "
-                f"{NO_ANSWER}"
-            ),
-        )
-    if (most := max(one.occurrences for one in identifiers)) > 1:
-        example = f" One example is one identifier, with all its {most} copies where it has most."
-        rank_audit = replace(rank_audit, claim=rank_audit.claim + example)
+    most = audit_ranks(np.ones_like(ranks), sizes, delta=delta, confidence=confidence).epsilon
+    rank_audit = replace(rank_audit, ceiling=most)
+    refusals = reasons(*rank_audit.refusals, _equal_scores(scores.of(rank_attack)))
+    copies = max(identifier.occurrences for identifier in identifiers)
+    if copies > 1:
+        example = f" One example is one identifier, with all its {copies} copies where it has most."
+        rank_audit = replace(rank_audit, claim=rank_audit.claim + example, copies=copies)
     doubts += rank_audit.warnings
     limit = rank_limit_of_detection(sizes, delta=delta, confidence=confidence, seed=seed)
     return LanguageModelAudit(
@@ -267,9 +264,26 @@ def audit_language_model(
         quality=pd.DataFrame(rows),
         inference=infer_dataset(values, seed=seed),
         ranks=ranks,
-        rank_audit=replace(rank_audit, warnings=doubts, notes=(*rank_audit.notes, limit.sentence)),
+        rank_audit=replace(
+            rank_audit,
+            refusals=refusals,
+            warnings=doubts,
+            notes=(*rank_audit.notes, limit.sentence),
+        ),
         rank_attack=rank_attack,
     )
+
+
+def _equal_scores(values: np.ndarray) -> Refusal | None:
+    """A refusal where most identifiers, one a row, have the score of all their alternatives."""
+    equal = int((np.ptp(values, axis=1) == 0).sum())
+    if 2 * equal <= len(values):
+        return None
+    sentence = (
+        f"{equal} of {len(values)} identifiers have the score of all their alternatives, "
+        f"{SAYS_NOTHING}"
+    )
+    return Refusal(code=RefusalCode.EQUAL_SCORES, sentence=sentence)
 
 
 def _learned_tokens(

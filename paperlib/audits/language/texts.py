@@ -278,13 +278,20 @@ def audit_texts(
         if coins is None:
             options.setdefault("design", "game")
         audits = _bounds(frame, member, attack, options)
-        if copies > 1:
-            said = f"One example is one text with all its {copies} copies."
-            audits = replace(audits, audits=tuple(one.with_claim(said) for one in audits.audits))
-        audits = replace(audits, reading=(*doubts, *audits.reading))
+        audits = replace(_counted(audits, copies), reading=(*doubts, *audits.reading))
     rows = [{"attack": name, **quality(member, frame[name].to_numpy())} for name in frame]
     frame["member"] = member
     return TextsAudit(frame, pd.DataFrame(rows), blind, attack, audits, refused, suffixes)
+
+
+def _counted(audits: Audits, copies: int) -> Audits:
+    """The audits, speaking of a text with all its copies."""
+    if copies == 1:
+        return audits
+    sentence = f"One example is one text with all its {copies} copies."
+    return replace(
+        audits, audits=tuple(audit.with_claim(sentence, copies=copies) for audit in audits.audits)
+    )
 
 
 def check_sides(

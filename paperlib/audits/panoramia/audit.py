@@ -329,12 +329,13 @@ def audit_model(
         result=replace(
             result,
             claim=result.claim + unit,
+            unit=data.unit,
             beside=""
             if known_c is not None
             else str(null or "null not checked"),  # c known: needs no null
             warnings=(*result.warnings, *data.warnings, *weak),
         ),
-        real=replace(real[0], claim=real[0].claim + unit) if real else None,
+        real=replace(real[0], claim=real[0].claim + unit, unit=data.unit) if real else None,
         null=null,
         games=audits.table,
         scores=MembershipScores.from_labels(first.attack, first.membership),

@@ -101,49 +101,59 @@ def bring_images(
     if unit is not None:
         rows = one_of_each(unit, len(x), settings.seed)
         x, y = x[rows], y[rows]
-    own = None if generated is None else _checked("generated", generated, x)
+    drawn = None if generated is None else _checked("generated", generated, x)
     others = None if nonmembers is None else _checked("nonmembers", nonmembers, x)
     warnings = check_ties("images", x)
-    if both := set(map(bytes, x)) & set(map(bytes, () if others is None else others[0])):
-        raise ValueError(
-            f"nonmembers: {len(both):,} images are among the members, too; leave them out"
-        )
+    if others is not None:
+        _check_apart(x, others[0])
     order = np.random.default_rng(settings.seed).permutation(len(x))
-    cut = round(settings.share * len(x)) if own is None else 0
-    known, audited = ((x[part], y[part]) for part in (order[:cut], order[cut:]))
-    drawn = own
+    cut = round(settings.share * len(x)) if drawn is None else 0
+    known = x[order[:cut]], y[order[:cut]]
+    audited = x[order[cut:]], y[order[cut:]]
     if drawn is None:
-        network = (
-            FlowConfig(network="mlp", width=192)
-            if x[0].size <= 300
-            else FlowConfig(network="unet", width=64)
-        )
-        fitted = (settings.generator or network).fit(*known, classes=1 + int(known[1].max()))
-        made, classes = fitted.sample(2 * len(audited[0]), settings.seed + 1)
-        drawn = made, np.asarray(classes, dtype=np.int64)
+        drawn = _generated(settings, known, 2 * len(audited[0]))
     half = len(drawn[0]) // 2
-    shown, spare = ((drawn[0][part], drawn[1][part]) for part in (slice(half), slice(half, None)))
+    to_show = drawn[0][:half], drawn[1][:half]
+    to_learn = drawn[0][half:], drawn[1][half:]
     if cut:
-        warnings = (*warnings, *copies(shown[0], known[0], audited[0]).warnings)
+        warnings += copies(to_show[0], known[0], audited[0]).warnings
     else:
-        warnings = (
-            *warnings,
-            *copied_members(*([*map(bytes, part[0])] for part in (drawn, audited))),
-        )
-    outputs = 1 + max(int(part[1].max()) for part in (audited, drawn))
+        warnings += copied_members([*map(bytes, drawn[0])], [*map(bytes, audited[0])])
+    outputs = 1 + max(int(audited[1].max()), int(drawn[1].max()))
     learn = partial(_helper, settings, outputs)
     return AuditData(
         members=audited,
-        generated=shown,
+        generated=to_show,
         nonmembers=others,
         known=known if cut else None,
-        helpers={SYNTHETIC: learn(*spare, settings.helper.seed)},
+        helpers={SYNTHETIC: learn(*to_learn, settings.helper.seed)},
         train=learn,
         examples=lambda images, labels: images,
         attacks=(settings.attack,),
         unit="" if unit is None else "named by unit=",
         warnings=warnings,
     )
+
+
+def _check_apart(members: NDArray[np.uint8], nonmembers: NDArray[np.uint8]) -> None:
+    """Refuse an image that stands among members and among non-members."""
+    both = set(map(bytes, members)) & set(map(bytes, nonmembers))
+    if both:
+        raise ValueError(
+            f"nonmembers: {len(both):,} images are among the members, too; leave them out"
+        )
+
+
+def _generated(settings: ImageDefaults, known: Labelled, count: int) -> Labelled:
+    """Images and labels drawn from a generator of D_G, of the settings or fitting their size."""
+    config = settings.generator
+    if config is None and known[0][0].size <= 300:
+        config = FlowConfig(network="mlp", width=192)
+    elif config is None:
+        config = FlowConfig(network="unet", width=64)
+    generator = config.fit(*known, classes=1 + int(known[1].max()))
+    images, labels = generator.sample(count, settings.seed + 1)
+    return images, np.asarray(labels, dtype=np.int64)
 
 
 def _checked(name: str, given: tuple[Any, Any], like: NDArray[np.uint8] | None = None) -> Labelled:

@@ -23,9 +23,8 @@ class Copies:
     repeated: float  # equal an earlier one
     copied: float  # equal an example of the generator's training data
     copied_others: float  # equal a held-out real example, of as many: what chance alone gives
-    nearer: (
-        float  # nearer to training data than to as many held-out examples; 1/2 if none was learned
-    )
+    # Nearer to training data than to as many held-out examples; 1/2 if none was learned.
+    nearer: float
     p_value: float  # one-sided, of "nearer" being one half or less
 
     @property
@@ -53,25 +52,26 @@ def copies(
     """Compare generated examples with training and held-out data, by distances of standardised
     features.
     """
-    names = ("generated", "trained_on", "held_out")
-    parts = [_rows(*pair) for pair in zip(names, (generated, trained_on, held_out), strict=True)]
-    if len({part.shape[1] for part in parts}) > 1:
-        raise ValueError(
-            f"examples: expected equal shapes, got {[part.shape[1] for part in parts]} features"
-        )
+    drawn = _rows("generated", generated)
+    seen = _rows("trained_on", trained_on)
+    others = _rows("held_out", held_out)
+    features = [rows.shape[1] for rows in (drawn, seen, others)]
+    if len(set(features)) > 1:
+        raise ValueError(f"examples: expected equal shapes, got {features} features")
     rng = np.random.default_rng(seed)
-    drawn, *real = parts
-    size = min(map(len, real))
-    seen, others = (part[rng.permutation(len(part))[:size]] for part in real)
-    scale = np.concatenate([seen, others]).std(axis=0)
-    distances = [_nearest(drawn, part, np.where(scale > 0, scale, 1.0)) for part in (seen, others)]
-    wins = (distances[0] < distances[1]) + (distances[0] == distances[1]) * rng.integers(
-        0, 2, len(drawn)
-    )
+    size = min(len(seen), len(others))
+    seen = seen[rng.permutation(len(seen))[:size]]
+    others = others[rng.permutation(len(others))[:size]]
+    deviation = np.concatenate([seen, others]).std(axis=0)
+    scale = np.where(deviation > 0, deviation, 1.0)
+    to_seen = _nearest(drawn, seen, scale)
+    to_others = _nearest(drawn, others, scale)
+    coins = rng.integers(0, 2, len(drawn))  # which of two equal distances is the shorter one
+    wins = (to_seen < to_others) + (to_seen == to_others) * coins
     return Copies(
         repeated=1 - len(np.unique(drawn, axis=0)) / len(drawn),
-        copied=float((distances[0] == 0).mean()),
-        copied_others=float((distances[1] == 0).mean()),
+        copied=float((to_seen == 0).mean()),
+        copied_others=float((to_others == 0).mean()),
         nearer=float(wins.mean()),
         p_value=float(binomtest(int(wins.sum()), len(drawn), 0.5, alternative="greater").pvalue),
     )
@@ -82,14 +82,18 @@ def near_duplicates(
 ) -> tuple[float, float]:
     """Shares of generated and of held-out examples that nearly repeat one of the training data."""
     # They lie nearer to one than half of the median distance of held-out examples to the nearest.
-    drawn, seen, others = map(
-        _rows, ("generated", "trained_on", "held_out"), (generated, trained_on, held_out)
-    )
-    far, usual = (_nearest(part, seen, np.ones(seen.shape[1])) for part in (drawn, others))
-    return float((far < np.median(usual) / 2).mean()), float((usual < np.median(usual) / 2).mean())
+    drawn = _rows("generated", generated)
+    seen = _rows("trained_on", trained_on)
+    others = _rows("held_out", held_out)
+    plain = np.ones(seen.shape[1])
+    distances = _nearest(drawn, seen, plain)
+    usual = _nearest(others, seen, plain)
+    near = np.median(usual) / 2
+    return float((distances < near).mean()), float((usual < near).mean())
 
 
 def _rows(name: str, values: ArrayLike) -> FloatArray:
+    """Examples of any shape as rows of numbers, shape (n, d)."""
     table: NDArray[Any] = np.asarray(values, dtype=np.float64)
     if table.ndim < 2 or not len(table):
         raise ValueError(f"{name}: expected shape (n, ...) with n of 1 or more, got {table.shape}")
@@ -97,6 +101,7 @@ def _rows(name: str, values: ArrayLike) -> FloatArray:
 
 
 def _nearest(drawn: FloatArray, real: FloatArray, scale: FloatArray) -> FloatArray:
+    """The distance of each drawn row to the nearest real one, features divided by ``scale``."""
     distances = NearestNeighbors(n_neighbors=1).fit(real / scale).kneighbors(drawn / scale)[0]
     return np.asarray(distances[:, 0], dtype=np.float64)
 
@@ -104,11 +109,11 @@ def _nearest(drawn: FloatArray, real: FloatArray, scale: FloatArray) -> FloatArr
 def copied_members(generated: Sequence[Any], members: Sequence[Any]) -> tuple[str, ...]:
     """A warning where more of the generated rows equal a member than members equal one another."""
     times = Counter(members)
-    known = sum(one in times for one in generated) / len(generated)
-    repeated = sum(times[one] > 1 for one in members) / len(members)
-    if known <= _NOTABLE + 2 * repeated:
+    copied = sum(row in times for row in generated) / len(generated)
+    repeated = sum(times[row] > 1 for row in members) / len(members)
+    if copied <= _NOTABLE + 2 * repeated:
         return ()
     return (
-        f"{known:.0%} of the generated rows are members, which no audit can tell apart: it misses "
+        f"{copied:.0%} of the generated rows are members, which no audit can tell apart: it misses "
         "what the target leaks; bring the rows of a generator that has not seen the members",
     )

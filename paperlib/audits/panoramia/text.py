@@ -100,25 +100,22 @@ def bring_text(
     them. Chunks of the others are audited. Half of the generated chunks go to a helper that learns
     these alone. The target of `audit_model` takes texts and their tokens then.
     """
-    settings, documents = defaults or TextDefaults(), list(documents)
+    settings = defaults or TextDefaults()
+    documents = list(documents)
     if unit is not None:
-        documents = [documents[int(at)] for at in one_of_each(unit, len(documents), settings.seed)]
+        rows = one_of_each(unit, len(documents), settings.seed).tolist()
+        documents = [documents[row] for row in rows]
     warnings = check_ties("documents", np.array([hash(document) for document in documents]))
     order = np.random.default_rng(settings.seed).permutation(len(documents))
-    texts = [" ".join(documents[int(at)].split()) for at in order]
+    texts = [" ".join(documents[index].split()) for index in order.tolist()]
     cut = round(settings.share * len(texts))
-    if settings.base:
-        base, tokenizer = load_language_model(settings.base, dtype="float32")
-    else:
-        context = 1 + 2 * settings.tokens
-        tokenizer = train_tokenizer(texts[:cut], settings.vocabulary, context=context)
-        shape = LanguageModelConfig(width=settings.width, context=context, seed=settings.seed)
-        base = new_language_model(shape, len(tokenizer))
-    known, audited = (_chunks(part, tokenizer, settings) for part in (texts[:cut], texts[cut:]))
-    for name, rows in (("generator's", known), ("audited", audited)):
-        if len(rows) < 30:
+    base, tokenizer = _base_model(settings, texts[:cut])
+    known = _chunks(texts[:cut], tokenizer, settings)
+    audited = _chunks(texts[cut:], tokenizer, settings)
+    for name, chunks in (("generator's", known), ("audited", audited)):
+        if len(chunks) < 30:
             raise ValueError(
-                f"documents: the {name} part has {len(rows)} chunks of {settings.tokens} tokens, "
+                f"documents: the {name} part has {len(chunks)} chunks of {settings.tokens} tokens, "
                 "30 are needed at least; bring more text or take shorter chunks"
             )
     if generated is not None and len(generated):
@@ -129,18 +126,31 @@ def bring_text(
             length=settings.tokens, prompt=0, top_k=settings.top_k, training=training
         )
         drawn = generator.fit(known, base=base).sample(2 * len(audited), settings.seed + 1)
-    shown, spare = drawn[: len(drawn) // 2], drawn[len(drawn) // 2 :]
+    half = len(drawn) // 2
+    to_show, to_learn = drawn[:half], drawn[half:]
     learn = partial(_helper, base, settings)
     return AuditData(
         members=_batch(tokenizer, audited),
-        generated=_batch(tokenizer, shown),
+        generated=_batch(tokenizer, to_show),
         known=_batch(tokenizer, known),
-        helpers={SYNTHETIC: learn([], spare, settings.seed)},
+        helpers={SYNTHETIC: learn([], to_learn, settings.seed)},
         train=learn,
         examples=_letters,
         unit="" if unit is None else "named by unit=",
-        warnings=(*warnings, *copied_text(shown, known, audited, length=settings.tokens)),
+        warnings=(*warnings, *copied_text(to_show, known, audited, length=settings.tokens)),
     )
+
+
+def _base_model(settings: TextDefaults, texts: list[str]) -> tuple[Any, Any]:
+    """The model that generator and helpers start from, with its tokenizer: the one of the settings,
+    or a small one whose tokenizer learns from these texts.
+    """
+    if settings.base:
+        return load_language_model(settings.base, dtype="float32")
+    context = 1 + 2 * settings.tokens
+    tokenizer = train_tokenizer(texts, settings.vocabulary, context=context)
+    shape = LanguageModelConfig(width=settings.width, context=context, seed=settings.seed)
+    return new_language_model(shape, len(tokenizer)), tokenizer
 
 
 def of_text(target: Callable[[list[str]], ArrayLike]) -> Model:
@@ -155,15 +165,15 @@ def _trained_again(
 
 
 def _chunks(texts: Sequence[str], tokenizer: Any, settings: TextDefaults) -> IntArray:
+    """Different chunks of the texts, shape (n, tokens), in random order; short ends are left out."""
     length = settings.tokens
     rows: list[list[int]] = []
     for tokens in tokenizer(list(texts), verbose=False)["input_ids"] if texts else ():
         starts = range(0, len(tokens) - length + 1, length)[: settings.chunks_per_document]
-        rows += [tokens[at : at + length] for at in starts]
+        rows += [tokens[start : start + length] for start in starts]
     chunks = np.array(rows, dtype=np.int64).reshape(-1, length)
-    if len(
-        chunks
-    ):  # each once, in random order, as the first ones are learned and the last ones judged
+    if len(chunks):
+        # In random order, as the first ones are learned and the last ones judged.
         chunks = np.random.default_rng(settings.seed).permutation(np.unique(chunks, axis=0))
     return chunks
 

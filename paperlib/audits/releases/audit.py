@@ -20,7 +20,7 @@ from paperlib.core import (
     ScoreAudit,
     check_confidence,
     check_ids,
-    reversed_warning,
+    reversed_direction,
 )
 from paperlib.core.sealed import check_loaded
 from paperlib.report.audit.tables import TableSection, with_interval
@@ -182,10 +182,9 @@ def audit_release(
 
     Source:
         True and phantom disclosures: Amin et al. (2026), arXiv:2606.16952. Singling out,
-        linkability and
-        inference: Article 29 Working Party, Opinion 05/2014, measured in the manner of Giomi et al.
-            (2023),
-        arXiv:2211.10459. Distances as signals of `audit_features`: this project.
+        linkability and inference: Article 29 Working Party, Opinion 05/2014, measured in the manner
+        of Giomi et al. (2023), arXiv:2211.10459. Distances as signals of `audit_features`: this
+        project.
 
     >>> rng = np.random.default_rng(0)
     >>> rows = pd.DataFrame(rng.normal(size=(900, 4)), columns=list("abcd"))
@@ -245,7 +244,7 @@ def audit_release(
         model=NearFirst(),
     )
     scores = MembershipScores(features[member, 0], features[~member, 0])
-    if reversed_warning(scores):
+    if reversed_direction(scores):
         scores = MembershipScores(scores.member, scores.nonmember, higher_means_member=False)
         warnings = (*warnings, _AWAY)
     named = np.arange(1, total + 1).tolist() if names is None else names

@@ -29,7 +29,8 @@ from paperlib.core import (
     check_delta,
     check_vector,
 )
-from paperlib.core.direction import reversed_warning
+from paperlib.core.direction import reversed_direction
+from paperlib.core.facts import reasons
 from paperlib.core.scores import MembershipScores
 
 Method = Literal["parametric", "empirical"]
@@ -75,6 +76,9 @@ class EpsilonStarResult(AuditResult):
     fit_population: NormalFit | None
     fit_rejected: bool | None
     empirical: "EpsilonStarResult | None" = None
+    total: int | None = None
+    guesses: int | None = None
+    correct: int | None = None
 
     @property
     def trusted(self) -> "EpsilonStarResult":
@@ -203,7 +207,7 @@ def epsilon_star(
         low, high = level, 1 - level
     else:
         best, interval = _empirical(train, population, level, confidence, chosen, seed)
-    doubt = reversed_warning(MembershipScores(train, population, higher_means_member=False))
+    losses = MembershipScores(train, population, higher_means_member=False)
     result = EpsilonStarResult(
         epsilon=best.epsilon,
         interval=interval,
@@ -223,10 +227,13 @@ def epsilon_star(
         fit_train=fits[0] if fits else None,
         fit_population=fits[1] if fits else None,
         fit_rejected=any(map(statements.fit_rejected, fits)) if fits else None,
+        sided="two",
+        direction="lower",
+        refusals=reasons(reversed_direction(losses)),
         claim="",
         assumptions=statements.assumptions(method, chosen),
     )
-    warnings = (*([doubt] if doubt else []), *statements.warnings(result, clipped=best.clipped))
+    warnings = statements.warnings(result, clipped=best.clipped)
     result = replace(result, claim=statements.claim(result), warnings=warnings)
     if not result.fit_rejected:
         return result

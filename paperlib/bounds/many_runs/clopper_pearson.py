@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from paperlib.bounds.one_run.tails import NUMERICAL_MARGIN
 from paperlib.core import AuditResult, FloatArray, MembershipScores
 from paperlib.core.checks import check_confidence, check_counts, check_delta, check_finite
-from paperlib.core.direction import check_scores, reversed_warning
+from paperlib.core.direction import check_scores, reversed_direction
+from paperlib.core.facts import Refusal, reasons
 from paperlib.core.intervals import upper_rate
 from paperlib.core.results import round_down, round_up
 
@@ -105,6 +106,10 @@ class ManyRunsResult(AuditResult):
     threshold: float | None
     delta: float
     confidence: float
+    total: int | None = None
+    guesses: int | None = None
+    correct: int | None = None
+    ceiling: float | None = None
 
 
 def fixed_test(
@@ -117,14 +122,13 @@ def fixed_test(
     """Errors of a test settled before they are counted, else by ``power`` on one half; fields of a
     result.
     """
-    warnings: tuple[str, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
     if isinstance(observed, ErrorCounts):
         if threshold is not None:
             raise ValueError(f"threshold: allowed with scores only, got {threshold!r} with counts")
         counts, chosen = observed, "the test was fixed before its errors were counted"
     else:
-        doubt = reversed_warning(check_scores("observed", observed))
-        warnings = (doubt,) if doubt else ()
+        refusals = reasons(reversed_direction(check_scores("observed", observed)))
         chosen = "the threshold was fixed before looking at these scores"
         if threshold is None:
             selection, observed = observed.split(seed=seed)
@@ -141,7 +145,8 @@ def fixed_test(
         counts = ErrorCounts.from_scores(observed, threshold)
     assumptions = (_INDEPENDENT_RUNS, chosen, *assumed)
     fields = {
-        "warnings": warnings,
+        "refusals": refusals,
+        "adjacency": "add/remove",
         "assumptions": assumptions,
         "counts": counts,
         "threshold": threshold,

@@ -13,8 +13,10 @@ from numpy.typing import ArrayLike
 from paperlib.bounds.one_run.detection import DetectionLimit
 from paperlib.bounds.one_run.fair_coins import (
     CONDITIONS,
+    adjacency_of,
     fair_game,
     score_assumptions,
+    score_facts,
     score_warnings,
 )
 from paperlib.bounds.one_run.search import (
@@ -26,9 +28,11 @@ from paperlib.bounds.one_run.search import (
 from paperlib.bounds.one_run.tails import P_VALUES, refuted_log_odds
 from paperlib.core import DeltaTerm, Design, Guess, Search, check_choice
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
-from paperlib.core.direction import check_scores, reversed_warning
-from paperlib.core.results import AuditResult, json_ready, round_down, round_up, table
+from paperlib.core.direction import check_scores, reversed_direction
+from paperlib.core.facts import reasons
+from paperlib.core.results import AuditResult, json_ready, round_down, table
 from paperlib.core.scores import MembershipScores
+from paperlib.words.claims import ceiling_note, lower_bound_claim
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,10 +136,6 @@ def _checked(
     return v, r, np.asarray(sides / 2 * delta * m, float)
 
 
-_REPLACED = "replacing one example by another"
-ADJACENCY = {"randomized": "adding or removing one example", "game": _REPLACED, "played": _REPLACED}
-"""What two neighbouring training sets differ in, by how the audit was designed."""
-
 THE_PROCEDURE = (
     "the bound speaks of the training procedure with its randomness, not of this one model"
 )
@@ -204,7 +204,11 @@ class OneRunResult(AuditResult):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        return self.notes if self.detection is None else (*self.notes, self.detection.sentence)
+        known = vars(self).get("detection")  # where `detection` was asked for, it is kept here
+        return self.notes if known is None else (*self.notes, known.sentence)
+
+    def seen(self) -> str:
+        return "" if self.detection is None else self.detection.sentence
 
     def to_dict(self) -> dict[str, Any]:
         later = {"curve_bound": self.curve_bound, "detection": self.detection}
@@ -284,7 +288,7 @@ def audit_one_run(
     >>> print(audit_one_run(scores).headline)
     ε ≥ 3.180 (δ = 0, confidence 0.95; 160 of 161 guesses right, 1000 examples)
     """
-    doubt = reversed_warning(check_scores("scores", scores, *others))
+    refusals = reasons(reversed_direction(check_scores("scores", scores, *others)))
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_choice("guess", guess, Guess)
     check_choice("delta_term", delta_term, DeltaTerm)
@@ -297,7 +301,7 @@ def audit_one_run(
     ceiling = best.ceiling(most)
     return OneRunResult(
         claim=lower_bound_claim(
-            best.epsilon, delta, confidence, ADJACENCY[design], ceiling=ceiling
+            best.epsilon, delta, confidence, adjacency_of(design), ceiling=ceiling
         ),
         condition=CONDITIONS[design],
         assumptions=(
@@ -305,7 +309,9 @@ def audit_one_run(
             f"{_GUESSED[guesses_made(guess, thresholds)]}; threshold search: {best.words}",
             THE_PROCEDURE,
         ),
-        warnings=score_warnings(doubt, scores, design),
+        refusals=refusals,
+        warnings=score_warnings(scores, design),
+        **score_facts(scores, design),
         notes=(ceiling_note(best.path.total, ceiling),),
         delta=delta,
         confidence=confidence,
@@ -335,39 +341,3 @@ def search_fields(best: ThresholdBound, scores: MembershipScores) -> dict[str, A
         "curve_threshold": path.high[shown],
         "_best": best,
     }
-
-
-def ceiling_note(total: int, ceiling: float, what: str = "examples") -> str:
-    """The most that an audit of ``total`` examples can show, in one sentence."""
-    return f"{total} {what} can show at most {round_up(ceiling):.3f}, with every guess right."
-
-
-def lower_bound_claim(
-    epsilon: float,
-    delta: float,
-    confidence: float,
-    adjacency: str = ADJACENCY["randomized"],
-    *,
-    ceiling: float | None = None,
-) -> str:
-    """The sentence a valid lower bound on epsilon supports; ``ceiling`` is None where a note says
-    it.
-    """
-    if epsilon > 0:
-        return (
-            f"With confidence {confidence:g}, the training procedure is not (epsilon, {delta:g})-"
-            f"differentially private under {adjacency} for any epsilon below "
-            f"{round_down(epsilon):.3f}."
-        )
-    if ceiling is not None and ceiling <= 0:
-        return (
-            f"So few examples cannot refute any epsilon under {adjacency} (delta = {delta:g}, "
-            f"confidence {confidence:g}), however good the attack: nothing is learned from this "
-            "audit."
-        )
-    most = "" if ceiling is None else f", and could have refuted at most {round_up(ceiling):.3f}"
-    return (
-        f"At confidence {confidence:g} this audit refutes no epsilon{most}: it is consistent with "
-        f"perfect privacy under {adjacency} (delta = {delta:g}). It does not show that training is "
-        "private."
-    )

@@ -18,16 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.bounds.one_run.audit import (
-    ADJACENCY,
     OneRunResult,
-    ceiling_note,
-    lower_bound_claim,
     search_fields,
 )
 from paperlib.bounds.one_run.detection import DetectionLimit, fewest_shown
 from paperlib.bounds.one_run.fair_coins import (
     CONDITIONS,
     DOUBTFUL,
+    adjacency_of,
     coin_warnings,
     fair_coin_p_value,
     fair_game,
@@ -50,8 +48,10 @@ from paperlib.core import (
     check_ties,
 )
 from paperlib.core.checks import check_confidence, check_delta
-from paperlib.core.direction import check_scores, reversed_warning
+from paperlib.core.direction import check_scores, reversed_direction
+from paperlib.core.facts import Refusal, reasons
 from paperlib.core.scores import MembershipScores
+from paperlib.words.claims import ceiling_note, lower_bound_claim
 
 _FEWEST = 20  # different values of which two runs do not have the same by chance
 _SHARES = tuple(2.0**-halving for halving in range(6))
@@ -160,12 +160,14 @@ def combine_runs(
             f"all runs so far are given in the order they were made, and {planned:,} examples at "
             "most were planned before the first",
         )
-    ceiling, doubt = best.ceiling(total), reversed_warning(scores)
+    ceiling = best.ceiling(total)
     sizes = [(run.member.size, run.nonmember.size) for run in games]
     members = sum(inside for inside, _ in sizes)
     fields: dict[str, Any] = search_fields(best, scores) | {"total": total}
     return CombinedResult(
-        claim=lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=ceiling)
+        claim=lower_bound_claim(
+            best.epsilon, delta, confidence, adjacency_of(design), ceiling=ceiling
+        )
         + " It speaks of one training by the procedure that all runs followed.",
         condition=f"{CONDITIONS[design]}, anew in each run; no run was left out",
         assumptions=(
@@ -182,12 +184,6 @@ def combine_runs(
             "if the runs followed several procedures, it speaks of the one that leaks most",
         ),
         warnings=(
-            *([doubt] if doubt else []),
-            *(
-                f"run {number}: {text}"
-                for number, run in enumerate(games, 1)
-                if len(games) > 1 and (text := reversed_warning(run, tests=len(games)))
-            ),
             *doubts,
             *coin_warnings(members, total - members, design),
             *(
@@ -198,6 +194,10 @@ def combine_runs(
             ),
         ),
         notes=(ceiling_note(total, ceiling),),
+        refusals=_refusals(runs),
+        adjacency=adjacency_of(design),
+        design=design,
+        direction="higher",
         delta=delta,
         confidence=confidence,
         ceiling=ceiling,
@@ -208,6 +208,16 @@ def combine_runs(
         else None,
         **fields,
     )
+
+
+def _refusals(runs: Sequence[MembershipScores]) -> tuple[Refusal, ...]:
+    """A reversed direction of all runs together, and of each one by itself."""
+    found = list(reasons(reversed_direction(rank_scores(runs))))
+    for number, run in enumerate(runs, 1):
+        refusal = reversed_direction(run, tests=len(runs)) if len(runs) > 1 else None
+        if refusal is not None:
+            found.append(replace(refusal, sentence=f"run {number}: {refusal.sentence}"))
+    return tuple(found)
 
 
 def limit_of_runs(

@@ -12,19 +12,22 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
-from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim
 from paperlib.bounds.one_run.fair_coins import (
     CONDITIONS,
+    adjacency_of,
     fair_game,
     score_assumptions,
+    score_facts,
     score_warnings,
 )
 from paperlib.bounds.one_run.guesses import dyadic_path, guess_path
 from paperlib.core import Design, Sides, check_choice
 from paperlib.core.checks import FloatArray, check_confidence, check_counts, check_delta
-from paperlib.core.direction import check_scores, reversed_warning
+from paperlib.core.direction import check_scores, reversed_direction
+from paperlib.core.facts import reasons
 from paperlib.core.results import AuditResult, round_down
 from paperlib.core.scores import MembershipScores
+from paperlib.words.claims import NEIGHBOURS, lower_bound_claim
 
 Family = Literal["gaussian", "laplace", "approximate"]
 _LARGEST = {"gaussian": 12.0, "laplace": 30.0, "approximate": 30.0}
@@ -198,7 +201,7 @@ def audit_f_dp(
         raise ValueError(
             "delta: a Gaussian trade-off curve has no finite epsilon at delta = 0; give delta > 0"
         )
-    doubt = reversed_warning(check_scores("scores", scores))
+    refusals = reasons(reversed_direction(check_scores("scores", scores)))
     scores = fair_game(scores, design, seed=seed)
     values, labels = scores.oriented().pooled()
     coins = np.random.default_rng([seed, 1]).random(values.size)
@@ -231,15 +234,14 @@ def audit_f_dp(
         if family == "approximate"
         else f" This assumes that {curves[family]} for some parameter."
     )
+    adjacency = adjacency_of(design)
     if family == "gaussian" and parameter > 0:  # a mu is refuted whatever the curve of training is
         restriction += (
-            f" Without that assumption, training is not mu-GDP under {ADJACENCY[design]} for any "
-            f"mu below {round_down(parameter):.3f}, with the same confidence."
+            f" Without that assumption, training is not mu-GDP under {NEIGHBOURS[adjacency]} for "
+            f"any mu below {round_down(parameter):.3f}, with the same confidence."
         )
     return FdpResult(
-        claim=lower_bound_claim(
-            epsilon, shown_delta, confidence, ADJACENCY[design], ceiling=ceiling
-        )
+        claim=lower_bound_claim(epsilon, shown_delta, confidence, adjacency, ceiling=ceiling)
         + restriction,
         condition=CONDITIONS[design],
         assumptions=(
@@ -247,7 +249,9 @@ def audit_f_dp(
             curves[family],
             f"error divided by {tests} guess counts fixed in advance",
         ),
-        warnings=score_warnings(doubt, scores, design),
+        refusals=refusals,
+        warnings=score_warnings(scores, design),
+        **score_facts(scores, design),
         epsilon=epsilon,
         parameter=parameter,
         family=family,

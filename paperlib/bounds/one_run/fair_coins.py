@@ -14,12 +14,14 @@ show one of it, and name the design "played".
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, lgamma, log, sqrt
+from typing import Any
 
 import numpy as np
 from scipy.special import betainc
 
 from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.core import Design, IntArray, MembershipScores, check_at_least, check_choice
+from paperlib.core.facts import Adjacency
 from paperlib.core.results import AuditResult, round_down
 
 IMPLAUSIBLE = 1e-6
@@ -69,10 +71,25 @@ def coin_warnings(members: int, nonmembers: int, design: Design) -> tuple[str, .
     return ()
 
 
-def score_warnings(doubt: str | None, scores: MembershipScores, design: Design) -> tuple[str, ...]:
-    """A doubt about the direction of scores, where there is one, and doubts about their coins."""
-    coins = coin_warnings(scores.member.size, scores.nonmember.size, design)
-    return coins if doubt is None else (doubt, *coins)
+def score_warnings(scores: MembershipScores, design: Design) -> tuple[str, ...]:
+    """Doubts about the coins that decided who is a member of these scores."""
+    return coin_warnings(scores.member.size, scores.nonmember.size, design)
+
+
+def adjacency_of(design: Design) -> Adjacency:
+    """What two neighbouring training sets differ in: with coins tossed before training a record is
+    there or not; where it was decided later who is shown, another record was trained on instead.
+    """
+    return "add/remove" if design == "randomized" else "replace"
+
+
+def score_facts(scores: MembershipScores, design: Design) -> dict[str, Any]:
+    """The facts of an `AuditResult` that scores and the design of their audit settle."""
+    return {
+        "adjacency": adjacency_of(design),
+        "design": design,
+        "direction": "higher" if scores.higher_means_member else "lower",
+    }
 
 
 def fair_game(
@@ -90,10 +107,8 @@ def fair_game(
         raise ValueError(
             f"scores: {members} members and {nonmembers} non-members cannot come from fair coins "
             f"(p < {IMPLAUSIBLE:g}), which {what} assumes. If members and non-members come from "
-            "one "
-            'distribution, design="game" (`--design game` in the shell) plays the privacy game on '
-            "a "
-            f"fair-coin subsample of {game_size(min(members, nonmembers))} examples"
+            'one distribution, design="game" (`--design game` in the shell) plays the privacy game '
+            f"on a fair-coin subsample of {game_size(min(members, nonmembers))} examples"
         )
     return scores
 

@@ -17,7 +17,7 @@ from paperlib.bounds.one_run.forecast import (
 )
 from paperlib.core import Guess, check_choice, check_in
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
-from paperlib.core.direction import reversed_warning
+from paperlib.core.direction import reversed_direction
 from paperlib.core.results import AuditResult, round_down, table
 from paperlib.core.scores import MembershipScores
 
@@ -57,6 +57,9 @@ class AuditPlan(AuditResult):
     simulations: int
     curve_guesses: IntArray
     curve_perfect: FloatArray
+    guesses: int | None = None
+    correct: int | None = None
+    ceiling: float | None = None
 
     @property
     def headline(self) -> str:
@@ -147,10 +150,8 @@ def plan_audit(
         claim=(
             f"An audit of {total} examples at delta = {forecast.delta:g} cannot show more than "
             f"epsilon = {math.ceil(1000 * float(perfect.max())) / 1000:.3f} at confidence "
-            f"{forecast.confidence:g}, "
-            f'however good the attack (add/remove adjacency, guess="{forecast.guess}"). A plan, '
-            "not a "
-            "measurement."
+            f"{forecast.confidence:g}, however good the attack (add/remove adjacency, "
+            f'guess="{forecast.guess}"). A plan, not a measurement.'
         ),
         assumptions=_assumptions(forecast, total),
         warnings=_warnings(forecast.attack, audits),
@@ -204,14 +205,10 @@ def _assumptions(forecast: Forecast, total: int) -> tuple[str, ...]:
 def _warnings(
     attack: float | MembershipScores | None, audits: list[SimulatedAudit]
 ) -> tuple[str, ...]:
-    """Whether the pilot is reversed, or saw too little of the guesses of the simulated audits'
-    bounds.
-    """
+    """Whether the pilot saw too little of the guesses that give the simulated audits' bounds."""
     reached = [audit for audit in audits if audit.epsilon > 0]
-    if not isinstance(attack, MembershipScores):
+    if not isinstance(attack, MembershipScores) or not reached or reversed_direction(attack):
         return ()
-    if (doubt := reversed_warning(attack)) or not reached:
-        return (doubt,) if doubt else ()
     guessed, wrong = (
         float(np.median([getattr(one, name) for one in reached])) for name in ("share", "wrong")
     )

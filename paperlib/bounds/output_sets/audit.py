@@ -5,11 +5,13 @@ from functools import partial
 
 import numpy as np
 
-from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, ceiling_note, lower_bound_claim
+from paperlib.bounds.one_run.audit import THE_PROCEDURE
 from paperlib.bounds.one_run.fair_coins import (
     CONDITIONS,
+    adjacency_of,
     fair_game,
     score_assumptions,
+    score_facts,
     score_warnings,
 )
 from paperlib.bounds.one_run.tails import random_count_p_value, refuted_log_odds
@@ -17,9 +19,11 @@ from paperlib.bounds.output_sets.choices import DEFAULT_RULE, Method, SelectionR
 from paperlib.bounds.output_sets.level_sets import OutputSet, count_guesses
 from paperlib.core import Design, check_choice
 from paperlib.core.checks import check_confidence, check_delta
-from paperlib.core.direction import check_scores, reversed_warning
+from paperlib.core.direction import check_scores, reversed_direction
+from paperlib.core.facts import reasons
 from paperlib.core.results import AuditResult, round_down
 from paperlib.core.scores import MembershipScores
+from paperlib.words.claims import ceiling_note, lower_bound_claim
 
 _SHARED = 0.5
 
@@ -117,7 +121,6 @@ def audit_output_set(
         ),
         higher_means_member=evaluation_scores.higher_means_member,
     )
-    doubt = reversed_warning(together)
     evaluation_scores = fair_game(evaluation_scores, design, seed=seed, what="an output-set audit")
     total = len(evaluation_scores)
     chosen = fit_output_set(
@@ -145,11 +148,13 @@ def audit_output_set(
         guess=rule.guess,
         output_set=chosen,
         selection_epsilon=max(chosen.objective, 0.0),
-        claim=lower_bound_claim(epsilon, delta, confidence, ADJACENCY[design], ceiling=ceiling),
+        claim=lower_bound_claim(epsilon, delta, confidence, adjacency_of(design), ceiling=ceiling),
         condition=CONDITIONS[design],
         notes=(ceiling_note(total, ceiling, "evaluation examples"),),
         assumptions=_assumptions(design, delta, rule.guess),
-        warnings=score_warnings(doubt, together if even else evaluation_scores, design),
+        refusals=reasons(reversed_direction(together)),
+        warnings=score_warnings(together if even else evaluation_scores, design),
+        **score_facts(evaluation_scores, design),
     )
 
 

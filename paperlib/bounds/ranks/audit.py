@@ -19,6 +19,7 @@ from paperlib.bounds.ranks.p_values import (
     rank_epsilon,
 )
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_delta, check_vector
+from paperlib.core.facts import Refusal, RefusalCode, reasons
 from paperlib.core.options import DeltaTerm, RankBound
 from paperlib.core.results import AuditResult, round_down, round_up
 
@@ -62,6 +63,8 @@ class RankAuditResult(AuditResult):
     hit_rate: float
     top: tuple[int, int]
     set_size: tuple[int, int]
+    total: int
+    ceiling: float | None = None
 
     @property
     def headline(self) -> str:
@@ -159,8 +162,12 @@ def audit_ranks(
         ),
         condition=CONDITION,
         assumptions=_assumptions(sets, delta, delta_term, search),
+        adjacency="replace",
+        unit="identifier",
+        total=sets.count,
+        design="candidates",
+        refusals=reasons(_reversed(places, sizes)),
         warnings=(
-            *_reversed(places, sizes),
             *_warnings(sets, delta, confidence, delta_term, search),
             *([_PARTED] if parted else []),
         ),
@@ -337,17 +344,18 @@ def _assumptions(
     return tuple(found)
 
 
-def _reversed(places: IntArray, sizes: IntArray) -> list[str]:
-    """A warning where the places are significantly worse than uniform ones, at level 0.01."""
+def _reversed(places: IntArray, sizes: IntArray) -> Refusal | None:
+    """A refusal where the places are significantly worse than uniform ones, at level 0.01."""
     mean = float(((places - 0.5) / sizes).mean())
     spread = float(np.sqrt((1 - 1.0 / sizes**2).sum() / 12)) / places.size
     if mean - 0.5 <= _ONE_SIDED * spread:
-        return []
-    return [
+        return None
+    sentence = (
         f"The true values stand at {mean:.1%} of their sets on average, significantly below the "
         "middle, so the direction of the score is probably reversed and a leak may be missed: "
         "check higher_means_member."
-    ]
+    )
+    return Refusal(code=RefusalCode.REVERSED, sentence=sentence)
 
 
 def _warnings(

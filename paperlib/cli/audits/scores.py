@@ -112,13 +112,14 @@ def audit(
 
 def paragraphs(opening: str, audits: "Audits", document: "AuditDocument") -> list[str]:
     """What the terminal shows of audits of scores, after ``opening``."""
-    sentences, measures = "\n".join(document.verdict.sentences), document.measures
+    measures = document.measures
+    quoted = {refusal.sentence for refusal in document.refusals[:1]}  # by the verdict
     low, high = measures.auc_interval
     auc = f"AUC {measures.auc:.4f} [{low:.4f}, {high:.4f}] at confidence {measures.confidence:g}"
     text = [
         opening,
-        "\n".join(f"Warning: {text}" for text in document.warnings if text not in sentences),
-        sentences,
+        "\n".join(f"Warning: {text}" for text in document.warnings if text not in quoted),
+        "\n".join(document.verdict.sentences),
         "\n".join([auc, *map(str, measures.rates)]),
     ]
     if document.judged(None)[1] is not None:  # else no number is an answer

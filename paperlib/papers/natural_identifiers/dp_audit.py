@@ -4,7 +4,7 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ def theoretical_epsilons(run: DpRun, delta: float) -> tuple[float, float]:
     return guarantees(run.training, run.canaries + run.others, delta)
 
 
-def audit_scores(
+def hit_rate_and_bounds(
     scores: FloatArray,
     *,
     cardinality: int,
@@ -38,8 +38,10 @@ def audit_scores(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Hit rate and bounds, Theorem 2 and ours, from scores of shape (m, 1 + c), the inserted one
-    first.
+    """Hit rate and two bounds on epsilon, by Theorem 2 ("paper") and ours ("tight").
+
+    ``scores`` has shape (m, 1 + c), the inserted string first; the first ``cardinality`` columns
+    are ranked, and a rank up to ``top`` is a hit.
     """
     if not 2 <= cardinality <= scores.shape[1]:
         raise ValueError(f"cardinality: expected 2 to {scores.shape[1]}, got {cardinality}")
@@ -50,7 +52,7 @@ def audit_scores(
     return {"hit_rate": tight.hit_rate, "paper": paper.epsilon, "tight": tight.epsilon}
 
 
-def audit_table(
+def rank_audits(
     trained: Mapping[DpRun, Mapping[str, FloatArray]],
     targets: Mapping[DpRun, float],
     *,
@@ -62,38 +64,58 @@ def audit_table(
     """Every audit of `trained_runs`, one row per run, score, cardinality and number of places that
     count.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     options: dict[str, Any] = {"delta": delta, "confidence": confidence}
-    for (run, target), score, c, top in itertools.product(
-        targets.items(), SCORES, cardinalities, tops
-    ):
-        if top < c:
-            about = {"model": run.seed, "target": target, "canaries": run.canaries, "score": score}
-            _, theory = theoretical_epsilons(run, delta)
-            about |= {"cardinality": c, "top": top, "epsilon_replacement": theory}
-            audit = audit_scores(
-                trained[run][score], cardinality=c, top=top, seed=run.seed, **options
-            )
-            rows.append(
-                {**about, **audit, "below_theory": max(audit["paper"], audit["tight"]) <= theory}
-            )
+    audits = itertools.product(targets.items(), SCORES, cardinalities, tops)
+    for (run, target), score, cardinality, top in audits:
+        if top >= cardinality:
+            continue
+        _, theory = theoretical_epsilons(run, delta)
+        bounds = hit_rate_and_bounds(
+            trained[run][score], cardinality=cardinality, top=top, seed=run.seed, **options
+        )
+        rows.append(
+            {
+                "model": run.seed,
+                "target": target,
+                "canaries": run.canaries,
+                "score": score,
+                "cardinality": cardinality,
+                "top": top,
+                "epsilon_replacement": theory,
+                **bounds,
+                "below_theory": max(bounds["paper"], bounds["tight"]) <= theory,
+            }
+        )
     return pd.DataFrame(rows)
 
 
 def mean_bounds(
     audits: pd.DataFrame, keys: Sequence[str], *, less: int = 0, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Mean bound over models with r = 1, of each of `CURVES`, with t-intervals."""
-    tables = list[pd.DataFrame]()
+    """Mean bound over models with r = 1, of each of `CURVES`, with t-intervals.
+
+    With ``less``, bounds are less that of the same model with so many candidates.
+    """
+    tables: list[pd.DataFrame] = []
     for curve, (scores, bound) in CURVES.items():
         chosen = audits[audits["score"].isin(scores) & (audits["top"] == 1)]
         best = chosen.groupby([*keys, "model"])[bound].max()
         if less and len(best):
-            rest, lesser = best.drop(less, level="cardinality"), best.xs(less, level="cardinality")
-            best = rest - lesser.reindex(rest.index.droplevel("cardinality")).values
-        each = best.groupby(list(keys)).agg(["size", "mean", "sem"]).reset_index()
-        half = student.ppf((1 + confidence) / 2, (each["size"] - 1).clip(lower=1)) * each["sem"]
-        table = each.rename(columns={"size": "models"}).drop(columns="sem")
+            best = _less_those_of(best, less)
+        over_models = best.groupby(list(keys)).agg(["size", "mean", "sem"]).reset_index()
+        degrees = (over_models["size"] - 1).clip(lower=1)
+        half = student.ppf((1 + confidence) / 2, degrees) * over_models["sem"]
+        table = over_models.rename(columns={"size": "models"}).drop(columns="sem")
         table.insert(0, "curve", curve)
-        tables.append(table.assign(low=each["mean"] - half, high=each["mean"] + half))
+        mean = over_models["mean"]
+        tables.append(table.assign(low=mean - half, high=mean + half))
     return pd.concat(tables, ignore_index=True)
+
+
+def _less_those_of(bounds: pd.Series, cardinality: int) -> pd.Series:
+    """Bounds of the other cardinalities, less that of the same model at this one."""
+    others = bounds.drop(cardinality, level="cardinality")
+    subtracted = bounds.xs(cardinality, level="cardinality")
+    same_models = cast(pd.MultiIndex, others.index).droplevel("cardinality")
+    return others - subtracted.reindex(same_models).values

@@ -136,7 +136,7 @@ def inference_evidence(
 
 
 def dp_evidence(by_target: pd.DataFrame, by_number: pd.DataFrame) -> list[Evidence]:
-    """Figures 2 and 5 from `audit_table`, by Theorem 2 and the better of two scores; one value per
+    """Figures 2 and 5 from `rank_audits`, by Theorem 2 and the better of two scores; one value per
     model.
     """
     bounds = _papers_bounds(by_target, ["target", "cardinality"])

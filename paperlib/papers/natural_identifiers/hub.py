@@ -4,6 +4,7 @@ setting.
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property, partial
@@ -42,6 +43,7 @@ OLMo.
 """
 _OLMO = "olmo-7b-0424-hf"  # the name on the hub of what the paper calls OLMo-7B
 _TOGETHER = 200  # identifiers that are scored and stored together
+_FEWEST_TO_TEST = 5  # identifiers of a set
 _FEWEST_TO_FILTER = 20  # identifiers of a kind that teach the blind classifiers
 
 
@@ -73,12 +75,10 @@ class HubConfig:
     dtype: str = "auto"  #: number format, as for `load_language_model`
     per_subset: int = 1_000  #: most identifiers of each subset, a random sample
     generated: int = 127  #: alternatives per identifier
-    prefix: str = (
-        ""  #: for ReCaLL: a text that was not trained on, or "generated"; empty leaves it out
-    )
-    blind_filter: bool = (
-        False  #: leave out what blind classifiers tell from generated ones (Appendix A)
-    )
+    #: for ReCaLL: a text that was not trained on, or "generated"; empty leaves it out
+    prefix: str = ""
+    #: leave out what blind classifiers tell from generated ones (Appendix A)
+    blind_filter: bool = False
     seed: int = 0  #: of the sample and the alternatives
 
     def __post_init__(self) -> None:
@@ -87,15 +87,20 @@ class HubConfig:
     @property
     def attacks(self) -> tuple[str, ...]:
         """The paper's attacks, and the number of tokens last."""
-        attacks = (one for one in PAPER_ATTACKS if self.prefix or not one.startswith("recall"))
-        return (*attacks, TOKENS)
+        if self.prefix:
+            return (*PAPER_ATTACKS, TOKENS)
+        return (*(name for name in PAPER_ATTACKS if not name.startswith("recall")), TOKENS)
 
     @property
     def prefix_text(self) -> str:
+        """The text of the prefix; generated ones have a seed that no alternative has."""
         if self.prefix != GENERATED_PREFIX:
             return self.prefix
-        examples = (KINDS[kind].example for kind in ("md5", "sha1"))
-        return "".join(f"{generate_identifiers(one, 1, self.seed + 7)[0]}\n" for one in examples)
+        lines: list[str] = []
+        for kind in ("md5", "sha1"):
+            (value,) = generate_identifiers(KINDS[kind].example, 1, self.seed + 7)
+            lines.append(f"{value}\n")
+        return "".join(lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,18 +111,18 @@ class HubScores:
     values: FloatArray  # (n, 1 + c, attacks), higher: member; the identifier comes first
     attacks: tuple[str, ...]
     subsets: np.ndarray  # corpus and subset of each identifier, shape (n,)
-    occurrences: (
-        np.ndarray
-    )  # in the corpus that the model was trained on, 0 for held-out ones, shape (n,)
-    skipped: (
-        pd.DataFrame
-    )  # parts of the corpora that were not read, or with a loss: reason, number, example
+    # in the corpus that the model was trained on, 0 for held-out ones, shape (n,)
+    occurrences: np.ndarray
+    # parts of the corpora that were not read, or with a loss: reason, number, example
+    skipped: pd.DataFrame
 
     @cached_property
     def parameters(self) -> int:
+        """Parameters of the model."""
         return parameter_count(self.model.name)
 
     def sets(self) -> dict[str, np.ndarray]:
+        """Which identifiers belong to each corpus as a whole, then to each of its subsets."""
         whole = np.array([name.partition(": ")[0] for name in self.subsets])
         sets = {f"{name}: all": whole == name for name in dict.fromkeys(whole.tolist())}
         return sets | {name: self.subsets == name for name in sorted(set(self.subsets.tolist()))}
@@ -128,7 +133,7 @@ class HubScores:
         """
         times = self.occurrences
         groups = {"held out": times == 0, "trained": times > 0, "trained, occurs once": times == 1}
-        return {name: here for name, here in groups.items() if here.any()}
+        return {name: members for name, members in groups.items() if members.any()}
 
     def features(self) -> CandidateScores:
         """The scores that dataset inference sees, in two groups: held out (0) and trained (1)."""
@@ -148,67 +153,104 @@ class HubScores:
         set.
         """
         # Of larger sets as many are drawn; a corpus as a whole is tested with what it has.
-        scores, rows = self.features(), list[dict[str, Any]]()
-        for name, here in progress(list(self.sets().items()), label="sets"):
-            at = np.random.default_rng(seed).permutation(np.flatnonzero(here))[:set_size]
-            if len(at) >= 5 and (len(at) == set_size or name.endswith(": all")):
-                held_out = bool((self.occurrences[at] == 0).all())
-                about = {"model": self.model.name, "set": name, "held_out": held_out}
-                rows += [
-                    about | one for one in p_value_rows(scores.values[at], trees=trees, seed=seed)
-                ]
+        values = self.features().values
+        rows: list[dict[str, Any]] = []
+        for name, members in progress(list(self.sets().items()), label="sets"):
+            order = np.random.default_rng(seed).permutation(np.flatnonzero(members))
+            drawn = order[:set_size]
+            large_enough = len(drawn) == set_size or name.endswith(": all")
+            if len(drawn) < _FEWEST_TO_TEST or not large_enough:
+                continue
+            held_out = bool((self.occurrences[drawn] == 0).all())
+            tested = {"model": self.model.name, "set": name, "held_out": held_out}
+            for row in p_value_rows(values[drawn], trees=trees, seed=seed):
+                rows.append(tested | row)
         return pd.DataFrame(rows)
 
 
 def hub_scores(model: HubModel, config: HubConfig) -> HubScores:
     """Score the identifiers of a model's corpora; each corpus and each model is read once."""
-    # An identifier of the held-out corpus that the other one has too is no non-member, and is left
-    # out.
-    log, known = ReadLog(), set[str]()
-    identifiers, occurrences = list[FoundIdentifier](), list[int]()
-    for corpus in filter(None, (model.trained, model.held_out)):
-        every = _identifiers(corpus, log)
-        chosen = _sampled([one for one in every if one.value.lower() not in known], config)
-        known |= {one.value.lower() for one in every}
-        identifiers += [replace(one, subset=f"{Path(corpus).name}: {one.subset}") for one in chosen]
-        occurrences += [one.occurrences if corpus == model.trained else 0 for one in chosen]
-    load = cache(partial(load_language_model, model.name, dtype=config.dtype))
-    stage = {"stage": "hub scores", "model": model_stamp(model.name), "dtype": config.dtype}
-    stage["prefix"] = config.prefix_text
-    how: dict[str, Any] = {
-        "attacks": config.attacks,
-        "prefix": config.prefix_text,
-        "code": __name__,
-    }
-    how |= {"generated": config.generated, "seed": config.seed}
-    parts = [identifiers[at : at + _TOGETHER] for at in range(0, len(identifiers), _TOGETHER)]
-    scores = [  # part by part: a long run goes on where it was, and memory stays bounded
-        cached_scores(
-            {**stage, "identifiers": config_hash({"identifiers": part})}, load, part, **how
-        )
-        for part in progress(parts, label="identifiers")
-    ]
-    subsets, times = np.array([one.subset for one in identifiers]), np.array(occurrences)
+    log = ReadLog()
+    identifiers, occurrences = _labelled_identifiers(model, config, log)
+    values = _scored(model, config, identifiers)
+    subsets = np.array([identifier.subset for identifier in identifiers])
     return HubScores(
-        model, np.concatenate(scores), config.attacks, subsets, times, skipped_table(log)
+        model, values, config.attacks, subsets, np.array(occurrences), skipped_table(log)
     )
 
 
+def _labelled_identifiers(
+    model: HubModel, config: HubConfig, log: ReadLog
+) -> tuple[list[FoundIdentifier], list[int]]:
+    """A sample of each corpus, its name before that of the subset, and how often each identifier
+    occurs in the corpus that the model was trained on.
+    """
+    seen: set[str] = set()
+    identifiers: list[FoundIdentifier] = []
+    occurrences: list[int] = []
+    for corpus in filter(None, (model.trained, model.held_out)):
+        of_corpus = _identifiers(corpus, log)
+        # An identifier of the held-out corpus that the other one has too is no non-member, and is
+        # left out.
+        unseen = [found for found in of_corpus if found.value.lower() not in seen]
+        seen |= {found.value.lower() for found in of_corpus}
+        for found in _sampled(unseen, config):
+            identifiers.append(replace(found, subset=f"{Path(corpus).name}: {found.subset}"))
+            occurrences.append(found.occurrences if corpus == model.trained else 0)
+    return identifiers, occurrences
+
+
+def _scored(
+    model: HubModel, config: HubConfig, identifiers: Sequence[FoundIdentifier]
+) -> FloatArray:
+    """Scores of identifiers and alternatives, shape (n, 1 + c, attacks).
+
+    They are computed and stored in pieces, so that a long run goes on where it was, and memory
+    stays bounded.
+    """
+    load = cache(partial(load_language_model, model.name, dtype=config.dtype))
+    stage = {
+        "stage": "hub scores",
+        "model": model_stamp(model.name),
+        "dtype": config.dtype,
+        "prefix": config.prefix_text,
+    }
+    starts = range(0, len(identifiers), _TOGETHER)
+    pieces = [identifiers[start : start + _TOGETHER] for start in starts]
+    scores: list[FloatArray] = []
+    for piece in progress(pieces, label="identifiers"):
+        scores.append(
+            cached_scores(
+                {**stage, "identifiers": config_hash({"identifiers": piece})},
+                load,
+                piece,
+                attacks=config.attacks,
+                prefix=config.prefix_text,
+                code=__name__,
+                generated=config.generated,
+                seed=config.seed,
+            )
+        )
+    return np.concatenate(scores)
+
+
 def _identifiers(corpus: str, log: ReadLog) -> list[FoundIdentifier]:
-    """Every identifier of the paper's kinds in a corpus."""
+    """Every identifier of the paper's kinds in a corpus, stored; what was skipped goes to the
+    log.
+    """
 
     def compute() -> Mapping[str, Any]:
-        own = ReadLog()
-        every = corpus_identifiers(open_corpus(corpus, log=own), kinds=PAPER_KINDS)
+        corpus_log = ReadLog()
+        identifiers = corpus_identifiers(open_corpus(corpus, log=corpus_log), kinds=PAPER_KINDS)
         return {
-            "identifiers": np.array([json.dumps(asdict(one)) for one in every]),
-            "skipped": np.array(json.dumps([dict(own.counts), own.examples])),
+            "identifiers": np.array([json.dumps(asdict(found)) for found in identifiers]),
+            "skipped": np.array(json.dumps([dict(corpus_log.counts), corpus_log.examples])),
         }
 
-    files = [
-        (str(one.path), one.path.stat().st_size, one.path.stat().st_mtime_ns, one.subset)
-        for one in corpus_files(corpus)
-    ]
+    files: list[tuple[str, int, int, str]] = []
+    for file in corpus_files(corpus):
+        status = file.path.stat()
+        files.append((str(file.path), status.st_size, status.st_mtime_ns, file.subset))
     stage = {
         "stage": "corpus identifiers",
         "corpus": corpus,
@@ -221,35 +263,48 @@ def _identifiers(corpus: str, log: ReadLog) -> list[FoundIdentifier]:
     return [FoundIdentifier(**json.loads(str(text))) for text in read["identifiers"]]
 
 
-def _sampled(every: Sequence[FoundIdentifier], config: HubConfig) -> list[FoundIdentifier]:
+def _sampled(identifiers: Sequence[FoundIdentifier], config: HubConfig) -> list[FoundIdentifier]:
     """A random sample of each subset, without look-alikes where these are to be left out."""
-    rng = np.random.default_rng(config.seed)
+    order = np.random.default_rng(config.seed).permutation(len(identifiers))
     by_subset: dict[str, list[FoundIdentifier]] = {}
-    for one in (every[at] for at in rng.permutation(len(every))):
-        by_subset.setdefault(one.subset, []).append(one)
-    spare = math.ceil(config.per_subset * (1.2 if config.blind_filter else 1.0))
-    chosen = [one for part in by_subset.values() for one in part[:spare]]
-    kinds = pd.Series([one.kind for one in chosen]).value_counts()
+    for index in order:
+        by_subset.setdefault(identifiers[index].subset, []).append(identifiers[index])
+    # The filter leaves some out: more are drawn before it.
+    drawn = math.ceil(config.per_subset * (1.2 if config.blind_filter else 1.0))
+    chosen = [found for of_subset in by_subset.values() for found in of_subset[:drawn]]
+    kinds = pd.Series([found.kind for found in chosen]).value_counts()
     if config.blind_filter and kinds.max() >= _FEWEST_TO_FILTER:
         chosen = _filtered(chosen, config)
-    subsets = pd.Series([one.subset for one in chosen], dtype=object)
-    place = subsets.groupby(subsets).cumcount()
-    return [one for one, number in zip(chosen, place, strict=True) if number < config.per_subset]
+    return _first_of_each_subset(chosen, config.per_subset)
 
 
-def _filtered(every: Sequence[FoundIdentifier], config: HubConfig) -> list[FoundIdentifier]:
+def _first_of_each_subset(
+    identifiers: Sequence[FoundIdentifier], most: int
+) -> list[FoundIdentifier]:
+    """At most so many identifiers of each subset, in their order."""
+    counts = Counter[str]()
+    first: list[FoundIdentifier] = []
+    for found in identifiers:
+        counts[found.subset] += 1
+        if counts[found.subset] <= most:
+            first.append(found)
+    return first
+
+
+def _filtered(identifiers: Sequence[FoundIdentifier], config: HubConfig) -> list[FoundIdentifier]:
     """`without_look_alikes`, stored: models that are asked about one corpus share its
     identifiers.
     """
+    options: dict[str, Any] = {"generated": config.generated, "seed": config.seed}
 
     def compute() -> Mapping[str, Any]:
-        values = {one.value for one in without_look_alikes(every, **options)}
-        return {"stays": np.array([one.value in values for one in every])}
+        values = {found.value for found in without_look_alikes(identifiers, **options)}
+        return {"stays": np.array([found.value in values for found in identifiers])}
 
-    options: dict[str, Any] = {"generated": config.generated, "seed": config.seed}
-    stage = {"stage": "blind filter", "identifiers": config_hash({"identifiers": every}), **options}
+    hashed = config_hash({"identifiers": identifiers})
+    stage = {"stage": "blind filter", "identifiers": hashed, **options}
     stays = cached_arrays(stage, compute, code=__name__)["stays"]
-    return [one for one, stay in zip(every, stays, strict=True) if stay]
+    return [found for found, stay in zip(identifiers, stays, strict=True) if stay]
 
 
 def hub_table(
@@ -258,17 +313,22 @@ def hub_table(
     """The paper's four models at the places of `PLACES` for `benchmark_evidence`; empty if one is
     missing.
     """
-    every = 1 + len(PAPER_ATTACKS)
-    whole = [one for one in scores if "held out" in one.groups() and len(one.attacks) == every]
-    if len(whole) != len(PLACES) or list(whole[0].subsets) != list(whole[2].subsets):
+    attacks = 1 + len(PAPER_ATTACKS)
+    complete = [
+        model for model in scores if "held out" in model.groups() and len(model.attacks) == attacks
+    ]
+    if len(complete) != len(PLACES):
+        return pd.DataFrame()
+    large, _, small, _ = complete
+    if list(large.subsets) != list(small.subsets):
         return pd.DataFrame()
     options = {"draws": draws, "confidence": confidence}
-    tables = [
-        judged(place, one.values, one.groups(), **options).assign(parameters=one.parameters)
-        for place, one in zip(PLACES, whole, strict=True)
-    ]
-    pair = {"large": whole[0].values, "small": whole[2].values}
-    tables.append(auc_differences(pair, whole[0].groups(), **options))
+    tables: list[pd.DataFrame] = []
+    for place, model in zip(PLACES, complete, strict=True):
+        table = judged(place, model.values, model.groups(), **options)
+        tables.append(table.assign(parameters=model.parameters))
+    pair = {"large": large.values, "small": small.values}
+    tables.append(auc_differences(pair, large.groups(), **options))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -276,16 +336,20 @@ def hub_scale(scores: Sequence[HubScores], config: HubConfig) -> tuple[Level, st
     """Level and facts of a run on these models: the paper's scale is all four of them, with
     ReCaLL.
     """
+    counts = ", ".join(f"{len(model.values)} identifiers of {model.model.name}" for model in scores)
+    facts = f"{counts}, {config.generated} alternatives each"
+    return "paper's scale" if _at_the_papers_scale(scores, config) else "paper's data", facts
+
+
+def _at_the_papers_scale(scores: Sequence[HubScores], config: HubConfig) -> bool:
+    """Whether these are the paper's models, each with held-out identifiers, and its settings."""
     printed = paper_table("nid_settings").query("component in ['models', 'gids']")
-    numbers = printed.set_index("setting")["value"].astype(str)
-    pythias = sorted(
-        name.lower() for name in numbers[numbers.index == "model"] if name.startswith("Pythia")
-    )
-    names = [Path(one.model.name).name.lower() for one in scores]
-    same = sorted(names[:3]) == pythias and names[3:] == [_OLMO]
-    same &= config.generated == int(numbers["gids_per_nid"]) and bool(config.prefix)
-    same &= all((one.occurrences == 0).any() for one in scores)
-    counts = ", ".join(f"{len(one.values)} identifiers of {one.model.name}" for one in scores)
-    return (
-        "paper's scale" if same else "paper's data"
-    ), f"{counts}, {config.generated} alternatives each"
+    settings = printed.set_index("setting")["value"].astype(str)
+    printed_models = settings[settings.index == "model"]
+    pythias = sorted(name.lower() for name in printed_models if name.startswith("Pythia"))
+    names = [Path(model.model.name).name.lower() for model in scores]
+    if sorted(names[:3]) != pythias or names[3:] != [_OLMO]:
+        return False
+    if config.generated != int(settings["gids_per_nid"]) or not config.prefix:
+        return False
+    return all((model.occurrences == 0).any() for model in scores)

@@ -166,7 +166,7 @@ def _curve_image(audit: ScoreAudit) -> Image | None:
         from paperlib.report.curve_figures import bounds_figure
         from paperlib.report.figures import svg_uri
 
-        ceiling = getattr(result, "ceiling", float("nan"))
+        ceiling = float("nan") if result.ceiling is None else result.ceiling
         fig, words = bounds_figure(curve.assign(target="your model", seed=0, ceiling=ceiling))
         plt.close(fig)
         caption = (

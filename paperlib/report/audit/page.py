@@ -11,13 +11,15 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from paperlib.core import (
     RESULT_SCHEMA_VERSION,
+    AuditResult,
     MembershipScores,
     ScoreAudit,
     ScoreMeasures,
     json_ready,
-    reversed_warning,
     score_measures,
 )
+from paperlib.core.direction import reversed_direction
+from paperlib.core.facts import Refusal, reasons
 from paperlib.core.sealed import sealed_hash
 from paperlib.report.audit.about import About, about_schema
 from paperlib.report.audit.tables import (
@@ -27,8 +29,8 @@ from paperlib.report.audit.tables import (
     groups_section,
     measures_section,
 )
-from paperlib.report.audit.verdict import Verdict, audit_verdict, is_reversed
 from paperlib.report.tables import format_cell
+from paperlib.words.verdict import Verdict, audit_verdict
 
 _ADDRESS = re.compile(r"(https?://[^\s<>\"']+)")
 
@@ -46,6 +48,7 @@ def audit_report(
     groups: Names | None = None,
     data: Mapping[str, Any] | None = None,
     warnings: Sequence[str] = (),
+    refusals: Sequence[Refusal] = (),
     more: Sequence[str | TableSection] = (),
     receipt: Mapping[str, str] | None = None,
 ) -> str:
@@ -61,6 +64,7 @@ def audit_report(
         data: Content of the machine-readable block; by default what the other arguments say, in the
             form of ``paperlib audit --json``.
         warnings: Those of the whole audit, beside those of the main result.
+        refusals: Why no number of the whole audit is an answer, beside those of the main result.
         more: Further sections, as tables or as HTML, shown before the figures.
         receipt: The sealed texts ``plan`` and ``coins``, and ``scores`` as JSON, in the order of
             the coins: the page holds them, and a button that computes hashes and bound again.
@@ -73,16 +77,14 @@ def audit_report(
     main, *others = audits
     about = about or About()
     measures = measures or score_measures(scores)
+    refusals = _every_refusal(scores, main, refusals)
     own = () if main.result is None else main.result.warnings
-    every = list(dict.fromkeys((*warnings, *own)))
-    if measures.auc < 0.5 and not any(map(is_reversed, every)):
-        every += filter(None, [reversed_warning(scores)])
-    warnings = tuple(sorted(every, key=is_reversed, reverse=True))
+    warnings = tuple(dict.fromkeys((*(refusal.sentence for refusal in refusals), *warnings, *own)))
     if verdict is None:
-        verdict = audit_verdict(main, warnings)
+        verdict = audit_verdict(main, warnings, refusals=refusals)
     if data is None:
-        data = audit_content(audits, verdict, measures, about, warnings, facts)
-    doubted = any(map(is_reversed, warnings))
+        data = audit_content(audits, verdict, measures, about, warnings, facts, refusals)
+    doubted = bool(refusals)
     tables = [
         measures_section(measures, main.result),
         exposed_section(scores, ids, doubted=doubted),
@@ -111,6 +113,15 @@ def audit_report(
         block=_inside(block),
         receipt=None if receipt is None else _receipt(receipt),
     )
+
+
+def _every_refusal(
+    scores: MembershipScores, main: ScoreAudit, refusals: Sequence[Refusal]
+) -> tuple[Refusal, ...]:
+    """The refusals given, those of the main result, and a reversed direction of these scores."""
+    own = () if main.result is None else main.result.refusals
+    every_one = tuple(dict.fromkeys((*refusals, *own)))
+    return every_one or reasons(reversed_direction(scores))
 
 
 def _inside(text: str) -> str:
@@ -144,23 +155,15 @@ def audit_content(
     about: About,
     warnings: Sequence[str],
     facts: Mapping[str, str],
+    refusals: Sequence[Refusal] = (),
 ) -> dict[str, Any]:
     """The result for programs, as ``result.schema.json`` describes it."""
     main = audits[0]
-    names = (
-        "epsilon",
-        "headline",
-        "claim",
-        "condition",
-        "assumptions",
-        "delta",
-        "confidence",
-        "design",
-    )
     content = {
         "schema_version": RESULT_SCHEMA_VERSION,
-        **{name: getattr(main.result, name, None) for name in names},
+        **_fields_of(main.result),
         "kind": main.kind,
+        "refusals": [json_ready(refusal) for refusal in refusals],
         "warnings": warnings,
         "measures": measures.to_dict(),
         "audits": [one.to_dict() for one in audits],
@@ -168,9 +171,18 @@ def audit_content(
         "about": about.to_dict(),
         "provenance": dict(facts),
     }
-    if any(map(is_reversed, warnings)):
+    if refusals:
         content |= {"epsilon": None, "headline": None, "claim": None}
     return content
+
+
+_SENTENCES = ("headline", "claim", "condition", "assumptions")
+_FACTS = ("epsilon", "delta", "confidence", "sided", "adjacency", "unit", "copies", "design")
+
+
+def _fields_of(result: AuditResult | None) -> dict[str, Any]:
+    """The facts of the main result, and the sentences that say them; None where there is none."""
+    return {name: getattr(result, name, None) for name in (*_FACTS, *_SENTENCES)}
 
 
 @cache

@@ -16,7 +16,6 @@ from paperlib.core import (
     score_measures,
 )
 from paperlib.core.results import round_up
-from paperlib.report.audit.verdict import ceiling_of
 
 Names = Sequence[Any] | np.ndarray
 
@@ -61,10 +60,9 @@ def measures_section(measures: ScoreMeasures, result: AuditResult | None) -> Tab
             f"{rate.false_positive_rate:g}"
         )
         rows.append((rate.name, value, "; ".join(filter(None, [note, rate.note]))))
-    ceiling = None if result is None else ceiling_of(result)
-    if ceiling is not None:
-        total = getattr(result, "total", None)
-        records = "so many" if total is None else f"{total:,}"
+    ceiling = None if result is None else result.most
+    if result is not None and ceiling is not None:
+        records = "so many" if result.total is None else f"{result.total:,}"
         most = f"the most that {records} audited records could show"
         rows.append(("Ceiling", f"ε ≤ {round_up(ceiling):.3f}", most))
     return TableSection(

@@ -185,14 +185,14 @@ def test_canaries_of_a_smaller_run_are_those_of_a_larger_one_and_theory_knows_bo
     rng = np.random.default_rng(5)
     scores = rng.normal(size=(200, 32))
     scores[:, 0] += 2.5
-    audit = dp.audit_scores(scores, cardinality=32, top=4, delta=1e-6)
+    audit = dp.hit_rate_and_bounds(scores, cardinality=32, top=4, delta=1e-6)
     assert audit["tight"] > audit["paper"] > 0
 
 
 def test_a_dp_audit_end_to_end_is_repeatable_and_below_theory():
     targets = {dp_models.run_for(e, 1e-5, **TOY_RUN): e for e in (5.0, math.inf)}
     stored = dp_models.trained_runs(list(targets))
-    table = dp.audit_table(stored, targets, cardinalities=[2, 4], tops=[1, 2], delta=1e-5)
+    table = dp.rank_audits(stored, targets, cardinalities=[2, 4], tops=[1, 2], delta=1e-5)
     assert len(table) == 2 * 3 * 3  # top 2 of 2 is no audit
     assert table["below_theory"].all()
     plain = list(targets)[1]
@@ -212,7 +212,7 @@ def test_no_audit_of_a_mechanism_of_known_epsilon_exceeds_it():
         scores = np.zeros((sets, 8))
         released = np.where(rng.random(sets) < hit, 0, rng.integers(1, 8, sets))
         scores[np.arange(sets), released] = 1.0
-        audit = dp.audit_scores(scores, cardinality=8, delta=1e-7, seed=seed)
+        audit = dp.hit_rate_and_bounds(scores, cardinality=8, delta=1e-7, seed=seed)
         exceeded += max(audit["paper"], audit["tight"]) > epsilon
     assert_rate_at_most(0.05, exceeded, 300)
 
@@ -222,7 +222,7 @@ def test_bad_settings_are_named():
         (lambda: dp_models.DpRun(noise=0.0, dialogues="films"), "dialogues"),
         (lambda: dp_models.DpRun(noise=0.0, kind="crc"), "kind"),
         (lambda: dp_models.DpRun(noise=0.0, canaries=0), "canaries"),
-        (lambda: dp.audit_scores(np.zeros((3, 4)), cardinality=5, delta=0.0), "cardinality"),
+        (lambda: dp.hit_rate_and_bounds(np.zeros((3, 4)), cardinality=5, delta=0.0), "cardinality"),
         (lambda: PlantedConfig(kinds=("crc",)), "kinds"),
         (lambda: PlantedConfig(repetitions=(0,)), "repetitions"),
         (lambda: PlantedConfig(held_out=1), "held_out"),

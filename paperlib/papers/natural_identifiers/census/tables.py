@@ -3,7 +3,9 @@
 import itertools
 import re
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,7 +34,8 @@ _PAPERS = (
     ("dolma", "dolma", "train"),
 )
 _SETTINGS = settings_beside(__file__)
-_PILE, _PLAIN = _SETTINGS["pile"], _SETTINGS["plain"]
+_PILE = _SETTINGS["pile"]
+_PLAIN = _SETTINGS["plain"]
 PILE_SUBSETS = {name: printed for *names, printed, _, _ in _PILE for name in names}
 """Subsets of the Pile's test part, by both names, and their names in Table 2; empty where it has
 none.
@@ -67,26 +70,29 @@ def kind_shares(filtered: pd.DataFrame, subsets: Sequence[str]) -> pd.DataFrame:
     """Percent of the identifiers that are of each of the paper's kinds: columns kind, here,
     paper.
     """
-    kinds, printed = list(PAPER_KINDS), paper_census()
+    kinds = list(PAPER_KINDS)
+    printed = paper_census()
+    same_subsets = printed["dataset"].isin([PILE_SUBSETS[name] for name in subsets])
     ours = filtered[kinds].sum()
-    theirs = printed[printed["dataset"].isin([PILE_SUBSETS[name] for name in subsets])][kinds].sum()
+    theirs = printed[same_subsets][kinds].sum()
     share = {"here": 100 * ours / max(1, ours.sum()), "paper": 100 * theirs / max(1, theirs.sum())}
     return pd.DataFrame(share).rename_axis("kind").reset_index()
 
 
 def look_alikes(totals: pd.DataFrame) -> pd.DataFrame:
     """One row per kind: kind, identifiers and look_alikes (different values), why."""
-    rows = []
-    for kind, here in totals.groupby("kind", sort=False):
-        valid = here["valid"].astype(bool)
-        failed = here[~valid]
-        why = [
-            f"{form} ({number})"
-            for form, number in zip(failed["form"], failed["different"], strict=True)
-        ]
-        row = {"kind": kind, "identifiers": int(here.loc[valid, "different"].sum())}
+    rows: list[dict[str, Any]] = []
+    for kind, forms in totals.groupby("kind", sort=False):
+        valid = forms["valid"].astype(bool)
+        failed = forms[~valid]
+        reasons = failed["form"] + " (" + failed["different"].astype(str) + ")"
         rows.append(
-            row | {"look_alikes": int(failed["different"].sum()), "why": ", ".join(why) or "–"}
+            {
+                "kind": kind,
+                "identifiers": int(forms.loc[valid, "different"].sum()),
+                "look_alikes": int(failed["different"].sum()),
+                "why": ", ".join(reasons) or "–",
+            }
         )
     return pd.DataFrame(rows)
 
@@ -104,11 +110,9 @@ def census_by_subset(census: Census) -> pd.DataFrame:
     table["other_kinds"] = census.by_kind("different", kinds=others).set_index("subset")["total"]
     table.insert(0, "matches", census.by_kind(kinds=list(KINDS)).set_index("subset")["total"])
     sizes = census.read.set_index("subset")[["documents", "characters"]]
-    return (
-        sizes.join(table)
-        .sort_values(["total", "matches"], ascending=False, kind="stable")
-        .reset_index()
-    )
+    table = sizes.join(table)
+    table = table.sort_values(["total", "matches"], ascending=False, kind="stable")
+    return table.reset_index()
 
 
 def plain_counts(
@@ -117,15 +121,17 @@ def plain_counts(
     """Matches of each kind in the first characters, look-alikes included: ours, and by plain
     expressions.
     """
-    ours, plain, left = dict.fromkeys(_PLAIN, 0), dict.fromkeys(_PLAIN, 0), characters
+    ours = dict.fromkeys(_PLAIN, 0)
+    plain = dict.fromkeys(_PLAIN, 0)
+    left = characters
     scanner = Scanner(checked_kinds(PAPER_KINDS))
     expressions = {
         kind: re.compile(rf"(?<![0-9A-Za-z_]){pattern}(?![0-9A-Za-z_])", re.ASCII)
         for kind, pattern in _PLAIN.items()
     }
     for piece in _pieces(files, reading):
-        for one in scanner.scan(piece.data):
-            ours[one.kind.name] += 1
+        for candidate in scanner.scan(piece.data):
+            ours[candidate.kind.name] += 1
         text = piece.data.decode("utf-8", "replace")
         for kind, expression in expressions.items():
             plain[kind] += sum(1 for _ in expression.finditer(text))
@@ -141,28 +147,39 @@ def sample_identifiers(
     """A random sample of the different identifiers, so many of each kind at most; places mean
     nothing.
     """
-    different: dict[str, dict[str, str]] = {name: {} for name in KINDS}
+    rng = np.random.default_rng(seed)
+    sample: list[Identifier] = []
+    for kind, values in _different_values(files, reading).items():
+        in_order = sorted(values)
+        size = min(per_kind, len(in_order))
+        if size:
+            for index in np.sort(rng.choice(len(in_order), size, replace=False)):
+                value = in_order[index]
+                sample.append(Identifier(kind, value, 0, len(value)))
+    return sample
+
+
+def _different_values(files: Iterable[CorpusFile], reading: Reading | None) -> dict[str, list[str]]:
+    """The different identifiers by kind, each in its first spelling."""
+    spellings: dict[str, dict[str, str]] = {name: {} for name in KINDS}
     scanner = Scanner(checked_kinds(None))
     for file in files:
         stream = StreamScanner(scanner)
         for piece in _pieces([file], reading):
-            for one in stream.feed(piece.data, more=piece.more):
-                if one.form.valid:
-                    different[one.kind.name].setdefault(one.kind.key(one.value), one.value)
-    rng, chosen = np.random.default_rng(seed), list[Identifier]()
-    for kind, values in different.items():
-        every = sorted(values.values())
-        size = min(per_kind, len(every))
-        picked = rng.choice(len(every), size, replace=False) if size else np.empty(0, dtype=int)
-        chosen += [Identifier(kind, every[at], 0, len(every[at])) for at in np.sort(picked)]
-    return chosen
+            for candidate in stream.feed(piece.data, more=piece.more):
+                if candidate.form.valid:
+                    key = candidate.kind.key(candidate.value)
+                    spellings[candidate.kind.name].setdefault(key, candidate.value)
+    return {kind: list(by_key.values()) for kind, by_key in spellings.items()}
 
 
 def census_speed(
     files: Sequence[CorpusFile], *, megabytes: float = 50.0, reading: Reading | None = None
 ) -> pd.DataFrame:
     """Megabytes of text per second of one core: unpacking and parsing, scanning, and both."""
-    held, size = list[bytes](), 0  # this pass fills the disk's cache
+    held: list[bytes] = []
+    size = 0
+    # This pass fills the disk's cache.
     for piece in _pieces(files, reading):
         held.append(piece.data)
         size += len(piece.data)
@@ -184,6 +201,7 @@ def census_speed(
 
 
 def _pieces(files: Iterable[CorpusFile], reading: Reading | None) -> Iterator[Piece]:
+    """Every piece of the files; what cannot be read is left out."""
     for file in files:
         yield from read_pieces(file.path, file.subset, reading or Reading(), ReadLog())
 
@@ -210,53 +228,86 @@ def pile_identifiers(
 ) -> pd.DataFrame:
     """Every place of an identifier in the Pile's test part, and what the filters of Appendix A
     keep.
+
+    Args:
+        documents: Of the Pile's test part and of other subsets, whose identifiers of each kind, at
+            most ``company``, the blind classifiers of the filter see beside them.
+        extreme: As for `filter_identifiers`, as ``generated``, the alternatives of each identifier.
+
+    Columns: subset, document (its number in the subset), kind, value (a number), erc55 (whether the
+    paper's check of addresses admits it), site (of a web address around it; may be empty), kept.
     """
-    places, others, read = (
-        list[tuple[str, int, Identifier, str]](),
-        set[Identifier](),
-        dict[str, int](),
-    )
-    for one in documents:
-        read[one.subset] = number = read.get(one.subset, 0) + 1
-        for place in find_identifiers(one.text, kinds=PAPER_KINDS):
-            value = Identifier(place.kind, place.value, 0, len(place.value))
-            if one.subset in PILE_SUBSETS:
-                before = one.text[max(0, place.start - _BEFORE) : place.start]
-                # The host of a web address that goes on to the identifier; a hyphen may break its
-                # line.
-                address = _ADDRESS.search(before.replace("-\n", "-"))
-                places.append((one.subset, number, value, address[1].lower() if address else ""))
-            else:
-                others.add(value)
-    table = pd.DataFrame(places, columns=["subset", "document", "identifier", "site"])
-    values = list(dict.fromkeys(table["identifier"]))
-    rng, judged = np.random.default_rng(seed), list[Identifier]()
-    for kind in PAPER_KINDS if values else ():
-        groups = (values, others - set(values))
-        inside, outside = (
-            sorted(v for v in some if v.kind == kind and _admitted(v)) for some in groups
-        )
-        judged += inside + [outside[at] for at in rng.permutation(len(outside))[:company]]
-    stay = (
-        set(filter_identifiers(judged, extreme=extreme, count=generated, seed=seed).kept)
-        if values
-        else ()
-    )
-    numbers = {_key(value): at for at, value in reversed(list(enumerate(values)))}
-    return table.assign(
-        kind=[one.kind for one in table["identifier"]],
-        value=[numbers[_key(one)] for one in table["identifier"]],
-        erc55=[_admitted(one) for one in table["identifier"]],
-        kept=[one in stay for one in table["identifier"]],
+    places, others = _pile_places(documents)
+    values = list(dict.fromkeys(places["identifier"]))
+    kept: set[Identifier] = set()
+    if values:
+        judged = _with_company(values, others, company, np.random.default_rng(seed))
+        filtered = filter_identifiers(judged, extreme=extreme, count=generated, seed=seed)
+        kept = set(filtered.kept)
+    numbers: dict[tuple[str, str], int] = {}
+    for number, value in enumerate(values):
+        numbers.setdefault(_key(value), number)  # two spellings of a value have one number
+    identifiers = places["identifier"].tolist()
+    return places.assign(
+        kind=[identifier.kind for identifier in identifiers],
+        value=[numbers[_key(identifier)] for identifier in identifiers],
+        erc55=[_admitted(identifier) for identifier in identifiers],
+        kept=[identifier in kept for identifier in identifiers],
     )[["subset", "document", "kind", "value", "erc55", "site", "kept"]]
 
 
-def _key(one: Identifier) -> tuple[str, str]:
-    return one.kind, KINDS[one.kind].key(one.value)
+def _pile_places(documents: Iterable[Document]) -> tuple[pd.DataFrame, set[Identifier]]:
+    """Every place of an identifier in subsets of the Pile's test part (subset, document,
+    identifier, site), and the identifiers of other subsets.
+    """
+    places: list[tuple[str, int, Identifier, str]] = []
+    others: set[Identifier] = set()
+    numbers = Counter[str]()
+    for document in documents:
+        numbers[document.subset] += 1
+        for match in find_identifiers(document.text, kinds=PAPER_KINDS):
+            identifier = Identifier(match.kind, match.value, 0, len(match.value))
+            if document.subset in PILE_SUBSETS:
+                number = numbers[document.subset]
+                site = _site_before(document.text, match.start)
+                places.append((document.subset, number, identifier, site))
+            else:
+                others.add(identifier)
+    columns = ["subset", "document", "identifier", "site"]
+    return pd.DataFrame(places, columns=columns), others
 
 
-def _admitted(one: Identifier) -> bool:
-    return one.kind != "ethereum" or KINDS["ethereum"].check(one.value).name == "checksum"
+def _site_before(text: str, start: int) -> str:
+    """The host of a web address that goes on to the character at ``start``; empty for none."""
+    # A hyphen may break the address's line.
+    before = text[max(0, start - _BEFORE) : start].replace("-\n", "-")
+    address = _ADDRESS.search(before)
+    return address[1].lower() if address else ""
+
+
+def _with_company(
+    values: Sequence[Identifier], others: set[Identifier], company: int, rng: np.random.Generator
+) -> list[Identifier]:
+    """The values that the paper admits, each kind followed by a random sample of the others."""
+    together: list[Identifier] = []
+    outside = others - set(values)
+    for kind in PAPER_KINDS:
+        together += sorted(value for value in values if value.kind == kind and _admitted(value))
+        same_kind = sorted(value for value in outside if value.kind == kind and _admitted(value))
+        together += [same_kind[index] for index in rng.permutation(len(same_kind))[:company]]
+    return together
+
+
+def _key(identifier: Identifier) -> tuple[str, str]:
+    """Equal for two spellings of one value."""
+    return identifier.kind, KINDS[identifier.kind].key(identifier.value)
+
+
+def _admitted(identifier: Identifier) -> bool:
+    """Whether the paper counts it: of addresses those whose letters have the case of ERC-55."""
+    if identifier.kind != "ethereum":
+        return True
+    return KINDS["ethereum"].check(identifier.value).name == "checksum"
 
 
 def after_filters(places: pd.DataFrame) -> pd.DataFrame:
@@ -284,6 +335,7 @@ def filtered_census(places: pd.DataFrame) -> pd.DataFrame:
 
 
 def _printed(subset: str) -> dict[str, int]:
+    """Total and kinds of a subset of the test part in Table 2; 0 where it has none."""
     table = paper_census()
     row = table[table["dataset"] == PILE_SUBSETS[subset]][["total", *PAPER_KINDS]]
     return {str(name): int(number) for name, number in row.sum().items()}
@@ -293,34 +345,36 @@ def counts_by_kind(places: pd.DataFrame) -> pd.DataFrame:
     """Counts by subset and kind beside the paper's for the same subset, each under several
     readings.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for subset in sorted(set(places["subset"])):
-        here, printed = places[places["subset"] == subset], _printed(subset)
+        of_subset = places[places["subset"] == subset]
+        printed = _printed(subset)
         for kind in PAPER_KINDS:
-            part = here[here["kind"] == kind]
-            if part.empty and not printed[kind]:
-                continue
-            each = part.assign(inside=part["site"] != "").groupby(["kind", "value"])
-            each = each[["erc55", "kept", "inside"]].max().astype(bool)
-            readings = {
-                "matches": len(part),
-                "different": len(each),
-                "erc55": int(each["erc55"].sum()),
-                "outside_addresses": int((each["erc55"] & ~each["inside"]).sum()),
-                "documents": part["document"].nunique(),
-                "filtered": int((each["erc55"] & each["kept"]).sum()),
-            }
-            rows.append({"subset": subset, "kind": kind, **readings, "paper": printed[kind]})
+            of_kind = of_subset[of_subset["kind"] == kind]
+            if len(of_kind) or printed[kind]:
+                counts = _readings(of_kind)
+                rows.append({"subset": subset, "kind": kind, **counts, "paper": printed[kind]})
     return pd.DataFrame(rows)
+
+
+def _readings(places: pd.DataFrame) -> dict[str, int]:
+    """How many identifiers the places of one kind are, by what may be counted."""
+    by_value = places.assign(inside=places["site"] != "").groupby(["kind", "value"])
+    values = by_value[["erc55", "kept", "inside"]].max().astype(bool)
+    return {
+        "matches": len(places),
+        "different": len(values),
+        "erc55": int(values["erc55"].sum()),
+        "outside_addresses": int((values["erc55"] & ~values["inside"]).sum()),
+        "documents": places["document"].nunique(),
+        "filtered": int((values["erc55"] & values["kept"]).sum()),
+    }
 
 
 def sites(places: pd.DataFrame, subset: str) -> pd.DataFrame:
     """Counts by site (empty outside web addresses) and kind in a subset, most identifiers first."""
-    table = (
-        places[places["subset"] == subset]
-        .groupby(["site", "kind"])[["value", "document"]]
-        .nunique()
-    )
+    by_site = places[places["subset"] == subset].groupby(["site", "kind"])
+    table = by_site[["value", "document"]].nunique()
     table.columns = ["different", "documents"]
     return table.sort_values("different", ascending=False, kind="stable").reset_index()
 
@@ -332,29 +386,35 @@ def rates(places: pd.DataFrame, read: pd.DataFrame, *, confidence: float = 0.95)
     # The interval is exact for a Poisson number: identifiers count as independent. The paper's
     # documents are the thousandth part of each subset, by the sizes that the Pile's authors state
     # (Gao et al., Table 1).
-    rows, tail = [], (1 - confidence) / 2
+    tail = (1 - confidence) / 2
     sizes = {printed: numbers for _, _, printed, *numbers in _PILE if printed}
+    rows: list[dict[str, Any]] = []
     for subset, documents in read[["subset", "documents"]].itertuples(index=False):
-        if (name := PILE_SUBSETS.get(subset, "")) not in sizes:
+        name = PILE_SUBSETS.get(subset, "")
+        if name not in sizes:
             continue
-        here = places[(places["subset"] == subset) & places["erc55"]]
-        count, scale = len(here.drop_duplicates(["kind", "value"])), 1e6 / documents
+        admitted = places[(places["subset"] == subset) & places["erc55"]]
+        count = len(admitted.drop_duplicates(["kind", "value"]))
         low = float(chi2.ppf(tail, 2 * count)) / 2 if count else 0.0
         high = float(chi2.ppf(1 - tail, 2 * count + 2)) / 2
-        size, mean = sizes[name]
-        theirs, total = _printed(subset)["total"], _TEST_PART * size * 2**20 / mean
-        per_million = 1e6 * theirs / total
-        row = {"subset": subset, "documents": documents, "identifiers": count}
-        row |= {"documents_with": here["document"].nunique(), "per_million": scale * count}
-        row |= {
-            "low": scale * low,
-            "high": scale * high,
-            "paper": theirs,
-            "paper_documents": round(total),
-        }
-        row |= {
-            "paper_per_million": per_million,
-            "ratio": scale * count / per_million if theirs else np.nan,
-        }
-        rows.append(row)
+        scale = 1e6 / documents
+        gib, mean_kib = sizes[name]
+        paper = _printed(subset)["total"]
+        paper_documents = _TEST_PART * gib * 2**20 / mean_kib
+        paper_per_million = 1e6 * paper / paper_documents
+        rows.append(
+            {
+                "subset": subset,
+                "documents": documents,
+                "identifiers": count,
+                "documents_with": admitted["document"].nunique(),
+                "per_million": scale * count,
+                "low": scale * low,
+                "high": scale * high,
+                "paper": paper,
+                "paper_documents": round(paper_documents),
+                "paper_per_million": paper_per_million,
+                "ratio": scale * count / paper_per_million if paper else np.nan,
+            }
+        )
     return pd.DataFrame(rows)

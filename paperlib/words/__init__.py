@@ -1,0 +1,1 @@
+"""Sentences about results, made from the facts that they hold; nothing reads a sentence back."""
