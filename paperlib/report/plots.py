@@ -68,18 +68,7 @@ def dots_plot(
     fig, all_axes = panels(len(groups), height=0.9 + row_height * most_rows, share_x=True)
     words: list[str] = []
     for axes, (title, in_panel) in zip(all_axes, groups, strict=True):
-        panel_labels = labels[in_panel.index]
-        if by is None:
-            names = list(panel_labels)
-            drawn = [("", in_panel)]
-            _draw_one_series(axes, names, in_panel, columns)
-        else:
-            names = list(dict.fromkeys(panel_labels))
-            drawn = [
-                (series, in_series.set_axis(labels[in_series.index]).reindex(names))
-                for series, in_series in _groups(in_panel, by)
-            ]
-            _draw_series_apart(axes, drawn, columns, series_count)
+        names, drawn = _draw_dots(axes, labels[in_panel.index], in_panel, by, columns, series_count)
         words += [
             _in_words([title, series], xlabel, names, dots, columns) for series, dots in drawn
         ]
@@ -138,6 +127,29 @@ def _row_labels(frame: pd.DataFrame, names: list[str]) -> pd.Series:
         label = ", ".join(row).replace(" = ", "\u00a0=\u00a0").replace(" δ", "\u00a0δ")
         labels.append(textwrap.fill(label, _LONGEST))
     return pd.Series(labels)
+
+
+def _draw_dots(
+    axes: Axes,
+    labels: pd.Series,
+    in_panel: pd.DataFrame,
+    by: str | None,
+    columns: _Columns,
+    series_count: int,
+) -> tuple[list[str], list[tuple[str, pd.DataFrame]]]:
+    """Draw a panel: its rows' names from top to bottom, and each series by its name, a row of the
+    frame for each of them.
+    """
+    if by is None:
+        names = list(labels)
+        _draw_one_series(axes, names, in_panel, columns)
+        return names, [("", in_panel)]
+    names = list(dict.fromkeys(labels))
+    drawn: list[tuple[str, pd.DataFrame]] = []
+    for series, in_series in _groups(in_panel, by):
+        drawn.append((series, in_series.set_axis(labels[in_series.index]).reindex(names)))
+    _draw_series_apart(axes, drawn, columns, series_count)
+    return names, drawn
 
 
 def _draw_one_series(axes: Axes, names: list[str], frame: pd.DataFrame, columns: _Columns) -> None:
@@ -241,25 +253,14 @@ def lines_plot(
     """
     groups = _groups(frame, panel)
     names = [name for name, _ in _groups(frame, by)]
-    columns = _Columns(y, low, high, spread)
+    lines = _Lines(x, _Columns(y, low, high, spread), names, band=band, dots=dots, even=even)
     fig, all_axes = panels(len(groups), height=height, share_x=not even)
     words: list[str] = []
     for axes, (title, in_panel) in zip(all_axes, groups, strict=True):
         ticks = sorted(in_panel[x].dropna().unique())
         for series, in_series in _groups(in_panel, by):
-            index = names.index(series)
-            line = in_series.sort_values(x, kind="stable")
-            line_columns = columns
-            if dots and line[x].duplicated().any():
-                line = _means(line, x, y)
-                line_columns = _Columns(y, spread=_DEVIATION)
-            across = line[x]
-            if even:  # with the series a little apart
-                across = across.map(ticks.index) + 0.09 * (index - (len(names) - 1) / 2)
-            look: dict[str, Any] = _look(index) if dots else {"color": COLORS[index % len(COLORS)]}
-            look |= {"linestyle": LINES[index % len(LINES)], "label": series or None}
-            _draw_line(axes, across, line, line_columns, look, band=band)
-            words.append(", ".join(filter(None, [title, series, _first_and_last(line[y])])))
+            lines.draw(axes, in_series, series, ticks)
+            words.append(", ".join(filter(None, [title, series, lines.in_words(in_series)])))
         for label, mark in (marks or {}).items():
             axes.axhline(mark, color="black", linewidth=1, linestyle=":", label=label)
         axes.set_title(title, loc="left")
@@ -275,35 +276,54 @@ def lines_plot(
     return fig, f"{ylabel} over {range_of_x}: {'; '.join(words)}."
 
 
-def _means(frame: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
-    """Mean and standard deviation of the rows at each x, under the names ``y`` and `_DEVIATION`."""
-    means = frame.groupby(x)[y].agg(["mean", "std"]).reset_index()
-    return means.set_axis([x, y, _DEVIATION], axis=1)
+@dataclass(frozen=True)
+class _Lines:
+    """How the lines of a figure are drawn; arguments as of `lines_plot`, and ``names`` of series."""
 
+    x: str
+    columns: _Columns
+    names: list[str]
+    band: bool
+    dots: bool
+    even: bool
 
-def _draw_line(
-    axes: Axes,
-    across: pd.Series,
-    frame: pd.DataFrame,
-    columns: _Columns,
-    look: dict[str, Any],
-    *,
-    band: bool,
-) -> None:
-    """One series at the places ``across``, with a band or bars where it has intervals."""
-    low, high = columns.ends(frame)
-    if band and low is not None and high is not None:
-        axes.plot(across, frame[columns.value], **look)
-        axes.fill_between(across, low, high, alpha=0.15, color=look["color"], lw=0)
-    else:
-        bars = columns.bars(frame)
-        axes.errorbar(across, frame[columns.value], yerr=bars, elinewidth=1, **look)
+    def draw(self, axes: Axes, frame: pd.DataFrame, name: str, ticks: list[Any]) -> None:
+        """Draw one series, with a band or bars where it has intervals.
 
+        ``ticks`` are the different x of the panel; points at even distances stand at their numbers.
+        """
+        line, columns = self._line(frame)
+        index = self.names.index(name)
+        across = line[self.x]
+        if self.even:  # with the series a little apart
+            across = across.map(ticks.index) + 0.09 * (index - (len(self.names) - 1) / 2)
+        look: dict[str, Any] = _look(index) if self.dots else {"color": COLORS[index % len(COLORS)]}
+        look |= {"linestyle": LINES[index % len(LINES)], "label": name or None}
+        low, high = columns.ends(line)
+        if self.band and low is not None and high is not None:
+            axes.plot(across, line[columns.value], **look)
+            axes.fill_between(across, low, high, alpha=0.15, color=look["color"], lw=0)
+        else:
+            bars = columns.bars(line)
+            axes.errorbar(across, line[columns.value], yerr=bars, elinewidth=1, **look)
 
-def _first_and_last(values: pd.Series) -> str:
-    """The first and the last value that is a number, in words."""
-    numbers = values.dropna()
-    return f"from {number(numbers.iloc[0])} to {number(numbers.iloc[-1])}"
+    def in_words(self, frame: pd.DataFrame) -> str:
+        """The first and the last value of a series that is a number."""
+        line, columns = self._line(frame)
+        numbers = line[columns.value].dropna()
+        return f"from {number(numbers.iloc[0])} to {number(numbers.iloc[-1])}"
+
+    def _line(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, _Columns]:
+        """A series by x, and its columns: its rows, or mean and standard deviation at each x where
+        points are marked and several rows have one x.
+        """
+        ordered = frame.sort_values(self.x, kind="stable")
+        if not (self.dots and ordered[self.x].duplicated().any()):
+            return ordered, self.columns
+        value = self.columns.value
+        means = ordered.groupby(self.x)[value].agg(["mean", "std"]).reset_index()
+        means = means.set_axis([self.x, value, _DEVIATION], axis=1)
+        return means, _Columns(value, spread=_DEVIATION)
 
 
 def points_plot(

@@ -47,43 +47,57 @@ def audit_files(
     # The target is FILE.py:FUNCTION, a causal language model, or ``.safetensors`` with the weights
     # of an ``architecture`` with so many ``classes``. An empty text leaves a part out, as None does
     # in the audits.
-    model = load_target(
-        kind, target, architecture=architecture, classes=classes
-    )  # first, as it is quick
+    # First, as it is quick.
+    model = load_target(kind, target, architecture=architecture, classes=classes)
     training = load_training(train_again)
     if unit and kind != "table":
         raise ValueError(
             "unit: a column of a table; for images and texts audit in Python with unit="
         )
     if kind == "table":
-        paths = [members, *filter(None, (generated, nonmembers))]
-        rows, *more = read_frames(paths)  # together, so that all have one set of types
+        paths = [members]
+        if generated:
+            paths.append(generated)
+        if nonmembers:
+            paths.append(nonmembers)
+        rows, *others = read_frames(paths)  # together, so that all have one set of types
         return audit_table(
             model,
             rows,
             label=label or None,
-            generated=more.pop(0) if generated else None,
-            nonmembers=more.pop(0) if nonmembers else None,
+            generated=others[0] if generated else None,
+            nonmembers=others[-1] if nonmembers else None,
             train_again=training,
             unit=unit or None,
             seed=seed,
             **options,
         )
     if kind == "images":
-        drawn, real = (read_images(path) if path else None for path in (generated, nonmembers))
-        beside: dict[str, Any] = {"generated": drawn, "nonmembers": real, "train_again": training}
-        return audit_images(model, *read_images(members), **beside, seed=seed, **options)
+        drawn = read_images(generated) if generated else None
+        real = read_images(nonmembers) if nonmembers else None
+        images, labels = read_images(members)
+        return audit_images(
+            model,
+            images,
+            labels,
+            generated=drawn,
+            nonmembers=real,
+            train_again=training,
+            seed=seed,
+            **options,
+        )
     if nonmembers:
         raise ValueError("nonmembers: not used for text; leave it empty")
     texts = [document.text for document in read_documents(members)]
-    others = [document.text for document in read_documents(generated)] if generated else None
-    settings = TextDefaults(base=base, tokens=tokens)
+    drawn_texts = None
+    if generated:
+        drawn_texts = [document.text for document in read_documents(generated)]
     return audit_text(
         model,
         texts,
-        generated=others,
+        generated=drawn_texts,
         train_again=training,
-        settings=settings,
+        settings=TextDefaults(base=base, tokens=tokens),
         seed=seed,
         **options,
     )
@@ -117,11 +131,8 @@ def load_target(
             return image_losses(image_logits(module.eval(), x), y).numpy()
 
         return losses
-    raise ValueError(
-        "target: expected "
-        f"FILE.py:FUNCTION{', or a .safetensors file' if kind == 'images' else ''} for {kind}, got "
-        f"{target!r}"
-    )
+    weights_file = ", or a .safetensors file" if kind == "images" else ""
+    raise ValueError(f"target: expected FILE.py:FUNCTION{weights_file} for {kind}, got {target!r}")
 
 
 def load_training(train_again: str) -> Callable[..., Any] | None:
@@ -151,12 +162,14 @@ def read_images(path: str) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _existing(path: str) -> Path:
+    """The path of a file that is there; a ValueError otherwise."""
     if not Path(path).is_file():
         raise ValueError(f"{path!r}: there is no such file in {Path.cwd()}")
     return Path(path)
 
 
 def _function(path: Path, name: str, what: str = "target") -> Callable[..., Any]:
+    """A function of a Python file, whose errors become one line; ``what`` begins the messages."""
     spec = importlib.util.spec_from_file_location(path.stem, _existing(str(path)))
     if spec is None or spec.loader is None:
         raise ValueError(f"{what}: {path} is not a Python file")
@@ -166,12 +179,12 @@ def _function(path: Path, name: str, what: str = "target") -> Callable[..., Any]
     spec.loader.exec_module(module)
     function = getattr(module, name, None)
     if not callable(function):
-        functions = [own for own, value in vars(module).items() if callable(value)]
+        functions = [other for other, value in vars(module).items() if callable(value)]
         raise ValueError(f"{what}: {path} has no function {name!r}{did_you_mean(name, functions)}")
 
-    def called(*given: Any) -> Any:
+    def called(*arguments: Any) -> Any:
         try:
-            return function(*given)
+            return function(*arguments)
         except (ValueError, OSError, MemoryError):
             raise
         except Exception as error:

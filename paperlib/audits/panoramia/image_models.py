@@ -27,9 +27,8 @@ class ImageHelper(ImageTraining):
     architecture: str = "cnn"  # a name of ``paperlib.models.images.ARCHITECTURES``
     width: int = 16  # of "mlp", "cnn" and "cnn4"
     epochs: int = 15
-    timm: str = (
-        ""  # a model of timm that starts from pretrained weights, in the place of ``architecture``
-    )
+    # A model of timm that starts from pretrained weights, in the place of ``architecture``.
+    timm: str = ""
     weights: str = ""  # a file with these weights; empty downloads them
     seed: int = 1  # of parameters and batches
 
@@ -100,14 +99,12 @@ def read_weights(path: str) -> dict[str, Tensor]:
 
             return load_file(file)
         tensors = torch.load(file, map_location="cpu", weights_only=True)
-    except (
-        Exception
-    ) as error:  # safetensors, zip and pickle have their own errors, without a common class
+    except Exception as error:
+        # safetensors, zip and pickle have their own errors, without a common class.
         raise ValueError(f"weights: {path} cannot be read as tensors ({error})") from error
-    tensors = tensors.get("state_dict", tensors) if isinstance(tensors, dict) else tensors
-    if not isinstance(tensors, dict) or not all(
-        isinstance(one, Tensor) for one in tensors.values()
-    ):
+    if isinstance(tensors, dict):
+        tensors = tensors.get("state_dict", tensors)
+    if not isinstance(tensors, dict) or not all(map(torch.is_tensor, tensors.values())):
         raise ValueError(f"weights: {path} holds something else than tensors by name")
     return tensors
 
@@ -118,6 +115,7 @@ def weights_tag(path: str) -> str:
 
 
 def _weights_file(path: str) -> Path:
+    """The path of a file that is there."""
     file = Path(path).expanduser()
     if not file.is_file():
         raise FileNotFoundError(f"weights: no file {path}")

@@ -165,7 +165,7 @@ def _trained_again(
 
 
 def _chunks(texts: Sequence[str], tokenizer: Any, settings: TextDefaults) -> IntArray:
-    """Different chunks of the texts, shape (n, tokens), in random order; short ends are left out."""
+    """Different chunks of the texts, shape (n, tokens), in random order, without short ends."""
     length = settings.tokens
     rows: list[list[int]] = []
     for tokens in tokenizer(list(texts), verbose=False)["input_ids"] if texts else ():

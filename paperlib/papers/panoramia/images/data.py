@@ -1,6 +1,6 @@
 """Images of PANORAMIA's tests: who is in which part, and the labels that targets are trained on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,11 +44,9 @@ class ImageSplit:
         """Parts that a target is trained on, D_G first."""
         if null:
             return ("generator", "others")
-        return (
-            ("generator", "members", "others")
-            if self.parts == "official"
-            else ("generator", "members")
-        )
+        if self.parts == "official":
+            return ("generator", "members", "others")
+        return ("generator", "members")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,14 +81,15 @@ class Images:
         """Images and labels of some parts, one after the other; one block in memory is not
         copied.
         """
-        parts = [self.parts[name] for name in names]
-        at = _STORED.index(names[0])
-        if tuple(names) == _STORED[at : at + len(names)]:
-            start = sum(len(self.parts[name]) for name in _STORED[:at])
-            x = self.pixels[start : start + sum(map(len, parts))]
+        chosen = [self.parts[name] for name in names]
+        first = _STORED.index(names[0])
+        in_one_block = tuple(names) == _STORED[first : first + len(names)]
+        if in_one_block:
+            start = sum(len(self.parts[name]) for name in _STORED[:first])
+            x = self.pixels[start : start + sum(map(len, chosen))]
         else:
-            x = np.concatenate([part.x for part in parts])
-        return x, np.concatenate([part.y for part in parts])
+            x = np.concatenate([images.x for images in chosen])
+        return x, np.concatenate([images.y for images in chosen])
 
 
 def split_images(split: ImageSplit) -> Images:
@@ -99,62 +98,73 @@ def split_images(split: ImageSplit) -> Images:
     rng = np.random.default_rng(split.seed)
     rows = _dealt(split, len(loaded.train_x), len(loaded.test_x), rng)
     labels = np.concatenate([loaded.train_y, loaded.test_y])
-    pixels = _taken(loaded, np.concatenate([rows[part] for part in _STORED]), split)
-    ends = np.cumsum([len(rows[part]) for part in _STORED])[:-1]
+    pixels = _prepared(loaded, np.concatenate([rows[name] for name in _STORED]), split)
+    ends = np.cumsum([len(rows[name]) for name in _STORED])[:-1]
     x: dict[str, Pixels] = dict(zip(_STORED, np.split(pixels, ends), strict=True))
     parts = {}
-    for part, chosen in rows.items():
-        given = noisy_labels(labels[chosen], split.label_noise, loaded.outputs, rng)
-        parts[part] = LabelledImages(x[part], labels[chosen], given)
+    for name, numbers in rows.items():
+        true = labels[numbers]
+        y = noisy_labels(true, split.label_noise, loaded.outputs, rng)
+        parts[name] = LabelledImages(x[name], true, y)
     return Images(split, parts, loaded.outputs, loaded.name, dict(loaded.sha256s), pixels)
 
 
 def _dealt(
     split: ImageSplit, train: int, test: int, rng: np.random.Generator
 ) -> dict[str, IntArray]:
-    """Places of each part among all images, the training part's first."""
-    sizes = {part: int(getattr(split, part)) for part in PARTS}
-    held = sizes["nonmembers"] if split.parts == "official" else 0
-    if sum(sizes.values()) > train + test or held > test:
-        wanted = ", ".join(f"{part} {size}" for part, size in sizes.items())
+    """Numbers of each part's images, where the data set's training part is counted first."""
+    sizes = {name: int(getattr(split, name)) for name in PARTS}
+    held_out = sizes["nonmembers"] if split.parts == "official" else 0
+    total = sum(sizes.values())
+    if total > train + test or held_out > test:
+        listed = ", ".join(f"{name} {size}" for name, size in sizes.items())
         raise ValueError(
-            f"members: {split.dataset} has {train + test} images, and {sum(sizes.values())} were "
-            f"asked for ({wanted}); its test part has {test}"
+            f"members: {split.dataset} has {train + test} images, and {total} were "
+            f"asked for ({listed}); its test part has {test}"
         )
     if split.parts == "":
-        dealt = rng.permutation(train + test)[: sum(sizes.values())]
-        rows = np.split(dealt, np.cumsum(list(sizes.values()))[:-1])
-        return dict(zip(PARTS, rows, strict=True))
-    own = train + rng.permutation(test)
-    rest = rng.permutation(np.concatenate([np.arange(train), own[held:]]))
-    seen = [part for part in PARTS if part != "nonmembers"]
-    rows = np.split(
-        rest[: sum(sizes.values()) - held], np.cumsum([sizes[part] for part in seen])[:-1]
-    )
-    found = {**dict(zip(seen, rows, strict=True)), "nonmembers": own[:held]}
-    return {part: found[part] for part in PARTS}
+        return _cut(rng.permutation(train + test), sizes)
+    test_rows = train + rng.permutation(test)
+    others = rng.permutation(np.concatenate([np.arange(train), test_rows[held_out:]]))
+    rows = _cut(others, {name: size for name, size in sizes.items() if name != "nonmembers"})
+    rows["nonmembers"] = test_rows[:held_out]
+    return {name: rows[name] for name in PARTS}
 
 
-def _taken(loaded: ImageSet, rows: IntArray, split: ImageSplit) -> Pixels:
-    """The images of these places, shrunk and with fewer grey values, as one array."""
-    side, train = split.side or loaded.train_x.shape[-1], len(loaded.train_x)
-    pixels = np.empty((len(rows), loaded.train_x.shape[1], side, side), dtype=np.uint8)
+def _cut(rows: IntArray, sizes: Mapping[str, int]) -> dict[str, IntArray]:
+    """The first rows in pieces of these sizes, by name."""
+    ends = np.cumsum(list(sizes.values()))
+    return dict(zip(sizes, np.split(rows[: ends[-1]], ends[:-1]), strict=True))
+
+
+def _prepared(loaded: ImageSet, rows: IntArray, split: ImageSplit) -> Pixels:
+    """The images of these numbers, shrunk and with fewer grey values, as one array."""
+    channels, own_side = loaded.train_x.shape[1], loaded.train_x.shape[-1]
+    side = split.side or own_side
+    train = len(loaded.train_x)
+    pixels = np.empty((len(rows), channels, side, side), dtype=np.uint8)
     for start in range(0, len(rows), _AT_ONCE):
-        chosen = rows[start : start + _AT_ONCE]
-        first = chosen < train
-        for here, x, places in (
-            (first, loaded.train_x, chosen),
-            (~first, loaded.test_x, chosen - train),
-        ):
-            taken = x[places[here]]
-            small = taken if split.side is None else shrink(taken, side)
-            pixels[start : start + _AT_ONCE][here] = posterise(small, split.levels)
+        numbers = rows[start : start + _AT_ONCE]
+        block = pixels[start : start + _AT_ONCE]  # a view
+        of_train = numbers < train
+        block[of_train] = _reduced(loaded.train_x[numbers[of_train]], split)
+        block[~of_train] = _reduced(loaded.test_x[numbers[~of_train] - train], split)
     return pixels
+
+
+def _reduced(x: Pixels, split: ImageSplit) -> Pixels:
+    """Images at the side and with the grey values that the split asks for."""
+    small = x if split.side is None else shrink(x, split.side)
+    return posterise(small, split.levels)
 
 
 def noisy_labels(
     labels: NDArray[np.int64], share: float, classes: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Labels of which a share is drawn anew: any class alike, or any attribute by a fair coin."""
-    drawn = rng.integers(0, 2 if labels.ndim == 2 else classes, labels.shape)
+    """Labels of which a share is drawn anew: any class alike, or any attribute by a fair coin.
+
+    ``labels`` are class numbers (n,), or 0 and 1 per attribute (n, attributes).
+    """
+    values = 2 if labels.ndim == 2 else classes
+    drawn = rng.integers(0, values, labels.shape)
     return np.where(rng.random(labels.shape) < share, drawn, labels)

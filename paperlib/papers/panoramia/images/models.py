@@ -26,10 +26,8 @@ from paperlib.training import TrainingConfig, fit_dp, fit_ensemble, noise_for
 from paperlib.training.images import ImageTraining, fit_images, flops_per_image, images_per_second
 
 _AT_ONCE = 512  # images whose gradients DP-SGD holds together: of ResNet-18 about 23 GB in float32
-_FIXED = (
-    nn.Flatten,
-    CosineFeatures,
-)  # layers without trained parameters in front of the layers of an MLP
+# Layers without trained parameters in front of the layers of an MLP.
+_FIXED = (nn.Flatten, CosineFeatures)
 _TARGET = re.compile(r"(?P<null>null )?(?P<name>[a-z0-9-]+?)(@(?P<width>\d+))?:(?P<epochs>\d+)")
 
 
@@ -40,9 +38,8 @@ class ImageTarget(ImageTraining):
     name: str  # name in tables
     architecture: str = "cnn"  # a name of ``paperlib.models.images.ARCHITECTURES``
     width: int = 16  # see ``paperlib.models.images.ImageArchitecture``
-    null: bool = (
-        False  # train it on other images in the place of the members: an audit must find nothing
-    )
+    # Train it on other images in the place of the members: an audit must find nothing.
+    null: bool = False
     dp_epsilon: float | None = None  # of DP-SGD, nats; None trains without
     dp_delta: float = 1e-5  # of DP-SGD
     clip_norm: float = 1.0  # of DP-SGD
@@ -60,40 +57,57 @@ class ImageTarget(ImageTraining):
     @property
     def run(self) -> "ImageTarget":
         """The training run, which targets that differ in name and epochs alone may share."""
-        one_run = self.dp_epsilon is None and self.schedule == "constant"
-        return replace(self, name="", epochs=1 if one_run else self.epochs)
+        # Otherwise what happens up to an epoch depends on how many are to come.
+        shared = self.dp_epsilon is None and self.schedule == "constant"
+        return replace(self, name="", epochs=1 if shared else self.epochs)
 
     @property
     def audited(self) -> Target:
         """The target as audits know it."""
-        kind = "null" if self.null else "trained" if self.dp_epsilon is None else "private"
+        if self.null:
+            kind = "null"
+        elif self.dp_epsilon is None:
+            kind = "trained"
+        else:
+            kind = "private"
         return Target(self.name, kind, self.epochs, self.dp_epsilon)
 
 
 def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, ...]:
     """Targets written as "[null ]ARCHITECTURE[@WIDTH]:EPOCHS"; settings named as a model are its
     own.
+
+    The other ``settings`` are fields of `ImageTarget` for all. Raises ValueError for a text of
+    another form.
     """
-    found = []
-    own = {name: settings.pop(name) for name in tuple(settings) if name in ARCHITECTURES}
+    by_model = {name: value for name, value in settings.items() if name in ARCHITECTURES}
+    of_all = {name: value for name, value in settings.items() if name not in ARCHITECTURES}
+    targets = []
     for text in words:
-        if (match := _TARGET.fullmatch(text)) is None or match["name"] not in ARCHITECTURES:
+        match = _TARGET.fullmatch(text)
+        if match is None or match["name"] not in ARCHITECTURES:
             raise ValueError(
                 "targets: expected '[null ]ARCHITECTURE[@WIDTH]:EPOCHS' with one of "
                 f"{', '.join(ARCHITECTURES)}, got {text!r}"
             )
-        width = {} if match["width"] is None else {"width": int(match["width"])}
-        shown = match["name"] + (f"-{match['width']}" if match["width"] else "")
-        chosen = {**width, **settings, **own.get(match["name"], {})}
-        private = f" DP {chosen['dp_epsilon']:g}" if chosen.get("dp_epsilon") is not None else ""
-        name = f"{match['null'] or ''}{shown} E{match['epochs']}{private}"
-        about = {
-            "architecture": match["name"],
-            "epochs": int(match["epochs"]),
-            "null": bool(match["null"]),
-        }
-        found.append(ImageTarget(name=name, **about, **chosen))
-    return tuple(found)
+        targets.append(_parsed(match, {**of_all, **by_model.get(match["name"], {})}))
+    return tuple(targets)
+
+
+def _parsed(match: re.Match[str], settings: Mapping[str, Any]) -> ImageTarget:
+    """The target that a match of ``_TARGET`` and its settings, which go before, describe."""
+    architecture, width, epochs = match["name"], match["width"], match["epochs"]
+    options: dict[str, Any] = {"architecture": architecture, "epochs": int(epochs)}
+    options["null"] = bool(match["null"])
+    name = (match["null"] or "") + architecture
+    if width is not None:
+        name += f"-{width}"
+        if "width" not in settings:
+            options["width"] = int(width)
+    name += f" E{epochs}"
+    if settings.get("dp_epsilon") is not None:
+        name += f" DP {settings['dp_epsilon']:g}"
+    return ImageTarget(name=name, **options, **settings)
 
 
 def run_target(
@@ -103,42 +117,61 @@ def run_target(
     asked: Mapping[str, LabelledImages],
     checkpoint: Path | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """Train a target, and ask it after some epochs; by "EPOCH/KIND" and "EPOCH/metric/NAME"."""
+    """Train a target, and ask it after these epochs about the images ``asked``, by kind.
+
+    Holds "EPOCH/KIND", the `answers` about a kind, and "EPOCH/metric/NAME", numbers about the
+    model: accuracy and mean loss in training and test, and its number of parameters.
+    """
     x, y = images.together(images.split.trained_on(null=target.null))
-    found: dict[str, NDArray[Any]] = {}
+    learned = LabelledImages(x, y, y)
+    arrays: dict[str, NDArray[Any]] = {}
     for epoch, module in train_target(target, x, y, images.outputs, epochs, checkpoint).items():
-        there = {kind: part for kind, part in asked.items() if len(part)}
-        found |= {
-            f"{epoch}/{kind}": answers(module, part.x, part.y) for kind, part in there.items()
-        }
-        metrics = _metrics(module, LabelledImages(x, y, y), images.parts["nonmembers"])
-        metrics["parameters"] = sum(values.numel() for values in module.parameters())
-        found |= {f"{epoch}/metric/{name}": np.array(value) for name, value in metrics.items()}
-    return found
+        for kind, examples in asked.items():
+            if len(examples):
+                arrays[f"{epoch}/{kind}"] = answers(module, examples.x, examples.y)
+        metrics = _metrics(module, learned, images.parts["nonmembers"])
+        for name, value in metrics.items():
+            arrays[f"{epoch}/metric/{name}"] = np.array(value)
+    return arrays
 
 
 def _metrics(
     module: nn.Module, trained_on: LabelledImages, held_out: LabelledImages
 ) -> dict[str, float]:
-    """Accuracy and mean loss on the labels as given; on attributes the share that is right."""
-    found = {}
-    for name, part in (("train", trained_on), ("test", held_out)):
-        if not len(part):
-            found |= {f"{name}_metric": np.nan, f"{name}_loss": np.nan}
-            continue
-        logits = image_logits(module, part.x)
-        guess = (logits > 0).long() if part.y.ndim == 2 else logits.argmax(dim=1)
-        found[f"{name}_metric"] = float((guess.numpy() == part.y).mean())
-        found[f"{name}_loss"] = float(image_losses(logits, part.y).mean())
-    return found
+    """Accuracies and mean losses on both, and the number of the model's parameters."""
+    train_accuracy, train_loss = _accuracy_and_loss(module, trained_on)
+    test_accuracy, test_loss = _accuracy_and_loss(module, held_out)
+    return {
+        "train_metric": train_accuracy,
+        "train_loss": train_loss,
+        "test_metric": test_accuracy,
+        "test_loss": test_loss,
+        "parameters": sum(values.numel() for values in module.parameters()),
+    }
+
+
+def _accuracy_and_loss(module: nn.Module, images: LabelledImages) -> tuple[float, float]:
+    """Accuracy and mean loss on the labels as given; on attributes the share that is right.
+
+    Both are NaN without images.
+    """
+    if not len(images):
+        return np.nan, np.nan
+    logits = image_logits(module, images.x)
+    guess = (logits > 0).long() if images.y.ndim == 2 else logits.argmax(dim=1)
+    accuracy = float((guess.numpy() == images.y).mean())
+    return accuracy, float(image_losses(logits, images.y).mean())
 
 
 def training_speed(
     target: ImageTarget, images: Images, *, epochs: int = 1, peak: float | None = None
 ) -> pd.DataFrame:
-    """Speed of training a target as it is here, and in a plain loop over a DataLoader."""
+    """Speed of training a target as it is here, and in a plain loop over a DataLoader: a row for
+    each, with the share of the device's ``peak`` (TFLOP/s) that it reaches.
+    """
     x, y = images.together(images.split.trained_on(null=target.null))
-    module, config = _built(target, x, images.outputs), replace(target, epochs=epochs)
+    module = _built(target, x, images.outputs)
+    config = replace(target, epochs=epochs)
     flops = flops_per_image(module, x, y, config=config)
     speeds = images_per_second(module, x, y, config=config)
     table = pd.DataFrame({"loop": list(speeds), "images per second": list(speeds.values())})
@@ -147,6 +180,7 @@ def training_speed(
 
 
 def _built(target: ImageTarget, x: NDArray[np.uint8], outputs: int) -> nn.Module:
+    """The target's network for such images before training; DP-SGD needs group norm."""
     options = {name: getattr(target, name) for name in ("width", "pretrained", "seed")}
     options["group_norm"] = target.dp_epsilon is not None or target.group_norm
     return classifier_for(x, target.architecture, outputs, **options)
@@ -163,7 +197,8 @@ def train_target(
     """The model after each number of epochs, trained on these images; with DP-SGD after the last
     alone.
     """
-    module, private = _built(target, x, outputs), dp_training(target, len(x))
+    module = _built(target, x, outputs)
+    private = dp_training(target, len(x))
     if private is None:
         config = replace(target, epochs=max(epochs))
         return fit_images(
@@ -172,21 +207,29 @@ def train_target(
     if y.ndim > 1:
         raise ValueError("dp_epsilon: expected None for images with several labels")
     if all(isinstance(layer, (*_FIXED, nn.Linear, nn.ReLU)) for layer in module.children()):
-        # An MLP is trained by `fit_ensemble`, which needs no gradients of single images.
-        fixed = nn.Sequential(*(layer for layer in module.children() if isinstance(layer, _FIXED)))
-        linears = [layer for layer in module.children() if isinstance(layer, nn.Linear)]
-        widths = (linears[0].in_features, *(layer.out_features for layer in linears))
-        fitted = fit_ensemble([replace(private, widths=widths)], fixed(as_input(x)), y)
-        own = nn.Sequential(*fixed, *fitted.model(0).children())
-        return {epochs[-1]: own.to(fitted.parameters.device).eval()}
+        return {epochs[-1]: _private_mlp(module, x, y, private)}
     fitted = fit_dp(module, as_input(x), y, config=private, at_once=_AT_ONCE, checkpoint=checkpoint)
     return {epochs[-1]: fitted.module}
 
 
+def _private_mlp(
+    module: nn.Module, x: NDArray[np.uint8], y: NDArray[np.int64], private: TrainingConfig
+) -> nn.Module:
+    """An MLP of the shape of ``module`` trained with DP-SGD by `fit_ensemble`, which needs no
+    gradients of single images.
+    """
+    fixed = nn.Sequential(*(layer for layer in module.children() if isinstance(layer, _FIXED)))
+    linears = [layer for layer in module.children() if isinstance(layer, nn.Linear)]
+    widths = (linears[0].in_features, *(layer.out_features for layer in linears))
+    fitted = fit_ensemble([replace(private, widths=widths)], fixed(as_input(x)), y)
+    trained = nn.Sequential(*fixed, *fitted.model(0).children())
+    return trained.to(fitted.parameters.device).eval()
+
+
 def private_training(target: ImageTarget, images: Images) -> TrainingConfig | None:
     """`dp_training` of a target on the parts it is trained on."""
-    parts = images.split.trained_on(null=target.null)
-    return dp_training(target, sum(len(images.parts[part]) for part in parts))
+    names = images.split.trained_on(null=target.null)
+    return dp_training(target, sum(len(images.parts[name]) for name in names))
 
 
 def dp_training(target: ImageTarget, examples: int) -> TrainingConfig | None:
@@ -198,7 +241,6 @@ def dp_training(target: ImageTarget, examples: int) -> TrainingConfig | None:
     shared = ("epochs", "batch_size", "optimizer", "learning_rate", "clip_norm", "seed")
     settings: dict[str, Any] = {name: getattr(target, name) for name in shared}
     plain = TrainingConfig(**settings, momentum=0.9 if target.optimizer == "sgd" else 0.0)
-    rate, steps = plain.sampling_rate(examples), plain.steps(examples)
-    return replace(
-        plain, noise_multiplier=noise_for(target.dp_epsilon, rate, steps, target.dp_delta)
-    )
+    rate = plain.sampling_rate(examples)
+    noise = noise_for(target.dp_epsilon, rate, plain.steps(examples), target.dp_delta)
+    return replace(plain, noise_multiplier=noise)
