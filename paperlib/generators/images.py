@@ -289,10 +289,11 @@ class VelocityMLP(nn.Module):
 
     def forward(self, x: Tensor, times: Tensor, labels: Tensor) -> Tensor:
         angles = times[:, None] * self.frequencies
-        told = silu(self.time(torch.cat([angles.sin(), angles.cos()], dim=1)) + self.label(labels))
+        waves = torch.cat([angles.sin(), angles.cos()], dim=1)
+        condition = silu(self.time(waves) + self.label(labels))
         hidden = self.entry(x.flatten(1))
         for tell, block in zip(self.told, self.blocks, strict=True):
-            hidden = hidden + block(hidden + tell(told))
+            hidden = hidden + block(hidden + tell(condition))
         return self.exit(hidden).view_as(x)
 
 

@@ -67,7 +67,8 @@ def fit_dp(
     module = fitting.as_module(module_or_widths, config).to(device)
     classes = fitting.check_outputs(module, x, device)
     data = check_examples(x, y, classes=classes, device=device)
-    if problems := ModuleValidator.validate(module.train(), strict=False):
+    problems = ModuleValidator.validate(module.train(), strict=False)
+    if problems:
         raise ValueError(f"module: expected layers that keep records apart; {problems[0]}")
     per_example = GradSampleModule(module, loss_reduction="sum")
     try:
