@@ -55,11 +55,7 @@ def audit_files(
             "unit: a column of a table; for images and texts audit in Python with unit="
         )
     if kind == "table":
-        paths = [members]
-        if generated:
-            paths.append(generated)
-        if nonmembers:
-            paths.append(nonmembers)
+        paths = [members, *filter(None, (generated, nonmembers))]
         rows, *others = read_frames(paths)  # together, so that all have one set of types
         return audit_table(
             model,
@@ -89,9 +85,7 @@ def audit_files(
     if nonmembers:
         raise ValueError("nonmembers: not used for text; leave it empty")
     texts = [document.text for document in read_documents(members)]
-    drawn_texts = None
-    if generated:
-        drawn_texts = [document.text for document in read_documents(generated)]
+    drawn_texts = [document.text for document in read_documents(generated)] if generated else None
     return audit_text(
         model,
         texts,
