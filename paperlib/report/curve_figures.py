@@ -51,21 +51,29 @@ def guesses_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
 
 
 def _panels(curves: pd.DataFrame, y: str, *, x: str = "recall", ylabel: str) -> Figure:
+    """A figure with a panel for each target and in it a line for each test and seed."""
     targets = list(curves["target"].unique())
     fig, all_axes = panels(len(targets), height=2.5 if len(targets) < 3 else 1.9, share_x=True)
     for axes, target in zip(all_axes, targets, strict=True):
-        shown = curves[curves["target"] == target]
-        for (test, _), rows in shown.groupby(["test", "seed"], sort=False):
-            if (
-                len(rows) > _POINTS
-            ):  # evenly spread on a log axis, since the curve changes most at low recall
-                rows = rows.iloc[np.unique(np.geomspace(1, len(rows), _POINTS).astype(int)) - 1]
+        of_target = curves[curves["target"] == target]
+        for (test, _), of_line in of_target.groupby(["test", "seed"], sort=False):
+            rows = _thinned(of_line)
             style, color, label = _LINES[str(test)]
             axes.plot(rows[x], rows[y], linestyle=style, color=color, linewidth=1.1, label=label)
         axes.set_title(str(target), loc="left")
         axes.set_ylabel(ylabel)
     all_axes[-1].set_xlabel("recall")
     return fig
+
+
+def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
+    """At most `_POINTS` rows, evenly spread on a log axis, since a curve changes most at low
+    recall.
+    """
+    if len(rows) <= _POINTS:
+        return rows
+    indices = np.unique(np.geomspace(1, len(rows), _POINTS).astype(int)) - 1
+    return rows.iloc[indices]
 
 
 def _describe(curves: pd.DataFrame, column: str, name: str) -> str:
@@ -78,9 +86,9 @@ def _describe(curves: pd.DataFrame, column: str, name: str) -> str:
     means = games.groupby(["target", "test"]).mean()
     words = []
     for target in curves["target"].unique():
-        parts = (
+        values = [
             f"{label} {means.get((target, test), np.nan):.2f}"
             for test, (*_, label) in _LINES.items()
-        )
-        words.append(f"{target}: {name} {', '.join(parts)}")
+        ]
+        words.append(f"{target}: {name} {', '.join(values)}")
     return "; ".join(words) + "."

@@ -62,8 +62,8 @@ def show_text(text: str) -> None:
     """
     if not text.strip():
         raise ValueError(f"text: expected words, got {text!r}")
-    paragraphs = "".join(f"<p>{html.escape(one)}</p>" for one in text.strip().split("\n\n"))
-    show(Bundle(html=paragraphs, markdown=f"{text.strip()}\n", text=text.strip()))
+    paragraphs = [f"<p>{html.escape(words)}</p>" for words in text.strip().split("\n\n")]
+    show(Bundle(html="".join(paragraphs), markdown=f"{text.strip()}\n", text=text.strip()))
 
 
 def used_data(name: str, content: bytes | np.ndarray | Sequence[np.ndarray]) -> str:
@@ -73,13 +73,12 @@ def used_data(name: str, content: bytes | np.ndarray | Sequence[np.ndarray]) -> 
     >>> used_data("nothing", b"")[:8]
     'e3b0c442'
     """
+    pieces = [content] if isinstance(content, bytes | np.ndarray) else content
     whole = hashlib.sha256()
-    for part in [content] if isinstance(content, bytes | np.ndarray) else content:
-        whole.update(
-            part
-            if isinstance(part, bytes)
-            else np.ascontiguousarray(part).reshape(-1).view(np.uint8).data
-        )
+    for piece in pieces:
+        if not isinstance(piece, bytes):
+            piece = np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data
+        whole.update(piece)
     digest = whole.hexdigest()
     keep_line(USED_DATA_FILE, {"name": one_line("name", name), "sha256": digest})
     return digest
@@ -96,7 +95,8 @@ def check_name(name: str) -> str:
 
 def one_line(name: str, text: str) -> str:
     """Return ``text`` with its white space folded to single spaces; refuse one without words."""
-    if not (folded := " ".join(text.split())):
+    folded = " ".join(text.split())
+    if not folded:
         raise ValueError(f"{name}: expected words, got {text!r}")
     return folded
 
@@ -114,7 +114,8 @@ def results_folder() -> Path | None:
 
 def keep_line(file_name: str, line: dict[str, Any]) -> None:
     """Add a line of JSON to a file of the run's folder; outside a run nothing is written."""
-    if (folder := results_folder()) is not None:
+    folder = results_folder()
+    if folder is not None:
         with (folder / file_name).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, sort_keys=True, ensure_ascii=False) + "\n")
 
@@ -122,8 +123,10 @@ def keep_line(file_name: str, line: dict[str, Any]) -> None:
 def kept_lines(file_name: str) -> list[dict[str, Any]]:
     """The lines that `keep_line` has added to a file of the run's folder; none outside a run."""
     folder = results_folder()
-    path = folder / file_name if folder is not None else None
-    if path is None or not path.is_file():
+    if folder is None:
+        return []
+    path = folder / file_name
+    if not path.is_file():
         return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
@@ -137,7 +140,8 @@ def keep_csv(name: str, text: str) -> tuple[str, str]:
     link = f"<a download='{name}.csv' href='data:text/csv;base64,{data}'>{name}.csv</a>"
     if folder is None:  # the HTML link carries the table itself
         return link, ""
-    if (path := folder / f"{name}.csv").exists():
+    path = folder / f"{name}.csv"
+    if path.exists():
         raise ValueError(f"name: {name!r} is taken by another table or figure of this notebook")
     path.write_text(text, encoding="utf-8")
     return link, f"{{download}}`{name}.csv </{DATA_FOLDER}/{notebook_name()}/{name}.csv>`"

@@ -55,7 +55,8 @@ def show_figure(
     """
     check_name(name)
     fig, words = (figure, "") if isinstance(figure, Figure) else figure
-    caption, alt = one_line("caption", caption), one_line("alt", f"{words} {alt}".strip())
+    caption = one_line("caption", caption)
+    alt = one_line("alt", f"{words} {alt}".strip())
     uri = svg_uri(fig)
     plt.close(fig)
     link, download = ("", "") if data is None else keep_csv(name, data.to_csv(index=False))
@@ -77,11 +78,10 @@ def svg_text(fig: Figure) -> str:
     buffer = io.StringIO()
     # Letters become outlines: inside an <img> no font of the page can be used.
     with mpl.rc_context({"svg.hashsalt": "paperlib", "svg.fonttype": "path"}):
-        about = {"Date": None, "Description": f"{SMALLEST} {points_on_a_phone(fig):.2f}"}
-        fig.set_layout_engine(
-            "none"
-        )  # the layout of the drawing above stays, in place of a second one
-        fig.savefig(buffer, format="svg", transparent=True, bbox_inches="tight", metadata=about)
+        metadata = {"Date": None, "Description": f"{SMALLEST} {points_on_a_phone(fig):.2f}"}
+        # The layout of the drawing that measured the text stays, in place of a second one.
+        fig.set_layout_engine("none")
+        fig.savefig(buffer, format="svg", transparent=True, bbox_inches="tight", metadata=metadata)
     return "<svg" + buffer.getvalue().partition("<svg")[2]
 
 
@@ -142,12 +142,10 @@ def dot_rows(
     rows = np.arange(len(labels))[::-1]
     middle = np.asarray(values, dtype=float)
     if low is not None and high is not None:
-        ends = np.stack(
-            [middle - np.asarray(low, dtype=float), np.asarray(high, dtype=float) - middle]
-        )
-        axes.errorbar(
-            middle, rows, xerr=np.maximum(ends, 0), fmt="o", color=COLORS[0], label="here"
-        )
+        below = middle - np.asarray(low, dtype=float)
+        above = np.asarray(high, dtype=float) - middle
+        bars = np.maximum(np.stack([below, above]), 0)
+        axes.errorbar(middle, rows, xerr=bars, fmt="o", color=COLORS[0], label="here")
     else:
         axes.plot(middle, rows, marker="o", linestyle="", color=COLORS[0], label="here")
     if printed is not None:
@@ -165,9 +163,8 @@ def points_on_a_phone(fig: Figure) -> float:
     """
     fig.draw_without_rendering()
     texts: list[Any] = fig.findobj(Text)
-    sizes = [
-        float(one.get_fontsize()) for one in texts if one.get_visible() and one.get_text().strip()
-    ]
+    visible = [text for text in texts if text.get_visible() and text.get_text().strip()]
+    sizes = [float(text.get_fontsize()) for text in visible]
     box = fig.get_tightbbox()
     scale = min(1.0, PHONE / (96 * box.width)) if box is not None and box.width > 0 else 1.0
     return min((size * scale for size in sizes), default=math.inf)

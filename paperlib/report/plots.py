@@ -278,7 +278,7 @@ def lines_plot(
 
 @dataclass(frozen=True)
 class _Lines:
-    """How the lines of a figure are drawn; arguments as of `lines_plot`, and ``names`` of series."""
+    """How the lines of a figure are drawn: arguments of `lines_plot`, and the names of series."""
 
     x: str
     columns: _Columns

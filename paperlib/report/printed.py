@@ -31,9 +31,9 @@ def paper_table(name: str, *, as_printed: bool = False) -> pd.DataFrame:
     files = _files()
     check_choice("name", name, sorted(files))
     with files[name].open(encoding="utf-8") as file:
-        return (
-            pd.read_csv(file, dtype=str, keep_default_na=False) if as_printed else pd.read_csv(file)
-        )
+        if as_printed:
+            return pd.read_csv(file, dtype=str, keep_default_na=False)
+        return pd.read_csv(file)
 
 
 @cache
@@ -41,8 +41,8 @@ def _files() -> dict[str, Traversable]:
     """Files by the name of their table."""
     folder = resources.files("paperlib.report").joinpath("printed_tables")
     folders = [folder, *(folder.joinpath(paper) for paper in PAPERS)]
-    files = (file for place in folders for file in place.iterdir() if file.name.endswith(".csv"))
-    return {file.name.removesuffix(".csv"): file for file in files}
+    files = [file for subfolder in folders for file in subfolder.iterdir()]
+    return {file.name.removesuffix(".csv"): file for file in files if file.name.endswith(".csv")}
 
 
 def targets() -> pd.DataFrame:

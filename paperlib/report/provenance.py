@@ -3,7 +3,7 @@
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -48,7 +48,7 @@ def provenance(
         "parameters": dict(parameters),
         "seconds": round(seconds, 2),
         "python": platform.python_version(),
-        "packages": {name: version for name in PACKAGES if (version := package_version(name))},
+        "packages": _installed(PACKAGES),
         **hardware(),
         "data": dict(data or {}),
     }
@@ -80,34 +80,49 @@ def report_conditions(*packages: str) -> dict[str, str]:
     """Date, versions of Python and of ``packages``, and hardware: headings of a report, and
     text.
     """
-    machine, named = hardware(), [f"Python {platform.python_version()}"]
-    named += [f"{name} {version}" for name in packages if (version := package_version(name))]
+    versions = [f"Python {platform.python_version()}"]
+    versions += [f"{name} {version}" for name, version in _installed(packages).items()]
+    machine = hardware()
     processor = f"{machine['cpu']}, {machine['cores']} cores"
-    return {"Date": utc_now(), "Versions": ", ".join(named), "Hardware": processor}
+    return {"Date": utc_now(), "Versions": ", ".join(versions), "Hardware": processor}
+
+
+def _installed(packages: Iterable[str]) -> dict[str, str]:
+    """Versions of the packages that are installed, by name."""
+    versions = {name: package_version(name) for name in packages}
+    return {name: version for name, version in versions.items() if version}
 
 
 def hardware() -> dict[str, Any]:
     """Processor, cores this process may use, GPU (None without one) and operating system."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    system, info = f"{platform.system()} {platform.machine()}", Path("/proc/cpuinfo")
-    lines = (
-        info.read_text(encoding="utf-8", errors="replace").splitlines() if info.is_file() else []
-    )
-    models = [
-        " ".join(line.partition(":")[2].split()) for line in lines if line.startswith("model name")
-    ]
-    cpu = models[0] if models else platform.processor() or platform.machine()
+    model = _model_name()
+    cpu = platform.processor() or platform.machine() if model is None else model
+    system = f"{platform.system()} {platform.machine()}"
     return {"cpu": cpu, "cores": cores, "gpu": gpu_name(), "system": system}
+
+
+def _model_name() -> str | None:
+    """Name of the processor as Linux tells it; None elsewhere, and where it tells none."""
+    info = Path("/proc/cpuinfo")
+    if not info.is_file():
+        return None
+    for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
+        if line.startswith("model name"):
+            return " ".join(line.partition(":")[2].split())
+    return None
 
 
 def gpu_name() -> str | None:
     """Name and memory of the first NVIDIA GPU that is not hidden, asked from its driver; None
     without one.
     """
-    asked = ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader")
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0].strip()
-    found = None if first in ("", "-1") else _answer(*asked, "-i", first) or _answer(*asked)
-    return found.splitlines()[0] if found else None
+    if first in ("", "-1"):
+        return None
+    command = ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader")
+    answer = _answer(*command, "-i", first) or _answer(*command)
+    return answer.splitlines()[0] if answer else None
 
 
 def describe(run: Mapping[str, Any]) -> list[str]:
@@ -116,11 +131,9 @@ def describe(run: Mapping[str, Any]) -> list[str]:
     changed = " with local changes" if run.get("dirty") else ""
     versions = ", ".join(f"{name} {version}" for name, version in run["packages"].items())
     data = ", ".join(f"{name} (SHA-256 {digest[:16]}…)" for name, digest in run["data"].items())
+    head = f"Profile {run['profile']}; {run['date']}; {run['seconds']:.0f} s"
     lines = [
-        (
-            f"Profile {run['profile']}; {run['date']}; {run['seconds']:.0f} s; commit "
-            f"{commit}{changed}"
-        ),
+        f"{head}; commit {commit}{changed}",
         f"{run['cpu']}, {run['cores']} cores, {run['gpu'] or 'no GPU'}, {run['system']}",
         f"Python {run['python']}, {versions}",
     ]

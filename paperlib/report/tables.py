@@ -5,6 +5,7 @@ import math
 import numbers
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -56,49 +57,82 @@ def show_table(
     if frame.empty:
         raise ValueError(f"frame: the table {name!r} has no cells")
     bounds = _known_columns(frame, "lower_bounds", lower_bounds)
-    bounds |= {str(one) for one in frame.columns if known_columns().get(str(one), ("", False))[1]}
-    if isinstance(columns, Mapping):
-        titles = dict(columns)
-        items = {name: [name] for name in titles}
-    else:
-        known = set(map(str, frame.columns))
-        wanted = map(str, frame.columns) if columns is None else map(str.strip, columns.split(","))
-        items = dict[str, list[str]]()
-        for one in wanted:
-            parts = [one] if one in known else re.findall(r"\w+", one)
-            items[one] = [name for name in parts if name in known] or [one]
-        titles = {item: heading(names[0]) for item, names in items.items()}
-    _known_columns(frame, "columns", [name for names in items.values() for name in names])
-    texts: dict[str, list[str]] = {}
-    for item, parts in items.items():
-        cells = []
-        for part in parts:  # whole where all its numbers are
-            values = frame[part].tolist()
-            whole = not any(
-                isinstance(one, float) and math.isfinite(one) and one % 1 for one in values
-            )
-            down = part in bounds
-            cells.append(
-                [format_cell(one, digits=digits, down=down, whole=whole) for one in values]
-            )
-        texts[item] = [
-            _shared(item, dict(zip(parts, row, strict=True))) for row in zip(*cells, strict=True)
-        ]
-    shown = pd.DataFrame(texts).rename(columns=titles)
+    bounds |= {str(column) for column in frame.columns if _is_lower_bound(str(column))}
+    shown_columns = _shown_columns(frame, columns)
+    _known_columns(frame, "columns", [name for column in shown_columns for name in column.names])
+    shown = pd.DataFrame(
+        {
+            column.pattern: _column_texts(frame, column, bounds, digits=digits)
+            for column in shown_columns
+        }
+    )
+    shown = shown.set_axis([column.heading for column in shown_columns], axis=1)
     link, download = keep_csv(name, frame.to_csv(index=False))
     pipes = pipe_table(shown)
     markdown = f"````{{table}} {caption}\n:name: tbl-{name}\n\n{pipes}\n````\n"
-    markdown += f"\n{download}\n" if download else ""
-    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in shown.columns)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>"
-        for row in shown.itertuples(index=False)
-    )
-    page = (
-        f"<table><caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{rows}</tbody></table><p>{link}</p>"
-    )
+    if download:
+        markdown += f"\n{download}\n"
+    page = _html_table(shown, caption, link)
     show(Bundle(html=page, markdown=markdown, text=f"{caption}\n{pipes}"))
+
+
+@dataclass(frozen=True)
+class _ShownColumn:
+    """A column of the page: its heading, and the columns of the frame that share its cells.
+
+    In each cell the names in the pattern, such as "rate (low to high)", become their values.
+    """
+
+    heading: str
+    pattern: str
+    names: list[str]
+
+
+def _shown_columns(
+    frame: pd.DataFrame, columns: str | Mapping[str, str] | None
+) -> list[_ShownColumn]:
+    """The columns of the page, as the argument ``columns`` of `show_table` says."""
+    if isinstance(columns, Mapping):
+        return [_ShownColumn(title, name, [name]) for name, title in columns.items()]
+    known = list(map(str, frame.columns))
+    patterns = known if columns is None else map(str.strip, columns.split(","))
+    shown: list[_ShownColumn] = []
+    for pattern in dict.fromkeys(patterns):
+        words = [pattern] if pattern in known else re.findall(r"\w+", pattern)
+        names = [word for word in words if word in known] or [pattern]
+        shown.append(_ShownColumn(heading(names[0]), pattern, names))
+    return shown
+
+
+def _column_texts(
+    frame: pd.DataFrame, column: _ShownColumn, bounds: set[str], *, digits: int
+) -> list[str]:
+    """The cells of a column of the page, where ``bounds`` are names of lower bounds."""
+    cells: list[list[str]] = []
+    for name in column.names:
+        values = frame[name].tolist()
+        whole = not any(map(_has_decimals, values))  # shown so where all numbers are
+        down = name in bounds
+        cells.append([format_cell(cell, digits=digits, down=down, whole=whole) for cell in values])
+    rows = zip(*cells, strict=True)
+    return [_shared(column.pattern, dict(zip(column.names, row, strict=True))) for row in rows]
+
+
+def _has_decimals(value: Any) -> bool:
+    return isinstance(value, float) and math.isfinite(value) and value % 1 != 0
+
+
+def _html_table(shown: pd.DataFrame, caption: str, link: str) -> str:
+    """A table of texts in HTML, with its caption and the link to its CSV."""
+    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in shown.columns)
+    rows: list[str] = []
+    for row in shown.itertuples(index=False):
+        cells = "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row)
+        rows.append(f"<tr>{cells}</tr>")
+    return (
+        f"<table><caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table><p>{link}</p>"
+    )
 
 
 @cache
@@ -110,6 +144,10 @@ def known_columns() -> dict[str, tuple[str, bool]]:
     return {row["name"]: (row["heading"], row["lower_bound"] == "yes") for row in rows}
 
 
+def _is_lower_bound(name: str) -> bool:
+    return name in known_columns() and known_columns()[name][1]
+
+
 def heading(name: str) -> str:
     """The heading of a column: that of ``columns.csv``, or the name itself, as words."""
     if name in known_columns():
@@ -118,9 +156,11 @@ def heading(name: str) -> str:
     return words[:1].upper() + words[1:] if len(words) > 1 and words.islower() else words
 
 
-def _known_columns(frame: pd.DataFrame, argument: str, wanted: Iterable[str]) -> set[str]:
-    chosen = set(wanted)
-    if unknown := chosen - set(map(str, frame.columns)):
+def _known_columns(frame: pd.DataFrame, argument: str, names: Iterable[str]) -> set[str]:
+    """The names as a set; a ValueError that names the argument where the frame lacks one."""
+    chosen = set(names)
+    unknown = chosen - set(map(str, frame.columns))
+    if unknown:
         raise ValueError(
             f"{argument}: no column {', '.join(map(repr, sorted(unknown)))}; "
             f"the columns are {', '.join(map(repr, frame.columns))}"
@@ -128,12 +168,14 @@ def _known_columns(frame: pd.DataFrame, argument: str, wanted: Iterable[str]) ->
     return chosen
 
 
-def _shared(item: str, cells: Mapping[str, str]) -> str:
-    """One cell of several columns: their texts in place of their names."""
+def _shared(pattern: str, cells: Mapping[str, str]) -> str:
+    """One cell of several columns: their texts in place of their names, or the first text alone
+    where one is missing.
+    """
     first, *others = cells.values()
-    if "–" in (first, *others):
+    if not others or "–" in (first, *others):
         return first
-    return re.sub(r"\w+", lambda name: cells.get(name[0], name[0]), item) if others else first
+    return re.sub(r"\w+", lambda name: cells.get(name[0], name[0]), pattern)
 
 
 def format_cell(value: Any, *, digits: int = 2, down: bool = False, whole: bool = True) -> str:
@@ -154,13 +196,21 @@ def format_cell(value: Any, *, digits: int = 2, down: bool = False, whole: bool 
     if not isinstance(value, numbers.Real):
         return str(value)
     number = float(value)
+    in_full = whole or isinstance(value, numbers.Integral)
+    if in_full and number.is_integer() and abs(number) < 1e9:
+        return str(int(number))
+    return _format_number(number, digits, down=down)
+
+
+def _format_number(number: float, digits: int, *, down: bool) -> str:
+    """A number with decimals, or with a power of ten where it is large or tiny."""
     if math.isnan(number):
         return "–"
     if math.isinf(number):
         return "∞" if number > 0 else "−∞"
-    if number.is_integer() and abs(number) < 1e9 and (whole or isinstance(value, numbers.Integral)):
-        return str(int(number))
-    places = digits - 1 - math.floor(math.log10(abs(number))) if 0 < abs(number) < 0.1 else digits
+    places = digits
+    if 0 < abs(number) < 0.1:
+        places = digits - 1 - math.floor(math.log10(abs(number)))
     if down:
         number = round_down(number, places)
     if abs(number) >= 1e6 or 0 < abs(number) < 1e-4:
@@ -170,12 +220,16 @@ def format_cell(value: Any, *, digits: int = 2, down: bool = False, whole: bool 
 
 def pipe_table(shown: pd.DataFrame) -> str:
     """A Markdown pipe table of text cells."""
-    escaped = [[_escape(name) for name in shown.columns]]
-    escaped += [[_escape(cell) for cell in row] for row in shown.itertuples(index=False)]
-    widths = [max(3, *(len(row[at]) for row in escaped)) for at in range(len(escaped[0]))]
-    escaped.insert(1, ["-" * width for width in widths])
-    rows = ([cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in escaped)
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    rows = [list(map(_escape, shown.columns))]
+    rows += [list(map(_escape, row)) for row in shown.itertuples(index=False)]
+    widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
+    rows.insert(1, ["-" * width for width in widths])
+    return "\n".join(_pipe_row(row, widths) for row in rows)
+
+
+def _pipe_row(cells: list[str], widths: list[int]) -> str:
+    padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
+    return f"| {' | '.join(padded)} |"
 
 
 def _escape(cell: Any) -> str:
