@@ -2,7 +2,7 @@
 6c.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -15,14 +15,15 @@ from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.results import AUDITS
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.bounds.one_run.tails import epsilon_from_counts, refuted_log_odds
+from paperlib.core import FloatArray, IntArray
 from paperlib.papers.panoramia.images.models import ImageTarget, dp_training
 from paperlib.papers.panoramia.images.pools import ImageConfig, image_pools, training_accuracies
 from paperlib.papers.panoramia.results import (
     PanoramiaResults,
     by_game,
+    differences_by_game,
     figure_six,
     null_samples,
-    paired,
 )
 from paperlib.papers.verdict import Estimate, Evidence
 from paperlib.report import paper_table
@@ -30,7 +31,6 @@ from paperlib.training import replacement_epsilon
 
 STANDS_FOR = ("ResNet18", "WRN-16-4")
 """The paper's two families, Tables 7 and 8, in the order of ours."""
-_PAPER_ONLY = "the paper, eps {:g}".format  # the name of a row that only the paper has
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +44,8 @@ class DpPlan:
     dp_epochs: int = 15  # with DP-SGD
     dp_batch: int = 256  # expected images in a batch of DP-SGD
     dp_rate: float = 0.01  # of DP-SGD, by Adam
-    dp_rate_again: float = (
-        0.003  # of the first family's second training at the largest epsilon (Table 10)
-    )
+    # Of the first family's second training at the largest epsilon (Table 10).
+    dp_rate_again: float = 0.003
     clip_norm: float = 1.0  # of DP-SGD
     epochs: int = 40  # without DP
     epochs_again: int = 10  # of the first family's second training without DP (beside Table 10)
@@ -72,39 +71,44 @@ class DpPlan:
             raise ValueError(
                 f"epsilons: expected one or more, all different, got {list(self.epsilons)}"
             )
-        for again, name in (("dp_rate_again", "dp_rate"), ("epochs_again", "epochs")):
-            if getattr(self, again) == getattr(self, name):
-                raise ValueError(
-                    f"{again}: expected another value than {name}, got {getattr(self, again)}"
-                )
+        self._check_differ("dp_rate_again", "dp_rate")
+        self._check_differ("epochs_again", "epochs")
+
+    def _check_differ(self, again: str, first: str) -> None:
+        if getattr(self, again) == getattr(self, first):
+            raise ValueError(
+                f"{again}: expected another value than {first}, got {getattr(self, again)}"
+            )
 
     def tried(self) -> dict[str, list[ImageTarget]]:
-        """Each target with DP, but for second trainings, in all settings to try."""
-        return {
-            one.name: [
-                replace(one, name=f"{one.name}, {at}", **how) for at, how in enumerate(self.choices)
-            ]
-            for one in (*self._family(0), *self._family(1))
-            if one.dp_epsilon is not None
-        }
+        """Each target with DP, but for second trainings, in all settings to try, by its name."""
+        tried: dict[str, list[ImageTarget]] = {}
+        for target in (*self._family(0), *self._family(1)):
+            if target.dp_epsilon is not None:
+                tried[target.name] = [
+                    replace(target, name=f"{target.name}, {number}", **settings)
+                    for number, settings in enumerate(self.choices)
+                ]
+        return tried
 
     def targets(self) -> tuple[ImageTarget, ...]:
         """All targets: by family the null, then epsilons upwards, without DP last; then those once
         more.
         """
-        first, second = self._family(0), self._family(1)
+        first = self._family(0)
+        *_, largest, without_dp = first
         (_, private_again), (_, plain_again) = self.pairs()
-        private = replace(first[-2], name=private_again, learning_rate=self.dp_rate_again)
-        plain = replace(first[-1], name=plain_again, epochs=self.epochs_again)
-        return (*first, *second, private, plain)
+        private = replace(largest, name=private_again, learning_rate=self.dp_rate_again)
+        plain = replace(without_dp, name=plain_again, epochs=self.epochs_again)
+        return (*first, *self._family(1), private, plain)
 
-    def family(self, at: int) -> list[str]:
-        """Names of a family's targets by epsilon, then without DP."""
-        return [target.name for target in self._family(at)[1:]]
+    def family(self, number: int) -> list[str]:
+        """Names of a family's targets by epsilon, then without DP; families are 0 and 1."""
+        return [target.name for target in self._family(number)[1:]]
 
-    def null(self, at: int) -> str:
+    def null(self, number: int) -> str:
         """Name of a family's null target."""
-        return f"{self.architectures[at]} null"
+        return f"{self.architectures[number]} null"
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Targets of the same epsilon, the largest and none, that were trained differently: Table
@@ -112,14 +116,21 @@ class DpPlan:
         """
         return tuple((name, f"{name} again") for name in self.family(0)[-2:])
 
-    def _family(self, at: int) -> list[ImageTarget]:
-        architecture = self.architectures[at]
-        shared = {
-            name: getattr(self, name) for name in ("epochs", "batch_size", "learning_rate", "seed")
-        }
-        shared |= {"architecture": architecture, "width": self.widths[at]}
-        plain = ImageTarget(name=f"{architecture} no DP", group_norm=True, **shared)
-        private = replace(
+    def _family(self, number: int) -> list[ImageTarget]:
+        """A family's null target, those with DP by epsilon, and the one without DP."""
+        architecture = self.architectures[number]
+        plain = ImageTarget(
+            name=f"{architecture} no DP",
+            architecture=architecture,
+            width=self.widths[number],
+            group_norm=True,
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            seed=self.seed,
+        )
+        null = replace(plain, name=self.null(number), null=True)
+        with_dp = replace(
             plain,
             epochs=self.dp_epochs,
             batch_size=self.dp_batch,
@@ -127,11 +138,11 @@ class DpPlan:
             dp_delta=self.delta,
             clip_norm=self.clip_norm,
         )
-        names = {epsilon: f"{architecture} eps {epsilon:g}" for epsilon in sorted(self.epsilons)}
-        privates = [
-            replace(private, name=name, dp_epsilon=epsilon) for epsilon, name in names.items()
+        private = [
+            replace(with_dp, name=f"{architecture} eps {epsilon:g}", dp_epsilon=epsilon)
+            for epsilon in sorted(self.epsilons)
         ]
-        return [replace(plain, name=self.null(at), null=True), *privates, plain]
+        return [null, *private, plain]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -140,9 +151,8 @@ class DpResults(PanoramiaResults):
 
     plan: DpPlan
     guarantees: pd.DataFrame  # rows of `dp_guarantees`
-    settings: pd.DataFrame = field(
-        default_factory=pd.DataFrame
-    )  # how each target with DP is trained
+    # How each target with DP is trained.
+    settings: pd.DataFrame = field(default_factory=pd.DataFrame)
     counts: tuple[int, int]  # number of images in a target's training part, and of real non-members
 
     @cached_property
@@ -151,33 +161,48 @@ class DpResults(PanoramiaResults):
         error.
         """
         table = self.pools.table.set_index("target")
-        train, test = 100 * table["train_metric"], 100 * table["test_metric"]
-        parts = zip((train / 100, test / 100), self.counts, strict=True)
-        variance = sum(share * (1 - share) / count for share, count in parts)
-        found = self.guarantees.set_index("target").assign(train=train, test=test, gap=train - test)
-        return found.assign(gap_error=100 * np.sqrt(variance))
+        train = 100 * table["train_metric"]
+        test = 100 * table["test_metric"]
+        trained_on, held_out = self.counts
+        variance = _share_variance(train / 100, trained_on) + _share_variance(test / 100, held_out)
+        guarantees = self.guarantees.set_index("target")
+        return guarantees.assign(
+            train=train, test=test, gap=train - test, gap_error=100 * np.sqrt(variance)
+        )
+
+
+def _share_variance(share: pd.Series, count: int) -> pd.Series:
+    """Variance of a share that was counted on so many images."""
+    return share * (1 - share) / count
 
 
 def run_dp(config: ImageConfig, plan: DpPlan, audit: AuditConfig) -> DpResults:
     """Train the plan's targets, audit them, and ask the accountant."""
     targets = _tuned(config, plan)
-    whole = replace(config, targets=targets)
-    pools = image_pools(whole)
-    examples = sum(getattr(whole.split, part) for part in whole.split.trained_on())
-    names = ("epochs", "batch_size", "optimizer", "learning_rate", "clip_norm")
-    private = [one for one in targets if one.dp_epsilon is not None]
-    settings = [
-        {"target": one.name, **{name: getattr(one, name) for name in names}} for one in private
-    ]
+    pools = image_pools(replace(config, targets=targets))
+    split = config.split
+    examples = sum(getattr(split, part) for part in split.trained_on())
     return DpResults(
         pools,
         {audit.form: audit_pools(pools, audit)},
         audit.form,
         plan=plan,
         guarantees=dp_guarantees(targets, examples),
-        settings=pd.DataFrame(settings),
-        counts=(examples, whole.split.nonmembers),
+        settings=_private_settings(targets),
+        counts=(examples, split.nonmembers),
     )
+
+
+def _private_settings(targets: Sequence[ImageTarget]) -> pd.DataFrame:
+    """How each target with DP is trained, one row per target."""
+    rows = []
+    for target in targets:
+        if target.dp_epsilon is not None:
+            row: dict[str, Any] = {"target": target.name}
+            for name in ("epochs", "batch_size", "optimizer", "learning_rate", "clip_norm"):
+                row[name] = getattr(target, name)
+            rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def _tuned(config: ImageConfig, plan: DpPlan) -> tuple[ImageTarget, ...]:
@@ -196,101 +221,121 @@ def _tuned(config: ImageConfig, plan: DpPlan) -> tuple[ImageTarget, ...]:
 
 
 def dp_guarantees(targets: Sequence[ImageTarget], examples: int) -> pd.DataFrame:
-    """DP guarantee of each target, trained on so many images; infinite without DP."""
+    """DP guarantee of each target, trained on so many images; infinite without DP.
+
+    ``epsilon`` is for adding or removing an image, ``epsilon_replacement`` for replacing one by
+    another (nats); ``noise`` is the multiplier of the clipping norm.
+    """
     rows = []
     for target in targets:
-        process, noise, delta, replacing = dp_training(target, examples), 0.0, 0.0, np.inf
+        noise, delta, replacement = 0.0, 0.0, np.inf
+        process = dp_training(target, examples)
         if process is not None:
             noise, delta = process.noise_multiplier, target.dp_delta
-            rate, steps = process.sampling_rate(examples), process.steps(examples)
-            replacing = replacement_epsilon(noise, rate, steps, delta)
-        rows.append((target.name, noise, delta, target.dp_epsilon or np.inf, replacing))
+            replacement = replacement_epsilon(
+                noise, process.sampling_rate(examples), process.steps(examples), delta
+            )
+        rows.append((target.name, noise, delta, target.dp_epsilon or np.inf, replacement))
     return pd.DataFrame(
         rows, columns=["target", "noise", "delta", "epsilon", "epsilon_replacement"]
     )
 
 
-def table_by_epsilon(results: DpResults, at: int) -> pd.DataFrame:
-    """Tables 7 (``at`` 0) and 8 (1): the null, ours by epsilon beside the paper's, the paper's
-    others.
+def table_by_epsilon(results: DpResults, number: int) -> pd.DataFrame:
+    """Tables 7 (family ``number`` 0) and 8 (1): the null, ours by epsilon beside the paper's, the
+    paper's others.
     """
-    table = paper_table(f"panoramia_table0{7 + at}").query(f"target_model == '{STANDS_FOR[at]}'")
-    table = (
-        table.assign(epsilon=table["target_dp_eps"].astype(float)).set_index("epsilon").sort_index()
-    )
+    printed = _printed_by_epsilon(number)
+    null = pd.DataFrame([_row(results, results.plan.null(number))])
+    rows = [_row(results, name) for name in results.plan.family(number)]
+    ours = pd.DataFrame(rows).join(printed, on="epsilon")
+    others = printed[~printed.index.isin(ours["epsilon"])].reset_index()
+    others = others.assign(target=others["epsilon"].map(_paper_only).tolist())
+    return pd.concat([null, ours, others], ignore_index=True)
+
+
+def _printed_by_epsilon(number: int) -> pd.DataFrame:
+    """The paper's Table 7 or 8, of the model that a family stands for, by epsilon."""
+    table = paper_table(f"panoramia_table0{7 + number}")
+    table = table[table["target_model"] == STANDS_FOR[number]]
+    table = table.assign(epsilon=table["target_dp_eps"].astype(float))
+    table = table.set_index("epsilon").sort_index()
     printed = table.loc[table["audit"] == "panoramia", ["c_lb", "c_plus_eps_lb", "eps_tilde"]]
-    printed = printed.assign(o1=table.loc[table["audit"] == "o1_rm_rn", "eps"]).add_prefix("paper_")
-    null, *ours = (
-        _row(results, name) for name in (results.plan.null(at), *results.plan.family(at))
-    )
-    ours = pd.DataFrame(ours).join(printed, on="epsilon")
-    left = printed[~printed.index.isin(ours["epsilon"])].reset_index()
-    left = left.assign(target=[_PAPER_ONLY(epsilon) for epsilon in left["epsilon"]])
-    return pd.concat([pd.DataFrame([null]), ours, left], ignore_index=True)
+    with_real_data = table.loc[table["audit"] == "o1_rm_rn", "eps"]
+    return printed.assign(o1=with_real_data).add_prefix("paper_")
+
+
+def _paper_only(epsilon: float) -> str:
+    """The name of a row that only the paper has."""
+    return f"the paper, eps {epsilon:g}"
 
 
 def _row(results: DpResults, name: str) -> dict[str, Any]:
     """Ours for one target."""
-    own, columns = results.one(name), ("epsilon", "epsilon_replacement", "train", "test", "gap")
-    return {
-        "target": name,
-        **{column: results.numbers[column][name] for column in columns},
-        "c_lb": own["c_lb"],
-        "c_plus_eps_lb": own["c_plus_eps_lb"],
-        "eps_tilde": own["value"],
-        "eps_tilde_sd": own["value_sd"],
-        **{
-            audit: results.value(name, audit)
-            for audit in AUDITS[1:]
-            if results.decisive.select(audit)
-        },
-    }
+    row: dict[str, Any] = {"target": name}
+    for column in ("epsilon", "epsilon_replacement", "train", "test", "gap"):
+        row[column] = results.numbers[column][name]
+    means = results.one(name)
+    row["c_lb"] = means["c_lb"]
+    row["c_plus_eps_lb"] = means["c_plus_eps_lb"]
+    row["eps_tilde"] = means["value"]
+    row["eps_tilde_sd"] = means["value_sd"]
+    for audit in AUDITS[1:]:
+        if results.decisive.select(audit):
+            row[audit] = results.value(name, audit)
+    return row
 
 
 def table_ten(results: DpResults) -> pd.DataFrame:
     """Pairs of one epsilon that were trained differently, the wider gap first, beside the
     paper's.
     """
-    pairs = [results.numbers.loc[list(pair)] for pair in results.plan.pairs()]
-    wider_first = [pair.sort_values("gap", ascending=False, kind="stable") for pair in pairs]
-    names = [str(name) for pair in wider_first for name in pair.index]
+    names: list[str] = []
+    for pair in results.plan.pairs():
+        gaps = results.numbers.loc[list(pair), "gap"]
+        names += gaps.sort_values(ascending=False, kind="stable").index.tolist()
     ours = pd.DataFrame([_row(results, name) for name in names])
     for auc in ("mia_auc", "baseline_auc"):
         ours[auc] = [results.one(name)[auc] for name in names]
-    ours["place"] = [0, 1] * (len(names) // 2)
-    printed = paper_table("panoramia_table10")
-    own = printed[printed["audit"] == "panoramia"].reset_index(drop=True)
-    theirs = pd.DataFrame(
+    # Of an epsilon's two trainings ours with the wider gap stands beside theirs with the wider one.
+    ours["rank"] = [0, 1] * (len(names) // 2)
+    both = ours.merge(_printed_ten(), on=["epsilon", "rank"], how="outer", sort=False)
+    order = {name: index for index, name in enumerate(names)}
+    both = both.sort_values("target", key=lambda targets: targets.map(order), kind="stable")
+    target = both["target"].fillna(both["epsilon"].map(_paper_only))
+    return both.assign(target=target).drop(columns="rank").reset_index(drop=True)
+
+
+def _printed_ten() -> pd.DataFrame:
+    """The paper's Table 10; "rank" is 0 for the wider gap of an epsilon's two models, 1 for the
+    other.
+    """
+    table = paper_table("panoramia_table10")
+    own = table[table["audit"] == "panoramia"].reset_index(drop=True)
+    printed = pd.DataFrame(
         {
             "epsilon": own["target_dp_eps"].astype(float),
             "paper_target": own["target_model"] + ", variant " + own["variant"].astype(str),
             "paper_gap": own["train_minus_test_acc_pct"],
             "paper_eps_tilde": own["eps_tilde"],
-            "paper_o1": printed.loc[printed["audit"] == "o1_rm_rn", "eps"].to_numpy(),
+            "paper_o1": table.loc[table["audit"] == "o1_rm_rn", "eps"].to_numpy(),
         }
     )
-    theirs["place"] = theirs.groupby("epsilon")["paper_gap"].rank(ascending=False).astype(int) - 1
-    both = ours.merge(theirs, on=["epsilon", "place"], how="outer", sort=False)
-    order = {name: at for at, name in enumerate(names)}
-    both = both.sort_values("target", key=lambda one: one.map(order), kind="stable")
-    alone = both["epsilon"].map(_PAPER_ONLY)
-    return (
-        both.assign(target=both["target"].fillna(alone))
-        .drop(columns="place")
-        .reset_index(drop=True)
-    )
+    ranks = printed.groupby("epsilon")["paper_gap"].rank(ascending=False)
+    return printed.assign(rank=ranks.astype(int) - 1)
 
 
 def table_eleven(
     results: DpResults, names: Sequence[str], *, gammas: Sequence[float], deltas: Sequence[float]
 ) -> pd.DataFrame:
     """Bounds on the scores already judged, by how far closeness (gamma) and DP (delta) may fail."""
-    config, setting = results.decisive.config, ["target", "search", "delta", "gamma"]
+    config = results.decisive.config
+    setting = ["target", "search", "delta", "gamma"]
     rows = []
     for name, search, delta, gamma in product(names, config.searches, deltas, gammas):
-        for one in results.decisive.select(target=name):
-            found = one.panoramia(search, config.confidence, gamma=gamma, delta=delta)
-            rows.append((name, search, delta, gamma, found.c_lb, found.c_plus_epsilon_lb))
+        for game in results.decisive.select(target=name):
+            bounds = game.panoramia(search, config.confidence, gamma=gamma, delta=delta)
+            rows.append((name, search, delta, gamma, bounds.c_lb, bounds.c_plus_epsilon_lb))
     games = pd.DataFrame(rows, columns=[*setting, "c_lb", "c_plus_eps_lb"])
     table = games.groupby(setting, sort=False).mean().reset_index()
     failures = config.test * table["gamma"] * np.where(table["search"] == "union", 2.0, 0.25)
@@ -298,59 +343,88 @@ def table_eleven(
     return table.assign(eps_tilde=(table["c_plus_eps_lb"] - table["c_lb"]).clip(lower=0))
 
 
-SMALL, LARGE = 2.0, 15.0
-"""The paper's most private models have an epsilon up to the first, the least private from the
-second on.
-"""
-PRINTED_M, LEVEL, ROUNDING = 10_000, 0.025, 0.0005
-"""Of Table 11: examples, error of each test, and half of the last digit."""
+SMALL = 2.0
+"""The paper's most private models have an epsilon up to this."""
+LARGE = 15.0
+"""The paper's least private models have an epsilon from this on."""
+PRINTED_M = 10_000
+"""Examples of Table 11."""
+LEVEL = 0.025
+"""Error of each test of Table 11."""
+ROUNDING = 0.0005
+"""Half of the last digit of Table 11."""
+_MOST_WRONG = 360  # wrong guesses that are tried; the bounds of Table 11 leave fewer
 
 
 def evidence(results: DpResults) -> list[Evidence]:
     """Samples for all rules on DP targets but that of Table 11, which needs no run."""
-    names, audits, numbers = results.plan.family(0), results.decisive, results.numbers
-    pair = numbers.loc[list(results.plan.pairs()[0])].sort_values("gap", kind="stable")
-    eps = [by_game(audits, name) for name in pair.index]
-    ten = {
-        "wider gap leaks more": paired(eps[1], eps[0]),
-        "gaps apart": Estimate(float(np.ptp(pair["gap"])), float(np.hypot(*pair["gap_error"]))),
-        "something leaks": max(eps, key=lambda one: one.mean()).tolist(),
-    }
-    bounds = [by_game(audits, name, column="c_plus_eps_lb") for name in names]
-    five = {
-        "c+eps grows with epsilon": paired(bounds[-2], bounds[0]) if len(names) > 2 else [],
-        "most without DP": paired(bounds[-1], bounds[-2]),
-        **_needed(results, 0),
-    }
+    *_, largest, _ = results.plan.family(0)
     return [
-        _by_epsilon(results, 0),
-        _by_epsilon(results, 1),
-        Evidence("panoramia-table-10", "game", ten),
-        Evidence("panoramia-figure-05", "game", five),
-        figure_six(results, names[-2], nulls=[results.plan.null(0)]),
+        _by_epsilon_evidence(results, 0),
+        _by_epsilon_evidence(results, 1),
+        _table_ten_evidence(results),
+        _figure_five_evidence(results),
+        figure_six(results, largest, nulls=[results.plan.null(0)]),
     ]
 
 
-def _by_epsilon(results: DpResults, at: int) -> Evidence:
-    *private, plain = results.plan.family(at)
+def _table_ten_evidence(results: DpResults) -> Evidence:
+    """Table 10: two trainings of one epsilon, whose gaps of accuracy should differ."""
+    with_dp, _ = results.plan.pairs()
+    pair = results.numbers.loc[list(with_dp)].sort_values("gap", kind="stable")
+    narrower, wider = (by_game(results.decisive, name) for name in pair.index)
+    larger = max(narrower, wider, key=lambda eps: eps.mean())
+    gap_difference = float(np.ptp(pair["gap"]))
+    values = {
+        "wider gap leaks more": differences_by_game(wider, narrower),
+        "gaps apart": Estimate(gap_difference, float(np.hypot(*pair["gap_error"]))),
+        "something leaks": larger.tolist(),
+    }
+    return Evidence("panoramia-table-10", "game", values)
+
+
+def _figure_five_evidence(results: DpResults) -> Evidence:
+    """Figure 5: the bound on c + epsilon of the first family, by epsilon."""
+    *private, plain = [
+        by_game(results.decisive, name, column="c_plus_eps_lb") for name in results.plan.family(0)
+    ]
+    growth: list[float] = []
+    if len(private) > 1:
+        growth = differences_by_game(private[-1], private[0])
+    values = {
+        "c+eps grows with epsilon": growth,
+        "most without DP": differences_by_game(plain, private[-1]),
+        **_needed(results, 0),
+    }
+    return Evidence("panoramia-figure-05", "game", values)
+
+
+def _by_epsilon_evidence(results: DpResults, number: int) -> Evidence:
+    """Table 7 or 8: eps-tilde of a family's targets by epsilon."""
+    *private, plain = results.plan.family(number)
+    largest = private[-1]
     eps = {name: by_game(results.decisive, name) for name in (*private, plain)}
-    guaranteed, last = results.numbers["epsilon"], private[-1]
-    small = [name for name in private if guaranteed[name] <= SMALL]
-    spans = small and guaranteed[last] >= LARGE
+    guarantee = results.numbers["epsilon"]
+    small = [name for name in private if guarantee[name] <= SMALL]
+    growth: list[float] = []
+    if small and guarantee[largest] >= LARGE:
+        growth = differences_by_game(eps[largest], eps[small[-1]])
     values = {
         "0 at small epsilon": {name: eps[name].tolist() for name in small},
-        "grows with epsilon": paired(eps[last], eps[small[-1]]) if spans else [],
-        "most without DP": paired(eps[plain], eps[last]),
-        **_needed(results, at),
+        "grows with epsilon": growth,
+        "most without DP": differences_by_game(eps[plain], eps[largest]),
+        **_needed(results, number),
     }
-    return Evidence(f"panoramia-table-0{7 + at}", "game", values)
+    return Evidence(f"panoramia-table-0{7 + number}", "game", values)
 
 
-def _needed(results: DpResults, at: int) -> dict[str, Estimate | dict[str, list[float]]]:
-    last = results.plan.family(at)[-2]
-    gap, error = (float(results.numbers[column][last]) for column in ("gap", "gap_error"))
+def _needed(results: DpResults, number: int) -> dict[str, Estimate | dict[str, list[float]]]:
+    """What a family's rules require: a null target, and a gap of the target with most epsilon."""
+    *_, largest, _ = results.plan.family(number)
+    gap = float(results.numbers["gap"][largest])
+    error = float(results.numbers["gap_error"][largest])
     return {
-        "null": null_samples(results.decisive, [results.plan.null(at)]),
+        "null": null_samples(results.decisive, [results.plan.null(number)]),
         "something to find": Estimate(gap, error),
     }
 
@@ -358,46 +432,72 @@ def _needed(results: DpResults, at: int) -> dict[str, Estimate | dict[str, list[
 def table_eleven_ranges() -> pd.DataFrame:
     """Of Table 11's bounds, what Propositions 3 and 4 leave (section E.3: no union bound over
     recall).
+
+    A row for each printed one with gamma above 0: its bounds, and from where ("low") to where
+    ("high") each can be, given the bound printed at gamma 0.
     """
     names = {"target_dp_eps": "epsilon", "target_dp_delta": "delta", "generator_gamma": "gamma"}
     table = paper_table("panoramia_table11").rename(columns=names).drop(columns="target_model")
     printed = table.astype(float).to_dict("records")
-    free = {row["epsilon"]: row for row in printed if row["gamma"] == 0}
-    # Every pair of right and all guesses, up to recall 0.5, that shows the bound printed at gamma 0
-    # has one at the printed gamma and delta.
-    right, wrong = np.indices((PRINTED_M // 4, 361))
-    right += 1
-    guesses = right + wrong
-    bounds = epsilon_from_counts(right, guesses, LEVEL)
+    at_gamma_zero = {row["epsilon"]: row for row in printed if row["gamma"] == 0}
+    tries = _GuessCounts.up_to_half_recall()
     rows = []
-    for row in (row for row in printed if row["gamma"] > 0):
+    for row in printed:
         gamma, delta = row["gamma"], row["delta"]
+        if gamma == 0:
+            continue
+        unrelaxed = at_gamma_zero[row["epsilon"]]
         # Proposition 4 prints delta as the baseline's probability of a failure; gamma is tried too.
-        rates = {"c_lb": {gamma, delta or gamma}, "c_plus_eps_lb": {gamma + delta - gamma * delta}}
-        found = {"epsilon": row["epsilon"], "delta": delta, "gamma": gamma}
-        for name, failing in rates.items():
-            at = np.abs(bounds - free[row["epsilon"]][name]) <= ROUNDING
-            counts = right[at], guesses[at], LEVEL
-            left = np.array([refuted_log_odds(*counts, PRINTED_M * rate) for rate in failing])
-            found |= {name: row[name], f"{name} low": left.min(), f"{name} high": left.max()}
-        rows.append(found)
+        baseline = tries.range_of(unrelaxed["c_lb"], {gamma, delta or gamma})
+        attack = tries.range_of(unrelaxed["c_plus_eps_lb"], {gamma + delta - gamma * delta})
+        ranges = {"epsilon": row["epsilon"], "delta": delta, "gamma": gamma}
+        for name, (low, high) in (("c_lb", baseline), ("c_plus_eps_lb", attack)):
+            ranges |= {name: row[name], f"{name} low": low, f"{name} high": high}
+        rows.append(ranges)
     return pd.DataFrame(rows)
 
 
-def table_eleven_evidence(ranges: pd.DataFrame) -> Evidence:
-    """Samples for the rule on Table 11: of each printed row the larger distance of its two
-    bounds.
-    """
-    far = {
-        name: np.maximum(
-            ranges[f"{name} low"] - ranges[name], ranges[name] - ranges[f"{name} high"]
+@dataclass(frozen=True, eq=False)
+class _GuessCounts:
+    """Pairs of right and all guesses, and the bound that each shows without failures (nats)."""
+
+    right: IntArray
+    guesses: IntArray
+    bounds: FloatArray
+
+    @classmethod
+    def up_to_half_recall(cls) -> "_GuessCounts":
+        """All pairs up to recall 0.5, where half of the examples are members."""
+        right, wrong = np.indices((PRINTED_M // 4, _MOST_WRONG + 1))
+        right += 1
+        guesses = right + wrong
+        return cls(right, guesses, epsilon_from_counts(right, guesses, LEVEL))
+
+    def range_of(self, bound: float, rates: Collection[float]) -> tuple[float, float]:
+        """Smallest and largest bound with failures at one of these rates, over all pairs that
+        show ``bound``, as rounded, without.
+        """
+        fits = np.abs(self.bounds - bound) <= ROUNDING
+        right, guesses = self.right[fits], self.guesses[fits]
+        relaxed = np.array(
+            [refuted_log_odds(right, guesses, LEVEL, PRINTED_M * rate) for rate in rates]
         )
-        for name in ("c_lb", "c_plus_eps_lb")
-    }
-    worst = np.maximum(0.0, pd.DataFrame(far).max(axis=1))
-    labels = "eps {epsilon:g}, delta {delta:g}, gamma {gamma:g}"
+        return relaxed.min(), relaxed.max()
+
+
+def table_eleven_evidence(ranges: pd.DataFrame) -> Evidence:
+    """Samples for the rule on Table 11: of each printed row the larger distance of its two bounds
+    from their `table_eleven_ranges`, nats.
+    """
+    distances = {}
+    for name in ("c_lb", "c_plus_eps_lb"):
+        below = ranges[f"{name} low"] - ranges[name]
+        above = ranges[name] - ranges[f"{name} high"]
+        distances[name] = np.maximum(below, above)
+    worst = np.maximum(0.0, pd.DataFrame(distances).max(axis=1))
+    label = "eps {epsilon:g}, delta {delta:g}, gamma {gamma:g}"
     values = {
-        labels.format_map(row): Estimate(distance)
+        label.format_map(row): Estimate(distance)
         for row, distance in zip(ranges.to_dict("records"), worst.tolist(), strict=True)
     }
     return Evidence("panoramia-table-11", "exact", {"printed values follow": values})

@@ -39,9 +39,10 @@ class PanoramiaResults:
     @property
     def with_o1(self) -> TargetAudits:
         """The audits that hold O(1); without it, those that decide."""
-        return next(
-            (audits for audits in self.forms.values() if audits.select("o1")), self.decisive
-        )
+        for audits in self.forms.values():
+            if audits.select("o1"):
+                return audits
+        return self.decisive
 
     @cached_property
     def summary(self) -> pd.DataFrame:
@@ -51,19 +52,21 @@ class PanoramiaResults:
     def one(
         self, target: str, audit: AuditName = "panoramia", *, form: str | None = None
     ) -> dict[str, float]:
-        """Means over games of a target by the first search."""
-        wanted = {
+        """Means over games of a target by the first search: the numbers of its row in the summary.
+
+        Raises ValueError where the audit was not run.
+        """
+        key = {
             "target": target,
             "audit": audit,
             "form": form or self.form,
             "search": self.search,
         }
-        rows = self.summary[(self.summary[list(wanted)] == pd.Series(wanted)).all(axis=1)]
+        rows = self.summary[(self.summary[list(key)] == pd.Series(key)).all(axis=1)]
         if rows.empty:
-            raise ValueError(f"{wanted}: no such row in the summary")
-        return {
-            str(name): float(value) for name, value in rows.select_dtypes("number").iloc[0].items()
-        }
+            raise ValueError(f"{key}: no such row in the summary")
+        numbers = rows.select_dtypes("number").iloc[0]
+        return {str(name): float(value) for name, value in numbers.items()}
 
     def value(
         self, target: str, audit: AuditName = "panoramia", *, form: str | None = None
@@ -83,38 +86,54 @@ class PanoramiaResults:
 
 
 def table_three(results: PanoramiaResults, printed: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Every bound of each target, beside what the paper prints: by target, a row for each audit."""
+    """Every bound of each target, beside what the paper prints: a row for each target.
+
+    ``printed`` has the paper's rows by our target; bounds are means over games, nats.
+    """
     rows: list[dict[str, object]] = []
     for target in results.pools.target_names:
-        own = results.one(target)
-        row: dict[str, object] = {"target": target, "null": target in results.null}
-        row |= {name: own[name] for name in ("c_lb", "c_plus_eps_lb")}
-        row |= {"eps_tilde": own["value"], "eps_tilde_sd": own["value_sd"]}
-        if "helpers" in results.forms:
-            row["helpers_eps_tilde"] = results.value(target, form="helpers")
-        for audit in AUDITS[1:]:
-            real = results.one(target, audit)
-            row |= {audit: real["value"], f"{audit}_sd": real["value_sd"]}
-        rows.append(row | printed_bounds(printed[target]) if target in printed else row)
+        row = _bounds_of(results, target)
+        if target in printed:
+            row |= printed_bounds(printed[target])
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
+def _bounds_of(results: PanoramiaResults, target: str) -> dict[str, object]:
+    """A target's bounds by all audits, with their deviations over games."""
+    means = results.one(target)
+    row: dict[str, object] = {
+        "target": target,
+        "null": target in results.null,
+        "c_lb": means["c_lb"],
+        "c_plus_eps_lb": means["c_plus_eps_lb"],
+        "eps_tilde": means["value"],
+        "eps_tilde_sd": means["value_sd"],
+    }
+    if "helpers" in results.forms:
+        row["helpers_eps_tilde"] = results.value(target, form="helpers")
+    for audit in AUDITS[1:]:
+        with_real_data = results.one(target, audit)
+        row[audit] = with_real_data["value"]
+        row[f"{audit}_sd"] = with_real_data["value_sd"]
+    return row
+
+
 def printed_bounds(rows: pd.DataFrame) -> dict[str, object]:
-    """One model's bounds as the paper prints them."""
-    found: dict[str, object] = {"paper_target": rows["target_model"].iloc[0]}
+    """One model's bounds as the paper prints them, from its rows for each audit."""
+    bounds: dict[str, object] = {"paper_target": rows["target_model"].iloc[0]}
     for row in rows.to_dict("records"):
         if row["audit"] == "panoramia":
-            found |= {
-                f"paper_{name}": row[name] for name in ("c_lb", "c_plus_eps_lb") if name in row
-            }
-            found |= {
-                "paper_eps_tilde": row["eps_tilde"],
-                "paper_eps_tilde_sd": row["eps_tilde_pm"],
-            }
+            for name in ("c_lb", "c_plus_eps_lb"):
+                if name in row:
+                    bounds[f"paper_{name}"] = row[name]
+            bounds["paper_eps_tilde"] = row["eps_tilde"]
+            bounds["paper_eps_tilde_sd"] = row["eps_tilde_pm"]
         else:
             name = {"panoramia_rm_rn": "rm_rn", "o1_rm_rn": "o1"}[row["audit"]]
-            found |= {f"paper_{name}": row["eps"], f"paper_{name}_sd": row["eps_pm"]}
-    return found
+            bounds[f"paper_{name}"] = row["eps"]
+            bounds[f"paper_{name}_sd"] = row["eps_pm"]
+    return bounds
 
 
 def helper_games(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
@@ -135,10 +154,14 @@ def helper_means(games: pd.DataFrame, printed: Mapping[str, float]) -> pd.DataFr
 def loss_groups(
     pools: Pools, names: Sequence[str], kinds: Mapping[str, str]
 ) -> dict[str, dict[str, FloatArray]]:
-    """Losses of each target by kind of example (Figures 13 and 14)."""
+    """Losses of each target by kind of example (Figures 13 and 14).
+
+    ``kinds`` says what each kind is called; those that the pools lack are left out.
+    """
     by_kind = pools.by_kind()
+    pool_of_word = {word: by_kind[kind] for kind, word in kinds.items() if kind in by_kind}
     return {
-        name: {kinds[kind]: by_kind[kind].targets[name][:, 0] for kind in kinds if kind in by_kind}
+        name: {word: pool.targets[name][:, 0] for word, pool in pool_of_word.items()}
         for name in names
     }
 
@@ -147,21 +170,23 @@ def by_game(
     audits: TargetAudits, target: str, audit: AuditName = "panoramia", *, column: str = "eps"
 ) -> pd.Series:
     """By seed, a column of `TargetAudits.table` by the first search; "eps" of PANORAMIA: the
-    difference.
+    difference of its bounds, not clipped. Empty where the audit was not run.
     """
-    if (table := audits.table[audits.table["target"] == target]).empty:
+    table = audits.table[audits.table["target"] == target]
+    if table.empty:
         raise ValueError(f"target: {target!r} was not audited")
-    return _numbers(table[table["search"] == audits.search], audit, column)
+    return _by_seed(table[table["search"] == audits.search], audit, column)
 
 
-def _numbers(table: pd.DataFrame, audit: AuditName, column: str) -> pd.Series:
+def _by_seed(table: pd.DataFrame, audit: AuditName, column: str) -> pd.Series:
+    """A column of an audit's rows by seed; see `by_game`."""
     rows = table[table["audit"] == audit].set_index("seed")
     if audit == "panoramia" and column == "eps":
         return rows["c_plus_eps_lb"] - rows["c_lb"]
     return rows[column]
 
 
-def paired(first: pd.Series, second: pd.Series) -> list[float]:
+def differences_by_game(first: pd.Series, second: pd.Series) -> list[float]:
     """First minus second in every game that has both."""
     return (first - second).dropna().tolist()
 
@@ -169,9 +194,11 @@ def paired(first: pd.Series, second: pd.Series) -> list[float]:
 def null_samples(
     audits: TargetAudits, names: Iterable[str] | None = None
 ) -> dict[str, list[float]]:
-    """Difference of the bounds of each null target, of all or of these names."""
-    found = dict.fromkeys(one.target.name for one in audits.judged if one.target.kind == "null")
-    return {name: by_game(audits, name).tolist() for name in (found if names is None else names)}
+    """Difference of the bounds of each null target by game, of all or of these names."""
+    if names is None:
+        targets = [scores.target for scores in audits.judged]
+        names = dict.fromkeys(target.name for target in targets if target.kind == "null")
+    return {name: by_game(audits, name).tolist() for name in names}
 
 
 def table_three_evidence(
@@ -179,14 +206,19 @@ def table_three_evidence(
 ) -> Evidence:
     """Table 3 in the paper's form, O(1) in any, of targets by their degree of over-training."""
     audits = results.forms["paper"]
-    own, real = (
-        {name: by_game(audits, name, audit) for name in names} for audit in ("panoramia", "rm_rn")
-    )
-    grid = {name: by_game(results.with_o1, name, "o1") for name in names}
+    eps_tilde = {name: by_game(audits, name) for name in names}
+    rm_rn = {name: by_game(audits, name, "rm_rn") for name in names}
+    o1 = {name: by_game(results.with_o1, name, "o1") for name in names}
+    growth = {
+        f"{later} over {earlier}": differences_by_game(eps_tilde[later], eps_tilde[earlier])
+        for earlier, later in pairwise(names)
+    }
+    below_rm_rn = {name: differences_by_game(rm_rn[name], eps_tilde[name]) for name in names}
+    below_o1 = {name: differences_by_game(o1[name], rm_rn[name]) for name in names}
     values = {
-        "eps~ grows": {f"{b} over {a}": paired(own[b], own[a]) for a, b in pairwise(names)},
-        "eps~ below RM;RN": {name: paired(real[name], own[name]) for name in names},
-        "RM;RN below O(1)": {name: paired(grid[name], real[name]) for name in names},
+        "eps~ grows": growth,
+        "eps~ below RM;RN": below_rm_rn,
+        "RM;RN below O(1)": below_o1,
         "null": null_samples(audits, nulls),
     }
     return Evidence("panoramia-table-03", "game", values)
@@ -197,9 +229,9 @@ def helper_table(target: str, games: pd.DataFrame, real: str) -> Evidence:
     c_lb = games.pivot(index="seed", columns="helper", values="c_lb")
     c_lb = c_lb.reindex(columns=["none", "synthetic", real])
     values = {
-        "generated over none": paired(c_lb["synthetic"], c_lb["none"]),
-        "real over none": paired(c_lb[real], c_lb["none"]),
-        "generated over real": paired(c_lb["synthetic"], c_lb[real]),
+        "generated over none": differences_by_game(c_lb["synthetic"], c_lb["none"]),
+        "real over none": differences_by_game(c_lb[real], c_lb["none"]),
+        "generated over real": differences_by_game(c_lb["synthetic"], c_lb[real]),
     }
     return Evidence(target, "game", values)
 
@@ -210,38 +242,48 @@ def figure_six(
     """Figure 6 (sections 5.3 and D.3): eps~ at the largest m over a quarter of it, and over O(1) at
     4/7.
     """
-    audits, m = results.decisive, results.decisive.config.test
-    grid = results.with_o1.select("o1", target=target)
+    audits = results.decisive
+    m = audits.config.test
+    games = audits.select(target=target)
+    all_judged = _over_size(audits, games, m)
+    quarter_judged = _over_size(audits, games, m // 4)
     # CIFAR-10's 10,000 test images give O(1) an m of 20,000 at most, where PANORAMIA goes to
     # 35,000.
-    most = min([4 * m // 7, *(one.membership.size for one in grid)])
-    whole, part = (_over_size(audits, audits.select(target=target), size) for size in (m, m // 4))
+    o1_games = results.with_o1.select("o1", target=target)
+    most = min([4 * m // 7, *(game.membership.size for game in o1_games)])
     values = {
-        "grows with m": paired(whole, part),
-        "passes O(1)": paired(whole, _over_size(results.with_o1, grid, most)),
+        "grows with m": differences_by_game(all_judged, quarter_judged),
+        "passes O(1)": differences_by_game(all_judged, _over_size(results.with_o1, o1_games, most)),
         "null": null_samples(audits, nulls),
     }
     return Evidence("panoramia-figure-06", "game", values)
 
 
 def _over_size(audits: TargetAudits, games: tuple[TargetScores, ...], size: int) -> pd.Series:
+    """By seed, the result on the first ``size`` examples judged; empty without games."""
     rows = replace(audits, judged=games).over_test_size([size])
-    return _numbers(rows, games[0].audit, "eps") if len(rows) else pd.Series(dtype=np.float64)
+    if rows.empty:
+        return pd.Series(dtype=np.float64)
+    return _by_seed(rows, games[0].audit, "eps")
 
 
 def figure_ten(audits: TargetAudits, target: str) -> Evidence:
     """Figure 10: share of members in the first tenth of an attack's guesses and of the
     baseline's.
     """
-    games = audits.select("panoramia", target=target)
+    ahead: list[float] = []
+    baselines: list[float] = []
+    for game in audits.select("panoramia", target=target):
+        attack = _members_first(game.attack, game.membership)
+        baseline = _members_first(game.baseline, game.membership)
+        ahead.append(attack - baseline)
+        baselines.append(baseline)
+    return Evidence(
+        "panoramia-figure-10", "game", {"members first": ahead, "room above": baselines}
+    )
 
-    def first_tenth(scores: FloatArray, membership: Flags) -> float:
-        order = np.argsort(
-            -scores, kind="stable"
-        )  # equal scores stay in the examples' random order
-        return float(membership[order[: max(1, scores.size // 10)]].mean())
 
-    attack = [first_tenth(one.attack, one.membership) for one in games]
-    baseline = [first_tenth(one.baseline, one.membership) for one in games]
-    ahead = [first - second for first, second in zip(attack, baseline, strict=True)]
-    return Evidence("panoramia-figure-10", "game", {"members first": ahead, "room above": baseline})
+def _members_first(scores: FloatArray, membership: Flags) -> float:
+    """Share of members in the tenth of the highest scores, or in the highest alone."""
+    order = np.argsort(-scores, kind="stable")  # equal scores stay in the examples' random order
+    return float(membership[order[: max(1, scores.size // 10)]].mean())

@@ -133,9 +133,9 @@ def results():
 
 def test_pairs_and_helpers_are_compared_within_a_game_and_a_missing_one_is_left_out():
     first, second = pd.Series([1.0, 5.0], index=[7, 8]), pd.Series([4.0, 0.5], index=[8, 7])
-    assert shared.paired(first, second) == [0.5, 1.0]
-    assert shared.paired(first, second.drop(7)) == [1.0]
-    assert shared.paired(first, second.iloc[:0]) == []
+    assert shared.differences_by_game(first, second) == [0.5, 1.0]
+    assert shared.differences_by_game(first, second.drop(7)) == [1.0]
+    assert shared.differences_by_game(first, second.iloc[:0]) == []
     c_lb = {"none": (1.0, 2.0), "synthetic": (1.5, 2.25), "real": (1.25, 3.0)}
     rows = [
         (name, seed, value) for name, values in c_lb.items() for seed, value in enumerate(values)

@@ -154,7 +154,7 @@ def _prepared(loaded: ImageSet, rows: IntArray, split: ImageSplit) -> Pixels:
 
 def _reduced(x: Pixels, split: ImageSplit) -> Pixels:
     """Images at the side and with the grey values that the split asks for."""
-    small = x if split.side is None else shrink(x, split.side)
+    small = shrink(x, split.side) if split.side else x
     return posterise(small, split.levels)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from torch import nn
 
 from paperlib.audits.panoramia.image_models import ImageHelper, answers, likely_labels, train_helper
 from paperlib.audits.panoramia.memorization import copies, near_duplicates
@@ -30,7 +31,7 @@ from paperlib.papers.panoramia.images.data import (
 from paperlib.papers.panoramia.images.models import ImageTarget, private_training, run_target
 from paperlib.report import used_data
 
-_COMPARED = 32
+_COMPARED = 32  # pixels a side of images whose pixels are compared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,28 +51,18 @@ class ImageConfig:
         default_factory=lambda: ImageHelper(name="labeler", data="real", seed=2)
     )
     helpers: tuple[ImageHelper, ...] = tuple(
-        ImageHelper(name=one, data=one) for one in ("synthetic", "real")
+        ImageHelper(name=data, data=data) for data in ("synthetic", "real")
     )
     targets: tuple[ImageTarget, ...]
     seed: int = 0  # of the generator's draws and of the labels of generated images
 
     def __post_init__(self) -> None:
         check_choice("labels", self.labels, ("class", "labeler"))
-        for role, given in (("targets", self.targets), ("helpers", self.helpers)):
-            names = [one.name for one in given]
-            if len(set(names)) < len(names):
-                raise ValueError(f"{role}: expected different names, got {names}")
+        _check_names("targets", [target.name for target in self.targets])
+        _check_names("helpers", [helper.name for helper in self.helpers])
         if not self.targets:
             raise ValueError("targets: expected at least one, got none")
-        same = [
-            one.name for one in self.helpers if replace(one, name=self.labeler.name) == self.labeler
-        ]
-        if self.labels == "labeler" and not self.split.label_noise and same:
-            raise ValueError(
-                f"helpers: {same[0]} is the labeler itself (same data, labels, settings and seed); "
-                "it agrees with all labels of generated images, which tells them from real ones; "
-                "give it another seed"
-            )
+        self._check_labeler()
         if self.generator.levels != self.split.levels:
             raise ValueError(
                 f"generator: expected levels {self.split.levels} as in split, got "
@@ -82,6 +73,23 @@ class ImageConfig:
                 "split: expected others above 0, which the null target is trained on, got 0"
             )
         check_at_least(2, generated=self.generated, helper_images=self.helper_images)
+
+    def _check_labeler(self) -> None:
+        """Refuse a helper that agrees with all labels because it gave them."""
+        if self.labels != "labeler" or self.split.label_noise:
+            return
+        for helper in self.helpers:
+            if replace(helper, name=self.labeler.name) == self.labeler:
+                raise ValueError(
+                    f"helpers: {helper.name} is the labeler itself (same data, labels, settings "
+                    "and seed); it agrees with all labels of generated images, which tells them "
+                    "from real ones; give it another seed"
+                )
+
+
+def _check_names(role: str, names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        raise ValueError(f"{role}: expected different names, got {names}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,21 +102,8 @@ class GeneratedImages:
 
 
 def image_pools(config: ImageConfig) -> Pools:
-    """Train what has to be trained, and ask every model about every image."""
+    """Train what has to be trained, and ask every model about every image; kept on disk."""
     images = load_split(config)
-
-    def build() -> Pools:
-        made, parts = generated_images(config, images), images.parts
-        sets = _asked(images, made)
-        helpers = {
-            one.helper: _helper_answers(config, one, images, made, sets) for one in config.helpers
-        }
-        said, details = _target_answers(config, images, sets)
-        targets = {one.audited: said[one.name] for one in config.targets}
-        compared = copies(*map(_small, (made.audit.x, parts["generator"].x, parts["nonmembers"].x)))
-        examples = {kind: part.x for kind, part in sets.items()}
-        return pools_of(examples, targets, helpers, pd.DataFrame(details), compared.warnings)
-
     key = {
         "images": _without_models(config),
         "targets": config.targets,
@@ -116,14 +111,36 @@ def image_pools(config: ImageConfig) -> Pools:
         "helpers": [helper.about() for helper in config.helpers],
         "data": images.sha256s,
     }
-    return cached_pools(key, build, code=__name__)
+    return cached_pools(key, partial(_build_pools, config, images), code=__name__)
+
+
+def _build_pools(config: ImageConfig, images: Images) -> Pools:
+    """The pools, of which each stage is read from disk or computed."""
+    made = generated_images(config, images)
+    asked = _asked(images, made)
+    helpers = {
+        helper.helper: _helper_answers(config, helper, images, made, asked)
+        for helper in config.helpers
+    }
+    outputs, details = _target_answers(config, images, asked)
+    targets = {target.audited: outputs[target.name] for target in config.targets}
+    compared = copies(
+        _small(made.audit.x),
+        _small(images.parts["generator"].x),
+        _small(images.parts["nonmembers"].x),
+    )
+    examples = {kind: examples.x for kind, examples in asked.items()}
+    return pools_of(examples, targets, helpers, pd.DataFrame(details), compared.warnings)
 
 
 def _asked(images: Images, made: GeneratedImages) -> dict[str, LabelledImages]:
-    """What every model is asked about, by kind."""
-    parts = images.parts
-    sets = {"members": parts["members"], "generated": made.audit, "nonmembers": parts["nonmembers"]}
-    return {kind: part for kind, part in sets.items() if len(part)}
+    """What every model is asked about, by kind; kinds without images are left out."""
+    asked = {
+        "members": images.parts["members"],
+        "generated": made.audit,
+        "nonmembers": images.parts["nonmembers"],
+    }
+    return {kind: examples for kind, examples in asked.items() if len(examples)}
 
 
 def training_accuracies(config: ImageConfig) -> list[float]:
@@ -152,26 +169,23 @@ def load_split(config: ImageConfig) -> Images:
 
 def generated_images(config: ImageConfig, images: Images) -> GeneratedImages:
     """Train the generator on D_G, draw images, drop obvious fakes, and label the rest."""
-    names = (
-        "split",
-        "generator",
-        "fakes",
-        "generated",
-        "helper_images",
-        "seed",
-    )  # labels do not count
-    about = {name: getattr(config, name) for name in names}
-    key = {"stage": "drawn", "config": about, "data": images.sha256s, "code": code_tag(__name__)}
+    # How images are labelled plays no part in how they are drawn.
+    names = ("split", "generator", "fakes", "generated", "helper_images", "seed")
+    settings = {name: getattr(config, name) for name in names}
+    key = {"stage": "drawn", "config": settings, "data": images.sha256s, "code": code_tag(__name__)}
     drawn = pools_cache().resumed(key, partial(_draw, config, images))
-    given = pools_cache().resumed(
+    labelled = pools_cache().resumed(
         _key(config, images, "labels"), partial(_label, config, images, drawn)
     )
-    audit, helper = (
-        LabelledImages(drawn["x"][rows], given["true"][rows], given["y"][rows])
-        for rows in (slice(config.generated), slice(config.generated, None))
-    )
+
+    def piece(rows: slice) -> LabelledImages:
+        return LabelledImages(drawn["x"][rows], labelled["true"][rows], labelled["y"][rows])
+
+    quality = {"kept": float(drawn["kept"]), **_numbers(labelled, "quality/")}
     return GeneratedImages(
-        audit, helper, {"kept": float(drawn["kept"]), **_numbers(given, "quality/")}
+        audit=piece(slice(config.generated)),
+        helper=piece(slice(config.generated, None)),
+        quality=quality,
     )
 
 
@@ -183,67 +197,90 @@ def _numbers(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, float
 
 
 def _seeds(config: ImageConfig) -> list[int]:
+    """Seeds of the images that the filter learns, of the filter, of the draws and of the labels."""
     return [int(seed) for seed in np.random.SeedSequence(config.seed).generate_state(4)]
 
 
 def _draw(config: ImageConfig, images: Images, checkpoint: Path) -> dict[str, Any]:
     """Generated images that pass the filter, the classes asked for, and the share that passes."""
-    real, seeds = images.parts["generator"], _seeds(config)
-    classes = 1 if images.multi_label else images.outputs
-    known = np.zeros(len(real), dtype=np.int64) if images.multi_label else real.true
-    flow = config.generator.fit(real.x, known, classes=classes, checkpoint=checkpoint)
-    drawn = flow.sample(len(real), seeds[0])[0] if config.fakes.threshold < 1 else real.x[:0]
-    fakes = config.fakes.fit(real.x, drawn, seed=seeds[1] % 2**31)
-    x, asked, share = _kept(flow, fakes, config.generated + config.helper_images, seeds[2])
-    return {"x": x, "asked": asked, "kept": share}
+    real = images.parts["generator"]
+    for_filter, of_filter, of_draws, _ = _seeds(config)
+    if images.multi_label:  # a generator without classes
+        classes, labels = 1, np.zeros(len(real), dtype=np.int64)
+    else:
+        classes, labels = images.outputs, real.true
+    flow = config.generator.fit(real.x, labels, classes=classes, checkpoint=checkpoint)
+    fake = real.x[:0]
+    if config.fakes.threshold < 1:  # at 1 the filter drops nothing, and learns nothing
+        fake, _ = flow.sample(len(real), for_filter)
+    fakes = config.fakes.fit(real.x, fake, seed=of_filter % 2**31)
+    x, classes_asked, share = _kept(flow, fakes, config.generated + config.helper_images, of_draws)
+    return {"x": x, "asked": classes_asked, "kept": share}
 
 
 def _label(
     config: ImageConfig, images: Images, drawn: Mapping[str, NDArray[Any]], checkpoint: Path
 ) -> dict[str, NDArray[Any]]:
     """True and given labels of generated images, and numbers about their quality."""
-    real, x, true = images.parts["generator"], drawn["x"], drawn["asked"]
+    real = images.parts["generator"]
     labeler = train_helper(config.labeler, real.x, real.true, images.outputs, checkpoint)
+    true = drawn["asked"]
     if config.labels == "labeler":
-        true = likely_labels(labeler, x, multi_label=images.multi_label)
-    rng = np.random.default_rng(_seeds(config)[3])
+        true = likely_labels(labeler, drawn["x"], multi_label=images.multi_label)
+    *_, of_labels = _seeds(config)
+    rng = np.random.default_rng(of_labels)
     y = noisy_labels(true, config.split.label_noise, images.outputs, rng)
-    # Kernel distance to the members by the labeler's features, and near duplicates of D_G by
-    # pixels.
-    held, quality = images.parts["nonmembers"], dict[str, float]()
-    features = image_features(labeler, images.parts["members"].x).numpy()
-    for name, part in (("generated", x[: config.generated]), ("nonmembers", held.x)):
-        if len(part) > 1:
-            value, error = kernel_distance(features, image_features(labeler, part).numpy())
-            quality |= {f"kid {name}": value, f"kid {name} error": error}
-    if len(held):
-        repeated = near_duplicates(*map(_small, (x[: config.generated], real.x, held.x)))
-        quality |= dict(zip(("near generated", "near nonmembers"), repeated, strict=True))
-        right = likely_labels(labeler, held.x, multi_label=images.multi_label) == held.true
-        quality["labeler accuracy"] = float(right.mean())
+    quality = _quality(labeler, images, drawn["x"][: config.generated])
     numbers = {f"quality/{name}": np.array(value) for name, value in quality.items()}
     return {"true": true, "y": y, **numbers}
 
 
+def _quality(labeler: nn.Module, images: Images, generated: Pixels) -> dict[str, float]:
+    """Kernel distances to the members by the labeler's features, near duplicates of D_G by pixels,
+    and the labeler's accuracy; only what the number of real non-members allows.
+    """
+    real, held_out = images.parts["generator"], images.parts["nonmembers"]
+    quality: dict[str, float] = {}
+    features = image_features(labeler, images.parts["members"].x).numpy()
+    for name, x in (("generated", generated), ("nonmembers", held_out.x)):
+        if len(x) > 1:
+            value, error = kernel_distance(features, image_features(labeler, x).numpy())
+            quality[f"kid {name}"] = value
+            quality[f"kid {name} error"] = error
+    if len(held_out):
+        near_generated, near_real = near_duplicates(
+            _small(generated), _small(real.x), _small(held_out.x)
+        )
+        quality["near generated"] = near_generated
+        quality["near nonmembers"] = near_real
+        guesses = likely_labels(labeler, held_out.x, multi_label=images.multi_label)
+        quality["labeler accuracy"] = float((guesses == held_out.true).mean())
+    return quality
+
+
 def _kept(
-    flow: Any, fakes: Any, wanted: int, seed: int
+    flow: Any, fakes: Any, size: int, seed: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], float]:
-    """As many images as wanted that pass the filter, their classes, and the share that passes."""
-    xs, ys, drawn, have = [], [], 0, 0
-    while have < wanted:
-        # Drawing is slow: no more than are likely to be missing.
-        count = wanted if not have else min(wanted, math.ceil(1.1 * (wanted - have) * drawn / have))
+    """So many images that pass the filter, their classes, and the share that passes."""
+    xs: list[NDArray[np.uint8]] = []
+    ys: list[NDArray[np.int64]] = []
+    drawn = kept = 0
+    while kept < size:
+        count = size
+        if kept:  # drawing is slow: no more than are likely to be missing
+            count = min(size, math.ceil(1.1 * (size - kept) * drawn / kept))
         x, y = flow.sample(count, seed + drawn)
-        keeps = fakes.keeps(x)
-        drawn, have = drawn + count, have + int(keeps.sum())
-        xs.append(x[keeps])
-        ys.append(y[keeps])
-        if 20 * have < drawn:  # to go on would take more than 20 draws for each image
+        passes = fakes.keeps(x)
+        xs.append(x[passes])
+        ys.append(y[passes])
+        drawn += count
+        kept += int(passes.sum())
+        if 20 * kept < drawn:  # to go on would take more than 20 draws for each image
             raise ValueError(
-                f"fakes: the filter keeps only {have / drawn:.1%} of the images; raise its "
+                f"fakes: the filter keeps only {kept / drawn:.1%} of the images; raise its "
                 "threshold, or train the generator longer"
             )
-    return np.concatenate(xs)[:wanted], np.concatenate(ys)[:wanted], have / drawn
+    return np.concatenate(xs)[:size], np.concatenate(ys)[:size], kept / drawn
 
 
 def _helper_answers(
@@ -251,51 +288,60 @@ def _helper_answers(
     helper: ImageHelper,
     images: Images,
     made: GeneratedImages,
-    sets: Mapping[str, LabelledImages],
+    asked: Mapping[str, LabelledImages],
 ) -> dict[str, FloatArray]:
-    known = {
+    """The helper's `answers` about the images ``asked``, by kind; kept on disk."""
+    learned = {
         "synthetic": made.helper,
         "real": images.parts["generator"],
         "others": images.parts["others"],
-    }
-    data = known[helper.data]
+    }[helper.data]
 
     def compute(checkpoint: Path) -> dict[str, FloatArray]:
-        module = train_helper(helper, data.x, data.y, images.outputs, checkpoint)
-        return {kind: answers(module, part.x, part.y) for kind, part in sets.items()}
+        module = train_helper(helper, learned.x, learned.y, images.outputs, checkpoint)
+        return {kind: answers(module, examples.x, examples.y) for kind, examples in asked.items()}
 
     return pools_cache().resumed(_key(config, images, "helper", helper.about()), compute)
 
 
 def _target_answers(
-    config: ImageConfig, images: Images, sets: Mapping[str, LabelledImages]
+    config: ImageConfig, images: Images, asked: Mapping[str, LabelledImages]
 ) -> tuple[dict[str, dict[str, FloatArray]], list[dict[str, Any]]]:
     """Outputs of each target by kind, and rows about them; several epochs of one run are one
     training.
     """
+    epochs_of: dict[ImageTarget, set[int]] = {}
+    for target in config.targets:
+        epochs_of.setdefault(target.run, set()).add(target.epochs)
     runs: dict[ImageTarget, dict[str, NDArray[Any]]] = {}
-    for run in dict.fromkeys(target.run for target in config.targets):
-        epochs = tuple(sorted({target.epochs for target in config.targets if target.run == run}))
+    for run, numbers in epochs_of.items():
+        epochs = tuple(sorted(numbers))
         key = _key(config, images, "target", run, epochs, private_training(run, images))
-        runs[run] = pools_cache().resumed(key, partial(run_target, run, epochs, images, sets))
-    found: dict[str, dict[str, FloatArray]] = {}
+        runs[run] = pools_cache().resumed(key, partial(run_target, run, epochs, images, asked))
+    outputs: dict[str, dict[str, FloatArray]] = {}
     rows: list[dict[str, Any]] = []
     for target in config.targets:
-        arrays, epoch = runs[target.run], target.epochs
-        found[target.name] = {kind: arrays[f"{epoch}/{kind}"] for kind in sets}
-        about = {"architecture": target.architecture, "width": target.width}
-        rows.append(about | _numbers(arrays, f"{epoch}/metric/"))
-    return found, rows
+        arrays = runs[target.run]
+        outputs[target.name] = {kind: arrays[f"{target.epochs}/{kind}"] for kind in asked}
+        model = {"architecture": target.architecture, "width": target.width}
+        rows.append(model | _numbers(arrays, f"{target.epochs}/metric/"))
+    return outputs, rows
 
 
 def _key(config: ImageConfig, images: Images, stage: str, *model: Any) -> dict[str, Any]:
     """A model's answers depend on the images asked about, so on the generator too."""
-    about = {"config": _without_models(config), "data": images.sha256s, "code": code_tag(__name__)}
-    return {"stage": stage, "model": model, **about}
+    return {
+        "stage": stage,
+        "model": model,
+        "config": _without_models(config),
+        "data": images.sha256s,
+        "code": code_tag(__name__),
+    }
 
 
 def _without_models(config: ImageConfig) -> dict[str, Any]:
     """What images depend on: everything but targets and helpers."""
-    rest = {one.name: getattr(config, one.name) for one in fields(config)}
-    del rest["targets"], rest["helpers"]
-    return rest | {"labeler": config.labeler.about()}
+    settings = {setting.name: getattr(config, setting.name) for setting in fields(config)}
+    del settings["targets"], settings["helpers"]
+    settings["labeler"] = config.labeler.about()
+    return settings

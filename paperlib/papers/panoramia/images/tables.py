@@ -369,10 +369,10 @@ def _over_training_size(target: str, sizes: pd.DataFrame, column: str) -> Eviden
     gains = bounds.diff(axis=1).iloc[:, 1:]
     rises: list[float] = []
     if len(bounds.columns) > 1:
-        rises = shared.paired(bounds.iloc[:, -1], bounds.iloc[:, 0])
+        rises = shared.differences_by_game(bounds.iloc[:, -1], bounds.iloc[:, 0])
     flattens: list[float] = []
     if len(gains.columns) > 1:
-        flattens = shared.paired(gains.iloc[:, -1], gains.iloc[:, 0] / 3)
+        flattens = shared.differences_by_game(gains.iloc[:, -1], gains.iloc[:, 0] / 3)
     values = {
         "rises": rises,
         "flattens": flattens,
@@ -390,7 +390,9 @@ def figures_three_and_four(
     baseline: dict[str, list[float]] = {}
     for recall in RECALLS:
         precision = _at_recall(curves, recall)["precision"].unstack("test")
-        ahead[f"recall {recall:g}"] = shared.paired(precision["mia"], precision["baseline"])
+        ahead[f"recall {recall:g}"] = shared.differences_by_game(
+            precision["mia"], precision["baseline"]
+        )
         baseline[f"recall {recall:g}"] = precision["baseline"].tolist()
     three = {"attack more precise": ahead, "room above": baseline}
     yield Evidence("panoramia-figure-03", "game", three)
@@ -400,7 +402,7 @@ def figures_three_and_four(
     half = _at_recall(attack, HALF)["bound"].droplevel("test")
     four = {
         "maximum at low recall": low.astype(float).tolist(),
-        "falls to recall 0.5": shared.paired(best["bound"], half),
+        "falls to recall 0.5": shared.differences_by_game(best["bound"], half),
         "null": shared.null_samples(results.decisive, nulls),
     }
     yield Evidence("panoramia-figure-04", "game", four)
@@ -426,7 +428,9 @@ def figure_fifteen(results: shared.PanoramiaResults) -> Evidence:
     audits = results.decisive
     larger_leaks: list[float] = []
     if large != small:
-        larger_leaks = shared.paired(shared.by_game(audits, large), shared.by_game(audits, small))
+        larger_leaks = shared.differences_by_game(
+            shared.by_game(audits, large), shared.by_game(audits, small)
+        )
     ratio = family["parameters"].iloc[-1] / family["parameters"].iloc[0]
     values = {
         "larger leaks more": larger_leaks,

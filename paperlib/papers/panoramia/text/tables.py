@@ -202,8 +202,8 @@ def _figure_nine_evidence(audits: TargetAudits, sizes: pd.DataFrame, target: str
     games = replace(audits, judged=audits.select("panoramia", target=target))
     tested = games.over_test_size([m // 4, m]).pivot(index="seed", columns="m", values="c_lb")
     values = {
-        "rises": shared.paired(fixed[fixed.columns[-1]], fixed[fixed.columns[0]]),
-        "smaller test lowers": shared.paired(tested[m], tested[m // 4]),
+        "rises": shared.differences_by_game(fixed[fixed.columns[-1]], fixed[fixed.columns[0]]),
+        "smaller test lowers": shared.differences_by_game(tested[m], tested[m // 4]),
     }
     return Evidence("panoramia-figure-09", "game", values)
 
