@@ -10,6 +10,7 @@ from safetensors.torch import save_file
 from paperlib.audits.document import checksums, report_facts
 from paperlib.audits.panoramia.files import audit_files, load_target, load_training, read_images
 from paperlib.audits.panoramia.results import NullCheck
+from paperlib.core.facts import Refusal, RefusalCode
 from paperlib.core.reading import read_frames
 from paperlib.io import file_sha256
 from paperlib.models.images import ImageArchitecture, build_image_model
@@ -142,9 +143,10 @@ def test_a_weak_attack_or_a_reversed_direction_gives_a_limit_nothing_to_judge(me
     assert weak.document().limits[0][0] is None
     strong = replace(measured, null=NullCheck(mean=0.5, low=0.4, high=0.6, games=5))
     assert strong.document().limits[0][0] == measured.result.epsilon_tilde
-    document = measured.document()
-    first = replace(document.answers[0], warnings=("direction or membership is probably reversed",))
-    assert replace(document, answers=(first,)).judged(0.1)[1] is None
+    assert measured.document().judged(0.1)[1] is not None
+    refusal = Refusal(code=RefusalCode.REVERSED, sentence="any words")
+    turned = replace(measured, result=replace(measured.result, refusals=(refusal,)))
+    assert turned.document().judged(0.1)[1] is None
 
 
 def test_a_report_names_its_machine_and_the_checksums_of_files_functions_and_folders(tmp_path):

@@ -94,7 +94,9 @@ def test_copied_and_interpolated_rows_are_found_and_counted_beside_phantoms():
     assert (between.rates.set_index("rate").loc[["linked", "inferred"], "excess_low"] > 0).all()
     assert "The training procedure is all that made the release" in between.result.claim
     assert (
-        between.document().verdict.sentences[0].startswith("Someone who sees the release can guess")
+        between.document()
+        .verdict.sentences[0]
+        .startswith("For some record and some outcome, whoever sees the release")
     )
 
 
