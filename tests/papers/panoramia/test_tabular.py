@@ -267,7 +267,7 @@ def test_null_control_counts_what_a_weak_helper_lets_through_and_holds_no_inform
         "weak": lambda seed: null.toy_pools(400, 0.0, shift=1.5, seed=seed),
         f"half {null.CONTRAST}": lambda seed: null.toy_pools(400, 0.5, shift=1.5, seed=seed),
     }
-    table = null.false_positives(null.run_null_control(control, worlds))
+    table = null.null_false_positives(null.run_null_control(control, worlds))
     table = table.set_index(["world", "form", "search"])
     for form in ("helpers", "paper"):
         assert table.loc[("fair", form, "union"), "above 0.1"] <= 0.25

@@ -4,6 +4,7 @@ data.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,17 +77,18 @@ class NullControl:
     def worlds(self) -> Mapping[str, Callable[[int], Pools]]:
         """Kinds of worlds: from a seed to pools with a null target."""
         return {
-            "table": lambda seed: self._table("tree", "rejection", seed),
-            "toy": lambda seed: toy_pools(self.members, 1.0, seed=seed),
-            f"table, columns drawn apart {CONTRAST}": lambda seed: self._table(
-                "columns", "none", seed
-            ),
-            f"toy, helper knows nothing {CONTRAST}": lambda seed: toy_pools(
-                self.members, 0.0, seed=seed
-            ),
+            "table": partial(self._table, "tree", "rejection"),
+            "toy": partial(self._toy, 1.0),
+            f"table, columns drawn apart {CONTRAST}": partial(self._table, "columns", "none"),
+            f"toy, helper knows nothing {CONTRAST}": partial(self._toy, 0.0),
         }
 
+    def _toy(self, helper_knows: float, seed: int) -> Pools:
+        """`toy_pools` of this size."""
+        return toy_pools(self.members, helper_knows, seed=seed)
+
     def _table(self, generator: str, rows_filter: str, seed: int) -> Pools:
+        """Rows of randhie and of a generator, and a null target alone."""
         sizes = PartSizes(generator=400, members=self.members, null=self.members, nonmembers=50)
         config = TabularConfig(
             sizes=sizes,
@@ -104,6 +106,9 @@ class NullControl:
 def toy_pools(members: int, helper_knows: float, *, shift: float = 0.8, seed: int = 0) -> Pools:
     """Normal examples and generated ones ``shift`` standard deviations off, which a null target
     sees.
+
+    The helper knows the share ``helper_knows``, in [0, 1], of what the target knows about the two
+    distributions; at 1 an audit must find nothing.
     """
     check_in("[0, 1]", "helper_knows", helper_knows)
     rng = np.random.default_rng(seed)
@@ -112,7 +117,8 @@ def toy_pools(members: int, helper_knows: float, *, shift: float = 0.8, seed: in
         # Examples show x with noise; the target's loss is the exact log density ratio of x, and the
         # helper's the same to the part that it knows.
         x = mean + rng.standard_normal((members, 1))
-        seen, loss = x + 2 * rng.standard_normal(x.shape), shift * (x - shift / 2)
+        seen = x + 2 * rng.standard_normal(x.shape)
+        loss = shift * (x - shift / 2)
         helper = helper_knows * loss + (1 - helper_knows) * rng.standard_normal(x.shape)
         return Pool(seen, {"synthetic": helper}, {"null": loss})
 
@@ -122,38 +128,51 @@ def toy_pools(members: int, helper_knows: float, *, shift: float = 0.8, seed: in
 def run_null_control(
     control: NullControl, worlds: Mapping[str, Callable[[int], Pools]] | None = None
 ) -> pd.DataFrame:
-    """Audit the null targets of many worlds, in both forms."""
-    found = []
-    for name, build in (control.worlds() if worlds is None else worlds).items():
-        count = -(-control.repetitions // 2) if name.endswith(CONTRAST) else control.repetitions
+    """Audit the null targets of many worlds, in both forms: a row for each game and search."""
+    kinds = control.worlds() if worlds is None else worlds
+    tables = []
+    for name, build in kinds.items():
+        count = control.repetitions
+        if name.endswith(CONTRAST):
+            count = -(-count // 2)  # half as many, rounded up
         for seed in progress(range(control.seed, control.seed + count), label=name):
-            pools = build(seed)
-            nulls = [target.name for target in pools.targets if target.kind == "null"]
-            for form in FORMS:
-                audit = replace(control.audit(), form=form, seed=seed)
-                table = audit_pools(pools, audit, targets=nulls, audits=["panoramia"]).table
-                found.append(table.assign(world=name, seed=seed))
+            audits = _audits_of_nulls(build(seed), replace(control.audit(), seed=seed))
+            tables += [table.assign(world=name, seed=seed) for table in audits]
     columns = ["world", "seed", "form", "search", "c_lb", "c_plus_eps_lb", "eps_tilde"]
-    return pd.concat(found, ignore_index=True)[columns]
+    return pd.concat(tables, ignore_index=True)[columns]
+
+
+def _audits_of_nulls(pools: Pools, audit: AuditConfig) -> list[pd.DataFrame]:
+    """Rows of PANORAMIA's audits of the null targets, a table for each form."""
+    nulls = [target.name for target in pools.targets if target.kind == "null"]
+    tables = []
+    for form in FORMS:
+        in_form = replace(audit, form=form)
+        tables.append(audit_pools(pools, in_form, targets=nulls, audits=["panoramia"]).table)
+    return tables
 
 
 def _shares(hits: pd.Series, counts: pd.Series) -> pd.DataFrame:
     """Shares with their Clopper-Pearson intervals."""
-    ends = [share_interval(int(k), int(n)) for k, n in zip(hits, counts, strict=True)]
-    low, high = np.reshape(ends, (-1, 2)).T
+    intervals = [
+        share_interval(int(hit_count), int(count))
+        for hit_count, count in zip(hits, counts, strict=True)
+    ]
+    low, high = np.reshape(intervals, (-1, 2)).T
     return pd.DataFrame({"share": hits / counts, "low": low, "high": high})
 
 
-def false_positives(rows: pd.DataFrame) -> pd.DataFrame:
+def null_false_positives(rows: pd.DataFrame) -> pd.DataFrame:
     """Share of null targets with an eps-tilde above 0 and above `NOTABLE`, with Clopper-Pearson
-    intervals.
+    intervals; by world, form and search, from rows of `run_null_control`.
     """
     groups = rows.groupby(["world", "form", "search"], sort=False)
     table = groups["c_lb"].agg(repetitions="size", c_lb="mean")
     for limit in (0.0, NOTABLE):
         hits = groups["eps_tilde"].apply(lambda values, limit=limit: int((values > limit).sum()))
         shares = _shares(hits, groups.size())
-        table[[f"above {limit:g}{ending}" for ending in ("", ", low", ", high")]] = shares
+        columns = [f"above {limit:g}", f"above {limit:g}, low", f"above {limit:g}, high"]
+        table[columns] = shares
     return table.assign(largest=groups["eps_tilde"].max()).reset_index()
 
 
@@ -170,9 +189,8 @@ class World:
     """
 
     pools: Pools  # with the helpers "synthetic" and "real"
-    train: Callable[
-        [IntArray, int], Answer
-    ]  # on D_G and on the members of these numbers, with a seed
+    # On D_G and on the members of these numbers, with a seed.
+    train: Callable[[IntArray, int], Answer]
     judged: int  # number of members that tests show; helpers and attacks may learn the others
     audit: AuditConfig
     about: Any  # all that `train` depends on, but for its arguments
@@ -189,33 +207,51 @@ class World:
 def matched_pools(world: World, ratio: float, *, folds: int = 4) -> Pools:
     """Pools with a helper and a placebo whose models learn, out of fold, so many members per one
     judged.
+
+    Raises ValueError where a fold leaves too few members for the ratio.
     """
-    members, most = round(ratio * world.judged), world.learned - -(-world.learned // folds)
+    members = round(ratio * world.judged)
+    most = world.learned - -(-world.learned // folds)  # without the largest fold
     check_in(f"(0, {most / world.judged:.4g}]", "ratio", ratio)
     sizes = {kind: len(pool) for kind, pool in world.pools.by_kind().items()}
+    depends_on = {"world": world.about, "code": code_tag(world.code), "folds": folds}
 
     def outputs(helper: Helper, salt: int) -> dict[str, FloatArray]:
         def train(rows: IntArray, fold: int) -> Answer:
             return world.train(rows, world.seed + 100 * salt + fold)
 
-        kept = {"stage": helper.name, **about, "members": members, "seed": world.seed, "salt": salt}
-        options: dict[str, Any] = {"learned": world.learned, "folds": folds, "most": members}
-        options |= {"groups": world.groups, "seed": world.seed + salt, "label": helper.name}
-        return pools_cache().get(kept, lambda: out_of_fold(train, sizes, **options))
+        def compute() -> dict[str, FloatArray]:
+            return out_of_fold(
+                train,
+                sizes,
+                learned=world.learned,
+                folds=folds,
+                most=members,
+                groups=world.groups,
+                seed=world.seed + salt,
+                label=helper.name,
+            )
 
-    about = {"world": world.about, "code": code_tag(world.code), "folds": folds}
-    said = {helper: outputs(helper, salt) for salt, helper in ((1, FOLDS), (2, PLACEBO))}
-    chosen = _named(world.pools, "synthetic")
-    return add_helpers(chosen, said, learned=world.learned, about={"ratio": ratio, **about})
+        key = {"stage": helper.name, **depends_on, "members": members}
+        return pools_cache().get({**key, "seed": world.seed, "salt": salt}, compute)
+
+    out_of_fold_helpers = {FOLDS: outputs(FOLDS, 1), PLACEBO: outputs(PLACEBO, 2)}
+    return add_helpers(
+        _with_named(world.pools, "synthetic"),
+        out_of_fold_helpers,
+        learned=world.learned,
+        about={"ratio": ratio, **depends_on},
+    )
 
 
 def plain_pools(world: World) -> Pools:
     """The pools with the helpers "synthetic" and "real", and the same members judged."""
-    chosen = _named(world.pools, "synthetic", "real")
-    return add_helpers(chosen, {}, learned=world.learned, about="no folds")
+    pools = _with_named(world.pools, "synthetic", "real")
+    return add_helpers(pools, {}, learned=world.learned, about="no folds")
 
 
-def _named(pools: Pools, *names: str) -> Pools:
+def _with_named(pools: Pools, *names: str) -> Pools:
+    """The pools with the helpers of these names alone."""
     helpers = {helper.name: helper for helper in pools.helpers}
     return with_helpers(pools, [helpers[name] for name in names])
 
@@ -228,20 +264,21 @@ def run_matched(
     worlds: Iterable[int],
     folds: int = 4,
 ) -> pd.DataFrame:
-    """Audit the targets of several worlds with helpers as they are, and with each ratio."""
-    rows = []
+    """Audit the targets of several worlds with helpers as they are, and with each ratio.
+
+    A row for each game: the two bounds and their difference (nats), by world, helpers, ratio and
+    target.
+    """
+    tables = []
     for seed in progress(list(worlds), label=f"worlds of {data}"):
         world = build(seed)
-        audit = replace(world.audit, form="helpers")
-        for ratio in (None, *ratios):
-            pools = (
-                plain_pools(world) if ratio is None else matched_pools(world, ratio, folds=folds)
-            )
-            helpers, learned = (TODAY, np.nan) if ratio is None else ("out of fold", ratio)
-            table = audit_pools(pools, audit, audits=["panoramia"]).table
-            rows.append(table.assign(data=data, world=seed, helpers=helpers, ratio=learned))
-    found = pd.concat(rows, ignore_index=True)
-    found["difference"] = found["c_plus_eps_lb"] - found["c_lb"]
+        tables.append(_games(plain_pools(world), world, seed, helpers=TODAY, ratio=np.nan))
+        for ratio in ratios:
+            pools = matched_pools(world, ratio, folds=folds)
+            tables.append(_games(pools, world, seed, helpers="out of fold", ratio=ratio))
+    games = pd.concat(tables, ignore_index=True)
+    games["data"] = data
+    games["difference"] = games["c_plus_eps_lb"] - games["c_lb"]
     columns = [
         "data",
         "world",
@@ -252,46 +289,56 @@ def run_matched(
         "seed",
         "c_lb",
         "c_plus_eps_lb",
+        "difference",
+        "m",
     ]
-    return found[[*columns, "difference", "m"]]
+    return games[columns]
+
+
+def _games(pools: Pools, world: World, seed: int, *, helpers: str, ratio: float) -> pd.DataFrame:
+    """Rows of PANORAMIA's audits of all targets with helpers in both tests."""
+    audit = replace(world.audit, form="helpers")
+    table = audit_pools(pools, audit, audits=["panoramia"]).table
+    return table.assign(world=seed, helpers=helpers, ratio=ratio)
 
 
 def over_worlds(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
-    """Means of `run_matched` with t-intervals over worlds, each with the mean of its games."""
-    about = ["data", "helpers", "ratio", "target", "null"]
-    means = games.groupby([*about, "world"], sort=False, dropna=False)[
-        ["c_lb", "difference"]
-    ].mean()
-    groups = means.reset_index().groupby(about, sort=False, dropna=False)
-    table = groups.agg(
+    """Means of `run_matched` with t-intervals over worlds, each with the mean of its games.
+
+    ``passes``: whether a null target's interval lies within `MARGIN` of 0; NaN for other targets.
+    """
+    setting = ["data", "helpers", "ratio", "target", "null"]
+    by_world = games.groupby([*setting, "world"], sort=False, dropna=False)
+    means = by_world[["c_lb", "difference"]].mean().reset_index()
+    table = means.groupby(setting, sort=False, dropna=False).agg(
         c_lb=("c_lb", "mean"),
         eps_tilde=("difference", "mean"),
         sd=("difference", "std"),
         worlds=("world", "size"),
-    ).reset_index()
-    count = table["worlds"]
-    half = (
-        stdtrit(np.maximum(count - 1, 1), (1 + confidence) / 2) * table.pop("sd") / np.sqrt(count)
     )
-    half = half.where(count > 1, np.inf)
-    played = games.groupby(about, sort=False, dropna=False).size().to_numpy()
-    table.insert(7, "low", table["eps_tilde"] - half)
-    table.insert(8, "high", table["eps_tilde"] + half)
+    table = table.reset_index()
+    count = table["worlds"]
+    quantile = stdtrit(np.maximum(count - 1, 1), (1 + confidence) / 2)
+    half_width = quantile * table.pop("sd") / np.sqrt(count)
+    half_width = half_width.where(count > 1, np.inf)  # one world says nothing of others
+    played = games.groupby(setting, sort=False, dropna=False).size().to_numpy()
+    table.insert(7, "low", table["eps_tilde"] - half_width)
+    table.insert(8, "high", table["eps_tilde"] + half_width)
     inside = (table["low"] >= -MARGIN) & (table["high"] <= MARGIN)
     return table.assign(games=played, passes=inside.astype(object).where(table["null"], np.nan))
 
 
 def false_alarms(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
     """In how many worlds the t-interval of a null target over its games lies above `MARGIN` as a
-    whole.
+    whole: numbers and share, with its Clopper-Pearson interval.
     """
-    about = ["data", "helpers", "ratio"]
+    setting = ["data", "helpers", "ratio"]
     nulls = games[games["null"].astype(bool)]
-    worlds = nulls.groupby([*about, "world"], sort=False, dropna=False)["difference"]
-    each = worlds.agg(["mean", "std", "size"])
-    half = stdtrit(each["size"] - 1, (1 + confidence) / 2) * each["std"] / np.sqrt(each["size"])
-    alarms = (
-        (each["mean"] - half > MARGIN).groupby(about, sort=False, dropna=False).agg(["size", "sum"])
-    )
-    table = alarms.rename(columns={"size": "worlds", "sum": "alarms"}).reset_index()
+    by_world = nulls.groupby([*setting, "world"], sort=False, dropna=False)["difference"]
+    worlds = by_world.agg(["mean", "std", "size"])
+    quantile = stdtrit(worlds["size"] - 1, (1 + confidence) / 2)
+    half_width = quantile * worlds["std"] / np.sqrt(worlds["size"])
+    alarm = worlds["mean"] - half_width > MARGIN
+    counts = alarm.groupby(setting, sort=False, dropna=False).agg(["size", "sum"])
+    table = counts.rename(columns={"size": "worlds", "sum": "alarms"}).reset_index()
     return table.join(_shares(table["alarms"], table["worlds"]))

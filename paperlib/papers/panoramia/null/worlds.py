@@ -70,12 +70,10 @@ class WorldSizes:
         """Sizes of ``count`` games: all judged, and a quarter of what attacks learn to choose them
         on.
         """
-        learned, chosen = (2 * (self.learned * part // 8) for part in (6, 2))
-        test = largest_test(self.judged)
         return {
-            "train": learned,
-            "validation": chosen,
-            "test": test,
+            "train": 2 * (self.learned * 6 // 8),
+            "validation": 2 * (self.learned * 2 // 8),
+            "test": largest_test(self.judged),
             "restarts": 1,
             "repetitions": count,
             "searches": ("anytime",),
@@ -84,7 +82,7 @@ class WorldSizes:
 
 _SETTINGS = settings_beside(__file__)
 SIZES = {
-    size: {data: WorldSizes(**one) for data, one in kinds.items()}
+    size: {data: WorldSizes(**settings) for data, settings in kinds.items()}
     for size, kinds in _SETTINGS["sizes"].items()
 }
 
@@ -113,16 +111,16 @@ def _table(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
     )
     rows = tabular_rows(config)
     used_data(config.dataset, rows.table.rows.to_csv(index=False).encode())
-    parts = {**rows.parts, "generated": rows.generated}
+    encoder = rows.encoder
+    by_kind = {**rows.parts, "generated": rows.generated}
 
     def learn(members: IntArray, salt: int) -> Answer:
         learned = pd.concat(
-            [rows.parts["generator"], parts["members"].iloc[members]], ignore_index=True
+            [by_kind["generator"], by_kind["members"].iloc[members]], ignore_index=True
         )
-        models = train(
-            rows.encoder, learned, [config.learning.plain(rows.encoder, sizes.epochs, salt)]
-        )
-        return lambda kind, asked: losses(rows.encoder, models, parts[kind].iloc[asked])
+        plan = config.learning.plain(encoder, sizes.epochs, salt)
+        models = train(encoder, learned, [plan])
+        return lambda kind, numbers: losses(encoder, models, by_kind[kind].iloc[numbers])
 
     trees = BoostedTrees(leaves=8, learning_rate=0.08, rounds=60, smallest_leaf=10)
     about = {"table": config, "rows": rows.table.sha256}
@@ -131,7 +129,8 @@ def _table(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
 
 def _image(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
     """As `_table`, of images."""
-    first, settings = 1000 * seed, _SETTINGS["images"][sizes.source]
+    first = 1000 * seed  # worlds of other seeds share no draw
+    settings = _SETTINGS["images"][sizes.source]
     helper: dict[str, Any] = {"width": 16, "epochs": sizes.epochs, "learning_rate": 0.002}
     names = [f"cnn@16:{sizes.epochs}", f"null cnn@16:{sizes.epochs}"]
     targets = parse_targets(names, batch_size=64, learning_rate=0.002, seed=first)
@@ -159,15 +158,19 @@ def _image(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
         seed=first,
     )
     images = load_split(config)
-    parts = {**images.parts, "generated": generated_images(config, images).audit}
+    by_kind = {**images.parts, "generated": generated_images(config, images).audit}
 
     def learn(members: IntArray, salt: int) -> Answer:
-        real, own = parts["generator"], parts["members"]
-        x = np.concatenate([real.x, own.x[members]])
-        y = np.concatenate([real.y, own.y[members]])
+        of_generator, all_members = by_kind["generator"], by_kind["members"]
+        x = np.concatenate([of_generator.x, all_members.x[members]])
+        y = np.concatenate([of_generator.y, all_members.y[members]])
         target = replace(targets[0], seed=salt)
         [module] = train_target(target, x, y, images.outputs, [sizes.epochs]).values()
-        return lambda kind, asked: answers(module, parts[kind].x[asked], parts[kind].y[asked])
+
+        def answer(kind: str, numbers: IntArray) -> FloatArray:
+            return answers(module, by_kind[kind].x[numbers], by_kind[kind].y[numbers])
+
+        return answer
 
     attack = ImageStack(architecture=settings["attack"], epochs=8, loss_steps=100)
     about = {"images": config, "data": images.sha256s}
@@ -192,13 +195,13 @@ def _text(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
         dp_epsilons=(),
         seed=seed,
     )
-    bench, pools = text_bench(config), text_pools(config)
+    bench = text_bench(config)
+    pools = text_pools(config)
     used_data(config.text, "\n".join(text_documents(config.text)).encode())
 
     def learn(members: IntArray, salt: int) -> Answer:
-        chunks = np.concatenate(
-            [bench.text["generator"].tokens, bench.text["members"].tokens[members]]
-        )
+        all_members = bench.text["members"].tokens
+        chunks = np.concatenate([bench.text["generator"].tokens, all_members[members]])
         return bench.trained_on(chunks, sizes.epochs, salt)
 
     def on_generator() -> dict[str, FloatArray]:
@@ -206,9 +209,9 @@ def _text(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
         return {kind: model(kind, np.arange(len(pool))) for kind, pool in pools.by_kind().items()}
 
     about = {"stage": "helper on D_G", "world": bench.key(config), "code": code_tag(__name__)}
-    said = {REAL: pools_cache().get(about, on_generator)}
+    real_helper = {REAL: pools_cache().get(about, on_generator)}
     return LossSummaries(tokens=config.tokens), {
-        "pools": add_helpers(pools, said, learned=0, about=about),
+        "pools": add_helpers(pools, real_helper, learned=0, about=about),
         "train": learn,
         "about": bench.key(config),
         "groups": bench.text["members"].document[: sizes.learned],  # documents are dealt as wholes
