@@ -142,8 +142,8 @@ def check_list(name: str, values: object) -> None:
     """Refuse (ValueError) what is no list of texts: its letters, keys or columns would be taken for
     them.
     """
+    kind = type(values).__name__
     if isinstance(values, str | bytes | Mapping) or hasattr(values, "columns"):
-        kind = type(values).__name__
         raise ValueError(
             f"{name}: expected a sequence of texts, got {kind}; put its texts in a list"
         )
