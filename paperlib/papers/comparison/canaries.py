@@ -1,6 +1,7 @@
 """What each kind of canary shows of a small GPT that is fine-tuned with them."""
 
 import copy
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,7 @@ class CanaryConfig:
         check_at_least(20, count=self.count, texts=self.texts, public=self.public)
 
     def training(self, epochs: int, rate: float) -> TrainingConfig:
+        """So many passes by Adam at this learning rate."""
         return TrainingConfig(
             epochs=epochs, batch_size=16, optimizer="adam", learning_rate=rate, seed=self.seed
         )
@@ -50,45 +52,73 @@ def canary_power(config: CanaryConfig) -> pd.DataFrame:
     A score is the mean log-probability of a text after fine-tuning less that before. In `AS_TOKENS`
     the tokenizer has each made-up word of the canaries, planted or not, as one token.
     """
-    counts = (config.public, config.texts, config.count)
-    public, corpus, held_out = (_documents(n, (config.seed, part)) for part, n in enumerate(counts))
+    public = _documents(config.public, (config.seed, 0))
+    corpus = _documents(config.texts, (config.seed, 1))
+    held_out = _documents(config.count, (config.seed, 2))
     tokenizer = train_tokenizer(public, 1024, context=128)
     shape = LanguageModelConfig(width=config.width, layers=1, context=128, seed=config.seed)
     start = _fitted(new_language_model(shape, 1024), tokenizer, public, config.training(8, 3e-3))
-    made: dict[str, list[str]] = {}
+    canaries_of: dict[str, list[str]] = {}
     for kind in TEXT_KINDS:
         model = (start, tokenizer) if kind == "high-temperature" else None
-        made[kind] = make_canaries(corpus, config.count, kind=kind, seed=config.seed, model=model)
-    made |= {RECORDS: held_out, AS_TOKENS: made["new-vocabulary"]}
-    coins = toss_coins(config.count, seed=config.seed).included
+        canaries_of[kind] = make_canaries(
+            corpus, config.count, kind=kind, seed=config.seed, model=model
+        )
+    canaries_of[RECORDS] = held_out
+    canaries_of[AS_TOKENS] = canaries_of["new-vocabulary"]
     rows: list[dict[str, object]] = []
-    for kind, canaries in made.items():
-        model, own = copy.deepcopy(start), copy.deepcopy(tokenizer)
+    for kind, canaries in canaries_of.items():
+        model = copy.deepcopy(start)
+        words = copy.deepcopy(tokenizer)
         if kind == AS_TOKENS:
-            _add_words(model, own, [text.split()[0] for text in canaries], config.seed)
-        before = _log_probabilities(model, own, canaries)
-        for repetitions in config.repetitions:
-            planted = np.repeat(config.texts + np.flatnonzero(coins), repetitions)
-            order = planted_order(np.arange(config.texts), planted, seed=config.seed)
-            texts = [[*corpus, *canaries][at] for at in order.tolist()]
-            after = _fitted(copy.deepcopy(model), own, texts, config.training(config.epochs, 1e-3))
-            learned = _log_probabilities(after, own, canaries) - before
-            scores = MembershipScores.from_labels(learned, coins, higher_means_member=True)
-            bound, about = audit_one_run(scores), {"kind": kind, "repetitions": repetitions}
-            rows.append(
-                {**about, "auc": scores.auc(), "epsilon": bound.epsilon, "ceiling": bound.ceiling}
-            )
+            _add_words(model, words, [text.split()[0] for text in canaries], config.seed)
+        rows += [
+            {"kind": kind, "repetitions": repetitions, **numbers}
+            for repetitions, numbers in _by_repetitions(config, model, words, corpus, canaries)
+        ]
     return pd.DataFrame(rows)
+
+
+def _by_repetitions(
+    config: CanaryConfig, model: Any, tokenizer: Any, corpus: list[str], canaries: list[str]
+) -> Iterator[tuple[int, dict[str, float]]]:
+    """Each number of repetitions with the AUC of the canaries, the bound and its ceiling, nats."""
+    coins = toss_coins(config.count, seed=config.seed).included
+    documents = [*corpus, *canaries]
+    before = _log_probabilities(model, tokenizer, canaries)
+    for repetitions in config.repetitions:
+        planted = np.repeat(config.texts + np.flatnonzero(coins), repetitions)
+        order = planted_order(np.arange(config.texts), planted, seed=config.seed)
+        texts = [documents[index] for index in order.tolist()]
+        training = config.training(config.epochs, 1e-3)
+        after = _fitted(copy.deepcopy(model), tokenizer, texts, training)
+        learned = _log_probabilities(after, tokenizer, canaries) - before
+        scores = MembershipScores.from_labels(learned, coins, higher_means_member=True)
+        bound = audit_one_run(scores)
+        yield (
+            repetitions,
+            {
+                "auc": scores.auc(),
+                "epsilon": bound.epsilon,
+                "ceiling": bound.ceiling,
+            },
+        )
 
 
 def _documents(count: int, seed: tuple[int, ...]) -> list[str]:
     """Pieces of 15 to 34 words of the Python documentation."""
-    words, rng = source_words(), np.random.default_rng(seed)
-    starts, lengths = rng.integers(0, len(words) - 34, count), rng.integers(15, 35, count)
-    return [" ".join(words[at : at + size]) for at, size in zip(starts, lengths, strict=True)]
+    words = source_words()
+    rng = np.random.default_rng(seed)
+    starts = rng.integers(0, len(words) - 34, count)
+    lengths = rng.integers(15, 35, count)
+    return [
+        " ".join(words[start : start + length])
+        for start, length in zip(starts, lengths, strict=True)
+    ]
 
 
 def _add_words(model: Any, tokenizer: Any, words: list[str], seed: int) -> None:
+    """Give both a token for each word; the new embeddings are drawn with the seed."""
     from tokenizers import AddedToken
 
     tokenizer.add_tokens([AddedToken(word, single_word=True, lstrip=True) for word in words])
@@ -98,11 +128,13 @@ def _add_words(model: Any, tokenizer: Any, words: list[str], seed: int) -> None:
 
 
 def _fitted(model: Any, tokenizer: Any, texts: list[str], training: TrainingConfig) -> Any:
-    tokens = [one[:_LONGEST] for one in tokenizer(texts, verbose=False)["input_ids"]]
-    return fit_language_model(model, tokens, config=training, progress=False).model
+    """The model after training on these texts, each cut after ``_LONGEST`` tokens."""
+    tokenized = tokenizer(texts, verbose=False)["input_ids"]
+    documents = [tokens[:_LONGEST] for tokens in tokenized]
+    return fit_language_model(model, documents, config=training, progress=False).model
 
 
 def _log_probabilities(model: Any, tokenizer: Any, texts: list[str]) -> np.ndarray:
-    return score_texts(model, tokenizer, texts, attacks=["loss"], batch_size=64)["loss"].to_numpy(
-        float
-    )
+    """Mean log-probability of each text's tokens, shape (n,)."""
+    scores = score_texts(model, tokenizer, texts, attacks=["loss"], batch_size=64)
+    return scores["loss"].to_numpy(float)

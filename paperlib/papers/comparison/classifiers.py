@@ -66,9 +66,8 @@ def drawn_digits(config: DigitsConfig) -> Digits:
     order = rng.permutation(labels.size)
     spoiled = rng.random(labels.size) < config.noisy_labels
     trained_with = np.where(spoiled, rng.integers(0, 10, labels.size), labels[order])
-    return Digits(
-        pixels[order], trained_with, spoiled, rng.integers(0, 2, config.records).astype(bool)
-    )
+    member = rng.integers(0, 2, config.records).astype(bool)
+    return Digits(pixels[order], trained_with, spoiled, member)
 
 
 def classifiers(config: DigitsConfig) -> list[AuditTarget]:
@@ -83,7 +82,8 @@ def classifiers(config: DigitsConfig) -> list[AuditTarget]:
         learning_rate=1e-3,
         seed=config.seed,
     )
-    trainings = config.trainings(plain, replace(plain, learning_rate=1e-2, clip_norm=1.0), examples)
+    private = replace(plain, learning_rate=1e-2, clip_norm=1.0)
+    trainings = config.trainings(plain, private, examples)
     checksum = used_data("handwritten digits (scikit-learn)", _loaded())
     stage = {"stage": "compared classifiers", "config": config, "data": checksum}
     arrays = cached_arrays(
@@ -97,31 +97,39 @@ def classifiers(config: DigitsConfig) -> list[AuditTarget]:
 def _train(
     config: DigitsConfig, digits: Digits, configs: list[TrainingConfig]
 ) -> Mapping[str, Any]:
-    cut, member = config.records, digits.member
-    (x, other_x), (y, other_y) = ((one[:cut], one[cut:]) for one in (digits.pixels, digits.labels))
+    """Signals of all models on the audited records, on candidates of their labels, and on members
+    beside rows of a generator; see `AuditTarget`.
+    """
+    audited = slice(config.records)
+    x, y, member = digits.pixels[audited], digits.labels[audited], digits.member
+    others = slice(config.records, None)
+    other_x, other_y = digits.pixels[others], digits.labels[others]
     models = fit_ensemble(configs, x[member], y[member], device="cpu", progress=False)
     started = perf_counter()
-    known = pd.DataFrame(other_x).add_prefix("pixel ").assign(**{_LABEL: other_y})
-    rows = FilteredGenerator(seed=config.seed).fit(known).sample(int(member.sum()), config.seed + 1)
-    generated_x, generated_y = (
-        rows.drop(columns=_LABEL).to_numpy(np.float32),
-        rows[_LABEL].to_numpy(),
-    )
+    generated_x, generated_y = _generated(other_x, other_y, int(member.sum()), config.seed)
     helper = fit_ensemble(configs[:1], other_x, other_y, device="cpu", progress=False)
     seconds = perf_counter() - started
-    both_x, both_y = (
-        np.concatenate([x[member], generated_x]),
-        np.concatenate([y[member], generated_y]),
-    )
-    beside = np.broadcast_to(_signals(helper, x, y), (len(configs), len(x), 2))
+    both_x = np.concatenate([x[member], generated_x])
+    both_y = np.concatenate([y[member], generated_y])
+    # What the helper says, which never saw a member, is the same beside each model.
+    of_helper = np.broadcast_to(_signals(helper, x, y), (len(configs), len(x), 2))
     return {
-        "signals": np.concatenate([_signals(models, x, y), beside], axis=2),
-        "sets": _label_sets(models, x, y, member & digits.spoiled[:cut], config.seed),
+        "signals": np.concatenate([_signals(models, x, y), of_helper], axis=2),
+        "sets": _label_sets(models, x, y, member & digits.spoiled[audited], config.seed),
         "features": np.column_stack([_signals(helper, both_x, both_y)[0], both_x]),
         "generated_signals": _signals(models, both_x, both_y),
         "member": np.arange(len(both_y)) < member.sum(),
         "seconds": seconds,
     }
+
+
+def _generated(
+    x: np.ndarray, y: np.ndarray, count: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pixels and labels drawn from a generator that is fitted on these."""
+    table = pd.DataFrame(x).add_prefix("pixel ").assign(**{_LABEL: y})
+    rows = FilteredGenerator(seed=seed).fit(table).sample(count, seed + 1)
+    return rows.drop(columns=_LABEL).to_numpy(np.float32), rows[_LABEL].to_numpy()
 
 
 def _signals(models: MLPEnsemble, x: np.ndarray, y: np.ndarray) -> FloatArray:

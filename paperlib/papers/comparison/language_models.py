@@ -5,6 +5,7 @@ DP-SGD.
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, compress
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ class GptConfig(TrainedConfig):
 
     @property
     def member(self) -> np.ndarray:
+        """Coins of the documents with an identifier, shape (identifiers,)."""
         return np.random.default_rng([self.seed, 4]).integers(0, 2, self.identifiers).astype(bool)
 
 
@@ -73,24 +75,23 @@ def _train(config: GptConfig, trainings: Sequence[TrainingConfig]) -> Mapping[st
     """
     start, tokenizer = planted_model(PUBLIC)
     candidates, documents = canary_documents(config.run)
-    coins = [*config.member, *[True] * config.others]
-    texts = [text for text, heads in zip(documents, coins, strict=True) if heads]
-    tokens = [
-        one[: config.run.document_tokens] for one in tokenizer(texts, verbose=False)["input_ids"]
-    ]
-    members = [one for one, heads in zip(candidates, config.member, strict=True) if heads]
-    asked = [one[0] for one in candidates] + [text for one in members for text in one]
-    before, signals, sets = (
-        _signals(start, tokenizer, asked),
-        list[FloatArray](),
-        list[FloatArray](),
-    )
+    identifiers = [candidate_texts[0] for candidate_texts in candidates]
+    candidates_of_members = list(compress(candidates, config.member))
+    asked = [*identifiers, *chain.from_iterable(candidates_of_members)]
+    before = _signals(start, tokenizer, asked)
+    always = [True] * config.others
+    texts = list(compress(documents, [*config.member, *always]))
+    length = config.run.document_tokens
+    tokens = [ids[:length] for ids in tokenizer(texts, verbose=False)["input_ids"]]
+    signals: list[FloatArray] = []
+    sets: list[FloatArray] = []
     for training in trainings:
         fitted = fit_language_model(copy.deepcopy(start), tokens, config=training, progress=False)
         after = _signals(fitted.model, tokenizer, asked)
         learned = after[:, 0] - before[:, 0]
-        signals.append(np.column_stack([learned, after])[: len(candidates)])
-        sets.append(learned[len(candidates) :].reshape(len(members), -1))
+        of_identifiers, of_candidates = np.split(learned, [len(identifiers)])
+        signals.append(np.column_stack([of_identifiers, after[: len(identifiers)]]))
+        sets.append(of_candidates.reshape(len(candidates_of_members), -1))
     return {"signals": signals, "sets": sets}
 
 

@@ -22,9 +22,8 @@ class AuditTarget:
     name: str  #: within its family
     #: signals of each record, the strongest score first and higher for members, shape (n, d)
     signals: FloatArray
-    member: NDArray[
-        np.bool_
-    ]  #: who was trained on, by a fair coin tossed before training, shape (n,)
+    #: who was trained on, by a fair coin tossed before training, shape (n,)
+    member: NDArray[np.bool_]
     #: scores of values that were drawn at random, and of the other candidates of each, the true one
     #: first, shape (m, k)
     sets: FloatArray
@@ -34,13 +33,11 @@ class AuditTarget:
     generated: Mapping[str, Any] | None = None
     #: scores of one record in runs with it and without it, where training can be repeated
     runs: MembershipScores | None = None
-    add_remove: float = (
-        np.inf
-    )  #: epsilon that training guarantees for adding or removing one record, nats
+    #: epsilon that training guarantees for adding or removing one record, nats
+    add_remove: float = np.inf
     replacement: float = np.inf  #: the same for replacing one record by another
-    curve: Literal["gaussian", "laplace"] = (
-        "gaussian"  #: family of trade-off curves for the f-DP audit
-    )
+    #: family of trade-off curves for the f-DP audit
+    curve: Literal["gaussian", "laplace"] = "gaussian"
     labels: bool = False  #: whether the scores need the records' labels
 
     @property
@@ -64,12 +61,12 @@ class TrainedConfig:
     def trainings(
         self, plain: TrainingConfig, private: TrainingConfig, examples: int
     ) -> dict[str, TrainingConfig]:
-        """Settings of every model by its name."""
-        named = {f"{epochs} epochs": replace(plain, epochs=epochs) for epochs in self.epochs}
-        whole = replace(private, epochs=self.private_epochs)
+        """Settings of every model by its name: without DP by epochs, then with DP-SGD by budget."""
+        trainings = {f"{epochs} epochs": replace(plain, epochs=epochs) for epochs in self.epochs}
+        steps = replace(private, epochs=self.private_epochs)
         for budget in self.budgets:
-            named[f"DP-SGD, ε = {budget:g}"] = with_budget(whole, examples, budget, self.delta)
-        return named
+            trainings[f"DP-SGD, ε = {budget:g}"] = with_budget(steps, examples, budget, self.delta)
+        return trainings
 
     def targets(
         self,
@@ -81,28 +78,40 @@ class TrainedConfig:
         examples: int,
         labels: bool = False,
     ) -> list[AuditTarget]:
-        """Every model with its part of the arrays of all, and what its training guarantees."""
-        targets = list[AuditTarget]()
-        for at, (name, training) in enumerate(trainings.items()):
+        """Every model with its part of the arrays of all, and what its training guarantees.
+
+        ``arrays`` holds "signals" and "sets" by model and, for a family with a generator,
+        "generated_signals" by model and "features", "member" and "seconds" of all.
+        """
+        targets: list[AuditTarget] = []
+        for index, (name, training) in enumerate(trainings.items()):
             add_remove, replacement = guarantees(training, examples, self.delta)
-            generated = None
-            if "generated_signals" in arrays:
-                generated = {name: arrays[name] for name in ("features", "member", "seconds")}
-                generated["signals"] = arrays["generated_signals"][at]
             targets.append(
                 AuditTarget(
                     family=family,
                     name=name,
-                    signals=arrays["signals"][at],
+                    signals=arrays["signals"][index],
                     member=member,
-                    sets=arrays["sets"][at],
-                    generated=generated,
+                    sets=arrays["sets"][index],
+                    generated=_generated_part(arrays, index),
                     add_remove=add_remove,
                     replacement=replacement,
                     labels=labels,
                 )
             )
         return targets
+
+
+def _generated_part(arrays: Mapping[str, Any], index: int) -> dict[str, Any] | None:
+    """What `AuditTarget.generated` holds for a model; None for a family without a generator."""
+    if "generated_signals" not in arrays:
+        return None
+    return {
+        "features": arrays["features"],
+        "member": arrays["member"],
+        "seconds": arrays["seconds"],
+        "signals": arrays["generated_signals"][index],
+    }
 
 
 def with_budget(
@@ -112,9 +121,8 @@ def with_budget(
     # Without sampling every step is one Gaussian mechanism: the f-DP audit assumes nothing that is
     # not so.
     whole = replace(config, batch_size=examples)
-    return replace(
-        whole, noise_multiplier=noise_for(budget, 1.0, whole.steps(examples), delta, "pld")
-    )
+    noise = noise_for(budget, 1.0, whole.steps(examples), delta, "pld")
+    return replace(whole, noise_multiplier=noise)
 
 
 @lru_cache(maxsize=256)
@@ -122,13 +130,10 @@ def guarantees(config: TrainingConfig, examples: int, delta: float) -> tuple[flo
     """Epsilon for adding or removing one record, and for replacing one; infinite without noise."""
     if not config.noise_multiplier:
         return np.inf, np.inf
+    noise = config.noise_multiplier
+    rate, steps = config.sampling_rate(examples), config.steps(examples)
+    add_remove = epsilon_of(noise, rate, steps, delta, accountant="pld")
     # Replacing a record moves the sum of clipped gradients by up to twice the clipping norm. At
-    # delta above 0 the second epsilon is not twice the first: it is composed from privacy losses of
-    # its own.
-    process = (
-        config.noise_multiplier,
-        config.sampling_rate(examples),
-        config.steps(examples),
-        delta,
-    )
-    return epsilon_of(*process, accountant="pld"), replacement_epsilon(*process)
+    # delta above 0 this epsilon is not twice the other: it is composed from privacy losses of its
+    # own.
+    return add_remove, replacement_epsilon(noise, rate, steps, delta)
