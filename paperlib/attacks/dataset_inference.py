@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import kstest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -122,26 +122,13 @@ def infer_by_schedule(
     """`infer_dataset` by each schedule, in less time: trees that saw the same folds are fitted
     once.
     """
-    table = np.asarray(features, dtype=np.float64)
-    if table.ndim != 3 or table.shape[1] < 2 or not table.shape[2]:
-        raise ValueError(
-            "features: expected shape (identifiers, 1 + alternatives, attacks) with at least 1 "
-            f"alternative and 1 attack, got {table.shape}"
-        )
-    if (bad := ~np.isfinite(table).all(axis=(1, 2))).any():
-        count, first = f"{bad.sum()} of {len(table)} sets", bad.argmax()
-        raise ValueError(f"features: {count} hold NaN or infinity (first at index {first})")
+    table = _checked_features(features)
     if not 2 <= folds <= len(table):
         raise ValueError(f"folds: expected 2 to the {len(table)} identifiers, got {folds}")
     check_at_least(1, trees=trees)
-    # Mean 0 and deviation 1 within each set, 0 where all candidates score alike. The whole set is
-    # treated alike, so nothing tells which candidate is the identifier.
-    smallest = 1e-12 * np.maximum(1.0, np.abs(table).max(axis=1, keepdims=True))
-    deviation = table.std(axis=1, keepdims=True)
-    centred = table - table.mean(axis=1, keepdims=True)
-    relative = np.where(deviation > smallest, centred / np.maximum(deviation, smallest), 0.0)
-    used = relative if within_set else table
-    results, fits = dict[str, DatasetInference](), dict[bytes, _Score]()  # fits by the sets seen
+    relative = _standardized_within_sets(table)
+    fitted = _FittedTrees(relative if within_set else table, trees)
+    results: dict[str, DatasetInference] = {}
     for schedule in schedules:
         rng = np.random.default_rng(seed)
         fold = rng.permutation(np.arange(len(table)) % folds)
@@ -149,24 +136,73 @@ def infer_by_schedule(
         for number in range(folds):
             seen = fold < number if schedule == "forward" else fold != number
             held = fold == number
-            if seen.any() and (key := seen.tobytes()) not in fits:
-                fits[key] = _fitted(used[seen], trees)
-            scores[held] = (
-                fits[seen.tobytes()](used[held]) if seen.any() else relative[held].mean(axis=2)
-            )
+            if seen.any():
+                scores[held] = fitted.scores(seen, held)
+            else:
+                scores[held] = relative[held].mean(axis=2)
         ranks, positions = ranks_and_positions(scores, rng)
-        results[schedule] = DatasetInference(
-            epsilon=None,
-            p_value=rank_test(positions, one_sided=True),
-            p_value_two_sided=rank_test(positions, one_sided=False),
-            ranks=ranks,
-            positions=positions,
-            set_size=table.shape[1],
-            schedule=schedule,
-            claim=_CLAIM.format("" if schedule == "forward" else " only approximately"),
-            assumptions=_ASSUMPTIONS if schedule == "forward" else (*_ASSUMPTIONS, _OF_FOLDS),
-        )
+        results[schedule] = _result(schedule, ranks, positions, table.shape[1])
     return results
+
+
+def _checked_features(features: ArrayLike) -> FloatArray:
+    """Features as numbers, shape (identifiers, candidates, attacks), all finite."""
+    table = np.asarray(features, dtype=np.float64)
+    if table.ndim != 3 or table.shape[1] < 2 or not table.shape[2]:
+        raise ValueError(
+            "features: expected shape (identifiers, 1 + alternatives, attacks) with at least 1 "
+            f"alternative and 1 attack, got {table.shape}"
+        )
+    bad = ~np.isfinite(table).all(axis=(1, 2))
+    if bad.any():
+        count = f"{bad.sum()} of {len(table)} sets"
+        raise ValueError(f"features: {count} hold NaN or infinity (first at index {bad.argmax()})")
+    return table
+
+
+def _standardized_within_sets(table: FloatArray) -> FloatArray:
+    """Each attack with mean 0 and deviation 1 within each set, 0 where all candidates score alike.
+
+    The whole set is treated alike, so nothing tells which candidate is the identifier.
+    """
+    smallest = 1e-12 * np.maximum(1.0, np.abs(table).max(axis=1, keepdims=True))
+    deviation = table.std(axis=1, keepdims=True)
+    centred = table - table.mean(axis=1, keepdims=True)
+    return np.where(deviation > smallest, centred / np.maximum(deviation, smallest), 0.0)
+
+
+class _FittedTrees:
+    """Trees on features (sets, candidates, attacks), fitted once for equal sets that they saw."""
+
+    def __init__(self, features: FloatArray, trees: int) -> None:
+        self._features = features
+        self._trees = trees
+        self._by_sets: dict[bytes, _Score] = {}
+
+    def scores(self, seen: NDArray[np.bool_], held: NDArray[np.bool_]) -> FloatArray:
+        """Scores of the ``held`` sets by trees fitted on the ``seen`` ones, both masks."""
+        key = seen.tobytes()
+        if key not in self._by_sets:
+            self._by_sets[key] = _fitted(self._features[seen], self._trees)
+        return self._by_sets[key](self._features[held])
+
+
+def _result(
+    schedule: str, ranks: IntArray, positions: FloatArray, set_size: int
+) -> DatasetInference:
+    """Both tests of the positions, with what a schedule allows to claim."""
+    is_exact = schedule == "forward"
+    return DatasetInference(
+        epsilon=None,
+        p_value=rank_test(positions, one_sided=True),
+        p_value_two_sided=rank_test(positions, one_sided=False),
+        ranks=ranks,
+        positions=positions,
+        set_size=set_size,
+        schedule=schedule,
+        claim=_CLAIM.format("" if is_exact else " only approximately"),
+        assumptions=_ASSUMPTIONS if is_exact else (*_ASSUMPTIONS, _OF_FOLDS),
+    )
 
 
 def rank_test(positions: ArrayLike, *, one_sided: bool) -> float:
@@ -175,9 +211,8 @@ def rank_test(positions: ArrayLike, *, one_sided: bool) -> float:
     """
     # On ranks themselves, which take few values, the test would be conservative.
     alternative = "greater" if one_sided else "two-sided"
-    return float(
-        kstest(np.asarray(positions, dtype=float), "uniform", alternative=alternative).pvalue
-    )
+    values = np.asarray(positions, dtype=float)
+    return float(kstest(values, "uniform", alternative=alternative).pvalue)
 
 
 def ranks_and_positions(
@@ -189,7 +224,8 @@ def ranks_and_positions(
     better = (scores[:, 1:] > scores[:, :1]).sum(axis=1)
     tied = (scores[:, 1:] == scores[:, :1]).sum(axis=1)
     ranks = 1 + better + rng.integers(0, tied + 1)
-    return ranks.astype(np.int64), (ranks - rng.random(ranks.size)) / scores.shape[1]
+    positions = (ranks - rng.random(ranks.size)) / scores.shape[1]
+    return ranks.astype(np.int64), positions
 
 
 def _fitted(features: FloatArray, trees: int) -> _Score:
@@ -201,9 +237,12 @@ def _fitted(features: FloatArray, trees: int) -> _Score:
     options: dict[str, Any] = {"max_leaf_nodes": 8, "min_samples_leaf": 10, "early_stopping": False}
     model = HistGradientBoostingClassifier(max_iter=trees, random_state=0, **options)
     model.fit(features.reshape(-1, features.shape[2]), member.ravel())
-    return lambda held: model.decision_function(held.reshape(-1, held.shape[2])).reshape(
-        held.shape[:2]
-    )
+
+    def scores(held: FloatArray) -> FloatArray:
+        candidates = held.reshape(-1, held.shape[2])
+        return model.decision_function(candidates).reshape(held.shape[:2])
+
+    return scores
 
 
 def _shown(p_value: float) -> str:

@@ -26,7 +26,8 @@ def gradient_norms(module: nn.Module, x: Any, y: Any, *, batch_size: int = 256) 
     Source:
         Nasr, Shokri and Houmansadr (2019), section III (gradient norms as white-box features).
     """
-    examples, labels = torch.as_tensor(np.asarray(x)).float(), torch.as_tensor(np.asarray(y)).long()
+    examples = torch.as_tensor(np.asarray(x)).float()
+    labels = torch.as_tensor(np.asarray(y)).long()
     if len(examples) != len(labels) or labels.ndim != 1:
         raise ValueError(
             f"y: expected {len(examples)} labels, one for each of x, got {tuple(labels.shape)}"
@@ -36,25 +37,23 @@ def gradient_norms(module: nn.Module, x: Any, y: Any, *, batch_size: int = 256) 
     buffers = dict(module.named_buffers())
 
     def loss(values: dict[str, Tensor], example: Tensor, label: Tensor) -> Tensor:
-        return training_loss(
-            functional_call(module, (values, buffers), (example[None],)), label[None]
-        )
+        outputs = functional_call(module, (values, buffers), (example[None],))
+        return training_loss(outputs, label[None])
 
-    each = vmap(grad(loss), in_dims=(None, 0, 0))
-    parts = []
+    per_example = vmap(grad(loss), in_dims=(None, 0, 0))
+    batches: list[Tensor] = []
     device = next(iter(parameters.values())).device
     was_training = module.training
     module.eval()
     try:
-        for part_x, part_y in zip(
-            examples.split(batch_size), labels.split(batch_size), strict=True
-        ):
-            gradients = each(parameters, part_x.to(device), part_y.to(device))
+        pairs = zip(examples.split(batch_size), labels.split(batch_size), strict=True)
+        for batch_x, batch_y in pairs:
+            gradients = per_example(parameters, batch_x.to(device), batch_y.to(device))
             # Norms in single precision: 40 times faster than squares in double, and right to 1e-6.
             norms = [
                 torch.linalg.vector_norm(value.flatten(1), dim=1) for value in gradients.values()
             ]
-            parts.append(torch.linalg.vector_norm(torch.stack(norms).double(), dim=0).cpu())
+            batches.append(torch.linalg.vector_norm(torch.stack(norms).double(), dim=0).cpu())
     finally:
         module.train(was_training)
-    return torch.cat(parts).numpy()
+    return torch.cat(batches).numpy()

@@ -45,11 +45,11 @@ def lira_online(
     """
     scores, models = _checked(target, shadows)
     inside = _flags(included, models.shape)
-    parts = []
+    log_likelihoods: list[FloatArray] = []  # but for a constant
     for name, flags in (("in", inside), ("out", ~inside)):
         mean, variance = _normals(name, models, flags, fixed_variance)
-        parts.append(-0.5 * (np.log(variance) + (scores - mean) ** 2 / variance))
-    return parts[0] - parts[1]
+        log_likelihoods.append(-0.5 * (np.log(variance) + (scores - mean) ** 2 / variance))
+    return log_likelihoods[0] - log_likelihoods[1]
 
 
 def lira_offline(
@@ -129,24 +129,28 @@ def rmia(
     if included is None:
         x_mean = 0.5 * ((1 + offline_slope) * x_models.mean(axis=0) + 1 - offline_slope)
     else:
-        inside = _flags(included, x_models.shape)
-        with_it, without = inside.sum(axis=0), (~inside).sum(axis=0)
-        if (bad := np.flatnonzero((with_it == 0) | (without == 0))).size:
-            raise ValueError(
-                "included: expected shadow models with and without each example; not so at "
-                f"{bad[0]}"
-            )
-        means = (
-            (x_models * inside).sum(axis=0) / with_it,
-            (x_models * ~inside).sum(axis=0) / without,
-        )
-        x_mean = 0.5 * (means[0] + means[1])
+        x_mean = _mean_of_in_and_out(x_models, _flags(included, x_models.shape))
     ratio = _ratios("target", x, x_mean)
     others = np.sort(_ratios("population_target", z, z_models.mean(axis=0)))
     return np.searchsorted(others, ratio / gamma, side="right") / others.size
 
 
+def _mean_of_in_and_out(models: FloatArray, inside: NDArray[np.bool_]) -> FloatArray:
+    """For each example half the mean over models trained on it plus half that over the others."""
+    count_in = inside.sum(axis=0)
+    count_out = (~inside).sum(axis=0)
+    bad = np.flatnonzero((count_in == 0) | (count_out == 0))
+    if bad.size:
+        raise ValueError(
+            f"included: expected shadow models with and without each example; not so at {bad[0]}"
+        )
+    mean_in = (models * inside).sum(axis=0) / count_in
+    mean_out = (models * ~inside).sum(axis=0) / count_out
+    return 0.5 * (mean_in + mean_out)
+
+
 def _ratios(name: str, target: FloatArray, mean: FloatArray) -> FloatArray:
+    """Target over mean, shape (n,); a ValueError where a mean is 0."""
     if not (mean > 0).all():
         raise ValueError(
             f"{name}: all shadow models give probability 0 at index {int(np.argmin(mean > 0))}"
@@ -160,9 +164,9 @@ def _normals(
     """Mean and variance over the chosen models, of each example."""
     counts = chosen.sum(axis=0)
     if (counts < 2).any():
-        got = f"got {counts.min()} for example {counts.argmin()}"
         raise ValueError(
-            f"shadows: expected two shadow models or more that are {name!r} for each example, {got}"
+            f"shadows: expected two shadow models or more that are {name!r} for each example, "
+            f"got {counts.min()} for example {counts.argmin()}"
         )
     mean = np.where(chosen, models, 0).sum(axis=0) / counts
     squares = np.where(chosen, (models - mean) ** 2, 0).sum(axis=0)
@@ -174,7 +178,8 @@ def _checked(
     target: ArrayLike, shadows: ArrayLike, prefix: str = ""
 ) -> tuple[FloatArray, FloatArray]:
     """Both as arrays of numbers; ``prefix`` begins the names of the arguments in messages."""
-    scores, models = np.asarray(target, dtype=np.float64), np.asarray(shadows, dtype=np.float64)
+    scores = np.asarray(target, dtype=np.float64)
+    models = np.asarray(shadows, dtype=np.float64)
     if scores.ndim != 1 or models.ndim != 2 or models.shape[1] != scores.size or not models.size:
         raise ValueError(
             f"{prefix}shadows: expected shape (K, {scores.size}) like the target, got "

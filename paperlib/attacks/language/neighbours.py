@@ -62,8 +62,8 @@ def causal_neighbours(
     search = _Search(tokenizer, texts, contexts, count)
     cut = windows(model, tokenizer, search.encoded, max_length=max_length)
     rows = token_rows(model, cut, search.proposals, batch_size=batch_size, share=True)
-    places = [np.arange(one.first, len(one.tokens)) for one in search.encoded]
-    return search.best(places, rows)
+    scored = [np.arange(window.first, len(window.tokens)) for window in search.encoded]
+    return search.best(scored, rows)
 
 
 def masked_neighbours(
@@ -96,20 +96,22 @@ def masked_neighbours(
         raise ValueError("tokenizer: has no mask token; causal_neighbours takes a causal model")
     search = _Search(tokenizer, texts, contexts, count)
     limit = context_length(model, tokenizer, max_length)
-    places = [search.replaceable(one) for one in search.encoded]
-    by_text = zip(search.encoded, places, strict=True)
-    jobs = [(one.tokens, at) for one, some in by_text for at in some.tolist()]
-    parts = list[Tensor]()
+    places = [search.replaceable(window) for window in search.encoded]
+    jobs: list[tuple[tuple[int, ...], int]] = []
+    for window, indices in zip(search.encoded, places, strict=True):
+        jobs += [(window.tokens, index) for index in indices.tolist()]
+    tables: list[Tensor] = []
     with evaluating(model):
         for start in range(0, len(jobs), batch_size):
             logits, targets = _masked_logits(model, jobs[start : start + batch_size], mask, limit)
-            parts.append(in_parts(search.proposals, logits, targets).double().cpu())
-    table = torch.cat(parts).numpy()
+            tables.append(in_parts(search.proposals, logits, targets).double().cpu())
+    table = torch.cat(tables).numpy()
     if not np.isfinite(table).all():
         raise ValueError(
             "model: returned NaN; load it in a wider number format, or mend its weights"
         )
-    return search.best(places, np.split(table, np.cumsum([len(some) for some in places])[:-1]))
+    ends = np.cumsum([len(indices) for indices in places])
+    return search.best(places, np.split(table, ends[:-1]))
 
 
 def random_neighbours(
@@ -141,12 +143,12 @@ def random_neighbours(
     search = _Search(tokenizer, texts, contexts, count)
     frequencies = search.frequencies(check_texts("corpus", corpus))
     rng = np.random.default_rng(seed)
-    return [
-        search.different(
-            one, _draws(one, search.replaceable(one), frequencies, count, replaced, rng)
-        )
-        for one in search.encoded
-    ]
+    neighbours: list[list[str]] = []
+    for window in search.encoded:
+        places = search.replaceable(window)
+        rounds = _draws(window, places, frequencies, count, replaced, rng)
+        neighbours.append(search.different(window, rounds))
+    return neighbours
 
 
 class _Search:
@@ -158,18 +160,18 @@ class _Search:
         self, tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None, count: int
     ) -> None:
         check_at_least(1, count=count)
-        self._tokenizer, self._count = tokenizer, count
+        self._tokenizer = tokenizer
+        self._count = count
         self._texts = check_texts("texts", texts)
         self.encoded = encode(tokenizer, self._texts, contexts)
         self._contexts = contexts or [""] * len(self._texts)
         self._banned: list[int] = sorted(getattr(tokenizer, "all_special_ids", ()))
-        back = self._decoded([one.tokens for one in self.encoded])
-        for index, (text, context, given) in enumerate(
-            zip(self._texts, self._contexts, back, strict=True)
-        ):
-            if given != context + text:
+        decoded = self._decoded([window.tokens for window in self.encoded])
+        whole = zip(self._texts, self._contexts, decoded, strict=True)
+        for index, (text, context, back) in enumerate(whole):
+            if back != context + text:
                 raise ValueError(
-                    f"tokenizer: gives back {given[-40:]!r} for texts[{index}], {text[-40:]!r}, so "
+                    f"tokenizer: gives back {back[-40:]!r} for texts[{index}], {text[-40:]!r}, so "
                     "a neighbour would differ in more than a token; take one that keeps letter "
                     "case and blanks"
                 )
@@ -178,24 +180,24 @@ class _Search:
         options = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
         return self._tokenizer.batch_decode([list(row) for row in table], **options)
 
-    def replaceable(self, one: Window) -> IntArray:
-        """Places of tokens that are scored and not special."""
-        places = range(one.first, len(one.tokens))
-        return np.array([at for at in places if one.tokens[at] not in self._banned], dtype=np.int64)
+    def replaceable(self, window: Window) -> IntArray:
+        """Indices of tokens that are scored and not special."""
+        indices = [
+            index
+            for index in range(window.first, len(window.tokens))
+            if window.tokens[index] not in self._banned
+        ]
+        return np.array(indices, dtype=np.int64)
 
     def frequencies(self, corpus: Sequence[str]) -> FloatArray:
         """How often each token occurs, shape (vocabulary,); special ones count as 0."""
-        rows = self._tokenizer(list(corpus), return_attention_mask=False, verbose=False)[
-            "input_ids"
-        ]
-        counts = np.bincount(
-            np.concatenate(rows).astype(int), minlength=len(self._tokenizer)
-        ).astype(float)
+        output = self._tokenizer(list(corpus), return_attention_mask=False, verbose=False)
+        tokens = np.concatenate(output["input_ids"]).astype(int)
+        counts = np.bincount(tokens, minlength=len(self._tokenizer)).astype(float)
         counts[self._banned] = 0
-        if (counts > 0).sum() < 2:
-            raise ValueError(
-                f"corpus: expected two different tokens or more, got {int((counts > 0).sum())}"
-            )
+        different = int((counts > 0).sum())
+        if different < 2:
+            raise ValueError(f"corpus: expected two different tokens or more, got {different}")
         return counts / counts.sum()
 
     def proposals(self, logits: Tensor, targets: Tensor) -> Tensor:
@@ -204,45 +206,54 @@ class _Search:
         """
         logits = logits[:, : len(self._tokenizer)]  # some models have room for more
         log_probs = logits.float().log_softmax(-1)
-        own = log_probs.gather(-1, targets[:, None])
+        target_log_prob = log_probs.gather(-1, targets[:, None])
         log_probs.scatter_(-1, targets[:, None], _FORBIDDEN)
         log_probs[:, self._banned] = _FORBIDDEN
-        left = torch.log(-torch.expm1(own.clamp(max=-1e-7)))  # log(1 - p(v))
+        left = torch.log(-torch.expm1(target_log_prob.clamp(max=-1e-7)))  # log(1 - p(v))
         width = min(_SPARE * self._count, logits.shape[-1] - 1)
         best = log_probs.clamp(min=_FORBIDDEN).topk(width, dim=-1)
         return torch.cat([best.values - left, best.indices.to(best.values.dtype)], -1)
 
     def best(self, places: Sequence[IntArray], rows: Sequence[FloatArray]) -> list[list[str]]:
         """The best neighbours of each text, from the proposals at its places."""
-        neighbours = list[list[str]]()
-        for one, some, table in zip(self.encoded, places, rows, strict=True):
+        neighbours: list[list[str]] = []
+        for window, indices, table in zip(self.encoded, places, rows, strict=True):
             values, tokens = (half.copy() for half in np.split(table, 2, axis=1))
-            values[[one.tokens[at] in self._banned for at in some]] = _FORBIDDEN
-            order = np.argsort(-values, axis=None, kind="stable")[: (values > _FORBIDDEN / 2).sum()]
-            at, new = some[order // values.shape[1]], tokens.ravel()[order].astype(int)
-            neighbours.append(self.different(one, _replaced(one, at, new, self._count)))
+            values[[window.tokens[index] in self._banned for index in indices]] = _FORBIDDEN
+            allowed = (values > _FORBIDDEN / 2).sum()
+            order = np.argsort(-values, axis=None, kind="stable")[:allowed]
+            replaced = indices[order // values.shape[1]]
+            new = tokens.ravel()[order].astype(int)
+            neighbours.append(self.different(window, _replaced(window, replaced, new, self._count)))
         return neighbours
 
-    def different(self, one: Window, drawn: Iterator[IntArray]) -> list[str]:
+    def different(self, window: Window, rounds: Iterator[IntArray]) -> list[str]:
         """The first different neighbours that leave the context as it is and whose bytes are
         letters.
+
+        Each round is a table of token numbers, shape (neighbours, length).
         """
-        text, context = self._texts[one.text], self._contexts[one.text]
-        different = dict[str, None]()
-        unknown = text.count("\ufffd")
-        for table in drawn:
+        text = self._texts[window.text]
+        context = self._contexts[window.text]
+        different: dict[str, None] = {}  # in their order
+        for table in rounds:
             for whole in self._decoded(table.tolist()):
                 new = whole[len(context) :]
-                if (
-                    whole.startswith(context)
-                    and new not in ("", text)
-                    and new.count("\ufffd") <= unknown
-                ):
+                if whole.startswith(context) and _is_neighbour(new, text):
                     different[new] = None
             if len(different) >= self._count:
                 return list(different)[: self._count]
-        found = f"{text[:40]!r} has {len(different)} neighbours, expected {self._count}"
-        raise ValueError(f"count: {found}; ask for fewer, or leave it out")
+        raise ValueError(
+            f"count: {text[:40]!r} has {len(different)} neighbours, expected {self._count}; ask "
+            "for fewer, or leave it out"
+        )
+
+
+def _is_neighbour(new: str, text: str) -> bool:
+    """Whether a text is another one, not empty, without bytes that are no letters beyond those of
+    ``text``.
+    """
+    return new not in ("", text) and new.count("\ufffd") <= text.count("\ufffd")
 
 
 def _masked_logits(
@@ -251,33 +262,36 @@ def _masked_logits(
     """Logits at the masked place of each job, shape (n, vocabulary), and the tokens that stood
     there.
     """
-    starts = [max(0, min(place - limit // 2, len(tokens) - limit)) for tokens, place in jobs]
-    begun = zip(jobs, starts, strict=True)
-    kept = [torch.tensor(tokens[start : start + limit]) for (tokens, _), start in begun]
+    kept: list[Tensor] = []  # at most ``limit`` tokens of each, around the one that is masked
+    masked: list[int] = []  # its index in them
+    for tokens, index in jobs:
+        start = max(0, min(index - limit // 2, len(tokens) - limit))
+        kept.append(torch.tensor(tokens[start : start + limit]))
+        masked.append(index - start)
     inputs = pad_sequence(kept, batch_first=True)
     present = pad_sequence([torch.ones_like(tokens) for tokens in kept], batch_first=True)
-    rows, at = (
-        torch.arange(len(jobs)),
-        torch.tensor([place for _, place in jobs]) - torch.tensor(starts),
-    )
-    targets = inputs[rows, at]
-    inputs[rows, at] = mask
+    rows = torch.arange(len(jobs))
+    columns = torch.tensor(masked)
+    targets = inputs[rows, columns]
+    inputs[rows, columns] = mask
     device = device_of(model)
     logits = model(input_ids=inputs.to(device), attention_mask=present.to(device)).logits
-    return logits[rows.to(device), at.to(device)], targets.to(device)
+    return logits[rows.to(device), columns.to(device)], targets.to(device)
 
 
-def _replaced(one: Window, places: IntArray, tokens: IntArray, size: int) -> Iterator[IntArray]:
-    """Token numbers of neighbours in order, shape (at most ``size``, length) each."""
-    for start in range(0, len(places), size):
-        at, new = places[start : start + size], tokens[start : start + size]
-        table = np.tile(np.array(one.tokens), (len(at), 1))
-        table[np.arange(len(at)), at] = new
+def _replaced(window: Window, indices: IntArray, tokens: IntArray, size: int) -> Iterator[IntArray]:
+    """Token numbers of neighbours in order, one of ``indices`` replaced in each, shape (at most
+    ``size``, length).
+    """
+    for start in range(0, len(indices), size):
+        columns = indices[start : start + size]
+        table = np.tile(np.array(window.tokens), (len(columns), 1))
+        table[np.arange(len(columns)), columns] = tokens[start : start + size]
         yield table
 
 
 def _draws(
-    one: Window,
+    window: Window,
     places: IntArray,
     frequencies: FloatArray,
     count: int,
@@ -287,15 +301,17 @@ def _draws(
     """Rounds of random neighbours: places without repetition, tokens by their frequency without the
     own.
     """
-    tokens, ends = np.array(one.tokens), np.cumsum(frequencies)
+    tokens = np.array(window.tokens)
+    ends = np.cumsum(frequencies)
     last = np.flatnonzero(frequencies)[-1]
     for _ in range(_ROUNDS):
         chosen = places[np.argsort(rng.random((count, len(places))), axis=1)[:, :replaced]]
-        own = tokens[chosen]
-        draw = rng.random(own.shape) * (ends[-1] - frequencies[own])
-        draw += np.where(
-            draw >= ends[own] - frequencies[own], frequencies[own], 0.0
-        )  # jump over the own
+        present = tokens[chosen]
+        # By the inverse of the distribution function without the token that is there: draws behind
+        # it jump over its share.
+        draw = rng.random(present.shape) * (ends[-1] - frequencies[present])
+        is_behind = draw >= ends[present] - frequencies[present]
+        draw += np.where(is_behind, frequencies[present], 0.0)
         table = np.tile(tokens, (count, 1))
         new = np.minimum(np.searchsorted(ends, draw, side="right"), last)
         np.put_along_axis(table, chosen, new, axis=1)

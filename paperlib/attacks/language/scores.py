@@ -4,9 +4,10 @@ candidates.
 
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from itertools import islice
-from typing import Any, NamedTuple, cast
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -120,89 +121,183 @@ def score_texts(
             NaN.
     """
     paired = reference if reference_tokenizer is None else None
-    wanted = _wanted(attacks, reference, paired, prefix, neighbours)
+    chosen = _chosen_attacks(attacks, reference, paired, prefix, neighbours)
     check_in("(0, 1]", "k", k)
-    checked, around = cast(Any, list(texts)), cast(Any, contexts)
-    tokens = bool(checked) and isinstance(checked[0], list | tuple | np.ndarray)
-    if tokens and (reference_tokenizer is not None or neighbours is not None):
+    only_texts = reference_tokenizer is not None or neighbours is not None
+    encoded, plain = _encoded_texts(tokenizer, texts, contexts, only_texts=only_texts)
+    if split is not None:
+        _check_split(split, context_length(model, tokenizer, max_length), contexts)
+    passes = _Passes(batch_size, max_length, share_context)
+    own = passes.statistics(
+        model,
+        tokenizer,
+        encoded,
+        standardize="min_k_pp" in chosen,
+        margins=bool({"hinge", "recall_hinge", "ez"} & set(chosen)),
+    )
+    columns = _own_columns(own, plain, k)
+    before: Any = contexts
+    if set(chosen) & set(COMPARING):
+        if reference_tokenizer is None:
+            other = passes.of_reference(reference, tokenizer, encoded)
+        else:
+            encoded_there = encode(reference_tokenizer, plain, before)
+            other = passes.of_reference(reference, reference_tokenizer, encoded_there)
+        columns |= _reference_columns(own, other)
+    if set(chosen) & set(PREFIX):
+        margins = "recall_hinge" in chosen
+        after = passes.statistics(model, tokenizer, encoded, prefix=prefix, margins=margins)
+        columns |= _prefix_columns(own, after)
+    if neighbours is not None and "neighbourhood" in chosen:
+        if len(neighbours) != len(plain):
+            raise ValueError(
+                f"neighbours: expected {len(plain)} lists, one a text, got {len(neighbours)}"
+            )
+        columns |= _neighbour_columns(own, passes, model, tokenizer, neighbours, before)
+    if split is not None:
+        columns |= _extraction_columns(own, split)
+        chosen = (*chosen, EXTRACTION)
+    return _table(columns, chosen, len(plain))
+
+
+def _encoded_texts(
+    tokenizer: Any, texts: Any, contexts: Any, *, only_texts: bool
+) -> tuple[list[Window], list[str]]:
+    """Texts or lists of token numbers as windows and as texts; ``only_texts`` refuses token
+    numbers.
+    """
+    listed = list(texts)
+    if not (listed and isinstance(listed[0], list | tuple | np.ndarray)):
+        plain = check_texts("texts", texts if hasattr(texts, "__len__") else listed)
+        return encode(tokenizer, plain, contexts), plain
+    if only_texts:
         raise ValueError(
             "texts: another tokenizer's reference and neighbours need texts, not token numbers"
         )
+    encoded = token_windows(listed, contexts, getattr(tokenizer, "pad_token_id", None))
+    return encoded, tokenizer.batch_decode([list(map(int, text)) for text in listed])
+
+
+_Column = Callable[[int], float]
+"""From the index of a text to its score by one attack."""
+
+
+def _table(columns: dict[str, _Column], chosen: Sequence[str], count: int) -> pd.DataFrame:
+    """The chosen columns for all texts; others are not computed."""
+    return pd.DataFrame({name: list(map(columns[name], range(count))) for name in chosen})
+
+
+@dataclass(frozen=True)
+class _Passes:
+    """What all passes of a model over texts have in common, as in `score_texts`."""
+
+    batch_size: int
+    max_length: int | None
+    share_context: bool
 
     def statistics(
+        self,
         model: Any,
         tokenizer: Any,
         encoded: Sequence[Window],
         *,
         prefix: str | None = None,
         names: tuple[str, str] = ("model", "texts"),
-        **wished: bool,
+        **options: bool,
     ) -> list[TokenStatistics]:
-        cut = windows(model, tokenizer, encoded, max_length=max_length, prefix=prefix)
-        rows = partial(token_statistics, **wished)
+        """The statistics of each text; ``options`` are those of `token_statistics`, ``names`` begin
+        an error's message.
+        """
+        cut = windows(model, tokenizer, encoded, max_length=self.max_length, prefix=prefix)
         tables = token_rows(
-            model, cut, rows, batch_size=batch_size, share=share_context, names=names
+            model,
+            cut,
+            partial(token_statistics, **options),
+            batch_size=self.batch_size,
+            share=self.share_context,
+            names=names,
         )
         return [TokenStatistics(*table.T) for table in tables]
 
-    if tokens:
-        encoded = token_windows(checked, around, getattr(tokenizer, "pad_token_id", None))
-        checked = tokenizer.batch_decode([list(map(int, text)) for text in checked])
-    else:
-        checked = check_texts("texts", cast(Any, texts) if hasattr(texts, "__len__") else checked)
-        encoded = encode(tokenizer, checked, around)
-    if split is not None:
-        _check_split(split, context_length(model, tokenizer, max_length), contexts)
-    margins = bool({"hinge", "recall_hinge", "ez"} & set(wanted))
-    own = statistics(model, tokenizer, encoded, standardize="min_k_pp" in wanted, margins=margins)
+    def of_reference(
+        self, reference: Any, tokenizer: Any, encoded: Sequence[Window]
+    ) -> list[TokenStatistics]:
+        """As `statistics`, of a reference model, which an error's message names."""
+        return self.statistics(reference, tokenizer, encoded, names=("reference", "texts"))
 
-    def compressed(text: str) -> int:
-        return len(zlib.compress(text.encode("utf-8", errors="surrogatepass")))
 
-    columns: dict[str, Callable[[int], float]] = {
+def _own_columns(
+    own: Sequence[TokenStatistics], texts: Sequence[str], k: float
+) -> dict[str, _Column]:
+    """The attacks of `OWN_PASS`."""
+    return {
         "loss": lambda i: _mean(own[i].log_prob),
         "min_k": lambda i: _mean_lowest(own[i].log_prob, k),
         "min_k_pp": lambda i: _mean_lowest(own[i].standardized, k),
-        "zlib": lambda i: _mean(own[i].log_prob) / compressed(checked[i]),
+        "zlib": lambda i: _mean(own[i].log_prob) / _compressed_length(texts[i]),
         "hinge": lambda i: _mean(own[i].margin),
     }
-    if reference is not None and set(wanted) & set(COMPARING):
-        theirs = (
-            encoded if reference_tokenizer is None else encode(reference_tokenizer, checked, around)
-        )
-        names = ("reference", "texts")
-        other = statistics(reference, reference_tokenizer or tokenizer, theirs, names=names)
-        columns["ratio"] = lambda i: -_ratio(_mean(own[i].log_prob), _mean(other[i].log_prob))
-        columns["difference"] = lambda i: _mean(own[i].log_prob) - _mean(other[i].log_prob)
-        columns["ez"] = lambda i: _error_zone(
-            own[i].log_prob - other[i].log_prob, own[i].margin < 0
-        )
-        columns["wbc"] = lambda i: _window_votes(own[i].log_prob - other[i].log_prob)
-    if prefix is not None and set(wanted) & set(PREFIX):
-        after = statistics(
-            model, tokenizer, encoded, prefix=prefix, margins="recall_hinge" in wanted
-        )
-        columns["recall"] = lambda i: _ratio(_mean(after[i].log_prob), _mean(own[i].log_prob))
-        columns["recall_hinge"] = lambda i: _ratio(_mean(after[i].margin), _mean(own[i].margin))
-    if neighbours is not None and "neighbourhood" in wanted:
-        if len(neighbours) != len(checked):
-            raise ValueError(
-                f"neighbours: expected {len(checked)} lists, one a text, got {len(neighbours)}"
-            )
-        flat, before, sizes = flattened("neighbours", neighbours, around)
-        names = ("model", "neighbours, all in one list: ")
-        around_each = statistics(model, tokenizer, encode(tokenizer, flat, before), names=names)
-        near = (_mean(one.log_prob) for one in around_each)
-        means = [sum(islice(near, size)) / size for size in sizes]
-        columns["neighbourhood"] = lambda i: _mean(own[i].log_prob) - means[i]
-    if split is not None:
-        known, asked = split
-        suffixes = [
-            one.log_prob[known - 1 : known - 1 + asked] for one in own
-        ]  # nothing predicts token 0
-        columns[EXTRACTION] = lambda i: suffixes[i].sum() if suffixes[i].size == asked else np.nan
-        wanted = (*wanted, EXTRACTION)
-    return pd.DataFrame({name: [columns[name](i) for i in range(len(checked))] for name in wanted})
+
+
+def _reference_columns(
+    own: Sequence[TokenStatistics], other: Sequence[TokenStatistics]
+) -> dict[str, _Column]:
+    """The attacks of `REFERENCE` and `PAIRED`, from the statistics of both models."""
+    return {
+        "ratio": lambda i: -_ratio(_mean(own[i].log_prob), _mean(other[i].log_prob)),
+        "difference": lambda i: _mean(own[i].log_prob) - _mean(other[i].log_prob),
+        "ez": lambda i: _error_zone(own[i].log_prob - other[i].log_prob, own[i].margin < 0),
+        "wbc": lambda i: _window_votes(own[i].log_prob - other[i].log_prob),
+    }
+
+
+def _prefix_columns(
+    own: Sequence[TokenStatistics], after: Sequence[TokenStatistics]
+) -> dict[str, _Column]:
+    """The attacks of `PREFIX`, from the statistics without and after the prefix."""
+    return {
+        "recall": lambda i: _ratio(_mean(after[i].log_prob), _mean(own[i].log_prob)),
+        "recall_hinge": lambda i: _ratio(_mean(after[i].margin), _mean(own[i].margin)),
+    }
+
+
+def _neighbour_columns(
+    own: Sequence[TokenStatistics],
+    passes: _Passes,
+    model: Any,
+    tokenizer: Any,
+    neighbours: Sequence[Sequence[str]],
+    contexts: Sequence[str] | None,
+) -> dict[str, _Column]:
+    """The attacks of `NEIGHBOURS`, by a pass over all neighbours."""
+    flat, before, sizes = flattened("neighbours", neighbours, contexts)
+    statistics = passes.statistics(
+        model,
+        tokenizer,
+        encode(tokenizer, flat, before),
+        names=("model", "neighbours, all in one list: "),
+    )
+    values = iter([_mean(neighbour.log_prob) for neighbour in statistics])
+    means = [sum(islice(values, size)) / size for size in sizes]
+    return {"neighbourhood": lambda i: _mean(own[i].log_prob) - means[i]}
+
+
+def _extraction_columns(
+    own: Sequence[TokenStatistics], split: tuple[int, int]
+) -> dict[str, _Column]:
+    """Log p of the suffix that follows the prefix; NaN for a text that is shorter than both."""
+    prefix_tokens, suffix_tokens = split
+    start = prefix_tokens - 1  # nothing predicts the token at 0
+
+    def log_prob(i: int) -> float:
+        suffix = own[i].log_prob[start : start + suffix_tokens]
+        return suffix.sum() if suffix.size == suffix_tokens else np.nan
+
+    return {EXTRACTION: log_prob}
+
+
+def _compressed_length(text: str) -> int:
+    return len(zlib.compress(text.encode("utf-8", errors="surrogatepass")))
 
 
 def _mean(values: FloatArray) -> float:
@@ -227,8 +322,8 @@ def _error_zone(rises: FloatArray, errors: NDArray[np.bool_]) -> float:
     """How one-sided the rises of log p(token) are where the model errs, in [-1, 1]."""
     if not errors.any():
         return 1.0  # nothing is left to learn of such a text
-    there = rises[errors]
-    return _ratio(float(there.sum()), float(np.abs(there).sum()))
+    rises_there = rises[errors]
+    return _ratio(float(rises_there.sum()), float(np.abs(rises_there).sum()))
 
 
 def _window_votes(rises: FloatArray) -> float:
@@ -241,6 +336,7 @@ def _window_votes(rises: FloatArray) -> float:
 
 
 def _check_split(split: tuple[int, int], limit: int, contexts: Any) -> None:
+    """Refuse a split beside contexts, and one that does not fit ``limit`` tokens."""
     check_at_least(1, prefix_tokens=split[0], suffix_tokens=split[1])
     if contexts is not None:
         raise ValueError("split: takes the prefix from the text itself; leave contexts out")
@@ -251,7 +347,7 @@ def _check_split(split: tuple[int, int], limit: int, contexts: Any) -> None:
         )
 
 
-def _wanted(
+def _chosen_attacks(
     attacks: Sequence[str] | None, reference: Any, paired: Any, prefix: Any, neighbours: Any
 ) -> tuple[str, ...]:
     """The attacks to compute; an error if there is none, or one twice, unknown or without its
@@ -263,15 +359,16 @@ def _wanted(
         ("prefix", PREFIX, prefix),
         ("neighbours", NEIGHBOURS, neighbours),
     )
-    possible = [name for _, names, given in needs if given is not None for name in names]
     if attacks is None:
-        return (*OWN_PASS, *possible)
+        allowed = [names for _, names, value in needs if value is not None]
+        return (*OWN_PASS, *chain.from_iterable(allowed))
     chosen = tuple([attacks] if isinstance(attacks, str) else attacks)
     if not chosen or len(set(chosen)) < len(chosen) or set(chosen) - set(ATTACKS):
         known = ", ".join(ATTACKS)
         raise ValueError(f"attacks: expected different names of {known}; got {attacks!r}")
-    for argument, names, given in needs:
-        if given is None and (missing := sorted(set(chosen) & set(names))):
+    for argument, names, value in needs:
+        missing = sorted(set(chosen) & set(names)) if value is None else []
+        if missing:
             raise ValueError(f"{argument}: needed for {', '.join(missing)}, got None")
     return chosen
 
@@ -302,10 +399,12 @@ def score_candidates(
         raise ValueError(
             f"contexts: expected {len(candidates)}, one per identifier, got {len(contexts)}"
         )
-    flat, around, sizes = flattened("candidates", candidates, contexts)
+    flat, before, sizes = flattened("candidates", candidates, contexts)
     if len(set(sizes)) != 1 or sizes[0] < 2:
-        given = sorted(set(sizes)) or "none"
-        raise ValueError(f"candidates: expected lists of one size, 2 or more, got sizes {given}")
-    frame = score_texts(model, tokenizer, flat, contexts=around, **options)
+        different = sorted(set(sizes)) or "none"
+        raise ValueError(
+            f"candidates: expected lists of one size, 2 or more, got sizes {different}"
+        )
+    frame = score_texts(model, tokenizer, flat, contexts=before, **options)
     values = frame.to_numpy(dtype=np.float64).reshape(len(sizes), sizes[0], frame.shape[1])
     return values, tuple(frame.columns)

@@ -60,11 +60,15 @@ def flattened(
     """The texts of all lists in one, the context of each if there are contexts, and the lists'
     lengths.
     """
-    checked = [check_texts(f"{name}[{index}]", some) for index, some in enumerate(lists)]
-    around = None
-    if contexts is not None:
-        around = [context for some, context in zip(checked, contexts, strict=True) for _ in some]
-    return [text for some in checked for text in some], around, [len(some) for some in checked]
+    checked = [check_texts(f"{name}[{index}]", texts) for index, texts in enumerate(lists)]
+    flat = [text for texts in checked for text in texts]
+    sizes = [len(texts) for texts in checked]
+    if contexts is None:
+        return flat, None, sizes
+    before: list[str] = []
+    for context, size in zip(contexts, sizes, strict=True):
+        before += [context] * size
+    return flat, before, sizes
 
 
 def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None) -> list[Window]:
@@ -73,23 +77,28 @@ def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None)
     """
     # Text and context are one string, as in training; a token with letters of both is scored.
     if contexts is None:
-        encoded = _numbered(
-            [(tokens, 1) for tokens in text_tokens(tokenizer, texts)], [""] * len(texts)
-        )
+        alone = [(tokens, 1) for tokens in text_tokens(tokenizer, texts)]
+        encoded = _numbered(alone, [""] * len(texts))
     else:
-        if isinstance(contexts, str) or len(contexts) != len(texts):
-            given = "one string" if isinstance(contexts, str) else str(len(contexts))
-            raise ValueError(f"contexts: expected {len(texts)}, one per text, got {given}")
+        _check_contexts(contexts, len(texts))
         divided = _by_offsets if getattr(tokenizer, "is_fast", False) else _apart
         encoded = _numbered(divided(tokenizer, texts, contexts), contexts)
-    for index, one in enumerate(encoded):
-        if len(one.tokens) <= one.first:
+    for index, window in enumerate(encoded):
+        if len(window.tokens) <= window.first:
             raise ValueError(
-                f"texts: {texts[index][:40]!r} at index {index} has {len(one.tokens)} token(s) and "
-                "nothing before them, so none can be scored; leave it out, or give contexts in "
+                f"texts: {texts[index][:40]!r} at index {index} has {len(window.tokens)} token(s) "
+                "and nothing before them, so none can be scored; leave it out, or give contexts in "
                 "Python"
             )
     return encoded
+
+
+def _check_contexts(contexts: Sequence[str], count: int) -> None:
+    """Refuse one string, and another number of contexts than of texts."""
+    if isinstance(contexts, str):
+        raise ValueError(f"contexts: expected {count}, one per text, got one string")
+    if len(contexts) != count:
+        raise ValueError(f"contexts: expected {count}, one per text, got {len(contexts)}")
 
 
 def token_windows(
@@ -98,24 +107,23 @@ def token_windows(
     """As `encode`, for texts and contexts that are the numbers of their tokens already, without
     padding.
     """
-    before = (
-        [()] * len(texts)
-        if contexts is None
-        else [tuple(map(int, context)) for context in contexts]
-    )
+    before: list[tuple[int, ...]] = [()] * len(texts)
+    if contexts is not None:
+        before = [tuple(map(int, context)) for context in contexts]
     if len(before) != len(texts):
         raise ValueError(f"contexts: expected {len(texts)}, one per text, got {len(before)}")
     both = [
-        ((*around, *map(int, text)), len(around))
-        for around, text in zip(before, texts, strict=True)
+        ((*context, *map(int, text)), len(context))
+        for context, text in zip(before, texts, strict=True)
     ]
     encoded = _numbered(both, before)
-    for index, one in enumerate(encoded):
-        if padding is not None and (padding, padding) in (one.tokens[:2], one.tokens[-2:]):
+    for index, window in enumerate(encoded):
+        ends = (window.tokens[:2], window.tokens[-2:])
+        if padding is not None and (padding, padding) in ends:
             raise ValueError(
                 f"texts: {index} begins or ends with padding, tokens {padding}; leave it out"
             )
-        if len(one.tokens) <= one.first or min(one.tokens) < 0:
+        if len(window.tokens) <= window.first or min(window.tokens) < 0:
             raise ValueError(
                 "texts: expected token numbers from 0 on, and a token before the first that is "
                 f"scored, got {list(texts[index])[:8]} at index {index}"
@@ -124,23 +132,22 @@ def token_windows(
 
 
 def _numbered(
-    parts: Iterable[tuple[Sequence[int], int]], contexts: Sequence[Hashable]
+    tokens_with_first: Iterable[tuple[Sequence[int], int]], contexts: Sequence[Hashable]
 ) -> list[Window]:
-    """Windows of the tokens of each text with its context, and of the place of its first scored
+    """Windows of the tokens of each text with its context, and of the index of its first scored
     token.
     """
     groups = {context: number for number, context in enumerate(dict.fromkeys(contexts))}
-    numbered = enumerate(zip(parts, contexts, strict=True))
-    return [
-        Window(at, tuple(row), max(1, first), groups[around])
-        for at, ((row, first), around) in numbered
-    ]
+    encoded: list[Window] = []
+    for (tokens, first), context in zip(tokens_with_first, contexts, strict=True):
+        encoded.append(Window(len(encoded), tuple(tokens), max(1, first), groups[context]))
+    return encoded
 
 
 def _by_offsets(
     tokenizer: Any, texts: Sequence[str], contexts: Sequence[str]
 ) -> Iterator[tuple[list[int], int]]:
-    """Tokens up to the text's last, and the place of its first."""
+    """Tokens up to the text's last, and the index of its first."""
     both = [context + text for text, context in zip(texts, contexts, strict=True)]
     output = tokenizer(
         both, return_offsets_mapping=True, return_attention_mask=False, verbose=False
@@ -148,8 +155,11 @@ def _by_offsets(
     for tokens, offsets, context in zip(
         output["input_ids"], output["offset_mapping"], contexts, strict=True
     ):
-        inside = [place for place, (_, end) in enumerate(offsets) if end > len(context)]
-        yield (tokens[: inside[-1] + 1], inside[0]) if inside else (tokens, len(tokens))
+        of_text = [index for index, (_, end) in enumerate(offsets) if end > len(context)]
+        if of_text:
+            yield tokens[: of_text[-1] + 1], of_text[0]
+        else:
+            yield tokens, len(tokens)
 
 
 def _apart(
@@ -170,8 +180,9 @@ def text_tokens(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
     rows = tokenizer(list(texts), return_attention_mask=False, verbose=False)["input_ids"]
     whole = tokenizer("a")["input_ids"]
     alone = tokenizer("a", add_special_tokens=False)["input_ids"]
-    at = next((at for at in range(len(whole)) if whole[at : at + len(alone)] == alone), 0)
-    behind = len(whole) - len(alone) - at
+    # Where the letter's own tokens begin among all that the tokenizer gives for it.
+    starts = (start for start in range(len(whole)) if whole[start : start + len(alone)] == alone)
+    behind = len(whole) - len(alone) - next(starts, 0)
     return [row[: len(row) - behind] for row in rows]
 
 
@@ -185,13 +196,12 @@ def context_length(model: Any, tokenizer: Any, max_length: int | None) -> int:
         "max_seq_len",
         "seq_length",
     )
-    stated = [getattr(config, name, None) for name in names] + [
-        getattr(tokenizer, "model_max_length", None)
-    ]
-    known = [
+    stated = [getattr(config, name, None) for name in names]
+    stated.append(getattr(tokenizer, "model_max_length", None))
+    limits = [
         int(value) for value in stated if isinstance(value, int | float) and 1 < value < _NO_LIMIT
     ]
-    limit = min(known, default=_NO_LIMIT)
+    limit = min(limits, default=_NO_LIMIT)
     if max_length is None:
         return limit
     if not 2 <= max_length <= limit:
@@ -213,24 +223,42 @@ def windows(
     once.
     """
     limit = context_length(model, tokenizer, max_length)
-    before, special = list[int](), list[int]()
+    before: list[int] = []
+    special: list[int] = []
     if prefix is not None:  # it takes the place of the tokenizer's start tokens
-        (before,) = text_tokens(tokenizer, check_texts("prefix", [prefix]))
+        before = _prefix_tokens(tokenizer, prefix, limit)
         special = getattr(tokenizer, "all_special_ids", [])
-        if 2 * len(before) > limit:
-            raise ValueError(
-                f"prefix: expected at most half of the model's {limit} tokens, got {len(before)}"
-            )
-    room = limit - len(before)
     cut: list[Window] = []
-    for one in encoded:
-        start = next(
-            (at for at, token in enumerate(one.tokens) if token not in special), len(one.tokens)
-        )
-        for begin, first, end in _spans(len(one.tokens), one.first, room):
+    for window in encoded:
+        start = _first_not_in(special, window.tokens)
+        for begin, first, end in _spans(len(window.tokens), window.first, limit - len(before)):
             begin = max(begin, min(start, first))
-            tokens = (*before, *one.tokens[begin:end])
-            cut.append(Window(one.text, tokens, len(before) + first - begin, one.group))
+            tokens = (*before, *window.tokens[begin:end])
+            cut.append(Window(window.text, tokens, len(before) + first - begin, window.group))
+    _check_vocabulary(model, cut)
+    return cut
+
+
+def _prefix_tokens(tokenizer: Any, prefix: str, limit: int) -> list[int]:
+    """Tokens of the prefix; a ValueError where they take more than half of ``limit``."""
+    (tokens,) = text_tokens(tokenizer, check_texts("prefix", [prefix]))
+    if 2 * len(tokens) > limit:
+        raise ValueError(
+            f"prefix: expected at most half of the model's {limit} tokens, got {len(tokens)}"
+        )
+    return tokens
+
+
+def _first_not_in(special: Sequence[int], tokens: Sequence[int]) -> int:
+    """Index of the first token that is not special; the number of tokens where all are."""
+    for index, token in enumerate(tokens):
+        if token not in special:
+            return index
+    return len(tokens)
+
+
+def _check_vocabulary(model: Any, cut: Sequence[Window]) -> None:
+    """Refuse tokens that the model has no embedding of."""
     embeddings = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
     size = getattr(embeddings, "num_embeddings", None)
     largest = max(max(window.tokens) for window in cut)
@@ -239,7 +267,6 @@ def windows(
             f"tokenizer: gives token {largest}, the model has tokens 0 to {size - 1}; take the "
             "model's own"
         )
-    return cut
 
 
 def _spans(length: int, first: int, room: int) -> Iterator[tuple[int, int, int]]:
@@ -272,52 +299,80 @@ def token_rows(
     # process, with the model on its own GPU, takes its share of the batches and gets all results.
     check_at_least(1, batch_size=batch_size)
     share = share and not getattr(model, "_is_stateful", False)
-    process, processes = 0, 1
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        process, processes = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    process, processes = _process_of_group()
+    batches = islice(_batches(windows, batch_size, share), process, None, processes)
     by_window: dict[int, FloatArray] = {}
     with evaluating(model):
-        for common, numbers in islice(
-            _batches(windows, batch_size, share), process, None, processes
-        ):
+        for common, numbers in batches:
             batch = [windows[number] for number in numbers]
-            table = in_parts(rows, *_scored_logits(model, batch, common)).double().cpu().numpy()
-            counts = [len(window.tokens) - window.first for window in batch]
-            finite = np.isfinite(table).all(axis=1)
-            if not finite.all():
-                text = np.repeat([window.text for window in batch], counts)[finite.argmin()]
-                raise ValueError(
-                    f"{names[0]}: returned NaN or infinity for {int((~finite).sum())} of "
-                    f"{len(table)} tokens of a batch, first in {names[1]}[{text}]; load it in a "
-                    "wider number format (bfloat16 or float32), or mend its weights"
-                )
-            by_window |= zip(numbers, np.split(table, np.cumsum(counts)[:-1]), strict=True)
+            table = _rows_of_batch(model, batch, rows, common)
+            _check_finite(table, batch, names)
+            ends = np.cumsum([len(window.tokens) - window.first for window in batch])
+            by_window |= zip(numbers, np.split(table, ends[:-1]), strict=True)
     if processes > 1:
-        everyone: list[Any] = [None] * processes
-        torch.distributed.all_gather_object(everyone, by_window)
-        by_window = {number: part for one in everyone for number, part in one.items()}
+        by_window = _of_all_processes(by_window, processes)
     by_text = groupby(range(len(windows)), key=lambda number: windows[number].text)
     return [np.concatenate([by_window[number] for number in numbers]) for _, numbers in by_text]
+
+
+def _process_of_group() -> tuple[int, int]:
+    """Number of this process in its torch.distributed group, and the number of processes."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_rank(), torch.distributed.get_world_size()
+    return 0, 1
+
+
+def _of_all_processes(by_window: dict[int, FloatArray], processes: int) -> dict[int, FloatArray]:
+    """The results of all processes of the group, each of which computed some of the windows."""
+    gathered: list[Any] = [None] * processes
+    torch.distributed.all_gather_object(gathered, by_window)
+    together: dict[int, FloatArray] = {}
+    for results in gathered:
+        together |= results
+    return together
+
+
+def _rows_of_batch(model: Any, batch: Sequence[Window], rows: Rows, common: int) -> FloatArray:
+    """``rows`` of all scored tokens of a batch, shape (tokens, k).
+
+    In a function of its own, so that the logits are freed before those of the next batch.
+    """
+    logits, targets = _scored_logits(model, batch, common)
+    return in_parts(rows, logits, targets).double().cpu().numpy()
+
+
+def _check_finite(table: FloatArray, batch: Sequence[Window], names: tuple[str, str]) -> None:
+    """Refuse NaN and infinity, and name the first text of the batch that has them."""
+    finite = np.isfinite(table).all(axis=1)
+    if finite.all():
+        return
+    texts = [window.text for window in batch for _ in window.tokens[window.first :]]
+    text = texts[finite.argmin()]
+    raise ValueError(
+        f"{names[0]}: returned NaN or infinity for {int((~finite).sum())} of "
+        f"{len(table)} tokens of a batch, first in {names[1]}[{text}]; load it in a "
+        "wider number format (bfloat16 or float32), or mend its weights"
+    )
 
 
 def in_parts(rows: Rows, logits: Tensor, targets: Tensor) -> Tensor:
     """``rows`` of logits and targets, a part at a time that fits into memory."""
     step = max(1, _AT_ONCE.get(logits.device.type, _AT_ONCE_ELSEWHERE) // logits.shape[-1])
-    parts = zip(logits.split(step), targets.split(step), strict=True)
-    return torch.cat([rows(part, chosen) for part, chosen in parts])
+    pieces = zip(logits.split(step), targets.split(step), strict=True)
+    return torch.cat([rows(some_logits, some_targets) for some_logits, some_targets in pieces])
 
 
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
     """Without dropout and gradients; the mode of each part of the model is put back afterwards."""
-    modes = [(part, part.training) for part in model.modules()]
+    modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
         with torch.inference_mode():
             yield
     finally:
-        for part, training in modes:
-            part.training = training
+        for module, training in modes:
+            module.training = training
 
 
 def _batches(windows: Sequence[Window], size: int, share: bool) -> Iterator[tuple[int, list[int]]]:
@@ -327,26 +382,34 @@ def _batches(windows: Sequence[Window], size: int, share: bool) -> Iterator[tupl
     groups: dict[int | None, list[int]] = {}
     for number, window in enumerate(windows):
         groups.setdefault(window.group if share else None, []).append(number)
-    parts, alone = list[tuple[int, list[int]]](), list[int]()
+    sharing: list[tuple[int, list[int]]] = []
+    alone: list[int] = []
     for group, numbers in groups.items():
         common = 0
-        if group is not None and len(numbers) > 1:
-            tokens = [windows[at].tokens for at in numbers]
-            first, last = min(tokens), max(tokens)
-            # Short of the token that predicts the first scored one.
-            limit = min(windows[at].first for at in numbers) - 1
-            common = next((at for at in range(limit) if first[at] != last[at]), limit)
+        if group is not None:
+            common = _common_tokens([windows[number] for number in numbers])
         if common < _WORTH_SHARING:
             alone += numbers
         else:
-            parts.append((common, numbers))
-    for common, numbers in [*parts, (0, alone)]:
-        ordered = sorted(
-            numbers, key=lambda at: -len(windows[at].tokens)
-        )  # the largest batch fails first
-        yield from (
-            (common, ordered[start : start + size]) for start in range(0, len(ordered), size)
-        )
+            sharing.append((common, numbers))
+    for common, numbers in [*sharing, (0, alone)]:
+        # Longest first, so that the largest batch fails first where memory is short.
+        ordered = sorted(numbers, key=lambda number: -len(windows[number].tokens))
+        for start in range(0, len(ordered), size):
+            yield common, ordered[start : start + size]
+
+
+def _common_tokens(windows: Sequence[Window]) -> int:
+    """How many tokens all windows begin with, short of the token that predicts the first scored
+    one; 0 for a single window.
+    """
+    if len(windows) < 2:
+        return 0
+    tokens = [window.tokens for window in windows]
+    # What the first and the last in alphabetical order have in common, all have.
+    first, last = min(tokens), max(tokens)
+    limit = min(window.first for window in windows) - 1
+    return next((index for index in range(limit) if first[index] != last[index]), limit)
 
 
 def _scored_logits(model: Any, batch: Sequence[Window], common: int) -> tuple[Tensor, Tensor]:
@@ -357,7 +420,8 @@ def _scored_logits(model: Any, batch: Sequence[Window], common: int) -> tuple[Te
     rows = [torch.tensor(window.tokens) for window in batch]
     tokens = pad_sequence(rows, batch_first=True)
     present = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
-    scored = pad_sequence([torch.arange(len(w.tokens)) >= w.first for w in batch], batch_first=True)
+    is_scored = [torch.arange(len(window.tokens)) >= window.first for window in batch]
+    scored = pad_sequence(is_scored, batch_first=True)
     cache = _shared_cache(model, tokens[:1, :common].to(device), len(batch)) if common else None
     start = 0 if cache is None else common
     inputs = {"input_ids": tokens[:, start:].to(device), "attention_mask": present.to(device)}
@@ -372,10 +436,10 @@ def _shared_cache(model: Any, tokens: Tensor, times: int) -> Any:
     repeated.
     """
     cache: Any = deepcopy(getattr(model(input_ids=tokens, use_cache=True), "past_key_values", None))
-    for part in (cache, *getattr(cache, "layers", ())):
+    for layer in (cache, *getattr(cache, "layers", ())):
         # Layers with the state of a convolution or a recurrence, as in LFM2, repeat their keys at
         # most.
-        if not hasattr(part, "batch_repeat_interleave") or hasattr(part, "conv_states"):
+        if not hasattr(layer, "batch_repeat_interleave") or hasattr(layer, "conv_states"):
             return None
     cache.batch_repeat_interleave(times)
     return cache
@@ -392,8 +456,8 @@ def device_of(model: Any) -> torch.device:
 def token_statistics(
     logits: Tensor, targets: Tensor, *, standardize: bool = False, margins: bool = False
 ) -> Tensor:
-    """The numbers of `TokenStatistics` for each target, shape (n, 3); 0 for the one that is not
-    wanted.
+    """The numbers of `TokenStatistics` for each target, shape (n, 3); 0 for those that are not
+    asked for.
     """
     logits, targets = logits.float(), targets[:, None]
     log_probs = logits.log_softmax(-1)
@@ -407,8 +471,8 @@ def token_statistics(
         variance = torch.linalg.vecdot(probs, log_probs.sub_(mean[:, None]).square_())
         standardized = (log_prob - mean) / variance.clamp(min=_SMALLEST_VARIANCE).sqrt()
     if margins:
-        largest, place = logits.max(-1)
-        hit = place == targets[:, 0]
+        largest, choice = logits.max(-1)
+        hit = choice == targets[:, 0]
         if hit.any():  # only there the second largest is needed
             largest[hit] = logits[hit].scatter(-1, targets[hit], -torch.inf).amax(-1)
         margin = logits.gather(-1, targets)[:, 0] - largest

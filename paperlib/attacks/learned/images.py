@@ -83,27 +83,32 @@ class ImageStack:
                 f"examples: expected uint8 images (n, channels, side, side), got {x.dtype} "
                 f"{x.shape}"
             )
-        train, validation = (
-            replace(part, inputs=self._seen(part.inputs)) for part in (train, validation)
-        )
+        train = replace(train, inputs=self._seen(train.inputs))
+        validation = replace(validation, inputs=self._seen(validation.inputs))
         images = [_shared_image_module(self, train, validation, seed) for seed in seeds]
         columns: list[Sequence[FittedAttack]] = [images]
         if train.inputs.losses.shape[1]:
-            options = {
-                "hidden": self.hidden,
-                "steps": self.loss_steps,
-                "weight_decay": self.weight_decay,
-            }
-            columns.append(fit_loss_modules(train, validation, seeds=seeds, **options))
-        stacks = list[FittedStack]()
-        for modules in zip(*columns, strict=True):
-            scores = np.stack([module.scores(validation.inputs) for module in modules], axis=1)
-            center, scale = scores.mean(axis=0), np.maximum(scores.std(axis=0), 1e-9)
-            stacking = LogisticRegression().fit((scores - center) / scale, validation.membership)
-            stacks.append(FittedStack(modules, stacking.coef_[0] / scale, center, self._seen))
-        return stacks
+            loss_modules = fit_loss_modules(
+                train,
+                validation,
+                seeds=seeds,
+                hidden=self.hidden,
+                steps=self.loss_steps,
+                weight_decay=self.weight_decay,
+            )
+            columns.append(loss_modules)
+        return [self._stacked(modules, validation) for modules in zip(*columns, strict=True)]
+
+    def _stacked(self, modules: tuple[FittedAttack, ...], validation: Labelled) -> "FittedStack":
+        """The modules of one seed, with weights by logistic regression on the validation part."""
+        scores = np.stack([module.scores(validation.inputs) for module in modules], axis=1)
+        center = scores.mean(axis=0)
+        scale = np.maximum(scores.std(axis=0), 1e-9)
+        stacking = LogisticRegression().fit((scores - center) / scale, validation.membership)
+        return FittedStack(modules, stacking.coef_[0] / scale, center, self._seen)
 
     def _seen(self, inputs: AttackInputs) -> AttackInputs:
+        """The inputs without least losses where these are not to be shown."""
         return inputs if self.least_loss else AttackInputs(inputs.examples, inputs.losses[:, ::2])
 
 
@@ -149,20 +154,24 @@ def _keep(key: Hashable, module: FittedAttack, size: int) -> FittedAttack:
 def _shared_image_module(
     stack: ImageStack, train: Labelled, validation: Labelled, seed: int
 ) -> FittedAttack:
+    """The image module of a seed, from those trained last if it is among them.
+
+    It depends on the images and the membership alone, so that baseline and attack may share it.
+    """
     digest = hashlib.sha256(repr((stack, seed)).encode())
-    for part in (train, validation):
-        for values in (part.inputs.examples, part.membership):
-            digest.update(
-                f"{values.shape} {values.dtype}".encode() + np.ascontiguousarray(values).tobytes()
-            )
+    for labelled in (train, validation):
+        for values in (labelled.inputs.examples, labelled.membership):
+            digest.update(f"{values.shape} {values.dtype}".encode())
+            digest.update(np.ascontiguousarray(values).tobytes())
     key = (digest.hexdigest(), validation.criterion)
     if key in _kept:
         return _kept[key][0]
     if stack.architecture == "trees":
-        images = [
-            Labelled(part.inputs.without_losses(), part.membership) for part in (train, validation)
-        ]
-        [trees] = BoostedTrees().fit(*images, seeds=[seed])
+        [trees] = BoostedTrees().fit(
+            Labelled(train.inputs.without_losses(), train.membership),
+            Labelled(validation.inputs.without_losses(), validation.membership),
+            seeds=[seed],
+        )
         pixels = FittedClassifier(trees.model, lambda inputs: inputs.without_losses().flat())
         return _keep(key, pixels, _SIZE_OF_TREES)
     network = _fit_network(stack, train, validation, seed)
@@ -175,10 +184,17 @@ def _fit_network(
     """The image module as it was at its best evaluation."""
     x = train.inputs.examples
     network = classifier_for(x, stack.architecture, 2, width=stack.width, seed=seed)
-    shared = ("epochs", "batch_size", "learning_rate", "weight_decay", "precision")
-    config = ImageTraining(**{name: getattr(stack, name) for name in shared}, seed=seed)
+    config = ImageTraining(
+        epochs=stack.epochs,
+        batch_size=stack.batch_size,
+        learning_rate=stack.learning_rate,
+        weight_decay=stack.weight_decay,
+        precision=stack.precision,
+        seed=seed,
+    )
     count = stack.evaluations
-    snapshots = sorted({round(stack.epochs * at / count) for at in range(1, count + 1)} - {0})
+    epochs = {round(stack.epochs * number / count) for number in range(1, count + 1)}
+    snapshots = sorted(epochs - {0})
     fitted = fit_images(
         network, x, train.membership, config=config, snapshots=snapshots, progress=False
     )

@@ -49,15 +49,8 @@ class AttackInputs:
                 f"losses: expected shape (n, k) with n = {len(np.atleast_1d(self.examples))} as in "
                 f"examples, got {self.losses.shape}"
             )
-        for name, values in (("examples", self.examples), ("losses", self.losses)):
-            if values.dtype.kind in "fc":
-                bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
-                if bad.any():
-                    raise ValueError(
-                        f"{name}: {int(bad.sum())} of {len(values)} rows hold NaN or infinite "
-                        f"values (first at row {int(bad.argmax())}); mend the model or drop these "
-                        "examples before auditing"
-                    )
+        _check_finite_rows("examples", self.examples)
+        _check_finite_rows("losses", self.losses)
 
     def __len__(self) -> int:
         return len(self.losses)
@@ -75,6 +68,19 @@ class AttackInputs:
         """Examples and losses as one table, shape (n, features)."""
         examples = self.examples.reshape(len(self), -1)
         return np.concatenate([examples.astype(np.float64, copy=False), self.losses], axis=1)
+
+
+def _check_finite_rows(name: str, values: NDArray[Any]) -> None:
+    """Refuse rows with NaN or infinite numbers."""
+    if values.dtype.kind not in "fc":
+        return
+    bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
+    if bad.any():
+        raise ValueError(
+            f"{name}: {int(bad.sum())} of {len(values)} rows hold NaN or infinite "
+            f"values (first at row {int(bad.argmax())}); mend the model or drop these "
+            "examples before auditing"
+        )
 
 
 def joined(first: AttackInputs, second: AttackInputs) -> AttackInputs:
@@ -117,11 +123,11 @@ class Labelled:
         non-member.
         """
         order = np.argsort(self.membership, kind="stable")
-        first, second = (
-            replace(self, inputs=self.inputs.take(rows), membership=self.membership[rows])
-            for rows in (order[::2], order[1::2])
-        )
-        return first, second
+        return self._take(order[::2]), self._take(order[1::2])
+
+    def _take(self, rows: NDArray[np.int64]) -> "Labelled":
+        """The examples at ``rows``, in this order."""
+        return replace(self, inputs=self.inputs.take(rows), membership=self.membership[rows])
 
 
 class FittedAttack(Protocol):
@@ -273,14 +279,8 @@ def fit_best(
     if not attacks:
         raise ValueError("attacks: expected at least one, got none")
     check_at_least(1, restarts=restarts)
-    for name, part, least in (("train", train, 1), ("validation", validation, 2)):
-        members = int(part.membership.sum())
-        others = part.membership.size - members
-        if min(members, others) < least:
-            raise ValueError(
-                f"{name}: expected {least} or more members and as many others, got {members} "
-                f"and {others}"
-            )
+    _check_members_and_others("train", train, 1)
+    _check_members_and_others("validation", validation, 2)
     stopping, choice = replace(validation, criterion=criterion).halves()
 
     def value(attack: Attack, fitted: FittedAttack) -> float:
@@ -299,3 +299,14 @@ def fit_best(
         candidates += again
         values += [value(best, fitted) for fitted in again]
     return candidates[int(np.argmax(values))]
+
+
+def _check_members_and_others(name: str, labelled: Labelled, least: int) -> None:
+    """Refuse fewer than ``least`` members, or fewer others."""
+    members = int(labelled.membership.sum())
+    others = labelled.membership.size - members
+    if min(members, others) < least:
+        raise ValueError(
+            f"{name}: expected {least} or more members and as many others, got {members} "
+            f"and {others}"
+        )

@@ -30,11 +30,14 @@ def summaries(sequences: FloatArray) -> FloatArray:
 def _quartiles(series: FloatArray) -> list[FloatArray]:
     """numpy's quantile along the last axis, much faster for short rows."""
     ordered = np.sort(series, axis=-1)
-    places = (quarter * (series.shape[-1] - 1) for quarter in _QUARTERS)
-    ends = (
-        (place % 1, ordered[..., int(place)], ordered[..., math.ceil(place)]) for place in places
-    )
-    return [(1 - share) * low + share * high for share, low, high in ends]
+    quartiles: list[FloatArray] = []
+    for quarter in _QUARTERS:
+        place = quarter * (series.shape[-1] - 1)  # between two values of the row
+        low = ordered[..., int(place)]
+        high = ordered[..., math.ceil(place)]
+        share = place % 1
+        quartiles.append((1 - share) * low + share * high)
+    return quartiles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,15 +69,13 @@ def _fitted(settings: LossSummaries, train: Labelled) -> FittedClassifier:
 
 
 def _table(inputs: AttackInputs, tokens: int) -> FloatArray:
-    table = sequences_and_summaries(inputs, tokens)[1]
-    return (
-        table if table.shape[1] else np.zeros((len(inputs), 1))
-    )  # without a model nothing is known
+    """The summaries; a column of zeros without a model, when nothing is known."""
+    _, table = sequences_and_summaries(inputs, tokens)
+    return table if table.shape[1] else np.zeros((len(inputs), 1))
 
 
-@lru_cache(
-    maxsize=3
-)  # every setting and try reads the same training part and halves of the validation part
+# Every setting and try reads the same training part and halves of the validation part.
+@lru_cache(maxsize=3)
 def sequences_and_summaries(inputs: AttackInputs, tokens: int) -> tuple[FloatArray, FloatArray]:
     """Losses by model and token, (n, models, tokens), and their `summaries`."""
     columns = inputs.losses.shape[1]

@@ -27,10 +27,11 @@ class Together(nn.Module):
 
     def __init__(self, networks: Sequence[Weights]) -> None:
         super().__init__()
-        stacked = {name: torch.stack([one[name] for one in networks]) for name in networks[0]}
-        self.weights = nn.ParameterDict(
-            {name: nn.Parameter(values) for name, values in stacked.items()}
-        )
+        parameters: dict[str, nn.Parameter] = {}
+        for name in networks[0]:
+            stacked = torch.stack([network[name] for network in networks])
+            parameters[name] = nn.Parameter(stacked)
+        self.weights = nn.ParameterDict(parameters)
 
     def linear(self, name: str, x: Tensor) -> Tensor:
         """One layer of every network, (K or 1, n, inputs) to (K, n, outputs)."""
@@ -52,7 +53,8 @@ class BestWeights:
     """
 
     def __init__(self, networks: Together, values: Tensor) -> None:
-        self._networks, self._values = networks, values
+        self._networks = networks
+        self._values = values
         self._state = {name: tensor.clone() for name, tensor in networks.state_dict().items()}
 
     def update(self, values: Tensor, still_open: Tensor | None = None) -> Tensor:
@@ -104,7 +106,8 @@ def fit_loss_modules(
     ``validation``.
     """
     columns = np.sort(train.inputs.losses, axis=0)
-    x, shown = (normal_scores(part.inputs.losses, columns) for part in (train, validation))
+    x = normal_scores(train.inputs.losses, columns)
+    x_validation = normal_scores(validation.inputs.losses, columns)
     members = torch.from_numpy(train.membership).float()
     networks = Together([_perceptron(x.shape[1], hidden, seed) for seed in seeds])
     optimizer = torch.optim.AdamW(
@@ -116,22 +119,26 @@ def fit_loss_modules(
         mean_losses(_logits(x, networks), members).sum().backward()
         optimizer.step()
         if step % max(1, steps // EVALUATIONS) == 0:
-            scores = _logits(shown, networks).detach().double().numpy()
+            scores = _logits(x_validation, networks).detach().double().numpy()
             values = [validation.value(row) for row in scores]
             best.update(torch.tensor(values, dtype=torch.float64))
     best.restore()
     weights = {name: values.detach() for name, values in networks.weights.items()}
-    alone = ({name: values[at] for name, values in weights.items()} for at in range(len(seeds)))
-    return [LossModule(Together([one]), columns) for one in alone]
+    modules: list[LossModule] = []
+    for index in range(len(seeds)):
+        alone = {name: values[index] for name, values in weights.items()}
+        modules.append(LossModule(Together([alone]), columns))
+    return modules
 
 
 def normal_scores(losses: FloatArray, sorted_columns: FloatArray) -> Tensor:
     """Columns as standard normal quantiles: losses near 0 and large ones alike keep their order."""
     count = len(sorted_columns)
-    ranks = [
-        (np.searchsorted(column, values, "left") + np.searchsorted(column, values, "right") + 1) / 2
-        for column, values in zip(sorted_columns.T, losses.T, strict=True)
-    ]
+    ranks: list[FloatArray] = []
+    for column, values in zip(sorted_columns.T, losses.T, strict=True):
+        below = np.searchsorted(column, values, "left")
+        below_or_equal = np.searchsorted(column, values, "right")
+        ranks.append((below + below_or_equal + 1) / 2)  # the mean rank among equals
     return torch.from_numpy(ndtri(np.stack(ranks, axis=1) / (count + 1))).float()
 
 

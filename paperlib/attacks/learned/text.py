@@ -70,69 +70,87 @@ class TextClassifier:
     def _trained(
         self, train: Labelled, validation: Labelled, seeds: list[int]
     ) -> "list[FittedTextClassifier]":
-        known = sequences_and_summaries(train.inputs, self.tokens)
-        scale = tuple((part.mean(axis=0), part.std(axis=0) + 1e-6) for part in known)
+        sequences, table = sequences_and_summaries(train.inputs, self.tokens)
+        scale = tuple(
+            (columns.mean(axis=0), columns.std(axis=0) + 1e-6) for columns in (sequences, table)
+        )
         device = default_device()
-        network = _Networks(self, known[0].shape[1], known[1].shape[1], seeds).to(device)
-        parts = list[tuple[Inputs, Tensor]]()
-        for part in (train, validation):
-            members = torch.as_tensor(part.membership, dtype=torch.float32, device=device)
-            parts.append((_inputs(part.inputs, self.tokens, scale, device), members))
+        network = _Networks(self, sequences.shape[1], table.shape[1], seeds).to(device)
+        data: list[tuple[Inputs, Tensor]] = []
+        for labelled in (train, validation):
+            members = torch.as_tensor(labelled.membership, dtype=torch.float32, device=device)
+            data.append((_inputs(labelled.inputs, self.tokens, scale, device), members))
         orders = [torch.Generator().manual_seed(seed) for seed in seeds]
-        for alone in (
-            (True, False) if known[0].shape[1] else (False,)
-        ):  # without losses, nothing to do alone
-            self._phase(network, parts, orders, alone)
+        if sequences.shape[1]:  # without losses, there is nothing to train alone
+            self._phase(network, data, orders, alone=True)
+        self._phase(network, data, orders, alone=False)
         network.eval()
-        return [FittedTextClassifier(self, network, at, scale) for at in range(len(seeds))]
+        return [FittedTextClassifier(self, network, index, scale) for index in range(len(seeds))]
 
     def _phase(
         self,
         network: "_Networks",
-        parts: "list[tuple[Inputs, Tensor]]",
+        data: "list[tuple[Inputs, Tensor]]",
         orders: list[torch.Generator],
+        *,
         alone: bool,
     ) -> None:
         """Train until no validation loss falls any more; each network ends at its lowest, start
         included.
+
+        ``data`` are inputs and membership of the training and of the validation part; ``alone``
+        trains on losses without the tokens.
         """
-        (inputs, members), (held, held_members) = parts
+        (inputs, members), (held, held_members) = data
 
         def value() -> Tensor:
             return -mean_losses(_logits(network, held, alone=alone), held_members)
 
-        groups: list[dict[str, Any]] = [{"params": list(network.weights.values())}]
-        if network.reader is not None:
-            groups.append({"params": list(network.reader.parameters()), "lr": self.reader_rate})
-        optimizer = torch.optim.AdamW(
-            groups, lr=self.learning_rate, weight_decay=self.weight_decay, fused=True
-        )
-        count, device = len(members), members.device
+        optimizer = self._optimizer(network)
         best = BestWeights(network, value())
-        waited = torch.zeros(len(orders), dtype=torch.int64, device=device)
+        waited = torch.zeros(len(orders), dtype=torch.int64, device=members.device)
         for _ in range(self.epochs):
-            network.train()
-            rows = torch.stack([torch.randperm(count, generator=order) for order in orders]).to(
-                device
-            )
-            drawn = torch.stack(
-                [torch.rand(count, self.width, generator=order) for order in orders]
-            )
-            left_in = ((drawn >= self.dropout) / (1 - self.dropout)).to(
-                device
-            )  # factors of dropout
-            for some in torch.arange(count, device=device).split(self.batch_size):
-                chosen = rows[:, some]
-                optimizer.zero_grad()
-                shown = (part[chosen] for part in inputs)
-                logits = network(*shown, alone=alone, left_in=left_in[:, some])
-                mean_losses(logits, members[chosen]).sum().backward()
-                optimizer.step()
+            self._epoch(network, optimizer, inputs, members, orders, alone=alone)
             lower = best.update(value(), waited < self.patience)
             waited = torch.where(lower, 0, waited + 1)
             if (waited >= self.patience).all():
                 break
         best.restore()
+
+    def _optimizer(self, network: "_Networks") -> torch.optim.Optimizer:
+        """One for all weights; those of a pretrained reader have their own learning rate."""
+        groups: list[dict[str, Any]] = [{"params": list(network.weights.values())}]
+        if network.reader is not None:
+            groups.append({"params": list(network.reader.parameters()), "lr": self.reader_rate})
+        return torch.optim.AdamW(
+            groups, lr=self.learning_rate, weight_decay=self.weight_decay, fused=True
+        )
+
+    def _epoch(
+        self,
+        network: "_Networks",
+        optimizer: torch.optim.Optimizer,
+        inputs: "Inputs",
+        members: Tensor,
+        orders: list[torch.Generator],
+        *,
+        alone: bool,
+    ) -> None:
+        """One pass over the training part, each network in the order of its own generator."""
+        network.train()
+        count = len(members)
+        device = members.device
+        rows = torch.stack([torch.randperm(count, generator=order) for order in orders])
+        rows = rows.to(device)
+        drawn = torch.stack([torch.rand(count, self.width, generator=order) for order in orders])
+        factors = ((drawn >= self.dropout) / (1 - self.dropout)).to(device)  # of dropout
+        for batch in torch.arange(count, device=device).split(self.batch_size):
+            chosen = rows[:, batch]
+            optimizer.zero_grad()
+            tokens, windows, table = (values[chosen] for values in inputs)
+            logits = network(tokens, windows, table, alone=alone, left_in=factors[:, batch])
+            mean_losses(logits, members[chosen]).sum().backward()
+            optimizer.step()
 
 
 Inputs = tuple[Tensor, Tensor, Tensor]
@@ -143,8 +161,11 @@ def _logits(network: "_Networks", inputs: Inputs, *, alone: bool = False) -> Ten
     """Of every network for every example, shape (networks, n)."""
     network.eval()
     with torch.inference_mode():
-        places = torch.arange(len(inputs[0]), device=inputs[0].device).split(512)
-        logits = [network(*(part[None, rows] for part in inputs), alone=alone).T for rows in places]
+        tokens, windows, table = inputs
+        logits: list[Tensor] = []
+        for rows in torch.arange(len(tokens), device=tokens.device).split(512):
+            batch = (tokens[None, rows], windows[None, rows], table[None, rows])
+            logits.append(network(*batch, alone=alone).T)
         return torch.cat(logits).T
 
 
@@ -152,12 +173,12 @@ def _inputs(
     inputs: AttackInputs, tokens: int, scale: Sequence[Any], device: torch.device
 ) -> Inputs:
     """Tokens, and windows of scaled sequences and scaled summaries, as tensors."""
-    sequences, table = (
-        torch.as_tensor((part - mean) / deviation, dtype=torch.float32, device=device)
-        for part, (mean, deviation) in zip(
-            sequences_and_summaries(inputs, tokens), scale, strict=True
-        )
-    )
+    scaled: list[Tensor] = []
+    unscaled = sequences_and_summaries(inputs, tokens)
+    for values, (mean, deviation) in zip(unscaled, scale, strict=True):
+        standard = (values - mean) / deviation
+        scaled.append(torch.as_tensor(standard, dtype=torch.float32, device=device))
+    sequences, table = scaled
     read = torch.as_tensor(inputs.examples.astype(np.int64), device=device)
     return read, _windows(sequences.transpose(1, 2)), table
 
@@ -178,29 +199,29 @@ class _Networks(Together):
     def __init__(
         self, settings: TextClassifier, models: int, columns: int, seeds: list[int]
     ) -> None:
-        width, reader, read = settings.width, None, settings.width
+        width = settings.width
+        reader = None
+        read = width  # numbers that the reader of the tokens gives
+        # In the order in which weights are drawn, which fixes them for a seed.
         shapes = {"last": (width, 1)}
         if settings.pretrained:  # a reader belongs to a single network
             reader = load_language_model(settings.pretrained, dtype="float32")[0].base_model
             read = int(reader.config.hidden_size)
         else:
             shapes["text"] = (3 * width, width)
+        joint = read
         if models:
             shapes["sequence"] = (3 * models, width)
+            joint += 2 * width  # mean and maximum over the sequence
         if columns:
             shapes["table"] = (columns, width)
-        shapes["joint"] = (read + width * (2 * bool(models) + bool(columns)), width)
-        networks: list[Weights] = []
-        for seed in seeds:  # as torch's own layers begin
-            order, drawn = torch.Generator().manual_seed(seed), dict[str, Tensor]()
-            for name, (inputs, outputs) in shapes.items():
-                for key, shape in ((name, (inputs, outputs)), (f"{name} bias", (1, outputs))):
-                    drawn[key] = (2 * torch.rand(shape, generator=order) - 1) / inputs**0.5
-            if not settings.pretrained:
-                drawn["embedding"] = torch.randn(settings.buckets, settings.width, generator=order)
-            networks.append(drawn)
-        super().__init__(networks)
-        self.settings, self.reader, self.read = settings, reader, read
+            joint += width
+        shapes["joint"] = (joint, width)
+        buckets = 0 if settings.pretrained else settings.buckets
+        super().__init__([_first_weights(shapes, buckets, width, seed) for seed in seeds])
+        self.settings = settings
+        self.reader = reader
+        self.read = read
 
     def forward(
         self,
@@ -212,22 +233,26 @@ class _Networks(Together):
         left_in: Tensor | None = None,
     ) -> Tensor:
         """Logits (networks, n) of inputs (networks or 1, n, ...)."""
-        batch = (len(self.weights["last"]), tokens.shape[1])
-        parts = [windows.new_zeros((*batch, self.read)) if alone else self._text(tokens)]
+        networks = len(self.weights["last"])
+        examples = tokens.shape[1]
+        if alone:
+            columns = [windows.new_zeros((networks, examples, self.read))]
+        else:
+            columns = [self._text(tokens)]
         if "sequence" in self.weights:
-            hidden = (
-                self.linear("sequence", windows.flatten(1, 2)).relu().unflatten(1, (batch[1], -1))
-            )
-            parts += [hidden.mean(2), hidden.amax(2)]
+            hidden = self.linear("sequence", windows.flatten(1, 2)).relu()
+            hidden = hidden.unflatten(1, (examples, -1))
+            columns += [hidden.mean(2), hidden.amax(2)]
         if "table" in self.weights:
-            parts.append(self.linear("table", table))
-        joint = self.linear("joint", torch.cat(parts, dim=2)).relu()
+            columns.append(self.linear("table", table))
+        joint = self.linear("joint", torch.cat(columns, dim=2)).relu()
         return self.linear("last", joint if left_in is None else joint * left_in)[:, :, 0]
 
     def _text(self, tokens: Tensor) -> Tensor:
+        """What the reader gives for tokens (networks or 1, n, T), shape (networks, n, read)."""
         if self.reader is not None:
-            in_part = self.settings.precision == "bfloat16"
-            with torch.autocast(tokens.device.type, torch.bfloat16, enabled=in_part):
+            in_bfloat16 = self.settings.precision == "bfloat16"
+            with torch.autocast(tokens.device.type, torch.bfloat16, enabled=in_bfloat16):
                 hidden = self.reader(input_ids=tokens[0], use_cache=False).last_hidden_state
             return hidden[None, :, -1].float()
         embeddings = self.weights["embedding"]
@@ -238,6 +263,22 @@ class _Networks(Together):
         return hidden.unflatten(1, (tokens.shape[1], -1)).mean(2)
 
 
+def _first_weights(
+    shapes: dict[str, tuple[int, int]], buckets: int, width: int, seed: int
+) -> Weights:
+    """Weights and biases of layers (inputs, outputs) as torch's own layers begin, and embeddings of
+    ``buckets`` tokens where there are any.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    weights: dict[str, Tensor] = {}
+    for name, (inputs, outputs) in shapes.items():
+        for key, shape in ((name, (inputs, outputs)), (f"{name} bias", (1, outputs))):
+            weights[key] = (2 * torch.rand(shape, generator=generator) - 1) / inputs**0.5
+    if buckets:
+        weights["embedding"] = torch.randn(buckets, width, generator=generator)
+    return weights
+
+
 @dataclass(frozen=True, eq=False)
 class FittedTextClassifier:
     """One of the networks after training, with the means and deviations that its inputs are scaled
@@ -246,11 +287,11 @@ class FittedTextClassifier:
 
     settings: TextClassifier
     network: Any = field(repr=False)
-    at: int
+    index: int  # of the network
     scale: tuple[tuple[FloatArray, FloatArray], ...] = field(repr=False)
 
     def scores(self, inputs: AttackInputs) -> FloatArray:
         """Log odds of being a member."""
         device = next(self.network.parameters()).device
         tensors = _inputs(inputs, self.settings.tokens, self.scale, device)
-        return _logits(self.network, tensors)[self.at].double().cpu().numpy()
+        return _logits(self.network, tensors)[self.index].double().cpu().numpy()
