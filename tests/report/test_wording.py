@@ -1,0 +1,173 @@
+"""No decision reads a sentence: with nonsense in the place of each, all else stays the same."""
+
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+
+from paperlib.audits import audit, audit_features, audit_labels, audit_release
+from paperlib.audits.document import AuditDocument
+from paperlib.audits.language.chat import audit_chat, chat_questions
+from paperlib.bounds import combine_runs
+from paperlib.core import AuditResult, MembershipScores, toss_coins
+from paperlib.core.facts import Refusal
+from paperlib.generators.identifiers import generate_identifiers
+
+SENTENCES = {
+    "claim",
+    "assumptions",
+    "condition",
+    "warnings",
+    "notes",
+    "headline",
+    "sentence",
+    "sentences",
+    "next_steps",
+    "steps",
+    "refused",
+    "purpose",
+    "title",
+    "note",
+}  # names of JSON fields that hold words for people
+WORDS = (
+    "replacing",
+    "add/remove",
+    "with all its 7 copies",
+    "probably reversed",
+    "so they say nothing",
+)
+
+
+def nonsense(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every sentence of a result becomes words that an earlier reader of sentences would obey."""
+    numbers = count()
+
+    def words(text: str) -> str:
+        return f"{WORDS[next(numbers) % len(WORDS)]} {next(numbers)}" if text else ""
+
+    own = AuditResult.__post_init__
+
+    def reworded(result: AuditResult) -> None:
+        for name in ("claim", "condition"):
+            object.__setattr__(result, name, words(getattr(result, name)))
+        for name in ("assumptions", "warnings", "notes"):
+            object.__setattr__(result, name, tuple(map(words, getattr(result, name))))
+        own(result)
+
+    def refused(refusal: Refusal) -> None:
+        object.__setattr__(refusal, "sentence", words(refusal.sentence))
+        object.__setattr__(refusal, "steps", tuple(map(words, refusal.steps)))
+
+    monkeypatch.setattr(AuditResult, "__post_init__", reworded)
+    monkeypatch.setattr(Refusal, "__post_init__", refused, raising=False)
+
+
+def decisions(value: Any) -> Any:
+    """JSON without the fields that hold sentences."""
+    if isinstance(value, dict):
+        return {name: decisions(item) for name, item in value.items() if name not in SENTENCES}
+    return [decisions(item) for item in value] if isinstance(value, list) else value
+
+
+RNG = np.random.default_rng(0)
+STRONG = MembershipScores(RNG.normal(2, 1, 150), RNG.normal(0, 1, 160))
+NONE = MembershipScores(RNG.normal(0, 1, 150), RNG.normal(0, 1, 160))
+TURNED = MembershipScores(STRONG.member, STRONG.nonmember, higher_means_member=False)
+EQUAL = MembershipScores(np.full(60, 3.5), np.full(60, 3.5))
+
+
+def of_scores(scores: MembershipScores, **options: Any) -> AuditDocument:
+    return audit(scores, **options).document(claimed_epsilon=1.0)
+
+
+COINS = toss_coins([f"canary {number}" for number in range(300)], seed=0, copies=4)
+
+
+def of_canaries() -> AuditDocument:
+    values = np.where(COINS.included, 2.5, 0.0) + np.linspace(0, 1e-3, 300)
+    scores = dict(zip(COINS.ids, values, strict=True))
+    return audit(scores, kind="scores", coins=COINS).document(claimed_epsilon=1.0)
+
+
+def of_labels() -> AuditDocument:
+    labels = np.arange(200) % 3
+    chances = np.full((200, 3), 0.1)
+    chances[np.arange(200), labels] = 0.8
+    return audit_labels(chances, labels, (labels + 1) % 3).document(claimed_epsilon=1.0)
+
+
+def of_a_release() -> AuditDocument:
+    rng = np.random.default_rng(1)
+    members, others = rng.normal(size=(60, 4, 4)), rng.normal(size=(60, 4, 4))
+    released = members + rng.normal(scale=0.01, size=members.shape)
+    found = audit_release(released, members, others, design="game")
+    return found.document(claimed_epsilon=1.0)
+
+
+def of_a_chat(answers: bool) -> AuditDocument:
+    values = generate_identifiers("83a5ef2c9d0b3e71f6a8c3d25b190e47", 12, 0)
+    questions = chat_questions([f"Part {number}: {value}" for number, value in enumerate(values)])
+    known = {question.prompt: question.answer for question in questions[:3]} if answers else {}
+    return audit_chat(questions, lambda prompt: known.get(prompt, "")).document(claimed_epsilon=1.0)
+
+
+DOCUMENTS = {
+    "a leak": lambda: of_scores(STRONG),
+    "a leak, played": lambda: of_scores(STRONG, design="game"),
+    "a leak at a delta": lambda: of_scores(STRONG, design="game", delta=1e-5),
+    "no leak": lambda: of_scores(NONE),
+    "reversed": lambda: of_scores(TURNED),
+    "equal scores": lambda: of_scores(EQUAL, design="game"),
+    "canaries": of_canaries,
+    "labels": of_labels,
+    "a release": of_a_release,
+    "a chat": lambda: of_a_chat(True),
+    "a chat without answers": lambda: of_a_chat(False),
+}
+
+
+def judged(make: Any) -> dict[str, Any]:
+    """Everything that a program reads of an audit, and what a gate makes of it."""
+    document = make()
+    gates = [document.judged(limit)[1:] for limit in (None, 0.5, 9.0)]
+    return {"json": decisions(document.to_dict()), "gates": gates}
+
+
+@pytest.mark.parametrize("make", DOCUMENTS.values(), ids=DOCUMENTS)
+def test_nonsense_changes_no_decision(make, monkeypatch):
+    before = judged(make)
+    nonsense(monkeypatch)
+    assert judged(make) == before
+
+
+def test_several_runs_and_features_hold_their_facts_whatever_they_say(monkeypatch):
+    runs = [MembershipScores(RNG.normal(2, 1, 90), RNG.normal(0, 1, 100)) for _ in range(2)]
+    turned = [MembershipScores(run.nonmember, run.member) for run in runs]
+    rows = np.concatenate([STRONG.member, STRONG.nonmember])
+
+    def facts() -> list[Any]:
+        results = [combine_runs(runs), combine_runs(turned)]
+        results.append(audit_features(rows, np.arange(310) < 150))
+        codes = [[refusal.code for refusal in result.refusals] for result in results]
+        return [[(result.epsilon, result.adjacency, result.copies) for result in results], codes]
+
+    before = facts()
+    nonsense(monkeypatch)
+    assert facts() == before
+    assert [bool(codes) for codes in before[1]] == [False, True, False]
+
+
+def test_a_fact_decides_where_the_sentence_stays_the_same():
+    """The broken twin: an audit whose facts are changed, and no sentence, is judged otherwise."""
+    main = audit(STRONG).audits[0].result
+    document = audit(STRONG).document(claimed_epsilon=2.0)
+
+    def refuted(**facts: Any) -> bool | None:
+        changed = replace(document.audits[0], result=replace(main, **facts))
+        return replace(document, audits=(changed, *document.audits[1:])).verdict.refuted
+
+    assert refuted() is (main.epsilon > 2)
+    assert refuted(adjacency="replace") is (main.epsilon > 4)
+    assert refuted(copies=9) is False
