@@ -18,6 +18,7 @@ from paperlib.bounds.one_run.forecast import (
 from paperlib.core import Guess, check_choice, check_in
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
 from paperlib.core.direction import reversed_direction
+from paperlib.core.facts import Refusal, reasons
 from paperlib.core.results import AuditResult, round_down, table
 from paperlib.core.scores import MembershipScores
 
@@ -154,6 +155,9 @@ def plan_audit(
             f'guess="{forecast.guess}"). A plan, not a measurement.'
         ),
         assumptions=_assumptions(forecast, total),
+        refusals=_refusals(forecast.attack),
+        adjacency="add/remove",
+        design="randomized",
         warnings=_warnings(forecast.attack, audits),
         total=total,
         target=target,
@@ -200,6 +204,13 @@ def _assumptions(forecast: Forecast, total: int) -> tuple[str, ...]:
         words,
         *([] if total <= LARGEST_SIMULATED else [larger]),
     )
+
+
+def _refusals(attack: float | MembershipScores | None) -> tuple[Refusal, ...]:
+    """A reversed direction of the pilot, where there is one."""
+    if not isinstance(attack, MembershipScores):
+        return ()
+    return reasons(reversed_direction(attack))
 
 
 def _warnings(
