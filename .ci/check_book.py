@@ -54,17 +54,17 @@ def check_page(page: Path, root: Path) -> Iterator[str]:
     """
     soup = parse(page)
     yield from external_loads(soup)
-    for link in soup.find_all(
-        "a", href=True, hidden=False
-    ):  # the PDF's link is hidden until it is printed
+    # The PDF's link is hidden until it is printed.
+    for link in soup.find_all("a", href=True, hidden=False):
         yield from broken_link(str(link["href"]), page, root)
     for image in soup.find_all("img"):
         if not str(image.get("alt", "")).strip():
             yield f"image without alt text: {str(image.get('src'))[:60]}"
-    if found := LONG_TYPE.search(soup.get_text()):
+    long_type = LONG_TYPE.search(soup.get_text())
+    if long_type:
         yield (
-            f"spells out a type of numpy's ({found[0]}); book/_ext/short_types.py has its short "
-            "name"
+            f"spells out a type of numpy's ({long_type[0]}); book/_ext/short_types.py has its "
+            "short name"
         )
     for text in soup.find_all(string=MINUS_ZERO):
         if not text.find_parent(["pre", "code", "script", "style"]):
@@ -75,14 +75,18 @@ def external_loads(soup: BeautifulSoup) -> Iterator[str]:
     """Addresses on the network that a browser would fetch without being asked."""
     for name, attributes in LOADS.items():
         for tag in soup.find_all(name):
-            if name == "link" and not loads_on_sight(tag):
-                continue
-            for attribute in attributes:
-                if EXTERNAL.match(str(tag.get(attribute, ""))):
-                    yield f"<{name}> loads {tag[attribute]} from the network"
-    for style in [*(tag.get_text() for tag in soup.find_all("style")), *styles(soup)]:
+            if name != "link" or loads_on_sight(tag):
+                yield from external_attributes(tag, attributes)
+    for style in styles(soup):
         for address in CSS_LOAD.findall(style):
             yield f"a style loads {address} from the network"
+
+
+def external_attributes(tag: Tag, attributes: list[str]) -> Iterator[str]:
+    """The attributes of a tag that name an address on the network."""
+    for attribute in attributes:
+        if EXTERNAL.match(str(tag.get(attribute, ""))):
+            yield f"<{tag.name}> loads {tag[attribute]} from the network"
 
 
 def loads_on_sight(link: Tag) -> bool:
@@ -102,8 +106,11 @@ def loads_on_sight(link: Tag) -> bool:
 
 
 def styles(soup: BeautifulSoup) -> Iterator[str]:
-    """The style attributes of a page."""
-    yield from (str(tag["style"]) for tag in soup.find_all(style=True))
+    """The style elements of a page, then its style attributes."""
+    for tag in soup.find_all("style"):
+        yield tag.get_text()
+    for tag in soup.find_all(style=True):
+        yield str(tag["style"])
 
 
 def broken_link(href: str, page: Path, root: Path) -> Iterator[str]:
@@ -118,11 +125,9 @@ def broken_link(href: str, page: Path, root: Path) -> Iterator[str]:
         target /= "index.html"
     if not target.is_file():
         yield f"link to a missing file: {href}"
-    elif (
-        parts.fragment
-        and target.suffix == ".html"
-        and unquote(parts.fragment) not in anchors(target)
-    ):
+        return
+    fragment = unquote(parts.fragment)
+    if fragment and target.suffix == ".html" and fragment not in anchors(target):
         yield f"link to a missing anchor: {href}"
 
 
@@ -130,10 +135,9 @@ def broken_link(href: str, page: Path, root: Path) -> Iterator[str]:
 def anchors(page: Path) -> frozenset[str]:
     """Every name on a page that a link can point at."""
     soup = parse(page)
-    named = {str(tag["id"]) for tag in soup.find_all(id=True)}
-    return frozenset(
-        named | {str(tag["name"]) for tag in soup.find_all("a", attrs={"name": True})} | {"top"}
-    )
+    ids = {str(tag["id"]) for tag in soup.find_all(id=True)}
+    names = {str(tag["name"]) for tag in soup.find_all("a", attrs={"name": True})}
+    return frozenset(ids | names | {"top"})
 
 
 @functools.cache
@@ -145,9 +149,12 @@ def parse(page: Path) -> BeautifulSoup:
 def machine_paths(page: Path) -> Iterator[str]:
     """Folders of the machine that built the book."""
     text = page.read_text(encoding="utf-8", errors="replace")
-    found = set(MACHINE_PATH.findall(text))
-    found |= {here for here in {str(Path.cwd()), sys.prefix} if len(here) > 4 and here in text}
-    yield from (f"names a path of the building machine: {path[:80]}" for path in sorted(found))
+    paths = set(MACHINE_PATH.findall(text))
+    for folder in (str(Path.cwd()), sys.prefix):
+        if len(folder) > 4 and folder in text:
+            paths.add(folder)
+    for path in sorted(paths):
+        yield f"names a path of the building machine: {path[:80]}"
 
 
 def main(argv: list[str]) -> int:

@@ -132,16 +132,17 @@ def chromium() -> str:
         SystemExit: There is none.
     """
     for name in ("chromium", "chromium-browser", "google-chrome"):
-        if found := shutil.which(name):
-            return found
+        path = shutil.which(name)
+        if path:
+            return path
     raise SystemExit("the PDF is printed by Chromium, and there is none on the PATH")
 
 
 def commit() -> str:
     """The commit of this checkout in words; nothing outside of one."""
-    asked = ["git", "describe", "--always", "--dirty"]
-    told = subprocess.run(asked, cwd=Path(__file__).parent, capture_output=True, text=True)
-    return f" from commit {told.stdout.strip()}" if told.returncode == 0 else ""
+    command = ["git", "describe", "--always", "--dirty"]
+    described = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True)
+    return f" from commit {described.stdout.strip()}" if described.returncode == 0 else ""
 
 
 def show_link(html: str) -> str:

@@ -49,19 +49,20 @@ def describe(
         return
     cited = citation()
     base = app.config.html_baseurl.rstrip("/")
-    title, about = app.env.titles[pagename].astext(), first_sentence(doctree)
+    title = app.env.titles[pagename].astext()
+    description = first_sentence(doctree)
     address = f"{base}/{app.builder.get_target_uri(pagename)}" if base else ""
     tags = [
         ("name", "citation_title", title),
         ("name", "citation_inbook_title", app.config.html_title),
-        *(("name", "citation_author", one["name"]) for one in cited["authors"]),
+        *(("name", "citation_author", author["name"]) for author in cited["authors"]),
         ("name", "citation_publication_date", f"{cited['date-released']:%Y/%m/%d}"),
         ("name", "citation_public_url", address),
-        ("name", "description", about),
+        ("name", "description", description),
         ("property", "og:title", title),
         ("property", "og:site_name", app.config.html_title),
         ("property", "og:type", "article"),
-        ("property", "og:description", about),
+        ("property", "og:description", description),
         ("property", "og:url", address),
         ("property", "og:image", f"{base}/_static/book.png" if base else ""),
     ]
@@ -70,7 +71,8 @@ def describe(
     ]
     context["metatags"] = "\n".join([context.get("metatags", ""), *written])
     footer = f'paperlib {cited["version"]}, <a href="{context["pathto"]("changelog")}">changes</a>'
-    if answer := app.config.answer_url.replace("{page}", quote(pagename, safe="")):
+    answer = app.config.answer_url.replace("{page}", quote(pagename, safe=""))
+    if answer:
         footer += f' · <a href="{escape(answer)}">Answer this page</a>'
     context["theme_extra_footer"] = f"<p>{footer}</p>"
 

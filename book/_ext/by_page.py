@@ -17,19 +17,22 @@ def pages_in_order(includes: dict[str, list[str]], page: str) -> list[str]:
     >>> pages_in_order({"index": ["a", "c"], "a": ["b"]}, "index")
     ['index', 'a', 'b', 'c']
     """
-    return [
-        page,
-        *(one for below in includes.get(page, []) for one in pages_in_order(includes, below)),
-    ]
+    pages = [page]
+    for below in includes.get(page, []):
+        pages += pages_in_order(includes, below)
+    return pages
 
 
 def enumerated(env: BuildEnvironment, page: str) -> dict[str, list[str]]:
     """Kind to the identifiers of what Sphinx numbers on a page, in their order."""
-    found = dict[str, list[str]]()
+    identifiers: dict[str, list[str]] = {}
     for node in env.get_doctree(page).findall(nodes.Element):
-        if node["ids"] and not isinstance(node, nodes.section) and (kind := kind_of(env, node)):
-            found.setdefault(kind, []).append(node["ids"][0])
-    return found
+        if not node["ids"] or isinstance(node, nodes.section):
+            continue
+        kind = kind_of(env, node)
+        if kind:
+            identifiers.setdefault(kind, []).append(node["ids"][0])
+    return identifiers
 
 
 def kind_of(env: BuildEnvironment, node: nodes.Element) -> str | None:
@@ -37,12 +40,13 @@ def kind_of(env: BuildEnvironment, node: nodes.Element) -> str | None:
     caption.
     """
     standard = cast(StandardDomain, env.get_domain("std"))
-    domains = [
-        one
-        for one in env.domains.values()
-        if one is not standard or standard.get_numfig_title(node)
-    ]
-    return next((kind for one in domains if (kind := one.get_enumerable_node_type(node))), None)
+    for domain in env.domains.values():
+        if domain is standard and not standard.get_numfig_title(node):
+            continue
+        kind = domain.get_enumerable_node_type(node)
+        if kind:
+            return kind
+    return None
 
 
 def kept(env: BuildEnvironment) -> dict[str, dict[str, list[str]]]:
@@ -57,17 +61,26 @@ def forget(app: Sphinx, env: BuildEnvironment, page: str) -> None:
 
 def number(self: TocTreeCollector, env: BuildEnvironment) -> list[str]:
     """Number each page by itself; the pages whose numbers changed."""
-    before, root = env.toc_fignumbers, env.config.root_doc
+    before = env.toc_fignumbers
+    root = env.config.root_doc
     env.toc_fignumbers = {}
-    for at, page in enumerate(pages_in_order(env.toctree_includes, root)):
-        place = () if page == root else (at,)
+    for index, page in enumerate(pages_in_order(env.toctree_includes, root)):
         if page not in kept(env):
             kept(env)[page] = enumerated(env, page)
+        prefix = () if page == root else (index,)
         env.toc_fignumbers[page] = {
-            kind: {one: (*place, n) for n, one in enumerate(ids, 1)}
-            for kind, ids in kept(env)[page].items()
+            kind: numbered(identifiers, prefix) for kind, identifiers in kept(env)[page].items()
         }
     return [page for page, numbers in env.toc_fignumbers.items() if numbers != before.get(page, {})]
+
+
+def numbered(identifiers: list[str], prefix: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    """Identifiers with their numbers, from 1 on after the prefix.
+
+    >>> numbered(["a", "b"], (12,))
+    {'a': (12, 1), 'b': (12, 2)}
+    """
+    return {name: (*prefix, number) for number, name in enumerate(identifiers, 1)}
 
 
 def setup(app: Sphinx) -> dict[str, bool | int]:

@@ -83,13 +83,13 @@ class Modules(Reference):
         names = below(package, *chosen)
         shown(self.env)[self.env.docname] = (package, chosen, names)
         modules = [importlib.import_module(name) for name in names]
-        rows = [
-            self.row(f":py:mod:`{one.__name__.removeprefix(package)[1:]} <{one.__name__}>`", one)
-            for one in modules
-        ]
+        rows: list[str] = []
+        for name, module in zip(names, modules, strict=True):
+            short_name = name.removeprefix(package)[1:]
+            rows.append(self.row(f":py:mod:`{short_name} <{name}>`", module))
         internal = self.options.get("internal")
         offered = [] if internal is None else dir(importlib.import_module(internal or package))
-        return self.parsed(rows, "".join(module_in_full(one.__name__, offered) for one in modules))
+        return self.parsed(rows, "".join(module_in_full(name, offered) for name in names))
 
 
 def in_full(package: str, name: str) -> str:
@@ -128,9 +128,13 @@ def below(package: str, without: Collection[str] = (), only: Collection[str] = (
     if spec is None or spec.origin is None:
         raise ValueError(f"modules: no package {top!r}")
     folder = Path(spec.origin).parent.joinpath(*rest)
-    parts = (path.relative_to(folder).with_suffix("").parts for path in folder.rglob("*.py"))
-    kept = (one for one in parts if one[-1] != "__init__" and one[0] not in without)
-    return sorted(".".join([package, *one]) for one in kept if not only or one[0] in only)
+    names: list[str] = []
+    for path in folder.rglob("*.py"):
+        parts = path.relative_to(folder).with_suffix("").parts
+        is_chosen = parts[0] not in without and (not only or parts[0] in only)
+        if is_chosen and parts[-1] != "__init__":
+            names.append(".".join([package, *parts]))
+    return sorted(names)
 
 
 def first_sentence(thing: Any) -> str:

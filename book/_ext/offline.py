@@ -33,7 +33,9 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
 
 def copy_styles(app: Sphinx, error: Exception | None) -> None:
     """Copy our style sheets and scripts even when no page changed, which Sphinx does not."""
-    for folder in () if error or app.builder.format != "html" else app.config.html_static_path:
+    if error or app.builder.format != "html":
+        return
+    for folder in app.config.html_static_path:
         copy_asset(str(Path(app.srcdir) / folder), str(Path(app.outdir) / "_static"))
 
 
@@ -53,18 +55,17 @@ def choose_scripts(
 ) -> None:
     """Leave out other pages' scripts, and those for live code: they name a network address."""
     context["script_files"] = [
-        script for script in context.get("script_files", []) if _wanted(script, pagename)
+        script for script in context.get("script_files", []) if _is_needed(script, pagename)
     ]
 
 
-def _wanted(script: Any, pagename: str) -> bool:
-    name, attributes = str(script), str(getattr(script, "attributes", ""))
-    others = [ours for ours, pages in ONLY_ON.items() if pagename not in pages]
-    return (
-        "thebe" not in name
-        and "THEBE_JS_URL" not in attributes
-        and not any(one in name for one in others)
-    )
+def _is_needed(script: Any, pagename: str) -> bool:
+    """Whether a script is neither for live code nor one of ours for other pages."""
+    name = str(script)
+    if "thebe" in name or "THEBE_JS_URL" in str(getattr(script, "attributes", "")):
+        return False
+    of_other_pages = [ours for ours, pages in ONLY_ON.items() if pagename not in pages]
+    return not any(ours in name for ours in of_other_pages)
 
 
 def set_theme(app: Sphinx, config: Config) -> None:

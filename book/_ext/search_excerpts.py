@@ -40,7 +40,8 @@ class ArticleText(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.words: list[str] = []
-        self._inside, self._silent = False, 0
+        self._inside = False  # of the article
+        self._silent = 0  # number of open elements that no reader reads
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._inside |= tag == "article" and "bd-article" in (dict(attrs).get("class") or "")
@@ -80,14 +81,15 @@ def write_texts(app: Sphinx, error: Exception | None) -> None:
     out = Path(app.outdir)
     script = out / "_static" / "page_texts.js"
     before, since = kept_texts(script)
-    pages = {page: out / f"{page}.html" for page in sorted(app.env.found_docs)}
-    texts = {
-        page: before[page]
-        if page in before and path.stat().st_mtime_ns < since
-        else article_text(path.read_text("utf-8"))
-        for page, path in pages.items()
-        if path.is_file()
-    }
+    texts: dict[str, str] = {}
+    for page in sorted(app.env.found_docs):
+        path = out / f"{page}.html"
+        if not path.is_file():
+            continue
+        if page in before and path.stat().st_mtime_ns < since:
+            texts[page] = before[page]
+        else:
+            texts[page] = article_text(path.read_text("utf-8"))
     written = json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
     script.write_text(f"{HEAD}{written}{TAIL}", encoding="utf-8")
 
@@ -96,13 +98,14 @@ def kept_texts(script: Path) -> tuple[dict[str, str], int]:
     """The texts of the last build, and the time in ns when they were written; none if this file is
     newer.
     """
-    if (
-        not script.is_file()
-        or (since := script.stat().st_mtime_ns) <= Path(__file__).stat().st_mtime_ns
-    ):
+    if not script.is_file():
         return {}, 0
+    since = script.stat().st_mtime_ns
+    if since <= Path(__file__).stat().st_mtime_ns:
+        return {}, 0
+    texts = script.read_text("utf-8").removeprefix(HEAD).removesuffix(TAIL)
     try:
-        return json.loads(script.read_text("utf-8").removeprefix(HEAD).removesuffix(TAIL)), since
+        return json.loads(texts), since
     except ValueError:  # of a build that was killed
         return {}, 0
 

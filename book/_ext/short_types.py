@@ -15,9 +15,8 @@ _ARRAY_LIKE = re.compile(
     rf" \| {_NAME}_NestedSequence\[complex \| bytes \| str\]"
 )  # beside a str of its own, a union of numpy's ArrayLike has lost the other one
 _TYPE_FIELD = re.compile(r"\s*:(?:var)?type ")
-_QUALIFIED = re.compile(
-    r"(?<![~\w.])(?=(?:\w+\.)+[A-Z])"
-)  # Sphinx shows the last part of a name after ~
+# Sphinx shows the last part of a name after ~
+_QUALIFIED = re.compile(r"(?<![~\w.])(?=(?:\w+\.)+[A-Z])")
 _ARRAY = re.compile(rf"{_NAME}ndarray\[tuple\[{_NAME}Any, \.\.\.\], {_NAME}dtype\[{_NAME}(\w+)\]\]")
 
 
@@ -48,9 +47,9 @@ def shorten_lines(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
     """Shorten the types of attributes, which napoleon writes into the docstring."""
-    lines[:] = [
-        _QUALIFIED.sub("~", short(one)) if _TYPE_FIELD.match(one) else short(one) for one in lines
-    ]
+    for index, line in enumerate(lines):
+        shortened = short(line)
+        lines[index] = _QUALIFIED.sub("~", shortened) if _TYPE_FIELD.match(line) else shortened
 
 
 def skip_long_alias(

@@ -7,10 +7,12 @@ import json
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import ENV_PICKLE_FILENAME, Sphinx
+from sphinx.domains.python import ObjectEntry
 from sphinx.environment import BuildEnvironment
 from sphinx.util.nodes import make_refnode
 
@@ -33,10 +35,14 @@ def trees_of(path: Path) -> list[ast.Module]:
     """The code cells of a notebook, or the Python blocks of a page, but those that are no plain
     Python.
     """
-    text, trees = path.read_text(encoding="utf-8"), list[ast.Module]()
+    text = path.read_text(encoding="utf-8")
     cells = json.loads(text)["cells"] if path.suffix == ".ipynb" else []
-    blocks = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    for block in blocks if cells else BLOCK.findall(text):
+    if cells:
+        blocks = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    else:
+        blocks = BLOCK.findall(text)
+    trees: list[ast.Module] = []
+    for block in blocks:
         with suppress(SyntaxError):
             trees.append(ast.parse(block))
     return trees
@@ -50,21 +56,22 @@ def names_used(trees: list[ast.Module]) -> set[tuple[str, str]]:
     >>> sorted(names_used([ast.parse(code)]))
     [('paperlib', 'coins'), ('paperlib', 'losses'), ('paperlib.audits', 'audit_text')]
     """
-    used, called, made = set[tuple[str, str]](), set[str](), set[str]()
-    for node in (node for tree in trees for node in ast.walk(tree)):
+    used: set[tuple[str, str]] = set()
+    called: set[str] = set()
+    made: set[str] = set()  # names that the code itself imports or defines
+    for node in chain.from_iterable(map(ast.walk, trees)):
         match node:
-            case ast.ImportFrom(module=str(module), names=names):
-                used |= {(module, one.name) for one in names}
-                made |= {one.asname or one.name for one in names}
+            case ast.ImportFrom(module=str(module), names=aliases):
+                used |= {(module, alias.name) for alias in aliases}
+                made |= {alias.asname or alias.name for alias in aliases}
             case ast.Attribute(value=ast.Name(id=room), attr=name) if room in ROOMS:
                 used.add((f"paperlib.{room}", name))
             case ast.Call(func=ast.Name(id=name)):
                 called.add(name)
             case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name):
                 made.add(name)
-    return {one for one in used if one[0].startswith("paperlib")} | {
-        ("paperlib", n) for n in called - made
-    }
+    ours = {(module, name) for module, name in used if module.startswith("paperlib")}
+    return ours | {("paperlib", name) for name in called - made}
 
 
 def documented(names: Iterable[str], module: str, name: str) -> str | None:
@@ -75,37 +82,51 @@ def documented(names: Iterable[str], module: str, name: str) -> str | None:
     >>> [documented(names, module, "audit") for module in ("paperlib", "paperlib.papers")]
     ['paperlib.audits.audit', None]
     """
-    own = [one for one in names if one.startswith(f"{module}.") and one.endswith(f".{name}")]
-    return min(own, key=lambda one: (one.count("."), one), default=None)
+    inside = [full for full in names if full.startswith(f"{module}.") and full.endswith(f".{name}")]
+    return min(inside, key=lambda full: (full.count("."), full), default=None)
 
 
 def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Put the list in its place: a name, then links to pages."""
-    for place in [one for one in doctree.findall(nodes.container) if "used-in" in one["classes"]]:
-        listed, pages = nodes.bullet_list(), dict[str, list[str]]()
-        offered = {
-            name: one
-            for name, one in app.env.domains["py"].data["objects"].items()
-            if one[2] in KINDS
-        }
-        ending = dict[str, list[str]]()
-        for name in offered:
-            ending.setdefault(name.rpartition(".")[2], []).append(name)
-        for page in sorted(app.env.found_docs):
-            used = names_used(trees_of(Path(app.env.doc2path(page))))
-            for name in {documented(ending.get(one[1], ()), *one) for one in used} - {None}:
-                pages.setdefault(str(name), []).append(page)
-        for name in sorted(pages, key=lambda one: one.rpartition(".")[2].casefold()):
-            links = [(offered[name][0], offered[name][1], nodes.literal(text=name.split(".")[-1]))]
-            links += [(page, "", nodes.Text(app.env.titles[page].astext())) for page in pages[name]]
-            words = nodes.paragraph()
-            for at, link in enumerate(links):
-                words += [
-                    nodes.Text(("", ": ", ", ")[min(at, 2)]),
-                    make_refnode(app.builder, docname, *link),
-                ]
-            listed += nodes.list_item("", words)
-        place[:] = [listed]
+    for container in list(doctree.findall(nodes.container)):
+        if "used-in" in container["classes"]:
+            container[:] = [used_names(app, docname)]
+
+
+def used_names(app: Sphinx, docname: str) -> nodes.bullet_list:
+    """The names that the reference documents, by their last part, with links from ``docname``."""
+    offered: dict[str, ObjectEntry] = {
+        name: entry
+        for name, entry in app.env.domains["py"].data["objects"].items()
+        if entry.objtype in KINDS
+    }
+    pages = pages_by_name(app, offered)
+    listed = nodes.bullet_list()
+    for name in sorted(pages, key=lambda name: name.rpartition(".")[2].casefold()):
+        entry = offered[name]
+        label = nodes.literal(text=name.split(".")[-1])
+        words = nodes.paragraph()
+        words += make_refnode(app.builder, docname, entry.docname, entry.node_id, label)
+        for index, page in enumerate(pages[name]):
+            words += nodes.Text(", " if index else ": ")
+            title = nodes.Text(app.env.titles[page].astext())
+            words += make_refnode(app.builder, docname, page, "", title)
+        listed += nodes.list_item("", words)
+    return listed
+
+
+def pages_by_name(app: Sphinx, offered: Iterable[str]) -> dict[str, list[str]]:
+    """Each full name that some page's code uses to these pages, sorted."""
+    ending: dict[str, list[str]] = {}
+    for name in offered:
+        ending.setdefault(name.rpartition(".")[2], []).append(name)
+    pages: dict[str, list[str]] = {}
+    for page in sorted(app.env.found_docs):
+        used = names_used(trees_of(Path(app.env.doc2path(page))))
+        full_names = {documented(ending.get(name, ()), module, name) for module, name in used}
+        for full_name in full_names - {None}:
+            pages.setdefault(str(full_name), []).append(page)
+    return pages
 
 
 def note_reading(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:

@@ -21,7 +21,10 @@ def machine() -> dict[str, str]:
 def cached_arrays(
     config: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]], *, code: str
 ) -> dict[str, np.ndarray]:
-    """Arrays of a stage that ``config`` and what the module ``code`` reaches determine."""
+    """Arrays of a stage that ``config`` and what the module ``code`` reaches determine.
+
+    ``code`` is the name of a module; the arrays of ``compute`` are kept until either changes.
+    """
     return resumed_arrays(config, lambda _: compute(), code=code)
 
 

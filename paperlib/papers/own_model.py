@@ -43,7 +43,9 @@ class OwnModelConfig:
 
 
 def audited_digits(config: OwnModelConfig) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pixels in [0, 1], labels of which a share is spoiled, and who is a member by a fair coin."""
+    """Pixels in [0, 1], labels of which a share is spoiled, and who is a member by a fair coin:
+    shapes (examples, 64), (examples,) and (examples,).
+    """
     loaded: Any = load_digits(return_X_y=True)
     images, labels = loaded
     used_data("handwritten digits (scikit-learn)", np.column_stack([images, labels]))
@@ -52,22 +54,22 @@ def audited_digits(config: OwnModelConfig) -> tuple[np.ndarray, np.ndarray, np.n
     spoiled = rng.random(config.examples) < config.noisy_labels
     drawn = rng.integers(0, 10, config.examples)
     member = rng.integers(0, 2, config.examples).astype(bool)
-    return (
-        (images[chosen] / 16).astype(np.float32),
-        np.where(spoiled, drawn, labels[chosen]),
-        member,
-    )
+    pixels = (images[chosen] / 16).astype(np.float32)
+    return pixels, np.where(spoiled, drawn, labels[chosen]), member
 
 
 def train_and_score(
     config: OwnModelConfig, checkpoints: tuple[int, ...] = ()
 ) -> dict[int, MembershipScores]:
-    """Train on the members, and take every record's loss at the checkpoints and at the end."""
+    """Train on the members, and take every record's loss at the checkpoints and at the end: scores
+    by epoch. Checkpoints after the last epoch are left out.
+    """
     images, truth, member = audited_digits(config)
-    pixels, labels = torch.from_numpy(images), torch.from_numpy(truth)
+    pixels = torch.from_numpy(images)
+    labels = torch.from_numpy(truth)
     members = torch.from_numpy(np.flatnonzero(member))
-    wanted = {*checkpoints, config.epochs}
-    scored: dict[int, MembershipScores] = {}
+    scored_after = {*checkpoints, config.epochs}
+    by_epoch: dict[int, MembershipScores] = {}
     with torch.random.fork_rng(devices=[]), _one_thread():
         torch.manual_seed(config.seed)
         network = nn.Sequential(nn.Linear(64, config.width), nn.ReLU(), nn.Linear(config.width, 10))
@@ -77,13 +79,13 @@ def train_and_score(
                 optimizer.zero_grad()
                 nn.functional.cross_entropy(network(pixels[batch]), labels[batch]).backward()
                 optimizer.step()
-            if epoch in wanted:
+            if epoch in scored_after:
                 with torch.no_grad():
-                    losses = margin_loss(network(pixels), labels).numpy()
-                scored[epoch] = MembershipScores.from_labels(
-                    losses, member, higher_means_member=False
+                    record_losses = margin_loss(network(pixels), labels).numpy()
+                by_epoch[epoch] = MembershipScores.from_labels(
+                    record_losses, member, higher_means_member=False
                 )
-    return scored
+    return by_epoch
 
 
 @contextmanager
@@ -107,17 +109,19 @@ def demonstration(
     used_data("randhie (statsmodels)", table.rows.to_csv(index=False).encode())
     cut = round(0.9 * len(table.rows))
     order = table.rows.sample(frac=1, random_state=seed).reset_index(drop=True)
-    members, others = order[:cut].reset_index(drop=True), order[cut:].reset_index(drop=True)
+    members = order[:cut].reset_index(drop=True)
+    others = order[cut:].reset_index(drop=True)
     encoder = RowEncoder.fit(others, table.label, table.classes)
-    place = {row: at for at, row in enumerate(map(tuple, members.itertuples(index=False)))}
+    number_of = {tuple(row): number for number, row in enumerate(members.itertuples(index=False))}
 
-    @cache
-    def trained(rows: tuple[int, ...], seed: int) -> Model:
+    @cache  # the audit asks for some models more than once
+    def trained(numbers: tuple[int, ...], seed: int) -> Model:
         config = Learning().plain(encoder, epochs, seed)
-        return partial(losses, encoder, train(encoder, members.iloc[list(rows)], [config]))
+        return partial(losses, encoder, train(encoder, members.iloc[list(numbers)], [config]))
 
     def train_again(rows: pd.DataFrame, seed: int) -> Model:
-        return trained(tuple(place[tuple(row)] for row in rows.itertuples(index=False)), seed)
+        numbers = [number_of[tuple(row)] for row in rows.itertuples(index=False)]
+        return trained(tuple(numbers), seed)
 
     audited = bring_table(members, label=table.label, generator=generator, epochs=epochs, seed=seed)
     return audited, train_again(members, seed), train_again

@@ -14,6 +14,9 @@ def settings_beside(module: str) -> Any:
 
 
 def _tuples(value: Any) -> Any:
+    """The same value, with tuples for the lists in it at any depth."""
     if isinstance(value, dict):
         return {name: _tuples(item) for name, item in value.items()}
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return tuple(_tuples(item) for item in value)
+    return value

@@ -70,20 +70,20 @@ def _panoramia(config: ValidityConfig) -> list[Case]:
             "gamma": gamma,
             "confidence": config.confidence,
         }
-        m = config.examples * (
-            16 if search == "union" else 1
-        )  # a union bound needs more to show much
+        m = config.examples
+        if search == "union":  # which needs more to show much
+            m *= 16
 
         def trial(rng: np.random.Generator) -> tuple[float, bool]:
             result = audit_panoramia(*known.close_generator(rng, m, c, epsilon, gamma), **options)
             wrong = result.c_lb > c or result.c_plus_epsilon_lb > c + epsilon
             return result.c_plus_epsilon_lb, wrong
 
-        name = f"c and c + ε, {'default' if search == 'union' else search}" + (
-            ", γ relaxed" if gamma else ""
-        )
+        name = f"c and c + ε, {'default' if search == 'union' else search}"
         mechanism = f"{'ln 2' if c else '0'}-close generator, ε = {epsilon:g}"
-        mechanism += f", γ = {gamma:.2g}" if gamma else ""
+        if gamma:
+            name += ", γ relaxed"
+            mechanism += f", γ = {gamma:.2g}"
         return Case("PANORAMIA", name, mechanism, c + epsilon, 0.0, trial, share)
 
     cases = [
@@ -108,7 +108,8 @@ def _known_c(config: ValidityConfig) -> Iterator[Case]:
         }
         return audit_panoramia(np.zeros(m), values, bits, delta=delta, **options).c_plus_epsilon_lb
 
-    aware, blind = (partial(audit, delta=delta) for delta in (mechanism.delta, 0.0))
+    aware = partial(audit, delta=mechanism.delta)
+    blind = partial(audit, delta=0.0)
     yield against("PANORAMIA", "known c, anytime", mechanism, aware, m)
     yield against("PANORAMIA", f"known c, anytime, {BLIND}", mechanism, blind, m, **TWIN)
 
@@ -121,14 +122,16 @@ def _ranks(config: ValidityConfig) -> list[Case]:
 
         def audit(rng: np.random.Generator) -> RankAuditResult:
             ranks, margins = known.ranked_sets(rng, config.examples, size, top, epsilon, informed)
-            more: dict[str, Any] = {**options, "margins": margins} if searched else options
-            return audit_ranks(ranks, size, top=top, confidence=config.confidence, **more)
+            arguments = {**options, "top": top, "confidence": config.confidence}
+            if searched:
+                arguments["margins"] = margins
+            return audit_ranks(ranks, size, **arguments)
 
-        words = [*map(str, options.values()), *(["anytime over sets"] if searched else [])] or [
-            "default"
-        ]
+        words = list(map(str, options.values()))
+        if searched:
+            words.append("anytime over sets")
+        name = ", ".join([f"top {top} of {size}", *(words or ["default"])])
         mechanism = f"{'subset selection' if top > 1 else 'k-valued response'}, ε = {epsilon:g}"
-        name = ", ".join([f"top {top} of {size}", *words])
         return case_of("ranks", name, mechanism, epsilon, audit, share=share)
 
     return [
@@ -149,18 +152,22 @@ def _rank_bursts(config: ValidityConfig) -> Iterator[Case]:
     m, size, epsilon = config.examples, 8, 1.0
     law = binomial_law(m, float(rank_success_probability(size, epsilon)))
     ranks = [np.where(np.arange(m) < hits, 1, size) for hits in range(m + 1)]
-    for name, m_delta, delta_term, more in (
-        ("sharp", config.m_delta, "sharp", {}),
-        ("published", PUBLISHED * config.m_delta, "published", {}),
-        (BLIND, config.m_delta, None, {"valid": False}),
+    for name, m_delta, delta_term in (
+        ("sharp", config.m_delta, "sharp"),
+        ("published", PUBLISHED * config.m_delta, "published"),
+        (BLIND, config.m_delta, None),
     ):
-        paid = {} if delta_term is None else {"delta": m_delta / m, "delta_term": delta_term}
-        options: dict[str, Any] = {"confidence": config.confidence, **paid}
-        bounds = np.array([audit_ranks(one, size, **options).epsilon for one in ranks])
+        delta = m_delta / m
+        options: dict[str, Any] = {"confidence": config.confidence}
+        if delta_term is not None:
+            options |= {"delta": delta, "delta_term": delta_term}
+        bounds = np.array([audit_ranks(of_hits, size, **options).epsilon for of_hits in ranks])
         hits = max(1, first_refuting(bounds, epsilon))
         counts = with_bursts(law, hits, burst_chance(law, hits, m_delta))
-        words = f"top 1 of {size}, {name}", f"bursts of {hits} in {m} sets, else ε = {epsilon:g}"
-        yield table_case("ranks", *words, counts, bounds, epsilon, m_delta / m, **more)
+        mechanism = f"bursts of {hits} in {m} sets, else ε = {epsilon:g}"
+        title = f"top 1 of {size}, {name}"
+        valid = delta_term is not None
+        yield table_case("ranks", title, mechanism, counts, bounds, epsilon, delta, valid=valid)
 
 
 def _searched_bursts(config: ValidityConfig) -> Iterator[Case]:
@@ -243,20 +250,15 @@ def _classical(config: ValidityConfig) -> list[Case]:
     clopper = partial(audit_clopper_pearson, confidence=config.confidence)
     gaussian = partial(audit_gaussian_dp, delta=config.delta, confidence=config.confidence)
     noisy = [known.gaussian(mu, config.delta) for mu in (0.0, 1.0)]
-    audits = [("Clopper-Pearson", clopper, one) for one in pure()]
-    audits += [("Gaussian DP", gaussian, one) for one in noisy]
+    audits = [("Clopper-Pearson", clopper, mechanism) for mechanism in pure()]
+    audits += [("Gaussian DP", gaussian, mechanism) for mechanism in noisy]
     thresholds = {"threshold fixed in advance": 0.5, "split": None}
-    cases = [
-        against(
-            "many runs",
-            f"{bound}, {name}",
-            mechanism,
-            partial(audit, threshold=value),
-            config.examples,
-        )
-        for bound, audit, mechanism in audits
-        for name, value in thresholds.items()
-    ]
+    cases: list[Case] = []
+    for bound, audit, mechanism in audits:
+        for name, threshold in thresholds.items():
+            at_threshold = partial(audit, threshold=threshold)
+            title = f"{bound}, {name}"
+            cases.append(against("many runs", title, mechanism, at_threshold, config.examples))
     return cases + [_bayesian(config, epsilon) for epsilon in (0.0, 1.0)]
 
 

@@ -63,34 +63,36 @@ def best_pair(scores: MembershipScores, *, steps: int = 50) -> float:
 def hull_corrected(scores: MembershipScores) -> float:
     """Best point of the ROC hull, the error divided by the number of hull points."""
     false_positive, true_positive, *_ = _roc_counts(scores)
-    at = upper_hull(false_positive, true_positive)
-    bounds = epsilon_from_counts(
-        true_positive[at], (true_positive + false_positive)[at], LEVEL / len(at)
-    )
-    return float(bounds.max())
+    corners = upper_hull(false_positive, true_positive)
+    right = true_positive[corners]
+    guesses = right + false_positive[corners]
+    return float(epsilon_from_counts(right, guesses, LEVEL / len(corners)).max())
 
 
 def upper_hull(x: FloatArray, y: FloatArray) -> list[int]:
-    """Positions of the corners of the upper hull of an ROC curve; x and y do not fall."""
+    """Indices of the corners of the upper hull of an ROC curve; x and y do not fall."""
+
+    def is_above(middle: int, first: int, last: int) -> bool:
+        """Whether a point is above the line through two others."""
+        run, rise = x[last] - x[first], y[last] - y[first]
+        return (x[middle] - x[first]) * rise - (y[middle] - y[first]) * run < 0
+
     hull: list[int] = []
-    for i in range(x.size):
-        while len(hull) > 1:
-            a, b = hull[-2:]
-            if (x[b] - x[a]) * (y[i] - y[a]) - (y[b] - y[a]) * (x[i] - x[a]) < 0:
-                break
+    for point in range(x.size):
+        while len(hull) > 1 and not is_above(hull[-1], hull[-2], point):
             hull.pop()
-        if hull and x[hull[-1]] == x[i]:
+        if hull and x[hull[-1]] == x[point]:
             hull.pop()
-        hull.append(i)
+        hull.append(point)
     return hull
 
 
 def best_clopper_pearson(scores: MembershipScores) -> float:
     """Clopper-Pearson bound at the best threshold, either direction, uncorrected for the search."""
     false_positive, true_positive, n, members = _roc_counts(scores)
-    one = clopper_pearson_epsilon(false_positive, n, members - true_positive, members)
-    two = clopper_pearson_epsilon(n - false_positive, n, true_positive, members)
-    return float(max(one.max(), two.max()))
+    above = clopper_pearson_epsilon(false_positive, n, members - true_positive, members)
+    below = clopper_pearson_epsilon(n - false_positive, n, true_positive, members)
+    return float(max(above.max(), below.max()))
 
 
 def best_ratio(scores: MembershipScores) -> float:
@@ -104,14 +106,17 @@ def best_ratio(scores: MembershipScores) -> float:
         (false_positive, n, true_positive, members),
         (members - true_positive, members, n - false_positive, n),
     ]
-    return max(0.0, *(float(_bailey_log_lower(*pair).max(initial=-np.inf)) for pair in pairs))
+    lower_ends = [float(_bailey_log_lower(*pair).max(initial=-np.inf)) for pair in pairs]
+    return max(0.0, *lower_ends)
 
 
 def _bailey_log_lower(x: FloatArray, m: int, y: FloatArray, n: int) -> FloatArray:
     """Log of the one-sided lower end for (x/m) / (y/n), where both counts are positive."""
     keep = (x > 0) & (y > 0)
     x, y = x[keep], y[keep]
-    p, q, z = 1 - x / m, 1 - y / n, float(-ndtri(LEVEL))
+    p = 1 - x / m
+    q = 1 - y / n
+    z = float(-ndtri(LEVEL))
     spread = z / 3 * np.sqrt(np.maximum(p / x + q / y - z**2 * p * q / (9 * x * y), 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         root = (1 - spread) / (1 - z**2 * q / (9 * y))
@@ -151,8 +156,10 @@ def rule_cases(config: ValidityConfig) -> list[Case]:
     # A search goes wrong more often the more there is to search: four times as many examples as
     # elsewhere.
     m = 4 * config.examples
-    nothing, uneven = known.no_leakage(), known.unbalanced(9 * m // 10, m // 10)
-    pure, answered = (nothing, known.laplace(1.0)), known.randomized_response(1.0)
+    nothing = known.no_leakage()
+    uneven = known.unbalanced(9 * m // 10, m // 10)
+    answered = known.randomized_response(1.0)
+    pure = (nothing, known.laplace(1.0))
     named: list[tuple[str, Rule, tuple[Mechanism, ...]]] = [
         ("control: number of guesses fixed in advance", fixed_count, pure),
         ("best threshold, uncorrected", best_threshold, pure),
@@ -173,9 +180,9 @@ def rule_cases(config: ValidityConfig) -> list[Case]:
     ]
     cases: list[Case] = []
     for name, rule, mechanisms in named:
-        share = (
-            10.0 if name.startswith("corrected") else 1.0
-        )  # a rate of 6 % shows only in many trials
-        more = {"share": share, "valid": name.startswith("control")}
-        cases += [against("rules in common use", name, one, rule, m, **more) for one in mechanisms]
+        # A rate of 6 % shows only in many trials.
+        share = 10.0 if name.startswith("corrected") else 1.0
+        options = {"share": share, "valid": name.startswith("control")}
+        for mechanism in mechanisms:
+            cases.append(against("rules in common use", name, mechanism, rule, m, **options))
     return cases

@@ -48,10 +48,8 @@ class Case:
 
 
 DEFAULT_SHARE = 2.0  # audits of default options and twins, as a share of the configured number
-TWIN: dict[str, Any] = {
-    "share": DEFAULT_SHARE,
-    "valid": False,
-}  # options of a case that must be found wrong
+TWIN: dict[str, Any] = {"share": DEFAULT_SHARE, "valid": False}
+"""Options of a case that must be found wrong."""
 BOUNDARY = 0.5  # nats of slack up to which a row is a boundary case
 
 
@@ -63,6 +61,7 @@ def simulate(cases: Iterable[Case], config: ValidityConfig) -> pd.DataFrame:
 
 
 def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
+    """A case's rate of wrong bounds, with its interval and what it is compared with."""
     # The name fixes the stream: adding a case changes no other row.
     name = f"{case.family}|{case.bound}|{case.mechanism}".encode()
     rng = np.random.default_rng([config.seed, *name])
@@ -70,13 +69,15 @@ def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
     outcomes = [case.trial(rng) for _ in range(trials)]
     wrong = sum(miss for _, miss in outcomes)
     low, high = share_interval(wrong, trials, confidence=config.interval)
-    nominal, bounds = 1 - config.confidence, np.array([bound for bound, _ in outcomes])
+    nominal = 1 - config.confidence
+    bounds = np.array([bound for bound, _ in outcomes])
     slack = case.epsilon - float(np.quantile(bounds, config.confidence))
     return {
-        **{
-            name: getattr(case, name)
-            for name in ("family", "bound", "mechanism", "epsilon", "delta")
-        },
+        "family": case.family,
+        "bound": case.bound,
+        "mechanism": case.mechanism,
+        "epsilon": case.epsilon,
+        "delta": case.delta,
         "trials": trials,
         "wrong": wrong,
         "rate": wrong / trials,
@@ -130,7 +131,16 @@ def against(
     family: str, bound: str, mechanism: Mechanism, audit: Callable[..., Any], m: int, **more: Any
 ) -> Case:
     """A case whose audit takes scores of ``m`` examples of a mechanism."""
-    name, epsilon, delta = mechanism.name, mechanism.epsilon, mechanism.delta
+
+    def audit_of_scores(rng: np.random.Generator) -> Any:
+        return audit(mechanism.draw(rng, m))
+
     return case_of(
-        family, bound, name, epsilon, lambda rng: audit(mechanism.draw(rng, m)), delta, **more
+        family,
+        bound,
+        mechanism.name,
+        mechanism.epsilon,
+        audit_of_scores,
+        mechanism.delta,
+        **more,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,9 @@ Audit = Callable[[np.random.Generator, int], float]
 """The bound of a fresh audit in which so many records are exposed."""
 
 STATED = 0.8  # share of audits that should show a leak
-_SIZE, _RUNS, _PRICE = 8, 4, 0.1  # candidates of a set; runs; share of delta for ranks
+_SIZE = 8  # candidates of a set
+_RUNS = 4
+_PRICE = 0.1  # share of delta for ranks
 
 
 def detection_misses(config: ValidityConfig) -> pd.DataFrame:
@@ -49,9 +52,11 @@ def detection_cases(config: ValidityConfig) -> Iterator[Case]:
     blank = _exposed(np.random.default_rng(config.seed), m, 0)
 
     def one_run(guess: Guess) -> Audit:
-        return lambda rng, k: searched_epsilon(
-            _exposed(rng, m, k), confidence=confidence, guess=guess
-        )
+        def audit(rng: np.random.Generator, k: int) -> float:
+            scores = _exposed(rng, m, k)
+            return searched_epsilon(scores, confidence=confidence, guess=guess)
+
+        return audit
 
     guesses: tuple[Guess, ...] = ("adaptive", "members")
     for guess in guesses:
@@ -70,20 +75,19 @@ def detection_cases(config: ValidityConfig) -> Iterator[Case]:
             places, _SIZE, margins=surest, delta=delta or 0.0, confidence=confidence
         ).epsilon
 
-    yield from _case(
-        "ranks, every set", rank_limit_of_detection([_SIZE] * m, **options).records, ranks
-    )
+    sizes = [_SIZE] * m
+    limit = rank_limit_of_detection(sizes, **options)
+    yield from _case("ranks, every set", limit.records, ranks)
     delta = _PRICE * config.delta
-    searched = rank_limit_of_detection(
-        [_SIZE] * m, margins=np.zeros(m), delta=delta, **options
-    ).records
-    yield from _case("ranks, anytime over sets at δ", searched, lambda rng, k: ranks(rng, k, delta))
+    limit = rank_limit_of_detection(sizes, margins=np.zeros(m), delta=delta, **options)
+    searched = partial(ranks, delta=delta)
+    yield from _case("ranks, anytime over sets at δ", limit.records, searched)
     hypothesis = Hypothesis(0.0, 1 - confidence)
 
     def runs(rng: np.random.Generator, k: int) -> list[MembershipScores]:
         values, labels = _exposed(rng, m, k).pooled()
         dealt = np.array_split(rng.permutation(m), _RUNS)
-        return [MembershipScores.from_labels(values[part], labels[part]) for part in dealt]
+        return [MembershipScores.from_labels(values[rows], labels[rows]) for rows in dealt]
 
     def several(rng: np.random.Generator, k: int) -> float:
         return search_runs(runs(rng, k), None, hypothesis).epsilon
@@ -109,6 +113,8 @@ def _case(name: str, records: int | None, audit: Audit, *, valid: bool = True) -
 
 def _exposed(rng: np.random.Generator, m: int, count: int) -> MembershipScores:
     """Scores that tell nothing, but of ``count`` members that stand above all others."""
-    bits, values = fair_bits(rng, m), rng.normal(size=m)
-    bits[:count], values[:count] = 1, 100 + values[:count]
+    bits = fair_bits(rng, m)
+    values = rng.normal(size=m)
+    bits[:count] = 1
+    values[:count] += 100
     return MembershipScores.from_labels(values, bits)

@@ -58,9 +58,9 @@ def of_bits(scores: Callable[[np.random.Generator, IntArray], ArrayLike]) -> Dra
 
 def _answers(rng: np.random.Generator, bits: IntArray, epsilon: float) -> FloatArray:
     """Randomized response, with a little noise."""
-    return np.where(rng.random(bits.size) < expit(epsilon), bits, 1 - bits) + 0.1 * rng.random(
-        bits.size
-    )
+    is_true = rng.random(bits.size) < expit(epsilon)
+    answers = np.where(is_true, bits, 1 - bits)
+    return answers + 0.1 * rng.random(bits.size)
 
 
 def laplace(epsilon: float) -> Mechanism:
@@ -82,9 +82,8 @@ def sparing_response(epsilon: float, share: float) -> Mechanism:
 
     def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
         answered = rng.random(bits.size) < share
-        return np.where(
-            answered, 2 * _answers(rng, bits, epsilon) - 1, 0.1 * rng.normal(size=bits.size)
-        )
+        answers = 2 * _answers(rng, bits, epsilon) - 1
+        return np.where(answered, answers, 0.1 * rng.normal(size=bits.size))
 
     return Mechanism(f"{share:g} answered, ε = {epsilon:g}", epsilon, 0.0, of_bits(scores))
 
@@ -101,12 +100,13 @@ def unbalanced(members: int, nonmembers: int) -> Mechanism:
 def close_generator(
     rng: np.random.Generator, m: int, c: float, epsilon: float, gamma: float = 0.0
 ) -> Game:
-    """Baseline scores, attack scores and membership: a c-close generator and an epsilon-DP
-    model.
+    """Baseline scores, attack scores and membership, shape (m,) each: a c-close generator and an
+    epsilon-DP model.
+
+    Real points are Laplace(0, 1), generated ones Laplace(c, 1): their density ratio, the baseline's
+    score, tops out at e^c. With probability gamma a real point is never generated. The model
+    answers at random.
     """
-    # Real points are Laplace(0, 1), generated ones Laplace(c, 1): their density ratio, the
-    # baseline's score, tops out at e^c. With probability gamma a real point is never generated. The
-    # model answers at random.
     bits = fair_bits(rng, m)
     points = rng.laplace(size=m) + np.where(bits == 1, 0.0, c)
     ratio = np.abs(points - c) - np.abs(points) + 1e-6 * rng.random(m)
@@ -184,14 +184,12 @@ class Burst:
         def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
             first = rng.permutation(bits.size)[: self.shown]
             correct = rng.random(bits.size) < expit(self.epsilon)
-            correct[first] = rng.permutation(self.shown) < rng.choice(
-                law.size, p=counts / counts.sum()
-            )
-            sure = np.ones(bits.size)
-            sure[first] = 2.0
-            return np.where(correct == (bits == 1), 1.0, -1.0) * (
-                sure + 0.1 * rng.random(bits.size)
-            )
+            order = rng.permutation(self.shown)
+            correct[first] = order < rng.choice(law.size, p=counts / counts.sum())
+            sureness = np.ones(bits.size)
+            sureness[first] = 2.0
+            sureness += 0.1 * rng.random(bits.size)
+            return np.where(correct == (bits == 1), 1.0, -1.0) * sureness
 
         name = f"bursts of {self.right} in {self.shown}, else ε = {self.epsilon:g}"
         return Mechanism(name, self.epsilon, self.m_delta / m, of_bits(scores))

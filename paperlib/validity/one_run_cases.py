@@ -47,9 +47,8 @@ def searched_epsilon(
     thresholds: Search | float | None = None,
 ) -> float:
     """The bound of `audit_one_run` alone, without the curve that takes most of its time."""
-    return search_thresholds(
-        scores, guess, thresholds, Hypothesis(delta, 1 - confidence), seed=0
-    ).epsilon
+    hypothesis = Hypothesis(delta, 1 - confidence)
+    return search_thresholds(scores, guess, thresholds, hypothesis, seed=0).epsilon
 
 
 def one_run_cases(config: ValidityConfig) -> list[Case]:
@@ -97,9 +96,8 @@ def _bursts(config: ValidityConfig) -> Iterator[Case]:
     against_blind, against_aware = (burst.mechanism(m) for burst in bursts)
     yield against(family, "default", against_blind, aware, m)
     yield against(family, "default", against_aware, aware, m, share=DEFAULT_SHARE)
-    yield against(
-        family, f"default, {BLIND}", against_blind, blind, m, share=4.0, valid=False
-    )  # just above
+    # Many trials, since its rate is just above the nominal level.
+    yield against(family, f"default, {BLIND}", against_blind, blind, m, share=4.0, valid=False)
 
 
 def _count_case(
@@ -125,23 +123,20 @@ def table_case(
 ) -> Case:
     """A case whose bound is looked up by a count of known law; both of shape (counts,)."""
     chances = law / law.sum()
-    more = {"share": CHEAP, **more}
-    return case_of(
-        family,
-        bound,
-        mechanism,
-        epsilon,
-        lambda rng: bounds[rng.choice(law.size, p=chances)],
-        delta,
-        **more,
-    )
+
+    def look_up(rng: np.random.Generator) -> float:
+        return bounds[rng.choice(law.size, p=chances)]
+
+    options = {"share": CHEAP, **more}
+    return case_of(family, bound, mechanism, epsilon, look_up, delta, **options)
 
 
 def _fixed_counts(config: ValidityConfig) -> Iterator[Case]:
     """Half of the examples guessed, a number fixed in advance, at each bound's own worst burst."""
-    m, shown = config.examples, config.examples // 2
+    m = config.examples
+    guesses = m // 2
     audit = partial(
-        one_run_epsilon, np.arange(shown + 1), shown, total=m, confidence=config.confidence
+        one_run_epsilon, np.arange(guesses + 1), guesses, total=m, confidence=config.confidence
     )
     for name, m_delta, bounds, more in (
         ("sharp", config.m_delta, audit(delta=config.delta, delta_term="sharp"), {}),
@@ -228,10 +223,9 @@ class _PeekingBettor:
     def propose(self, count: int, revealed: Flags) -> Proposal:
         """As of the bettor itself, but right wherever it peeks."""
         offer = self.bettor.propose(count, revealed)
-        known = self.peeks[offer.examples]
-        return replace(
-            offer, as_member=np.where(known, self.members[offer.examples], offer.as_member)
-        )
+        is_known = self.peeks[offer.examples]
+        answers = self.members[offer.examples]
+        return replace(offer, as_member=np.where(is_known, answers, offer.as_member))
 
 
 def peeking_epsilon(
@@ -241,11 +235,13 @@ def peeking_epsilon(
     known.
     """
     values, labels = scores.oriented().pooled()
-    members, peeks = labels == 1, rng.random(values.size) < share
+    members = labels == 1
+    peeks = rng.random(values.size) < share
     bets = reveal([_PeekingBettor(end, members, peeks) for end in ends_of(values)], members)
-    made, right = np.arange(1, bets.right.size + 1), np.cumsum(bets.right, dtype=np.int64)
     if not bets.stop.any():
         return 0.0
-    return AnytimeCounts(1 - confidence, most=values.size).best(right[bets.stop], made[bets.stop])[
-        0
-    ]
+    made = np.arange(1, bets.right.size + 1)
+    right = np.cumsum(bets.right, dtype=np.int64)
+    counts = AnytimeCounts(1 - confidence, most=values.size)
+    epsilon, *_ = counts.best(right[bets.stop], made[bets.stop])
+    return epsilon

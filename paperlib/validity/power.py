@@ -1,8 +1,9 @@
 """How much each sound bound, design and plan of an audit shows: mean bounds over seeded audits."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -32,12 +33,8 @@ class PowerConfig:
     """Settings of the comparison."""
 
     sizes: tuple[int, ...] = (300, 1_000, 3_000, 10_000)  # audit examples m
-    deltas: tuple[float, ...] = (
-        0.0,
-        1e-6,
-        1e-5,
-        1e-4,
-    )  # 0 compares pure bounds, where the truth is infinite
+    # 0 compares pure bounds, where the truth is infinite
+    deltas: tuple[float, ...] = (0.0, 1e-6, 1e-5, 1e-4)
     draws: int = 10  # audits per size
     confidence: float = 0.95  # confidence level of every bound, in (0, 1)
     seed: int = 0  # seed of the scores, 0 or more
@@ -67,14 +64,21 @@ def mean_bounds(config: PowerConfig) -> pd.DataFrame:
         audits = [_SHIFTED(rng, m) for _ in range(config.draws)]
         for delta in config.deltas:
             truth = gaussian(1.0, delta).epsilon if delta > 0 else np.inf
-            options = {"delta": delta, "confidence": config.confidence}
-            for name, bound in BOUNDS.items():
-                if delta == 0 and "Gaussian" in name:
-                    continue  # that curve has no finite epsilon at delta = 0
-                bounds = [bound(scores, **options).epsilon for scores in audits]
-                names = {"bound": name, "examples": m, "delta": delta, "truth": truth}
-                rows.append(names | _summary(bounds))
+            for name, summary in _summaries_of_bounds(audits, delta, config.confidence):
+                labels = {"bound": name, "examples": m, "delta": delta, "truth": truth}
+                rows.append(labels | summary)
     return pd.DataFrame(rows)
+
+
+def _summaries_of_bounds(
+    audits: Sequence[MembershipScores], delta: float, confidence: float
+) -> Iterator[tuple[str, dict[str, object]]]:
+    """Name and summary of each search of ``BOUNDS`` over the audits."""
+    for name, bound in BOUNDS.items():
+        if delta == 0 and "Gaussian" in name:
+            continue  # that curve has no finite epsilon at delta = 0
+        bounds = [bound(scores, delta=delta, confidence=confidence).epsilon for scores in audits]
+        yield name, _summary(bounds)
 
 
 Leak = Callable[[np.random.Generator, IntArray], FloatArray]
@@ -93,7 +97,7 @@ def _normal(
 def _known(
     rng: np.random.Generator, bits: IntArray, *, members: float, others: float
 ) -> FloatArray:
-    """Shares of the members that stand 5 higher, and of the others that stand 5 lower."""
+    """Scores where a share of the members stands 5 higher, and one of the others 5 lower."""
     sure = rng.random(bits.shape) < np.where(bits == 1, members, others)
     return rng.normal(size=bits.shape) + 5.0 * sure * (2 * bits - 1)
 
@@ -130,9 +134,14 @@ def _ranks(rng: np.random.Generator, scores: MembershipScores, leak: Leak) -> fl
     bits = np.zeros((scores.member.size, SET_SIZE), dtype=np.int64)
     bits[:, 0] = 1
     values = leak(rng, bits)
-    sets = values[:, 0], values[:, 1:]
-    ranks, sizes = ranks_from_scores(*sets)
-    return audit_ranks(ranks, sizes, margins=score_margins(*sets)).epsilon
+    members, others = values[:, 0], values[:, 1:]
+    ranks, sizes = ranks_from_scores(members, others)
+    return audit_ranks(ranks, sizes, margins=score_margins(members, others)).epsilon
+
+
+def _output_set(rng: np.random.Generator, scores: MembershipScores, leak: Leak) -> float:
+    chosen, tested = scores.split(seed=int(rng.integers(2**31)))
+    return audit_output_set(chosen, tested).epsilon
 
 
 DESIGNS: dict[str, Design] = {
@@ -142,9 +151,7 @@ DESIGNS: dict[str, Design] = {
     "game": _one_run(design="game"),
     "PANORAMIA, c = 0 known": _panoramia,
     "ranks of sets": _ranks,
-    "output set": lambda rng, scores, leak: (
-        audit_output_set(*scores.split(seed=int(rng.integers(2**31)))).epsilon
-    ),
+    "output set": _output_set,
 }
 
 
@@ -152,22 +159,23 @@ def design_bounds(config: PowerConfig) -> pd.DataFrame:
     """Mean bound of every design at delta 0, and of the best fixed rule in hindsight, by leak and
     size.
     """
+
+    def oracle(rng: np.random.Generator, scores: MembershipScores, leak: Leak) -> float:
+        return hindsight(scores, config.confidence)
+
+    designs = {ORACLE: oracle, **DESIGNS}
     rows: list[dict[str, object]] = []
-    for leak_name, leak in LEAKS.items():
-        for m in config.sizes:
-            rng = np.random.default_rng([config.seed, m, *leak_name.encode()])
-            audits = [of_bits(leak)(rng, m) for _ in range(config.draws)]
-            designs = {
-                ORACLE: lambda rng, scores, leak: hindsight(scores, config.confidence),
-                **DESIGNS,
-            }
-            for name, design in designs.items():
-                about = {"leak": leak_name, "design": name, "examples": m}
-                rows.append(about | _summary([design(rng, scores, leak) for scores in audits]))
+    for (leak_name, leak), m in product(LEAKS.items(), config.sizes):
+        rng = np.random.default_rng([config.seed, m, *leak_name.encode()])
+        audits = [of_bits(leak)(rng, m) for _ in range(config.draws)]
+        for name, design in designs.items():
+            labels = {"leak": leak_name, "design": name, "examples": m}
+            rows.append(labels | _summary([design(rng, scores, leak) for scores in audits]))
     return pd.DataFrame(rows)
 
 
 def _summary(bounds: list[float]) -> dict[str, object]:
+    """Mean and range of the bounds of several audits."""
     return {"mean": float(np.mean(bounds)), "lowest": min(bounds), "highest": max(bounds)}
 
 
@@ -198,28 +206,35 @@ def shape_bounds(config: ShapesConfig) -> pd.DataFrame:
     """Mean bounds of the default audit and of the rules that fix the side, by shape, size and
     delta.
     """
-    # The best of the fixed rules is chosen by its mean, so it is a ceiling that no auditor knows.
     rows: list[dict[str, object]] = []
-    for shape, leak in SHAPES.items():
-        for m in config.sizes:
-            rng = np.random.default_rng([config.seed, m, *shape.encode()])
-            audits = [of_bits(leak)(rng, m) for _ in range(config.draws)]
-            for delta in config.deltas:
-                options = {"delta": delta, "confidence": config.confidence}
-                bounds = {
-                    guess: np.array(
-                        [searched_epsilon(one, guess=guess, **options) for one in audits]
-                    )
-                    for guess in ("adaptive", *FIXED)
-                }
-                means = {guess: float(values.mean()) for guess, values in bounds.items()}
-                best = max(FIXED, key=means.__getitem__)
-                lost = bounds[best] - bounds["adaptive"]
-                spread = float(lost.std(ddof=1) / np.sqrt(lost.size))
-                about = {"shape": shape, "examples": m, "delta": delta}
-                judged = {"best_fixed": best, "lost": float(lost.mean()), "lost_se": spread}
-                rows.append(about | means | judged)
+    for (shape, leak), m in product(SHAPES.items(), config.sizes):
+        rng = np.random.default_rng([config.seed, m, *shape.encode()])
+        audits = [of_bits(leak)(rng, m) for _ in range(config.draws)]
+        for delta in config.deltas:
+            labels = {"shape": shape, "examples": m, "delta": delta}
+            rows.append(labels | _compared_guesses(audits, delta, config.confidence))
     return pd.DataFrame(rows)
+
+
+def _compared_guesses(
+    audits: Sequence[MembershipScores], delta: float, confidence: float
+) -> dict[str, object]:
+    """Mean bound of each rule, and what the default loses against the best fixed one.
+
+    The best of the fixed rules is chosen by its mean, so it is a ceiling that no auditor knows.
+    """
+
+    def bounds_by(guess: Guess) -> FloatArray:
+        options: dict[str, Any] = {"delta": delta, "confidence": confidence, "guess": guess}
+        return np.array([searched_epsilon(scores, **options) for scores in audits])
+
+    guesses: tuple[Guess, ...] = ("adaptive", *FIXED)
+    bounds = {guess: bounds_by(guess) for guess in guesses}
+    means: dict[str, object] = {guess: float(values.mean()) for guess, values in bounds.items()}
+    best = max(FIXED, key=lambda guess: bounds[guess].mean())
+    lost = bounds[best] - bounds["adaptive"]
+    standard_error = float(lost.std(ddof=1) / np.sqrt(lost.size))
+    return means | {"best_fixed": best, "lost": float(lost.mean()), "lost_se": standard_error}
 
 
 Plan = Callable[[MembershipScores, int, int], tuple[float, float, float, float]]
@@ -242,13 +257,16 @@ def plan_misses(
     reach.
     """
     rng = np.random.default_rng([seed, pilot, m])
-    misses, kept = np.zeros(pairs), np.zeros((pairs, 2), dtype=bool)
-    for i in range(pairs):
-        expected, low, high, reached = rule(_SHIFTED(rng, pilot), m, i)
+    misses = np.zeros(pairs)
+    inside = np.zeros(pairs, dtype=bool)
+    reaching = np.zeros(pairs, dtype=bool)
+    for pair in range(pairs):
+        expected, low, high, reached = rule(_SHIFTED(rng, pilot), m, pair)
         real = audit_one_run(_SHIFTED(rng, m)).epsilon
-        misses[i], kept[i] = expected - real, (low <= real <= high, real >= reached)
-    inside, reaching = kept.mean(axis=0)
-    return float(misses.mean()), float(inside), float(reaching)
+        misses[pair] = expected - real
+        inside[pair] = low <= real <= high
+        reaching[pair] = real >= reached
+    return float(misses.mean()), float(inside.mean()), float(reaching.mean())
 
 
 def plan_rows(

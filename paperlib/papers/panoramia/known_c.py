@@ -15,6 +15,7 @@ from paperlib.audits.candidate_features import audit_candidate_features
 from paperlib.audits.candidates import CandidateScores
 from paperlib.audits.panoramia.game import AuditConfig, Flags
 from paperlib.audits.panoramia.pools import Pool, Pools, Target
+from paperlib.audits.panoramia.results import TargetScores
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.bounds import (
     audit_one_run,
@@ -62,10 +63,11 @@ class ToyWorld:
         member = rng.random(self.m) < 0.5
         marked = rng.random(self.m) < self.mark * np.exp(np.where(member, 0.0, -self.c))
         seen = marked ^ (rng.random(self.m) < weakness)
-        right = rng.random(self.m) < expit(np.where(member, self.epsilon, -self.epsilon))
-        answer = self.epsilon * (2.0 * right - 1)
-        more, same = self._odds(marked, 0.0) + answer, self._odds(seen, weakness) + answer
-        return seen.astype(np.float64), more, same, member
+        yes = rng.random(self.m) < expit(np.where(member, self.epsilon, -self.epsilon))
+        answer = self.epsilon * (2.0 * yes - 1)
+        sees_more = self._odds(marked, 0.0) + answer
+        sees_the_same = self._odds(seen, weakness) + answer
+        return seen.astype(np.float64), sees_more, sees_the_same, member
 
     def _shares(self, wrong: float) -> FloatArray:
         """Real and generated points that seem to carry the mark."""
@@ -74,6 +76,7 @@ class ToyWorld:
         return (1 - wrong) * shares + wrong * (1 - shares)
 
     def _odds(self, marked: Flags, wrong: float) -> FloatArray:
+        """Log-odds that points are real, from a mark that is seen wrongly at this rate."""
         real, made = self._shares(wrong)
         return np.where(marked, np.log(real / made), np.log((1 - real) / (1 - made)))
 
@@ -86,37 +89,53 @@ def weaken_baseline(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """How far epsilon~ is from epsilon as the baseline sees less, by the anytime search."""
+    """How far epsilon~ is from epsilon as the baseline sees less, by the anytime search.
+
+    A row for each game and attack: the bounds, epsilon with c known (``known_c``), the c that the
+    baseline can see, and what epsilon~ tends to with more points (``limit``); nats.
+    """
     rng = np.random.default_rng(seed)
     audit = partial(audit_panoramia, confidence=confidence, search="anytime")
-    rows: list[tuple[object, ...]] = []
+    rows: list[dict[str, object]] = []
     for weakness in progress(weaknesses, label="baselines"):
-        seen = world.seen_c(weakness)
-        limits = {"sees more": world.c + world.epsilon - seen, "sees the same": world.epsilon}
+        seen_c = world.seen_c(weakness)
         for game in range(repetitions):
-            baseline, *attacks, member = world.play(weakness, rng)
-            for (attack, limit), scores in zip(limits.items(), attacks, strict=True):
-                one = audit(baseline, scores, member)
-                known = audit(baseline, scores, member, known_c=world.c)
-                bounds = one.c_lb, one.c_plus_epsilon_lb, one.epsilon_tilde, known.epsilon or 0.0
-                rows.append((weakness, game, attack, *bounds, seen, limit))
-    named = ["c_lb", "c_plus_eps_lb", "eps_tilde", "known_c"]
-    return pd.DataFrame(rows, columns=["weakness", "game", "attack", *named, "seen_c", "limit"])
+            baseline, sees_more, sees_the_same, member = world.play(weakness, rng)
+            for attack, scores, limit in (
+                ("sees more", sees_more, world.c + world.epsilon - seen_c),
+                ("sees the same", sees_the_same, world.epsilon),
+            ):
+                bounds = audit(baseline, scores, member)
+                with_known_c = audit(baseline, scores, member, known_c=world.c)
+                rows.append(
+                    {
+                        "weakness": weakness,
+                        "game": game,
+                        "attack": attack,
+                        "c_lb": bounds.c_lb,
+                        "c_plus_eps_lb": bounds.c_plus_epsilon_lb,
+                        "eps_tilde": bounds.epsilon_tilde,
+                        "known_c": with_known_c.epsilon or 0.0,
+                        "seen_c": seen_c,
+                        "limit": limit,
+                    }
+                )
+    return pd.DataFrame(rows)
 
 
 def identifier_pools(scores: CandidateScores, *, trained: bool = True) -> Pools:
-    """Identifiers as members, one alternative of each as generated points, and one target."""
-    values = scores.values[(scores.groups > 0) == trained]
-    order = [
-        scores.attacks.index("loss"),
-        *(i for i, name in enumerate(scores.attacks) if name != "loss"),
-    ]
-    signs = np.array([-1.0, *np.ones(len(order) - 1)])  # column 0 is a loss: lower means member
+    """Identifiers as members, one alternative of each as generated points, and one target.
 
-    def pool(column: int) -> Pool:
-        return Pool(
-            np.zeros((len(values), 1)), {}, {"trained": values[:, column][:, order] * signs}
-        )
+    Without ``trained``, of the identifiers that the model never saw, for which it is a null target.
+    """
+    values = scores.values[(scores.groups > 0) == trained]
+    loss = scores.attacks.index("loss")
+    others = [column for column in range(len(scores.attacks)) if column != loss]
+    signs = np.array([-1.0, *np.ones(len(others))])  # column 0 is a loss: lower means member
+
+    def pool(candidate: int) -> Pool:
+        outputs = values[:, candidate][:, [loss, *others]] * signs
+        return Pool(np.zeros((len(values), 1)), {}, {"trained": outputs})
 
     target = Target("trained", "trained" if trained else "null", 0)
     return Pools(pool(0), pool(1), None, (target,), twins=True)
@@ -131,45 +150,68 @@ def bounds_side_by_side(
     seed: int = 0,
 ) -> pd.DataFrame:
     """Six valid lower bounds on epsilon (replacement) from the same identifiers and the same
-    model.
+    model: columns "epsilon", of those trained on, and "null", of the others (nats).
+
+    The bounds of games are means of ``repetitions``; the others need one of ``attack``'s scores.
     """
-    at, found = scores.attacks.index(attack), dict[str, dict[str, Any]]()
-    trees = BoostedTrees(rounds=30, leaves=4, smallest_leaf=5, learning_rate=0.2)
-    how: dict[str, Any] = {"confidence": confidence, "seed": seed}
-    for trained in (True, False):
-        every = scores.values[(scores.groups > 0) == trained]
-        values, count = every[:, :, at], len(every)
-        learned, chosen = round(0.15 * count), round(0.1 * count)
-        sizes = {"train": 2 * learned, "validation": 2 * chosen, "test": count - learned - chosen}
-        audit = AuditConfig(**sizes, attacks=(trees,), restarts=5, repetitions=repetitions, **how)
-        games = audit_pools(identifier_pools(scores, trained=trained), audit).select("panoramia")
-        known = [
-            one.panoramia("anytime", confidence, known_c=0.0).c_plus_epsilon_lb for one in games
-        ]
-        halves = (
-            MembershipScores.from_labels(one.attack, one.membership).split(seed=0) for one in games
-        )
-        sets = [
-            audit_output_set(*pair, confidence=confidence, design="played").epsilon
-            for pair in halves
-        ]
+    column = scores.attacks.index(attack)
+    bounds: dict[str, dict[str, Any]] = {}
+    for name, trained in (("epsilon", True), ("null", False)):
+        every_attack = scores.values[(scores.groups > 0) == trained]
+        values = every_attack[:, :, column]
+        games = _games(scores, trained, repetitions, confidence, seed)
         # A fair coin for each identifier shows it or its alternative: the two would tell on each
         # other.
-        shown = np.random.default_rng(seed).random(count) < 0.5
+        shown = np.random.default_rng(seed).random(len(values)) < 0.5
         one_run = MembershipScores(values[shown, 0], values[~shown, 1])
         margins = score_margins(values[:, 0], values[:, 1:])
-        found["epsilon" if trained else "null"] = {
-            "PANORAMIA with c = 0": np.mean(known),
-            "output set": np.mean(sets),
+        learned_order = audit_candidate_features(
+            every_attack, np.zeros(len(values)), confidence=confidence, seed=seed
+        )
+        bounds[name] = {
+            "PANORAMIA with c = 0": np.mean([_with_c_zero(game, confidence) for game in games]),
+            "output set": np.mean([_with_output_set(game, confidence) for game in games]),
             "one run": audit_one_run(one_run, confidence=confidence, design="played").epsilon,
-            "ranks": _ranks(values, confidence),
-            "ranks, surest sets": _ranks(values, confidence, margins),
-            "ranks, learned order": audit_candidate_features(every, np.zeros(count), **how).epsilon,
+            "ranks": _with_ranks(values, confidence),
+            "ranks, surest sets": _with_ranks(values, confidence, margins),
+            "ranks, learned order": learned_order.epsilon,
         }
-    return pd.DataFrame(found).rename_axis("bound").reset_index()
+    return pd.DataFrame(bounds).rename_axis("bound").reset_index()
 
 
-def _ranks(values: FloatArray, confidence: float, margins: FloatArray | None = None) -> float:
+def _games(
+    scores: CandidateScores, trained: bool, repetitions: int, confidence: float, seed: int
+) -> tuple[TargetScores, ...]:
+    """PANORAMIA's games on the identifiers: 15 % to learn, 10 % to choose, the rest judged."""
+    count = int(((scores.groups > 0) == trained).sum())
+    learned, chosen = round(0.15 * count), round(0.1 * count)
+    audit = AuditConfig(
+        train=2 * learned,
+        validation=2 * chosen,
+        test=count - learned - chosen,
+        attacks=(BoostedTrees(rounds=30, leaves=4, smallest_leaf=5, learning_rate=0.2),),
+        restarts=5,
+        repetitions=repetitions,
+        confidence=confidence,
+        seed=seed,
+    )
+    return audit_pools(identifier_pools(scores, trained=trained), audit).select("panoramia")
+
+
+def _with_c_zero(game: TargetScores, confidence: float) -> float:
+    """PANORAMIA's bound on epsilon where c is 0."""
+    return game.panoramia("anytime", confidence, known_c=0.0).c_plus_epsilon_lb
+
+
+def _with_output_set(game: TargetScores, confidence: float) -> float:
+    """The bound of an output set that half of the examples choose and the others judge."""
+    labelled = MembershipScores.from_labels(game.attack, game.membership)
+    selection, judged = labelled.split(seed=0)
+    return audit_output_set(selection, judged, confidence=confidence, design="played").epsilon
+
+
+def _with_ranks(values: FloatArray, confidence: float, margins: FloatArray | None = None) -> float:
+    """The bound of how often an identifier's score is above those of all its alternatives."""
     ranks = 1 + (values[:, 1:] >= values[:, :1]).sum(axis=1)
     sizes = np.full(len(values), values.shape[1])
     return audit_ranks(ranks, sizes, top=1, confidence=confidence, margins=margins).epsilon

@@ -1,6 +1,6 @@
 """LiRA (online) on tables: shadow models trained with and without each row that a game shows."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,9 +23,8 @@ from paperlib.papers.panoramia.tables.pools import (
 from paperlib.papers.panoramia.tables.shadows import MANY, log_odds, shadow_models
 
 ONLINE = "lira_online"  # its column
-Shown = tuple[
-    IntArray, IntArray
-]  # numbers of the members and of the generated rows that a game shows
+Shown = tuple[IntArray, IntArray]
+"""Numbers of the members and of the generated rows that a game shows."""
 
 
 def game_pools(config: TabularConfig, audit: AuditConfig, seed: int) -> tuple[Pools, Shown]:
@@ -38,31 +37,37 @@ def game_pools(config: TabularConfig, audit: AuditConfig, seed: int) -> tuple[Po
         return pools, shown
     key = {
         "pools": pools.key,
-        "shown": [part.tolist() for part in shown],
+        "shown": [rows.tolist() for rows in shown],
         "code": code_tag(__name__),
     }
     kept = pools_cache().get(key, lambda: _trained(config, tabular_rows(config), shown, seed))
-    shadows, included = np.asarray(kept["shadows"]), np.asarray(kept["included"]).astype(bool)
-    place = config.columns.index(ONLINE)
+    shadows = np.asarray(kept["shadows"])
+    included = np.asarray(kept["included"]).astype(bool)
+    column = config.columns.index(ONLINE)
     members, generated = _with_online(
-        (pools.members, pools.generated), place, shown, shadows, included
+        (pools.members, pools.generated), column, shown, shadows, included
     )
-    return replace(
+    with_online = replace(
         pools, members=members, generated=generated, key=part_key(pools, online=key)
-    ), shown
+    )
+    return with_online, shown
 
 
 def _trained(config: TabularConfig, rows: TabularRows, shown: Shown, seed: int) -> dict[str, Any]:
     """Log-odds (K, n) of models in pairs, on a random half of the rows and on the other, and who
     learned.
     """
-    audited = pd.concat([rows.parts["members"].iloc[shown[0]], rows.generated.iloc[shown[1]]])
-    first, count = 1000 * config.seed + 500 + 100 * seed, len(audited)
-    rng = np.random.default_rng(first)
+    members, generated = shown
+    audited = pd.concat([rows.parts["members"].iloc[members], rows.generated.iloc[generated]])
+    count = len(audited)
+    first_seed = 1000 * config.seed + 500 + 100 * seed
+    rng = np.random.default_rng(first_seed)
+    # Of two draws the first is used; without the other the next pair would have another half.
     halves = [rng.permutation(count) < count // 2 for _ in range(config.shadows)]
-    included = np.array([~halves[at - 1] if at % 2 else half for at, half in enumerate(halves)])
+    pairs = [(half, ~half) for half in halves[::2]]
+    included = np.array([half for pair in pairs for half in pair])
     models = shadow_models(
-        rows.encoder, audited, included, config.learning, config.epochs[-1], first
+        rows.encoder, audited, included, config.learning, config.epochs[-1], first_seed
     )
     shadows = np.concatenate([log_odds(rows.encoder, model, audited) for model in models])
     return {"shadows": shadows, "included": included}
@@ -70,41 +75,48 @@ def _trained(config: TabularConfig, rows: TabularRows, shown: Shown, seed: int) 
 
 def _with_online(
     pair: tuple[Pool, Pool],
-    place: int,
+    column: int,
     shown: Shown,
     shadows: FloatArray,
     included: NDArray[np.bool_],
-) -> Iterator[Pool]:
-    """Members and generated rows at once: a variance pooled over one kind alone would tell the
-    kind.
+) -> tuple[Pool, Pool]:
+    """Both pools with LiRA's numbers in a column. Members and generated rows are taken at once: a
+    variance pooled over one kind alone would tell the kind.
     """
-    every = np.concatenate([shown[0], len(pair[0]) + shown[1]])
+    members, generated = pair
+    rows = np.concatenate([shown[0], len(members) + shown[1]])
+    few = len(shadows) < 2 * MANY
 
-    def replaced(role: str) -> dict[str, list[FloatArray]]:
-        found: dict[str, list[FloatArray]] = {}
-        for name in getattr(pair[0], role):
-            values = np.concatenate([getattr(pool, role)[name] for pool in pair])
-            confidence = -values[every, place]
-            values[:, place] = 0  # nothing reads the number of a row that is not shown
-            few = len(shadows) < 2 * MANY
-            values[every, place] = -lira_online(confidence, shadows, included, fixed_variance=few)
-            found[name] = np.split(values, [len(pair[0])])
-        return found
+    def online(of_members: FloatArray, of_generated: FloatArray) -> list[FloatArray]:
+        values = np.concatenate([of_members, of_generated])
+        confidence = -values[rows, column]
+        values[:, column] = 0  # nothing reads the number of a row that is not shown
+        values[rows, column] = -lira_online(confidence, shadows, included, fixed_variance=few)
+        return np.split(values, [len(members)])
 
-    new = replaced("helpers"), replaced("targets")
-    for at, pool in enumerate(pair):
-        yield Pool(
-            pool.examples,
-            *({name: parts[at] for name, parts in outputs.items()} for outputs in new),
+    def of_models(
+        of_members: Mapping[str, FloatArray], of_generated: Mapping[str, FloatArray]
+    ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
+        pairs = {name: online(of_members[name], of_generated[name]) for name in of_members}
+        return (
+            {name: first for name, (first, _) in pairs.items()},
+            {name: second for name, (_, second) in pairs.items()},
         )
+
+    member_helpers, generated_helpers = of_models(members.helpers, generated.helpers)
+    member_targets, generated_targets = of_models(members.targets, generated.targets)
+    return (
+        Pool(members.examples, member_helpers, member_targets),
+        Pool(generated.examples, generated_helpers, generated_targets),
+    )
 
 
 def shown_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> Shown:
     """Which members and generated rows the game of a seed shows, to learn, to choose or to judge
     on.
     """
-    every = np.sort(np.concatenate(_played(members, generated, audit, seed)))
-    return every[every < members], every[every >= members] - members
+    rows = np.sort(np.concatenate(_played(members, generated, audit, seed)))
+    return rows[rows < members], rows[rows >= members] - members
 
 
 def judged_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> IntArray:
@@ -122,6 +134,8 @@ def _played(members: int, generated: int, audit: AuditConfig, seed: int) -> list
     game = GameSplit(
         {"row": kinds}, train=audit.train, validation=audit.validation, test=audit.test, seed=seed
     )
-    fixed = [part("row").inputs.examples for part in (game.train, game.validation)]
-    scores, _ = game.judge({"row": LossScore()})
-    return [*fixed, (-scores["row"]).astype(np.int64)]
+    learned = game.train("row").inputs.examples
+    chosen_on = game.validation("row").inputs.examples
+    scores, _ = game.judge({"row": LossScore()})  # closes the game
+    judged = (-scores["row"]).astype(np.int64)
+    return [learned, chosen_on, judged]

@@ -53,9 +53,8 @@ from paperlib.training import TrainingConfig
 class PartSizes:
     """Rows of each part; the parts share no row."""
 
-    generator: (
-        int  # D_G: the generator, the discriminator and the real-data helper learn from these
-    )
+    # D_G: the generator, the discriminator and the real-data helper learn from these.
+    generator: int
     members: int  # D_in: targets train on these
     null: int  # other real rows, which targets that are not to see the members train on
     nonmembers: int  # real rows that nothing is trained on
@@ -74,19 +73,16 @@ class TabularConfig:
 
     dataset: str = "randhie"  # "randhie" (ships with statsmodels) or "adult"
     label: str = "visits"  # column that targets predict: "visits"; "occupation" or "income"
-    sizes: PartSizes = PartSizes(
-        generator=600, members=780, null=600, nonmembers=780
-    )  # rows of each part
-    generator: str = (
-        "tree"  # "tree" (Chow-Liu), "mst" (the extra ``mst``) or "columns" (drawn apart: weak)
-    )
+    # Rows of each part.
+    sizes: PartSizes = PartSizes(generator=600, members=780, null=600, nonmembers=780)
+    # "tree" (Chow-Liu), "mst" (the extra ``mst``) or "columns" (drawn apart: weak).
+    generator: str = "tree"
     filter: str = "rejection"  # "rejection" (by odds), "confident" (the paper's) or "none"
     bins: int = 20  # quantiles of a column of numbers
     mst_epsilon: float = 1000.0  # of MST, as in the paper
     epochs: tuple[int, ...] = (5, 50, 150)  # of the targets without DP, one target each, ascending
-    dp_epsilons: tuple[float, ...] = (
-        2.0,
-    )  # of the targets with DP-SGD, nats, at delta 1 / (rows learned)
+    # Of the targets with DP-SGD, nats, at delta 1 / (rows learned).
+    dp_epsilons: tuple[float, ...] = (2.0,)
     learning: Learning = field(default_factory=Learning)
     helper_rows: int = 780  # generated rows that the synthetic helper learns from
     stronger: tuple[str, ...] = ()  # attacks of `STRONGER` whose numbers stand beside the loss
@@ -129,10 +125,11 @@ class TabularConfig:
             "mst": NoisyTree(epsilon=self.mst_epsilon, bins=self.bins, seed=self.seed),
             "columns": IndependentColumns(),
         }
-        made, rule = generators[self.generator], FILTERS[self.filter]
-        return (
-            made if rule is None else FilteredGenerator(generator=made, rule=rule, seed=self.seed)
-        )
+        generator = generators[self.generator]
+        rule = FILTERS[self.filter]
+        if rule is None:
+            return generator
+        return FilteredGenerator(generator=generator, rule=rule, seed=self.seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,35 +150,29 @@ class TabularRows:
 
 
 def split_table(table: pd.DataFrame, sizes: PartSizes, seed: int) -> dict[str, pd.DataFrame]:
-    """Disjoint parts in random order, by the names of `PartSizes`."""
-    wanted = vars(sizes)
-    if sum(wanted.values()) > len(table):
-        raise ValueError(
-            f"sizes: {' + '.join(f'{size} {name}' for name, size in wanted.items())} are "
-            f"{sum(wanted.values())} rows, and the table has {len(table)}"
-        )
+    """Disjoint parts in random order, by the names of `PartSizes`.
+
+    Raises ValueError where the table has too few rows.
+    """
+    counts = vars(sizes)
+    total = sum(counts.values())
+    if total > len(table):
+        listed = " + ".join(f"{count} {name}" for name, count in counts.items())
+        raise ValueError(f"sizes: {listed} are {total} rows, and the table has {len(table)}")
     order = np.random.default_rng(seed).permutation(len(table))
-    ends = np.cumsum(list(wanted.values()))
-    parts = np.split(order[: ends[-1]], ends[:-1])
+    ends = np.cumsum(list(counts.values()))
+    pieces = np.split(order[:total], ends[:-1])
     return {
         name: table.iloc[rows].reset_index(drop=True)
-        for name, rows in zip(wanted, parts, strict=True)
+        for name, rows in zip(counts, pieces, strict=True)
     }
 
 
 @lru_cache(maxsize=4)
 def tabular_rows(config: TabularConfig) -> TabularRows:
     """As `draw_rows`, with generated rows from disk."""
-    names = (
-        "generator",
-        "filter",
-        "bins",
-        "mst_epsilon",
-        "seed",
-        "sizes",
-        "helper_rows",
-        "offline",
-    )
+    of_generator = ("generator", "filter", "bins", "mst_epsilon", "seed")
+    names = (*of_generator, "sizes", "helper_rows", "offline")
     key = {
         "stage": "generated rows",
         **{name: getattr(config, name) for name in names},
@@ -196,21 +187,32 @@ def draw_rows(config: TabularConfig, made: pd.DataFrame | None = None) -> Tabula
     """Split the table, and draw from the generator, or take the rows ``made`` before."""
     table = load_table(config.dataset, config.label)
     parts = split_table(table.rows, config.sizes, config.seed)
-    made = (_generated(config) if made is None else made)[list(table.rows)]
-    pieces = np.split(np.arange(len(made)), np.cumsum([config.sizes.members, config.helper_rows]))
-    generated, helper, spare = (made.iloc[piece].reset_index(drop=True) for piece in pieces)
+    if made is None:
+        made = _generated(config)
+    made = made[list(table.rows)]
+    after_members = config.sizes.members
+    after_helper = after_members + config.helper_rows
+    generated = made.iloc[:after_members].reset_index(drop=True)
+    helper = made.iloc[after_members:after_helper].reset_index(drop=True)
+    spare = made.iloc[after_helper:].reset_index(drop=True)
     coder = RowCoder.fit(table.rows)
-    compared = [
-        coder.numbers(part) for part in (generated, parts["generator"], parts["nonmembers"])
-    ]
-    return TabularRows(parts, generated, helper, spare, table, copies(*compared, seed=config.seed))
+    compared = copies(
+        coder.numbers(generated),
+        coder.numbers(parts["generator"]),
+        coder.numbers(parts["nonmembers"]),
+        seed=config.seed,
+    )
+    return TabularRows(parts, generated, helper, spare, table, compared)
 
 
 def _generated(config: TabularConfig) -> pd.DataFrame:
     """Rows for the audit, for the helper and, where shadow models need them, to spare."""
     rows = load_table(config.dataset, config.label).rows
-    fitted = config.table_generator().fit(split_table(rows, config.sizes, config.seed)["generator"])
-    count = (3 if config.offline else 1) * config.sizes.members + config.helper_rows
+    parts = split_table(rows, config.sizes, config.seed)
+    fitted = config.table_generator().fit(parts["generator"])
+    count = config.sizes.members + config.helper_rows
+    if config.offline:
+        count += 2 * config.sizes.members
     return fitted.sample(count, config.seed + 1)
 
 
@@ -233,19 +235,27 @@ def build_pools(
         SYNTHETIC: _alone(config, rows, rows.helper, 4),
         REAL: _alone(config, rows, rows.parts["generator"], 5),
     }
-    every = {**rows.parts, "generated": rows.generated}
-    parts = {kind: every[kind] for kind in KINDS}
+    by_name = {**rows.parts, "generated": rows.generated}
+    by_kind = {kind: by_name[kind] for kind in KINDS}
     shadows = _shadows(config, rows) if config.offline else None
-    said = [_outputs(config, rows.encoder, models, parts, shadows) for models in (targets, helpers)]
     coder = RowCoder.fit(rows.table.rows)
-    examples = {kind: coder.numbers(part) for kind, part in parts.items()}
-    details = []
-    for target, (models, at) in targets.items():
-        learned = _learned(rows, "null" if target.kind == "null" else "members")
-        judged = {"train_accuracy": learned, "test_accuracy": rows.parts["nonmembers"]}
-        shares = {name: models.accuracies(*rows.encoder(part))[at] for name, part in judged.items()}
-        details.append({name: float(share) for name, share in shares.items()})
-    return pools_of(examples, *said, pd.DataFrame(details), rows.copies.warnings)
+    return pools_of(
+        {kind: coder.numbers(table) for kind, table in by_kind.items()},
+        _outputs(config, rows.encoder, targets, by_kind, shadows),
+        _outputs(config, rows.encoder, helpers, by_kind, shadows),
+        pd.DataFrame([_accuracies(target, model, rows) for target, model in targets.items()]),
+        rows.copies.warnings,
+    )
+
+
+def _accuracies(target: Target, model: Model, rows: TabularRows) -> dict[str, float]:
+    """A target's accuracy on the rows that it learned and on rows that nothing learned."""
+    models, index = model
+    learned = _learned(rows, "null" if target.kind == "null" else "members")
+    return {
+        "train_accuracy": float(models.accuracies(*rows.encoder(learned))[index]),
+        "test_accuracy": float(models.accuracies(*rows.encoder(rows.parts["nonmembers"]))[index]),
+    }
 
 
 def _private(config: TabularConfig, rows: TabularRows) -> list[TrainingConfig]:
@@ -274,41 +284,50 @@ def _targets(config: TabularConfig, rows: TabularRows, only_null: bool) -> dict[
         Target(f"MLP, DP epsilon {epsilon:g}", "private", learning.dp_epochs, float(epsilon))
         for epsilon in config.dp_epsilons
     ]
-    return {target: (models, at) for at, target in enumerate(targets)} | null
+    return {target: (models, index) for index, target in enumerate(targets)} | null
 
 
-def _learned(rows: TabularRows, part: str) -> pd.DataFrame:
-    """Rows that targets learn: D_G and a part, members or, for a null target, other rows."""
-    return pd.concat([rows.parts["generator"], rows.parts[part]], ignore_index=True)
+def _learned(rows: TabularRows, name: str) -> pd.DataFrame:
+    """Rows that targets learn: D_G and "members" or, for a null target, "null"."""
+    return pd.concat([rows.parts["generator"], rows.parts[name]], ignore_index=True)
 
 
-def _alone(config: TabularConfig, rows: TabularRows, part: pd.DataFrame, salt: int) -> Model:
+def _alone(config: TabularConfig, rows: TabularRows, learned: pd.DataFrame, salt: int) -> Model:
     """A model without DP by itself, trained as long as the last target."""
     plan = config.learning.plain(rows.encoder, config.epochs[-1], 1000 * config.seed + salt)
-    return train(rows.encoder, part, [plan]), 0
+    return train(rows.encoder, learned, [plan]), 0
 
 
 def _outputs(
     config: TabularConfig,
     encoder: RowEncoder,
     models: Mapping[Any, Model],
-    parts: Mapping[str, pd.DataFrame],
+    by_kind: Mapping[str, pd.DataFrame],
     shadows: Shadows | None,
 ) -> dict[Any, dict[str, FloatArray]]:
-    """What each model says of each part, by one formula: two would tell the parts apart."""
-    rows = pd.concat(parts.values(), ignore_index=True)
-    cuts = np.cumsum([len(part) for part in parts.values()])[:-1]
-    found = {
-        key: numbers(config.stronger, encoder, model, rows, shadows)
-        for key, model in models.items()
-    }
-    return {key: dict(zip(parts, np.split(said, cuts), strict=True)) for key, said in found.items()}
+    """The `numbers` of each model for each kind of rows, by one formula: two would tell the kinds
+    apart.
+    """
+    rows = pd.concat(by_kind.values(), ignore_index=True)
+    ends = np.cumsum([len(table) for table in by_kind.values()])[:-1]
+    outputs = {}
+    for key, model in models.items():
+        columns = numbers(config.stronger, encoder, model, rows, shadows)
+        outputs[key] = dict(zip(by_kind, np.split(columns, ends), strict=True))
+    return outputs
 
 
 def _shadows(config: TabularConfig, rows: TabularRows) -> Shadows:
-    half, seed = len(rows.spare) // 2, 1000 * config.seed + 100
-    known = pd.concat([rows.parts["generator"], rows.spare[:half]], ignore_index=True)
-    size, rng = min(config.sizes.members, len(known) // 2), np.random.default_rng(seed)
-    parts = [rng.permutation(len(known))[:size] for _ in range(config.shadows)]
-    models = shadow_models(rows.encoder, known, parts, config.learning, config.epochs[-1], seed)
+    """Shadow models that learn from D_G and half of the spare rows; the others are RMIA's
+    population.
+    """
+    half = len(rows.spare) // 2
+    seed = 1000 * config.seed + 100
+    available = pd.concat([rows.parts["generator"], rows.spare[:half]], ignore_index=True)
+    size = min(config.sizes.members, len(available) // 2)
+    rng = np.random.default_rng(seed)
+    subsets = [rng.permutation(len(available))[:size] for _ in range(config.shadows)]
+    models = shadow_models(
+        rows.encoder, available, subsets, config.learning, config.epochs[-1], seed
+    )
     return Shadows(rows.encoder, models, rows.spare[half:])

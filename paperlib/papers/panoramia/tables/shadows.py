@@ -26,11 +26,10 @@ STRONGER: Mapping[str, str] = {
     "gradient_norm": "gradient norm",
 }
 """Stronger attacks, and what tables call them."""
-OFFLINE = (
-    "lira_offline",
-    "rmia",
-)  # those whose shadow models were trained without the audited rows
-Model = tuple[MLPEnsemble, int]  # models trained together, and the place of one of them
+OFFLINE = ("lira_offline", "rmia")
+"""Those whose shadow models were trained without the audited rows."""
+Model = tuple[MLPEnsemble, int]
+"""Models trained together, and the number of one of them."""
 MANY = 16  # shadow models from which each row has a variance of its own
 
 
@@ -44,7 +43,7 @@ class Shadows:
 
     def confidences(self, rows: pd.DataFrame) -> FloatArray:
         """Log-odds that each shadow gives the label of each row, shape (K, n)."""
-        return np.concatenate([log_odds(self.encoder, one, rows) for one in self.models])
+        return np.concatenate([log_odds(self.encoder, model, rows) for model in self.models])
 
     @cached_property
     def of_population(self) -> FloatArray:
@@ -65,42 +64,51 @@ def numbers(
     shadows: Shadows | None = None,
 ) -> FloatArray:
     """The loss of one model on rows, then a column for each name of `STRONGER`; lower means member
-    in all.
+    in all; shape (n, 1 + names).
+
+    Raises ValueError where an attack of `OFFLINE` is asked for without ``shadows``.
     """
-    (models, index), (x, y) = model, encoder(rows)
-    found = [cross_entropy(models.logits(x)[index], y).cpu().numpy()]
+    models, index = model
+    x, y = encoder(rows)
+    columns = [cross_entropy(models.logits(x)[index], y).cpu().numpy()]
     confidence = log_odds(encoder, models, rows)[index]
     for name in names:
         if name == "gradient_norm":
-            found.append(gradient_norms(models.model(index), x, y))
+            columns.append(gradient_norms(models.model(index), x, y))
         elif name == "lira_online":
-            found.append(-confidence)  # its shadow models belong to one game: `game_pools`
+            columns.append(-confidence)  # its shadow models belong to one game: `game_pools`
         elif shadows is None:
             raise ValueError(f"shadows: {name} needs shadow models")
         elif name == "lira_offline":
-            seen = shadows.confidences(rows)
-            found.append(-lira_offline(confidence, seen, fixed_variance=len(seen) < MANY))
+            of_shadows = shadows.confidences(rows)
+            few = len(of_shadows) < MANY
+            columns.append(-lira_offline(confidence, of_shadows, fixed_variance=few))
         else:
-            of_population = (
-                log_odds(encoder, models, shadows.population)[index],
-                shadows.of_population,
-            )
-            found.append(
-                -rmia(*map(expit, (confidence, shadows.confidences(rows), *of_population)))
-            )
-    return np.stack(found, axis=1)
+            columns.append(-_rmia(model, encoder, rows, shadows))
+    return np.stack(columns, axis=1)
+
+
+def _rmia(model: Model, encoder: RowEncoder, rows: pd.DataFrame, shadows: Shadows) -> FloatArray:
+    """RMIA's score of each row, (n,), from the probabilities that models give the labels."""
+    models, index = model
+    return rmia(
+        expit(log_odds(encoder, models, rows)[index]),
+        expit(shadows.confidences(rows)),
+        expit(log_odds(encoder, models, shadows.population)[index]),
+        expit(shadows.of_population),
+    )
 
 
 def shadow_models(
     encoder: RowEncoder,
     rows: pd.DataFrame,
-    parts: Iterable[NDArray[Any]],
+    subsets: Iterable[NDArray[Any]],
     learning: Learning,
     epochs: int,
     seed: int,
 ) -> tuple[MLPEnsemble, ...]:
-    """A model trained as a target is on each of these parts of the rows."""
+    """A model trained as a target is on each of these subsets of the rows, numbers or a mask."""
     return tuple(
-        train(encoder, rows.iloc[part], [learning.plain(encoder, epochs, seed + at)])
-        for at, part in enumerate(parts, 1)
+        train(encoder, rows.iloc[subset], [learning.plain(encoder, epochs, seed + number)])
+        for number, subset in enumerate(subsets, 1)
     )

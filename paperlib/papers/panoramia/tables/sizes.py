@@ -25,7 +25,7 @@ def tabular_config(size: str, **changes: Any) -> TabularConfig:
 def tabular_audit(size: str, **changes: Any) -> AuditConfig:
     """How these pools are audited."""
     audit = _settings(size)["audit"]
-    attacks = tuple(BoostedTrees(**one) for one in audit["attacks"])
+    attacks = tuple(BoostedTrees(**settings) for settings in audit["attacks"])
     return replace(AuditConfig(**{**audit, "attacks": attacks}), **changes)
 
 
