@@ -17,10 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.bounds.one_run.audit import (
-    OneRunResult,
-    search_fields,
-)
+from paperlib.bounds.one_run.audit import OneRunResult, search_fields
 from paperlib.bounds.one_run.detection import DetectionLimit, fewest_shown
 from paperlib.bounds.one_run.fair_coins import (
     CONDITIONS,
@@ -131,9 +128,10 @@ def combine_runs(
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_choice("guess", guess, Guess)
-    doubts = _check_apart(runs, ids, design)
+    suspicions = _check_apart(runs, ids, design)
     games = [_game(number, run, design, seed) for number, run in enumerate(runs)]
-    scores, total = rank_scores(games), sum(map(len, games))
+    scores = rank_scores(games)
+    total = len(scores)
     if planned is not None:
         planned = int(check_counts("planned", planned, minimum=1))
         if guess != "adaptive":
@@ -148,12 +146,10 @@ def combine_runs(
             )
     hypothesis = Hypothesis(delta, 1 - confidence)
     best = search_runs(games, planned, hypothesis, guess=guess, seed=seed)
-    order = (
+    order: tuple[str, ...] = (
         "no training depended on the coins of another run",
-        (
-            "all runs that were made are given, and how many were made did not depend on what they "
-            "showed"
-        ),
+        "all runs that were made are given, and how many were made did not depend on what they "
+        "showed",
     )
     if planned is not None:
         order = (
@@ -184,7 +180,7 @@ def combine_runs(
             "if the runs followed several procedures, it speaks of the one that leaks most",
         ),
         warnings=(
-            *doubts,
+            *suspicions,
             *coin_warnings(members, total - members, design),
             *(
                 f"run {number}: {text}"
@@ -212,12 +208,12 @@ def combine_runs(
 
 def _refusals(runs: Sequence[MembershipScores]) -> tuple[Refusal, ...]:
     """A reversed direction of all runs together, and of each one by itself."""
-    found = list(reasons(reversed_direction(rank_scores(runs))))
+    refusals = list(reasons(reversed_direction(rank_scores(runs))))
     for number, run in enumerate(runs, 1):
         refusal = reversed_direction(run, tests=len(runs)) if len(runs) > 1 else None
         if refusal is not None:
-            found.append(replace(refusal, sentence=f"run {number}: {refusal.sentence}"))
-    return tuple(found)
+            refusals.append(replace(refusal, sentence=f"run {number}: {refusal.sentence}"))
+    return tuple(refusals)
 
 
 def limit_of_runs(
@@ -230,14 +226,19 @@ def limit_of_runs(
 ) -> DetectionLimit:
     """How few exposed records of all runs `search_runs` would have shown; as
     `limit_of_detection`.
+
+    ``runs`` are scores of one game each, ``hypothesis`` and ``guess`` those of the search, and
+    ``simulations`` is how many audits are simulated for each number of exposed records.
     """
-    side = "non-members" if guess == "nonmembers" else "members"
-    sign, place = (-1, "below") if guess == "nonmembers" else (1, "above")
+    if guess == "nonmembers":
+        side, sign, rank = "non-members", -1, "below"
+    else:
+        side, sign, rank = "members", 1, "above"
     values = [np.sort(sign * run.oriented().pooled()[0])[::-1] for run in runs]
     of_run = np.repeat(np.arange(len(runs)), [*map(len, runs)])
 
-    def shown(exposed: int, at: int) -> bool:
-        rng = np.random.default_rng([exposed, at])
+    def is_shown(exposed: int, simulation: int) -> bool:
+        rng = np.random.default_rng([exposed, simulation])
         counts = np.bincount(rng.choice(of_run, exposed, replace=False), minlength=len(runs))
         audits = [
             _exposed(run, int(count), sign, rng) for run, count in zip(values, counts, strict=True)
@@ -245,8 +246,8 @@ def limit_of_runs(
         return search_runs(audits, planned, hypothesis, guess=guess).epsilon > 0
 
     of = sum((run.nonmember if sign < 0 else run.member).size for run in runs)
-    records = fewest_shown(shown, of, _POWER, simulations)
-    exposed = f"{side} been ranked {place} all other records of their run"
+    records = fewest_shown(is_shown, of, _POWER, simulations)
+    exposed = f"{side} been ranked {rank} all other records of their run"
     return DetectionLimit(records=records, of=of, exposed=exposed, epsilon=0.0, power=_POWER)
 
 
@@ -273,15 +274,14 @@ def rank_scores(runs: Sequence[MembershipScores]) -> MembershipScores:
     """
     sides: list[list[Any]] = [[], []]
     for number, run in enumerate(runs):
-        _, place, times = np.unique(
+        _, value, times = np.unique(
             run.oriented().pooled()[0], return_inverse=True, return_counts=True
         )
         # Tied scores share the mean of their ranks. Runs of one size take turns, and are not tied.
         above = np.cumsum(times) - (times + 1) / 2 + (number + 0.5) / len(runs)
-        for side, part in zip(
-            sides, np.split(above[place] / len(run), [run.member.size]), strict=True
-        ):
-            side.append(part)
+        members, nonmembers = np.split(above[value] / len(run), [run.member.size])
+        sides[0].append(members)
+        sides[1].append(nonmembers)
     return MembershipScores(*map(np.concatenate, sides))
 
 
@@ -293,52 +293,94 @@ def _check_apart(
         raise ValueError("runs: expected a list with the MembershipScores of each run")
     for number, run in enumerate(runs, 1):
         check_scores(f"run {number}", run)
-    for (i, one), (j, other) in combinations(enumerate(map(_in_order, runs), 1), 2):
-        # Few different values can be equal by chance, and few changes can be at the same places.
-        same = np.array_equal(one[0], other[0]) and np.unique(one[0]).size >= min(
-            one[0].size, _FEWEST
-        )
-        if same or (one[1].size == other[1].size and _most_common(one[1], other[1])):
+    _check_scores_apart(runs)
+    named = _check_records_apart(runs, ids, design)
+    members = [run.member for run in runs]
+    nonmembers = [run.nonmember for run in runs]
+    ties = check_ties("runs", np.concatenate(members), np.concatenate(nonmembers))
+    if not _same_sizes(runs):
+        return ties
+    if named and (design != "randomized" or len(runs) == 2):
+        return ties
+    return (
+        *ties,
+        "all runs have as many members and as many non-members: if that is one split, its "
+        "coins count once and the bound does not hold; to check, give a record one name in all "
+        "runs (--id-column, in Python ids)",
+    )
+
+
+def _check_scores_apart(runs: Sequence[MembershipScores]) -> None:
+    """Refuse (ValueError) two runs with the same scores, or with the same order of the sides."""
+    ordered = [_in_order(run) for run in runs]
+    for (i, first), (j, second) in combinations(enumerate(ordered, 1), 2):
+        if _same_values(first.values, second.values) or _most_common(first.changes, second.changes):
             raise ValueError(
                 f"runs {i} and {j} have the same scores, or the same in another unit or with fewer "
                 "digits: one run counts once; leave one out"
             )
-    names = [[""] * len(run) for run in runs] if ids is None else ids
-    if [*map(len, names)] != [*map(len, runs)]:
+
+
+def _check_records_apart(
+    runs: Sequence[MembershipScores], ids: Sequence[Sequence[Any]] | None, design: Design
+) -> bool:
+    """Refuse (ValueError) a record in two runs; whether any record has a name."""
+    if ids is None:
+        return False
+    if [*map(len, ids)] != [*map(len, runs)]:
         raise ValueError("ids: expected one name for each example of each run")
-    times = Counter(name for one in names for name in {*one} - {""})
-    if shared := sorted(str(name) for name, count in times.items() if count > 1):
+    runs_of: Counter[Any] = Counter()
+    for names in ids:
+        runs_of.update({*names} - {""})
+    shared = sorted(str(name) for name, count in runs_of.items() if count > 1)
+    if shared:
         anew = ". Where each run tossed a new coin for it, leave the names out"
         raise ValueError(
             f"ids: records in several runs: {len(shared):,}, such as {shared[0]!r}; a record that "
             "keeps its coin counts once: leave it out of all runs but "
             f"one{anew if design == 'randomized' else ''}"
         )
-    sides = [[run.member for run in runs], [run.nonmember for run in runs]]
-    doubts = check_ties("runs", *map(np.concatenate, sides))
-    alike = len(runs) > 1 and all(len({part.size for part in side}) == 1 for side in sides)
-    if alike and (not times or (design == "randomized" and len(runs) > 2)):
-        doubts += (
-            "all runs have as many members and as many non-members: if that is one split, its "
-            "coins count once and the bound does not hold; to check, give a record one name in all "
-            "runs (--id-column, in Python ids)",
-        )
-    return doubts
+    return len(runs_of) > 0
 
 
-def _in_order(run: MembershipScores) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """The sorted scores, and where members change to non-members or back."""
+def _same_sizes(runs: Sequence[MembershipScores]) -> bool:
+    """Whether two or more runs have as many members and as many non-members each."""
+    sizes = {(run.member.size, run.nonmember.size) for run in runs}
+    return len(runs) > 1 and len(sizes) == 1
+
+
+@dataclass(frozen=True)
+class _Ordered:
+    """A run in the order of its scores."""
+
+    values: FloatArray  #: sorted scores, shape (m,)
+    changes: NDArray[np.bool_]  #: where members change to non-members or back, shape (m - 1,)
+
+
+def _in_order(run: MembershipScores) -> _Ordered:
+    """The run, lowest scores first."""
     values, member = run.oriented().pooled()
     order = np.argsort(values, kind="stable")
-    return values[order], np.diff(member[order])
+    return _Ordered(values[order], np.diff(member[order]))
 
 
-def _most_common(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> bool:
-    """Whether the changes of two runs of one size are at the same places but for a few."""
-    return bool((one & other).sum() >= max(_FEWEST, 0.8 * one.sum(), 0.8 * other.sum()))
+def _same_values(first: FloatArray, second: FloatArray) -> bool:
+    """Whether two runs have equal sorted scores, of too many different values for chance."""
+    if not np.array_equal(first, second):
+        return False
+    return np.unique(first).size >= min(first.size, _FEWEST)
+
+
+def _most_common(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> bool:
+    """Whether two runs of one size change sides at the same places, but for a few of many."""
+    if first.size != second.size:
+        return False
+    common = (first & second).sum()
+    return bool(common >= max(_FEWEST, 0.8 * first.sum(), 0.8 * second.sum()))
 
 
 def _game(number: int, run: MembershipScores, design: Design, seed: int) -> MembershipScores:
+    """The run as a game of fair coins, its own seed; errors name the run."""
     try:
         return fair_game(run, design, seed=seed + number)
     except ValueError as error:
@@ -353,18 +395,21 @@ def search_runs(
     guess: Guess = "adaptive",
     seed: int = 0,
 ) -> ThresholdBound:
-    """The search of `combine_runs` alone, its arguments checked."""
+    """The search of `combine_runs` alone, its arguments checked: the best bound (nats) with the
+    words of its search. ``seed`` breaks ties.
+    """
     if planned is None:
         best = search_thresholds(rank_scores(runs), guess, None, hypothesis, seed=seed)
         return replace(best, words=f"guesses merged by their rank within each run, {best.words}")
     level = replace(hypothesis, error=hypothesis.error / len(ENDS))
-    found = [every_count(path, level, sides) for path, sides in paths_in_turn(runs, planned)]
+    bounds = [every_count(path, level, sides) for path, sides in paths_in_turn(runs, planned)]
     words = (
         f"run after run, each up to one of {len(_SHARES)} shares of its examples, at both ends or "
         "at one; every guess count at once by a mixture supermartingale, Bonferroni over "
         f"{len(ENDS)}"
     )
-    return replace(max(found, key=lambda one: one.epsilon), words=words, tests=len(ENDS))
+    best = max(bounds, key=lambda bound: bound.epsilon)
+    return replace(best, words=words, tests=len(ENDS))
 
 
 def paths_in_turn(runs: Sequence[MembershipScores], planned: int) -> list[tuple[GuessPath, int]]:
@@ -383,9 +428,8 @@ def paths_in_turn(runs: Sequence[MembershipScores], planned: int) -> list[tuple[
 
 def _until(path: GuessPath, share: float) -> GuessPath:
     """The path up to the first stopping point with at least a ``share`` of its examples."""
-    return path.at(
-        np.arange(min(np.searchsorted(path.guesses, share * path.total) + 1, path.guesses.size))
-    )
+    reached = np.searchsorted(path.guesses, share * path.total) + 1
+    return path.at(np.arange(min(reached, path.guesses.size)))
 
 
 def _chain(paths: Sequence[GuessPath], total: int) -> GuessPath:
