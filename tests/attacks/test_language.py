@@ -4,6 +4,7 @@ import copy
 import itertools
 import zlib
 from functools import partial
+from typing import Any
 
 import accelerate
 import numpy as np
@@ -13,6 +14,7 @@ from tokenizers.processors import TemplateProcessing
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from paperlib.attacks.language import ATTACKS, score_candidates, score_texts
+from paperlib.attacks.language.windows import text_tokens
 from paperlib.models import language
 from paperlib.models.language import load_language_model, train_tokenizer
 from tests.attacks.tiny import placed
@@ -374,3 +376,16 @@ def test_an_end_token_is_no_token_of_the_text(model, tokenizer):
         options = {"attacks": ["loss"], "contexts": contexts}
         plain, ended = (score_texts(model, one, TEXTS, **options) for one in (tokenizer, ends))
         np.testing.assert_array_equal(plain, ended)
+
+
+def test_a_start_token_in_the_text_and_from_the_tokenizer_is_read_once():
+    tokenizer: Any = train_tokenizer([*TEXTS, *CONTEXTS, PREFIX], 270, context=CONTEXT)
+    start = tokenizer.bos_token
+    brought = [start + text for text in TEXTS]
+    without = text_tokens(tokenizer, brought)
+    tokenizer._tokenizer.post_processor = TemplateProcessing(
+        single=f"{start} $A", special_tokens=[(start, tokenizer.bos_token_id)]
+    )
+    assert text_tokens(tokenizer, TEXTS) == without
+    with pytest.warns(UserWarning, match="5 of 5 texts began with two start tokens"):
+        assert text_tokens(tokenizer, brought) == without

@@ -2,6 +2,7 @@
 token.
 """
 
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -175,15 +176,32 @@ def _apart(
 
 def text_tokens(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
     """Tokens of each text, with those that the tokenizer puts before it and without those behind
-    it.
+    it. Of two start tokens in a row, the text's own and the tokenizer's, one is kept.
     """
     rows = tokenizer(list(texts), return_attention_mask=False, verbose=False)["input_ids"]
     whole = tokenizer("a")["input_ids"]
     alone = tokenizer("a", add_special_tokens=False)["input_ids"]
     # Where the letter's own tokens begin among all that the tokenizer gives for it.
     starts = (start for start in range(len(whole)) if whole[start : start + len(alone)] == alone)
-    behind = len(whole) - len(alone) - next(starts, 0)
-    return [row[: len(row) - behind] for row in rows]
+    before = next(starts, 0)
+    behind = len(whole) - len(alone) - before
+    cut = [row[: len(row) - behind] for row in rows]
+    return _with_one_start(cut, whole[0]) if before == 1 else cut
+
+
+def _with_one_start(rows: list[list[int]], start: int) -> list[list[int]]:
+    """Rows without the second of two start tokens, which a text has that brings its own; warns of
+    them.
+    """
+    twice = [row[:2] == [start, start] for row in rows]
+    if any(twice):
+        warnings.warn(
+            f"{sum(twice):,} of {len(rows):,} texts began with two start tokens, their own and the "
+            "tokenizer's: one was dropped",
+            UserWarning,
+            stacklevel=3,
+        )
+    return [row[1:] if again else row for row, again in zip(rows, twice, strict=True)]
 
 
 def context_length(model: Any, tokenizer: Any, max_length: int | None) -> int:
