@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,6 +51,7 @@ REFIT = 1.2  # growth of the revealed coins from one fit to the next
 _FEWEST = 20  # rows that a feature agrees with by chance in one of a million audits, at most
 _KNOTS = 6
 _CURVED = 0.3  # scale of the curved parts beside the straight ones: curves are shrunk more
+_NAMES_GIVEN = "the names given"  # what a claim calls the unit of a record
 
 
 class Classifier(Protocol):
@@ -125,13 +126,13 @@ class LearnedOrder:
 
     def _fit(self, revealed: Flags) -> None:
         self._next_fit = REFIT * float(revealed.sum())
-        known = self._members[revealed]
-        if known.all() or not known.any():
+        labels = self._members[revealed]
+        if labels.all() or not labels.any():
             return
         with warnings.catch_warnings():
             # The bound holds in any order, of an unfinished fit too.
             warnings.filterwarnings("ignore", message=".*converge.*")
-            self._model.fit(self._features[revealed], known)
+            self._model.fit(self._features[revealed], labels)
         chance = np.asarray(self._model.predict_proba(self._features), float)[:, 1]
         self._guess = (chance > 0.5) | self._only_members
         sure = chance if self._only_members else np.abs(chance - 0.5)
@@ -148,8 +149,8 @@ def learned_bets(
     """Bets of a learned order, numbered last, beside others; a share of the coins is looked at
     first.
     """
-    first = rng.permutation(members.size)[: math.ceil(share * members.size)]
-    return reveal([*others, learned], members, first, leader=len(others))
+    looks = rng.permutation(members.size)[: math.ceil(share * members.size)]
+    return reveal([*others, learned], members, looks, leader=len(others))
 
 
 def learned_path(bets: Bets, scores: FloatArray) -> GuessPath:
@@ -248,58 +249,31 @@ def audit_features(
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_choice("design", design, Design)
-    coins, flags = (
-        (membership, membership.included) if isinstance(membership, Coins) else (None, membership)
-    )
+    coins = membership if isinstance(membership, Coins) else None
     if plan is not None:
-        given = dict(
-            delta=delta, confidence=confidence, design=design, kind="scores", guess="adaptive"
-        )
-        if coins is not None and hasattr(features, "columns"):
-            given["score_column"] = ", ".join(
-                str(one) for one in features.columns if one != coins.column
-            )
-        plan.follow(coins, given)
+        options = {"delta": delta, "confidence": confidence, "design": design}
+        _check_followed(plan, coins, features, options)
         if seed or model is not None:
             raise ValueError("plan: it settles neither a seed nor a model; leave both out")
     if coins is not None:
         coins.check_alone(design, unit)
-        features = coins.values(features)
-    check_index("membership", features, flags)
-    rows, copies = checked_features("features", features), () if coins is None else coins.warnings
-    members = checked_membership(rows, flags)
-    if unit is None:
-        copies += (
-            check_ties("features", rows[members], rows[~members])
-            if not (coins and coins.unit)
-            else ()
-        )
-    else:
-        names = np.asarray(unit, dtype=object)
-        means, _ = unit_means(np.column_stack([rows, members.astype(float)]), names.tolist())
-        check_ids(names[members].tolist(), names[~members].tolist(), unit=True)
-        rows, members = checked_features("features", means[:, :-1]), means[:, -1] == 1
-    # Shuffled, since a model may look at neighbouring rows, and members often stand together.
-    order = np.random.default_rng([seed, 4]).permutation(members.size)
-    rows, members = rows[order], members[order]
-    # The game of audits of scores, on places in their stead.
-    played = fair_game(
-        MembershipScores.from_labels(np.arange(members.size), members), design, seed=seed
-    )
-    places = np.sort(played.pooled()[0]).astype(np.int64)
-    rows, members = rows[places], members[places]
+    records = _records(features, membership, unit)
+    records = _game_of(records, design, seed)
+    rows, members = records.rows, records.members
     rng = np.random.default_rng([seed, 1])
     learned = LearnedOrder(rows, members, AdditiveModel() if model is None else model, rng)
     ends = ends_of(rows[:, 0])
     bets = learned_bets(ends, learned, members, rng)
-    best = every_count(path := learned_path(bets, rows[:, 0]), Hypothesis(delta, 1 - confidence), 2)
-    guesses, curve, ceiling = int(path.guesses[best.at]), best.shown(), best.ceiling()
+    path = learned_path(bets, rows[:, 0])
+    best = every_count(path, Hypothesis(delta, 1 - confidence), 2)
+    guesses = int(path.guesses[best.at])
+    curve = best.shown()
+    ceiling = best.ceiling()
     claim = lower_bound_claim(
         best.epsilon, delta, confidence, adjacency_of(design), ceiling=ceiling
     )
-    example = (
-        unit_sentence("the names given") if unit is not None else coins.example if coins else ""
-    )
+    example = _example(coins, unit)
+    assumptions = [sealed.assumption for sealed in (coins, plan) if sealed is not None]
     return FeaturesResult(
         claim=" ".join(filter(None, [claim, example])),
         condition=CONDITIONS[design],
@@ -308,9 +282,12 @@ def audit_features(
             "which example is guessed next, and which is only looked at, depends on nothing but "
             f"the features and the coins revealed before it; threshold search: {best.words}",
             THE_PROCEDURE,
-            *(one.assumption for one in (coins, plan) if one is not None),
+            *assumptions,
         ),
-        warnings=(*copies, *coin_warnings(int(members.sum()), int((~members).sum()), design)),
+        warnings=(
+            *records.warnings,
+            *coin_warnings(int(members.sum()), int((~members).sum()), design),
+        ),
         notes=(ceiling_note(members.size, ceiling),),
         epsilon=best.epsilon,
         delta=delta,
@@ -323,11 +300,77 @@ def audit_features(
         adjacency=adjacency_of(design),
         design=design,
         direction="higher",
-        **record_facts(coins=coins, plan=plan, unit="" if unit is None else "the names given"),
+        **record_facts(coins=coins, plan=plan, unit="" if unit is None else _NAMES_GIVEN),
         curve_guesses=path.guesses[curve],
         curve_correct=path.correct[curve],
         curve_bound=best.bounds(curve),
     )
+
+
+class _Records(NamedTuple):
+    """What is audited, one row per record."""
+
+    rows: FloatArray  #: features, shape (m, d)
+    members: Flags  #: shape (m,)
+    warnings: tuple[str, ...]  #: of the coins and of copies
+
+
+def _check_followed(
+    plan: SealedPlan, coins: Coins | None, features: Any, options: dict[str, Any]
+) -> None:
+    """Refuse (ValueError) options, coins and columns of features other than planned."""
+    used = {**options, "kind": "scores", "guess": "adaptive"}
+    if coins is not None and hasattr(features, "columns"):
+        columns = [str(column) for column in features.columns if column != coins.column]
+        used["score_column"] = ", ".join(columns)
+    plan.follow(coins, used)
+
+
+def _records(features: Any, membership: ArrayLike | Coins, unit: Sequence[Any] | None) -> _Records:
+    """The checked features and membership of each record, which is a unit's mean where one is
+    named.
+    """
+    flags: Any = membership
+    reading: tuple[str, ...] = ()
+    if isinstance(membership, Coins):
+        features, flags = membership.values(features), membership.included
+        reading = membership.warnings
+    check_index("membership", features, flags)
+    rows = checked_features("features", features)
+    members = checked_membership(rows, flags)
+    if unit is not None:
+        return _Records(*_unit_rows(rows, members, unit), reading)
+    if isinstance(membership, Coins) and membership.unit:
+        return _Records(rows, members, reading)
+    ties = check_ties("features", rows[members], rows[~members])
+    return _Records(rows, members, (*reading, *ties))
+
+
+def _unit_rows(rows: FloatArray, members: Flags, unit: Sequence[Any]) -> tuple[FloatArray, Flags]:
+    """The mean features of each unit and its membership; a ValueError for a unit on both sides."""
+    names = np.asarray(unit, dtype=object)
+    means, _ = unit_means(np.column_stack([rows, members.astype(float)]), names.tolist())
+    check_ids(names[members].tolist(), names[~members].tolist(), unit=True)
+    return checked_features("features", means[:, :-1]), means[:, -1] == 1
+
+
+def _game_of(records: _Records, design: Design, seed: int) -> _Records:
+    """The records that the game of ``design`` shows, shuffled."""
+    # Shuffled, since a model may look at neighbouring rows, and members often stand together.
+    order = np.random.default_rng([seed, 4]).permutation(records.members.size)
+    members = records.members[order]
+    # The game of audits of scores, on positions in their stead.
+    positions = MembershipScores.from_labels(np.arange(members.size), members)
+    played = fair_game(positions, design, seed=seed)
+    order = order[np.sort(played.pooled()[0]).astype(np.int64)]
+    return records._replace(rows=records.rows[order], members=records.members[order])
+
+
+def _example(coins: Coins | None, unit: Sequence[Any] | None) -> str:
+    """The sentence of a claim on what one record is; "" where it is one row."""
+    if unit is not None:
+        return unit_sentence(_NAMES_GIVEN)
+    return coins.example if coins else ""
 
 
 def audit_panoramia_features(
@@ -387,18 +430,15 @@ def audit_panoramia_features(
             f"{len(target)}"
         )
     members = checked_membership(np.column_stack([baseline, target]), membership)
-    shown = terms.shown(members)
-    members = members[shown]
-    seen = baseline[shown], np.column_stack([target, baseline])[shown]
+    in_game = terms.shown(members)
+    members = members[in_game]
+    attack_rows = np.column_stack([target, baseline])[in_game]
     learner = AdditiveModel() if model is None else model
     gamma, with_delta = terms.relaxations
+    of_baseline, of_attack = Hypothesis(gamma, terms.level), Hypothesis(with_delta, terms.level)
     tests = (
-        learned_test(
-            "baseline", seen[0], members, Hypothesis(gamma, terms.level), learner, [seed, 1]
-        ),
-        learned_test(
-            "mia", seen[1], members, Hypothesis(with_delta, terms.level), learner, [seed, 2]
-        ),
+        learned_test("baseline", baseline[in_game], members, of_baseline, learner, [seed, 1]),
+        learned_test("mia", attack_rows, members, of_attack, learner, [seed, 2]),
     )
     return panoramia_result(tests, members, terms, learned=True)
 
@@ -413,6 +453,9 @@ def learned_test(
 ) -> RecallTest:
     """One of the two tests: the guesses "member" in a learned order, beside the top of the first
     column.
+
+    ``rows`` are features, shape (m, d), and ``members`` is shape (m,); the model is fitted anew as
+    coins are revealed, and ``seed`` draws the order of the rows and the first looks.
     """
     # If, given the coins revealed before, each positive guess is right with probability at most e^x
     # / (1 + e^x), up to failures of mean m delta / (2 (1 + e^x)) with the hypothesis's delta, the
@@ -431,7 +474,9 @@ def learned_test(
 
 
 def checked_features(name: str, features: ArrayLike) -> FloatArray:
-    """Finite features, shape (m, d); messages call them ``name``."""
+    """Finite features, shape (m, d), of one row or one value per example; a ValueError calls them
+    ``name``.
+    """
     check_features(name, getattr(features, "columns", ()))
     rows = as_rows(name, features)
     rows = rows[:, None] if rows.ndim == 1 else rows
@@ -449,7 +494,12 @@ def checked_features(name: str, features: ArrayLike) -> FloatArray:
 
 
 def checked_membership(rows: FloatArray, membership: ArrayLike) -> Flags:
-    """True for members, shape (m,), of examples with features ``rows``."""
+    """True for members, shape (m,), of examples with features ``rows``, shape (m, d).
+
+    Raises:
+        ValueError: Flags that are not 0 and 1, a class without examples, or, of 20 rows or more, a
+            column that is the membership itself or numbers the rows.
+    """
     flags = as_floats("membership", membership)
     MembershipScores.from_labels(rows[:, 0], flags)
     wrong = (
