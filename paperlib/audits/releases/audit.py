@@ -1,6 +1,6 @@
 """The audit of a release: which rows it was made of, where its generator is not known."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 from paperlib.audits.document import AuditDocument, answer_of
 from paperlib.audits.features import AdditiveModel, FeaturesResult, audit_features
-from paperlib.audits.releases.distances import nearness
+from paperlib.audits.releases.distances import Flags, nearness
 from paperlib.audits.releases.rates import MEANING, disclosure_rates
 from paperlib.audits.releases.rows import Rows, alike, check_copies, check_one_draw, space_of, taken
 from paperlib.core import (
@@ -55,36 +55,32 @@ class ReleaseAudit:
     scores: MembershipScores  #: log of how much nearer each row is to the release than to the pool
     rates: pd.DataFrame  #: rate, hits, totals, rates and intervals of members and control, excess
     exposed: pd.DataFrame  #: members nearest to the release: record, score, release_row, equal
-    signals: (
-        pd.DataFrame
-    )  #: one row per record, members first: member, and what membership was learned from
+    #: one row per record, members first: member, and what membership was learned from
+    signals: pd.DataFrame
     design: Design
     warnings: tuple[str, ...] = ()
     ids: Sequence[Any] | None = None  #: names of the records, members first
 
     def __str__(self) -> str:
-        doubts = (f"Warning: {text}" for text in self.warnings)
-        return "\n\n".join([str(self.result), *doubts, self.rates_text()])
+        warnings = [f"Warning: {text}" for text in self.warnings]
+        return "\n\n".join([str(self.result), *warnings, self.rates_text()])
 
     def rates_text(self) -> str:
         """The rates as lines of text, with what each counts."""
         section = self._rates_section()
         rows = pd.DataFrame(section.rows, columns=list(section.headings)).to_string(index=False)
-        return "\n".join(
-            [section.text, rows, *(f"{row[0]}: {MEANING[row[0]]}" for row in section.rows)]
-        )
+        meanings = [f"{row[0]}: {MEANING[row[0]]}" for row in section.rows]
+        return "\n".join([section.text, rows, *meanings])
 
-    def document(self, **parts: Any) -> AuditDocument:
-        """The audit for readers and programs; ``parts`` are more fields of `AuditDocument`, as
+    def document(self, **fields: Any) -> AuditDocument:
+        """The audit for readers and programs; ``fields`` are further ones of `AuditDocument`, as
         ``facts``.
         """
         main = ScoreAudit(
             title="Distances to the release",
             kind="lower bound",
-            purpose=(
-                "How well distances to the release, beside how isolated a row is, tell who is "
-                "a member."
-            ),
+            purpose="How well distances to the release, beside how isolated a row is, tell who is "
+            "a member.",
             result=self.result,
         )
         answer = answer_of(self.result, about="", warnings=self.warnings)
@@ -103,19 +99,13 @@ class ReleaseAudit:
                 "rates": self.rates.to_dict("records"),
                 "exposed": self.exposed.to_dict("records"),
             },
-            **parts,
+            **fields,
         )
 
     def _rates_section(self) -> TableSection:
-        rows: list[tuple[str, ...]] = []
-        for row in self.rates.to_dict("records"):
-            cells = [
-                f"{row[f'{name}_hits']:,} of {row[f'{name}_total']:,}: "
-                + with_interval(row[f"{name}_rate"], row[f"{name}_low"], row[f"{name}_high"], 4)
-                for name in ("member", "control")
-            ]
-            cells.append(with_interval(row["excess"], row["excess_low"], row["excess_high"], 4))
-            rows.append((str(row["rate"]), *cells))
+        """The rates as a table of the page."""
+        rows = [_cells(row) for row in self.rates.to_dict("records")]
+        meanings = "; ".join(f"{row[0]}: {MEANING[row[0]]}" for row in rows)
         sure = f"{100 * self.result.confidence:g} %"
         return TableSection(
             title="True and phantom disclosures",
@@ -131,12 +121,19 @@ class ReleaseAudit:
             rows=rows,
             one_line=(3,),
             wide=True,
-            note="; ".join(f"{row[0]}: {MEANING[row[0]]}" for row in rows)
-            + (
-                ". These are measurements of these attacks, each interval for itself; no bounds on "
-                "epsilon."
-            ),
+            note=f"{meanings}. These are measurements of these attacks, each interval for itself; "
+            "no bounds on epsilon.",
         )
+
+
+def _cells(row: Mapping[Any, Any]) -> tuple[str, ...]:
+    """The cells of one rate: its name, members, control, and the excess of members."""
+    cells = [str(row["rate"])]
+    for name in ("member", "control"):
+        rate = with_interval(row[f"{name}_rate"], row[f"{name}_low"], row[f"{name}_high"], 4)
+        cells.append(f"{row[f'{name}_hits']:,} of {row[f'{name}_total']:,}: {rate}")
+    cells.append(with_interval(row["excess"], row["excess_low"], row["excess_high"], 4))
+    return tuple(cells)
 
 
 def audit_release(
@@ -197,35 +194,21 @@ def audit_release(
     """
     check_confidence(confidence)
     check_loaded(coins)
-    if coins is None and nonmembers is None:
-        raise ValueError(
-            "nonmembers: rows like the members are needed that the release was not made of"
-        )
-    if coins is not None and (nonmembers is not None or ids is None or coins.unit):
-        raise ValueError(
-            "coins: give all records with a coin as members, with ids, and coins of single rows"
-        )
-    released, pool, doubts = alike(
-        release, [members] if nonmembers is None else [members, nonmembers]
-    )
-    total, count = len(pool), len(members)
-    if ids is not None and len(ids) != total:
-        raise ValueError(f"ids: expected one for each of {total} rows, got {len(ids)}")
-    names = None if ids is None else [str(one) for one in ids]
-    if names is not None:
-        check_ids(names[:count], names[count:])
-    member = np.arange(total) < count
+    _check_sides(nonmembers, ids, coins)
+    sides = [members] if nonmembers is None else [members, nonmembers]
+    released, pool, warnings = alike(release, sides)
+    names = _checked_names(ids, len(members), len(pool))
+    member = np.arange(len(pool)) < len(members)
     if coins is not None:
         member = coins.included[coins.places(names or ())]
-    if secret is not None and secret not in (columns := list(getattr(pool, "columns", ()))):
-        raise ValueError(f"secret: expected one of the columns {columns}, got {secret!r}")
+    _check_secret(secret, pool)
     # Shuffled, so that the place of a row, and with it rounding, tells nothing of its membership.
-    order = np.random.default_rng([seed, 6]).permutation(total)
+    order = np.random.default_rng([seed, 6]).permutation(len(pool))
     shuffled = taken(pool, order)
     space = space_of(released, shuffled)
-    warnings = doubts + check_copies(space, member[order])
+    warnings += check_copies(space, member[order])
     near = nearness(space)
-    check_one_draw(space.pool, member[order], seed, near.own[:, 0])
+    check_one_draw(space.pool, member[order], seed, near.in_pool[:, 0])
     tables = (released, shuffled) if isinstance(released, pd.DataFrame) else None
     rng = np.random.default_rng([seed, 7])
     rates = disclosure_rates(
@@ -247,19 +230,66 @@ def audit_release(
     if reversed_direction(scores):
         scores = MembershipScores(scores.member, scores.nonmember, higher_means_member=False)
         warnings = (*warnings, _AWAY)
-    named = np.arange(1, total + 1).tolist() if names is None else names
-    frame = pd.DataFrame({"record": named, "score": features[:, 0]})
-    frame = frame.assign(release_row=near.nearest[back] + 1, reproduced=space.equal[back])
-    exposed = frame[member].sort_values(
-        "score", ascending=not scores.higher_means_member, kind="stable"
+    records = pd.DataFrame(
+        {
+            "record": np.arange(1, len(pool) + 1).tolist() if names is None else names,
+            "score": features[:, 0],
+            "release_row": near.nearest[back] + 1,
+            "reproduced": space.equal[back],
+        }
     )
     return ReleaseAudit(
         result=replace(result, claim=f"{result.claim} {_PROCEDURE}"),
         scores=scores,
         rates=rates,
-        exposed=exposed.head(SHOWN).reset_index(drop=True),
+        exposed=_exposed(records[member], scores.higher_means_member),
         design=design,
         warnings=warnings,
         signals=pd.DataFrame({"member": member, **signals}),
-        ids=None if names is None else [names[at] for at in np.argsort(~member, kind="stable")],
+        ids=_members_first(names, member),
     )
+
+
+def _check_sides(nonmembers: Rows | None, ids: Sequence[Any] | None, coins: Coins | None) -> None:
+    """Refuse (ValueError) sides that neither a second set of rows nor coins tell, or both."""
+    if coins is None and nonmembers is None:
+        raise ValueError(
+            "nonmembers: rows like the members are needed that the release was not made of"
+        )
+    if coins is not None and (nonmembers is not None or ids is None or coins.unit):
+        raise ValueError(
+            "coins: give all records with a coin as members, with ids, and coins of single rows"
+        )
+
+
+def _checked_names(ids: Sequence[Any] | None, members: int, total: int) -> list[str] | None:
+    """The names of the rows as text, the first ``members`` those of members; a ValueError where
+    they do not name each row once.
+    """
+    if ids is None:
+        return None
+    if len(ids) != total:
+        raise ValueError(f"ids: expected one for each of {total} rows, got {len(ids)}")
+    names = [str(name) for name in ids]
+    check_ids(names[:members], names[members:])
+    return names
+
+
+def _check_secret(secret: str | None, pool: Any) -> None:
+    """Refuse (ValueError) a secret that is no column of the rows."""
+    columns = list(getattr(pool, "columns", ()))
+    if secret is not None and secret not in columns:
+        raise ValueError(f"secret: expected one of the columns {columns}, got {secret!r}")
+
+
+def _exposed(members: pd.DataFrame, higher_means_member: bool) -> pd.DataFrame:
+    """The members that the scores expose most, most exposed first."""
+    ranked = members.sort_values("score", ascending=not higher_means_member, kind="stable")
+    return ranked.head(SHOWN).reset_index(drop=True)
+
+
+def _members_first(names: list[str] | None, member: Flags) -> list[str] | None:
+    """The names of the records, members first, each side in its order."""
+    if names is None:
+        return None
+    return [names[row] for row in np.argsort(~member, kind="stable").tolist()]

@@ -140,8 +140,8 @@ def _averaged(images: NDArray[Any]) -> NDArray[Any]:
 class Nearness:
     """Distances of each row of a pool, one row each."""
 
-    own: FloatArray  #: to its nearest other rows of the pool, nearest first, (n, NEIGHBOURS)
-    away: FloatArray  #: to its nearest rows of the release, (n, NEIGHBOURS)
+    in_pool: FloatArray  #: to its nearest other rows of the pool, nearest first, (n, NEIGHBOURS)
+    away: FloatArray  #: to its nearest rows of the release, nearest first, (n, NEIGHBOURS)
     nearest: IntArray  #: place of the nearest row in the release, (n,)
     #: rows of the release that are no farther than its farthest neighbour in the pool, (n,)
     count: IntArray
@@ -151,17 +151,17 @@ class Nearness:
 
         No row's membership enters: distances in the pool are among all its rows.
         """
-        usual = self.own[self.own > 0]
+        usual = self.in_pool[self.in_pool > 0]
         floor = _FLOOR * float(np.median(usual)) if usual.size else 1.0
-        own = np.log(self.own + floor)
+        in_pool = np.log(self.in_pool + floor)
         away = np.log(self.away + floor)
         return {
-            "nearer than the pool": own[:, 0] - away[:, 0],
-            "several nearer": (own - away).mean(axis=1),
+            "nearer than the pool": in_pool[:, 0] - away[:, 0],
+            "several nearer": (in_pool - away).mean(axis=1),
             "near": -away[:, 0],
             "rows within radius": np.log1p(self.count),
-            "isolation": own[:, 0],
-            "radius": own[:, -1],
+            "isolation": in_pool[:, 0],
+            "radius": in_pool[:, -1],
         }
 
 
@@ -170,7 +170,7 @@ def nearness(space: Space) -> Nearness:
     pool.
     """
     total = space.pool.shape[0]
-    own, away = np.empty((2, total, NEIGHBOURS))
+    in_pool, away = np.empty((2, total, NEIGHBOURS))
     nearest, count = np.empty((2, total), dtype=np.int64)
     step = max(1, space.block // max(total, space.release.shape[0]))
     for start in range(0, total, step):
@@ -178,13 +178,13 @@ def nearness(space: Space) -> Nearness:
         left = space.pool[rows]
         inside = space.between(left, space.pool)
         np.fill_diagonal(inside[:, start:], np.inf)  # a row is no neighbour of itself
-        own[rows] = _smallest(inside)
+        in_pool[rows] = _smallest(inside)
         outside = space.between(left, space.release)
         nearest[rows] = outside.argmin(axis=1)
         away[rows] = _smallest(outside)
-        count[rows] = (outside <= own[rows, -1:]).sum(axis=1)
+        count[rows] = (outside <= in_pool[rows, -1:]).sum(axis=1)
     away[space.equal, 0] = 0  # whatever rounding says
-    return Nearness(own, away, nearest, count)
+    return Nearness(in_pool, away, nearest, count)
 
 
 def _smallest(distances: NDArray[Any]) -> NDArray[Any]:

@@ -13,6 +13,10 @@ from paperlib.core import FloatArray, IntArray
 from paperlib.core.intervals import share_interval
 
 Tables = tuple[pd.DataFrame, pd.DataFrame]
+"""The release and the pool."""
+Hits = dict[str, Sequence[Flags]]
+"""By the name of a rate, whether it holds for each attacked member, and each attacked non-member.
+"""
 
 MEANING = {
     "reproduced": "the release holds the very row",
@@ -20,9 +24,8 @@ MEANING = {
     "other row of the pool",
     "singled out": "of predicates on three columns that hold for one row of the release alone, "
     "those that hold for one row alone, of as many members as non-members",
-    "linked": (
-        "the columns are dealt to two halves; both have the same row of the release as nearest"
-    ),
+    "linked": "the columns are dealt to two halves; both have the same row of the release as "
+    "nearest",
     "inferred": "of one column, drawn for each row, the row of the release that is nearest in all "
     "others tells the value (numbers: within 5 %)",
 }
@@ -43,30 +46,45 @@ def disclosure_rates(
     confidence: float,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """One row for each rate, with intervals; without ``tables``, release and pool, of disclosures
-    alone.
+    """One row for each rate: rate, hits, total, rate and interval of members and control, and the
+    excess of members with its interval.
+
+    Args:
+        near: Distances of the rows of the pool, whose membership is ``member``, shape (n,).
+        tables: Release and pool as tables; None, or one column, leaves copies of rows alone.
+        secret: Column that is inferred; None draws one for each row.
+        confidence: Of each interval, in (0, 1).
+        rng: Draws the rows, columns and predicates that are attacked.
     """
-    hits = {"reproduced": space.equal, "nearly reproduced": near.away[:, 0] <= near.own[:, 0] / 2}
-    counted: dict[str, Sequence[Flags]] = {
-        name: (got[member], got[~member]) for name, got in hits.items()
+    nearly = near.away[:, 0] <= near.in_pool[:, 0] / 2
+    hits: Hits = {
+        "reproduced": (space.equal[member], space.equal[~member]),
+        "nearly reproduced": (nearly[member], nearly[~member]),
     }
     if tables is not None and tables[0].shape[1] > 1:
-        sides = [rng.permutation(np.flatnonzero(side)) for side in (member, ~member)]
-        counted["singled out"] = _singled_out(space, sides, rng)
-        attacked = [side[:_ATTACKS] for side in sides]
-        halves = np.array_split(rng.permutation(tables[0].shape[1]), 2)
-        order = rng.permutation(space.release.shape[0])  # of equally near rows one at random
-        counted["linked"] = [
-            np.equal(*(_closest(space, rows, half.tolist(), order) for half in halves))
-            for rows in attacked
-        ]
-        counted["inferred"] = [
-            _inferred(space, tables, rows, secret, order, rng) for rows in attacked
-        ]
-    found = {name: both for name, both in counted.items() if both[0].size}
-    return pd.DataFrame(
-        [{"rate": name, **_compared(a, b, confidence)} for name, (a, b) in found.items()]
-    )
+        hits |= _hits_of_tables(space, member, tables, secret, rng)
+    rows: list[dict[str, Any]] = []
+    for name, (members, others) in hits.items():
+        if members.size:
+            rows.append({"rate": name, **_compared(members, others, confidence)})
+    return pd.DataFrame(rows)
+
+
+def _hits_of_tables(
+    space: Space, member: Flags, tables: Tables, secret: str | None, rng: np.random.Generator
+) -> Hits:
+    """Which rows of each side are singled out, linked and inferred, of those that are attacked."""
+    sides = [rng.permutation(np.flatnonzero(side)) for side in (member, ~member)]
+    singled_out = _singled_out(space, sides, rng)
+    attacked = [side[:_ATTACKS] for side in sides]
+    halves = np.array_split(rng.permutation(tables[0].shape[1]), 2)
+    order = rng.permutation(space.release.shape[0])  # of equally near rows one at random
+    linked: list[Flags] = []
+    for rows in attacked:
+        first, second = (_closest(space, rows, half.tolist(), order) for half in halves)
+        linked.append(np.equal(first, second))
+    inferred = [_inferred(space, tables, rows, secret, order, rng) for rows in attacked]
+    return {"singled out": singled_out, "linked": linked, "inferred": inferred}
 
 
 def _compared(members: Flags, others: Flags, confidence: float) -> dict[str, Any]:
@@ -75,8 +93,8 @@ def _compared(members: Flags, others: Flags, confidence: float) -> dict[str, Any
     """
     row: dict[str, Any] = {}
     wide: list[tuple[float, float]] = []
-    for name, found in (("member", members), ("control", others)):
-        hits, total = int(found.sum()), found.size
+    for name, flags in (("member", members), ("control", others)):
+        hits, total = int(flags.sum()), flags.size
         low, high = share_interval(hits, total, confidence=confidence)
         wide.append(share_interval(hits, total, confidence=(1 + confidence) / 2))
         values = {"hits": hits, "total": total, "rate": hits / total, "low": low, "high": high}
@@ -93,9 +111,9 @@ def _closest(space: Space, rows: IntArray, columns: Sequence[int], order: IntArr
     several.
     """
     release = np.asfortranarray(space.release[order])
-    parts = np.array_split(rows, max(1, rows.size // 50))
-    found = [space.between(space.pool[part], release, columns).argmin(axis=1) for part in parts]
-    return order[np.concatenate(found)]
+    batches = np.array_split(rows, max(1, rows.size // 50))
+    nearest = [space.between(space.pool[rows], release, columns).argmin(axis=1) for rows in batches]
+    return order[np.concatenate(nearest)]
 
 
 def _inferred(
@@ -114,11 +132,11 @@ def _inferred(
     if secret is not None:
         drawn[:] = names.index(secret)
     right = np.zeros(rows.size, dtype=bool)
-    for at in np.unique(drawn).tolist():
-        here, name = np.flatnonzero(drawn == at), names[at]
-        others = [column for column in range(len(names)) if column != at]
+    for hidden in np.unique(drawn).tolist():
+        here, name = np.flatnonzero(drawn == hidden), names[hidden]
+        others = [column for column in range(len(names)) if column != hidden]
         nearest = _closest(space, rows[here], others, order)
-        right[here] = space.release[nearest, at] == space.pool[rows[here], at]
+        right[here] = space.release[nearest, hidden] == space.pool[rows[here], hidden]
         if release[name].dtype.kind in "iuf":
             guess = release[name].iloc[nearest].to_numpy(float, na_value=np.nan)
             truth = pool[name].iloc[rows[here]].to_numpy(float, na_value=np.nan)
@@ -145,8 +163,8 @@ def _singled_out(
         alone[predicate] = tuple(_count(space, rows, row, columns, middle) == 1 for rows in tables)
         if len(alone) == _PREDICATES:
             break
-    found = np.array(list(alone.values()), dtype=bool).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
+    hits = np.array(list(alone.values()), dtype=bool).reshape(-1, 2)
+    return hits[:, 0], hits[:, 1]
 
 
 def _count(
@@ -156,10 +174,12 @@ def _count(
     middle.
     """
     holds = np.ones(len(rows), dtype=bool)
-    for at in columns.tolist():
-        values, value = rows[:, at], row[at]
-        if at >= space.numbers or value < 0:  # a category, or a missing number
+    for column in columns.tolist():
+        values, value = rows[:, column], row[column]
+        if column >= space.numbers or value < 0:  # a category, or a missing number
             holds &= values == value
+        elif value > middle[column]:
+            holds &= values >= value
         else:
-            holds &= values >= value if value > middle[at] else (values <= value) & (values >= 0)
+            holds &= (values <= value) & (values >= 0)
     return int(holds.sum())

@@ -221,10 +221,14 @@ def _folded(text: str) -> str:
 
 
 def space_of(release: Any, pool: Any) -> Space:
-    """Rows as numbers, with their distances."""
+    """Rows of both as numbers with their distances: tables, lists of texts or arrays of images, as
+    `alike` gives them.
+    """
     if isinstance(release, pd.DataFrame):
         return table_space(release, pool)
-    return text_space(release, pool) if isinstance(release, list) else image_space(release, pool)
+    if isinstance(release, list):
+        return text_space(release, pool)
+    return image_space(release, pool)
 
 
 def taken(rows: Any, indices: NDArray[np.int64]) -> Any:
@@ -261,18 +265,22 @@ def check_copies(space: Space, member: Flags) -> tuple[str, ...]:
     return check_ties("rows", keys[member], keys[~member], ways="keep one row of each")
 
 
-def check_one_draw(rows: Any, member: Flags, seed: int, own: FloatArray | None = None) -> None:
+def check_one_draw(
+    rows: Any, member: Flags, seed: int, isolation: FloatArray | None = None
+) -> None:
     """Refuse (ValueError) sides that a classifier tells apart by their rows, given in random order.
 
-    Or that ``own`` does: the distance of each row to the nearest other one, as of images in another
-    format.
+    Or that ``isolation`` does: the distance of each row to the nearest other one, shape (n,), as of
+    images in another format. ``rows`` are numbers, shape (n, d), perhaps sparse.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import MaxAbsScaler
 
-    chance = 1.0 if own is None else float(mannwhitneyu(own[member], own[~member]).pvalue)
+    chance = 1.0
+    if isolation is not None:
+        chance = float(mannwhitneyu(isolation[member], isolation[~member]).pvalue)
     if chance < 1 - _SURE:
         raise ValueError(
             "nonmembers: their rows alone tell them from members by distances to others (p = "
