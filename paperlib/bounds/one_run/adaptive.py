@@ -20,9 +20,8 @@ from paperlib.core import FloatArray, IntArray
 Flags = NDArray[np.bool_]
 
 WINDOW = 60  # recent guesses that judge a bettor; a quarter of its guesses where that is more
-ABOVE_CHANCE = (
-    1.0  # standard errors by which the best bettor must exceed one half before anyone bets
-)
+# Standard errors by which the best bettor must exceed one half before anyone bets.
+ABOVE_CHANCE = 1.0
 CLOSE = 0.7  # standard errors within which another bettor counts as equally good
 LOOK_EVERY = 10  # coins bet on for each look at a bettor that does not bet
 GROWTH = 50  # a decision holds for one more coin for each so many revealed
@@ -50,9 +49,8 @@ class Proposal:
 
     examples: IntArray  # positions
     as_member: Flags  # True where "member" is guessed
-    block_end: IntArray | None = (
-        None  # number of them up to the end of the tied block of each; None: no ties
-    )
+    block_end: IntArray | None = None
+    """Number of them up to the end of the tied block of each; None: no ties."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +69,10 @@ def ends_of(scores: FloatArray) -> tuple["EndOfScores", "EndOfScores"]:
     """The two bettors of a score: "member" is guessed from its top, "non-member" from its
     bottom.
     """
-    order = np.argsort(-scores)
-    top, bottom = order, order[::-1]
-    return EndOfScores(top, scores[top], member=True), EndOfScores(
-        bottom, scores[bottom], member=False
-    )
+    top = np.argsort(-scores)
+    bottom = top[::-1]
+    above = EndOfScores(top, scores[top], member=True)
+    return above, EndOfScores(bottom, scores[bottom], member=False)
 
 
 class EndOfScores:
@@ -84,7 +81,9 @@ class EndOfScores:
     """
 
     def __init__(self, order: IntArray, values: FloatArray, *, member: bool) -> None:
-        self._order, self._at, self._as_member = order, 0, np.full(order.size, member)
+        self._order = order
+        self._next = 0  # index in the order of the first example that is not known to be revealed
+        self._as_member = np.full(order.size, member)
         ends = np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1) + 1
         # End of the tied block of each position, and of the empty one after them; None if no value
         # is tied.
@@ -93,28 +92,44 @@ class EndOfScores:
             self._end = np.append(np.repeat(ends, np.diff(ends, prepend=0)), values.size)
 
     def next_size(self, revealed: Flags) -> int:
-        while self._at < self._order.size and revealed[self._order[self._at]]:
-            self._at += 1
+        self._pass_over(revealed)
         if self._end is None:
-            return int(self._at < self._order.size)
-        return int(np.count_nonzero(~revealed[self._order[self._at : self._end[self._at]]]))
+            return int(self._next < self._order.size)
+        block = self._order[self._next : self._end[self._next]]
+        return int(np.count_nonzero(~revealed[block]))
+
+    def _pass_over(self, revealed: Flags) -> None:
+        """Move past the examples that are revealed already."""
+        while self._next < self._order.size and revealed[self._order[self._next]]:
+            self._next += 1
 
     def propose(self, count: int, revealed: Flags) -> Proposal:
-        self.next_size(revealed)  # moves past what is revealed
-        start, reach = self._at, min(self._at + count, self._order.size)
-        if self._end is not None:
+        self._pass_over(revealed)
+        start = self._next
+        reach = min(start + count, self._order.size)
+        if self._end is None:
+            examples = self._order[start:reach]
+            offered = ~revealed[examples]
+            block_end = None
+        else:
             reach = int(self._end[reach - 1])
-        examples = self._order[start:reach]
-        offered = ~revealed[examples]
-        last = None
-        if self._end is not None:
-            last = np.cumsum(offered, dtype=np.int64)[self._end[start:reach] - start - 1]
-            whole = last <= count
-            reach = start + int(np.count_nonzero(whole))
-            offered &= whole
-            last = last[offered]
-        self._at, examples = reach, examples[offered]
-        return Proposal(examples, self._as_member[: examples.size], last)
+            examples = self._order[start:reach]
+            offered = ~revealed[examples]
+            block_end = np.cumsum(offered, dtype=np.int64)[self._end[start:reach] - start - 1]
+            is_whole = block_end <= count
+            reach = start + int(np.count_nonzero(is_whole))
+            offered &= is_whole
+            block_end = block_end[offered]
+        self._next = reach
+        examples = examples[offered]
+        return Proposal(examples, self._as_member[: examples.size], block_end)
+
+
+def first_credit(total: int) -> int:
+    """Coins that each bettor looks at before anyone bets: 3 of 1,000 examples, 4 of 10,000."""
+    # A look costs a sure bet where the leak is strong; too few of them take a useless end for a
+    # good one.
+    return int(math.log10(total) + 1e-9)
 
 
 def reveal(
@@ -126,69 +141,117 @@ def reveal(
     total: int | None = None,
 ) -> Bets:
     """Reveal every coin once, bet where recent guesses were right most often, and record the
-    bets.
+    bets. No decision before a coin is revealed depends on it.
+
+    Args:
+        bettors: Between them they propose every example.
+        members: The coins, shape (m,).
+        first_looks: Positions of examples that are looked at before anything else.
+        leader: Number of a bettor that bets alone wherever it would bet.
+        total: Examples of the audit, of which these may be the ends; None: m.
     """
-    # No decision before a coin is revealed depends on it. ``first_looks`` are looked at before
-    # anything else; a ``leader`` bets alone wherever it would bet. Between them the bettors propose
-    # every example; these may be the ends of an audit of ``total`` examples.
-    m, seen = members.size, 0
-    revealed = np.zeros(m, dtype=bool)
-    # In the order of the coins: the example, its guess, the bettor (-1 for a look), the coins seen
-    # before its turn, and the bettor's guesses of this turn up to the end of its tied block.
-    order, as_member, whose, turns, block_end = np.zeros((5, m), dtype=np.int64)
-    if first_looks is not None:
-        seen = first_looks.size
-        order[:seen], whose[:seen], revealed[first_looks] = first_looks, -1, True
-    right = [[0.0] for _ in bettors]  # of each bettor: right among its first 0, 1, 2, ... guesses
-    # Coins that each may take; before anyone bets, 3 of 1,000 examples are looked at, 4 of 10,000.
-    # A look costs a sure bet where the leak is strong; too few of them take a useless end for a
-    # good one.
-    credit: list[float] = [int(math.log10(total or m) + 1e-9)] * len(bettors)
-    betting = set[int]()
+    game = _Game(bettors, members, first_looks, first_credit(total or members.size))
+    betting: set[int] = set()
     while True:
-        turn = seen
-        for i, bettor in enumerate(bettors):
-            count = math.floor(credit[i] + 1e-9)
-            if count < 1 or seen == m:
-                continue
-            offer = bettor.propose(count, revealed)
-            size, shares = offer.examples.size, members[offer.examples] == offer.as_member
-            if not size:
-                continue
-            taken = slice(seen, seen + size)
-            order[taken], as_member[taken], turns[taken] = offer.examples, offer.as_member, turn
-            whose[taken] = i if i in betting else -1
-            if offer.block_end is None:
-                block_end[taken] = np.arange(1, size + 1)
-            else:
-                block_end[taken], shares = offer.block_end, _shares(shares, offer.block_end)
-            right[i] += (right[i][-1] + shares.cumsum(dtype=np.float64)).tolist()
-            revealed[offer.examples] = True
-            credit[i] -= size
-            seen += size
-        if seen == m:
-            break
-        betting = favoured(right)
+        game.take_turn(betting)
+        if game.seen == members.size:
+            return game.bets()
+        betting = favoured(game.right)
         if leader in betting:
             betting = {leader}
-        # As many coins for every bettor that bets, a share of it for a look; nobody may be all too
-        # poor.
-        rates = [
-            1.0 if i in betting or not betting else 1 / LOOK_EVERY for i in range(len(bettors))
-        ]
+        game.add_credit(betting)
+
+
+class _Game:
+    """The coins of one audit, in the order in which they are revealed.
+
+    Attributes:
+        seen: Number of coins revealed so far.
+        right: Of each bettor, how many of its first 0, 1, 2, ... guesses were right.
+    """
+
+    def __init__(
+        self, bettors: Sequence[Bettor], members: Flags, first_looks: IntArray | None, credit: int
+    ) -> None:
+        m = members.size
+        self._bettors = bettors
+        self._members = members
+        self._revealed = np.zeros(m, dtype=bool)
+        # In the order of the coins: the example, its guess, the bettor (-1 for a look), the coins
+        # seen before its turn, and the bettor's guesses of this turn up to the end of its tied
+        # block.
+        self._order, self._as_member, self._bettor, self._turn, self._block_end = np.zeros(
+            (5, m), dtype=np.int64
+        )
+        self.seen = 0
+        if first_looks is not None:
+            self.seen = first_looks.size
+            self._order[: self.seen] = first_looks
+            self._bettor[: self.seen] = -1
+            self._revealed[first_looks] = True
+        self.right = [[0.0] for _ in bettors]
+        self._credit: list[float] = [credit] * len(bettors)  # coins that each may take
+
+    def take_turn(self, betting: set[int]) -> None:
+        """Let each bettor take the coins that it may; those that do not bet look at theirs."""
+        turn = self.seen
+        for number, bettor in enumerate(self._bettors):
+            count = math.floor(self._credit[number] + 1e-9)
+            if count < 1 or self.seen == self._members.size:
+                continue
+            offer = bettor.propose(count, self._revealed)
+            if offer.examples.size:
+                self._record(offer, number, turn, number in betting)
+
+    def _record(self, offer: Proposal, number: int, turn: int, is_bet: bool) -> None:
+        """Reveal the coins of a proposal."""
+        size = offer.examples.size
+        taken = slice(self.seen, self.seen + size)
+        self._order[taken] = offer.examples
+        self._as_member[taken] = offer.as_member
+        self._turn[taken] = turn
+        self._bettor[taken] = number if is_bet else -1
+        shares = self._members[offer.examples] == offer.as_member
+        if offer.block_end is None:
+            self._block_end[taken] = np.arange(1, size + 1)
+        else:
+            self._block_end[taken] = offer.block_end
+            shares = _shares(shares, offer.block_end)
+        right = self.right[number]
+        right += (right[-1] + shares.cumsum(dtype=np.float64)).tolist()
+        self._revealed[offer.examples] = True
+        self._credit[number] -= size
+        self.seen += size
+
+    def add_credit(self, betting: set[int]) -> None:
+        """Give as many coins to every bettor that bets, and a share of them to the others, for a
+        look; so many that somebody can take the next tied block.
+        """
+        rates = [1 / LOOK_EVERY] * len(self._bettors)
+        for number in betting or range(len(rates)):
+            rates[number] = 1.0
         needed = [
-            (bettor.next_size(revealed) - left) / rate
-            for bettor, left, rate in zip(bettors, credit, rates, strict=True)
+            (bettor.next_size(self._revealed) - credit) / rate
+            for bettor, credit, rate in zip(self._bettors, self._credit, rates, strict=True)
         ]
-        steps = max(1.0 + seen // GROWTH, min(needed))
-        credit = [left + steps * rate for left, rate in zip(credit, rates, strict=True)]
-    # One order of the bets: by turn, then by the size of each bettor's guesses so far, tied blocks
-    # whole.
-    bets = np.flatnonzero(whose >= 0)
-    bets = bets[np.lexsort((whose[bets], block_end[bets], turns[bets]))]
-    stop = np.asarray(np.diff(np.stack([whose, turns, block_end])[:, bets], append=-1).any(axis=0))
-    examples, guesses = order[bets], as_member[bets] == 1
-    return Bets(examples, guesses, members[examples] == guesses, stop, whose[bets], order)
+        steps = max(1.0 + self.seen // GROWTH, min(needed))
+        self._credit = [
+            credit + steps * rate for credit, rate in zip(self._credit, rates, strict=True)
+        ]
+
+    def bets(self) -> Bets:
+        """The bets in one order: by turn, then by the size of each bettor's guesses so far, tied
+        blocks whole.
+        """
+        bets = np.flatnonzero(self._bettor >= 0)
+        keys = self._bettor[bets], self._block_end[bets], self._turn[bets]
+        bets = bets[np.lexsort(keys)]
+        blocks = np.stack([self._bettor, self._turn, self._block_end])[:, bets]
+        stop = np.asarray(np.diff(blocks, append=-1).any(axis=0))
+        examples = self._order[bets]
+        as_member = self._as_member[bets] == 1
+        right = self._members[examples] == as_member
+        return Bets(examples, as_member, right, stop, self._bettor[bets], self._order)
 
 
 def _shares(right: Flags, block_end: IntArray) -> NDArray[Any]:
@@ -202,24 +265,32 @@ def _shares(right: Flags, block_end: IntArray) -> NDArray[Any]:
 
 
 def favoured(right: Sequence[Sequence[float]]) -> set[int]:
-    """Positions of the bettors that bet next, from the right ones among the first 0, 1, 2, ... of
+    """Numbers of the bettors that bet next, from the right ones among the first 0, 1, 2, ... of
     each.
+
+    The best one bets if it is right more often than by chance, and with it those that are hardly
+    worse or have not guessed yet.
     """
-    # The best one bets if it is right more often than by chance, and with it those that are hardly
-    # worse or have not guessed yet.
-    betting, seen = set[int](), dict[int, tuple[float, float]]()
-    for i, sums in enumerate(right):
-        if guesses := len(sums) - 1:
-            # Share of right guesses among the recent ones, half a guess of each kind added, and its
-            # variance.
-            recent = min(guesses, max(WINDOW, guesses // 4))
-            share = (sums[-1] - sums[-1 - recent] + 0.5) / (recent + 1)
-            seen[i] = share, share * (1 - share) / (recent + 1)
+    betting: set[int] = set()
+    records: dict[int, tuple[float, float]] = {}  # recent share of right guesses, its variance
+    for number, sums in enumerate(right):
+        if len(sums) > 1:
+            records[number] = _recent_share(sums)
         else:
-            betting.add(i)
-    best, spread = max(seen.values(), default=(0.0, 0.0))
+            betting.add(number)
+    best, spread = max(records.values(), default=(0.0, 0.0))
     if best - ABOVE_CHANCE * math.sqrt(spread) > 0.5:
-        betting |= {
-            i for i, (share, var) in seen.items() if share >= best - CLOSE * math.sqrt(spread + var)
-        }
+        for number, (share, variance) in records.items():
+            if share >= best - CLOSE * math.sqrt(spread + variance):
+                betting.add(number)
     return betting
+
+
+def _recent_share(sums: Sequence[float]) -> tuple[float, float]:
+    """Share of right ones among the recent guesses, half a guess of each kind added, and its
+    variance.
+    """
+    guesses = len(sums) - 1
+    recent = min(guesses, max(WINDOW, guesses // 4))
+    share = (sums[-1] - sums[-1 - recent] + 0.5) / (recent + 1)
+    return share, share * (1 - share) / (recent + 1)
