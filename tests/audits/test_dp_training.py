@@ -4,6 +4,7 @@ them.
 
 import warnings
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -108,11 +109,15 @@ def test_noise_that_comes_again_in_another_step_is_found(found):
 
 
 def test_one_seed_for_the_noise_of_each_parameter_is_found_whatever_their_widths(monkeypatch):
-    def same(total, sizes, *_about):
+    widths = (8, 9, 7, 6, 2)
+    sizes = [(after, before) for before, after in pairwise(widths)]
+
+    def same(total, *_options):
         drawn = torch.randn(total.shape)
         return torch.cat([drawn[: after * before] for after, before in sizes])
 
-    monkeypatch.setattr(dp_faults, "_WIDTHS", (8, 9, 7, 6, 2))
+    monkeypatch.setattr(dp_faults, "_WIDTHS", widths)
+    monkeypatch.setattr(dp_faults, "_SIZES", sizes)
     monkeypatch.setattr(dp_faults, "_noise", same)
     assert (
         "noise of different parameters: the difference of parameters"
