@@ -39,7 +39,7 @@ def few_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     from paperlib.bounds.one_run.detection import fewest_shown
 
-    for module in ("one_run.detection", "one_run.combine", "ranks.detection"):
+    for module in ("one_run.combine", "ranks.detection"):
         monkeypatch.setattr(
             f"paperlib.bounds.{module}.fewest_shown",
             lambda shown, most, power, simulations: fewest_shown(

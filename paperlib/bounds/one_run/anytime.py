@@ -184,6 +184,27 @@ class AnytimeCounts:
             for _, end, level, failures in self._steps(epsilon)
         )
 
+    def refuting(
+        self, correct: IntArray, guesses: IntArray, game: IntArray, games: int, epsilon: float
+    ) -> NDArray[np.bool_]:
+        """As `refutes`, for so many games at once, shape (games,); ``game`` is the number of the
+        game of each count.
+        """
+        refutes = np.ones(games, dtype=bool)
+        share = sharp_share(self.most)
+        for _, end, level, failures in self._steps(epsilon):
+            k: FloatArray = np.maximum(correct - failures, 0.0)
+            r: FloatArray = guesses.astype(np.float64)
+            log_beta: FloatArray = betaln(k + 0.5, r - k + 0.5)
+            e = min(end, epsilon)
+            # The cheap upper bound on M_r leaves few counts to look at.
+            upper = np.logaddexp(*_parts(k, r, log_beta, e, share))
+            hopeful = np.flatnonzero(upper >= log_threshold(level))
+            exact = log_mixture(k[hopeful], r[hopeful], e, share)
+            refuting = game[hopeful[exact >= log_threshold(level)]]
+            refutes &= np.bincount(refuting, minlength=games) > 0
+        return refutes
+
     def bounds(self, correct: IntArray, guesses: IntArray) -> FloatArray:
         """As of `SingleCounts`."""
         bound, alive = np.zeros(guesses.size), np.arange(guesses.size)

@@ -5,18 +5,19 @@ leak.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
+from paperlib.bounds.one_run.adaptive import Flags
 from paperlib.bounds.one_run.anytime import AnytimeCounts
 from paperlib.bounds.one_run.fair_coins import fair_game
 from paperlib.bounds.one_run.guesses import path_of
+from paperlib.bounds.one_run.simulated_games import play_ends
 from paperlib.core import Design, FloatArray, Guess, MembershipScores, check_choice, check_in
 from paperlib.core.checks import check_confidence, check_counts, check_delta, check_nonnegative
 
 _BEYOND = 20  # records looked at beyond as many as are exposed, at each end
+_AT_A_TIME = 2_000_000  # records of the audits that are simulated side by side
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,9 +88,11 @@ def limit_of_detection(
     >>> limit_of_detection(scores).records
     9
     """
-    m_delta_of, error = check_delta(delta), 1 - check_confidence(confidence)
+    delta = check_delta(delta)
+    error = 1 - check_confidence(confidence)
     check_choice("guess", guess, Guess)
-    epsilon, power = check_nonnegative("epsilon", epsilon), check_in("(0, 1)", "power", power)
+    epsilon = check_nonnegative("epsilon", epsilon)
+    power = check_in("(0, 1)", "power", power)
     strength = check_in("(0, inf]", "strength", strength)
     check_counts("simulations", simulations, minimum=1)
     if guess == "grid":
@@ -97,81 +100,122 @@ def limit_of_detection(
             'guess: "grid" has no limit of detection; expected one of the anytime searches'
         )
     played = fair_game(scores, design, seed=seed).oriented()
-    values, total = np.sort(played.pooled()[0])[::-1], len(played)
-    sides, side, place = (1 if guess in ("members", "nonmembers") else 2), "members", "above"
+    values = np.sort(played.pooled()[0])[::-1]
+    total = len(played)
+    sides = 1 if guess in ("members", "nonmembers") else 2
+    side, direction = "members", "above"
     if guess == "nonmembers":  # the mirror image of an audit of members
-        values, guess, side, place = -values[::-1], "members", "non-members", "below"
+        values, guess, side, direction = -values[::-1], "members", "non-members", "below"
     right = 1 / (1 + math.exp(-strength))
-    test = AnytimeCounts(error, total * m_delta_of, sides, total)
+    test = AnytimeCounts(error, total * delta, sides, total)
     # Without ties ranks alone count, and they are those of every audit of this size.
-    untied = bool((np.diff(values) < 0).all())
-    settings = guess, test, right, epsilon, seed
-    simulated = _simulated_ranks(total, *settings) if untied else _simulated(values, *settings)
+    is_untied = bool((np.diff(values) < 0).all())
+    audits = _SimulatedAudits(
+        np.arange(total, 0, -1.0) if is_untied else values, guess, test, right, epsilon, seed
+    )
     most = total if right < 1 else (total + 1) // 2
-    records = fewest_shown(simulated, most, power, simulations)
-    of = {"members": played.member.size, "non-members": played.nonmember.size}[side]
-    exposed = f"{side} been ranked {place} all other records"
+    needed = math.ceil(power * simulations)
+    records = fewest_with(lambda number: audits.shown(number, simulations) >= needed, most)
+    number_of = {"members": played.member.size, "non-members": played.nonmember.size}[side]
+    exposed = f"{side} been ranked {direction} all other records"
     if strength < math.inf:
-        of, exposed = total, f"records been ranked {place} all others, {right:.0%} of them {side}"
-    if records is not None and records > of:
+        number_of = total
+        exposed = f"records been ranked {direction} all others, {right:.0%} of them {side}"
+    if records is not None and records > number_of:
         records = None
-    return DetectionLimit(records=records, of=of, exposed=exposed, epsilon=epsilon, power=power)
+    return DetectionLimit(
+        records=records, of=number_of, exposed=exposed, epsilon=epsilon, power=power
+    )
 
 
-@lru_cache(maxsize=16)  # each holds its ranks
-def _simulated_ranks(total: int, *settings: Any) -> Callable[[int, int], bool]:
-    return lru_cache(maxsize=None)(_simulated(np.arange(total, 0, -1.0), *settings))
+@dataclass(frozen=True, eq=False)
+class _SimulatedAudits:
+    """Audits of records with these scores and new coins, of which some records are exposed."""
 
+    values: FloatArray  # highest first, shape (m,)
+    guess: Guess
+    test: AnytimeCounts
+    right: float  # chance that an exposed record is a member
+    epsilon: float  # what the bound must exceed to show a leak, nats
+    seed: int
 
-def _simulated(
-    values: FloatArray, guess: Guess, test: AnytimeCounts, right: float, epsilon: float, seed: int
-) -> Callable[[int, int], bool]:
-    """Whether a simulated audit shows a number of exposed records, each a member with a chance
-    ``right``.
-    """
-    m, ascending = values.size, values[::-1]
+    def shown(self, exposed: int, simulations: int) -> int:
+        """How many of the audits with so many exposed records show a leak."""
+        audits = [self._drawn(exposed, number) for number in range(simulations)]
+        if self.guess != "adaptive":
+            return sum(self._refutes(values, members) for values, members in audits)
+        # Side by side, as many at a time as fit well into memory.
+        size = max(1, _AT_A_TIME // audits[0][0].size)
+        starts = range(0, simulations, size)
+        return sum(self._shown_together(audits[start : start + size]) for start in starts)
 
-    def shown(exposed: int, at: int) -> bool:
-        # Records with these scores and new coins, at the stopping points that the exposed ones bear
-        # on.
-        rng = np.random.default_rng([seed, at])
-        labels = np.append(rng.random(exposed) < right, rng.random(m) < 0.5)
+    def _drawn(self, exposed: int, number: int) -> tuple[FloatArray, Flags]:
+        """The scores of one audit, highest first, and its coins: of the whole of a small audit, and
+        of a large one at the stopping points that the exposed records bear on.
+        """
+        rng = np.random.default_rng([self.seed, number])
+        m = self.values.size
+        members = np.append(rng.random(exposed) < self.right, rng.random(m) < 0.5)
         reach = exposed + _BEYOND
         if m > 4 * reach:  # what lies far inside is guessed after them; tied scores stay together
-            top = m - np.searchsorted(ascending, values[reach : reach + 1])
-            bottom = m - np.searchsorted(ascending, values[m - reach : m - reach + 1], side="right")
-            rest = np.append(values[: top[0]], values[max(top[0], bottom[0]) :])
+            top = int(np.count_nonzero(self.values >= self.values[reach]))
+            bottom = int(np.count_nonzero(self.values > self.values[m - reach]))
+            rest = np.append(self.values[:top], self.values[max(top, bottom) :])
         else:
-            rest = np.delete(values, rng.choice(m, exposed, replace=False))
-        spiked = np.append(values[0] + np.arange(exposed, 0, -1.0), rest)
-        path = path_of(spiked, labels[: spiked.size], guess, total=m)
-        return test.refutes(path.correct, path.guesses, epsilon)
+            rest = np.delete(self.values, rng.choice(m, exposed, replace=False))
+        spiked = np.append(self.values[0] + np.arange(exposed, 0, -1.0), rest)
+        return spiked, members[: spiked.size]
 
-    return shown
+    def _refutes(self, values: FloatArray, members: Flags) -> bool:
+        """Whether one audit with a fixed order shows a leak."""
+        path = path_of(values, members, self.guess, total=self.values.size)
+        return self.test.refutes(path.correct, path.guesses, self.epsilon)
+
+    def _shown_together(self, audits: list[tuple[FloatArray, Flags]]) -> int:
+        """How many of these audits show a leak, where the order learns."""
+        values: list[FloatArray] = []
+        members: list[Flags] = []
+        for scores, coins in audits:
+            values.append(scores)
+            members.append(coins)
+        points = play_ends(np.stack(values), np.stack(members), self.values.size)
+        correct, guesses = points.correct, points.guesses
+        shows = self.test.refuting(correct, guesses, points.game, len(audits), self.epsilon)
+        return int(np.count_nonzero(shows))
 
 
-def fewest_shown(
-    shown: Callable[[int, int], bool], most: int, power: float, simulations: int
-) -> int | None:
-    """The smallest number up to ``most`` that a share ``power`` of simulated audits shows, or
-    None.
+def fewest_with(often: Callable[[int], bool], most: int) -> int | None:
+    """The smallest number up to ``most`` for which ``often`` holds, or None: by doubling and
+    halving, as what holds for a number holds for larger ones.
     """
-    needed = math.ceil(power * simulations)
-
-    def often(records: int) -> bool:
-        hits = 0
-        for at in range(simulations):
-            hits += shown(records, at)
-            if hits >= needed or hits + simulations - at - 1 < needed:
-                break  # it is certain already
-        return hits >= needed
-
-    low, high = 0, min(8, most)  # sought by doubling and halving
+    low, high = 0, min(8, most)
     while not often(high):
         if high == most:
             return None
         low, high = high, min(2 * high, most)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if often(middle) else (middle, high)
+        if often(middle):
+            high = middle
+        else:
+            low = middle
     return high
+
+
+def fewest_shown(
+    shown: Callable[[int, int], bool], most: int, power: float, simulations: int
+) -> int | None:
+    """The smallest number up to ``most`` that a share ``power`` of simulated audits shows, or
+    None; ``shown`` takes the number and that of the audit.
+    """
+    needed = math.ceil(power * simulations)
+
+    def often(records: int) -> bool:
+        hits = 0
+        for audit in range(simulations):
+            hits += shown(records, audit)
+            if hits >= needed or hits + simulations - audit - 1 < needed:
+                break  # it is certain already
+        return hits >= needed
+
+    return fewest_with(often, most)

@@ -1,0 +1,165 @@
+"""Many games of the two ends of a score, side by side: what `reveal` does one game after the other.
+
+For simulated audits alone, of which the limit of detection needs hundreds. A game is a row of an
+array, and a turn of all games is a few operations on columns.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.bounds.one_run.adaptive import (
+    ABOVE_CHANCE,
+    CLOSE,
+    GROWTH,
+    LOOK_EVERY,
+    WINDOW,
+    Flags,
+    first_credit,
+)
+from paperlib.core import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class StoppingPoints:
+    """Where the tests of all games may stop, game by game; arrays of shape (n,)."""
+
+    game: IntArray  # number of the game
+    correct: IntArray  # right guesses up to here
+    guesses: IntArray  # guesses up to here
+
+
+class _End:
+    """One end of the scores of all games: `EndOfScores`, with a row for each game.
+
+    The games' values, shape (games, n), stand with this end first, and so do the flags ``right``
+    that say whether a guess from here is right. A position is a number of examples from this end.
+    """
+
+    def __init__(self, values: FloatArray, right: Flags) -> None:
+        games, n = right.shape
+        self.right = right
+        self.row: IntArray = np.arange(games, dtype=np.int64)
+        self.position = np.zeros(games, dtype=np.int64)  # of the first example not yet revealed
+        self._positions: IntArray = np.arange(n + 1, dtype=np.int64)
+        is_edge = np.ones((games, n + 1), dtype=bool)
+        is_edge[:, 1:-1] = values[:, 1:] != values[:, :-1]
+        # Of each position: the last edge of a tied block at or before it, the first at or after it.
+        self.edge_before = np.maximum.accumulate(np.where(is_edge, self._positions, 0), axis=1)
+        edge_after: IntArray = np.where(is_edge, self._positions, n)
+        self.edge_after = np.minimum.accumulate(edge_after[:, ::-1], axis=1)[:, ::-1]
+        self._right_before = self._shared_counts()
+
+    def _shared_counts(self) -> FloatArray:
+        """Right guesses before each position, those of a tied block shared equally among it."""
+        counts = np.zeros(self.edge_before.shape)
+        np.cumsum(self.right, axis=1, out=counts[:, 1:])
+        before = np.take_along_axis(counts, self.edge_before, axis=1)
+        after = np.take_along_axis(counts, self.edge_after, axis=1)
+        width = np.maximum(self.edge_after - self.edge_before, 1)
+        share = (self._positions - self.edge_before) / width
+        return before + (after - before) * share
+
+    def next_size(self, limit: IntArray) -> IntArray:
+        """Examples in the next tied block of each game, 0 where the position is at the limit."""
+        is_left = self.position < limit
+        following = np.where(is_left, self.position + 1, self.position)
+        return np.where(is_left, self.edge_after[self.row, following] - self.position, 0)
+
+    def take(self, count: IntArray, limit: IntArray) -> IntArray:
+        """Pass over whole tied blocks of at most ``count`` examples together, up to the limit; the
+        number of these examples in each game.
+        """
+        reach = np.minimum(self.position + count, limit)
+        taken = np.maximum(self.edge_before[self.row, reach] - self.position, 0)
+        self.position = self.position + taken
+        return taken
+
+    def recent_share(self) -> tuple[FloatArray, FloatArray]:
+        """Share of right ones among the recent guesses, with half a guess of each kind added, and
+        its variance.
+        """
+        recent = np.minimum(self.position, np.maximum(WINDOW, self.position // 4))
+        right = self._right_before[self.row, self.position]
+        right = right - self._right_before[self.row, self.position - recent]
+        share = (right + 0.5) / (recent + 1)
+        return share, share * (1 - share) / (recent + 1)
+
+
+def play_ends(values: FloatArray, members: Flags, total: int) -> StoppingPoints:
+    """The stopping points of the adaptive guesses of many games.
+
+    Args:
+        values: Scores of each game, highest first, shape (games, n).
+        members: The coins, shape (games, n).
+        total: Examples of the audit, of which these may be the ends.
+    """
+    games, n = members.shape
+    ends = (_End(values, members), _End(values[:, ::-1], ~members[:, ::-1]))
+    credit = np.full((2, games), float(first_credit(total)))
+    betting = np.zeros((2, games), dtype=bool)
+    bets: list[IntArray] = []
+    turn = 0
+    while True:
+        for side, end in enumerate(ends):
+            limit = n - ends[1 - side].position
+            count = np.floor(credit[side] + 1e-9).astype(np.int64)
+            start = end.position
+            taken = end.take(np.maximum(count, 0), limit)
+            credit[side] -= taken
+            bet = np.flatnonzero(betting[side] & (taken > 0))
+            fixed = np.full((2, bet.size), [[turn], [side]])
+            bets.append(np.vstack([fixed, bet, start[bet], taken[bet]]))
+        revealed = ends[0].position + ends[1].position
+        if (revealed == n).all():
+            break
+        betting = _favoured(ends)
+        rates = np.where(betting | ~betting.any(axis=0), 1.0, 1 / LOOK_EVERY)
+        sizes = np.array([ends[side].next_size(n - ends[1 - side].position) for side in (0, 1)])
+        needed = ((sizes - credit) / rates).min(axis=0)
+        credit += np.maximum(1.0 + revealed // GROWTH, needed) * rates
+        turn += 1
+    return _stopping_points(ends, np.hstack(bets))
+
+
+def _favoured(ends: tuple[_End, _End]) -> NDArray[np.bool_]:
+    """Which end bets next in each game, shape (2, games): `favoured`."""
+    recent: FloatArray = np.array([end.recent_share() for end in ends])
+    share, variance = recent[:, 0], recent[:, 1]
+    has_guessed = np.array([end.position > 0 for end in ends])
+    # The best share; of equal ones that of the larger variance, as `max` of pairs.
+    order = np.lexsort((variance, np.where(has_guessed, share, -1.0)), axis=0)[-1]
+    games: IntArray = np.arange(order.size, dtype=np.int64)
+    best, spread = share[order, games], variance[order, games]
+    is_above = has_guessed.any(axis=0) & (best - ABOVE_CHANCE * np.sqrt(spread) > 0.5)
+    is_close = share >= best - CLOSE * np.sqrt(spread + variance)
+    return ~has_guessed | (is_above & is_close)
+
+
+def _stopping_points(ends: tuple[_End, _End], bets: IntArray) -> StoppingPoints:
+    """The stopping points of bets: turn, side, game, first position and number of examples of each,
+    shape (5, bets).
+    """
+    sizes = bets[4]
+    turn, side, game, start = np.repeat(bets[:4], sizes, axis=1)
+    within: IntArray = np.arange(turn.size, dtype=np.int64)
+    within -= np.repeat(np.cumsum(sizes) - sizes, sizes)
+    position = start + within
+    is_right = np.where(side == 0, ends[0].right[game, position], ends[1].right[game, position])
+    edge = np.where(
+        side == 0, ends[0].edge_after[game, position + 1], ends[1].edge_after[game, position + 1]
+    )
+    block_end = edge - start
+    # One order of the bets of a game, as of `reveal`: by turn, by the size of each end's guesses.
+    order = np.lexsort((side, block_end, turn, game))
+    game = game[order]
+    index: IntArray = np.arange(game.size, dtype=np.int64)
+    # Of each bet, the index of the first one of its game.
+    first: IntArray = np.maximum.accumulate(np.where(np.diff(game, prepend=-1) != 0, index, 0))
+    right_before: IntArray = np.append(0, np.cumsum(is_right[order]))
+    correct = right_before[1:] - right_before[first]
+    guesses = index + 1 - first
+    blocks = np.stack([game, turn[order], block_end[order], side[order]])
+    stop = np.diff(blocks, append=-1).any(axis=0)
+    return StoppingPoints(game[stop], correct[stop], guesses[stop])
