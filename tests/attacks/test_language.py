@@ -381,11 +381,11 @@ def test_an_end_token_is_no_token_of_the_text(model, tokenizer):
 def test_a_start_token_in_the_text_and_from_the_tokenizer_is_read_once():
     tokenizer: Any = train_tokenizer([*TEXTS, *CONTEXTS, PREFIX], 270, context=CONTEXT)
     start = tokenizer.bos_token
-    brought = [start + text for text in TEXTS]
-    without = text_tokens(tokenizer, brought)
+    with_start = [start + text for text in TEXTS]
+    rows = text_tokens(tokenizer, with_start)
     tokenizer._tokenizer.post_processor = TemplateProcessing(
         single=f"{start} $A", special_tokens=[(start, tokenizer.bos_token_id)]
     )
-    assert text_tokens(tokenizer, TEXTS) == without
+    assert text_tokens(tokenizer, TEXTS) == rows
     with pytest.warns(UserWarning, match="5 of 5 texts began with two start tokens"):
-        assert text_tokens(tokenizer, brought) == without
+        assert text_tokens(tokenizer, with_start) == rows

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from paperlib import MembershipScores
+from paperlib import MembershipScores, audit_scores
 from paperlib.bounds import (
     audit_ranks,
     combine_runs,
@@ -166,3 +166,13 @@ def test_fresh_runs_show_so_many_exposed_records_as_often_as_stated(options):
 def test_a_limit_of_runs_that_takes_them_for_one_is_caught():
     k = limit_of_detection(rank_scores(RUNS), guess="members").records
     assert share_of_runs_shown(RUNS, k, guess="members") < 0.6
+
+
+def test_printing_a_result_simulates_nothing_until_the_limit_is_asked_for():
+    scores = scores_of(150)
+    result = audit_scores(scores, design="randomized").headline
+    for text in (str(result), repr(result), result._repr_html_(), " ".join(result.remarks)):
+        assert "would have shown" not in text
+    assert "detection" not in vars(result)
+    assert result.detection.sentence == limit_of_detection(scores).sentence
+    assert result.detection.sentence in str(result)

@@ -20,6 +20,8 @@ from paperlib.core import MembershipScores
 from paperlib.io import file_sha256
 from tests.cli.conftest import BOOK, blocks, in_order
 
+SEEN = "this audit would have shown a leak in 80 % of cases"
+
 
 @pytest.fixture
 def audit(here, command):
@@ -58,6 +60,7 @@ def test_the_terminal_shows_answer_condition_and_numbers_in_this_order_on_one_sc
         main.headline,
         main.condition,
         main.claim,
+        f"members been ranked above all other records and nothing else leaked, {SEEN}",
         "AUC 0.9",
         "TPR at 0.1 % FPR",
         "TPR at 1 % FPR",
@@ -67,7 +70,8 @@ def test_the_terminal_shows_answer_condition_and_numbers_in_this_order_on_one_sc
         "Report: own-audit.html",
     )
     page = Path("own-audit.html").read_text(encoding="utf-8")
-    for words in (file_sha256("own.csv"), "paperlib audit own.csv", main.claim, main.condition):
+    sentences = (main.claim, main.condition, SEEN)
+    for words in (file_sha256("own.csv"), "paperlib audit own.csv", *sentences):
         assert words in page
     assert len(out.splitlines()) <= 40, "more than one screen"
     table.groupby("member").head(300).to_csv("own.csv", index=False)

@@ -108,9 +108,10 @@ def play_ends(values: FloatArray, members: Flags, total: int) -> StoppingPoints:
             start = end.position
             taken = end.take(np.maximum(count, 0), limit)
             credit[side] -= taken
-            bet = np.flatnonzero(betting[side] & (taken > 0))
-            fixed = np.full((2, bet.size), [[turn], [side]])
-            bets.append(np.vstack([fixed, bet, start[bet], taken[bet]]))
+            # The games in which this end bets; in the others it only looks.
+            game = np.flatnonzero(betting[side] & (taken > 0))
+            turn_and_side = np.full((2, game.size), [[turn], [side]])
+            bets.append(np.vstack([turn_and_side, game, start[game], taken[game]]))
         revealed = ends[0].position + ends[1].position
         if (revealed == n).all():
             break

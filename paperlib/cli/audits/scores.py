@@ -124,9 +124,8 @@ def paragraphs(opening: str, audits: "Audits", document: "AuditDocument") -> lis
     ]
     if document.judged(None)[1] is not None:  # else no number is an answer
         main = audits.headline
-        text.insert(
-            3, "\n".join(filter(None, [main.headline, main.condition, main.claim, *main.remarks]))
-        )
+        lines = [main.headline, main.condition, main.claim, *main.notes, main.seen()]
+        text.insert(3, "\n".join(filter(None, lines)))
         others: list[str] = []
         for one in audits.audits[1:]:
             if one.result is None:
