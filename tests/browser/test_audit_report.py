@@ -10,6 +10,7 @@ import pytest
 
 from paperlib.audits import audit_scores
 from paperlib.core import MembershipScores
+from paperlib.core.results import RESULT_SCHEMA_VERSION
 from paperlib.report import About, audit_report
 from paperlib.words.verdict import plain_verdict
 from tests.browser.looks import faint
@@ -87,7 +88,7 @@ def test_the_report_loads_alone_is_legible_and_nothing_sticks_out(shown, name, s
         tab.evaluate(
             "JSON.parse(document.getElementById('audit-result').textContent).schema_version"
         )
-        == 1
+        == RESULT_SCHEMA_VERSION
     )
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     assert tab.evaluate(CUT) == []

@@ -9,8 +9,8 @@ from scipy.stats import binom
 
 from paperlib.bounds import one_run_epsilon, perfect_epsilon, plan_audit
 from paperlib.bounds.one_run.anytime import AnytimeCounts
-from paperlib.bounds.one_run.audit import lower_bound_claim
 from paperlib.core.results import round_down
+from paperlib.words.claims import lower_bound_claim
 
 pytestmark = pytest.mark.browser
 
@@ -120,7 +120,7 @@ def test_the_form_shows_the_bound_and_the_sentence(
     assert value == pytest.approx(epsilon, abs=1e-6)
     assert text == f"ε ≥ {round_down(epsilon):.3f}"
     assert tab.inner_text("#calc-bound .calc-claim") == lower_bound_claim(
-        epsilon, delta, confidence, ceiling=ceiling
+        epsilon, delta, confidence, "add/remove", ceiling=ceiling
     )
 
 
