@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from paperlib.bounds.one_run.anytime import failure_budget
 from paperlib.bounds.one_run.tails import last_refuted
@@ -103,7 +103,8 @@ def audit_ranks(
             for mixed ones.
         margins: Confidence of the attack in each set, shape (m,), from scores alone
             (`score_margins`). Given, the sets are guessed from the surest on and every stopping
-            point is searched.
+            point is searched. Sets of equal margins are guessed together, so that the order of the
+            rows tells nothing.
 
     Raises:
         ValueError: Ranks outside their set, mismatched lengths, top above a set size, unknown
@@ -234,16 +235,19 @@ class _MarginSearch:
     # costs f offsets.
     def __init__(self, hits: IntArray, margins: FloatArray, sets: CandidateSets) -> None:
         order = np.argsort(-margins, kind="stable")
-        ordered = hits[order] > 0
-        # The evidence rises with hits alone: a stop before a hit shows less than one after it.
-        stops = np.flatnonzero(ordered & ~np.append(ordered[1:], False))
-        kinds = np.arange(sets.sizes.size)
-        seen = [np.cumsum(sets.kind[order] == one)[stops] for one in kinds]  # guesses of each kind
-        self._stops, self._sets = stops + 1, sets
-        self._hits, self._seen = np.cumsum(ordered)[stops], np.stack(seen, axis=1).astype(float)
+        hits_so_far = np.cumsum(hits[order], dtype=np.int64)
+        last_rows = _last_rows_of_ties(margins[order])
+        last_rows = last_rows[_can_be_best(last_rows, hits_so_far[last_rows])]
+        guesses_by_kind = [
+            np.cumsum(sets.kind[order] == kind)[last_rows] for kind in range(sets.sizes.size)
+        ]
+        self._sets = sets
+        self._stops = last_rows + 1
+        self._hits = hits_so_far[last_rows]
+        self._seen = np.stack(guesses_by_kind, axis=1).astype(float)
         # An alternative nearer than 3 / sqrt(m) nats gathers no evidence from m sets.
         self._offsets = np.geomspace(min(1.0, 3.0 / np.sqrt(hits.size)), 12.0, 24)
-        self._at = stops.size - 1
+        self._at = last_rows.size - 1
 
     @property
     def best(self) -> tuple[int, int]:
@@ -270,6 +274,27 @@ class _MarginSearch:
                 self._at = int(tried[np.argmax(evidence)])
                 return True
         return False
+
+
+def _last_rows_of_ties(ordered_margins: FloatArray) -> IntArray:
+    """The last row of each block of equal margins, which are sorted; the only rows to stop after.
+
+    Within a block the order of the rows decides, and it may know the ranks.
+    """
+    changes = np.flatnonzero(np.diff(ordered_margins))
+    return np.append(changes, ordered_margins.size - 1)
+
+
+def _can_be_best(last_rows: IntArray, hits: IntArray) -> NDArray[np.bool_]:
+    """Which stops can show the most: the evidence rises with each hit and falls with each miss.
+
+    ``hits`` are counted up to each stop. A stop after a block without hits shows less than the one
+    before it, and a stop before a block of hits alone less than the one after it.
+    """
+    new_hits = np.diff(hits, prepend=0)
+    new_rows = np.diff(last_rows, prepend=-1)
+    only_hits = new_hits == new_rows
+    return (new_hits > 0) & ~np.append(only_hits[1:], False)
 
 
 def _largest_refuted(p_value: Callable[[float], float], level: float, start: float = 0.0) -> float:

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from paperlib.bounds.one_run.detection import DetectionLimit, fewest_shown
 from paperlib.bounds.ranks.audit import audit_ranks
 from paperlib.core import check_counts, check_in, check_nonnegative
-from paperlib.core.checks import check_vector
+from paperlib.core.checks import IntArray, check_vector
 
 
 def rank_limit_of_detection(
@@ -41,29 +41,41 @@ def rank_limit_of_detection(
     sizes = np.atleast_1d(check_counts("set_sizes", set_sizes, minimum=2))
     epsilon, power = check_nonnegative("epsilon", epsilon), check_in("(0, 1)", "power", power)
     check_counts("simulations", simulations, minimum=1)
+    places_of_margins = None if margins is None else _places_of_margins(margins, sizes.size)
+    # In one order, so that the order of the rows changes no simulated audit.
+    order = np.argsort(sizes, kind="stable")
+    if places_of_margins is not None:
+        order = np.lexsort((places_of_margins, sizes))
+        places_of_margins = places_of_margins[order]
+    sizes = sizes[order]
 
-    # Their order alone counts.
-    surest = (
-        None
-        if margins is None
-        else np.unique(check_vector("margins", margins), return_inverse=True)[1]
-    )
-    if surest is not None and surest.size != sizes.size:
-        raise ValueError(f"margins: expected {sizes.size} values like set_sizes, got {surest.size}")
-
-    def shown(exposed: int, at: int) -> bool:
-        rng = np.random.default_rng([seed, at])
-        places, chosen = rng.integers(1, sizes + 1), rng.permutation(sizes.size)[:exposed]
-        places[chosen], sure = 1, surest
-        if surest is not None:
-            sure = np.where(np.isin(np.arange(sizes.size), chosen), sizes.size, surest)
-        result = audit_ranks(places, sizes, delta=delta, confidence=confidence, margins=sure)
+    def shown(count: int, simulation: int) -> bool:
+        """Whether a simulated audit with so many exposed identifiers shows more than epsilon."""
+        rng = np.random.default_rng([seed, simulation])
+        ranks = rng.integers(1, sizes + 1)
+        chosen = rng.permutation(sizes.size)[:count]
+        ranks[chosen] = 1
+        simulated_margins = places_of_margins
+        if places_of_margins is not None:
+            simulated_margins = places_of_margins.copy()
+            simulated_margins[chosen] = sizes.size  # above all others
+        result = audit_ranks(
+            ranks, sizes, delta=delta, confidence=confidence, margins=simulated_margins
+        )
         return result.epsilon > epsilon
 
     records = fewest_shown(shown, sizes.size, power, simulations)
     exposed = "identifiers been ranked first among all their candidates"
-    if surest is not None:
+    if margins is not None:
         exposed += ", with the largest margins"
     return DetectionLimit(
         records=records, of=sizes.size, exposed=exposed, epsilon=epsilon, power=power
     )
+
+
+def _places_of_margins(margins: ArrayLike, sets: int) -> IntArray:
+    """The place of each margin among the different ones, from 0, since their order alone counts."""
+    values = check_vector("margins", margins)
+    if values.size != sets:
+        raise ValueError(f"margins: expected {sets} values like set_sizes, got {values.size}")
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
