@@ -10,10 +10,22 @@ import pytest
 from paperlib.audits import audit, audit_features, audit_labels, audit_release
 from paperlib.audits.document import AuditDocument
 from paperlib.audits.language.chat import audit_chat, chat_questions
-from paperlib.bounds import combine_runs
+from paperlib.bounds import (
+    ErrorCounts,
+    audit_bayesian,
+    audit_clopper_pearson,
+    audit_f_dp,
+    audit_gaussian_dp,
+    audit_output_set,
+    audit_panoramia,
+    audit_ranks,
+    combine_runs,
+    epsilon_star,
+)
 from paperlib.core import AuditResult, MembershipScores, toss_coins
 from paperlib.core.facts import Refusal
 from paperlib.generators.identifiers import generate_identifiers
+from paperlib.words.verdict import plain_verdict
 
 SENTENCES = {
     "claim",
@@ -157,6 +169,63 @@ def test_several_runs_and_features_hold_their_facts_whatever_they_say(monkeypatc
     nonsense(monkeypatch)
     assert facts() == before
     assert [bool(codes) for codes in before[1]] == [False, True, False]
+
+
+def of_bounds() -> list[AuditResult]:
+    """One result of each bound that is no part of a document, of a leak and of none."""
+    runs = RNG_OF_BOUNDS.normal(2, 1, 40), RNG_OF_BOUNDS.normal(0, 1, 40)
+    leaking, still = MembershipScores(*runs), MembershipScores(runs[1], runs[1][::-1])
+    flags = np.arange(400) % 2
+    tells = flags + np.linspace(0, 0.5, 400)
+    says_nothing = np.sin(np.arange(400.0))
+    results: list[AuditResult] = []
+    for scores in (leaking, still):
+        for adjacency in ("add/remove", "replace"):
+            results.append(audit_clopper_pearson(scores, adjacency=adjacency))
+            results.append(audit_bayesian(scores, adjacency=adjacency))
+            results.append(audit_gaussian_dp(scores, delta=1e-5, adjacency=adjacency))
+    results.append(audit_clopper_pearson(MembershipScores(*runs[::-1])))
+    for scores in (STRONG, NONE):
+        selection, evaluation = scores.split(seed=1)
+        results.append(audit_output_set(selection, evaluation))
+        results.append(audit_f_dp(scores))
+        results.append(epsilon_star(-scores.member, -scores.nonmember, confidence=0.9))
+        results.append(epsilon_star(-scores.member, -scores.nonmember, method="empirical"))
+    for attack in (tells, says_nothing, -tells):
+        results.append(audit_panoramia(says_nothing, attack, flags))
+        results.append(audit_panoramia(says_nothing, attack, flags, known_c=0.0))
+    results.append(audit_ranks([1] * 40 + [9] * 5, 10))
+    results.append(audit_ranks([9] * 45, 10))
+    return results
+
+
+RNG_OF_BOUNDS = np.random.default_rng(5)
+
+
+def test_no_bound_reads_a_sentence(monkeypatch):
+    def facts() -> list[Any]:
+        monkeypatch.setitem(globals(), "RNG_OF_BOUNDS", np.random.default_rng(5))
+        results = of_bounds()
+        verdicts = [plain_verdict(result, claimed_epsilon=0.5).refuted for result in results]
+        return [[decisions(result.to_dict()) for result in results], verdicts]
+
+    before = facts()
+    nonsense(monkeypatch)
+    assert facts() == before
+    assert set(before[1]) == {True, False, None}
+
+
+@pytest.mark.parametrize("audited", [audit_clopper_pearson, audit_bayesian])
+def test_a_replaced_target_takes_twice_the_claim_for_adding_or_removing_one(audited):
+    counts = ErrorCounts(5, 1000, 500, 1000)  # a bound of 3.696, or nearly
+    claims = {1.8: (True, True), 3.0: (True, False), 4.2: (False, False)}
+    for claimed, refuted in claims.items():
+        results = (audited(counts), audited(counts, adjacency="replace"))
+        verdicts = [plain_verdict(result, claimed_epsilon=claimed) for result in results]
+        assert tuple(verdict.refuted for verdict in verdicts) == refuted
+    assert "adding or removing" in results[0].claim
+    assert "replacing one example" in results[1].claim
+    assert "another record in its place" in results[1].assumptions[0]
 
 
 def test_a_fact_decides_where_the_sentence_stays_the_same():

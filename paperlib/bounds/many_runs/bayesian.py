@@ -9,14 +9,15 @@ from scipy.special import betainc, betaincc, betaincinv
 from paperlib.bounds.many_runs.clopper_pearson import (
     ErrorCounts,
     ManyRunsResult,
+    RunAdjacency,
     clopper_pearson_epsilon,
-    could_refute,
     fixed_test,
 )
 from paperlib.bounds.one_run.tails import last_refuted
 from paperlib.core.checks import FloatArray, check_confidence, check_delta, check_nonnegative
 from paperlib.core.results import round_down
 from paperlib.core.scores import MembershipScores
+from paperlib.words.many_runs import JEFFREYS_PRIOR, bayesian_claim
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _TAILS = np.concatenate([10.0 ** np.arange(-16, -1), np.linspace(0.1, 0.9, 17)])
@@ -57,9 +58,8 @@ def posterior_cdf(epsilon: float, counts: ErrorCounts, *, delta: float = 0.0) ->
     a0, b0 = 0.5 + counts.false_positives, 0.5 + counts.nonmembers - counts.false_positives
     a1, b1 = 0.5 + counts.false_negatives, 0.5 + counts.members - counts.false_negatives
     quantiles = betaincinv(a1, b1, _BREAKS)
-    bends = np.maximum(
-        whole - ratio * quantiles, (whole - quantiles) / ratio
-    )  # as least below, its inverse
+    # The rates at which the least false-negative rate, below, passes a quantile: its inverse.
+    bends = np.maximum(whole - ratio * quantiles, (whole - quantiles) / ratio)
     bends = np.append(bends, [whole / (1 + ratio), whole])
     inside = np.clip(np.concatenate([betaincinv(a0, b0, _BREAKS), bends]), 0.0, 1.0)
     # Integrate over u = posterior CDF of the false-positive rate: no endpoint singularity.
@@ -92,6 +92,7 @@ def audit_bayesian(
     threshold: float | None = None,
     delta: float = 0.0,
     confidence: float = 0.95,
+    adjacency: RunAdjacency = "add/remove",
     seed: int = 0,
 ) -> BayesianResult:
     """Posterior of epsilon from the error counts of one test.
@@ -114,27 +115,23 @@ def audit_bayesian(
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     bound = partial(clopper_pearson_epsilon, delta=delta, confidence=confidence)
-    prior = "both error rates have Jeffreys' prior Beta(1/2, 1/2)"
-    counts, fields = fixed_test(observed, threshold, seed, bound, prior)
+    test = fixed_test(observed, threshold, seed, bound, adjacency)
+    counts = test.counts
     tail = (1 - confidence) / 2
     epsilon, low, median, high = (
         posterior_quantile(p, counts, delta=delta) for p in (2 * tail, tail, 0.5, 1 - tail)
     )
-    flawless = ErrorCounts(0, counts.nonmembers, 0, counts.members)
-    zero = ""
+    claim = bayesian_claim(epsilon, delta, confidence, adjacency)
     if epsilon <= 0:
-        zero = could_refute(counts, posterior_quantile(2 * tail, flawless, delta=delta))
+        flawless = ErrorCounts(0, counts.nonmembers, 0, counts.members)
+        ceiling = posterior_quantile(2 * tail, flawless, delta=delta)
+        claim += test.said_of_zero(epsilon, ceiling)
     return BayesianResult(
-        claim=(
-            f"Lower bound on the mechanism, Bayesian: with posterior probability {confidence:g} "
-            f"training is not (epsilon, {delta:g})-DP for any epsilon below "
-            f"{round_down(epsilon):.3f}, under the adjacency of the runs with and without the "
-            f"target record (add/remove unless it was replaced). Not a confidence bound.{zero}"
-        ),
+        claim=claim,
         epsilon=epsilon,
         interval=(low, high),
         median=median,
         delta=delta,
         confidence=confidence,
-        **fields,
+        **test.facts(seed, JEFFREYS_PRIOR),
     )

@@ -5,23 +5,35 @@ rates.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from paperlib.bounds.one_run.tails import NUMERICAL_MARGIN
 from paperlib.core import AuditResult, FloatArray, MembershipScores
-from paperlib.core.checks import check_confidence, check_counts, check_delta, check_finite
+from paperlib.core.checks import (
+    check_choice,
+    check_confidence,
+    check_counts,
+    check_delta,
+    check_finite,
+)
 from paperlib.core.direction import check_scores, reversed_direction
 from paperlib.core.facts import Refusal, reasons
 from paperlib.core.intervals import upper_rate
-from paperlib.core.results import round_down, round_up
-
-_INDEPENDENT_RUNS = (
-    "each score comes from its own training run, with the target record for members and without it "
-    "for non-members; scores of many records under one model are not independent runs"
+from paperlib.core.results import round_down
+from paperlib.words.many_runs import (
+    TestOrigin,
+    assumptions,
+    clopper_pearson_claim,
+    could_refute,
 )
+
+RunAdjacency = Literal["add/remove", "replace"]
+"""What the runs without the target record were trained on: all other records, or another one in its
+place.
+"""
 
 
 @dataclass(frozen=True)
@@ -112,55 +124,91 @@ class ManyRunsResult(AuditResult):
     ceiling: float | None = None
 
 
+@dataclass(frozen=True)
+class FixedTest:
+    """One test whose errors were counted, and how it was settled before they were.
+
+    Attributes:
+        counts: Errors of the test.
+        threshold: Scores at or above it were called members, in the scores' own unit; None for a
+            test of which the counts alone are known.
+        origin: How the test was settled.
+        adjacency: What the runs with and without the target record differ in.
+        refusals: Doubts about the direction of the scores.
+    """
+
+    counts: ErrorCounts
+    threshold: float | None
+    origin: TestOrigin
+    adjacency: RunAdjacency
+    refusals: tuple[Refusal, ...] = ()
+
+    def facts(self, seed: int, method: str = "") -> dict[str, Any]:
+        """Fields of a `ManyRunsResult`: what the test settles, and what is taken for granted."""
+        replaced = self.adjacency == "replace"
+        return {
+            "refusals": self.refusals,
+            "adjacency": self.adjacency,
+            "assumptions": assumptions(self.origin, seed, replaced=replaced, method=method),
+            "counts": self.counts,
+            "threshold": self.threshold,
+        }
+
+    def said_of_zero(self, epsilon: float, ceiling: float) -> str:
+        """What follows the claim of a bound of 0, with a space before it; "" for a larger one."""
+        if epsilon > 0:
+            return ""
+        return f" {could_refute(self.counts.members, self.counts.nonmembers, ceiling)}"
+
+
 def fixed_test(
     observed: MembershipScores | ErrorCounts,
     threshold: float | None,
     seed: int,
     power: Callable[[Any, Any, Any, Any], Any],
-    *assumed: str,
-) -> tuple[ErrorCounts, dict[str, Any]]:
-    """Errors of a test settled before they are counted, else by ``power`` on one half; fields of a
-    result.
+    adjacency: RunAdjacency,
+) -> FixedTest:
+    """The test of an audit from many runs, and its errors.
+
+    Args:
+        observed: One score per training run, or the error counts of a test that was fixed before.
+        threshold: A threshold fixed in advance, in the scores' unit; None lets a random half of the
+            scores choose the one of largest ``power``, and the other half count its errors.
+        seed: Seed of that half.
+        power: Bound from false positives, non-members, false negatives and members; broadcasts.
+        adjacency: What the runs with and without the target record differ in.
+
+    Raises:
+        ValueError: A threshold beside counts, an unknown adjacency, or too few scores to split.
     """
-    refusals: tuple[Refusal, ...] = ()
+    check_choice("adjacency", adjacency, RunAdjacency)
     if isinstance(observed, ErrorCounts):
         if threshold is not None:
             raise ValueError(f"threshold: allowed with scores only, got {threshold!r} with counts")
-        counts, chosen = observed, "the test was fixed before its errors were counted"
-    else:
-        refusals = reasons(reversed_direction(check_scores("observed", observed)))
-        chosen = "the threshold was fixed before looking at these scores"
-        if threshold is None:
-            selection, observed = observed.split(seed=seed)
-            false_positive, true_positive, thresholds = (values[1:] for values in selection.roc())
-            nonmembers, members = selection.nonmember.size, selection.member.size
-            wrong = np.rint(false_positive * nonmembers), np.rint((1 - true_positive) * members)
-            best = float(thresholds[int(np.argmax(power(wrong[0], nonmembers, wrong[1], members)))])
-            threshold = best if observed.higher_means_member else -best
-            chosen = (
-                f"the threshold was chosen on a random half of the scores (seed {seed}), errors "
-                "counted on the other"
-            )
-        threshold = float(threshold)
-        counts = ErrorCounts.from_scores(observed, threshold)
-    assumptions = (_INDEPENDENT_RUNS, chosen, *assumed)
-    fields = {
-        "refusals": refusals,
-        "adjacency": "add/remove",
-        "assumptions": assumptions,
-        "counts": counts,
-        "threshold": threshold,
-    }
-    return counts, fields
+        return FixedTest(observed, None, "counted", adjacency)
+    refusals = reasons(reversed_direction(check_scores("observed", observed)))
+    origin: TestOrigin = "threshold"
+    counted_on = observed
+    if threshold is None:
+        origin = "split"
+        selection, counted_on = observed.split(seed=seed)
+        threshold = _strongest_threshold(selection, power)
+    counts = ErrorCounts.from_scores(counted_on, float(threshold))
+    return FixedTest(counts, float(threshold), origin, adjacency, refusals)
 
 
-def could_refute(counts: ErrorCounts, ceiling: float) -> str:
-    """The sentence after the claim of a bound of 0; ``ceiling`` is the bound without an error."""
-    runs = f"{counts.members} runs with the target record and {counts.nonmembers} without it"
-    if ceiling <= 0:
-        return f" {runs} cannot refute any epsilon, even without an error: nothing is learned."
-    most = f"{round_up(ceiling):.3f}"
-    return f" This refutes no epsilon; {runs} could have refuted at most {most}, without an error."
+def _strongest_threshold(
+    scores: MembershipScores, power: Callable[[Any, Any, Any, Any], Any]
+) -> float:
+    """The threshold of largest ``power`` on these scores, in their own unit."""
+    # The first point of the curve calls nobody a member.
+    false_positive, true_positive, thresholds = (values[1:] for values in scores.roc())
+    nonmembers, members = scores.nonmember.size, scores.member.size
+    false_positives = np.rint(false_positive * nonmembers)
+    false_negatives = np.rint((1 - true_positive) * members)
+    strongest = int(np.argmax(power(false_positives, nonmembers, false_negatives, members)))
+    oriented = float(thresholds[strongest])
+    return oriented if scores.higher_means_member else -oriented
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -227,6 +275,7 @@ def audit_clopper_pearson(
     threshold: float | None = None,
     delta: float = 0.0,
     confidence: float = 0.95,
+    adjacency: RunAdjacency = "add/remove",
     seed: int = 0,
 ) -> ClopperPearsonResult:
     """Lower-bound epsilon from Clopper-Pearson intervals on both error rates.
@@ -238,6 +287,9 @@ def audit_clopper_pearson(
         observed: One score per training run, or the error counts of a fixed test.
         threshold: Threshold fixed in advance, in the scores' unit; None selects it on a random
             half.
+        adjacency: "add/remove" if the other runs were trained without the target record, "replace"
+            if they were trained with another one in its place: epsilon is then that of a
+            replacement, up to twice the epsilon for adding or removing one record.
 
     Raises:
         ValueError: A number out of range, or too few scores to split.
@@ -250,21 +302,18 @@ def audit_clopper_pearson(
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     bound = partial(clopper_pearson_epsilon, delta=delta, confidence=confidence)
-    counts, fields = fixed_test(observed, threshold, seed, bound)
+    test = fixed_test(observed, threshold, seed, bound, adjacency)
+    counts = test.counts
     x, y = upper_rates(*counts.numbers, confidence)
     epsilon = float(bound(*counts.numbers))
     ceiling = float(bound(0, counts.nonmembers, 0, counts.members))
+    claim = clopper_pearson_claim(epsilon, delta, confidence, adjacency)
     return ClopperPearsonResult(
-        claim=(
-            f"Lower bound on the mechanism: with confidence {confidence:g}, training is not "
-            f"(epsilon, {delta:g})-DP for any epsilon below {round_down(epsilon):.3f}, under the "
-            "adjacency of the runs with and without the target record (add/remove unless it was "
-            "replaced)." + ("" if epsilon > 0 else could_refute(counts, ceiling))
-        ),
+        claim=claim + test.said_of_zero(epsilon, ceiling),
         epsilon=epsilon,
         false_positive_upper=float(x),
         false_negative_upper=float(y),
         delta=delta,
         confidence=confidence,
-        **fields,
+        **test.facts(seed),
     )

@@ -11,12 +11,13 @@ from scipy.special import log_ndtr, ndtri
 from paperlib.bounds.many_runs.clopper_pearson import (
     ErrorCounts,
     ManyRunsResult,
-    could_refute,
+    RunAdjacency,
     fixed_test,
     upper_rates,
 )
 from paperlib.bounds.one_run.tails import NUMERICAL_MARGIN
 from paperlib.core import FloatArray, MembershipScores, check_confidence, check_delta, round_down
+from paperlib.words.many_runs import GAUSSIAN_CURVE, gaussian_dp_claim
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,15 +67,16 @@ def gaussian_dp_epsilon(mu: ArrayLike, delta: ArrayLike) -> Any:
     m, d = np.broadcast_arrays(np.asarray(mu, float), np.asarray(delta, float))
     low = np.zeros(m.shape)
     high = m**2 / 2 + m * np.sqrt(2 * np.log(1 / d)) + 1e-9
-    some = (m > 0) & (_log_gaussian_delta(low, m) > np.log(d))
+    is_positive = (m > 0) & (_log_gaussian_delta(low, m) > np.log(d))
     for _ in range(60):
         middle = (low + high) / 2
         enough = _log_gaussian_delta(middle, m) >= np.log(d)
         low, high = np.where(enough, middle, low), np.where(enough, high, middle)
-    return np.where(some, low, 0.0)[()]
+    return np.where(is_positive, low, 0.0)[()]
 
 
 def _log_gaussian_delta(epsilon: FloatArray, mu: FloatArray) -> FloatArray:
+    """Log of the delta at which mu-Gaussian DP has this epsilon, elementwise."""
     m = np.where(mu > 0, mu, 1.0)  # the caller returns 0 there
     first, second = log_ndtr(-epsilon / m + m / 2), epsilon + log_ndtr(-epsilon / m - m / 2)
     with np.errstate(divide="ignore"):
@@ -87,6 +89,7 @@ def audit_gaussian_dp(
     delta: float,
     threshold: float | None = None,
     confidence: float = 0.95,
+    adjacency: RunAdjacency = "add/remove",
     seed: int = 0,
 ) -> GaussianDpResult:
     """Lower-bound mu of mu-Gaussian DP and convert it to epsilon at delta.
@@ -115,25 +118,20 @@ def audit_gaussian_dp(
             "infinite epsilon"
         )
     bound = partial(gaussian_dp_mu, confidence=confidence)
-    gaussian = "the mechanism's trade-off curve is that of mu-Gaussian DP"
-    counts, fields = fixed_test(observed, threshold, seed, bound, gaussian)
+    test = fixed_test(observed, threshold, seed, bound, adjacency)
+    counts = test.counts
     x, y = upper_rates(*counts.numbers, confidence)
     mu = float(bound(*counts.numbers))
     ceiling = float(gaussian_dp_epsilon(bound(0, counts.nonmembers, 0, counts.members), delta))
     epsilon = float(gaussian_dp_epsilon(mu, delta))
+    claim = gaussian_dp_claim(mu, epsilon, delta, confidence, adjacency)
     return GaussianDpResult(
-        claim=(
-            f"Lower bound on the mechanism: with confidence {confidence:g}, training is not mu-GDP "
-            f"for any mu below {round_down(mu):.3f}; if its trade-off curve is Gaussian, it is not "
-            f"(epsilon, {delta:g})-DP for any epsilon below {round_down(epsilon):.3f}, under the "
-            "adjacency of the runs with and without the target record (add/remove unless it was "
-            "replaced)." + ("" if epsilon > 0 else could_refute(counts, ceiling))
-        ),
+        claim=claim + test.said_of_zero(epsilon, ceiling),
         epsilon=epsilon,
         mu=mu,
         false_positive_upper=float(x),
         false_negative_upper=float(y),
         delta=delta,
         confidence=confidence,
-        **fields,
+        **test.facts(seed, GAUSSIAN_CURVE),
     )
