@@ -112,25 +112,17 @@ def audit(
     coins, plan = options.get("coins"), options.get("plan")
     check_loaded(coins, plan)
     if plan is not None:
-        is_file = isinstance(data, str | PathLike)
-        said = {
-            "kind": kind,
-            "score_column": score_column,
-            "scores": Path(data).name if is_file else None,
-        }
-        said = {name: value for name, value in said.items() if value is not None}
-        planned = plan.follow(coins, {**said, **options})
-        kind = None if isinstance(data, MembershipScores) else planned["kind"]
-        score_column = planned["score_column"] if is_file else None
-        own = {name: planned[name] for name in ("delta", "confidence", "guess")}
-        options = cast(ScoreOptions, {**own, **options})
-    columns = {"score_column": score_column, "member_column": member_column, "unit_column": unit}
-    columns["id_column"] = id_column
-    scores, reading = data, tuple[str, ...]()
+        kind, score_column, options = _as_planned(plan, data, kind, score_column, options)
+    columns = {
+        "score_column": score_column,
+        "member_column": member_column,
+        "id_column": id_column,
+        "unit_column": unit,
+    }
+    reading: tuple[str, ...] = ()
     if isinstance(data, str | PathLike):
-        from paperlib.io import (
-            read_scores,
-        )  # here, since it takes longer to load than arrays take to audit
+        # Imported here, since it takes longer to load than arrays take to audit.
+        from paperlib.io import read_scores
 
         loaded = read_scores(data, cast(Any, nonmembers), kind=kind, coins=coins, **columns)
         scores, reading = loaded.scores, loaded.warnings
@@ -138,35 +130,75 @@ def audit(
         raise ValueError(
             "score_column, member_column, id_column, unit: columns of a file; data is no path"
         )
-    elif isinstance(data, MembershipScores):
+    else:
+        scores = _scores_of_values(data, nonmembers, kind, coins)
+    audits = audit_scores(scores, unit=unit, **options)
+    return replace(audits, reading=(*reading, *audits.reading))
+
+
+def _as_planned(
+    plan: SealedPlan,
+    data: object,
+    kind: Kind | None,
+    score_column: str | None,
+    options: ScoreOptions,
+) -> tuple[Kind | None, str | None, ScoreOptions]:
+    """Kind, column of scores and options of a sealed plan; a ValueError where any that somebody
+    gave differs.
+    """
+    is_file = isinstance(data, str | PathLike)
+    named = {
+        "kind": kind,
+        "score_column": score_column,
+        "scores": Path(data).name if is_file else None,
+    }
+    chosen = {name: value for name, value in named.items() if value is not None}
+    planned = plan.follow(options.get("coins"), {**chosen, **options})
+    holds_kind = isinstance(data, MembershipScores)
+    from_plan = {name: planned[name] for name in ("delta", "confidence", "guess")}
+    return (
+        None if holds_kind else planned["kind"],
+        planned["score_column"] if is_file else None,
+        cast(ScoreOptions, {**from_plan, **options}),
+    )
+
+
+def _scores_of_values(
+    data: "MembershipScores | ArrayLike | ById",
+    nonmembers: "str | PathLike[str] | ArrayLike | None",
+    kind: Kind | None,
+    coins: Coins | None,
+) -> MembershipScores:
+    """Scores of values that stand in memory; a ValueError where they do not say who is a member, or
+    which values mean member.
+    """
+    if isinstance(data, MembershipScores):
         if nonmembers is not None or kind is not None:
             raise ValueError(
                 "data: MembershipScores hold the non-members and their direction; give neither "
                 "nonmembers nor kind beside them"
             )
-    elif coins is not None:
+        return data
+    if coins is not None:
         if nonmembers is not None:
             raise ValueError(
                 "coins: they tell who is a member; give the values of all records by id, alone"
             )
-        scores = coins.scores(cast(ById, data), kind=str(kind))
-    elif nonmembers is None:
+        return coins.scores(cast(ById, data), kind=str(kind))
+    if nonmembers is None:
         raise ValueError(
             "nonmembers: needed where data holds values of members; give audit(members, "
             "nonmembers, kind='losses'), MembershipScores, or the path of a file"
         )
-    elif kind is None:
+    if kind is None:
         raise ValueError(
             "kind: say what the values are: kind='losses' if lower values mean member, "
             "kind='scores' if higher ones do"
         )
-    else:
-        check_choice("kind", kind, Kind)
-        scores = MembershipScores(
-            cast(Any, data), cast(Any, nonmembers), higher_means_member=kind == "scores"
-        )
-    audits = audit_scores(cast(MembershipScores, scores), unit=unit, **options)
-    return replace(audits, reading=(*reading, *audits.reading))
+    check_choice("kind", kind, Kind)
+    return MembershipScores(
+        cast(Any, data), cast(Any, nonmembers), higher_means_member=kind == "scores"
+    )
 
 
 def audit_losses(
@@ -195,16 +227,15 @@ def audit_losses(
     if unit is None:
         return audit(members, nonmembers, kind="losses", **options)
     scores = MembershipScores(cast(Any, members), cast(Any, nonmembers), higher_means_member=False)
-    if len(unit) != 2 or any(np.ndim(one) != 1 for one in unit):
-        given = f"{type(unit).__name__} of {len(unit)}"
+    if len(unit) != 2 or any(np.ndim(names) != 1 for names in unit):
         raise ValueError(
-            f"unit: expected a pair, names for the members and for the others, got {given}"
+            "unit: expected a pair, names for the members and for the others, got "
+            f"{type(unit).__name__} of {len(unit)}"
         )
     check_ids(*unit, unit=True)
-    means = [
-        unit_means(*side)[0] for side in zip((scores.member, scores.nonmember), unit, strict=True)
-    ]
-    scores = MembershipScores(*means, higher_means_member=False)
+    member_means, _ = unit_means(scores.member, unit[0])
+    nonmember_means, _ = unit_means(scores.nonmember, unit[1])
+    scores = MembershipScores(member_means, nonmember_means, higher_means_member=False)
     return audit_scores(scores, unit="the names given", **options)
 
 
@@ -257,17 +288,22 @@ def audit_scores(
     >>> print(audits.headline.headline)
     ε ≥ 4.179 (δ = 0, confidence 0.95; 430 of 431 guesses right, 1000 examples)
     """
-    given = check_scores("scores", scores, *others)
-    _check_followed(given, coins, plan, unit, delta, confidence, guess, design)
+    unsorted = check_scores("scores", scores, *others)
+    _check_followed(unsorted, coins, plan, unit, delta, confidence, guess, design)
     if coins is not None:
         unit = coins.unit or None
-    reading = check_ties("scores", given.member, given.nonmember) if unit is None else ()
-    reading += rounded(given)
+    reading: tuple[str, ...] = ()
+    if unit is None:
+        reading = check_ties("scores", unsorted.member, unsorted.nonmember)
+    reading += rounded(unsorted)
     if coins is not None:
         reading += coins.warnings
     # Sorted, so that the order of the rows tells nothing and changes neither a game nor a split.
-    sides = np.sort(given.member), np.sort(given.nonmember)
-    scores = MembershipScores(*sides, higher_means_member=given.higher_means_member)
+    scores = MembershipScores(
+        np.sort(unsorted.member),
+        np.sort(unsorted.nonmember),
+        higher_means_member=unsorted.higher_means_member,
+    )
     options = {"delta": delta, "confidence": confidence, "design": design, "seed": seed}
     main = _main_result(scores, guess=guess, **options)
     reversed_scores = reversed_direction(scores) is not None
@@ -282,15 +318,19 @@ def audit_scores(
     if not scores.higher_means_member:
         star = partial(_epsilon_star, scores, delta, confidence)
         audits.append(_tried(_EPSILON_STAR, star, is_reversed=reversed_scores))
-    example = coins.example if coins is not None else unit_sentence(unit) if unit else ""
+    example = ""
+    if coins is not None:
+        example = coins.example
+    elif unit:
+        example = unit_sentence(unit)
     assumptions = [sealed.assumption for sealed in (coins, plan) if sealed is not None]
     facts = record_facts(coins=coins, plan=plan, unit=unit or "")
     claimed = tuple(audit.with_claim(example, *assumptions, **facts) for audit in audits)
-    return Audits(given, claimed, design, reading=reading, plan=plan, coins=coins)
+    return Audits(unsorted, claimed, design, reading=reading, plan=plan, coins=coins)
 
 
 def _check_followed(
-    given: MembershipScores,
+    scores: MembershipScores,
     coins: Coins | None,
     plan: SealedPlan | None,
     unit: str | None,
@@ -307,12 +347,13 @@ def _check_followed(
             "confidence": confidence,
             "guess": guess,
             "design": design,
-            "kind": "scores" if given.higher_means_member else "losses",
+            "kind": "scores" if scores.higher_means_member else "losses",
         }
         plan.follow(coins, used)
     if coins is not None:
         coins.check_alone(design, unit)
-        if (given.member.size, len(given)) != (int(coins.included.sum()), len(coins.ids)):
+        same_members = scores.member.size == int(coins.included.sum())
+        if not same_members or len(scores) != len(coins.ids):
             raise ValueError(
                 "coins: for another number of members or of records; use coins.scores(...)"
             )
@@ -402,10 +443,11 @@ def _tried(audit: ScoreAudit, run: Callable[[], AuditResult], *, is_reversed: bo
 
 def _epsilon_star(losses: MembershipScores, delta: float, confidence: float) -> AuditResult:
     """Epsilon* at the user's delta, or at its own default where that is 0; a note says which."""
-    given = delta if delta > 0 else None
-    star = epsilon_star(losses.member, losses.nonmember, delta=given, confidence=confidence).trusted
+    chosen = delta if delta > 0 else None
+    results = epsilon_star(losses.member, losses.nonmember, delta=chosen, confidence=confidence)
+    star = results.trusted
     used = f"Epsilon* is taken at delta = {star.delta:.3g}, as given."
-    if given is None:
+    if chosen is None:
         used = (
             f"Epsilon* is taken at delta = {star.delta:.3g}, which is 1 / (n log n) for n = "
             f"{star.n_train} training losses, since its parametric version needs one above 0 and "
