@@ -3,8 +3,11 @@
 import html
 import json
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from paperlib.audits.score_results import Audits
 from paperlib.audits.scores import audit
@@ -12,15 +15,25 @@ from paperlib.audits.sealed_plan import SealedPlan
 from paperlib.core import Coins
 from paperlib.core.sealed import sealed_hash
 
-# In the order of the page, so that what stands in a comment or another hidden part is no part of
-# it.
-_PART = re.compile(
+# Comments and hidden elements match too, so that a receipt or a number inside them is not read.
+_BLOCK = re.compile(
     r"<!--.*?(?:-->|\Z)|<script[^>]*\bid=[\"']audit-(receipt|result)[\"'][^>]*>(.*?)</script>"
     r"|<(script|style|template|noscript)\b.*?(?:</\3\s*>|\Z)"
     r"|<p class=[\"'](?:figure|number)[\"'] data-headline(?:=\"\")?>([^<]+)</p>",
     re.DOTALL | re.IGNORECASE,
 )
-_SEALED = ("plan", "coins")
+_COMPARED = ("headline", "claim", "plan")  # fields of the result
+
+
+@dataclass(frozen=True)
+class _Receipt:
+    """What a page holds of a planned audit, as text or as read from it."""
+
+    plan: SealedPlan
+    coins: Coins
+    values: list[Any]  #: one score per coin, in the order of the coins
+    result: Mapping[str, Any]  #: the JSON of the page
+    number: str  #: the headline that a reader of the page sees
 
 
 def verify_receipt(report: "str | PathLike[str]", *, plan: str = "", coins: str = "") -> Audits:
@@ -38,56 +51,93 @@ def verify_receipt(report: "str | PathLike[str]", *, plan: str = "", coins: str 
     Raises:
         ValueError: A page without a receipt, or what differs, each in a line of its own.
     """
-    for name, given in (("plan", plan), ("coins", coins)):
-        if given.strip() and not re.fullmatch("[0-9a-f]{64}", given.strip().lower()):
+    published = {"plan": plan.strip().lower(), "coins": coins.strip().lower()}
+    for name, typed in (("plan", plan), ("coins", coins)):
+        if published[name] and not re.fullmatch("[0-9a-f]{64}", published[name]):
             raise ValueError(
-                f"{name}: expected the published hash, 64 hexadecimal digits, got {given!r}"
+                f"{name}: expected the published hash, 64 hexadecimal digits, got {typed!r}"
             )
-    page = Path(report).read_text(encoding="utf-8", errors="replace")
-    found = [
-        (name or "shown", text + shown)
-        for name, text, _, shown in _PART.findall(page)
-        if name or shown
+    receipt = _read_receipt(report)
+    values = dict(zip(receipt.coins.ids, receipt.values, strict=True))
+    audits = audit(values, coins=receipt.coins, plan=receipt.plan)
+    differences = [
+        *_hash_differences(published, receipt),
+        *_result_differences(receipt, audits),
     ]
-    blocks = {"shown": "", **dict(found)}
-    if len(blocks) < 3:
-        raise ValueError(f"{report}: holds no receipt; the report of `paperlib audit --plan` does")
-    if len(dict(found)) < len(found):
-        raise ValueError(f"{report}: holds several receipts or numbers; ask for an unchanged copy")
+    if differences:
+        raise ValueError(
+            "\n".join([f"{report}: is not the receipt of the planned audit:", *differences])
+        )
+    return audits
+
+
+def _read_receipt(report: "str | PathLike[str]") -> _Receipt:
+    """The receipt of a page; a ValueError where it has none, several, or one that was changed."""
+    blocks = _blocks(report)
+    unreadable = ValueError(f"{report}: its receipt cannot be read; ask for an unchanged copy")
     try:
-        texts, printed = json.loads(blocks["receipt"]), json.loads(blocks["result"])
-        sealed = {
-            name: {**json.loads(texts[name]), "hash": sealed_hash(texts[name])} for name in _SEALED
-        }
+        texts, result = json.loads(blocks["receipt"]), json.loads(blocks["result"])
+        sealed_plan, sealed_coins = _with_hash(texts["plan"]), _with_hash(texts["coins"])
         values = json.loads(texts["scores"])
     except (KeyError, TypeError, json.JSONDecodeError):
-        raise ValueError(
-            f"{report}: its receipt cannot be read; ask for an unchanged copy"
-        ) from None
-    followed, tossed = SealedPlan.load(sealed["plan"]), Coins.load(sealed["coins"])
-    if len(values) != len(tossed.ids):
-        raise ValueError(f"{report}: holds {len(values):,} scores for {len(tossed.ids):,} coins")
-    again = audit(dict(zip(tossed.ids, values, strict=True)), coins=tossed, plan=followed)
-    computed = again.document().to_dict()
-    pairs = {
-        f"the published hash of the {name}": (given.strip().lower(), found)
-        for name, given, found in (
-            ("plan", plan, followed.hash),
-            ("coins", coins, tossed.commitment),
-        )
-        if given.strip()
-    }
-    pairs |= {name: (printed.get(name), computed[name]) for name in ("headline", "claim", "plan")}
-    pairs["epsilon"] = (
-        str(printed.get("epsilon"))[:10],
-        str(computed["epsilon"])[:10],
-    )  # the rest: rounding
-    pairs["the number shown"] = (html.unescape(blocks["shown"]), again.headline.headline)
-    differ = [
-        f"  {name}: {said}, here {found}" for name, (said, found) in pairs.items() if said != found
+        raise unreadable from None
+    if not isinstance(values, list) or not isinstance(result, dict):
+        raise unreadable
+    plan, coins = SealedPlan.load(sealed_plan), Coins.load(sealed_coins)
+    if len(values) != len(coins.ids):
+        raise ValueError(f"{report}: holds {len(values):,} scores for {len(coins.ids):,} coins")
+    return _Receipt(plan, coins, values, result, html.unescape(blocks["number"]))
+
+
+def _blocks(report: "str | PathLike[str]") -> dict[str, str]:
+    """Text of a page's blocks "receipt" and "result" and of its "number" ("" without one); a
+    ValueError where a block is missing or stands there twice.
+    """
+    page = Path(report).read_text(encoding="utf-8", errors="replace")
+    blocks: dict[str, str] = {}
+    several = False
+    for name, script, _, number in _BLOCK.findall(page):
+        if not (name or number):
+            continue  # a comment or a hidden element
+        key = name or "number"
+        several = several or key in blocks
+        blocks[key] = script + number
+    blocks.setdefault("number", "")
+    if len(blocks) < 3:
+        raise ValueError(f"{report}: holds no receipt; the report of `paperlib audit --plan` does")
+    if several:
+        raise ValueError(f"{report}: holds several receipts or numbers; ask for an unchanged copy")
+    return blocks
+
+
+def _with_hash(text: str) -> dict[str, Any]:
+    """The content of a sealed text and the hash of that text, as `SealedPlan.load` reads it."""
+    return {**json.loads(text), "hash": sealed_hash(text)}
+
+
+def _hash_differences(published: Mapping[str, str], receipt: _Receipt) -> list[str]:
+    """A line for each published hash ("" for none) that is not the receipt's."""
+    computed = {"plan": receipt.plan.hash, "coins": receipt.coins.commitment}
+    return [
+        _difference(f"the published hash of the {name}", published[name], digest)
+        for name, digest in computed.items()
+        if published[name] not in ("", digest)
     ]
-    if differ:
-        raise ValueError(
-            "\n".join([f"{report}: is not the receipt of the planned audit:", *differ])
-        )
-    return again
+
+
+def _result_differences(receipt: _Receipt, audits: Audits) -> list[str]:
+    """A line for each field of the result that the page states otherwise than it is computed."""
+    computed = audits.document().to_dict()
+    pairs = {name: (receipt.result.get(name), computed[name]) for name in _COMPARED}
+    # Only the first digits: versions of the numeric libraries may round the last ones otherwise.
+    pairs["epsilon"] = str(receipt.result.get("epsilon"))[:10], str(computed["epsilon"])[:10]
+    pairs["the number shown"] = receipt.number, audits.headline.headline
+    return [
+        _difference(name, stated, computed_value)
+        for name, (stated, computed_value) in pairs.items()
+        if stated != computed_value
+    ]
+
+
+def _difference(name: str, stated: object, computed: object) -> str:
+    return f"  {name}: {stated}, here {computed}"
