@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from paperlib.audits.dp_training.checks import CHECKS, SEEN, TESTS, DpCheck, Stated
-from paperlib.audits.dp_training.runs import Train, changes, held_runs, outliers
+from paperlib.audits.dp_training.runs import Loop, Runs, Train, changes, held_runs, outliers
 from paperlib.core import AuditResult
 from paperlib.core.checks import check_at_least, check_confidence, check_in
 
@@ -114,35 +114,67 @@ def audit_dp_training(
             f"trainings: expected 0, or 20 or more and a record null=, got {trainings}"
         )
     records = _record_count(data)
-    divisor = (
-        sampling_rate * records if divisor is None else check_in("(0, inf)", "divisor", divisor)
-    )
+    if divisor is None:
+        divisor = sampling_rate * records
+    check_in("(0, inf)", "divisor", divisor)
     chosen = outliers(data) if canaries is None else list(canaries)
     check_at_least(2, canaries=len(chosen))
-    runs = held_runs(train, data, chosen, null, seeds, SEEN * clipping_norm / divisor)
     level = (1 - check_confidence(confidence)) / TESTS
     norm = clipping_norm / divisor
     stated = Stated(norm, noise_multiplier * norm, sampling_rate, steps, level)
-    every: list[Callable[[], DpCheck]] = [partial(check, runs, stated) for check in CHECKS]
+    loop = Loop(train)
+    runs = held_runs(loop, data, chosen, null, seeds, SEEN * norm)
+    checks = [_timed(partial(check, runs, stated)) for check in CHECKS]
     if trainings:
-        from paperlib.audits.dp_training.trade_off import (
-            told_apart,
-        )  # its accountant takes seconds to import
+        # Its accountant takes seconds to import.
+        from paperlib.audits.dp_training.trade_off import told_apart
 
-        sizes = [changes(run, runs.null).max() for run in runs.canaries if runs.null is not None]
-        largest = chosen[sizes.index(max(sizes))]
-        every.append(partial(told_apart, train, data, largest, null, trainings, stated))
-    checks: list[DpCheck] = []
-    for check in every:
-        start = time.perf_counter()
-        checks.append(dataclasses.replace(check(), seconds=time.perf_counter() - start))
-    adjacency = "adding or removing" if null is not None else "replacing"
+        largest = chosen[_largest_canary(runs)]
+        checks.append(_timed(partial(told_apart, loop, data, largest, null, trainings, stated)))
+    return _result(checks, 1 - confidence, null is not None, _notes(loop))
+
+
+def _timed(check: Callable[[], DpCheck]) -> DpCheck:
+    """What a check found, with the seconds that it took."""
+    start = time.perf_counter()
+    return dataclasses.replace(check(), seconds=time.perf_counter() - start)
+
+
+def _largest_canary(runs: Runs) -> int:
+    """Index of the canary whose steps are farthest from those of the null."""
+    sizes = [changes(run, runs.null).max() for run in runs.canaries if runs.null is not None]
+    return sizes.index(max(sizes))
+
+
+def _notes(loop: Loop) -> list[str]:
+    """What was left out of the checks, and why."""
+    notes: list[str] = []
+    unused = [str(number) for number, used in enumerate(loop.used, 1) if not used]
+    if unused:
+        notes.append(
+            f"Of {len(loop.used)} parameters of the optimizer, no step has a gradient of "
+            f"{_shortened(unused)}: nothing of them is released, and no check looks at them."
+        )
+    return notes
+
+
+def _shortened(numbers: list[str]) -> str:
+    """The first of many numbers of parameters, and how many follow."""
+    first = ", ".join(numbers[:5])
+    rest = len(numbers) - 5
+    return f"number {first}" if rest <= 0 else f"number {first} and {rest} others"
+
+
+def _result(
+    checks: list[DpCheck], error: float, is_added: bool, notes: list[str]
+) -> DpTrainingAudit:
+    """The audit of these checks, whose chance of a false accusation is ``error`` at most."""
     wrong = sum(not check.passed for check in checks)
     return DpTrainingAudit(
         claim=(
             f"{wrong} of {len(checks)} checks found a fault; if training is as stated, one is "
-            f"found with probability at most {1 - confidence:.3g}. Clipping was checked for "
-            f"{adjacency} a record."
+            f"found with probability at most {error:.3g}. Clipping was checked for "
+            f"{'adding or removing' if is_added else 'replacing'} a record."
         ),
         assumptions=(
             "one record of the data is one unit of privacy, and the number of records is public",
@@ -156,6 +188,7 @@ def audit_dp_training(
                 "attacked"
             ),
         ),
+        notes=tuple(notes),
         epsilon=None,
         checks=tuple(checks),
     )
@@ -164,14 +197,16 @@ def audit_dp_training(
 def _record_count(data: Any) -> int:
     """Number of records; a ValueError for data that are no arrays of one length."""
     columns = data if isinstance(data, tuple) else (data,)
-    are_arrays = all(hasattr(one, "__array__") and not hasattr(one, "iloc") for one in columns)
-    counts = [one.shape[0] if one.shape else 0 for one in columns] if are_arrays else []
-    if len(set(counts)) == 1 and counts[0] >= 16:
-        return counts[0]
-    given = f"lengths {counts}" if are_arrays else ", ".join(type(one).__name__ for one in columns)
+    if all(hasattr(column, "__array__") and not hasattr(column, "iloc") for column in columns):
+        counts = [column.shape[0] if column.shape else 0 for column in columns]
+        if len(set(counts)) == 1 and counts[0] >= 16:
+            return counts[0]
+        kinds = f"lengths {counts}"
+    else:
+        kinds = ", ".join(type(column).__name__ for column in columns)
     raise ValueError(
         "data: expected a tuple of arrays or tensors of equal length, 16 or more, or a single one, "
-        f"got {given}; stack records, or give .tensors of a TensorDataset, .to_numpy() of a "
+        f"got {kinds}; stack records, or give .tensors of a TensorDataset, .to_numpy() of a "
         "DataFrame"
     )
 

@@ -125,19 +125,20 @@ def _shortfall(
     return DpCheck(name=name, passed=p_value > stated.level, finding=finding, p_value=p_value)
 
 
-def _split(rows: FloatArray, widths: list[int]) -> list[FloatArray]:
-    return np.split(rows, np.cumsum(widths)[:-1], axis=1)
+def _by_parameter(rows: FloatArray, runs: Runs) -> Iterator[tuple[int, FloatArray]]:
+    """The number of each parameter, from 1, and its columns of the rows."""
+    return zip(runs.numbers, np.split(rows, np.cumsum(runs.widths)[:-1], axis=1), strict=True)
 
 
 def _noise(runs: Runs, stated: Stated) -> DpCheck:
     """The noise in every second step, without the direction of the other steps' mean."""
 
     def parts() -> Iterator[tuple[str, FloatArray, float]]:
-        for at, rows in enumerate(_split(runs.quiet, runs.widths), 1):
+        for number, rows in _by_parameter(runs.quiet, runs):
             mean = rows[1::2].sum(0)
             along = mean / max(float(np.linalg.norm(mean)), 1e-300)
             rest = rows[::2] - np.outer(rows[::2] @ along, along)
-            yield f"the noise of parameter {at}", rest, len(rest) * (rest.shape[1] - 1)
+            yield f"the noise of parameter {number}", rest, len(rest) * (rest.shape[1] - 1)
 
     return _shortfall("noise", parts(), stated)
 
@@ -149,7 +150,7 @@ def _noise_of_steps(runs: Runs, stated: Stated) -> DpCheck:
 
     def parts() -> Iterator[tuple[str, FloatArray, float]]:
         steps = np.arange(len(runs.quiet))
-        for at, rows in enumerate(_split(runs.quiet, runs.widths), 1):
+        for number, rows in _by_parameter(runs.quiet, runs):
             products = rows @ rows.T  # all that follows is of these, as rows may be long
             for apart, late in product(steps[1:], (0, 1)):
                 one = steps[:-apart][steps[:-apart] // apart % 2 == late]
@@ -167,7 +168,7 @@ def _noise_of_steps(runs: Runs, stated: Stated) -> DpCheck:
                     left = (squares - (along[one] + sign * along[other]) ** 2 / length).sum() / 2
                     free = (len(one) - (sign > 0)) * (rows.shape[1] - 1)
                     yield (
-                        f"the {what} of steps {apart} apart in parameter {at}",
+                        f"the {what} of steps {apart} apart in parameter {number}",
                         np.sqrt(max(left, 0)),
                         free,
                     )
@@ -179,8 +180,8 @@ def _noise_of_seeds(runs: Runs, stated: Stated) -> DpCheck:
     steps = min(len(runs.quiet), len(runs.quiet_too))
     apart = (runs.quiet[:steps] - runs.quiet_too[:steps]) / 2**0.5
     parts = (
-        (f"the difference between seeds in parameter {at}", rows, (steps - 1) * rows.shape[1])
-        for at, rows in enumerate(_split(apart - apart.mean(0), runs.widths), 1)
+        (f"the difference between seeds in parameter {number}", rows, (steps - 1) * rows.shape[1])
+        for number, rows in _by_parameter(apart - apart.mean(0), runs)
     )
     return _shortfall("noise of different seeds", parts, stated)
 
@@ -193,11 +194,9 @@ def _noise_of_parameters(runs: Runs, stated: Stated) -> DpCheck:
         numbers = rows.shape[1] // 2
         neighbours = (rows[:, : 2 * numbers : 2] - rows[:, 1 : 2 * numbers : 2]) / 2**0.5
         yield "the difference of neighbouring numbers", neighbours, free * numbers
-        for (first, one), (second, other) in combinations(
-            enumerate(_split(rows, runs.widths), 1), 2
-        ):
-            width = min(one.shape[1], other.shape[1], _COMPARED)
-            rest = (one[:, :width] - other[:, :width]) / 2**0.5
+        for (first, left), (second, right) in combinations(_by_parameter(rows, runs), 2):
+            width = min(left.shape[1], right.shape[1], _COMPARED)
+            rest = (left[:, :width] - right[:, :width]) / 2**0.5
             yield f"the difference of parameters {first} and {second}", rest, free * width
 
     return _shortfall("noise of different parameters", parts(), stated)

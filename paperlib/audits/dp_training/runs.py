@@ -4,10 +4,10 @@ release.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paperlib.core.checks import FloatArray
 
@@ -29,7 +29,8 @@ class Runs:
     pairs: list[tuple[FloatArray, FloatArray]]  # two canaries, by seed
     quiet: FloatArray  # every record the same
     quiet_too: FloatArray  # of another seed
-    widths: list[int]  # numbers of each parameter
+    widths: list[int]  # numbers of each parameter that had a gradient in any step
+    numbers: list[int]  # and which of the optimizer's parameters it is, from 1
     moved: list[int]  # steps made by trainings that are not held, by canary
 
 
@@ -67,39 +68,72 @@ def _value(record: Any) -> Any:
     return record.detach().cpu().numpy() if hasattr(record, "detach") else record
 
 
-def _released(train: Train, data: Any, seed: int, *, hold: bool) -> tuple[FloatArray, list[int]]:
-    """Gradients given to the optimizer, (steps, parameters), and numbers of each parameter.
+class Loop:
+    """A user's training loop, whose optimizer's gradients are read.
 
-    With ``hold``, the optimizer gets gradients of 0 instead, so that the parameters stay. A loop
-    without an optimizer of torch must return the gradients itself.
+    Attributes:
+        widths: Numbers of each parameter; empty before the first training.
+        used: Whether each parameter had a gradient in any step of any training yet.
     """
-    from torch.optim.optimizer import register_optimizer_step_pre_hook  # takes seconds to import
 
-    steps: list[FloatArray] = []
-    widths: list[list[int]] = []
+    def __init__(self, train: Train) -> None:
+        self._train = train
+        self.widths: list[int] = []
+        self.used: NDArray[np.bool_] = np.zeros(0, bool)
 
-    def read(optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        gradients, step_widths = _gradients(optimizer, hold=hold)
-        steps.append(gradients)
-        widths.append(step_widths)
+    def held(self, data: Any, seed: int) -> FloatArray:
+        """Gradients of a training whose parameters are held at their start, (steps, parameters)."""
+        rows = self._released(data, seed, hold=True)
+        if not np.isfinite(rows).all():
+            raise ValueError("train: gradients that are not finite; use smaller canaries")
+        return rows
 
-    handle = register_optimizer_step_pre_hook(read)
-    try:
-        returned = train(data, seed)
-    finally:
-        handle.remove()
-    if not steps:
+    def steps_made(self, data: Any, seed: int) -> int:
+        """Number of steps of a training whose parameters move."""
+        return len(self._released(data, seed, hold=False))
+
+    def _released(self, data: Any, seed: int, *, hold: bool) -> FloatArray:
+        """Gradients given to the optimizer, (steps, parameters).
+
+        With ``hold``, the optimizer gets gradients of 0 instead, so that the parameters stay. A
+        loop without an optimizer of torch must return the gradients itself.
+        """
+        # This import takes seconds.
+        from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+        steps: list[FloatArray] = []
+
+        def read(optimizer: Any, _args: Any, _kwargs: Any) -> None:
+            gradients, widths, used = _gradients(optimizer, hold=hold)
+            self._note(widths, used)
+            steps.append(gradients)
+
+        handle = register_optimizer_step_pre_hook(read)
+        try:
+            returned = self._train(data, seed)
+        finally:
+            handle.remove()
+        if steps:
+            return np.array(steps)
         gradients = _returned_gradients(returned)
-        return gradients, [gradients.shape[1]]
-    if any(step_widths != widths[0] for step_widths in widths):
-        raise ValueError("train: expected one optimizer with the same parameters in every step")
-    return np.array(steps), widths[0]
+        self._note([gradients.shape[1]], [True])
+        return gradients
+
+    def _note(self, widths: list[int], used: list[bool]) -> None:
+        """Keep which parameters have had a gradient; a ValueError for other parameters."""
+        if not self.widths:
+            self.widths = widths
+            self.used = np.zeros(len(widths), bool)
+        if widths != self.widths:
+            raise ValueError("train: expected one optimizer with the same parameters in every step")
+        self.used |= np.array(used, bool)
 
 
-def _gradients(optimizer: Any, *, hold: bool) -> tuple[FloatArray, list[int]]:
-    """The gradients of a step in one row, and numbers of each parameter; ``hold`` sets them to 0.
+def _gradients(optimizer: Any, *, hold: bool) -> tuple[FloatArray, list[int], list[bool]]:
+    """The gradients of a step in one row, numbers of each parameter, and whether it has a gradient;
+    ``hold`` sets them to 0.
 
-    A parameter without a gradient counts as zeros.
+    A parameter without a gradient in this step counts as zeros.
     """
     import torch
 
@@ -114,11 +148,13 @@ def _gradients(optimizer: Any, *, hold: bool) -> tuple[FloatArray, list[int]]:
         gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
         flat.append(gradient.flatten())
     row = torch.cat(flat).detach().cpu().double().numpy()
+    widths = [parameter.numel() for parameter in parameters]
+    used = [parameter.grad is not None for parameter in parameters]
     if hold:
         for parameter in parameters:
             if parameter.grad is not None:
                 parameter.grad = torch.zeros_like(parameter.grad)
-    return row, [parameter.numel() for parameter in parameters]
+    return row, widths, used
 
 
 def _returned_gradients(returned: Any) -> FloatArray:
@@ -134,55 +170,69 @@ def _returned_gradients(returned: Any) -> FloatArray:
     return gradients
 
 
-def _held(train: Train, data: Any, seed: int) -> FloatArray:
-    """Gradients of a training whose parameters are held at their start, (steps, parameters)."""
-    rows = _released(train, data, seed, hold=True)[0]
-    if not np.isfinite(rows).all():
-        raise ValueError("train: gradients that are not finite; use smaller canaries")
-    return rows
-
-
 def held_runs(
-    train: Train, data: Any, canaries: list[Any], null: Any, seeds: int, seen: float
+    loop: Loop, data: Any, canaries: list[Any], null: Any, seeds: int, seen: float
 ) -> Runs:
     """The trainings that most checks look at; a step that changes by less than ``seen`` held no
     canary.
     """
-    held = partial(_held, train)
     # Every training gets a copy of its own, which it may change.
-    first, widths = _released(train, _with(data, canaries[0]), 0, hold=True)
-    again = held(_with(data, canaries[0]), 0)
+    first = loop.held(_with(data, canaries[0]), 0)
+    if not loop.used.any():
+        raise ValueError("train: no parameter of the optimizer has a gradient in any step")
+    again = loop.held(_with(data, canaries[0]), 0)
     if again.shape != first.shape or np.abs(again - first).max() > seen / 10:
         raise ValueError(
             "train: two trainings of the same data and seed differ; expected the seed to decide "
             "weights, batches and noise, as by torch.manual_seed(seed)"
         )
-    of_canaries, farthest, seed = _seen_canaries(train, data, canaries, again, seen)
-    pairs = [
-        (held(_with(data, canaries[0]), other), held(_with(data, canaries[farthest]), other))
-        for other in range(1, seeds + 1)
-    ]
+    of_canaries, farthest, seed = _seen_canaries(loop, data, canaries, again, seen)
+    pairs: list[tuple[FloatArray, FloatArray]] = []
+    for other in range(1, seeds + 1):
+        near = loop.held(_with(data, canaries[0]), other)
+        pairs.append((near, loop.held(_with(data, canaries[farthest]), other)))
     if np.array_equal(pairs[0][0], first):
         raise ValueError(
             "train: two seeds give the same training; expected batches and noise by the seed"
         )
     record = tuple(column[0] for column in data) if isinstance(data, tuple) else data[0]
     all_alike = _with(data, record, slice(None))
-    of_null = None if null is None else held(_with(data, null), seed)
-    moved = [len(_released(train, _with(data, canary), seed, hold=False)[0]) for canary in canaries]
-    return Runs(
+    of_null = None if null is None else loop.held(_with(data, null), seed)
+    moved = [loop.steps_made(_with(data, canary), seed) for canary in canaries]
+    runs = Runs(
         canaries=of_canaries,
         null=of_null,
         pairs=pairs,
-        quiet=held(all_alike, 0),
-        quiet_too=held(all_alike, 1),
-        widths=widths,
+        quiet=loop.held(all_alike, 0),
+        quiet_too=loop.held(all_alike, 1),
+        widths=loop.widths,
+        numbers=list(range(1, len(loop.widths) + 1)),
         moved=moved,
+    )
+    return _without_unused(runs, loop.used)
+
+
+def _without_unused(runs: Runs, used: NDArray[np.bool_]) -> Runs:
+    """The trainings without the parameters that had no gradient in any step of any of them: no
+    step changes these, so that nothing of them is released.
+    """
+    if used.all():
+        return runs
+    columns = np.repeat(used, runs.widths)
+    return Runs(
+        canaries=[rows[:, columns] for rows in runs.canaries],
+        null=None if runs.null is None else runs.null[:, columns],
+        pairs=[(near[:, columns], far[:, columns]) for near, far in runs.pairs],
+        quiet=runs.quiet[:, columns],
+        quiet_too=runs.quiet_too[:, columns],
+        widths=np.array(runs.widths)[used].tolist(),
+        numbers=np.array(runs.numbers)[used].tolist(),
+        moved=runs.moved,
     )
 
 
 def _seen_canaries(
-    train: Train, data: Any, canaries: list[Any], of_first: FloatArray, seen: float
+    loop: Loop, data: Any, canaries: list[Any], of_first: FloatArray, seen: float
 ) -> tuple[list[FloatArray], int, int]:
     """Gradients of the training with each canary, by the first seed with which a canary changes a
     step; the canary that changes one the most; and the seed.
@@ -190,9 +240,9 @@ def _seen_canaries(
     ``of_first`` are the gradients with the first canary and seed 0.
     """
     for seed in range(_MOST_SEEDS):  # a short training may not meet the record
-        others = [_held(train, _with(data, canary), seed) for canary in canaries[1:]]
+        others = [loop.held(_with(data, canary), seed) for canary in canaries[1:]]
         if seed > 0:
-            of_first = _held(train, _with(data, canaries[0]), seed)
+            of_first = loop.held(_with(data, canaries[0]), seed)
         of_canaries = [of_first, *others]
         largest = [changes(gradients, of_first).max() for gradients in of_canaries]
         if max(largest) > seen:
@@ -202,18 +252,16 @@ def _seen_canaries(
     )
 
 
-def along(
-    train: Train, data: Any, canary: Any, null: Any, seed: int, *, member: bool
-) -> FloatArray:
+def along(loop: Loop, data: Any, canary: Any, null: Any, seed: int, *, member: bool) -> FloatArray:
     """How far each step went in the direction of a canary's gradient, among records without a
     gradient.
     """
     all_null = _with(data, null, slice(None))
     all_canaries = _with(data, canary, slice(None))
-    empty = _held(train, all_null, seed)
+    empty = loop.held(all_null, seed)
     # Both trainings have one seed, so that their difference is without the noise.
-    direction = (_held(train, all_canaries, seed) - empty).sum(0)
-    released = _held(train, _with(all_null, canary), seed) if member else empty
+    direction = (loop.held(all_canaries, seed) - empty).sum(0)
+    released = loop.held(_with(all_null, canary), seed) if member else empty
     return released @ direction / max(float(np.linalg.norm(direction)), 1e-300)
 
 

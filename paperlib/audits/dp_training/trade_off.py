@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from paperlib.audits.dp_training.checks import DpCheck, Stated
-from paperlib.audits.dp_training.runs import Train, along
+from paperlib.audits.dp_training.runs import Loop, along
 from paperlib.bounds import ErrorCounts, audit_clopper_pearson
 from paperlib.core.checks import FloatArray
 from paperlib.training.private.accounting import privacy_curve
@@ -17,12 +17,12 @@ _EPSILONS = np.linspace(0, 8, 33)
 
 
 def told_apart(
-    train: Train, data: Any, canary: Any, null: Any, trainings: int, stated: Stated
+    loop: Loop, data: Any, canary: Any, null: Any, trainings: int, stated: Stated
 ) -> DpCheck:
     """Whether both error rates of a test are smaller than the stated mechanism allows."""
 
     def steps(seed: int, member: bool) -> FloatArray:
-        return along(train, data, canary, null, seed, member=member) / stated.norm
+        return along(loop, data, canary, null, seed, member=member) / stated.norm
 
     noise = stated.noise / stated.norm
     deltas = np.array(privacy_curve(_EPSILONS.tolist(), noise, stated.rate, stated.steps))

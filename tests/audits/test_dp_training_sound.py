@@ -1,0 +1,78 @@
+"""Sound loops in ordinary settings are not accused, and what looks like them and is wrong is."""
+
+from functools import partial
+
+import torch
+
+from paperlib import audit_dp_training
+from paperlib.audits.dp_training.runs import outliers
+from tests.refusals import refused
+
+STATED = {"clipping_norm": 1.0, "noise_multiplier": 1.0, "sampling_rate": 0.25, "steps": 32}
+
+
+def records(count=64, width=20):
+    x = torch.randn(count, width, generator=torch.Generator().manual_seed(0))
+    return x, (x[:, 0] > 0).long()
+
+
+def audit(loop, data=None, **options):
+    data = records() if data is None else data
+    canaries = outliers(data)[:2]  # fewer than by default, for speed
+    stated = STATED | {"seeds": 1, "canaries": canaries} | options
+    return audit_dp_training(loop, data, **stated)
+
+
+def wrong(audited):
+    return [check.name for check in audited.checks if not check.passed]
+
+
+def linear_loop(data, seed, heads=(), head_steps=()):
+    """DP-SGD of a linear model, with further parameters of these widths, which have a gradient of
+    zero without noise in some steps, and no gradient in the others.
+    """
+    x, y = data
+    torch.manual_seed(seed)
+    weight = torch.nn.Parameter(torch.zeros(x.shape[1], 2))
+    unused = [torch.nn.Parameter(torch.ones(width)) for width in heads]
+    optimizer = torch.optim.SGD([*unused, weight], lr=0.1)
+    for step in range(32):
+        held = torch.rand(len(x)) < 0.25
+        error = torch.softmax(x[held] @ weight.detach(), 1) - torch.eye(2)[y[held]]
+        norms = x[held].norm(dim=1) * error.norm(dim=1)
+        clipped = (x[held] / norms.clamp(min=1)[:, None]).T @ error
+        weight.grad = (clipped + torch.randn(clipped.shape)) / (0.25 * len(x))
+        for head in unused:
+            head.grad = torch.zeros_like(head) if step in head_steps else None
+        optimizer.step()
+
+
+def test_a_parameter_that_the_loss_does_not_use_is_left_out_and_named():
+    audited = audit(partial(linear_loop, heads=(40,)))
+    assert audited.passed
+    (note,) = audited.notes
+    assert "Of 2 parameters of the optimizer, no step has a gradient of number 1:" in note
+    many = audit(partial(linear_loop, heads=(2,) * 7))
+    assert many.passed
+    assert "number 1, 2, 3, 4, 5 and 2 others" in many.notes[0]
+    assert not audit(linear_loop).notes
+
+
+def test_a_parameter_with_a_gradient_in_one_step_and_no_noise_in_others_is_a_fault():
+    audited = audit(partial(linear_loop, heads=(40,), head_steps=(3,)))
+    assert not audited.passed
+    assert "the noise of parameter 1 has 0 times" in audited.headline
+
+
+def test_parameters_keep_the_numbers_that_the_optimizer_gives_them():
+    audited = audit(partial(linear_loop, heads=(40,)), noise_multiplier=2.0)
+    assert "the noise of parameter 2 has" in audited.headline
+
+
+def test_a_loop_none_of_whose_parameters_has_a_gradient_is_refused():
+    def loop(data, seed):
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(3))], lr=0.1)
+        for _ in range(32):
+            optimizer.step()
+
+    refused("train: no parameter of the optimizer has a gradient in any step", audit, loop)
