@@ -12,13 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from paperlib.audits.records import record_facts
 from paperlib.audits.sealed_plan import SealedPlan
 from paperlib.bounds.one_run.adaptive import Bets, Bettor, Proposal, ends_of, reveal
-from paperlib.bounds.one_run.audit import THE_PROCEDURE
 from paperlib.bounds.one_run.fair_coins import (
-    CONDITIONS,
     adjacency_of,
     coin_warnings,
     fair_game,
-    score_assumptions,
 )
 from paperlib.bounds.one_run.guesses import GuessPath, bets_path, no_guess
 from paperlib.bounds.one_run.search import Hypothesis, RecallTest, every_count, recall_test
@@ -39,6 +36,7 @@ from paperlib.core.checks import (
 from paperlib.core.reading.columns import check_features
 from paperlib.core.results import AuditResult, round_down, table
 from paperlib.words.claims import ceiling_note, lower_bound_claim
+from paperlib.words.designs import CONDITIONS, THE_PROCEDURE, score_assumptions
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from paperlib import bounds
-from paperlib.bounds.one_run.fair_coins import CONDITIONS
 from paperlib.core import MembershipScores, reversed_direction
 from paperlib.core.results import round_up
+from paperlib.words.designs import CONDITIONS
 
 ONE_RUN = {
     "one run": bounds.audit_one_run,

@@ -16,10 +16,11 @@ from paperlib.audits.panoramia.game import AuditConfig, Flags
 from paperlib.audits.panoramia.pools import Target
 from paperlib.bounds import audit_one_run, audit_panoramia
 from paperlib.bounds.one_run.audit import OneRunResult
-from paperlib.bounds.one_run.fair_coins import CONDITIONS, coin_warnings, score_assumptions
+from paperlib.bounds.one_run.fair_coins import coin_warnings
 from paperlib.bounds.one_run.search import RECALL_SEARCHES
 from paperlib.bounds.panoramia import PanoramiaResult
 from paperlib.core import FloatArray, MembershipScores, RecallSearch, check_in, round_down
+from paperlib.words.designs import CONDITIONS, score_assumptions
 
 NULL = Target("null", "null")
 LIMIT = 0.1

@@ -12,10 +12,8 @@ from numpy.typing import ArrayLike
 
 from paperlib.bounds.one_run.detection import DetectionLimit
 from paperlib.bounds.one_run.fair_coins import (
-    CONDITIONS,
     adjacency_of,
     fair_game,
-    score_assumptions,
     score_facts,
     score_warnings,
 )
@@ -33,6 +31,7 @@ from paperlib.core.facts import reasons
 from paperlib.core.results import AuditResult, json_ready, round_down, table
 from paperlib.core.scores import MembershipScores
 from paperlib.words.claims import ceiling_note, lower_bound_claim
+from paperlib.words.designs import CONDITIONS, THE_PROCEDURE, score_assumptions, threshold_search
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,22 +133,6 @@ def _checked(
     if sides not in (1, 2):
         raise ValueError(f"sides: expected 1 or 2, got {sides!r}")
     return v, r, np.asarray(sides / 2 * delta * m, float)
-
-
-THE_PROCEDURE = (
-    "the bound speaks of the training procedure with its randomness, not of this one model"
-)
-
-_GUESSED: dict[Guess, str] = {
-    "adaptive": "which end of the scores is guessed next, and which coin is only looked at, "
-    "depends on nothing but the scores and the coins revealed before it",
-    "both": "the highest scores are guessed to be members and as many of the lowest non-members",
-    "members": "only the highest scores are guessed to be members; the rest are abstentions",
-    "nonmembers": "only the lowest scores are guessed to be non-members; the rest are abstentions",
-    "grid": (
-        "the highest scores are guessed to be members and the lowest non-members, in fixed numbers"
-    ),
-}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -306,7 +289,7 @@ def audit_one_run(
         condition=CONDITIONS[design],
         assumptions=(
             *score_assumptions(design),
-            f"{_GUESSED[guesses_made(guess, thresholds)]}; threshold search: {best.words}",
+            threshold_search(guesses_made(guess, thresholds), best.words),
             THE_PROCEDURE,
         ),
         refusals=refusals,

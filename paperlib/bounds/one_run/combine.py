@@ -20,13 +20,11 @@ from numpy.typing import NDArray
 from paperlib.bounds.one_run.audit import OneRunResult, search_fields
 from paperlib.bounds.one_run.detection import DetectionLimit, fewest_shown
 from paperlib.bounds.one_run.fair_coins import (
-    CONDITIONS,
     DOUBTFUL,
     adjacency_of,
     coin_warnings,
     fair_coin_p_value,
     fair_game,
-    score_assumptions,
 )
 from paperlib.bounds.one_run.guesses import GuessPath, guess_path
 from paperlib.bounds.one_run.search import (
@@ -49,6 +47,7 @@ from paperlib.core.direction import check_scores, reversed_direction
 from paperlib.core.facts import Refusal, reasons
 from paperlib.core.scores import MembershipScores
 from paperlib.words.claims import ceiling_note, lower_bound_claim
+from paperlib.words.one_run import OF_ALL_RUNS, runs_assumptions, runs_condition
 
 _FEWEST = 20  # different values of which two runs do not have the same by chance
 _SHARES = tuple(2.0**-halving for halving in range(6))
@@ -146,39 +145,17 @@ def combine_runs(
             )
     hypothesis = Hypothesis(delta, 1 - confidence)
     best = search_runs(games, planned, hypothesis, guess=guess, seed=seed)
-    order: tuple[str, ...] = (
-        "no training depended on the coins of another run",
-        "all runs that were made are given, and how many were made did not depend on what they "
-        "showed",
-    )
-    if planned is not None:
-        order = (
-            f"all runs so far are given in the order they were made, and {planned:,} examples at "
-            "most were planned before the first",
-        )
     ceiling = best.ceiling(total)
     sizes = [(run.member.size, run.nonmember.size) for run in games]
     members = sum(inside for inside, _ in sizes)
     fields: dict[str, Any] = search_fields(best, scores) | {"total": total}
+    bound = lower_bound_claim(
+        best.epsilon, delta, confidence, adjacency_of(design), ceiling=ceiling
+    )
     return CombinedResult(
-        claim=lower_bound_claim(
-            best.epsilon, delta, confidence, adjacency_of(design), ceiling=ceiling
-        )
-        + " It speaks of one training by the procedure that all runs followed.",
-        condition=f"{CONDITIONS[design]}, anew in each run; no run was left out",
-        assumptions=(
-            *score_assumptions(design),
-            "the coins of each run are its own: "
-            + (
-                "no record keeps its coin from one run to another"
-                if design == "randomized"
-                else "no record is given in two runs, since its membership would be the same"
-            ),
-            *order,
-            f"threshold search: {best.words}",
-            "the bound speaks of the training procedure with its randomness, not of these models; "
-            "if the runs followed several procedures, it speaks of the one that leaks most",
-        ),
+        claim=f"{bound} {OF_ALL_RUNS}",
+        condition=runs_condition(design),
+        assumptions=runs_assumptions(design, planned, best.words),
         warnings=(
             *suspicions,
             *coin_warnings(members, total - members, design),

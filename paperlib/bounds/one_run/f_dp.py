@@ -13,10 +13,8 @@ from scipy.special import ndtr, ndtri
 
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
 from paperlib.bounds.one_run.fair_coins import (
-    CONDITIONS,
     adjacency_of,
     fair_game,
-    score_assumptions,
     score_facts,
     score_warnings,
 )
@@ -27,7 +25,8 @@ from paperlib.core.direction import check_scores, reversed_direction
 from paperlib.core.facts import reasons
 from paperlib.core.results import AuditResult, round_down
 from paperlib.core.scores import MembershipScores
-from paperlib.words.claims import NEIGHBOURS, lower_bound_claim
+from paperlib.words.designs import CONDITIONS
+from paperlib.words.one_run import f_dp_assumptions, f_dp_claim
 
 Family = Literal["gaussian", "laplace", "approximate"]
 _LARGEST = {"gaussian": 12.0, "laplace": 30.0, "approximate": 30.0}
@@ -224,31 +223,13 @@ def audit_f_dp(
     )
     epsilon, ceiling = float(shown[0]), float(shown[1])
     shown_delta = 0.0 if family == "laplace" else delta
-    curves = {
-        "gaussian": "the trade-off curve of training is that of a Gaussian mechanism (mu-GDP)",
-        "laplace": "the trade-off curve of training is that of a Laplace mechanism",
-        "approximate": f"training is (epsilon, {delta:g})-DP for some epsilon",
-    }
-    restriction = (
-        ""
-        if family == "approximate"
-        else f" This assumes that {curves[family]} for some parameter."
+    claim = f_dp_claim(
+        family, parameter, epsilon, shown_delta, confidence, adjacency_of(design), ceiling=ceiling
     )
-    adjacency = adjacency_of(design)
-    if family == "gaussian" and parameter > 0:  # a mu is refuted whatever the curve of training is
-        restriction += (
-            f" Without that assumption, training is not mu-GDP under {NEIGHBOURS[adjacency]} for "
-            f"any mu below {round_down(parameter):.3f}, with the same confidence."
-        )
     return FdpResult(
-        claim=lower_bound_claim(epsilon, shown_delta, confidence, adjacency, ceiling=ceiling)
-        + restriction,
+        claim=claim,
         condition=CONDITIONS[design],
-        assumptions=(
-            *score_assumptions(design),
-            curves[family],
-            f"error divided by {tests} guess counts fixed in advance",
-        ),
+        assumptions=f_dp_assumptions(design, family, delta, tests),
         refusals=refusals,
         warnings=score_warnings(scores, design),
         **score_facts(scores, design),

@@ -23,17 +23,10 @@ from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.core import Design, IntArray, MembershipScores, check_at_least, check_choice
 from paperlib.core.facts import Adjacency
 from paperlib.core.results import AuditResult, round_down
+from paperlib.words import designs
 
 IMPLAUSIBLE = 1e-6
 DOUBTFUL = 0.01
-TOSS_NOW = 'design="game" (`--design game` in the shell) tosses coins now'
-CONDITIONS = {
-    "randomized": "assumes that a fair coin tossed before training decided each record",
-    "game": "coins tossed by this audit chose who is shown: it speaks of replacing one record",
-    "played": "assumes that a fair coin tossed after training decided who is shown: it speaks of "
-    "replacing one record",
-}
-"""What must stand beside every number, by how the audit was designed."""
 _SELDOM = 0.1  # chance of equal counts, under fair coins, below which they are remarked upon
 
 
@@ -51,23 +44,16 @@ def coin_warnings(members: int, nonmembers: int, design: Design) -> tuple[str, .
     """Doubts about the coins of an audit, from its counts alone; none about coins that the audit
     drew.
     """
+    if design == "game":
+        return ()
     total, larger = members + nonmembers, max(members, nonmembers)
     chance = fair_coin_p_value(members, nonmembers)
-    if design != "game" and chance < DOUBTFUL:
+    if chance < DOUBTFUL:
         bound = float(epsilon_from_counts(larger, total, 0.05))
-        return (
-            f"{members} members and {nonmembers} non-members: fair coins give counts this uneven "
-            f"with probability {chance:.2g}. If something else fixed them, a leak can be reported "
-            "where there is none: guessing the larger class every time already looks like an "
-            f"epsilon of {bound:.2f}; {TOSS_NOW}",
-        )
+        return (designs.uneven_counts(members, nonmembers, chance, bound),)
     equal = exp(lgamma(total + 1) - 2 * lgamma(total / 2 + 1) - total * log(2))
     if design == "randomized" and members == nonmembers and equal < _SELDOM:
-        return (
-            "exactly as many members as non-members: fair coins give that with probability "
-            f"{equal:.2g}. If the counts were fixed, this design does not hold, since it needs "
-            f"coins tossed before training; {TOSS_NOW}",
-        )
+        return (designs.equal_counts(equal),)
     return ()
 
 
@@ -111,26 +97,6 @@ def fair_game(
             f"on a fair-coin subsample of {game_size(min(members, nonmembers))} examples"
         )
     return scores
-
-
-def score_assumptions(design: str, *, examples: str = "audit") -> tuple[str, str]:
-    """What an audit of scores takes for granted: the coins of its design, and what a score depends
-    on.
-    """
-    coins = {
-        "randomized": f"every {examples} example was included in training by its own fair coin, "
-        "tossed before training",
-        "game": "members and non-members come from one distribution, none the twin of another, so "
-        "that the fair coins of the subsample drawn here (seeded) decide who is a member. Another "
-        "seed gives another bound; picking the largest over seeds is a search that the confidence "
-        "does not cover",
-        "played": f"after training a fair coin decided for each {examples} example shown whether "
-        "it is a member or a non-member from the same distribution",
-    }[design]
-    return (
-        coins,
-        "a score depends on the example and the trained model, not on membership in any other way",
-    )
 
 
 def play_game(scores: MembershipScores, *, seed: int = 0) -> MembershipScores:
@@ -212,8 +178,8 @@ def game_spread(audit: Callable[..., AuditResult], *, games: int = 10, seed: int
     """
     check_at_least(1, games=games)
     bounds: list[float] = []
-    for one in range(seed + 1, seed + games + 1):
-        epsilon = audit(design="game", seed=one).epsilon
+    for game_seed in range(seed + 1, seed + games + 1):
+        epsilon = audit(design="game", seed=game_seed).epsilon
         if epsilon is None:
             raise ValueError(
                 "audit: its result has no epsilon to compare; give known_c to audit_panoramia"

@@ -5,12 +5,9 @@ from functools import partial
 
 import numpy as np
 
-from paperlib.bounds.one_run.audit import THE_PROCEDURE
 from paperlib.bounds.one_run.fair_coins import (
-    CONDITIONS,
     adjacency_of,
     fair_game,
-    score_assumptions,
     score_facts,
     score_warnings,
 )
@@ -24,6 +21,8 @@ from paperlib.core.facts import reasons
 from paperlib.core.results import AuditResult, round_down
 from paperlib.core.scores import MembershipScores
 from paperlib.words.claims import ceiling_note, lower_bound_claim
+from paperlib.words.designs import CONDITIONS
+from paperlib.words.one_run import output_set_assumptions
 
 _SHARED = 0.5
 
@@ -151,25 +150,10 @@ def audit_output_set(
         claim=lower_bound_claim(epsilon, delta, confidence, adjacency_of(design), ceiling=ceiling),
         condition=CONDITIONS[design],
         notes=(ceiling_note(total, ceiling, "evaluation examples"),),
-        assumptions=_assumptions(design, delta, rule.guess),
+        assumptions=output_set_assumptions(design, delta, rule.guess),
         refusals=reasons(reversed_direction(together)),
         warnings=score_warnings(together if even else evaluation_scores, design),
         **score_facts(evaluation_scores, design),
-    )
-
-
-def _assumptions(design: str, delta: float, guess: str) -> tuple[str, ...]:
-    sides = ('only "member" is guessed, and abstained elsewhere',)
-    counted = (f"delta = {delta:g} counts for every evaluation example, abstentions included",)
-    return (
-        *score_assumptions(design, examples="evaluation"),
-        (
-            "the output set was chosen on the selection scores alone; no evaluation example is "
-            "among them"
-        ),
-        THE_PROCEDURE,
-        *(sides if guess == "members" else ()),
-        *(counted if delta > 0 else ()),
     )
 
 

@@ -1,0 +1,113 @@
+"""What a bound from one training run, or from several, supports and takes for granted."""
+
+from paperlib.core.facts import Adjacency
+from paperlib.core.options import Design
+from paperlib.core.results import round_down
+from paperlib.words.claims import NEIGHBOURS, lower_bound_claim
+from paperlib.words.designs import CONDITIONS, THE_PROCEDURE, score_assumptions
+
+
+def curve_assumption(family: str, delta: float) -> str:
+    """That the trade-off curve of training is one of a family, as the end of a sentence."""
+    return {
+        "gaussian": "the trade-off curve of training is that of a Gaussian mechanism (mu-GDP)",
+        "laplace": "the trade-off curve of training is that of a Laplace mechanism",
+        "approximate": f"training is (epsilon, {delta:g})-DP for some epsilon",
+    }[family]
+
+
+def f_dp_claim(
+    family: str,
+    parameter: float,
+    epsilon: float,
+    delta: float,
+    confidence: float,
+    adjacency: Adjacency,
+    *,
+    ceiling: float,
+) -> str:
+    """The sentence on a bound on the parameter of a family of trade-off curves.
+
+    Args:
+        family: "gaussian", "laplace" or "approximate".
+        parameter: The bound on the family's parameter: mu, or epsilon.
+        epsilon, delta, confidence, adjacency, ceiling: As in `lower_bound_claim`.
+    """
+    claim = lower_bound_claim(epsilon, delta, confidence, adjacency, ceiling=ceiling)
+    if family == "approximate":
+        return claim
+    claim += f" This assumes that {curve_assumption(family, delta)} for some parameter."
+    if family == "gaussian" and parameter > 0:  # a mu is refuted whatever the curve of training is
+        claim += (
+            f" Without that assumption, training is not mu-GDP under {NEIGHBOURS[adjacency]} for "
+            f"any mu below {round_down(parameter):.3f}, with the same confidence."
+        )
+    return claim
+
+
+def f_dp_assumptions(design: Design, family: str, delta: float, tests: int) -> tuple[str, ...]:
+    """Conditions of a bound on a trade-off curve from ``tests`` numbers of guesses."""
+    return (
+        *score_assumptions(design),
+        curve_assumption(family, delta),
+        f"error divided by {tests} guess counts fixed in advance",
+    )
+
+
+def output_set_assumptions(design: Design, delta: float, guess: str) -> tuple[str, ...]:
+    """Conditions of a bound from a set of scores that was chosen on other scores."""
+    conditions = [
+        *score_assumptions(design, examples="evaluation"),
+        (
+            "the output set was chosen on the selection scores alone; no evaluation example is "
+            "among them"
+        ),
+        THE_PROCEDURE,
+    ]
+    if guess == "members":
+        conditions.append('only "member" is guessed, and abstained elsewhere')
+    if delta > 0:
+        conditions.append(
+            f"delta = {delta:g} counts for every evaluation example, abstentions included"
+        )
+    return tuple(conditions)
+
+
+OF_ALL_RUNS = "It speaks of one training by the procedure that all runs followed."
+
+
+def runs_condition(design: Design) -> str:
+    """What must stand beside a number from several runs."""
+    return f"{CONDITIONS[design]}, anew in each run; no run was left out"
+
+
+def runs_assumptions(design: Design, planned: int | None, search: str) -> tuple[str, ...]:
+    """Conditions of a bound from several runs.
+
+    Args:
+        design: How membership was decided in each run.
+        planned: Most examples of all runs, fixed before the first; None where the runs are looked
+            at once.
+        search: How the number of guesses was searched, in words.
+    """
+    own_coins = "no record is given in two runs, since its membership would be the same"
+    if design == "randomized":
+        own_coins = "no record keeps its coin from one run to another"
+    order = [
+        "no training depended on the coins of another run",
+        "all runs that were made are given, and how many were made did not depend on what they "
+        "showed",
+    ]
+    if planned is not None:
+        order = [
+            f"all runs so far are given in the order they were made, and {planned:,} examples at "
+            "most were planned before the first"
+        ]
+    return (
+        *score_assumptions(design),
+        f"the coins of each run are its own: {own_coins}",
+        *order,
+        f"threshold search: {search}",
+        "the bound speaks of the training procedure with its randomness, not of these models; "
+        "if the runs followed several procedures, it speaks of the one that leaks most",
+    )
