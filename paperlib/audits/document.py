@@ -39,12 +39,16 @@ class Answer:
 
     def words(self, where: Path | None = None) -> str:
         """The answer as lines of text; the report's path is seen from the folder ``where``."""
-        lines = [self.headline, f"({self.condition})" if self.condition else "", self.claim]
-        lines += [f"Warning: {text}" for text in self.warnings]
-        shown = [f"  {line}" for line in lines if line]
+        indented = [self.headline]
+        if self.condition:
+            indented.append(f"({self.condition})")
+        indented.append(self.claim)
+        indented += [f"Warning: {text}" for text in self.warnings]
+        lines = [self.about]
+        lines += [f"  {line}" for line in indented if line]
         if self.report:
-            shown.append(f"Report: {(where or Path()) / self.report}")
-        return "\n".join([self.about, *shown])
+            lines.append(f"Report: {(where or Path()) / self.report}")
+        return "\n".join(lines)
 
     __str__ = words
 
@@ -56,8 +60,13 @@ def answer_of(
     warnings: Sequence[str] = (),
     report: str | Path | None = None,
 ) -> Answer:
-    """The answer that a result gives: its refusals first, further ``warnings``, then its own;
-    ``report`` is an HTML file.
+    """The answer that a result gives, to print or to keep in a result file.
+
+    Args:
+        result: Its epsilon is in nats, None where it is no epsilon.
+        about: What was audited, as the first line of the answer.
+        warnings: Further ones; they stand after the result's refusals and before its warnings.
+        report: Path of the HTML report, if one is written.
     """
     refused = [refusal.sentence for refusal in result.refusals]
     return Answer(
@@ -85,9 +94,8 @@ class AuditDocument:
     limits: tuple[tuple[float | None, float | None], ...]
     design: str | None  #: where coins were tossed, as in ``result.schema.json``
     warnings: tuple[str, ...] = ()  #: of the whole audit, beside those of the main result
-    facts: Mapping[str, str] = field(
-        default_factory=dict
-    )  #: heading to where the numbers come from
+    #: heading to where the numbers come from
+    facts: Mapping[str, str] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)  #: name of a file to its SHA-256
     about: About = field(default_factory=About)
     claimed_epsilon: float | None = None  #: nats
@@ -95,9 +103,8 @@ class AuditDocument:
     groups: Names | None = None
     sections: tuple[TableSection, ...] = ()  #: further ones of the page
     more: Mapping[str, Any] = field(default_factory=dict)  #: further or other fields of the JSON
-    receipt: Mapping[str, str] | None = (
-        None  #: sealed texts of plan and coins, and scores, as for the page
-    )
+    #: sealed texts of plan and coins, and scores, as for the page
+    receipt: Mapping[str, str] | None = None
 
     @cached_property
     def measures(self) -> ScoreMeasures:
@@ -107,11 +114,12 @@ class AuditDocument:
     @cached_property
     def verdict(self) -> Verdict:
         """What the main number means, in plain words."""
-        results = [audit.result for audit in self.audits[: len(self.answers)] if audit.result]
-        own = [text for result in results for text in result.warnings]
+        warnings = list(self.warnings)
+        for result in self._answered:
+            warnings += result.warnings
         return audit_verdict(
             self.audits[0],
-            (*self.warnings, *own),
+            tuple(warnings),
             self.claimed_epsilon,
             self.what,
             self.refusals,
@@ -120,8 +128,16 @@ class AuditDocument:
     @cached_property
     def refusals(self) -> tuple[Refusal, ...]:
         """Why no number of this audit is an answer, each reason once; empty where one is."""
-        results = [audit.result for audit in self.audits[: len(self.answers)] if audit.result]
-        return tuple(dict.fromkeys(reason for result in results for reason in result.refusals))
+        refusals: list[Refusal] = []
+        for result in self._answered:
+            refusals += result.refusals
+        return tuple(dict.fromkeys(refusals))
+
+    @property
+    def _answered(self) -> list[AuditResult]:
+        """Results of the audits that have an answer."""
+        audits = self.audits[: len(self.answers)]
+        return [audit.result for audit in audits if audit.result is not None]
 
     @property
     def further_warnings(self) -> tuple[str, ...]:
@@ -132,19 +148,24 @@ class AuditDocument:
     @cached_property
     def answer_warnings(self) -> tuple[str, ...]:
         """The warnings of every answer, each once."""
-        return tuple(dict.fromkeys(text for one in self.answers for text in one.warnings))
+        warnings: list[str] = []
+        for answer in self.answers:
+            warnings += answer.warnings
+        return tuple(dict.fromkeys(warnings))
 
     def judged(self, limit: float | None) -> tuple[Answer, float | None, float | None]:
-        """The answer that a limit judges (the first above it, or the main one), its number, its
-        ceiling.
+        """The answer that a limit judges, its number and its ceiling, nats.
+
+        It is the first answer above the limit, or the main one where none is. The number is None
+        where the audit is refused or gives none, the ceiling where it is not known.
         """
+        main_number, main_ceiling = self.limits[0]
         if self.refusals:
-            return self.answers[0], None, self.limits[0][1]
-        numbers = [(answer, *pair) for answer, pair in zip(self.answers, self.limits, strict=True)]
-        above = [
-            one for one in numbers if limit is not None and one[1] is not None and one[1] > limit
-        ]
-        return (above or numbers)[0]
+            return self.answers[0], None, main_ceiling
+        for answer, (number, ceiling) in zip(self.answers, self.limits, strict=True):
+            if limit is not None and number is not None and number > limit:
+                return answer, number, ceiling
+        return self.answers[0], main_number, main_ceiling
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values, as ``result.schema.json`` describes them."""
@@ -159,12 +180,10 @@ class AuditDocument:
             self.facts,
             self.refusals,
         )
-        own = {
-            "design": self.design,
-            "inputs": self.inputs,
-            "claimed_epsilon": self.claimed_epsilon,
-        }
-        return json_ready({**content, **own, **self.more})
+        content["design"] = self.design
+        content["inputs"] = self.inputs
+        content["claimed_epsilon"] = self.claimed_epsilon
+        return json_ready({**content, **self.more})
 
     def html(self) -> str:
         """One page that needs nothing else to be read."""
@@ -200,30 +219,38 @@ def confidence_of(audit: ScoreAudit) -> float:
 
 
 def report_facts(files: Mapping[str, str], **facts: object) -> dict[str, str]:
-    """Where a report's numbers come from: the files with their checksums, date, versions and
-    hardware.
+    """Where a report's numbers come from, as heading to text: files, facts, versions and hardware.
+
+    Args:
+        files: Heading to the path of a file, which is listed with its SHA-256; "" for none.
+        facts: Further headings, with underscores for spaces, to their values.
     """
-    named = {name: path for name, path in files.items() if path}
-    return {
-        **named,
-        **{f"SHA-256 of {name}": digest for name, digest in checksums(named.values()).items()},
-        **{name.replace("_", " ").capitalize(): str(value) for name, value in facts.items()},
-        **report_conditions("paperlib", "numpy", "scipy", "scikit-learn", "torch"),
-    }
+    lines = {heading: path for heading, path in files.items() if path}
+    for name, digest in checksums(lines.values()).items():
+        lines[f"SHA-256 of {name}"] = digest
+    for name, value in facts.items():
+        lines[name.replace("_", " ").capitalize()] = str(value)
+    lines.update(report_conditions("paperlib", "numpy", "scipy", "scikit-learn", "torch"))
+    return lines
 
 
 def checksums(paths: Iterable[str]) -> dict[str, str]:
-    """Name to SHA-256 of each file or folder; FILE.py:FUNCTION stands for its file, others are left
+    """Name to SHA-256 (hexadecimal) of each file or folder that exists.
+
+    FILE.py:FUNCTION stands for its file; what does not exist, such as the name of a model, is left
     out.
     """
     sums: dict[str, str] = {}
-    for path in filter(None, paths):
-        file, colon, _ = path.rpartition(":")
-        place = Path(file if colon and file.endswith(".py") else path)
-        if place.is_dir():
-            sums[Path(path).name] = config_hash(
-                {str(one): file_sha256(place / one) for one in visible_files(place)}
-            )
-        elif place.exists():
-            sums[Path(path).name] = file_sha256(place)
+    for text in filter(None, paths):
+        file, colon, _ = text.rpartition(":")
+        path = Path(file if colon and file.endswith(".py") else text)
+        if path.is_dir():
+            sums[Path(text).name] = _folder_checksum(path)
+        elif path.exists():
+            sums[Path(text).name] = file_sha256(path)
     return sums
+
+
+def _folder_checksum(folder: Path) -> str:
+    """SHA-256 of the names and checksums of a folder's visible files."""
+    return config_hash({str(name): file_sha256(folder / name) for name in visible_files(folder)})

@@ -61,14 +61,12 @@ class Audits:
         """Warnings of the reader and of every audit, each once, a reversed direction first."""
         refused = [refusal.sentence for refusal in self.refusals]
         main = [*refused, *self.reading, *self.headline.warnings]
-        others = [
-            f"{one.title}: {text}"
-            for one in self.audits[1:]
-            if one.result
-            for text in one.result.warnings
-            if text not in main
-        ]
-        return tuple(dict.fromkeys([*main, *others]))
+        warnings = list(main)
+        for audit in self.audits[1:]:
+            if audit.result:
+                texts = [text for text in audit.result.warnings if text not in main]
+                warnings += [f"{audit.title}: {text}" for text in texts]
+        return tuple(dict.fromkeys(warnings))
 
     @cached_property
     def measures(self) -> ScoreMeasures:
@@ -94,39 +92,33 @@ class Audits:
         blocks = [number, claim, warnings, str(self.measures)]
         if self.refusals:
             blocks = [warnings, number, claim, str(self.measures)]
-        others = [
-            f"  {one.title} ({one.kind}): "
-            + (one.result.headline if one.result else f"not possible: {one.refused}")
-            for one in self.audits[1:]
-        ]
+        others = [_line(audit) for audit in self.audits[1:]]
         if others:
             blocks.append("\n".join(["Other audits, each at its own confidence:", *others]))
         return "\n\n".join(filter(None, blocks))
 
     def _repr_html_(self) -> str:
-        beside = [text for text in self.warnings if text not in self.headline.warnings]
-        return (
-            self.headline._repr_html_()
-            + "".join(f"<p><strong>Warning:</strong> {html.escape(text)}</p>" for text in beside)
-            + f"<p>{html.escape(str(self.measures))}</p>"
-            + self.to_frame().to_html(index=False)
-        )
+        blocks = [self.headline._repr_html_()]
+        for text in self.warnings:
+            if text not in self.headline.warnings:
+                blocks.append(f"<p><strong>Warning:</strong> {html.escape(text)}</p>")
+        blocks.append(f"<p>{html.escape(str(self.measures))}</p>")
+        blocks.append(self.to_frame().to_html(index=False))
+        return "".join(blocks)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per audit: audit, kind, epsilon (nats), condition, note (purpose, or why not
         possible).
         """
-        rows = [
-            (one.title, one.kind, one.result.epsilon, one.result.condition, one.purpose)
-            if one.result
-            else (one.title, one.kind, None, "", f"not possible: {one.refused}")
-            for one in self.audits
-        ]
+        rows = [_row(audit) for audit in self.audits]
         return pd.DataFrame(rows, columns=["audit", "kind", "epsilon", "condition", "note"])
 
-    def document(self, **parts: Any) -> "AuditDocument":
-        """The audit for readers and programs; ``parts`` are more fields of `AuditDocument`, as
-        ``facts``.
+    def document(self, **fields: Any) -> "AuditDocument":
+        """The audit as text, JSON (epsilon in nats, None where it is no answer) and page.
+
+        With a plan it carries the planned limits, and with coins as well the receipt: plan, coins
+        and scores as sealed texts. ``fields`` are further ones of `AuditDocument`, such as
+        ``facts``; a ``claimed_epsilon`` among them replaces the plan's.
         """
         from paperlib.audits.document import AuditDocument, answer_of
 
@@ -134,16 +126,12 @@ class Audits:
         answer = answer_of(main, about="", warnings=self.reading)
         if self.refusals:
             answer = replace(answer, epsilon=None, headline="", claim="")
-        more: dict[str, Any] = {"ceiling": main.ceiling, "warnings": self.warnings}
+        json_fields: dict[str, Any] = {"ceiling": main.ceiling, "warnings": self.warnings}
         if self.plan is not None:
-            more["plan"] = self.plan.to_dict()
-            parts = {"claimed_epsilon": self.plan.claimed_epsilon, **parts}
+            json_fields["plan"] = self.plan.to_dict()
+            fields.setdefault("claimed_epsilon", self.plan.claimed_epsilon)
         if self.plan is not None and self.coins is not None:
-            values = np.empty(len(self.scores))
-            values[self.coins.included] = self.scores.member
-            values[~self.coins.included] = self.scores.nonmember
-            scores = sealed_text(values.tolist())
-            parts["receipt"] = {"plan": self.plan.text, "coins": self.coins.text, "scores": scores}
+            fields["receipt"] = self._receipt(self.plan, self.coins)
         return AuditDocument(
             scores=self.scores,
             audits=self.audits,
@@ -151,10 +139,34 @@ class Audits:
             design=self.design,
             limits=((main.epsilon, main.ceiling),),
             warnings=answer.warnings,
-            more=more,
-            **parts,
+            more=json_fields,
+            **fields,
         )
+
+    def _receipt(self, plan: SealedPlan, coins: Coins) -> dict[str, str]:
+        """Sealed texts of plan, coins and scores, one score per coin in the order of the coins."""
+        values = np.empty(len(self.scores))
+        values[coins.included] = self.scores.member
+        values[~coins.included] = self.scores.nonmember
+        scores = sealed_text(values.tolist())
+        return {"plan": plan.text, "coins": coins.text, "scores": scores}
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values, as `AuditDocument.to_dict` gives them without provenance."""
         return self.document().to_dict()
+
+
+def _line(audit: ScoreAudit) -> str:
+    """An audit beside the main one, in a line of text."""
+    result = f"not possible: {audit.refused}"
+    if audit.result:
+        result = audit.result.headline
+    return f"  {audit.title} ({audit.kind}): {result}"
+
+
+def _row(audit: ScoreAudit) -> tuple[str, str, float | None, str, str]:
+    """A row of `Audits.to_frame`."""
+    if audit.result is None:
+        return audit.title, audit.kind, None, "", f"not possible: {audit.refused}"
+    result = audit.result
+    return audit.title, audit.kind, result.epsilon, result.condition, audit.purpose
