@@ -89,10 +89,10 @@ class Answers(TypedDict):
 class Drawn:
     """Audit records of one model."""
 
-    places: IntArray  #: in the training part, shape (records,)
+    rows: IntArray  #: their rows in the training part, shape (records,)
     labels: IntArray  #: that they are trained with
     member: NDArray[np.bool_]  #: coins
-    others: IntArray  #: places of records that are always trained on
+    others: IntArray  #: rows of the records that are always trained on
 
 
 @lru_cache(maxsize=1)
@@ -107,11 +107,17 @@ def inputs_of(dataset: str, network: str, filters: int) -> tuple[Tensor, Tensor]
     part.
     """
     images = images_of(dataset)
-    train, test = as_input(images.train_x), as_input(images.test_x)
-    if network == FEATURES:
-        features = PatchFeatures(test, filters=filters, seed=0)
-        train, test = (torch.cat([features(part) for part in x.split(256)]) for x in (train, test))
-    return train, test
+    train = as_input(images.train_x)
+    test = as_input(images.test_x)
+    if network != FEATURES:
+        return train, test
+    features = PatchFeatures(test, filters=filters, seed=0)
+    return _in_batches(features, train), _in_batches(features, test)
+
+
+def _in_batches(features: PatchFeatures, pixels: Tensor) -> Tensor:
+    """Answers of the filters to all images, a few at a time."""
+    return torch.cat([features(batch) for batch in pixels.split(256)])
 
 
 def draw_records(model: Audited, labels: IntArray, classes: int) -> Drawn:
@@ -125,10 +131,12 @@ def draw_records(model: Audited, labels: IntArray, classes: int) -> Drawn:
         )
     rng = np.random.default_rng([model.seed, model.kind == "mislabelled", records])
     order = rng.permutation(labels.size)
-    places, others = order[:records], order[records : records + model.others]
+    rows = order[:records]
+    others = order[records : records + model.others]
     shift = rng.integers(1, classes, records) if model.kind == "mislabelled" else 0
-    trained_with = (labels[places] + shift) % classes
-    return Drawn(places, trained_with, rng.integers(0, 2, records).astype(bool), others)
+    trained_with = (labels[rows] + shift) % classes
+    coins = rng.integers(0, 2, records).astype(bool)
+    return Drawn(rows, trained_with, coins, others)
 
 
 def training_of(model: Audited, examples: int) -> TrainingConfig:
@@ -144,59 +152,92 @@ def training_of(model: Audited, examples: int) -> TrainingConfig:
     return replace(config, noise_multiplier=noise)
 
 
-def train(models: Sequence[Audited]) -> list[Answers]:
-    """Train models that are equal in `Audited.together`, and ask each about its records."""
+def trained_answers(models: Sequence[Audited]) -> list[Answers]:
+    """Train models that are equal in `Audited.together`, and ask each about its records.
+
+    The answers are in the order of ``models``; each holds an equal share of the seconds.
+    """
     first = models[0]
     images = images_of(first.dataset)
-    train_x, test_x = inputs_of(first.dataset, first.network, first.filters)
     drawn = draw_records(first, images.train_y, images.outputs)
-    taken = np.concatenate([drawn.places[drawn.member], drawn.others])
-    x = train_x[taken]
+    trained_on = np.concatenate([drawn.rows[drawn.member], drawn.others])
     y = np.concatenate([drawn.labels[drawn.member], images.train_y[drawn.others]])
-    configs = [training_of(model, taken.size) for model in models]
+    configs = [training_of(model, trained_on.size) for model in models]
+    # The inputs of features are computed before the clock starts.
+    train_x, test_x = inputs_of(first.dataset, first.network, first.filters)
+    x = train_x[trained_on]
     started = time.perf_counter()
     if first.network == FEATURES:
         widths = (x.shape[1], first.width, images.outputs)
-        fitted = fit_ensemble(
+        ensemble = fit_ensemble(
             [replace(config, widths=widths) for config in configs], x, y, progress=False
         )
-        parts = train_x[drawn.places], test_x[: first.tested]
-        logits = list(zip(*map(fitted.logits, parts), strict=True))
+        on_records = ensemble.logits(train_x[drawn.rows])
+        on_tests = ensemble.logits(test_x[: first.tested])
+        logits = list(zip(on_records, on_tests, strict=True))
     else:
-        logits = []
-        for model, config in zip(models, configs, strict=True):
-            options = {"width": model.width, "group_norm": True, "seed": model.seed}
-            module = classifier_for(images.train_x[:1], model.network, images.outputs, **options)
-            fit_dp(module, x, y, config=config, at_once=_AT_ONCE, progress=False)
-            module.eval().to(default_device())
-            asked = (images.train_x[drawn.places], images.test_x[: model.tested])
-            logits.append(tuple(image_logits(module, part) for part in asked))
+        logits = [
+            _trained_logits(model, config, (x, y), drawn)
+            for model, config in zip(models, configs, strict=True)
+        ]
     seconds = (time.perf_counter() - started) / len(models)
-    labels = torch.from_numpy(drawn.labels)
-    answers = list[Answers]()
-    for model, config, (asked, tested) in zip(models, configs, logits, strict=True):
-        asked = asked.double().cpu()
-        runner_up = asked.log_softmax(1).scatter(1, labels[:, None], -torch.inf).amax(1)
-        answers.append(
-            Answers(
-                member=drawn.member,
-                loss=cross_entropy(asked, labels).numpy(),
-                runner_up=runner_up.numpy(),
-                accuracy=float(
-                    (tested.cpu().argmax(1).numpy() == images.test_y[: len(tested)]).mean()
-                ),
-                member_accuracy=float((asked.argmax(1) == labels).numpy()[drawn.member].mean()),
-                guarantee=privacy_of(config, taken.size, delta=model.delta).epsilon,
-                seconds=seconds,
-            )
-        )
+    answers: list[Answers] = []
+    for model, config, (on_record, on_test) in zip(models, configs, logits, strict=True):
+        guarantee = privacy_of(config, trained_on.size, delta=model.delta).epsilon
+        answers.append(_answers(drawn, on_record, on_test, images, guarantee, seconds))
     return answers
+
+
+def _trained_logits(
+    model: Audited, config: TrainingConfig, members: tuple[Tensor, IntArray], drawn: Drawn
+) -> tuple[Tensor, Tensor]:
+    """Train one network on inputs and labels; its logits of the audit records and of the test
+    part.
+    """
+    images = images_of(model.dataset)
+    module = classifier_for(
+        images.train_x[:1],
+        model.network,
+        images.outputs,
+        width=model.width,
+        group_norm=True,
+        seed=model.seed,
+    )
+    fit_dp(module, *members, config=config, at_once=_AT_ONCE, progress=False)
+    module.eval().to(default_device())
+    on_records = image_logits(module, images.train_x[drawn.rows])
+    return on_records, image_logits(module, images.test_x[: model.tested])
+
+
+def _answers(
+    drawn: Drawn,
+    on_records: Tensor,
+    on_tests: Tensor,
+    images: ImageSet,
+    guarantee: float,
+    seconds: float,
+) -> Answers:
+    """Answers from the logits of the audit records and of the first images of the test part."""
+    labels = torch.from_numpy(drawn.labels)
+    logits = on_records.double().cpu()
+    runner_up = logits.log_softmax(1).scatter(1, labels[:, None], -torch.inf).amax(1)
+    right_on_tests = on_tests.cpu().argmax(1).numpy() == images.test_y[: len(on_tests)]
+    right_on_records = (logits.argmax(1) == labels).numpy()
+    return Answers(
+        member=drawn.member,
+        loss=cross_entropy(logits, labels).numpy(),
+        runner_up=runner_up.numpy(),
+        accuracy=float(right_on_tests.mean()),
+        member_accuracy=float(right_on_records[drawn.member].mean()),
+        guarantee=guarantee,
+        seconds=seconds,
+    )
 
 
 def answers_of(models: Sequence[Audited], *, folder: Path) -> dict[Audited, Answers]:
     """Answers of every model; what was trained before is read from ``folder``."""
     return kept_runs(
-        train,
+        trained_answers,
         models,
         folder=folder,
         data={name: dict(images_of(name).sha256s) for name in {model.dataset for model in models}},

@@ -41,8 +41,10 @@ class Mixture:
 
     def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
         counts = rng.multinomial(size, [1 / len(self.components)] * len(self.components))
-        parts = (c.rvs(n, random_state=rng) for c, n in zip(self.components, counts, strict=True))
-        return np.concatenate([np.atleast_1d(part) for part in parts])
+        draws: list[FloatArray] = []
+        for component, count in zip(self.components, counts, strict=True):
+            draws.append(np.atleast_1d(component.rvs(count, random_state=rng)))
+        return np.concatenate(draws)
 
 
 @cache
@@ -141,15 +143,18 @@ def printed_set(chosen: Selection, reading: str = "printed") -> OutputSet:
     densities = np.array([pair.member, pair.nonmember])
     least = {"printed": densities.min(axis=0), "both_small": densities.max(axis=0)}.get(reading)
     ratio = log_ratio(*np.maximum(densities, np.finfo(float).tiny))
-    ratio = ratio if least is None else np.where(least > _MIN_DENSITY, ratio, 0.0)
-    member, nonmember = (
-        np.interp(chosen.x, pair.grid, part) for part in (pair.member, pair.nonmember)
+    if least is not None:
+        ratio = np.where(least > _MIN_DENSITY, ratio, 0.0)
+    member = np.interp(chosen.x, pair.grid, pair.member)
+    nonmember = np.interp(chosen.x, pair.grid, pair.nonmember)
+    estimate = replace(
+        chosen.estimate,
+        grid=pair.grid,
+        ratio=ratio,
+        levels=np.abs(np.interp(chosen.x, pair.grid, ratio)),
+        says_member=member >= nonmember,
     )
-    levels = np.abs(np.interp(chosen.x, pair.grid, ratio))
-    guesses = {"ratio": ratio, "levels": levels, "says_member": member >= nonmember}
-    return choose_optimal(
-        replace(chosen, estimate=replace(chosen.estimate, grid=pair.grid, **guesses))
-    )
+    return choose_optimal(replace(chosen, estimate=estimate))
 
 
 CHOOSE: dict[str, Callable[[Selection], OutputSet]] = {
@@ -176,9 +181,9 @@ def over_delta(config: GainConfig, deltas: Sequence[float]) -> pd.DataFrame:
     delta.
     """
     frame = _audited(config, ("printed", "optimal", "top_bottom", "whole"), deltas)
-    places = list(zip(frame["mechanism"], frame["scale"], frame["delta"], strict=True))
-    exact = {place: exact_epsilon(*place) for place in set(places)}
-    return frame.assign(exact_epsilon=[exact[place] for place in places])
+    settings = list(zip(frame["mechanism"], frame["scale"], frame["delta"], strict=True))
+    exact = {setting: exact_epsilon(*setting) for setting in set(settings)}
+    return frame.assign(exact_epsilon=[exact[setting] for setting in settings])
 
 
 def _audited(config: GainConfig, methods: Sequence[str], deltas: Sequence[float]) -> pd.DataFrame:
@@ -187,21 +192,32 @@ def _audited(config: GainConfig, methods: Sequence[str], deltas: Sequence[float]
     for mechanism, scale, m, trial in config.settings():
         first, second = draw_trial(config.seed, mechanism, scale, m, trial)
         chosen = selection_of(first, HIGHEST, total=2 * m, delta=0.0, confidence=config.confidence)
-        about = {"mechanism": mechanism, "scale": scale, "m": m, "trial": trial}
         for delta, method in itertools.product(deltas, methods):
             best = CHOOSE[method](replace(chosen, delta=delta))
-            counts = dict(zip(("correct", "guesses"), count_guesses(best, second), strict=True))
-            searched = {
-                "selection_epsilon": max(best.objective, 0.0),
-                "intervals": len(best.intervals),
-            }
-            rows.append({**about, "delta": delta, "method": method, **counts, **searched})
+            correct, guesses = count_guesses(best, second)
+            rows.append(
+                {
+                    "mechanism": mechanism,
+                    "scale": scale,
+                    "m": m,
+                    "trial": trial,
+                    "delta": delta,
+                    "method": method,
+                    "correct": correct,
+                    "guesses": guesses,
+                    "selection_epsilon": max(best.objective, 0.0),
+                    "intervals": len(best.intervals),
+                }
+            )
     frame = pd.DataFrame(rows)
     for delta in deltas:
-        part = frame[frame["delta"] == delta]
-        options = {"total": 2 * part["m"], "delta": delta, "confidence": config.confidence}
-        frame.loc[part.index, "epsilon"] = one_run_epsilon(
-            part["correct"], part["guesses"], **options
+        audits = frame[frame["delta"] == delta]
+        frame.loc[audits.index, "epsilon"] = one_run_epsilon(
+            audits["correct"],
+            audits["guesses"],
+            total=2 * audits["m"],
+            delta=delta,
+            confidence=config.confidence,
         )
     return frame
 
@@ -228,31 +244,31 @@ def paired(
     (repeats,).
     """
     wide = frame.pivot(index=[*setting, repeat], columns="method", values=value)
-    for place, part in wide.groupby(level=list(setting)):
+    for values, bounds in wide.groupby(level=list(setting)):
         for rival in rivals:
-            about = {**dict(zip(setting, place, strict=True)), "rival": rival}
-            yield about, part[method].to_numpy(), part[rival].to_numpy()
+            keys = {**dict(zip(setting, values, strict=True)), "rival": rival}
+            yield keys, bounds[method].to_numpy(), bounds[rival].to_numpy()
 
 
 def paired_gain(
     frame: pd.DataFrame, method: str, *, confidence: float = 0.95, **options: Any
 ) -> pd.DataFrame:
     """Mean gain of a method over each rival: the setting, rival, and the columns of `interval`."""
-    pairs = paired(frame, method, **options)
-    return pd.DataFrame(
-        {**about, **interval(one - other, confidence)} for about, one, other in pairs
-    )
+    rows: list[dict[str, Any]] = []
+    for keys, bounds, rivals_bounds in paired(frame, method, **options):
+        rows.append({**keys, **interval(bounds - rivals_bounds, confidence)})
+    return pd.DataFrame(rows)
 
 
-def jackknifed(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Pseudo-values of the log ratio of two standard deviations, (trials,); NaN where one hardly
-    varies.
+def jackknifed(bounds: FloatArray, rivals_bounds: FloatArray) -> FloatArray:
+    """Pseudo-values of the log ratio of the standard deviations of two methods' bounds, each
+    (trials,); NaN where the bounds of either hardly vary.
     """
-    count = one.size
+    count = bounds.size
     with np.errstate(all="ignore"):
-        whole = np.log(one.std()) - np.log(other.std())
+        whole = np.log(bounds.std()) - np.log(rivals_bounds.std())
         rest = [
-            np.log(np.delete(one, i).std()) - np.log(np.delete(other, i).std())
+            np.log(np.delete(bounds, i).std()) - np.log(np.delete(rivals_bounds, i).std())
             for i in range(count)
         ]
         values = count * whole - (count - 1) * np.array(rest)
@@ -272,14 +288,23 @@ def gain_by_rival(frame: pd.DataFrame, method: str, *, error: float = 0.05) -> p
     behind).
     """
     gains = defaultdict[tuple[str, str], list[FloatArray]](list)
-    for about, one, other in paired(frame, method):
-        gains[about["mechanism"], about["rival"]].append(one - other)
-    level, rows = 1 - error / sum(map(len, gains.values())), []
-    for (mechanism, rival), some in gains.items():
-        ends = [interval(values, level) for values in some]
-        ahead, behind = sum(one["low"] > 0 for one in ends), sum(one["high"] < 0 for one in ends)
-        about = {"mechanism": mechanism, "rival": rival, "settings": len(some)}
-        rows.append({**about, **interval(np.mean(some, axis=0)), "ahead": ahead, "behind": behind})
+    for keys, bounds, rivals_bounds in paired(frame, method):
+        gains[keys["mechanism"], keys["rival"]].append(bounds - rivals_bounds)
+    # All settings of all rivals share the error.
+    level = 1 - error / sum(map(len, gains.values()))
+    rows: list[dict[str, Any]] = []
+    for (mechanism, rival), by_setting in gains.items():
+        intervals = [interval(values, level) for values in by_setting]
+        rows.append(
+            {
+                "mechanism": mechanism,
+                "rival": rival,
+                "settings": len(by_setting),
+                **interval(np.mean(by_setting, axis=0)),
+                "ahead": sum(ends["low"] > 0 for ends in intervals),
+                "behind": sum(ends["high"] < 0 for ends in intervals),
+            }
+        )
     return pd.DataFrame(rows)
 
 

@@ -36,12 +36,11 @@ class Pair:
 def pairs() -> tuple[Pair, ...]:
     """The six pairs, with the parameters of the paper's captions."""
     groups = paper_table("output_sets_distributions").groupby(["figure", "panel"], sort=False)
-    return tuple(
-        Pair(str(figure), name, _mixture(rows, "p"), _mixture(rows, "q"), **place)
-        for ((figure, _), rows), (name, place) in zip(
-            groups, settings_beside(__file__).items(), strict=True
-        )
-    )
+    settings = settings_beside(__file__)
+    panels: list[Pair] = []
+    for ((figure, _), rows), (name, ranges) in zip(groups, settings.items(), strict=True):
+        panels.append(Pair(str(figure), name, _mixture(rows, "p"), _mixture(rows, "q"), **ranges))
+    return tuple(panels)
 
 
 def _mixture(rows: pd.DataFrame, role: str) -> Mixture:
@@ -115,13 +114,18 @@ def best_top_bottom(pair: Pair, m: int, confidence: float = 0.95) -> tuple[float
     )
     i, j = _best_pair(coarse, coarse, mass, right, m, confidence)
     step = int(np.diff(coarse).max())
-    near = [np.arange(max(k - step, 0), min(k + step, line.points.size) + 1) for k in (i, j)]
-    near = [part[:: max(1, part.size // 1500)] for part in near]
-    i, j = _best_pair(near[0], near[1], mass, right, m, confidence)
+    near_low, near_high = (_near(index, step, line.points.size) for index in (i, j))
+    i, j = _best_pair(near_low, near_high, mass, right, m, confidence)
     edges = np.concatenate([[-math.inf], (line.points[1:] + line.points[:-1]) / 2, [math.inf]])
     chosen = mass[i] + mass[-1] - mass[j], right[i] + right[-1] - right[j]
     objective = objective_of(float(chosen[0]), float(chosen[1]), m=m, confidence=confidence)
     return float(edges[i]), float(edges[j]), objective
+
+
+def _near(index: int, step: int, last: int) -> np.ndarray:
+    """Indices from 0 to ``last`` around one, ``step`` to each side; at most about 1,500 of them."""
+    indices = np.arange(max(index - step, 0), min(index + step, last) + 1)
+    return indices[:: max(1, indices.size // 1500)]
 
 
 def _best_pair(

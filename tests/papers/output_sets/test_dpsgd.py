@@ -43,14 +43,14 @@ def drawn(**changes):
 
 def test_records_have_wrong_labels_their_own_coins_and_no_place_among_the_others():
     wrong, again = (drawn(records=1_000, others=500, seed=seed) for seed in (1, 2))
-    assert (wrong.labels != wrong.places % 10).all()
+    assert (wrong.labels != wrong.rows % 10).all()
     assert np.unique(wrong.labels).size == 10
     assert 400 < wrong.member.sum() < 600
     assert 0.4 < (again.member != wrong.member).mean() < 0.6
-    assert not set(wrong.others) & set(wrong.places)
+    assert not set(wrong.others) & set(wrong.rows)
     natural = drawn(kind="natural", records=0)
-    assert (natural.labels == natural.places % 10).all()
-    assert natural.places.size == 2_000
+    assert (natural.labels == natural.rows % 10).all()
+    assert natural.rows.size == 2_000
     refused("records", drawn, records=1_600, others=500)
     first, second = (drawn(epsilon=epsilon) for epsilon in (1.0, 8.0))
     assert (first.member == second.member).all()  # models of one seed differ in noise alone
@@ -71,7 +71,7 @@ def test_the_noise_keeps_the_guarantee(examples, epsilon):
 
 def test_a_model_does_not_depend_on_those_trained_with_it_and_is_read_again(tmp_path):
     models = [model(epsilon=epsilon) for epsilon in (8.0, math.inf)]
-    alone = dpsgd_models.train(models[1:])[0]
+    alone = dpsgd_models.trained_answers(models[1:])[0]
     first = dpsgd_models.answers_of(models, folder=tmp_path)
     again = dpsgd_models.answers_of(models[::-1], folder=tmp_path)
     for one in models:
@@ -81,13 +81,17 @@ def test_a_model_does_not_depend_on_those_trained_with_it_and_is_read_again(tmp_
 
 def test_members_alone_are_learned_without_noise_and_convolutions_trained_by_opacus():
     long, once = (dpsgd_models.Choice(epochs=epochs) for epochs in (120, 1))
-    (answers,) = dpsgd_models.train([model(epsilon=math.inf, width=64, filters=8, choice=long)])
+    (answers,) = dpsgd_models.trained_answers(
+        [model(epsilon=math.inf, width=64, filters=8, choice=long)]
+    )
     assert answers["member_accuracy"] > 0.9
     assert (
         answers["loss"][~answers["member"]].mean() > 3 * answers["loss"][answers["member"]].mean()
     )
     assert math.isinf(answers["guarantee"])
-    (answers,) = dpsgd_models.train([model(network="cnn", width=2, records=20, choice=once)])
+    (answers,) = dpsgd_models.trained_answers(
+        [model(network="cnn", width=2, records=20, choice=once)]
+    )
     assert answers["loss"].shape == (20,)
     assert 0 < answers["guarantee"] <= 8
 
@@ -155,9 +159,9 @@ def test_a_resumed_sweep_ends_as_an_uninterrupted_one(tmp_path, monkeypatch):
     monkeypatch.setattr(dpsgd, "answers_of", interrupted)
     with pytest.raises(KeyboardInterrupt):
         dpsgd.run_dpsgd(small, folder=tmp_path / "stopped")
-    train, learned = dpsgd_models.train, []
+    train, learned = dpsgd_models.trained_answers, []
     counted = wraps(train)(lambda models: learned.extend(models) or train(models))
-    monkeypatch.setattr(dpsgd_models, "train", counted)
+    monkeypatch.setattr(dpsgd_models, "trained_answers", counted)
     again = dpsgd.run_dpsgd(small, folder=tmp_path / "stopped").bounds
     assert len(learned) == calls[1] - 3, "what was trained before is read again"
     numbers = again.select_dtypes("number").drop(columns="seconds")
