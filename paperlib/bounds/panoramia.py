@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from paperlib.bounds.one_run.fair_coins import coin_warnings
 from paperlib.bounds.one_run.search import RecallTest, run_recall_test
 from paperlib.bounds.one_run.tails import epsilon_from_counts
-from paperlib.bounds.panoramia_terms import Terms, assumptions
+from paperlib.bounds.panoramia_terms import Terms
 from paperlib.core import FloatArray, MembershipScores, check_choice, reversed_direction
 from paperlib.core.checks import check_confidence, check_counts, check_index, check_vector
 from paperlib.core.facts import reasons
 from paperlib.core.options import Design, RecallSearch
-from paperlib.core.results import AuditResult, round_down, round_up, table
-from paperlib.words.claims import NEIGHBOURS, lower_bound_claim
+from paperlib.core.results import AuditResult, round_down, table
+from paperlib.words import panoramia as words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -215,10 +215,12 @@ def panoramia_result(
     c_lb, both_lb = tests[0].bound, tests[1].bound
     result = PanoramiaResult(
         claim="",
-        condition=terms.condition,
-        assumptions=assumptions("learned" if learned else tests[1].search, flags.size, terms),
-        warnings=coin_warnings(members, nonmembers, "game" if terms.design == "game" else "played")
-        + _warnings(tests, known_c),
+        condition=words.condition(known_c),
+        assumptions=words.assumptions("learned" if learned else tests[1].search, flags.size, terms),
+        warnings=(
+            *coin_warnings(members, nonmembers, "game" if terms.design == "game" else "played"),
+            *words.warnings(tests, known_c),
+        ),
         c_lb=c_lb,
         c_plus_epsilon_lb=both_lb,
         epsilon_tilde=max(0.0, both_lb - c_lb),
@@ -237,7 +239,7 @@ def panoramia_result(
         total=flags.size,
         _tests=tests,
     )
-    return replace(result, claim=_claim(result))
+    return replace(result, claim=words.claim(result))
 
 
 def _checked(
@@ -259,69 +261,3 @@ def _checked(
         present = "members" if flags.all() else "generated examples"
         raise ValueError(f"membership: both classes are needed, got {flags.size} {present} only")
     return baseline, mia, flags.astype(bool)
-
-
-def _claim(result: PanoramiaResult) -> str:
-    terms = f"replacement adjacency, delta = {result.delta:g}, gamma = {result.gamma:g}"
-    c_lb, both_lb = round_down(result.c_lb), round_down(result.c_plus_epsilon_lb)
-    neighbours = NEIGHBOURS["replace"]
-    if result.epsilon is not None:
-        most = max(0.0, result.ceiling - (result.known_c or 0.0))
-        claim = lower_bound_claim(
-            result.epsilon, result.delta, result.confidence, "replace", ceiling=most
-        )
-        return (
-            f"Lower bound on the mechanism, given a generator with c = {result.known_c:g}. {claim} "
-            f"Here c + epsilon is at least {both_lb:.3f}, and at the same confidence of its own c "
-            f"is at least {c_lb:.3f} ({terms})."
-        )
-    most = ""
-    if result.epsilon_tilde <= 0:
-        ceiling = f"{round_up(result.ceiling):.3f}"
-        most = f" A perfect attack on so many examples would show c + epsilon of at most {ceiling}."
-        if result.ceiling <= 0:
-            most = " So few examples can show nothing, however good the attack: nothing is learned."
-    return (
-        "Measurement of the trained model, not a lower bound on epsilon: PANORAMIA could not "
-        f"reject a claim of c-closeness for the generator at c = {c_lb:.3f}, and if this claim is "
-        "tight, then the model cannot be the output of a mechanism that is (epsilon, "
-        f"{result.delta:g})-differentially private under {neighbours} for any epsilon below "
-        f"{round_down(result.epsilon_tilde):.3f}. With confidence {result.confidence:g}, c is at "
-        f"least {c_lb:.3f} and c + epsilon at least {both_lb:.3f}, both together ({terms}).{most}"
-    )
-
-
-def _warnings(tests: tuple[RecallTest, RecallTest], known_c: float | None) -> tuple[str, ...]:
-    baseline, mia = tests
-    messages: list[str] = []
-    if baseline.bound > baseline.ceiling / 2:
-        messages.append(
-            f"c_lb {round_down(baseline.bound):.3f} is above half of this test's ceiling "
-            f"{round_down(baseline.ceiling):.3f}: the generator is easily told from real data, and "
-            "epsilon~ may be positive for a model that never saw the members; compare with a null "
-            "model"
-        )
-    if known_c is not None and baseline.bound > known_c:
-        messages.append(
-            f"known_c = {known_c:g} is refuted by the baseline, which shows c of at least "
-            f"{round_down(baseline.bound):.3f}; so that no lower bound on epsilon follows"
-        )
-    if mia.bound > 0.99 * mia.ceiling > 0:
-        messages.append(
-            f"c + epsilon sits at the ceiling {round_down(mia.ceiling):.3f} of a perfect attack at "
-            "this size: it measures the size of the test"
-        )
-    messages += [
-        (
-            f"the {test.name} test cannot refute anything at this size, gamma and delta, whatever "
-            "the scores: "
-        )
-        + (
-            "use search='anytime' or a smaller relaxation"
-            if test.search == "union"
-            else "relax less"
-        )
-        for test in tests
-        if test.ceiling <= 0
-    ]
-    return tuple(messages)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paperlib.bounds.loss_rates import intervals as intervals
-from paperlib.bounds.loss_rates import statements as statements
 from paperlib.bounds.loss_rates.rates import (
     EMPIRICAL_RANGE,
     BestThreshold,
@@ -31,7 +30,9 @@ from paperlib.core import (
 )
 from paperlib.core.direction import reversed_direction
 from paperlib.core.facts import reasons
+from paperlib.core.results import round_down, round_up
 from paperlib.core.scores import MembershipScores
+from paperlib.words import epsilon_star as words
 
 Method = Literal["parametric", "empirical"]
 Transform = Literal["paper", "none"]
@@ -88,15 +89,12 @@ class EpsilonStarResult(AuditResult):
     @property
     def headline(self) -> str:
         if self.empirical is not None:
-            return f"{self.empirical.headline}; {statements.NOT_TRUSTED.format(self.epsilon)}"
+            return f"{self.empirical.headline}; {words.not_trusted(self.epsilon)}"
         text = f"Epsilon* ≈ {self.epsilon:.3f} ({self.method} estimate, δ = {self.delta:.3g}"
         if self.method == "empirical":
             text += f", rates between {self.rate_range[0]:g} and {self.rate_range[1]:g}"
         if self.interval is not None:
-            low, high = (
-                math.floor(1000 * self.interval[0]) / 1000,
-                math.ceil(1000 * self.interval[1]) / 1000,
-            )
+            low, high = round_down(self.interval[0]), round_up(self.interval[1])
             text += f", interval {low:.3f} to {high:.3f} at nominal confidence {self.confidence:g}"
         return text + f", {self.n_train} training and {self.n_population} population losses)"
 
@@ -226,21 +224,21 @@ def epsilon_star(
         n_population=population.size,
         fit_train=fits[0] if fits else None,
         fit_population=fits[1] if fits else None,
-        fit_rejected=any(map(statements.fit_rejected, fits)) if fits else None,
+        fit_rejected=any(fit.rejected for fit in fits) if fits else None,
         sided="two",
         direction="lower",
         refusals=reasons(reversed_direction(losses)),
         claim="",
-        assumptions=statements.assumptions(method, chosen),
+        assumptions=words.assumptions(method, chosen),
     )
-    warnings = statements.warnings(result, clipped=best.clipped)
-    result = replace(result, claim=statements.claim(result), warnings=warnings)
+    warnings = words.warnings(result, clipped=best.clipped)
+    result = replace(result, claim=words.claim(result), warnings=warnings)
     if not result.fit_rejected:
         return result
     counted = epsilon_star(
         train, population, delta=level, method="empirical", confidence=confidence
     )
-    note = f"Beside it, {statements.NOT_TRUSTED.format(result.epsilon)}."
+    note = f"Beside it, {words.not_trusted(result.epsilon)}."
     return replace(
         result, empirical=replace(counted, notes=(note,)), claim=f"{counted.claim} {note}"
     )

@@ -10,6 +10,8 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from paperlib.core import FloatArray, check_delta, check_vector
 
+_FIT_LEVEL = 0.01  # of the test that both normal fits must pass
+
 EMPIRICAL_RANGE = (0.001, 0.999)
 """Rates that the empirical version may use, ends excluded (Appendix B of the paper)."""
 
@@ -207,6 +209,11 @@ class NormalFit:
     ks_distance: float  # largest gap between the sample's and the normal's distribution functions
     ks_p_value: float  # its p-value, corrected for the two fitted parameters (Lilliefors)
     size: int  # number of values
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the test rejects this fit as one of two, which together are tested at 1 %."""
+        return self.ks_p_value < _FIT_LEVEL / 2
 
 
 class NoSpreadError(ValueError):

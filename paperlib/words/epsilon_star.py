@@ -1,24 +1,18 @@
 """What an Epsilon* estimate supports: its claim, its assumptions and its warnings."""
 
-import math
 from typing import TYPE_CHECKING
 
-from paperlib.bounds.loss_rates.rates import NormalFit
+from paperlib.core.results import round_down, round_up
 
 if TYPE_CHECKING:
     from paperlib.bounds.loss_rates.audit import EpsilonStarResult
 
-_FIT_LEVEL = 0.01
-_FEW = 10.0
-
-NOT_TRUSTED = "the parametric estimate, {:.3f}, is not trusted: its normal fit is rejected"
+_FEW = 10.0  # losses; where fewer are expected, a value rests on the fitted normal alone
 
 
-def fit_rejected(fit: NormalFit) -> bool:
-    """Whether a Kolmogorov-Smirnov test rejects one of two fits, which together are tested at 1
-    %.
-    """
-    return fit.ks_p_value < _FIT_LEVEL / 2
+def not_trusted(epsilon: float) -> str:
+    """That a parametric estimate, nats, is not to be used."""
+    return f"the parametric estimate, {epsilon:.3f}, is not trusted: its normal fit is rejected"
 
 
 def claim(result: "EpsilonStarResult") -> str:
@@ -36,9 +30,9 @@ def claim(result: "EpsilonStarResult") -> str:
     if result.interval is None:
         return text + " No confidence is attached to the number."
     low, high = result.interval
-    shown = f"[{math.floor(1e3 * low) / 1e3:.3f}, {math.ceil(1e3 * high) / 1e3:.3f}]"
-    about = _INTERVALS[f"{result.method} {result.interval_method}"]
-    return text + f" Interval {shown}, nominal confidence {result.confidence:g}: {about}"
+    shown = f"[{round_down(low):.3f}, {round_up(high):.3f}]"
+    coverage = _INTERVALS[f"{result.method} {result.interval_method}"]
+    return text + f" Interval {shown}, nominal confidence {result.confidence:g}: {coverage}"
 
 
 _INTERVALS = {
@@ -97,8 +91,8 @@ def assumptions(method: str, chosen: str | None) -> tuple[str, ...]:
 
 
 def warnings(result: "EpsilonStarResult", *, clipped: bool) -> tuple[str, ...]:
-    """Problems of this very run."""
-    texts, fpr, fnr = list[str](), result.false_positive_rate, result.false_negative_rate
+    """Problems of this very run; ``clipped`` if no threshold has rates within the range."""
+    texts: list[str] = []
     if clipped:
         texts.append(
             f"No threshold has both error rates between {result.rate_range[0]:.3g} and one minus "
@@ -107,12 +101,13 @@ def warnings(result: "EpsilonStarResult", *, clipped: bool) -> tuple[str, ...]:
     if result.method == "empirical":
         return tuple(texts)
     for name, fit in (("training", result.fit_train), ("population", result.fit_population)):
-        if fit is not None and fit_rejected(fit):
+        if fit is not None and fit.rejected:
             texts.append(
                 f"The normal fit of the {name} losses is rejected (Kolmogorov-Smirnov distance "
                 f"{fit.ks_distance:.3f}, p = {fit.ks_p_value:.2g}): the value may be far too high "
                 "or too low."
             )
+    fpr, fnr = result.false_positive_rate, result.false_negative_rate
     expected = min(result.n_population * min(fpr, 1 - fpr), result.n_train * min(fnr, 1 - fnr))
     if result.epsilon > 0 and not clipped and expected < _FEW:
         texts.append(
