@@ -67,22 +67,23 @@ def audit_candidate_features(
     sets = checked_features(
         "features", np.reshape(features, (shape[0] * shape[1], shape[2]))
     ).reshape(shape)
-    places = check_counts("true", true)
-    if places.shape != shape[:1]:
+    positions = check_counts("true", true)
+    if positions.shape != shape[:1]:
         raise ValueError(
-            f"true: expected {shape[0]} positions like features, got shape {places.shape}"
+            f"true: expected {shape[0]} positions like features, got shape {positions.shape}"
         )
-    if (places >= shape[1]).any():
+    if (positions >= shape[1]).any():
         raise ValueError(
-            f"true: expected positions from 0 to {shape[1] - 1}, got {int(places.max())}"
+            f"true: expected positions from 0 to {shape[1] - 1}, got {int(positions.max())}"
         )
     rng = np.random.default_rng([seed, 3])
     order = rng.permuted(np.tile(np.arange(sets.shape[1]), (len(sets), 1)), axis=1)
     sets = np.take_along_axis(sets, order[:, :, None], axis=1)
-    places = (order == places[:, None]).argmax(axis=1)
-    hits = learned_hits(sets, places, AdditiveModel() if model is None else model, rng)
-    ranks, sure = np.where(hits, 1, 2), -np.arange(hits.size, dtype=float)
-    result = audit_ranks(ranks, sets.shape[1], delta=delta, confidence=confidence, margins=sure)
+    positions = (order == positions[:, None]).argmax(axis=1)
+    hits = learned_hits(sets, positions, AdditiveModel() if model is None else model, rng)
+    ranks = np.where(hits, 1, 2)
+    margins = -np.arange(hits.size, dtype=float)  # the order of guessing
+    result = audit_ranks(ranks, sets.shape[1], delta=delta, confidence=confidence, margins=margins)
     others = [
         text for text in result.assumptions if "Margins" not in text and "fixed before" not in text
     ]
@@ -100,16 +101,20 @@ def audit_candidate_features(
 def learned_hits(
     sets: FloatArray, true: IntArray, model: Classifier, rng: np.random.Generator
 ) -> Flags:
-    """Whether each guess was right, in the order of guessing, those looked at left out; sets (m, k,
-    d).
+    """Whether each guess was right, in the order of guessing, without the sets looked at.
+
+    ``sets`` are features, shape (m, k, d), shuffled within each set, and ``true`` the positions of
+    the true candidates, shape (m,). `RECALL_SHARE` of the sets, at least one, are looked at first.
     """
     revealed = np.zeros(len(sets), dtype=bool)
-    revealed[rng.permutation(len(sets))[: max(1, math.ceil(RECALL_SHARE * len(sets)))]] = True
+    looks = max(1, math.ceil(RECALL_SHARE * len(sets)))
+    revealed[rng.permutation(len(sets))[:looks]] = True
     rows = sets - sets.mean(axis=1, keepdims=True)
     hits: list[Flags] = []
     while not revealed.all():
         odds = _odds(rows, true, revealed, model, rng)
-        guess, sure = odds.argmax(axis=1), odds.max(axis=1) / odds.sum(axis=1)
+        guess = odds.argmax(axis=1)
+        sure = odds.max(axis=1) / odds.sum(axis=1)
         hidden = np.flatnonzero(~revealed)
         size = max(1, math.floor((REFIT - 1) * revealed.sum()))
         block = hidden[np.argsort(-sure[hidden], kind="stable")[:size]]
@@ -124,11 +129,14 @@ def _odds(
     """Odds of each candidate to be the true one, shape (m, k), as learned from the revealed
     sets.
     """
-    known, size = np.flatnonzero(revealed), rows.shape[1]
-    others = rng.permuted(np.tile(np.arange(1, size), (known.size, 1)), axis=1)[:, :_OTHERS]
-    places = (true[known, None] + np.column_stack([np.zeros(known.size, dtype=int), others])) % size
-    learned = rows[known[:, None], places]
-    labels = np.zeros(places.shape, dtype=bool)
+    fitted = np.flatnonzero(revealed)  # sets to learn from
+    size = rows.shape[1]
+    # Distance from the true candidate to each compared one, modulo the size: its own 0 first.
+    others = rng.permuted(np.tile(np.arange(1, size), (fitted.size, 1)), axis=1)[:, :_OTHERS]
+    shifts = np.column_stack([np.zeros(fitted.size, dtype=int), others])
+    candidates = (true[fitted, None] + shifts) % size
+    learned = rows[fitted[:, None], candidates]
+    labels = np.zeros(candidates.shape, dtype=bool)
     labels[:, 0] = True
     model.fit(learned.reshape(-1, rows.shape[2]), labels.ravel())
     chance = np.asarray(model.predict_proba(rows.reshape(-1, rows.shape[2])), float)[:, 1]

@@ -54,11 +54,15 @@ def attack_quality(
     }
 
 
-def auc_difference(one: FloatArray, other: FloatArray, *, draws: int = 200) -> tuple[float, float]:
-    """AUC of one model less another's on the same identifiers, as a share, and its standard
-    error.
+def auc_difference(
+    scores: FloatArray, other_scores: FloatArray, *, draws: int = 200
+) -> tuple[float, float]:
+    """AUC of a model less another's on the same identifiers, as a share, and its standard error.
+
+    Both are scores as `CandidateScores.of` gives them, shape (n, 1 + c), the identifier first; the
+    standard error is that of ``draws`` bootstrap draws of the n identifiers.
     """
-    difference = _wins(one) - _wins(other)
+    difference = _wins(scores) - _wins(other_scores)
     return float(difference.mean()), float(_drawn_means(difference, draws).std())
 
 

@@ -111,12 +111,13 @@ class SealedPlan:
         )
 
     def follow(
-        self, coins: Coins | None, given: Mapping[str, Any], *, named: Callable[[str], str] = str
+        self, coins: Coins | None, options: Mapping[str, Any], *, named: Callable[[str], str] = str
     ) -> dict[str, Any]:
         """Options of the planned audit, by the names that `audit` and the command give them.
 
         Args:
-            given: Options that somebody gave; those that the plan does not speak of are left out.
+            coins: Those that the audit uses, of which the plan names the hash.
+            options: Options that somebody gave; those that the plan does not speak of are left out.
             named: How the message calls an option.
 
         Raises:
@@ -146,17 +147,17 @@ class SealedPlan:
             "design": self.design,
             "claimed_epsilon": self.claimed_epsilon,
             "fail_above": self.limit,
-            **({"scores": self.scores} if self.scores else {}),
         }
-        differ = [
-            f"  {named(name)}: planned {_said(planned[name])}, given {_said(value)}"
-            for name, value in given.items()
-            if name in planned and planned[name] != value
-        ]
-        if differ:
-            raise ValueError(
-                "\n".join([f"plan: this is not what was planned on {self.sealed}:", *differ])
-            )
+        if self.scores:
+            planned["scores"] = self.scores
+        lines = [f"plan: this is not what was planned on {self.sealed}:"]
+        for name, value in options.items():
+            if name in planned and planned[name] != value:
+                lines.append(
+                    f"  {named(name)}: planned {_shown(planned[name])}, given {_shown(value)}"
+                )
+        if len(lines) > 1:
+            raise ValueError("\n".join(lines))
         return planned
 
     def _content(self) -> dict[str, Any]:
@@ -171,20 +172,20 @@ class SealedPlan:
         there.
         """
         if Path(path).exists():
-            there = SealedPlan.load(path)
-            differ = [
-                (
-                    f"  {name}: {_said(getattr(there, name))} is sealed, "
-                    f"{_said(getattr(self, name))} is new"
-                )
-                for name in _fields()
-                if getattr(there, name) != getattr(self, name)
-            ]
-            why = (
-                "with another content, and a plan is sealed once:" if differ else f"as {there.hash}"
-            )
-            raise ValueError("\n".join([f"{path}: was sealed on {there.sealed} {why}", *differ]))
+            raise ValueError(self._sealed_before(path, SealedPlan.load(path)))
         write_sealed(path, self._content())
+
+    def _sealed_before(self, path: "str | PathLike[str]", first: "SealedPlan") -> str:
+        """The error message of a file that holds a plan already: in which fields this differs."""
+        lines: list[str] = []
+        for name in _fields():
+            before, new = getattr(first, name), getattr(self, name)
+            if before != new:
+                lines.append(f"  {name}: {_shown(before)} is sealed, {_shown(new)} is new")
+        if not lines:
+            return f"{path}: was sealed on {first.sealed} as {first.hash}"
+        why = "with another content, and a plan is sealed once:"
+        return "\n".join([f"{path}: was sealed on {first.sealed} {why}", *lines])
 
     @classmethod
     def load(cls, path: "str | PathLike[str] | Mapping[str, Any]") -> "SealedPlan":
@@ -196,13 +197,10 @@ class SealedPlan:
         """
         content = read_sealed(path, _FORMAT, _VERSION, by="`paperlib seal` and seal_plan(...).save")
         made: dict[str, Any] = {name: str(content.get(name, "")) for name in _MADE}
-        own = {
-            name: value
-            for name, value in content.items()
-            if name not in ("format", "version", *_MADE)
-        }
+        left_out = {"format", "version", *_MADE}
+        chosen = {name: value for name, value in content.items() if name not in left_out}
         name = "plan" if isinstance(path, Mapping) else str(path)
-        plan = cls(**_checked(own, name), **made)
+        plan = cls(**_checked(chosen, name), **made)
         if plan.text != sealed_text(content):  # or its hash would be called another one than it is
             raise ValueError(f"{name}: is not as `paperlib seal` writes it; seal the plan with it")
         return plan
@@ -241,27 +239,29 @@ def seal_plan(plan: "str | PathLike[str] | Mapping[str, Any]") -> SealedPlan:
 
 
 def _fields() -> list[str]:
-    return [one.name for one in fields(SealedPlan) if one.name not in _MADE]
+    """Names of the fields that somebody chooses."""
+    return [entry.name for entry in fields(SealedPlan) if entry.name not in _MADE]
 
 
-def _said(value: Any) -> str:
-    return (
-        "none" if value in (None, "") else f"{value:g}" if isinstance(value, float) else f"{value}"
-    )
+def _shown(value: Any) -> str:
+    """A field's value as a message shows it."""
+    if value in (None, ""):
+        return "none"
+    return f"{value:g}" if isinstance(value, float) else f"{value}"
 
 
 def _checked(values: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Fields as a plan holds them; a ValueError with one line for each mistake."""
-    given = {str(key): value for key, value in values.items() if value not in (None, "")}
-    known = _fields()
-    allowed = f"; allowed are {', '.join(known)}"
-    unknown = [key for key in given if key not in known]
-    problems = [f"{key}: unknown{did_you_mean(key, known) or allowed}" for key in unknown]
-    problems += [f"{key}: missing; {what}" for key, what in _REQUIRED.items() if key not in given]
+    filled = {str(key): value for key, value in values.items() if value not in (None, "")}
+    names = _fields()
+    allowed = f"; allowed are {', '.join(names)}"
+    unknown = [key for key in filled if key not in names]
+    problems = [f"{key}: unknown{did_you_mean(key, names) or allowed}" for key in unknown]
+    problems += [f"{key}: missing; {what}" for key, what in _REQUIRED.items() if key not in filled]
     checked: dict[str, Any] = {}
-    for key in filter(given.__contains__, known):
+    for key in (name for name in names if name in filled):
         try:
-            checked[key] = _value(key, given[key])
+            checked[key] = _value(key, filled[key])
         except ValueError as error:
             problems.append(str(error))
     if problems:
@@ -270,6 +270,7 @@ def _checked(values: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _value(key: str, value: Any) -> Any:
+    """The value of a field; a ValueError where it is not allowed."""
     if key in _NUMBERS:
         return check_in(_NUMBERS[key], key, value)
     if not isinstance(value, str):
