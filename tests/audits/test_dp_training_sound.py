@@ -1,8 +1,13 @@
 """Sound loops in ordinary settings are not accused, and what looks like them and is wrong is."""
 
+import warnings
 from functools import partial
 
+import numpy as np
+import pytest
 import torch
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader, TensorDataset
 
 from paperlib import audit_dp_training
 from paperlib.audits.dp_training.runs import outliers
@@ -76,3 +81,77 @@ def test_a_loop_none_of_whose_parameters_has_a_gradient_is_refused():
             optimizer.step()
 
     refused("train: no parameter of the optimizer has a gradient in any step", audit, loop)
+
+
+# A mechanism without a network, as a loop without torch returns it.
+
+
+def release(data, seed, divisor, noise=1.0):
+    rng = np.random.default_rng(seed)
+    batches = rng.random((32, len(data))) < 0.25
+    rows = data / np.maximum(1, np.linalg.norm(data, axis=1, keepdims=True))
+    return (batches @ rows + noise * rng.normal(size=(32, data.shape[1]))) / divisor
+
+
+NOTE = "The noisy sum is divided by {}, as the loop shows."
+FEATURES = np.random.default_rng(0).normal(size=(50, 24))
+FAR = {"canaries": list(FEATURES[:2] * 100), "null": np.zeros(24)}
+
+
+@pytest.mark.parametrize("divisor", [12.5, 12, 1, 50])
+def test_a_constant_divisor_that_is_usual_is_no_fault(divisor):
+    audited = audit(partial(release, divisor=divisor), FEATURES, **FAR)
+    assert audited.passed
+    assert not any("no canary reached" in check.finding for check in audited.checks)
+    assert audited.notes == (() if divisor == 12.5 else (NOTE.format(divisor),))
+    low = audit(partial(release, divisor=divisor, noise=0.5), FEATURES, **FAR)
+    assert wrong(low)[0] == "noise"
+    assert "clipping" not in wrong(low)
+
+
+def test_a_divisor_that_is_stated_is_the_one_that_is_checked():
+    audited = audit(partial(release, divisor=12), FEATURES, divisor=12.5, **FAR)
+    assert wrong(audited) == ["clipping"]
+    assert "1.04 clipping norms" in audited.headline
+    assert audit(partial(release, divisor=7), FEATURES, divisor=7, **FAR).passed
+
+
+# Opacus.
+
+
+def opacus_loop(data, seed, reduction="mean", clipping_norm=1.0, biases=False):
+    from opacus import PrivacyEngine
+
+    torch.manual_seed(seed)
+    x, y = data
+    model = torch.nn.Linear(x.shape[1], 2, bias=biases)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Opacus: its noise is not that of a secure generator
+        private, optimizer, loader = PrivacyEngine().make_private(
+            module=model,
+            optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+            data_loader=DataLoader(TensorDataset(x, y), batch_size=16),
+            noise_multiplier=1.0,
+            max_grad_norm=clipping_norm,
+            loss_reduction=reduction,
+        )
+        for _ in range(4):
+            for features, labels in loader:
+                optimizer.zero_grad()
+                cross_entropy(private(features), labels, reduction=reduction).backward()
+                optimizer.step()
+
+
+SEVENTHS = {"sampling_rate": 1 / 7, "steps": 28}  # of Opacus for 100 records in batches of 16
+
+
+@pytest.mark.parametrize(("reduction", "divisor"), [("mean", 14), ("sum", 1)])
+def test_the_divisor_of_opacus_is_asked_for(reduction, divisor):
+    data = records(100)
+    null = (torch.zeros(20), torch.tensor(0))
+    audited = audit(partial(opacus_loop, reduction=reduction), data, null=null, **SEVENTHS)
+    assert audited.passed
+    assert audited.notes == (NOTE.format(divisor),)
+    assert not any("no canary reached" in check.finding for check in audited.checks)
+    slightly = partial(opacus_loop, reduction=reduction, clipping_norm=1.01)
+    assert wrong(audit(slightly, data, null=null, **SEVENTHS)) == ["clipping"]

@@ -1,13 +1,14 @@
 """Does a training loop make the steps of DP-SGD that its accountant is told of?"""
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from paperlib.audits.dp_training.checks import CHECKS, SEEN, TESTS, DpCheck, Stated
+from paperlib.audits.dp_training.checks import CHECKS, SEEN, TESTS, DpCheck, Stated, reaches_norm
 from paperlib.audits.dp_training.runs import Loop, Runs, Train, changes, held_runs, outliers
 from paperlib.core import AuditResult
 from paperlib.core.checks import check_at_least, check_confidence, check_in
@@ -77,8 +78,9 @@ def audit_dp_training(
             norms.
         sampling_rate: Chance of a record to be in a batch.
         steps: Steps that the accountant is told.
-        divisor: What the noisy sum of gradients is divided by; None is
-            ``sampling_rate * len(data)``.
+        divisor: What the noisy sum of gradients is divided by, a constant. None asks the
+            optimizer, as that of Opacus, or else takes one that fits the loop: the expected batch
+            size ``sampling_rate * len(data)``, its whole part, 1, or the number of records.
         canaries: Records of the form of ``data[0]`` with large gradients in different directions, 2
             or more; None takes records of ``data``, their first array times 100 and -100.
         null: A record whose gradient is 0, such as one with label -100 for torch's cross-entropy.
@@ -115,23 +117,58 @@ def audit_dp_training(
         )
     records = _record_count(data)
     if divisor is None:
-        divisor = sampling_rate * records
-    check_in("(0, inf)", "divisor", divisor)
+        divisors = _usual_divisors(sampling_rate, records)
+    else:
+        divisors = [check_in("(0, inf)", "divisor", divisor)]
     chosen = outliers(data) if canaries is None else list(canaries)
     check_at_least(2, canaries=len(chosen))
     level = (1 - check_confidence(confidence)) / TESTS
-    norm = clipping_norm / divisor
-    stated = Stated(norm, noise_multiplier * norm, sampling_rate, steps, level)
     loop = Loop(train)
-    runs = held_runs(loop, data, chosen, null, seeds, SEEN * norm)
-    checks = [_timed(partial(check, runs, stated)) for check in CHECKS]
+    runs = held_runs(loop, data, chosen, null, seeds, SEEN * clipping_norm / divisors[0])
+    if divisor is None and loop.divisor is not None:
+        divisors.insert(0, loop.divisor)
+    claims: list[Stated] = []
+    for number in divisors:
+        norm = clipping_norm / number
+        claims.append(Stated(norm, noise_multiplier * norm, sampling_rate, steps, level))
+    checks, stated = _checked(runs, claims)
     if trainings:
         # Its accountant takes seconds to import.
         from paperlib.audits.dp_training.trade_off import told_apart
 
         largest = chosen[_largest_canary(runs)]
         checks.append(_timed(partial(told_apart, loop, data, largest, null, trainings, stated)))
-    return _result(checks, 1 - confidence, null is not None, _notes(loop))
+    notes = _notes(loop)
+    taken = clipping_norm / stated.norm
+    if divisor is None and not math.isclose(taken, sampling_rate * records):
+        notes.append(f"The noisy sum is divided by {taken:.6g}, as the loop shows.")
+    return _result(checks, 1 - confidence, null is not None, notes)
+
+
+def _usual_divisors(rate: float, records: int) -> list[float]:
+    """What loops divide the noisy sum by: the expected batch size, its whole part, nothing, or the
+    number of records.
+
+    All of these are constant, and a constant decides nothing about privacy.
+    """
+    expected = rate * records
+    divisors = [expected, float(math.floor(expected)), 1.0, float(records)]
+    return [divisor for divisor in dict.fromkeys(divisors) if divisor > 0]
+
+
+def _checked(runs: Runs, claims: list[Stated]) -> tuple[list[DpCheck], Stated]:
+    """What the checks find by the first of the claims for which all pass, and that claim.
+
+    The claims differ in the divisor, that is in the scale of all numbers. If none passes, it is the
+    one whose norm a record reaches, or else the first.
+    """
+    for stated in claims:
+        checks = [_timed(partial(check, runs, stated)) for check in CHECKS]
+        if all(check.passed for check in checks):
+            return checks, stated
+    reached = [stated for stated in claims if reaches_norm(runs, stated)]
+    stated = (reached or claims)[0]
+    return [_timed(partial(check, runs, stated)) for check in CHECKS], stated
 
 
 def _timed(check: Callable[[], DpCheck]) -> DpCheck:

@@ -63,25 +63,36 @@ def _contribution(runs: Runs, stated: Stated) -> DpCheck:
     """All contributions of a record lie in a ball of the clipping norm around 0, that of no
     record.
     """
+    sizes = _contribution_sizes(runs)
+    times = float(sizes.max()) / stated.norm
+    if runs.null is None:
+        finding = "replacing one record changes a step by up to twice"
+    else:
+        finding = "adding one record changes a step by up to"
+    finding += f" {times:.3g} clipping norms, at step {int(sizes.argmax()) + 1}"
+    if times < 1 - _SLACK:
+        finding += (
+            "; no canary reached the clipping norm, so clipping was not tried: give larger "
+            "canaries="
+        )
+    return DpCheck(name="clipping", passed=times <= 1 + _SLACK, finding=finding)
+
+
+def _contribution_sizes(runs: Runs) -> FloatArray:
+    """How much a record adds to each step, (steps,): the farthest canary from the null, or a lower
+    bound on the radius of the ball that holds all canaries.
+    """
     least = min(len(run) for run in runs.canaries)
     points = np.stack([run[:least] for run in runs.canaries], 1)
-    if runs.null is not None:
-        least = min(least, len(runs.null))
-        sizes = np.linalg.norm(points[:least] - runs.null[:least, None], axis=2).max(1)
-        what = "adding one record changes a step by up to"
-    else:
-        sizes = _radii(points)
-        what = "replacing one record changes a step by up to twice"
-    times = float(sizes.max()) / stated.norm
-    unreached = (
-        "; no canary reached the clipping norm, so clipping was not tried: give larger canaries="
-    )
-    return DpCheck(
-        name="clipping",
-        passed=times <= 1 + _SLACK,
-        finding=f"{what} {times:.3g} clipping norms, at step {int(sizes.argmax()) + 1}"
-        + unreached * (times < 1 - _SLACK),
-    )
+    if runs.null is None:
+        return _radii(points)
+    least = min(least, len(runs.null))
+    return np.linalg.norm(points[:least] - runs.null[:least, None], axis=2).max(1)
+
+
+def reaches_norm(runs: Runs, stated: Stated) -> bool:
+    """Whether the largest contribution of a record is just the clipping norm."""
+    return abs(float(_contribution_sizes(runs).max()) / stated.norm - 1) <= _SLACK
 
 
 def _radii(points: FloatArray) -> FloatArray:

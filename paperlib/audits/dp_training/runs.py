@@ -2,6 +2,7 @@
 release.
 """
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -74,12 +75,15 @@ class Loop:
     Attributes:
         widths: Numbers of each parameter; empty before the first training.
         used: Whether each parameter had a gradient in any step of any training yet.
+        divisor: What the optimizer says that it divides the noisy sum by, as that of Opacus does;
+            None where it says nothing.
     """
 
     def __init__(self, train: Train) -> None:
         self._train = train
         self.widths: list[int] = []
         self.used: NDArray[np.bool_] = np.zeros(0, bool)
+        self.divisor: float | None = None
 
     def held(self, data: Any, seed: int) -> FloatArray:
         """Gradients of a training whose parameters are held at their start, (steps, parameters)."""
@@ -106,6 +110,8 @@ class Loop:
         def read(optimizer: Any, _args: Any, _kwargs: Any) -> None:
             gradients, widths, used = _gradients(optimizer, hold=hold)
             self._note(widths, used)
+            if not steps:
+                self.divisor = _divisor_of_wrapper(optimizer)
             steps.append(gradients)
 
         handle = register_optimizer_step_pre_hook(read)
@@ -155,6 +161,32 @@ def _gradients(optimizer: Any, *, hold: bool) -> tuple[FloatArray, list[int], li
             if parameter.grad is not None:
                 parameter.grad = torch.zeros_like(parameter.grad)
     return row, widths, used
+
+
+def _divisor_of_wrapper(optimizer: Any) -> float | None:
+    """What the private optimizer whose step calls this one divides by; None without such a one.
+
+    Opacus wraps an optimizer by one with the attributes ``original_optimizer``,
+    ``expected_batch_size`` and ``loss_reduction``. The wrapped one does not know of it, so that it
+    is looked for among the calls that led here.
+    """
+    import torch
+
+    frame = inspect.currentframe()
+    while frame is not None:
+        owner = frame.f_locals.get("self")
+        is_optimizer = isinstance(owner, torch.optim.Optimizer)
+        if is_optimizer and getattr(owner, "original_optimizer", None) is optimizer:
+            return _divisor_of(owner)
+        frame = frame.f_back
+    return None
+
+
+def _divisor_of(wrapper: Any) -> float | None:
+    """What an optimizer of Opacus divides by; None where its attributes do not say it."""
+    if getattr(wrapper, "loss_reduction", "") == "sum":
+        return 1.0
+    return getattr(wrapper, "expected_batch_size", None) or None
 
 
 def _returned_gradients(returned: Any) -> FloatArray:
