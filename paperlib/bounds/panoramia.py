@@ -66,17 +66,18 @@ class PanoramiaResult(AuditResult):
 
     @property
     def headline(self) -> str:
-        parts = f"c ≥ {round_down(self.c_lb):.3f}, c + ε ≥ {round_down(self.c_plus_epsilon_lb):.3f}"
+        both_bounds = (
+            f"c ≥ {round_down(self.c_lb):.3f}, c + ε ≥ {round_down(self.c_plus_epsilon_lb):.3f}"
+        )
         ending = f"δ = {self.delta:g}, confidence {self.confidence:g}"
         after = f"; {self.beside}" if self.beside else ""
         if self.epsilon is not None:
             return (
-                f"ε ≥ {round_down(self.epsilon):.3f} (known c = {self.known_c:g}; {parts}; "
+                f"ε ≥ {round_down(self.epsilon):.3f} (known c = {self.known_c:g}; {both_bounds}; "
                 f"{ending}){after}"
             )
-        return (
-            f"ε~ = {round_down(self.epsilon_tilde):.3f} (a measurement; {parts}; {ending}){after}"
-        )
+        measured = f"{round_down(self.epsilon_tilde):.3f}"
+        return f"ε~ = {measured} (a measurement; {both_bounds}; {ending}){after}"
 
     @property
     def tests(self) -> tuple[RecallTest, RecallTest]:
@@ -96,15 +97,18 @@ class PanoramiaResult(AuditResult):
     def _curve(self) -> "pd.DataFrame":
         columns: dict[str, list[Any]] = {}
         for test in self._tests:
-            at = test.shown()
-            guesses, true_positives = test.best.path.guesses[at], test.best.path.correct[at]
+            positions = test.shown()
+            guesses, true_positives = (
+                test.best.path.guesses[positions],
+                test.best.path.correct[positions],
+            )
             rows = {
-                "test": np.full(at.size, test.name, dtype=object),
+                "test": np.full(positions.size, test.name, dtype=object),
                 "recall": true_positives / self.members,
                 "guesses": guesses,
                 "true_positives": true_positives,
                 "precision": true_positives / guesses,
-                "bound": test.best.bounds(at),
+                "bound": test.best.bounds(positions),
             }
             for name, values in rows.items():
                 columns.setdefault(name, []).append(values)
@@ -189,14 +193,14 @@ def audit_panoramia(
     for name, scores in (("baseline_scores", baseline_scores), ("mia_scores", mia_scores)):
         check_index(name, scores, membership)
     baseline, mia, flags = _checked(baseline_scores, mia_scores, membership)
-    shown = terms.shown(flags)
-    flags, (gamma, with_delta) = flags[shown], terms.relaxations
+    places = terms.shown(flags)
+    flags, (gamma, with_delta) = flags[places], terms.relaxations
     tests = (
-        run_recall_test("baseline", baseline[shown], flags, terms.level, gamma, search),
-        run_recall_test("mia", mia[shown], flags, terms.level, with_delta, search),
+        run_recall_test("baseline", baseline[places], flags, terms.level, gamma, search),
+        run_recall_test("mia", mia[places], flags, terms.level, with_delta, search),
     )
     result = panoramia_result(tests, flags, terms)
-    attacked = MembershipScores.from_labels(mia[shown], flags)
+    attacked = MembershipScores.from_labels(mia[places], flags)
     return replace(result, refusals=reasons(reversed_direction(attacked)))
 
 

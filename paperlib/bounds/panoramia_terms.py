@@ -49,8 +49,8 @@ class Terms:
         """
         members, others = np.flatnonzero(flags), np.flatnonzero(~flags)
         if self.design == "game":
-            shown = draw_game("membership", members.size, others.size, seed=self.seed)
-            return np.sort(np.concatenate([members[shown[0]], others[shown[1]]]))
+            drawn = draw_game("membership", members.size, others.size, seed=self.seed)
+            return np.sort(np.concatenate([members[drawn[0]], others[drawn[1]]]))
         if fair_coin_p_value(members.size, others.size) < IMPLAUSIBLE:
             raise ValueError(
                 f"membership: {members.size} members and {others.size} generated examples are "

@@ -41,8 +41,10 @@ def region_interval(
     values = over_disc(angle, radius)
     steps = 2 * math.pi / (_ANGLES - 1), reach / (_RADII - 1)
     ends: list[float] = []
-    for sign, at in ((-1, values.argmin()), (1, values.argmax())):
-        near = _grid(float(angle[at]), steps[0], _FINE, float(radius[at]), steps[1], _FINE // 2)
+    for sign, extreme in ((-1, values.argmin()), (1, values.argmax())):
+        near = _grid(
+            float(angle[extreme]), steps[0], _FINE, float(radius[extreme]), steps[1], _FINE // 2
+        )
         finer = over_disc(near[0], np.clip(near[1], 0.0, reach))
         ends.append(sign * max(float((sign * values).max()), float((sign * finer).max())))
     holds_equal = float(np.sum(np.linalg.solve(root, estimate) ** 2)) <= reach**2
@@ -131,10 +133,10 @@ def band_interval(
     ]
     edges = np.unique(np.concatenate(points))
     limits: list[FloatArray] = []
-    for sample, at, r in zip((train, population), points, ranks, strict=True):
+    for sample, losses_at_ranks, r in zip((train, population), points, ranks, strict=True):
         # Limits of F on (-inf, edges[0]) and on every [edges[i], edges[i+1]): F >= lower at and
         # after each rank's loss, F <= upper before it.
-        passed = np.append(0, np.searchsorted(at, edges, side="right"))
+        passed = np.append(0, np.searchsorted(losses_at_ranks, edges, side="right"))
         lower, upper = (betaincinv(r, sample.size - r + 1, p) for p in (level, 1 - level))
         limits += [np.append(0.0, lower)[passed], np.append(upper, 1.0)[passed]]
     tpr, most_tpr, fpr, most_fpr = (np.clip(limit, low, high) for limit in limits)
@@ -182,7 +184,7 @@ def bootstrap_interval(
         # estimate.
         warnings.simplefilter("ignore", DegenerateDataWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
-        found = bootstrap(
+        interval = bootstrap(
             (train, population),
             statistic,
             n_resamples=_RESAMPLES,
@@ -193,7 +195,7 @@ def bootstrap_interval(
             method="BCa",
             rng=np.random.default_rng(seed),
         ).confidence_interval
-    low, high = float(found.low), float(found.high)
+    low, high = float(interval.low), float(interval.high)
     if not low < high:  # equal, or NaN
         raise ValueError(
             "interval_method: 'bca' cannot correct these resamples, all equal or all on one side "

@@ -182,9 +182,11 @@ def best_empirical_threshold(
     np.maximum(ratios, (fpr - delta) / tpr, out=ratios)
     if not clipped:
         ratios[~allowed] = -np.inf
-    at = int(ratios.argmax())
-    log_rates = np.log(np.array([tpr[at], fnr[at], fpr[at], tnr[at]]))
-    return _best(definition_terms(log_rates, delta), log_rates, float(losses[last[at]]), clipped)
+    largest = int(ratios.argmax())
+    log_rates = np.log(np.array([tpr[largest], fnr[largest], fpr[largest], tnr[largest]]))
+    return _best(
+        definition_terms(log_rates, delta), log_rates, float(losses[last[largest]]), clipped
+    )
 
 
 def check_delta_below_half(delta: float, name: str = "delta") -> float:

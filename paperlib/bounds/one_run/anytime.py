@@ -161,7 +161,7 @@ class AnytimeCounts:
 
     def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
         """As of `SingleCounts`; the last position where nothing is refuted."""
-        epsilon, at = 0.0, guesses.size - 1
+        epsilon, reached = 0.0, guesses.size - 1
         for start, end, level, failures in self._steps():
             search = _CountSearch(correct, guesses, level, failures, self.most)
             if not search.refutes(start):
@@ -172,10 +172,13 @@ class AnytimeCounts:
                 if not search.refutes(high):
                     break
                 low = high
-            epsilon, at = float(last_refuted(search.refutes, low, high, _TOLERANCE)), search.best
+            epsilon, reached = (
+                float(last_refuted(search.refutes, low, high, _TOLERANCE)),
+                search.best,
+            )
             if epsilon != end:
                 break
-        return epsilon, at
+        return epsilon, reached
 
     def refutes(self, correct: IntArray, guesses: IntArray, epsilon: float) -> bool:
         """Whether the bound exceeds ``epsilon``; it is not computed."""
@@ -209,12 +212,12 @@ class AnytimeCounts:
         """As of `SingleCounts`."""
         bound, alive = np.zeros(guesses.size), np.arange(guesses.size)
         for start, end, level, failures in self._steps():
-            found = _CountSearch(correct[alive], guesses[alive], level, failures, self.most).alone(
-                start, end
-            )
-            alive, found = alive[found >= start], found[found >= start]
-            bound[alive] = found
-            alive = alive[found == end]
+            refuted = _CountSearch(
+                correct[alive], guesses[alive], level, failures, self.most
+            ).alone(start, end)
+            alive, refuted = alive[refuted >= start], refuted[refuted >= start]
+            bound[alive] = refuted
+            alive = alive[refuted == end]
             if not alive.size:
                 break
         return bound

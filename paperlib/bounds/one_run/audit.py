@@ -187,8 +187,9 @@ class OneRunResult(AuditResult):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        known = vars(self).get("detection")  # where `detection` was asked for, it is kept here
-        return self.notes if known is None else (*self.notes, known.sentence)
+        # Where `detection` was asked for, it is kept among the attributes.
+        detection = vars(self).get("detection")
+        return self.notes if detection is None else (*self.notes, detection.sentence)
 
     def seen(self) -> str:
         return "" if self.detection is None else self.detection.sentence
@@ -305,22 +306,23 @@ def audit_one_run(
 
 def search_fields(best: ThresholdBound, scores: MembershipScores) -> dict[str, Any]:
     """The fields of a `OneRunResult` that tell where a search found its bound."""
-    path, at, shown = best.path, best.at, best.shown()
-    false_members = path.as_member[at] - path.true_members[at]
+    path, reached = best.path, best.at
+    on_curve = best.shown()
+    false_members = path.as_member[reached] - path.true_members[reached]
     return {
         "epsilon": best.epsilon,
-        "correct": int(path.correct[at]),
-        "guesses": int(path.guesses[at]),
+        "correct": int(path.correct[reached]),
+        "guesses": int(path.guesses[reached]),
         "total": path.total,
-        "high": float(path.high[at]),
-        "low": float(path.low[at]),
+        "high": float(path.high[reached]),
+        "low": float(path.low[reached]),
         "search": best.words,
         "tests": best.tests,
         "auc": scores.auc(),
-        "true_positive_rate": float(path.true_members[at] / scores.member.size),
+        "true_positive_rate": float(path.true_members[reached] / scores.member.size),
         "false_positive_rate": float(false_members / scores.nonmember.size),
-        "curve_guesses": path.guesses[shown],
-        "curve_correct": path.correct[shown],
-        "curve_threshold": path.high[shown],
+        "curve_guesses": path.guesses[on_curve],
+        "curve_correct": path.correct[on_curve],
+        "curve_threshold": path.high[on_curve],
         "_best": best,
     }

@@ -40,14 +40,14 @@ class DetectionLimit:
     @property
     def sentence(self) -> str:
         """What the audit would have seen, and what that does not cover."""
-        shown = "a leak" if self.epsilon == 0 else f"more than epsilon = {self.epsilon:g}"
+        leak = "a leak" if self.epsilon == 0 else f"more than epsilon = {self.epsilon:g}"
         if self.records is None:
             return (
-                f"Had all {self.of} {self.exposed}, this audit would still not have shown {shown}."
+                f"Had all {self.of} {self.exposed}, this audit would still not have shown {leak}."
             )
         return (
             f"Had {self.records} of {self.of} {self.exposed} and nothing else leaked, this audit "
-            f"would have shown {shown} in {100 * self.power:g} % of cases. What another attack "
+            f"would have shown {leak} in {100 * self.power:g} % of cases. What another attack "
             "exposes is not covered."
         )
 
@@ -203,17 +203,17 @@ def fewest_with(often: Callable[[int], bool], most: int) -> int | None:
 
 
 def fewest_shown(
-    shown: Callable[[int, int], bool], most: int, power: float, simulations: int
+    shows: Callable[[int, int], bool], most: int, power: float, simulations: int
 ) -> int | None:
     """The smallest number up to ``most`` that a share ``power`` of simulated audits shows, or
-    None; ``shown`` takes the number and that of the audit.
+    None; ``shows`` takes the number and that of the audit.
     """
     needed = math.ceil(power * simulations)
 
     def often(records: int) -> bool:
         hits = 0
         for audit in range(simulations):
-            hits += shown(records, audit)
+            hits += shows(records, audit)
             if hits >= needed or hits + simulations - audit - 1 < needed:
                 break  # it is certain already
         return hits >= needed

@@ -95,20 +95,20 @@ def _refutes(
     # the curve forces on "i or more right" and on the wrong guesses beside it; more than there are
     # is a contradiction.
     refuted = np.zeros(correct.shape, dtype=bool)
-    at, i, r, e = np.arange(correct.size), correct - 1, guesses, parameter
+    running, i, r, e = np.arange(correct.size), correct - 1, guesses, parameter
     right, wrong = level * correct / total, level * (guesses - correct) / total
-    while at.size:
+    while running.size:
         forced = np.maximum(wrong, inverse(e, right))
         stuck = (forced <= wrong) | (i < 0)
         right = np.minimum(right + i / np.maximum(r - i, 1.0) * (forced - wrong), 1.0)
         wrong = forced
         over = (right + wrong > r / total) & ~stuck
-        refuted[at[over]] = True
+        refuted[running[over]] = True
         i = i - 1
         done = over | stuck
         if done.any():
             keep = ~done
-            at, i, r, e = at[keep], i[keep], r[keep], e[keep]
+            running, i, r, e = running[keep], i[keep], r[keep], e[keep]
             right, wrong = right[keep], wrong[keep]
     return refuted
 
@@ -216,12 +216,14 @@ def audit_f_dp(
         family=family,
         delta=delta,
     )
-    at = int(np.argmax(bounds[:-1]))
-    parameter = float(bounds[at])
-    shown = (
-        gaussian_dp_epsilon(bounds[[at, -1]], delta) if family == "gaussian" else bounds[[at, -1]]
+    strongest = int(np.argmax(bounds[:-1]))
+    parameter = float(bounds[strongest])
+    epsilons = (
+        gaussian_dp_epsilon(bounds[[strongest, -1]], delta)
+        if family == "gaussian"
+        else bounds[[strongest, -1]]
     )
-    epsilon, ceiling = float(shown[0]), float(shown[1])
+    epsilon, ceiling = float(epsilons[0]), float(epsilons[1])
     shown_delta = 0.0 if family == "laplace" else delta
     claim = f_dp_claim(
         family, parameter, epsilon, shown_delta, confidence, adjacency_of(design), ceiling=ceiling
@@ -238,8 +240,8 @@ def audit_f_dp(
         family=family,
         delta=shown_delta,
         confidence=confidence,
-        correct=int(path.correct[at]),
-        guesses=int(path.guesses[at]),
+        correct=int(path.correct[strongest]),
+        guesses=int(path.guesses[strongest]),
         total=path.total,
         tests=tests,
         ceiling=ceiling,

@@ -130,14 +130,16 @@ def draw_game(name: str, members: int, nonmembers: int, *, seed: int) -> tuple[I
     rng = np.random.default_rng(seed)
     side = min(members, nonmembers)
     total = game_size(side)
-    shown = int(rng.binomial(total, 0.5))
-    while max(shown, total - shown) > side:
-        shown = int(rng.binomial(total, 0.5))
-    if shown in (0, total):
+    shown_members = int(rng.binomial(total, 0.5))
+    while max(shown_members, total - shown_members) > side:
+        shown_members = int(rng.binomial(total, 0.5))
+    if shown_members in (0, total):
         raise ValueError(
             f"{name}: {total} examples are too few for a privacy game; all coins fell on one side"
         )
-    return rng.permutation(members)[:shown], rng.permutation(nonmembers)[: total - shown]
+    return rng.permutation(members)[:shown_members], rng.permutation(nonmembers)[
+        : total - shown_members
+    ]
 
 
 @dataclass(frozen=True)

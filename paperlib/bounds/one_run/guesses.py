@@ -53,8 +53,8 @@ def dyadic_counts(m: int, *, smallest: int = 8) -> IntArray:
 def bets_path(bets: Bets, values: FloatArray) -> GuessPath:
     """The stopping points of bets on examples with these scores, shape (m,)."""
     stop, top = bets.stop, bets.as_member
-    shown = np.array([top, ~top, top & bets.right, ~top & bets.right], dtype=np.int64)
-    a, b, hits, others = np.cumsum(shown, axis=1)[:, stop]
+    outcomes = np.array([top, ~top, top & bets.right, ~top & bets.right], dtype=np.int64)
+    a, b, hits, others = np.cumsum(outcomes, axis=1)[:, stop]
     high = np.minimum.accumulate(np.where(top, values[bets.examples], np.inf))[stop]
     low = np.maximum.accumulate(np.where(top, -np.inf, values[bets.examples]))[stop]
     return GuessPath(a, b, hits, others, high, low, values.size)
@@ -108,9 +108,9 @@ def dyadic_path(path: GuessPath) -> tuple[GuessPath, int]:
     """The path at m, m/2, ... >= 8 guesses, or the next count that ties allow, and the number of
     tests.
     """
-    wanted = dyadic_counts(path.total)
-    at = np.searchsorted(path.guesses, wanted, side="right") - 1
-    return path.at(np.unique(at[at >= 0])), wanted.size
+    counts = dyadic_counts(path.total)
+    positions = np.searchsorted(path.guesses, counts, side="right") - 1
+    return path.at(np.unique(positions[positions >= 0])), counts.size
 
 
 def threshold_path(scores: MembershipScores, high: float, low: float) -> GuessPath:
@@ -135,9 +135,9 @@ def threshold_path(scores: MembershipScores, high: float, low: float) -> GuessPa
     )
 
 
-def _whole_blocks(ends: IntArray, wanted: IntArray) -> IntArray:
+def _whole_blocks(ends: IntArray, counts: IntArray) -> IntArray:
     """The largest block end of at most each wanted count, 0 if there is none."""
-    return np.append(0, ends)[np.searchsorted(ends, wanted, side="right")]
+    return np.append(0, ends)[np.searchsorted(ends, counts, side="right")]
 
 
 def _pairs(values: FloatArray, labels: NDArray[np.bool_], a: IntArray, b: IntArray) -> GuessPath:

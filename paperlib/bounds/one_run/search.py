@@ -63,8 +63,8 @@ class ThresholdBound:
 
     def ceiling(self, most: int | None = None) -> float:
         """The bound of the same test if ``most`` guesses, by default all examples, are right."""
-        every = np.array([self.path.total if most is None else min(most, self.path.total)])
-        return self.test.best(every, every)[0]
+        all_right = np.array([self.path.total if most is None else min(most, self.path.total)])
+        return self.test.best(all_right, all_right)[0]
 
     def shown(self) -> IntArray:
         """At most `CURVE_POINTS` positions, evenly spaced in log guesses, with ``at`` among
@@ -73,14 +73,14 @@ class ThresholdBound:
         guesses = self.path.guesses
         if guesses.size <= CURVE_POINTS:
             return np.arange(guesses.size)
-        wanted = np.exp(np.linspace(math.log(guesses[0]), math.log(guesses[-1]), CURVE_POINTS - 1))
+        counts = np.exp(np.linspace(math.log(guesses[0]), math.log(guesses[-1]), CURVE_POINTS - 1))
         return np.unique(
-            np.append(np.searchsorted(guesses, wanted), self.at).clip(0, guesses.size - 1)
+            np.append(np.searchsorted(guesses, counts), self.at).clip(0, guesses.size - 1)
         )
 
-    def bounds(self, at: IntArray) -> FloatArray:
+    def bounds(self, positions: IntArray) -> FloatArray:
         """The bounds at positions ``at``, corrected for the search, same shape."""
-        return self.test.bounds(self.path.correct[at], self.path.guesses[at])
+        return self.test.bounds(self.path.correct[positions], self.path.guesses[positions])
 
 
 @dataclass(frozen=True)
@@ -141,8 +141,8 @@ def search_thresholds(
         selection, evaluation = scores.split(seed=seed)
         path = guess_path(selection, guess)
         test = hypothesis.single(guess, len(evaluation), random=True)
-        _, at = test.best(path.correct, path.guesses)
-        chosen = threshold_path(evaluation, float(path.high[at]), float(path.low[at]))
+        _, reached = test.best(path.correct, path.guesses)
+        chosen = threshold_path(evaluation, float(path.high[reached]), float(path.low[reached]))
         return _best(
             chosen, test, "threshold chosen on one random half, tested on the other; tests", 1
         )
@@ -162,9 +162,9 @@ def every_count(path: GuessPath, hypothesis: Hypothesis, sides: int) -> Threshol
     guess.
     """
     test = AnytimeCounts(hypothesis.error, path.total * hypothesis.delta, sides, path.total)
-    epsilon, at = test.best(path.correct, path.guesses)
+    epsilon, reached = test.best(path.correct, path.guesses)
     return ThresholdBound(
-        epsilon, at, path, test, "every guess count at once by a mixture supermartingale"
+        epsilon, reached, path, test, "every guess count at once by a mixture supermartingale"
     )
 
 
@@ -187,8 +187,8 @@ def _said_of_ties(words: str, scores: MembershipScores, hypothesis: Hypothesis) 
 
 def _best(path: GuessPath, test: SingleCounts, words: str, tests: int) -> ThresholdBound:
     """The error shared by ``tests`` guess counts fixed in advance."""
-    epsilon, at = test.best(path.correct, path.guesses)
-    return ThresholdBound(epsilon, at, path, test, f"{words} over {tests}", tests)
+    epsilon, reached = test.best(path.correct, path.guesses)
+    return ThresholdBound(epsilon, reached, path, test, f"{words} over {tests}", tests)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

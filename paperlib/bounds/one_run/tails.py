@@ -198,8 +198,8 @@ def refuted_log_odds(
     if not np.any(s > 0):
         return np.maximum(upper - 1e-9, 0.0)
     lower = np.zeros_like(upper)
-    some = (upper > 1e-9) & (p_value(k, n, 0.0, s) <= a)
-    k, n, a, s = k[some], n[some], a[some], s[some]
+    refuting = (upper > 1e-9) & (p_value(k, n, 0.0, s) <= a)
+    k, n, a, s = k[refuting], n[refuting], a[refuting], s[refuting]
     from scipy.optimize.elementwise import find_root  # here, since it is slow to load
 
     def excess(
@@ -209,9 +209,9 @@ def refuted_log_odds(
 
     # Logs are nearly straight: a third of the p-values that bisection needs.
     root = find_root(
-        excess, (lower[some], upper[some]), args=(k, n, a, s), tolerances={"xatol": 1e-10}
+        excess, (lower[refuting], upper[refuting]), args=(k, n, a, s), tolerances={"xatol": 1e-10}
     )
-    lower[some] = np.where(root.f_bracket[0] <= 0, *root.bracket)
+    lower[refuting] = np.where(root.f_bracket[0] <= 0, *root.bracket)
     return lower
 
 
@@ -228,7 +228,7 @@ def best_count(
     # Inverts a few counts spread over the rest, drops every count that does not refute the best so
     # far, and repeats on what is left: most are never inverted.
     k, r = np.asarray(correct, float), np.asarray(guesses, float)
-    best, at = 0.0, 0
+    best, reached = 0.0, 0
     # Both p-values are at least m_delta / k (1 - level): few right guesses refute nothing.
     left = np.flatnonzero((k > 0) & (k * level >= m_delta * (1 - level)))
     while left.size:
@@ -245,5 +245,5 @@ def best_count(
         tried, left = left[probe], left[~probe]
         bounds = refuted_log_odds(k[tried], r[tried], level, m_delta, p_value)
         if bounds.size and bounds.max() > best:
-            best, at = float(bounds.max()), int(tried[np.argmax(bounds)])
-    return best, at
+            best, reached = float(bounds.max()), int(tried[np.argmax(bounds)])
+    return best, reached

@@ -317,8 +317,8 @@ def choose_dp_sniper(chosen: Selection) -> OutputSet:
         order = np.argsort(-sign * posterior, kind="stable")
         right, guesses = _counts(chosen, order)
         last = np.append(np.flatnonzero(np.diff(posterior[order])), order.size - 1)
-        place, value = _best(chosen, right[last], guesses[last])
-        count = int(last[place]) + 1
+        strongest, value = _best(chosen, right[last], guesses[last])
+        count = int(last[strongest]) + 1
         low, high = (0, count) if sign * slope > 0 else (count, 0)
         if value > best[0]:
             best = value, _tails(chosen.x, low, high)

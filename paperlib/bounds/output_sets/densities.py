@@ -77,11 +77,12 @@ def density_pair(
 
 
 def _estimate(samples: FloatArray, grid: FloatArray, bandwidth: float) -> FloatArray:
+    """Gaussian kernel density of the samples at the points of an even grid, shape (n,)."""
     step = grid[1] - grid[0]
-    place = (samples - grid[0]) / step
-    place = place[(place >= 0) & (place < grid.size - 1)]
-    cell = place.astype(np.int64)
-    share = place - cell
+    position = (samples - grid[0]) / step
+    position = position[(position >= 0) & (position < grid.size - 1)]
+    cell = position.astype(np.int64)
+    share = position - cell
     counts = np.bincount(cell, 1 - share, grid.size) + np.bincount(cell + 1, share, grid.size)
     size = next_fast_len(grid.size + int(2 * _MARGIN * bandwidth / step), real=True)
     frequency = 2 * np.pi * np.fft.rfftfreq(size)
@@ -130,23 +131,24 @@ def estimate_ratio(
         least = max(min_density, _RELIABLE * peak)
         sound = np.minimum(pair.member, pair.nonmember) > least
         ratio = np.where(sound, _floored(pair.member, pair.nonmember, least), 0.0)
-    at = np.interp(x, pair.grid, pair.member), np.interp(x, pair.grid, pair.nonmember)
-    rest = (
-        _left_out(at[0], is_member, pair.heights[0]),
-        _left_out(at[1], ~is_member, pair.heights[1]),
-    )
+    member = np.interp(x, pair.grid, pair.member)
+    nonmember = np.interp(x, pair.grid, pair.nonmember)
+    member_without_own = _left_out(member, is_member, pair.heights[0])
+    nonmember_without_own = _left_out(nonmember, ~is_member, pair.heights[1])
     levels = np.interp(x, pair.grid, ratio)
     # Where both estimates are rounding noise the nearest sound point decides.
-    known = np.flatnonzero(np.maximum(pair.member, pair.nonmember) > _RELIABLE * peak)
-    change = _floored(rest[0], rest[1], least) - _floored(at[0], at[1], least)
+    reliable = np.flatnonzero(np.maximum(pair.member, pair.nonmember) > _RELIABLE * peak)
+    change = _floored(member_without_own, nonmember_without_own, least) - _floored(
+        member, nonmember, least
+    )
     return RatioEstimate(
         grid=pair.grid,
         ratio=ratio,
         member_intervals=at_least(
-            pair.grid[known], pair.member[known] - pair.nonmember[known], 0.0
+            pair.grid[reliable], pair.member[reliable] - pair.nonmember[reliable], 0.0
         ),
         levels=np.minimum(np.abs(levels), np.abs(levels + change)),
-        says_member=rest[0] >= rest[1],
+        says_member=member_without_own >= nonmember_without_own,
     )
 
 
@@ -155,25 +157,28 @@ def _floored(p: FloatArray, q: FloatArray, least: float) -> FloatArray:
     return np.log(np.maximum(p, least)) - np.log(np.maximum(q, least))
 
 
-def _left_out(density: FloatArray, own: NDArray[np.bool_], height: float) -> FloatArray:
+def _left_out(density: FloatArray, is_own_class: NDArray[np.bool_], height: float) -> FloatArray:
     """Density at samples of its own class without their own kernel."""
-    count = int(own.sum())
-    return np.where(own, np.maximum(density - height, 0.0) * count / (count - 1), density)
+    count = int(is_own_class.sum())
+    return np.where(is_own_class, np.maximum(density - height, 0.0) * count / (count - 1), density)
 
 
 def _carried(pair: DensityPair, least: float) -> FloatArray:
+    """Log p/q on the grid; where a density is below ``least``, the ratio of the nearest point where
+    both are above it, if that is the stronger.
+    """
     ratio = _floored(pair.member, pair.nonmember, least)
     sound = np.flatnonzero(np.minimum(pair.member, pair.nonmember) >= least)
     if not sound.size:
-        known = np.flatnonzero(ratio != 0)
-        if known.size:
-            ratio[: known[0]], ratio[known[-1] :] = ratio[known[0]], ratio[known[-1]]
+        nonzero = np.flatnonzero(ratio != 0)
+        if nonzero.size:
+            ratio[: nonzero[0]], ratio[nonzero[-1] :] = ratio[nonzero[0]], ratio[nonzero[-1]]
         return ratio
-    place = np.arange(ratio.size)
-    after = np.clip(np.searchsorted(sound, place), 0, sound.size - 1)
+    points = np.arange(ratio.size)
+    after = np.clip(np.searchsorted(sound, points), 0, sound.size - 1)
     before = np.maximum(after - 1, 0)
-    nearest = np.where(place - sound[before] < sound[after] - place, sound[before], sound[after])
-    carried = ratio[np.where(place > sound[-1], sound[-1], nearest)]
+    nearest = np.where(points - sound[before] < sound[after] - points, sound[before], sound[after])
+    carried = ratio[np.where(points > sound[-1], sound[-1], nearest)]
     stronger = (np.abs(carried) > np.abs(ratio)) & (carried * ratio >= 0)
     return np.where(stronger, carried, ratio)
 

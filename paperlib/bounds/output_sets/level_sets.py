@@ -62,8 +62,8 @@ class OutputSet:
         return np.where(inside(self.intervals, x), side, 0).astype(np.int64)
 
     def __str__(self) -> str:
-        parts = [f"({low:.4g}, {high:.4g})" for low, high in self.intervals] or ["no guess"]
-        return f"{' u '.join(parts)}, tau = {self.tau:.4f}, objective = {self.objective:.4f}"
+        intervals = [f"({low:.4g}, {high:.4g})" for low, high in self.intervals] or ["no guess"]
+        return f"{' u '.join(intervals)}, tau = {self.tau:.4f}, objective = {self.objective:.4f}"
 
 
 def intervals_of(
@@ -213,15 +213,16 @@ class Line:
     def _cumulative(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mass of p + q and of max(p, q) below each point: whole cells, then a part of one."""
         cell = np.clip(np.searchsorted(self.edges, x, side="right") - 1, 0, self.edges.size - 2)
-        at, weights = _nodes(self.edges[cell].ravel(), x.ravel())
-        p, q = np.asarray(self.p(at), float), np.asarray(self.q(at), float)
-        parts = (weights * (p + q)).sum(axis=1), (weights * np.maximum(p, q)).sum(axis=1)
+        nodes, weights = _nodes(self.edges[cell].ravel(), x.ravel())
+        p, q = np.asarray(self.p(nodes), float), np.asarray(self.q(nodes), float)
+        partial_masses = (weights * (p + q)).sum(axis=1), (weights * np.maximum(p, q)).sum(axis=1)
         whole = (
             np.append(0.0, np.cumsum(v.reshape(-1, _NODES.size).sum(axis=1)))
             for v in (self.mass, self.right)
         )
         first, second = (
-            total[cell] + part.reshape(x.shape) for total, part in zip(whole, parts, strict=True)
+            total[cell] + partial_mass.reshape(x.shape)
+            for total, partial_mass in zip(whole, partial_masses, strict=True)
         )
         return first, second
 
