@@ -196,7 +196,7 @@ def audit_release(
     check_loaded(coins)
     _check_sides(nonmembers, ids, coins)
     sides = [members] if nonmembers is None else [members, nonmembers]
-    released, pool, warnings = alike(release, sides)
+    released, pool, warnings, notes = alike(release, sides)
     names = _checked_names(ids, len(members), len(pool))
     member = np.arange(len(pool)) < len(members)
     if coins is not None:
@@ -239,7 +239,7 @@ def audit_release(
         }
     )
     return ReleaseAudit(
-        result=replace(result, claim=f"{result.claim} {_PROCEDURE}"),
+        result=replace(result, claim=f"{result.claim} {_PROCEDURE}", notes=(*result.notes, *notes)),
         scores=scores,
         rates=rates,
         exposed=_exposed(records[member], scores.higher_means_member),

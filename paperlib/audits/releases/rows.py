@@ -1,12 +1,11 @@
 """Rows of a release, of members and of non-members: of one kind, alike, and none twice."""
 
-import re
 import unicodedata
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,8 @@ from numpy.typing import NDArray
 from scipy.stats import binom, ks_2samp, mannwhitneyu
 
 from paperlib.audits.releases.distances import Flags, Space, image_space, table_space, text_space
+from paperlib.audits.releases.spellings import check_words, in_one_spelling, letters_of
+from paperlib.audits.releases.values import read_values
 from paperlib.core import FloatArray, MembershipScores, check_ties
 from paperlib.core.intervals import auc_interval
 from paperlib.core.reading.columns import INDEX
@@ -40,13 +41,21 @@ _KINDS = {
 }
 
 
-def alike(release: Rows, sides: Sequence[Rows]) -> tuple[Any, Any, tuple[str, ...]]:
-    """The release; the rows of all sides, one after the other, with its columns; and warnings.
+class Alike(NamedTuple):
+    """Rows that can be compared: tables stay tables and images arrays; texts become lists."""
 
-    Tables stay tables and images arrays; texts become lists.
+    release: Any
+    pool: Any  #: the rows of all sides, one after the other, with the columns of the release
+    warnings: tuple[str, ...]  #: why a leak may be missed
+    notes: tuple[str, ...] = ()  #: how values were read
+
+
+def alike(release: Rows, sides: Sequence[Rows]) -> Alike:
+    """The rows of a release and of all sides, read alike.
 
     Raises:
-        ValueError: Rows of several kinds, fewer than 20, or of other columns or shapes.
+        ValueError: Rows of several kinds, fewer than 20, of other columns or shapes, or a column
+            whose words or forms the release hardly shares with the sides.
     """
     names = ("release", "members", "nonmembers")
     by_name: dict[str, Any] = dict(zip(names, (release, *sides), strict=False))
@@ -70,30 +79,63 @@ def _common_kind(by_name: Mapping[str, Any]) -> str:
     return expected
 
 
-def _alike_tables(
-    by_name: Mapping[str, pd.DataFrame],
-) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
-    """`alike` of tables."""
-    release, *sides = (_like(by_name["release"], name, table) for name, table in by_name.items())
-    pool = pd.concat(sides, ignore_index=True)
-    return release, pool, tuple(_strange_columns(release, pool))
+def _alike_tables(by_name: Mapping[str, pd.DataFrame]) -> Alike:
+    """`alike` of tables, whose columns are compared by what they mean."""
+    columns = by_name["release"].columns
+    plain = {name: _plain_table(name, table, columns) for name, table in by_name.items()}
+    tables, unclear = read_values(plain)
+    for name, table in tables.items():
+        check_kinds(name, table, tables["release"], "the release")
+    release = tables.pop("release")
+    pool = pd.concat(tables.values(), ignore_index=True)
+    notes = _spell_alike(release, pool)
+    for name in _names_of_text(release):
+        _check_words(str(name), release[name], pool[name])
+    return Alike(release, pool, (*unclear, *_strange_columns(release, pool)), notes)
 
 
-def _alike_texts(
-    by_name: Mapping[str, Sequence[str]],
-) -> tuple[list[str], list[str], tuple[str, ...]]:
+def _names_of_text(table: pd.DataFrame) -> list[Any]:
+    """The columns that hold text."""
+    return [name for name in table if _kind_of_column(table[name]) == "text"]
+
+
+def _spell_alike(release: pd.DataFrame, pool: pd.DataFrame) -> tuple[str, ...]:
+    """Write the words of both tables in the spelling in which they share most, in place; a note for
+    each column whose words that changes.
+    """
+    notes: list[str] = []
+    for name in _names_of_text(release):
+        spelled = in_one_spelling(release[name], pool[name])
+        if not spelled.more:
+            continue
+        release[name] = spelled.released
+        pool[name] = spelled.records
+        notes.append(
+            f"column {name!r}: {spelled.more:,} of {len(release):,} released values are among the "
+            "records in another spelling, and are compared as equal"
+        )
+    return tuple(notes)
+
+
+def _check_words(name: str, released: "pd.Series[Any]", records: "pd.Series[Any]") -> None:
+    """Refuse (ValueError) words that copies would not show in, but for names that never repeat."""
+    released, records = released.dropna(), records.dropna()
+    never_repeats = released.is_unique and records.is_unique
+    if not released.empty and not records.empty and not never_repeats:
+        check_words(name, released, records)
+
+
+def _alike_texts(by_name: Mapping[str, Sequence[str]]) -> Alike:
     """`alike` of texts, whose spaces and accents are written in one way."""
     release, *sides = (
         [" ".join(_composed(text).split()) for text in texts] for texts in by_name.values()
     )
     pool = list(chain(*sides))
     tables = pd.DataFrame({"text": release}), pd.DataFrame({"text": pool})
-    return release, pool, tuple(_strange_columns(*tables))
+    return Alike(release, pool, tuple(_strange_columns(*tables)))
 
 
-def _alike_images(
-    by_name: Mapping[str, NDArray[Any]],
-) -> tuple[NDArray[Any], NDArray[Any], tuple[str, ...]]:
+def _alike_images(by_name: Mapping[str, NDArray[Any]]) -> Alike:
     """`alike` of images, which are compared by the mean of each."""
     expected = np.shape(by_name["release"])[1:]
     for name, rows in by_name.items():
@@ -108,7 +150,8 @@ def _alike_images(
             )
     release, *sides = map(np.asarray, by_name.values())
     pool = np.concatenate(sides)
-    return release, pool, tuple(_strange_columns(_mean_table(release), _mean_table(pool)))
+    means = _mean_table(release), _mean_table(pool)
+    return Alike(release, pool, tuple(_strange_columns(*means)))
 
 
 def _mean_table(images: NDArray[Any]) -> pd.DataFrame:
@@ -129,17 +172,16 @@ def _kind(name: str, rows: Any) -> str:
     )
 
 
-def _like(release: pd.DataFrame, name: str, table: Any) -> pd.DataFrame:
-    """The table with the columns of the release in their order, of the same kinds."""
-    if sorted(map(str, table)) != sorted(map(str, release)) or release.columns.empty:
+def _plain_table(name: str, table: pd.DataFrame, columns: "pd.Index[Any]") -> pd.DataFrame:
+    """A table with these columns, in their order; a ValueError where it has others, or cells of
+    several kinds.
+    """
+    if sorted(map(str, table)) != sorted(map(str, columns)) or columns.empty:
         raise ValueError(
-            f"{name}: expected the columns {list(release)} of the release, got {list(table)}"
+            f"{name}: expected the columns {list(columns)} of the release, got {list(table)}"
         )
-    kinds = check_kinds(name, table, release, "the release")
-    table = table[list(release)].reset_index(drop=True)
-    for column in release:
-        if kinds[str(column)] != "text":
-            continue
+    table = table[list(columns)].reset_index(drop=True)
+    for column in _names_of_text(table):
         if not all(isinstance(cell, str) for cell in table[column].dropna().tolist()):
             raise ValueError(f"{name}: column {column!r} holds values of several kinds; store one")
         table[column] = table[column].astype(object).map(_composed, "ignore")
@@ -205,7 +247,7 @@ def _strange_texts(
     unlike = released[~released.isin(records)]
     if unlike.empty:
         return None
-    same_letters = unlike.map(_folded).isin(set(map(_folded, records.unique())))
+    same_letters = unlike.map(letters_of).isin(set(map(letters_of, records.unique())))
     if same_letters.sum() > len(released) - len(unlike):  # more than stand so in the records
         why = _SPELLED.format(same_letters.sum(), len(released))
         return unlike[same_letters].iloc[0], why
@@ -213,11 +255,6 @@ def _strange_texts(
     if are_words and len(unlike) / len(released) > 0.5:
         return unlike.iloc[0], _UNLIKE
     return None
-
-
-def _folded(text: str) -> str:
-    """A text without its spaces and accents, in small letters."""
-    return re.sub(r"[\s\u0300-\u036f]+", "", unicodedata.normalize("NFKD", text.casefold()))
 
 
 def space_of(release: Any, pool: Any) -> Space:
@@ -250,7 +287,10 @@ def check_copies(space: Space, member: Flags) -> tuple[str, ...]:
     keys = space.keys[1]
     for name, side in (("members", member), ("nonmembers", ~member)):
         if np.array_equal(released, np.sort(keys[side])):
-            raise ValueError(f"release: it holds just the {name}; give the rows that were released")
+            raise ValueError(
+                f"release: it holds just the {name}; give the rows that were released, and if "
+                "these are they, each of them is given away"
+            )
     _, group, times = np.unique(keys, return_inverse=True, return_counts=True)
     members = np.bincount(group, weights=member)  # among the equal rows of each group
     pairs = int((times == 2).sum())

@@ -1,0 +1,115 @@
+"""Words of tables in several spellings: compared in the one in which the release knows most of
+them.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pandas as pd
+from scipy.stats import binom
+
+Column = pd.Series  # of text
+Spelling = Callable[[str], str]
+
+_CHANCE = 1e-6  # of refusing a column of independent rows
+_FEW = 0.1  # of the values that independent rows would share: hardly any
+_REPEATED = 0.9  # share of values that stand before, above which they are few words
+_KEPT = 0.99  # share of different words that a spelling keeps apart
+_PHONE = re.compile(r"\+?[\d\s()./-]{7,}")
+_SUBSCRIBER = 9  # last digits of a telephone number, which stay without the code of the country
+
+
+class Spelled(NamedTuple):
+    """Released words and those of the records, and how many of the released ones the records have
+    only in this spelling.
+    """
+
+    released: "Column[Any]"
+    records: "Column[Any]"
+    more: int
+
+
+def letters_of(text: str) -> str:
+    """A text without its spaces and accents, in small letters."""
+    return re.sub(r"[\s\u0300-\u036f]+", "", unicodedata.normalize("NFKD", text.casefold()))
+
+
+def _code_of(text: str) -> str:
+    """A text without punctuation too, and without zeros in front of numbers."""
+    return re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"[\W_]+", "", letters_of(text)))
+
+
+def _telephone_of(text: str) -> str:
+    """The last digits of a telephone number; any other text in small letters."""
+    if _PHONE.fullmatch(text) is None:
+        return letters_of(text)
+    return re.sub(r"\D", "", text)[-_SUBSCRIBER:]
+
+
+def _words_of(text: str) -> str:
+    """The words of a text in the order of the alphabet, as of a name in either order."""
+    return " ".join(
+        sorted(map(letters_of, re.findall(r"\w+", unicodedata.normalize("NFKC", text))))
+    )
+
+
+_SPELLINGS: tuple[Spelling, ...] = (letters_of, _code_of, _telephone_of, _words_of)
+
+
+def in_one_spelling(released: "Column[Any]", records: "Column[Any]") -> Spelled:
+    """The words in the first of the spellings in which most of the released ones are among the
+    records: as they are, without accents and spaces, without punctuation, as telephone numbers, or
+    with their words in any order. Missing words stay missing.
+
+    A spelling in which different words of the records become one is passed over.
+    """
+    before = int(released.isin(records.dropna()).sum())
+    chosen = Spelled(released, records, 0)
+    if before == released.notna().sum():
+        return chosen
+    different = records.map(letters_of, na_action="ignore").nunique()
+    for spelling in _SPELLINGS:
+        words = records.map(spelling, na_action="ignore")
+        if words.nunique() < _KEPT * different:
+            continue
+        spelled = released.map(spelling, na_action="ignore")
+        more = int(spelled.isin(words.dropna()).sum()) - before
+        if more > chosen.more:
+            chosen = Spelled(spelled, words, more)
+    return chosen
+
+
+def check_words(name: str, released: "Column[Any]", records: "Column[Any]") -> None:
+    """Refuse (ValueError) a column that the release writes in a form, or in words, that hardly a
+    record has, although the records share theirs.
+
+    Copies would not be seen in it. ``name`` is that of the column; no value is missing.
+    """
+    are_few = records.duplicated().mean() > _REPEATED
+    shapes = released.map(_shape), records.map(_shape)
+    if _is_strange(*shapes) or (are_few and _is_strange(released, records)):
+        raise ValueError(
+            f"release: column {name!r}: hardly any released value, such as "
+            f"{str(released.iloc[0])[:40]!r}, is written like those of the records, such as "
+            f"{str(records.iloc[0])[:40]!r}, so that a leak would be missed; write both alike, or "
+            "leave the column out of all tables"
+        )
+
+
+def _is_strange(released: "Column[Any]", records: "Column[Any]") -> bool:
+    """Whether hardly a released value is among the records, though one half of these shares most of
+    its values with the other.
+    """
+    # Members stand in front, so that every second row is of both sides.
+    shared = float(records[::2].isin(records[1::2]).mean())
+    hits = int(released.isin(records).sum())
+    if hits >= _FEW * shared * len(released):
+        return False
+    return float(binom.cdf(hits, len(released), shared / 2)) < _CHANCE
+
+
+def _shape(text: str) -> str:
+    """The form of a text: a letter for each word of letters, a digit for each number."""
+    return re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", text))

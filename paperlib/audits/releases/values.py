@@ -1,0 +1,284 @@
+"""Columns of text by what they mean: dates, times of day and numbers, of one type in all tables."""
+
+import re
+import unicodedata
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.tseries.api import guess_datetime_format
+
+from paperlib.core.reading.columns import MISSING
+
+Column = pd.Series  # of one table
+Reader = Callable[["Column[Any]"], "list[Reading]"]
+"""The readings of a column that take the fewest cells for words; none where it means another thing.
+"""
+
+_SAMPLE = 50  # values from which the forms of dates are guessed
+_WORDS = 20  # one in so many values may be a word, such as "unknown", and is then missing
+_FROM_TYPE = "the type of the column"
+_ISO_FORM = "ISO8601"
+_SHORT_YEAR = re.compile(r"(\d{1,2}([./-])\d{1,2}\2)(\d\d)(?!\d)")
+_CLOCK = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p")
+_MEASURE = re.compile(
+    r"(?P<before>[^\w+\-.,]*)"
+    r"(?P<digits>[+-]?[.,]?\d(?:[\d.,'\u2019\s]*\d)?(?:[eE][+-]?\d+)?)"
+    r"(?P<after>\D*)"
+)
+_CODE = re.compile(r"[+-]?0\d")  # whose zeros count
+# What stands between thousands, and before the fraction.
+_MARKS = ((",", "."), (".", ","), (" ", "."), (" ", ","), ("'", "."), ("", "."), ("", ","))
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A column in one of the ways in which it can be read."""
+
+    form: str  #: how its cells are written
+    values: "Column[Any]"  #: one for each cell; missing for a word, and for a missing cell
+
+
+def read_values(
+    tables: Mapping[str, pd.DataFrame],
+) -> tuple[dict[str, pd.DataFrame], tuple[str, ...]]:
+    """The tables, whose columns of dates, times and numbers that are text are read as what they
+    mean; and a warning for each column that can be read in several ways.
+
+    A column is read where every table can be read alike, each in its own form: `2021-03-04` is
+    `04/03/2021` in another. The whole column decides which number is the day and which mark is that
+    of thousands, never a single cell. All tables have the same columns.
+    """
+    read = {name: table.copy() for name, table in tables.items()}
+    first = next(iter(read.values()))
+    unclear: list[str] = []
+    for column in first:
+        cells = [table[column] for table in read.values()]
+        if not any(map(_is_text, cells)):
+            continue
+        readings = _common_readings(cells)
+        if readings is None:
+            continue
+        chosen, is_clear = _chosen(readings)
+        for table, reading in zip(read.values(), chosen, strict=True):
+            table[column] = reading.values
+        if not is_clear:
+            unclear.append(_unclear(str(column), chosen))
+    return read, tuple(unclear)
+
+
+def _unclear(column: str, chosen: Sequence[Reading]) -> str:
+    """The warning of a column that can be read in several ways."""
+    forms = " and ".join(dict.fromkeys(repr(reading.form) for reading in chosen))
+    return (
+        f"column {column!r}: its values can be read in several ways, and are read as {forms}; if "
+        "that is wrong, a leak is missed: write it in one form in all tables"
+    )
+
+
+def _is_text(cells: "Column[Any]") -> bool:
+    """Whether a column holds text, or nothing that has a type."""
+    return cells.dtype.kind not in "biufmM"
+
+
+def _common_readings(cells: Sequence["Column[Any]"]) -> list[list[Reading]] | None:
+    """The readings of each table by the first reader that can read all of them."""
+    readers: tuple[Reader, ...] = (_dates, _times_of_day, _numbers)
+    for reader in readers:
+        readings = [reader(column) for column in cells]
+        if all(readings):
+            return readings
+    return None
+
+
+def _chosen(readings: Sequence[list[Reading]]) -> tuple[list[Reading], bool]:
+    """One reading of each table: in a form that all share, else the one that shares most values
+    with the tables that can be read in one way only; and whether that leaves nothing open.
+    """
+    shared = _in_shared_form(readings)
+    if shared is not None:
+        return shared, True
+    certain = [others[0].values for others in readings if len(others) == 1]
+    values = pd.concat(certain).dropna() if certain else pd.Series(dtype=object)
+    return [_sharing_most(others, values) for others in readings], len(certain) == len(readings)
+
+
+def _in_shared_form(readings: Sequence[list[Reading]]) -> list[Reading] | None:
+    """The readings of all tables in the first form that all can have; None where there is none."""
+    for reading in readings[0]:
+        alike = [_of_form(others, reading.form) for others in readings]
+        present = [other for other in alike if other is not None]
+        if len(present) == len(readings):
+            return present
+    return None
+
+
+def _sharing_most(readings: Sequence[Reading], values: "Column[Any]") -> Reading:
+    """The reading with the largest share of these values, the first of several."""
+    return max(readings, key=lambda reading: float(reading.values.isin(values).mean()))
+
+
+def _of_form(readings: Sequence[Reading], form: str) -> Reading | None:
+    """The reading of this form, if there is one."""
+    return next((reading for reading in readings if reading.form == form), None)
+
+
+def _present(cells: "Column[Any]") -> "Column[Any]":
+    """The different values of a column of text, without those that mean that one is missing."""
+    distinct = pd.Series(sorted(cells.dropna().unique()), dtype=object)
+    return distinct[~distinct.isin(list(MISSING))].reset_index(drop=True)
+
+
+def _best(cells: "Column[Any]", candidates: Mapping[str, "Column[Any]"]) -> list[Reading]:
+    """The readings that take the fewest values for words, few in all; equal ones count once.
+
+    ``candidates`` hold for each form the reading of each different value, by that value.
+    """
+    unread = {form: int(values.isna().sum()) for form, values in candidates.items()}
+    fewest = min(unread.values(), default=0)
+    readings: list[Reading] = []
+    for form, values in candidates.items():
+        is_poor = fewest > max(1, len(values) // _WORDS) or 2 * fewest >= len(values)
+        if unread[form] > fewest or is_poor:
+            continue
+        reading = Reading(form, cells.map(values))
+        if not any(reading.values.equals(other.values) for other in readings):
+            readings.append(reading)
+    return readings
+
+
+# ---------------------------------------------------------------- dates and times
+
+
+def _dates(cells: "Column[Any]") -> list[Reading]:
+    """The readings of a column as dates, with or without a time; those with a zone in UTC."""
+    if cells.dtype.kind == "M":
+        return [Reading(_FROM_TYPE, cells)]
+    if not _is_text(cells):
+        return []
+    distinct = _present(cells)
+    forms = _date_forms(distinct)
+    if not forms:
+        return []
+    parsed = {form: _parsed(distinct, form) for form in forms}
+    candidates: dict[str, Column[Any]] = {}
+    for order in (forms, forms[::-1]):  # of two that read as much, the first is taken
+        used, values = _filled(parsed, order)
+        candidates[" and ".join(used)] = values
+    return _best(cells, candidates)
+
+
+def _times_of_day(cells: "Column[Any]") -> list[Reading]:
+    """The readings of a column as times of a day."""
+    if not _is_text(cells):
+        return []
+    distinct = _present(cells)
+    return _best(cells, {form: _parsed(distinct, form) for form in _CLOCK})
+
+
+def _parsed(distinct: "Column[Any]", form: str) -> "Column[Any]":
+    """The date or time of each value in a form of pandas, by the value; missing where it has
+    another form.
+    """
+    text = distinct.where(distinct.map(_is_iso)) if form == _ISO_FORM else distinct
+    dates = pd.to_datetime(text, format=form, errors="coerce", utc=True)
+    return pd.Series(dates.dt.tz_localize(None).to_numpy(), index=distinct.to_numpy())
+
+
+def _is_iso(text: str) -> bool:
+    """Whether a text is a whole date of ISO 8601, perhaps with a time."""
+    return re.fullmatch(r"\d{4}-\d\d-\d\d(?:[T ].*)?", text) is not None
+
+
+def _filled(
+    parsed: Mapping[str, "Column[Any]"], order: Sequence[str]
+) -> tuple[list[str], "Column[Any]"]:
+    """Values in the form that reads most of them, what it leaves open in the form that reads most
+    of that, and so on; and the forms that were used.
+    """
+    used: list[str] = []
+    values = pd.Series(pd.NaT, index=parsed[order[0]].index)
+    for _ in order:
+        is_open = values.isna()
+        counts = {form: int((parsed[form].notna() & is_open).sum()) for form in order}
+        best = max(order, key=counts.__getitem__)
+        if not counts[best]:
+            break
+        values = parsed[best] if is_open.all() else values.where(~is_open, parsed[best])
+        used.append(best)
+    return used, values
+
+
+def _date_forms(distinct: "Column[Any]") -> list[str]:
+    """The forms of dates that pandas finds in a sample of the values, with either order of day and
+    month.
+    """
+    forms: list[str] = [_ISO_FORM] if distinct.map(_is_iso).any() else []
+    for text in distinct[:: max(1, len(distinct) // _SAMPLE)].tolist():
+        for day_first in (False, True):
+            form = _guessed_form(text, day_first)
+            if form is not None and form not in forms:
+                forms.append(form)
+    return forms
+
+
+def _guessed_form(text: str, day_first: bool) -> str | None:
+    """The form of one date; None where it is none, or has no month."""
+    longer = _SHORT_YEAR.sub(r"\g<1>20\3", text)  # pandas knows years of four digits
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of an order of day and month that does not fit
+        form = guess_datetime_format(longer, dayfirst=day_first)
+    if form is None or not re.search("%Y", form) or not re.search("%[mbB]", form):
+        return None
+    if re.search("%Y.?%d", form):  # a year in front is followed by the month
+        return None
+    return form if longer == text else form.replace("%Y", "%y")
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def _numbers(cells: "Column[Any]") -> list[Reading]:
+    """The readings of a column as numbers, which may have one unit and marks between thousands."""
+    if cells.dtype.kind in "iuf":
+        return [Reading(_FROM_TYPE, cells)]
+    if not _is_text(cells):
+        return []
+    distinct = _present(cells)
+    measures = {text: _digits_and_unit(text) for text in distinct.tolist()}
+    digits = {text: measure[0] for text, measure in measures.items() if measure is not None}
+    units = {measure[1] for measure in measures.values() if measure is not None}
+    if len(units) != 1 or any(map(_CODE.match, digits.values())):
+        return []
+    candidates: dict[str, Column[Any]] = {}
+    for thousands, fraction in _MARKS:
+        numbers = [_number(digits.get(text, ""), thousands, fraction) for text in measures]
+        form = f"1{thousands}234{fraction}5 {min(units)}".strip()
+        candidates[form] = pd.Series(numbers, index=list(measures), dtype=np.float64)
+    return _best(cells, candidates)
+
+
+def _digits_and_unit(text: str) -> tuple[str, str] | None:
+    """The digits of a number with their marks, spaces in one spelling, and its unit; None of other
+    text.
+    """
+    measure = _MEASURE.fullmatch(text.strip())
+    if measure is None:
+        return None
+    digits = re.sub(r"\s", " ", measure["digits"]).replace("\u2019", "'")
+    unit = unicodedata.normalize("NFKC", measure["before"] + measure["after"])
+    return digits, " ".join(unit.split())
+
+
+def _number(digits: str, thousands: str, fraction: str) -> float:
+    """The number that digits mean with these marks; NaN where they do not fit."""
+    grouped = rf"\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+" if thousands else r"\d+"
+    whole = rf"(?:\d+|{grouped})"
+    pattern = rf"[+-]?(?:{whole}(?:{re.escape(fraction)}\d*)?|{re.escape(fraction)}\d+)"
+    if re.fullmatch(rf"{pattern}(?:[eE][+-]?\d+)?", digits) is None:
+        return np.nan
+    plain = digits.replace(thousands, "") if thousands else digits
+    return float(plain.replace(fraction, "."))

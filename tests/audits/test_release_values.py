@@ -1,0 +1,158 @@
+"""Releases written in another form than the records: copies are seen, or the column is named."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.audits import audit_release
+from paperlib.audits.releases.rows import alike
+from paperlib.audits.releases.values import read_values
+from tests.refusals import refused
+
+FIRST = ["Ada", "José", "Ingrid", "Wei", "Fatima", "Olu", "Kim", "Raj"]
+
+
+def patients(rows, seed):
+    """Independent rows as a CSV holds them: dates, times, amounts, names and telephones as text."""
+    rng = np.random.default_rng(seed)
+    born = pd.Timestamp("1930-01-01") + pd.to_timedelta(rng.integers(0, 27_000, rows), "D")
+    seen = pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 1_440, rows), "min")
+    last = rng.integers(0, 3_000, rows)
+    return pd.DataFrame(
+        {
+            "born": born.strftime("%Y-%m-%d"),
+            "seen": seen.strftime("%H:%M"),
+            "paid": [f"{amount:.2f}" for amount in rng.gamma(2, 2_000, rows)],
+            "name": [f"{rng.choice(FIRST)} Ñame{number}" for number in last],
+            "telephone": [f"030 {number:07d}" for number in rng.integers(1e6, 1e7, rows)],
+            "ward": rng.choice(list("ABCDEF"), rows),
+        }
+    )
+
+
+def dates_in(form, text):
+    return pd.to_datetime(text).dt.strftime(form)
+
+
+def german(text):
+    return text.map(lambda amount: f"{float(amount):,.2f}".translate(str.maketrans(",.", ".,")))
+
+
+def turned(text):
+    return text.map(lambda name: ", ".join(name.split()[::-1]))
+
+
+SPELLED = {
+    "day first": ("born", partial(dates_in, "%d/%m/%Y")),
+    "month first": ("born", partial(dates_in, "%m/%d/%Y")),
+    "points": ("born", partial(dates_in, "%d.%m.%Y")),
+    "a name of the month": ("born", partial(dates_in, "%d %B %Y")),
+    "midnight": ("born", partial(dates_in, "%Y-%m-%d 00:00:00")),
+    "no marks": ("born", partial(dates_in, "%Y%m%d")),
+    "a zone": ("born", partial(dates_in, "%Y-%m-%dT00:00:00Z")),
+    "half a day": ("seen", lambda text: dates_in("%I:%M %p", "2026-01-01 " + text)),
+    "seconds": ("seen", lambda text: text + ":00"),
+    "a currency": ("paid", lambda text: "€ " + text),
+    "a unit": ("paid", lambda text: text + " EUR"),
+    "thousands": ("paid", lambda text: text.map(lambda amount: f"{float(amount):,.2f}")),
+    "a decimal comma": ("paid", german),
+    "capitals": ("name", lambda text: text.str.upper()),
+    "no accents": ("name", lambda text: text.str.replace("Ñ", "N")),
+    "family name first": ("name", turned),
+    "the code of the country": ("telephone", lambda text: "+49 " + text.str[1:]),
+    "brackets": ("telephone", lambda text: text.str.replace(r"^(\d+) ", r"(\1) ", regex=True)),
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLED)
+def test_copies_in_another_spelling_are_the_records(spelling):
+    members, others, release = (patients(300, seed) for seed in range(3))
+    release = pd.concat([members[:60], release[60:]], ignore_index=True)
+    column, write = SPELLED[spelling]
+    plain = alike(release, [members, others])
+    written = alike(release.assign(**{column: write(release[column])}), [members, others])
+    assert (written.warnings, plain.warnings) == ((), ())
+    copied = written.release[column][:60].reset_index(drop=True)
+    assert copied.equals(written.pool[column][:60])
+    assert written.release[column].isin(written.pool[column]).sum() == (
+        plain.release[column].isin(plain.pool[column]).sum()
+    )
+
+
+def rewritten(table):
+    """The table with each of its columns in another form."""
+    return table.assign(
+        **{column: write(table[column]) for column, write in dict(SPELLED.values()).items()}
+    )
+
+
+def test_copies_with_every_column_in_another_form_are_reproduced():
+    members, others = patients(300, 0), patients(300, 1)
+    shuffled = rewritten(members.sample(frac=1, random_state=0))
+    refused("release: it holds just the members", audit_release, shuffled, members, others)
+    release = rewritten(pd.concat([members[:30], patients(270, 2)]))
+    audit = audit_release(release, members, others, design="game")
+    assert audit.rates.set_index("rate").loc["reproduced", "member_hits"] == 30
+    assert audit.result.epsilon > 0.5
+    assert any("column 'name': " in note for note in audit.result.notes)
+    mixed = pd.concat([members[:30].assign(born=dates_in("%d.%m.%Y", members["born"])), release])
+    assert alike(mixed[["born"]], [members[["born"]]]).release.dtypes["born"].kind == "M"
+
+
+def test_dates_that_moved_by_one_day_are_as_near_as_dates():
+    members, others = (patients(300, seed)[["born", "seen", "ward"]] for seed in (0, 1))
+    moved = pd.to_datetime(members["born"]) + pd.Timedelta(1, "D")
+    release = members.assign(born=moved.dt.strftime("%d/%m/%Y"))
+    assert audit_release(release, members, others, design="game").result.epsilon > 2
+
+
+def test_the_whole_column_decides_between_day_and_month_and_an_open_order_is_doubted():
+    members, others = patients(300, 0)[["born"]], patients(300, 1)[["born"]]
+    early = members[pd.to_datetime(members["born"]).dt.day <= 12]
+    for form in ("%d/%m/%Y", "%m/%d/%Y"):
+        tables = {"release": early.assign(born=dates_in(form, early["born"])), "members": members}
+        read, (doubt,) = read_values(tables)
+        assert doubt.startswith("column 'born': its values can be read in several ways")
+        assert read["release"]["born"].equals(pd.to_datetime(early["born"]).astype("M8[us]"))
+        alone = dict.fromkeys(("release", "members"), tables["release"])
+        assert read_values(alone)[1] == ()  # one form on all sides: equal values stay equal
+        late = pd.concat([tables["release"], members.assign(born=dates_in(form, members["born"]))])
+        assert read_values({"release": late, "members": members, "others": others})[1] == ()
+
+
+def test_codes_words_and_numbers_of_words_stay_what_they_are():
+    table = pd.DataFrame(
+        {
+            "zip": ["01234", "10115", "99999"] * 10,
+            "diagnosis": ["I10", "E11", "J45"] * 10,
+            "blood": ["A+", "A-", "0+"] * 10,
+            "room": ["ward 1", "ward 2", "ward 3"] * 10,
+            "version": ["1.5.2", "1.5.3", "1.6.0"] * 10,
+            "day": [20210304, 20210305, 20210306] * 10,
+        }
+    )
+    read, unclear = read_values({"release": table, "members": table})
+    assert unclear == ()
+    pd.testing.assert_frame_equal(read["release"], table)
+    spelled = alike(table, [table])
+    assert spelled.notes == ()
+    assert spelled.release["blood"].nunique() == 3
+
+
+def test_words_that_the_release_hardly_shares_with_the_records_are_refused_by_name():
+    members, others, release = (patients(300, seed) for seed in range(3))
+    for column, change in (
+        ("ward", lambda text: text.map({name: f"Station {name}" for name in "ABCDEF"})),
+        ("born", lambda text: dates_in("%d of %B in %Y", text)),
+        ("born", lambda text: (pd.to_datetime(text) - pd.Timestamp("1899-12-30")).dt.days.map(str)),
+    ):
+        strange = release.assign(**{column: change(release[column])})
+        refused(
+            f"release: column '{column}': hardly any released value, such as ",
+            audit_release,
+            strange,
+            members,
+            others,
+        )
