@@ -216,6 +216,40 @@ def test_large_audits_are_planned_from_smaller_ones(monkeypatch):
     assert plan_audit(4_000, attack=0.76, simulations=5).expected < real.expected - 0.3
 
 
+def memorising_pilot(seed, *, examples=400):
+    """Scores of a pilot of which 5 % of the members stand 6 standard deviations apart."""
+    rng = np.random.default_rng(seed)
+    member, nonmember = rng.normal(size=(2, examples // 2))
+    return MembershipScores(member + 6 * (rng.random(examples // 2) < 0.05), nonmember)
+
+
+def planned_by(laws, monkeypatch, **options):
+    """The plan of epsilon = 1 by a pilot of 400 that leaves these attacks open."""
+    monkeypatch.setattr(forecast, "laws_of_pilot", lambda *_args, **_options: laws)
+    return plan_audit(epsilon=1.0, attack=memorising_pilot(0), **options)
+
+
+def test_a_pilot_that_cannot_tell_is_named_with_its_numbers_and_the_attack_is_not_blamed(
+    monkeypatch,
+):
+    """Under a strong law any epsilon of this size is shown, under a weak one none at any size."""
+    strong = AttackLaw(0.0, top=Block(0.1, 0.001))
+    weak = AttackLaw(0.0)
+    by_laws = partial(planned_by, monkeypatch=monkeypatch)
+    with pytest.raises(forecast.PilotCannotTellError) as caught:
+        by_laws([strong] * 60 + [weak] * 40)
+    assert (caught.value.share, caught.value.power, caught.value.examples) == (0.6, 0.8, (200, 200))
+    said = refused("cannot tell", by_laws, [strong] * 60 + [weak] * 40)
+    for words in ("200 members and 200 non-members", "60% show it", "or for a smaller power"):
+        assert words in said
+    assert "better attack" not in said
+    assert "smaller power" not in refused("cannot tell", by_laws, [strong] * 30 + [weak] * 70)
+    said = refused("no audit of up to", by_laws, [strong] * 10 + [weak] * 90)
+    assert "10% show it" in said, "as sure as was asked for, the attack is too weak"
+    assert by_laws([strong] * 60 + [weak] * 40, power=0.5, simulations=25).total < 2_000
+    assert by_laws([strong] * 100, simulations=25).total < 2_000
+
+
 def test_bad_plans_are_refused_in_one_line():
     for m, options in (
         (1, {}),

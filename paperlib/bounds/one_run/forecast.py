@@ -21,6 +21,7 @@ from paperlib.core import FloatArray, Guess, IntArray, MembershipScores, check_i
 from paperlib.core.checks import check_confidence, check_counts, check_delta
 
 MOST_EXAMPLES = 10_000_000
+SMALLEST_POWER = 0.5
 LARGEST_SIMULATED = 100_000  # examples; what larger audits show more is told by the counts expected
 _LARGEST_AUC = 1 - 1e-12
 _FAR_APART = 100.0  # standard deviations between members and non-members of a perfect attack
@@ -31,6 +32,8 @@ _BATCH = 25  # audits between two answers
 _NEAR = 1.5  # factor between sizes that tell of each other
 _STEP = 4.0  # times its size by which an audit may be larger than those before it, and ever less
 _LUCKS, _GOLDEN = 12, (math.sqrt(5) - 1) / 2
+_LUCK = 0.5  # deviations by which a search is luckier than what is expected, about
+_LAWS_COUNTED = 100  # for the share that reaches an epsilon
 _DIGITS = (*range(100, 200, 2), *range(200, 500, 5), *range(500, 1000, 10))
 _SIZES = (
     *range(2, 100),
@@ -55,6 +58,32 @@ def perfect_epsilon(m: int, delta: float = 0.0, confidence: float = 0.95) -> flo
     total = int(check_counts("m", m, minimum=1))
     m_delta, error = total * check_delta(delta), 1 - check_confidence(confidence)
     return AnytimeCounts(error, m_delta, most=total).best(*2 * [np.array([total])])[0]
+
+
+class PilotCannotTellError(ValueError):
+    """Too few of the attacks that a pilot leaves open show an epsilon at any size of the audit, and
+    too many to rule it out.
+
+    Attributes:
+        share: Share of the attacks left open under which the largest audits show the epsilon, in
+            (0, 1).
+        power: Chance that was asked for, above ``share``.
+        examples: Members and non-members of the pilot.
+    """
+
+    def __init__(self, target: float, share: float, power: float, examples: tuple[int, int]):
+        self.share = share
+        self.power = power
+        self.examples = examples
+        members, nonmembers = examples
+        advice = "give a larger pilot, or ask for less"
+        if share >= SMALLEST_POWER:
+            advice += ", or for a smaller power"
+        super().__init__(
+            f"attack: a pilot of {members} members and {nonmembers} non-members cannot tell "
+            f"whether {target:g} is shown with chance {power:g}: of the attacks that it leaves "
+            f"open, {share:.0%} show it in audits of up to {MOST_EXAMPLES} examples; {advice}"
+        )
 
 
 @dataclass(frozen=True)
@@ -101,9 +130,9 @@ class Forecast:
         test = AnytimeCounts(error, m_delta, sides, total)
         return np.array([test.best(r, r)[0] for r in guesses[:, None]])
 
-    def reached(self, shown: Iterable[float]) -> float:
+    def reached(self, epsilons: Iterable[float]) -> float:
         """What a share ``power`` of the audits shows at least, nats."""
-        return float(np.quantile(list(shown), 1 - self.power))
+        return float(np.quantile(list(epsilons), 1 - self.power))
 
     def audits(self, total: int) -> list[SimulatedAudit]:
         """Simulated audits; above 100,000 examples, of 100,000, moved to their size."""
@@ -119,35 +148,63 @@ class Forecast:
         # By how much audits show more than `said` changes little with the size. So all that were
         # simulated near the size that is sought help to find it, and each batch is simulated at the
         # last answer.
-        most = np.array([self.most_guesses(MOST_EXAMPLES)])
-        if replace(self, delta=0.0).perfect(most, MOST_EXAMPLES)[0] < target:
-            raise self._unreachable(
-                target
-            )  # nor by a perfect attack at delta 0: nothing to simulate
-        rng, last = np.random.default_rng(self.seed), len(_SIZES) - 1
+        self._check_reachable(target)
+        rng = np.random.default_rng(self.seed)
+        last = len(_SIZES) - 1
         simulated: list[SimulatedAudit] = []
         first = self._first(target)
-        at = last if first is None else first
+        position = last if first is None else first
         while True:
-            total = _SIZES[at]
-            near, wanted = self._near(simulated, total), self._count(total, _IN_SEARCH)
-            if len(near) >= wanted and self._reached_by(near) >= target:
+            total = _SIZES[position]
+            near = self._near(simulated, total)
+            enough = self._count(total, _IN_SEARCH)
+            if len(near) >= enough and self._reached_by(near) >= target:
                 return total, near
-            batch = range(len(simulated), len(simulated) + min(wanted, _BATCH))
+            batch = range(len(simulated), len(simulated) + min(enough, _BATCH))
             simulated += self._simulated(total, batch, rng)
             missing = target - self._reached_by(self._near(simulated, total))
             first = self._first(self.said(total) + missing)
-            if first is None and at == last:
+            if first is None and position == last:
                 raise self._unreachable(target)
             step = 1 + _STEP * _BATCH / len(simulated)  # steps that shrink settle
             low, high = np.searchsorted(_SIZES, [total / step, total * step])
-            at = int(np.clip(last if first is None else first, low, high))
+            position = int(np.clip(last if first is None else first, low, high))
 
-    def _unreachable(self, target: float) -> ValueError:
+    def _check_reachable(self, target: float) -> None:
+        """Refuse (ValueError) an epsilon that not even a perfect attack shows, or that too few of
+        the attacks that a pilot leaves open show; nothing is simulated.
+        """
+        most = np.array([self.most_guesses(MOST_EXAMPLES)])
+        if replace(self, delta=0.0).perfect(most, MOST_EXAMPLES)[0] < target:
+            raise self._unreachable(target)
+        if not isinstance(self.attack, MembershipScores):
+            return
+        share = self.share_of_laws(target)
+        if share <= 1 - self.power:  # as sure as was asked for: the attack is too weak
+            raise self._unreachable(target, share)
+        if share < self.power:
+            sizes = self.attack.member.size, self.attack.nonmember.size
+            raise PilotCannotTellError(target, share, self.power, sizes)
+
+    def share_of_laws(self, target: float) -> float:
+        """Share of the attack's laws, each as likely as the others, under which audits of the
+        largest size show ``target``, by the counts expected and some luck.
+        """
+        counts = _counts_up_to(MOST_EXAMPLES)
+        laws = self.laws[:: max(1, len(self.laws) // _LAWS_COUNTED)]
+        reached = [
+            self._of_law(law, _LUCK, counts=counts, total=MOST_EXAMPLES) >= target for law in laws
+        ]
+        return float(np.mean(reached))
+
+    def _unreachable(self, target: float, share: float | None = None) -> ValueError:
+        pilot = ""
+        if share is not None:
+            pilot = f" (of the attacks that the pilot leaves open, {share:.0%} show it)"
         return ValueError(
             f"epsilon: no audit of up to {MOST_EXAMPLES} examples shows {target:g} with chance "
-            f"{self.power:g}; ask for less, or plan a better attack, a smaller delta or a lower "
-            "confidence"
+            f"{self.power:g}{pilot}; ask for less, or plan a better attack, a smaller delta or a "
+            "lower confidence"
         )
 
     def _near(self, simulated: list[SimulatedAudit], total: int) -> list[SimulatedAudit]:
@@ -163,8 +220,8 @@ class Forecast:
         """Position of the smallest size of which the counts say ``aim``; None where no size is
         enough.
         """
-        at = bisect_left(_SIZES, aim, key=self.said)
-        return at if at < len(_SIZES) else None
+        position = bisect_left(_SIZES, aim, key=self.said)
+        return position if position < len(_SIZES) else None
 
     def _count(self, total: int, times: int = 1) -> int:
         return self.simulations or times * max(_FEWEST, min(_MOST, _EXAMPLES_SIMULATED // total))
@@ -201,8 +258,8 @@ class Forecast:
         """The audit as one of ``total`` examples would be by the counts; a bound of 0 stays 0."""
         if audit.size == total or audit.epsilon == 0:
             return audit
-        more = self.said(total) - self.said(audit.size)
-        return replace(audit, epsilon=max(audit.epsilon + more, 0.0))
+        gain = self.said(total) - self.said(audit.size)
+        return replace(audit, epsilon=max(audit.epsilon + gain, 0.0))
 
     @cached_property
     def laws(self) -> list[AttackLaw]:
@@ -224,10 +281,10 @@ class Forecast:
     def _said(self, total: int) -> float:
         # Bounds if right guesses came in the numbers expected of a law and the same luck at every
         # count.
-        counts = np.unique(np.geomspace(1, total // 2, 300).astype(np.int64))
+        counts = _counts_up_to(total)
         # A search picks lucky counts; so simulated bounds are, about, those of this luck (in
         # deviations).
-        lucks = (0.5 + 0.6 * ndtri((np.arange(_LUCKS) + 0.5) / _LUCKS)).tolist()
+        lucks = (_LUCK + 0.6 * ndtri((np.arange(_LUCKS) + 0.5) / _LUCKS)).tolist()
         laws = (_spread(self.laws, number) for number in range(_LUCKS))
         return self.reached(map(partial(self._of_law, counts=counts, total=total), laws, lucks))
 
@@ -246,6 +303,11 @@ class Forecast:
             for side, (right, guesses) in paths.items()
             if side == self.guess or self.guess not in paths
         )
+
+
+def _counts_up_to(total: int) -> IntArray:
+    """Guess counts of one side at which a law is looked at, for audits of ``total`` examples."""
+    return np.unique(np.geomspace(1, total // 2, 300).astype(np.int64))
 
 
 def _lucky(expected: FloatArray, guesses: IntArray, luck: float) -> IntArray:

@@ -54,9 +54,9 @@ class Ties:
         """The ranks, those of one stretch replaced by its start."""
         if not self.start.size:
             return ranks
-        at = np.maximum(np.searchsorted(self.start, ranks, side="right") - 1, 0)
-        inside = (ranks >= self.start[at]) & (ranks < self.end[at])
-        return np.where(inside, self.start[at], ranks)
+        stretch = np.maximum(np.searchsorted(self.start, ranks, side="right") - 1, 0)
+        inside = (ranks >= self.start[stretch]) & (ranks < self.end[stretch])
+        return np.where(inside, self.start[stretch], ranks)
 
 
 NO_TIES = Ties(np.empty(0), np.empty(0))
@@ -91,9 +91,10 @@ class AttackLaw:
     def _draw(
         count: int, mean: float, spread: float, top: float, bottom: float, rng: np.random.Generator
     ) -> FloatArray:
-        values, place, order = rng.normal(mean, spread, count), rng.random(count), rng.random(count)
-        far = 1e3 + order
-        return np.where(place < top, far, np.where(place >= 1 - bottom, -far, values))
+        values = rng.normal(mean, spread, count)
+        chance = rng.random(count)
+        far = 1e3 + rng.random(count)  # in random order within its block
+        return np.where(chance < top, far, np.where(chance >= 1 - bottom, -far, values))
 
     def members_below(self, ranks: FloatArray) -> FloatArray:
         """Share of the members below each rank, a share of all examples in [0, 1]; same shape."""
@@ -144,8 +145,8 @@ class _RankedPilot:
             np.geomspace(1, half, _RANK_GROUPS),
         )
         low = np.concatenate([single, grown.astype(np.int64)])
-        wanted = np.unique(np.concatenate([low, values.size - low, [values.size]]))
-        cuts = np.append(0, np.unique(ends[np.searchsorted(ends, wanted)]))
+        edges = np.unique(np.concatenate([low, values.size - low, [values.size]]))
+        cuts = np.append(0, np.unique(ends[np.searchsorted(ends, edges)]))
         ties = Ties(ranks[starts[tied]], ranks[ends[tied]])
         return cls(np.diff(hits[cuts]), np.diff(misses[cuts]), ranks[cuts], ties)
 
@@ -247,10 +248,10 @@ def _redrawn(state: _State, ends: FloatArray, rng: np.random.Generator) -> tuple
     """One part drawn from the prior, so that the ratio is that of the shift, which may move
     along.
     """
-    part = int(rng.integers(3))
+    feature = int(rng.integers(3))
     numbers, used = state.numbers.copy(), state.used.copy()
-    numbers[_PARTS[part]] = _of_prior(ends, rng)[_PARTS[part]]
-    used[part] = rng.random() < _CHANCES[part]
+    numbers[_PARTS[feature]] = _of_prior(ends, rng)[_PARTS[feature]]
+    used[feature] = rng.random() < _CHANCES[feature]
     numbers[0] += rng.normal() * 10 ** rng.uniform(-2, 0) * (rng.random() < 0.5)
     return _State(numbers, used), 0.5 * (state.numbers[0] ** 2 - numbers[0] ** 2) / _SHIFT_SD**2
 

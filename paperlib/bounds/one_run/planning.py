@@ -11,6 +11,7 @@ import numpy as np
 from paperlib.bounds.one_run.forecast import (
     LARGEST_SIMULATED,
     MOST_EXAMPLES,
+    SMALLEST_POWER,
     Forecast,
     SimulatedAudit,
     lends_scores,
@@ -115,7 +116,8 @@ def plan_audit(
     Raises:
         ValueError: Neither or both of ``m`` and ``epsilon``, a value out of range, a pilot of fewer
             than 20 members or non-members, or an epsilon that no m up to 10 million shows with this
-            chance.
+            chance. A `PilotCannotTellError` where too few of the attacks that the pilot leaves open
+            show it at any m, and too many to rule it out.
 
     >>> round(plan_audit(1000, 1e-5).perfect, 1)
     5.6
@@ -124,7 +126,7 @@ def plan_audit(
     True
     """
     check_choice("guess", guess, Guess)
-    share = check_in("[0.5, 0.99]", "power", power)
+    share = check_in(f"[{SMALLEST_POWER:g}, 0.99]", "power", power)
     forecast = Forecast(
         check_delta(delta), check_confidence(confidence), guess, attack, share, simulations, seed
     )
@@ -144,8 +146,8 @@ def plan_audit(
         audits = forecast.audits(total)
     guesses = np.unique(np.geomspace(1, forecast.most_guesses(total), 200).astype(np.int64))
     perfect = forecast.perfect(guesses, total)
-    shown = np.array([audit.epsilon for audit in audits])
-    low, high = (float(np.quantile(shown, q)) for q in (0.1, 0.9))
+    epsilons = np.array([audit.epsilon for audit in audits])
+    low, high = (float(np.quantile(epsilons, q)) for q in (0.1, 0.9))
     return AuditPlan(
         epsilon=None,
         claim=(
@@ -166,8 +168,8 @@ def plan_audit(
         perfect=float(perfect.max()),
         attack="a perfect attack" if attack is None else "this attack",
         power=share,
-        reached=forecast.reached(shown),
-        expected=float(shown.mean()),
+        reached=forecast.reached(epsilons),
+        expected=float(epsilons.mean()),
         low=low,
         high=high,
         simulations=len(audits),
@@ -220,9 +222,8 @@ def _warnings(
     reached = [audit for audit in audits if audit.epsilon > 0]
     if not isinstance(attack, MembershipScores) or not reached or reversed_direction(attack):
         return ()
-    guessed, wrong = (
-        float(np.median([getattr(one, name) for one in reached])) for name in ("share", "wrong")
-    )
+    guessed = float(np.median([audit.share for audit in reached]))
+    wrong = float(np.median([audit.wrong for audit in reached]))
     if guessed * len(attack) >= _SUPPORT and wrong * len(attack) >= 1:
         return ()
     enough = max(_SUPPORT / guessed, 1 / max(wrong, 1e-12))
