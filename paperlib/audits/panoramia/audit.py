@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -49,11 +49,10 @@ from paperlib.core import (
     check_at_least,
 )
 
+Result = TypeVar("Result", PanoramiaResult, OneRunResult)
 YOURS = Target("yours")
-_FEW, _STEADY = (
-    8,
-    0.05,
-)  # rows that are asked twice; how far apart losses may lie in reduced precision
+_FEW = 8  # rows that are asked twice
+_STEADY = 0.05  # relative: how far apart losses may lie in reduced precision
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,9 +71,8 @@ class AuditData:
     helpers: Mapping[Helper, Model] = field(default_factory=dict)
     train: Trainer | None = None
     folds: int = 4  #: models of each such helper, 2 or more
-    judged: float | None = (
-        None  #: share of the members, in (0, 1); None leaves helpers enough to learn
-    )
+    #: share of the members, in (0, 1); None leaves helpers enough to learn
+    judged: float | None = None
     examples: Callable[..., NDArray[Any]]  #: from a batch to an attack's view of it, shape (n, ...)
     attacks: tuple[Attack, ...] = (BoostedTrees(), BoostedTrees(leaves=4, learning_rate=0.2))
     warnings: tuple[str, ...] = ()  #: stand beside the result
@@ -123,9 +121,9 @@ class AuditData:
             order = np.random.default_rng(seed).permutation(sum(map(len, sides)))
             rows = np.concatenate(sides).reshape(len(order), -1)[order]
             check_one_draw(rows, order < len(sides[0]), seed)
-        helpers = {
-            one: outputs(f"helper {one.name!r}", model) for one, model in self.helpers.items()
-        }
+        helpers: dict[Helper, dict[str, FloatArray]] = {}
+        for helper, model in self.helpers.items():
+            helpers[helper] = outputs(f"helper {helper.name!r}", model)
         if self.train is not None:
             helpers[FOLDS] = self._out_of_fold(FOLDS.name, learned, seed + 100)
             helpers[PLACEBO] = self._out_of_fold(PLACEBO.name, learned, seed + 200)
@@ -169,15 +167,13 @@ class PanoramiaAudit:
         """The number on one line, and whether a null target was found to give 0."""
         return self.result.headline
 
-    def document(self, *, subject: str = "", **parts: Any) -> AuditDocument:
-        """The audit of ``subject`` as page and JSON; the main number is a lower bound where there
-        is one.
+    def document(self, *, subject: str = "", **fields: Any) -> AuditDocument:
+        """The audit as text, JSON and page; the main number is a lower bound where there is one.
+
+        ``subject`` is what was audited, as the answers name it; ``fields`` are further ones of
+        `AuditDocument`, such as ``facts``.
         """
         result, null = self.result, self.null
-        # Where the attack is weaker than the baseline, a small measurement means nothing.
-        weak = null is not None and not null.passes and null.mean < -LIMIT
-        measured = None if weak else result.epsilon_tilde
-        most = result.ceiling - (result.c_lb if result.known_c is None else result.known_c)
         generated = ScoreAudit(
             title="PANORAMIA, generated non-members",
             purpose="Known members against generated points.",
@@ -185,7 +181,7 @@ class PanoramiaAudit:
             result=result,
         )
         audits = [generated]
-        limits = [(measured if result.epsilon is None else result.epsilon, max(0.0, most))]
+        limits = [self._limit()]
         if self.real is not None:
             real = ScoreAudit(
                 title="Real non-members (RM;RN)",
@@ -193,26 +189,39 @@ class PanoramiaAudit:
                 purpose="The same attack on real examples the model was not trained on.",
                 result=self.real,
             )
-            place = 0 if result.epsilon is None else 1
-            audits.insert(place, real)
-            limits.insert(place, (self.real.epsilon, self.real.ceiling))
+            index = 0 if result.epsilon is None else 1
+            audits.insert(index, real)
+            limits.insert(index, (self.real.epsilon, self.real.ceiling))
+        answers = [
+            answer_of(audit.result, about=f"{subject}: {audit.title}")
+            for audit in audits
+            if audit.result
+        ]
         return AuditDocument(
             title="Privacy audit with generated non-members",
             scores=self.scores,
             audits=tuple(audits),
-            answers=tuple(
-                answer_of(one.result, about=f"{subject}: {one.title}")
-                for one in audits
-                if one.result
-            ),
+            answers=tuple(answers),
             limits=tuple(limits),
             design="game",
             more={
                 "epsilon_tilde": result.epsilon_tilde,
                 "null": None if null is None else {**asdict(null), "passes": null.passes},
             },
-            **parts,
+            **fields,
         )
+
+    def _limit(self) -> tuple[float | None, float]:
+        """What a limit judges of the audit with generated non-members, and its ceiling, nats."""
+        result, null = self.result, self.null
+        c = result.c_lb if result.known_c is None else result.known_c
+        ceiling = max(0.0, result.ceiling - c)
+        if result.epsilon is not None:
+            return result.epsilon, ceiling
+        # Where the attack is weaker than the baseline, a small measurement means nothing.
+        if null is not None and not null.passes and null.mean < -LIMIT:
+            return None, ceiling
+        return result.epsilon_tilde, ceiling
 
     def __str__(self) -> str:
         return str(self.result)
@@ -289,9 +298,11 @@ def audit_model(
     if known_c is not None:  # the baseline's helpers do not matter, so more members may be judged
         data = replace(data, judged=data.judged or MOST)
     pool = data.smallest
-    sizes: dict[str, Any] = (
-        sizes_for(pool) if data.train is None else shared_sizes(data.shares, pool)
-    )
+    sizes: dict[str, Any]
+    if data.train is None:
+        sizes = sizes_for(pool)
+    else:
+        sizes = shared_sizes(data.shares, pool)
     config = AuditConfig(
         **sizes,
         attacks=data.attacks,
@@ -309,35 +320,41 @@ def audit_model(
     audits = TargetAudits(judged, config, options)
     first = audits.select("panoramia", target=YOURS.name, seed=seed)[0]
     result = first.panoramia(search, confidence, **options)
-    real = [
-        one.one_run(search, confidence, delta=delta) for one in audits.select("rm_rn", seed=seed)
-    ]
-    weak: tuple[str, ...] = ()  # why the baseline may be; of no matter where c is known
-    if known_c is None and data.train is not None:
-        weak = data.shares.warnings
-    elif known_c is None and not data.helpers:
-        weak = (
-            "without a label or train_again there are no helpers: the baseline sees the examples "
-            "alone and may be weak",
-        )
-    null, unit = audits.null, ""
-    if data.unit:
-        unit = (
-            f" One example is one unit {data.unit}, with all its rows; one row of each was drawn."
-        )
+    null = audits.null
+    warnings = [*result.warnings, *data.warnings]
+    beside = ""
+    if known_c is None:  # where c is known, neither a weak baseline nor a null target matters
+        warnings += _baseline_warnings(data)
+        beside = str(null or "null not checked")
+    real: OneRunResult | None = None
+    on_nonmembers = audits.select("rm_rn", seed=seed)
+    if on_nonmembers:
+        real = _with_unit(on_nonmembers[0].one_run(search, confidence, delta=delta), data.unit)
     return PanoramiaAudit(
-        result=replace(
-            result,
-            claim=result.claim + unit,
-            unit=data.unit,
-            beside=""
-            if known_c is not None
-            else str(null or "null not checked"),  # c known: needs no null
-            warnings=(*result.warnings, *data.warnings, *weak),
-        ),
-        real=replace(real[0], claim=real[0].claim + unit, unit=data.unit) if real else None,
+        result=replace(_with_unit(result, data.unit), beside=beside, warnings=tuple(warnings)),
+        real=real,
         null=null,
         games=audits.table,
         scores=MembershipScores.from_labels(first.attack, first.membership),
         config=config,
     )
+
+
+def _baseline_warnings(data: AuditData) -> tuple[str, ...]:
+    """Why the baseline may be weak; empty where helpers learn enough."""
+    if data.train is not None:
+        return data.shares.warnings
+    if data.helpers:
+        return ()
+    return (
+        "without a label or train_again there are no helpers: the baseline sees the examples "
+        "alone and may be weak",
+    )
+
+
+def _with_unit(result: Result, unit: str) -> Result:
+    """The result, whose claim says what one example is where it is no row ("" for a row)."""
+    sentence = ""
+    if unit:
+        sentence = f" One example is one unit {unit}, with all its rows; one row of each was drawn."
+    return replace(result, claim=result.claim + sentence, unit=unit)

@@ -177,8 +177,8 @@ class GameSplit:
                 "the test part has been judged; nothing may be trained on this game any more"
             )
         members, others = self._inputs[name]
-        part = slice(start, start + half)
-        inputs = joined(members.take(self._members[part]), others.take(self._others[part]))
+        rows = slice(start, start + half)
+        inputs = joined(members.take(self._members[rows]), others.take(self._others[rows]))
         return Labelled(inputs, np.arange(2 * half) < half)
 
 

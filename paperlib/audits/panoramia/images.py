@@ -27,9 +27,8 @@ class ImageDefaults:
     """How images without a generator of their own are prepared."""
 
     share: float = 0.4  #: of the members that the generator is trained on, in (0, 1)
-    generator: FlowConfig | None = (
-        None  #: None takes a small network for up to 300 pixels, a U-Net beyond
-    )
+    #: None takes a small network for up to 300 pixels, a U-Net beyond
+    generator: FlowConfig | None = None
     helper: ImageHelper = field(default_factory=lambda: ImageHelper(name="helper", data="real"))
     attack: ImageStack = field(default_factory=ImageStack)  #: of the baseline, too
     seed: int = 0  #: of the parts and the draws
@@ -108,15 +107,15 @@ def bring_images(
         _check_apart(x, others[0])
     order = np.random.default_rng(settings.seed).permutation(len(x))
     cut = round(settings.share * len(x)) if drawn is None else 0
-    known = x[order[:cut]], y[order[:cut]]
+    learned = x[order[:cut]], y[order[:cut]]  # D_G; empty with generated images
     audited = x[order[cut:]], y[order[cut:]]
     if drawn is None:
-        drawn = _generated(settings, known, 2 * len(audited[0]))
+        drawn = _generated(settings, learned, 2 * len(audited[0]))
     half = len(drawn[0]) // 2
     to_show = drawn[0][:half], drawn[1][:half]
     to_learn = drawn[0][half:], drawn[1][half:]
     if cut:
-        warnings += copies(to_show[0], known[0], audited[0]).warnings
+        warnings += copies(to_show[0], learned[0], audited[0]).warnings
     else:
         warnings += copied_members([*map(bytes, drawn[0])], [*map(bytes, audited[0])])
     outputs = 1 + max(int(audited[1].max()), int(drawn[1].max()))
@@ -125,7 +124,7 @@ def bring_images(
         members=audited,
         generated=to_show,
         nonmembers=others,
-        known=known if cut else None,
+        known=learned if cut else None,
         helpers={SYNTHETIC: learn(*to_learn, settings.helper.seed)},
         train=learn,
         examples=lambda images, labels: images,
@@ -144,20 +143,24 @@ def _check_apart(members: NDArray[np.uint8], nonmembers: NDArray[np.uint8]) -> N
         )
 
 
-def _generated(settings: ImageDefaults, known: Labelled, count: int) -> Labelled:
+def _generated(settings: ImageDefaults, learned: Labelled, count: int) -> Labelled:
     """Images and labels drawn from a generator of D_G, of the settings or fitting their size."""
     config = settings.generator
-    if config is None and known[0][0].size <= 300:
+    if config is None and learned[0][0].size <= 300:
         config = FlowConfig(network="mlp", width=192)
     elif config is None:
         config = FlowConfig(network="unet", width=64)
-    generator = config.fit(*known, classes=1 + int(known[1].max()))
+    generator = config.fit(*learned, classes=1 + int(learned[1].max()))
     images, labels = generator.sample(count, settings.seed + 1)
     return images, np.asarray(labels, dtype=np.int64)
 
 
-def _checked(name: str, given: tuple[Any, Any], like: NDArray[np.uint8] | None = None) -> Labelled:
-    x, y = np.asarray(given[0]), np.asarray(given[1])
+def _checked(
+    name: str, images_and_labels: tuple[Any, Any], like: NDArray[np.uint8] | None = None
+) -> Labelled:
+    """Checked images, uint8, and labels, int64; a ValueError for other shapes than ``like``'s."""
+    images, labels = images_and_labels
+    x, y = np.asarray(images), np.asarray(labels)
     if x.ndim != 4 or x.dtype != np.uint8 or x.shape[2] != x.shape[3] or len(x) < 2:
         raise ValueError(
             f"{name}: expected uint8 of shape (n, channels, side, side), got {x.dtype} {x.shape}"

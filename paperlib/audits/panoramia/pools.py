@@ -27,20 +27,20 @@ Trainer = Callable[..., Model]
 
 
 def take(batch: Batch, rows: IntArray) -> Batch:
-    """The examples of these numbers."""
+    """The examples of these numbers, shape (k,), in their order, as a batch."""
 
-    def part(values: Any) -> Any:
+    def rows_of(values: Any) -> Any:
         if isinstance(values, pd.DataFrame):
             return values.iloc[rows].reset_index(drop=True)
         if isinstance(values, list | tuple):
             return [values[int(row)] for row in rows]
         return values[rows]
 
-    return tuple(part(values) for values in batch)
+    return tuple(rows_of(values) for values in batch)
 
 
 def joined(first: Batch, second: Batch) -> Batch:
-    """The examples of two batches, one after the other."""
+    """The examples of two batches of the same arguments, one after the other."""
 
     def both(values: Any, others: Any) -> Any:
         if isinstance(values, pd.DataFrame):
@@ -49,7 +49,8 @@ def joined(first: Batch, second: Batch) -> Batch:
             return [*values, *others]
         return np.concatenate([values, others])
 
-    return tuple(both(*parts) for parts in zip(first, second, strict=True))
+    pairs = zip(first, second, strict=True)
+    return tuple(both(values, others) for values, others in pairs)
 
 
 def columns(name: str, values: ArrayLike, count: int) -> FloatArray:
@@ -128,8 +129,8 @@ class Pool:
     targets: Mapping[str, FloatArray]
 
     def __post_init__(self) -> None:
-        for role, given in (("helper", self.helpers), ("target", self.targets)):
-            for name, values in given.items():
+        for role, outputs in (("helper", self.helpers), ("target", self.targets)):
+            for name, values in outputs.items():
                 try:
                     AttackInputs(self.examples, values)
                 except ValueError as error:
@@ -209,11 +210,19 @@ def pools_of(
     examples: Mapping[str, NDArray[Any]],
     targets: Mapping[Target, Mapping[str, FloatArray]],
     helpers: Mapping[Helper, Mapping[str, FloatArray]],
-    *more: Any,
+    *pool_fields: Any,
     **options: Any,
 ) -> Pools:
-    """Pools from the examples of each kind and each model's outputs by kind; the rest as for
-    `Pools`.
+    """Pools from the examples of each kind and each model's outputs by kind.
+
+    Args:
+        examples: One of `KINDS` to the examples of this kind, n first; "nonmembers" may be absent.
+        targets, helpers: Model to its outputs on each kind, shape (n, k); those of targets begin
+            with the loss.
+        pool_fields, options: Further fields of `Pools`, from ``details`` on.
+
+    Raises:
+        ValueError: Outputs that are not one finite row per example, or kinds of other models.
     """
     pools: dict[str, Pool] = {}
     for kind, rows in examples.items():
@@ -226,7 +235,7 @@ def pools_of(
         pools.get("nonmembers"),
         tuple(targets),
         tuple(helpers),
-        *more,
+        *pool_fields,
         **options,
     )
 
@@ -265,12 +274,12 @@ def _pools_from(arrays: Mapping[str, NDArray[Any]], *, key: str) -> Pools:
     """The pools of the arrays that `_arrays_of` made."""
     kinds = [kind for kind in KINDS if f"{kind}/examples" in arrays]
 
-    def outputs(role: str, model: Callable[..., Any]) -> dict[Any, dict[str, FloatArray]]:
-        models = [model(**fields) for fields in json.loads(str(arrays[role]))]
-        return {
-            model: {kind: arrays[f"{kind}/{role}/{model.name}"] for kind in kinds}
-            for model in models
-        }
+    def outputs(role: str, class_: Callable[..., Any]) -> dict[Any, dict[str, FloatArray]]:
+        by_model: dict[Any, dict[str, FloatArray]] = {}
+        for fields in json.loads(str(arrays[role])):
+            model = class_(**fields)
+            by_model[model] = {kind: arrays[f"{kind}/{role}/{model.name}"] for kind in kinds}
+        return by_model
 
     return pools_of(
         {kind: arrays[f"{kind}/examples"] for kind in kinds},
@@ -290,20 +299,25 @@ def with_helpers(pools: Pools, helpers: Sequence[Helper]) -> Pools:
         raise ValueError(
             f"helpers: expected some of {', '.join(pools.helper_names)}, got {', '.join(unknown)}"
         )
-    parts = {
-        kind: replace(pool, helpers={helper.name: pool.helpers[helper.name] for helper in helpers})
-        for kind, pool in pools.by_kind().items()
-    }
+    changed: dict[str, Pool] = {}
+    for kind, pool in pools.by_kind().items():
+        outputs = {helper.name: pool.helpers[helper.name] for helper in helpers}
+        changed[kind] = replace(pool, helpers=outputs)
     return replace(
-        pools, **parts, helpers=tuple(helpers), key=part_key(pools, helpers=list(helpers))
+        pools, **changed, helpers=tuple(helpers), key=part_key(pools, helpers=list(helpers))
     )
 
 
 def add_helpers(
     pools: Pools, helpers: Mapping[Helper, Mapping[str, FloatArray]], *, learned: int, about: Any
 ) -> Pools:
-    """Pools with more helpers, whose outputs depend on ``about`` and the pools; they learned
-    members.
+    """Pools with more helpers than they have.
+
+    Args:
+        pools: Those that the helpers are added to.
+        helpers: Helper to its outputs on each kind, shape (n, k).
+        learned: Number of members that helpers of "folds" learned, the first ones of all.
+        about: What the outputs depend on beside the pools, as values of JSON for their key.
     """
     changed: dict[str, Pool] = {}
     for kind, pool in pools.by_kind().items():
@@ -318,11 +332,11 @@ def add_helpers(
     )
 
 
-def part_key(pools: Pools, **part: Any) -> str:
+def part_key(pools: Pools, **choices: Any) -> str:
     """The key of pools made from others by some choices or additions: empty if those are not
     cached.
     """
-    return config_hash(typed({"pools": pools.key, **part})) if pools.key else ""
+    return config_hash(typed({"pools": pools.key, **choices})) if pools.key else ""
 
 
 def pools_cache() -> Cache:

@@ -63,16 +63,16 @@ class NullCheck:
         if self.games < 2:
             return "null not checked enough: one game"
         mean = round(self.mean, 2) + 0.0  # no minus before a zero
-        shown = (
-            f"null: {mean:.2f} [{round_down(self.low, 2):.2f}, {ceil(100 * self.high) / 100:.2f}]"
-        )
+        low = round_down(self.low, 2)
+        high = ceil(100 * self.high) / 100
+        interval = f"null: {mean:.2f} [{low:.2f}, {high:.2f}]"
         if self.passes:
-            return f"{shown}, passes"
+            return f"{interval}, passes"
         if abs(self.mean) <= LIMIT:
-            return f"{shown}, not shown to pass: more games would tell"
+            return f"{interval}, not shown to pass: more games would tell"
         if self.mean > 0:
-            return f"{shown}, FAILS: so much of ε~ may be no leakage"
-        return f"{shown}, FAILS: the attack is weaker than the baseline, and ε~ may be too small"
+            return f"{interval}, FAILS: so much of ε~ may be no leakage"
+        return f"{interval}, FAILS: the attack is weaker than the baseline, and ε~ may be too small"
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,33 +89,21 @@ class TargetScores:
     def first(self, size: int) -> "TargetScores":
         """The game on the first ``size`` examples: they are in random order."""
         check_in(f"[2, {self.membership.size}]", "size", size)
-        parts = {name: getattr(self, name)[:size] for name in ("baseline", "attack", "membership")}
-        return replace(self, **parts)
+        return replace(
+            self,
+            baseline=self.baseline[:size],
+            attack=self.attack[:size],
+            membership=self.membership[:size],
+        )
 
     def row(self, search: RecallSearch, confidence: float, **options: Any) -> dict[str, Any]:
         """One row of the table of results; ``options`` are delta, gamma and known_c of
         `audit_panoramia`.
         """
         if self.audit == "panoramia":
-            result = self.panoramia(search, confidence, **options)
-            numbers = {
-                "c_lb": result.c_lb,
-                "c_plus_eps_lb": result.c_plus_epsilon_lb,
-                # Not clipped: a mean over games of what is clipped would show a leak where there is
-                # none.
-                "eps_tilde": result.c_plus_epsilon_lb - result.c_lb,
-                "eps": np.nan if result.epsilon is None else result.epsilon,
-                "ceiling": result.ceiling,
-                "baseline_auc": MembershipScores.from_labels(self.baseline, self.membership).auc(),
-            }
-        else:  # real non-members know delta alone
-            delta = options.get("delta", 0.0)
-            perfect = replace(self, attack=self.membership.astype(np.float64))
-            numbers = {
-                **dict.fromkeys(("c_lb", "c_plus_eps_lb", "eps_tilde", "baseline_auc"), np.nan),
-                "eps": self.one_run(search, confidence, delta=delta).epsilon,
-                "ceiling": perfect.one_run(search, confidence, delta=delta).epsilon,
-            }
+            numbers = self._panoramia_numbers(search, confidence, **options)
+        else:  # the audits with real non-members know delta alone
+            numbers = self._one_run_numbers(search, confidence, options.get("delta", 0.0))
         return {
             "target": self.target.name,
             "seed": self.seed,
@@ -124,6 +112,33 @@ class TargetScores:
             **numbers,
             "mia_auc": MembershipScores.from_labels(self.attack, self.membership).auc(),
             "m": self.membership.size,
+        }
+
+    def _panoramia_numbers(
+        self, search: RecallSearch, confidence: float, **options: Any
+    ) -> dict[str, float]:
+        """Bounds with generated non-members and the baseline's AUC, bounds in nats."""
+        result = self.panoramia(search, confidence, **options)
+        return {
+            "c_lb": result.c_lb,
+            "c_plus_eps_lb": result.c_plus_epsilon_lb,
+            # Not clipped: a mean over games of what is clipped would show a leak where there is
+            # none.
+            "eps_tilde": result.c_plus_epsilon_lb - result.c_lb,
+            "eps": np.nan if result.epsilon is None else result.epsilon,
+            "ceiling": result.ceiling,
+            "baseline_auc": MembershipScores.from_labels(self.baseline, self.membership).auc(),
+        }
+
+    def _one_run_numbers(
+        self, search: RecallSearch, confidence: float, delta: float
+    ) -> dict[str, float]:
+        """The bound with real non-members and that of perfect guesses, nats; the rest is NaN."""
+        perfect = replace(self, attack=self.membership.astype(np.float64))
+        return {
+            **dict.fromkeys(("c_lb", "c_plus_eps_lb", "eps_tilde", "baseline_auc"), np.nan),
+            "eps": self.one_run(search, confidence, delta=delta).epsilon,
+            "ceiling": perfect.one_run(search, confidence, delta=delta).epsilon,
         }
 
     def panoramia(self, search: RecallSearch, confidence: float, **options: Any) -> PanoramiaResult:
@@ -144,14 +159,13 @@ class TargetScores:
         if self.audit == "rm_rn":
             how = {"guess": "members", "thresholds": RECALL_SEARCHES[search]}
         result = audit_one_run(scores, **how, confidence=confidence, delta=delta, design="played")
-        doubts = coin_warnings(
-            scores.member.size, scores.nonmember.size, "played"
-        )  # about others' coins
+        # About coins that somebody else tossed: left out.
+        of_coins = coin_warnings(scores.member.size, scores.nonmember.size, "played")
         return replace(
             result,
             condition=CONDITIONS["game"],
             assumptions=(score_assumptions("game")[0], *result.assumptions[1:]),
-            warnings=tuple(text for text in result.warnings if text not in doubts),
+            warnings=tuple(text for text in result.warnings if text not in of_coins),
         )
 
 
@@ -173,11 +187,11 @@ class TargetAudits:
         """One row per target, game, audit and search; bounds in nats, eps_tilde not clipped at
         0.
         """
-        rows = [
-            {**one.target.row(), **one.row(search, self.config.confidence, **self.options)}
-            for one in self.judged
-            for search in self.config.searches
-        ]
+        rows: list[dict[str, Any]] = []
+        for game in self.judged:
+            for search in self.config.searches:
+                row = game.row(search, self.config.confidence, **self.options)
+                rows.append({**game.target.row(), **row})
         return pd.DataFrame(rows).assign(form=self.config.form)
 
     @property
@@ -195,12 +209,13 @@ class TargetAudits:
     def select(
         self, audit: AuditName = "panoramia", *, target: str | None = None, seed: int | None = None
     ) -> tuple[TargetScores, ...]:
-        """Scores of one audit, for a target or a seed where they are given."""
-        return tuple(
-            one
-            for one in self.judged
-            if one.audit == audit and target in (None, one.target.name) and seed in (None, one.seed)
-        )
+        """Scores of one audit in every game, or only those of a target or of a game's seed."""
+        games = [game for game in self.judged if game.audit == audit]
+        if target is not None:
+            games = [game for game in games if game.target.name == target]
+        if seed is not None:
+            games = [game for game in games if game.seed == seed]
+        return tuple(games)
 
     def curves(
         self,
@@ -212,44 +227,50 @@ class TargetAudits:
         """Curves of PANORAMIA's two tests, as `PanoramiaResult.curve`, with target, seed and
         ceiling.
         """
-        parts = []
-        for one in self.select("panoramia", target=target, seed=seed):
-            result = one.panoramia(search or self.search, self.config.confidence, **self.options)
-            parts.append(
-                result.curve.assign(target=one.target.name, seed=one.seed, ceiling=result.ceiling)
+        curves: list[pd.DataFrame] = []
+        for game in self.select("panoramia", target=target, seed=seed):
+            result = game.panoramia(search or self.search, self.config.confidence, **self.options)
+            curves.append(
+                result.curve.assign(target=game.target.name, seed=game.seed, ceiling=result.ceiling)
             )
-        if not parts:
+        if not curves:
             raise ValueError(f"curves: no game of PANORAMIA with target {target!r} and seed {seed}")
-        return pd.concat(parts, ignore_index=True)
+        return pd.concat(curves, ignore_index=True)
 
     def over_test_size(self, sizes: Sequence[int]) -> pd.DataFrame:
-        """Rows of `TargetScores.row` by the first search, on the first 2 or more examples of each
-        test.
+        """Rows of `TargetScores.row` by the first search, on the first examples of each test.
+
+        ``sizes`` are numbers of examples, from 2 to the size of the test; a game whose first
+        examples are all members or all others has no row.
         """
-        rows = [
-            one.first(size).row(self.search, self.config.confidence, **self.options)
-            for size in sizes
-            for one in self.judged
-            if one.membership[:size].any() and not one.membership[:size].all()
-        ]
+        rows: list[dict[str, Any]] = []
+        for size in sizes:
+            for game in self.judged:
+                membership = game.membership[:size]
+                if membership.any() and not membership.all():
+                    first = game.first(size)
+                    rows.append(first.row(self.search, self.config.confidence, **self.options))
         return pd.DataFrame(rows)
 
 
 def means_over_games(table: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:
-    """Means over games of rows as in `TargetAudits.table`, apart for columns ``by``, and their
-    spread.
+    """Means over games of rows as in `TargetAudits.table`, apart for columns ``by``.
+
+    Returns:
+        One row per target, audit, form and search: games, means of bounds (nats) and AUCs, value
+        (that of eps, or of eps_tilde where there is none, at least 0), value_sd (its standard
+        deviation over games) and value_t (half the width of its 95 % t-interval).
     """
-    # Intervals, value_t being half the width of one at 95 %, are about games on the same pools, not
-    # about other generators and targets.
+    # The intervals are about games on the same pools, not about other generators and targets.
     difference = table["c_plus_eps_lb"] - table["c_lb"]
     frame = table.assign(value=table["eps"].fillna(difference))
     keys = [*by, "target", "null", "epochs", "dp_epsilon", "audit", "form", "search"]
     groups = frame.groupby(keys, sort=False, dropna=False)
     means = groups[["c_lb", "c_plus_eps_lb", "value", "ceiling", "baseline_auc", "mia_auc"]].mean()
-    games, spread = groups.size(), groups["value"].std()
-    means["value"] = means["value"].clip(
-        lower=0
-    )  # means of clipped values would show a leak where none is
+    games = groups.size()
+    spread = groups["value"].std()
+    # After the mean: means of clipped values would show a leak where none is.
+    means["value"] = means["value"].clip(lower=0)
     means.insert(0, "games", games)
     means["value_sd"] = spread
     means["value_t"] = stdtrit(np.maximum(games - 1, 1), 0.975) * spread / np.sqrt(games)

@@ -133,13 +133,13 @@ def bring_table(
     warnings = [*check_ties("rows", *map(_hashes, real)), *_name_warnings(columns)]
     shuffled = _shuffled(members, seed)
     if generated is None:
-        known = shuffled[: round(share * len(shuffled))]
-        audited = shuffled[len(known) :].reset_index(drop=True)
-        fitted = (generator or FilteredGenerator(seed=seed)).fit(known)
+        learned = shuffled[: round(share * len(shuffled))]  # D_G
+        audited = shuffled[len(learned) :].reset_index(drop=True)
+        fitted = (generator or FilteredGenerator(seed=seed)).fit(learned)
         drawn = fitted.sample(2 * len(audited), seed + 1)[list(members.columns)]
     else:
         checked_columns("generated", generated)
-        known = None
+        learned = None
         audited = shuffled
         drawn = _shuffled(generated, seed + 1)
     half = len(drawn) // 2
@@ -152,22 +152,22 @@ def bring_table(
     def view(rows: pd.DataFrame) -> FloatArray:
         return coder.numbers(rows.drop(columns=left_out))
 
-    if known is not None:
-        warnings += copies(view(to_show), view(known), view(audited)).warnings
+    if learned is not None:
+        warnings += copies(view(to_show), view(learned), view(audited)).warnings
     else:
         warnings += copied_members(_hashes(drawn).tolist(), _hashes(audited).tolist())
     learn = None
     helpers: dict[Helper, Model] = {}
     if label is not None:
         # Scaling is learned from D_G where there is one: it tells nothing of the members.
-        scales = to_learn if known is None else known
+        scales = to_learn if learned is None else learned
         learn = _helper_trainer(members, label, scales, epochs, learning)
         helpers[SYNTHETIC] = learn(to_learn, seed + 10)
     return AuditData(
         members=(audited,),
         generated=(to_show,),
         nonmembers=None if nonmembers is None else (nonmembers,),
-        known=None if known is None else (known,),
+        known=None if learned is None else (learned,),
         helpers=helpers,
         train=learn,
         examples=view,

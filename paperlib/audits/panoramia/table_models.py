@@ -51,14 +51,15 @@ class RowEncoder:
         """Features (n, width), float32, and class numbers (n,); another label raises a
         ValueError.
         """
-        place = {name: at for at, name in enumerate(self.classes)}
+        number_of = {name: number for number, name in enumerate(self.classes)}
         labels = rows[self.label].astype(str)
-        if unknown := sorted(set(labels) - set(place)):
+        unknown = sorted(set(labels) - set(number_of))
+        if unknown:
             raise ValueError(
                 f"rows: expected labels of {', '.join(self.classes)}, got {', '.join(unknown)}"
             )
         x = self.features.transform(checked_columns("rows", rows))
-        return x, np.array([place[value] for value in labels], dtype=np.int64)
+        return x, np.array([number_of[value] for value in labels], dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +69,8 @@ class Learning:
     hidden: tuple[int, ...] = (128, 128)
     batch_size: int = 64
     learning_rate: float = 3e-3
-    dp_batch_size: int | None = (
-        None  # expected rows in a batch of DP-SGD; None takes all rows in every step
-    )
+    # Expected rows in a batch of DP-SGD; None takes all rows in every step.
+    dp_batch_size: int | None = None
     dp_learning_rate: float = 1e-2
     dp_epochs: int = 40
     clip_norm: float = 1.0

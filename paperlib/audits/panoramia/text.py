@@ -110,9 +110,9 @@ def bring_text(
     texts = [" ".join(documents[index].split()) for index in order.tolist()]
     cut = round(settings.share * len(texts))
     base, tokenizer = _base_model(settings, texts[:cut])
-    known = _chunks(texts[:cut], tokenizer, settings)
+    learned = _chunks(texts[:cut], tokenizer, settings)
     audited = _chunks(texts[cut:], tokenizer, settings)
-    for name, chunks in (("generator's", known), ("audited", audited)):
+    for name, chunks in (("generator's", learned), ("audited", audited)):
         if len(chunks) < 30:
             raise ValueError(
                 f"documents: the {name} part has {len(chunks)} chunks of {settings.tokens} tokens, "
@@ -125,19 +125,19 @@ def bring_text(
         generator = TextGenerator(
             length=settings.tokens, prompt=0, top_k=settings.top_k, training=training
         )
-        drawn = generator.fit(known, base=base).sample(2 * len(audited), settings.seed + 1)
+        drawn = generator.fit(learned, base=base).sample(2 * len(audited), settings.seed + 1)
     half = len(drawn) // 2
     to_show, to_learn = drawn[:half], drawn[half:]
     learn = partial(_helper, base, settings)
     return AuditData(
         members=_batch(tokenizer, audited),
         generated=_batch(tokenizer, to_show),
-        known=_batch(tokenizer, known),
+        known=_batch(tokenizer, learned),
         helpers={SYNTHETIC: learn([], to_learn, settings.seed)},
         train=learn,
         examples=_letters,
         unit="" if unit is None else "named by unit=",
-        warnings=(*warnings, *copied_text(to_show, known, audited, length=settings.tokens)),
+        warnings=(*warnings, *copied_text(to_show, learned, audited, length=settings.tokens)),
     )
 
 
