@@ -31,11 +31,11 @@ from paperlib.core.checks import (
     check_index,
     check_ties,
     unit_means,
-    unit_sentence,
 )
 from paperlib.core.reading.columns import check_features
 from paperlib.core.results import AuditResult, round_down, table
-from paperlib.words.claims import ceiling_note, lower_bound_claim
+from paperlib.words.claims import ceiling_note, lower_bound_claim, unit_sentence
+from paperlib.words.coins import one_example, sealed_assumptions, seed_warnings
 from paperlib.words.designs import CONDITIONS, THE_PROCEDURE, score_assumptions
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ def audit_features(
         best.epsilon, delta, confidence, adjacency_of(design), ceiling=ceiling
     )
     example = _example(coins, unit)
-    assumptions = [sealed.assumption for sealed in (coins, plan) if sealed is not None]
+    assumptions = sealed_assumptions(coins, plan)
     return FeaturesResult(
         claim=" ".join(filter(None, [claim, example])),
         condition=CONDITIONS[design],
@@ -332,7 +332,7 @@ def _records(features: Any, membership: ArrayLike | Coins, unit: Sequence[Any] |
     reading: tuple[str, ...] = ()
     if isinstance(membership, Coins):
         features, flags = membership.values(features), membership.included
-        reading = membership.warnings
+        reading = seed_warnings(membership)
     check_index("membership", features, flags)
     rows = checked_features("features", features)
     members = checked_membership(rows, flags)
@@ -368,7 +368,7 @@ def _example(coins: Coins | None, unit: Sequence[Any] | None) -> str:
     """The sentence of a claim on what one record is; "" where it is one row."""
     if unit is not None:
         return unit_sentence(_NAMES_GIVEN)
-    return coins.example if coins else ""
+    return one_example(coins) if coins else ""
 
 
 def audit_panoramia_features(

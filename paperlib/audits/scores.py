@@ -33,10 +33,12 @@ from paperlib.core import (
     check_scores,
     reversed_direction,
 )
-from paperlib.core.checks import check_ids, check_ties, unit_means, unit_sentence
+from paperlib.core.checks import check_ids, check_ties, unit_means
 from paperlib.core.direction import PROBABLY_REVERSED, REVERSED_LEVEL, SAYS_NOTHING
 from paperlib.core.facts import Refusal, RefusalCode, reasons
 from paperlib.core.sealed import check_loaded
+from paperlib.words.claims import unit_sentence
+from paperlib.words.coins import one_example, sealed_assumptions, seed_warnings
 
 ById = Mapping[Any, Any] | pd.DataFrame
 """Values by id: a mapping, or a table with a column of ids."""
@@ -297,7 +299,7 @@ def audit_scores(
         reading = check_ties("scores", unsorted.member, unsorted.nonmember)
     reading += rounded(unsorted)
     if coins is not None:
-        reading += coins.warnings
+        reading += seed_warnings(coins)
     # Sorted, so that the order of the rows tells nothing and changes neither a game nor a split.
     scores = MembershipScores(
         np.sort(unsorted.member),
@@ -320,10 +322,10 @@ def audit_scores(
         audits.append(_tried(_EPSILON_STAR, star, is_reversed=reversed_scores))
     example = ""
     if coins is not None:
-        example = coins.example
+        example = one_example(coins)
     elif unit:
         example = unit_sentence(unit)
-    assumptions = [sealed.assumption for sealed in (coins, plan) if sealed is not None]
+    assumptions = sealed_assumptions(coins, plan)
     facts = record_facts(coins=coins, plan=plan, unit=unit or "")
     claimed = tuple(audit.with_claim(example, *assumptions, **facts) for audit in audits)
     return Audits(unsorted, claimed, design, reading=reading, plan=plan, coins=coins)

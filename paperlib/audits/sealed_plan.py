@@ -102,14 +102,6 @@ class SealedPlan:
         """What a report says of the plan."""
         return f"the plan sealed on {self.sealed}, SHA-256 {self.hash}"
 
-    @property
-    def assumption(self) -> str:
-        """What a result takes for granted of the plan."""
-        return (
-            f"the audit followed {self.seal}; only a hash published before training shows that it "
-            "was not chosen among several plans"
-        )
-
     def follow(
         self, coins: Coins | None, options: Mapping[str, Any], *, named: Callable[[str], str] = str
     ) -> dict[str, Any]:

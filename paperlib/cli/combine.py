@@ -42,8 +42,10 @@ def combine(
     from paperlib.audits import Audits, ScoreAudit
     from paperlib.audits.scores import rounded
     from paperlib.bounds import combine_runs, rank_scores
-    from paperlib.core import Coins, unit_sentence
+    from paperlib.core import Coins
     from paperlib.io import file_sha256, read_scores
+    from paperlib.words.claims import unit_sentence
+    from paperlib.words.coins import membership_assumption, one_example, seed_warnings
 
     kind = options.kind_of(kind, losses)
     about = wishes.checked(*files, *map(str, coins or ()))
@@ -94,7 +96,8 @@ def combine(
     main = main.with_claim("" if unit is None else unit_sentence(unit))
     for number, own in enumerate(tossed):
         own.check_alone(design, unit)
-        main = main.with_claim("" if number else own.example, f"run {number + 1}: {own.assumption}")
+        example = "" if number else one_example(own)
+        main = main.with_claim(example, f"run {number + 1}: {membership_assumption(own)}")
     main = main.with_claim("", **_facts_of_runs(tossed, unit))
     reading = tuple(
         f"{file}: {said}"
@@ -102,7 +105,7 @@ def combine(
         for said in (*one.warnings, *rounded(one.scores))
     )
     reading += tuple(
-        f"run {number}: {said}" for number, own in enumerate(tossed, 1) for said in own.warnings
+        f"run {number}: {said}" for number, own in enumerate(tossed, 1) for said in seed_warnings(own)
     )
     inputs |= {str(one): file_sha256(one) for one in coins or ()}
     source = {"Input": "; ".join(f"{one.source}, read as {one.kind}" for one in loaded)}

@@ -21,7 +21,6 @@ from paperlib.core.checks import (
     check_finite,
     check_in,
     unit_means,
-    unit_sentence,
 )
 from paperlib.core.scores import MembershipScores
 from paperlib.core.sealed import read_sealed, sealed_hash, sealed_text, write_sealed
@@ -151,45 +150,12 @@ class Coins:
             f"SHA-256 {self.commitment}"
         )
 
-    @property
-    def example(self) -> str:
-        """What one example is, for a claim; empty where it is a record of the data."""
-        if not self.copies:
-            return unit_sentence(self.unit) if self.unit else ""
-        canary = "One example is one canary, a record that was made for the audit"
-        if self.copies == 1:
-            return f"{canary}."
-        return (
-            f"{canary}, with all its {self.copies} copies: {self.copies} records that come "
-            "and go together."
-        )
-
-    @property
-    def assumption(self) -> str:
-        """What a result takes for granted of the coins."""
-        return (
-            f"membership is that of {self.seal}; a hash published before training shows that "
-            "none moved"
-        )
-
     def check_alone(self, design: str, unit: object) -> None:
         """Refuse options (ValueError) that the coins answer."""
         if design != "randomized" or unit is not None:
             raise ValueError(
                 "coins: they say that the design is randomized and what a unit is; give neither"
             )
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """That the coins are of a seed, if they are."""
-        if self.seed is None:
-            return ()
-        return (
-            (
-                f"the coins were tossed with the seed {self.seed}: whoever knows the seed knows "
-                "the coins"
-            ),
-        )
 
     def training(self, ids: Iterable[Any]) -> NDArray[np.bool_]:
         """Which rows of the data to train on: those of an included id, and of ids without a coin;

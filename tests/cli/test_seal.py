@@ -13,6 +13,7 @@ import pytest
 from paperlib.audits import SealedPlan, audit, audit_features, audit_losses, audit_scores, seal_plan
 from paperlib.core import toss_coins
 from paperlib.core.sealed import write_sealed
+from paperlib.words.coins import plan_assumption, seed_warnings
 from tests.refusals import refused
 
 COINS = toss_coins([f"r{at}" for at in range(400)], seed=3)
@@ -82,7 +83,7 @@ def test_no_answer_is_verified_as_none(planned, command, slope, reason):
     assert error == "gate failed: the audit gives no answer; see its warnings\n"
     assert out.startswith(f"Not an answer yet. {reason}")
     assert "as printed: no answer." in out
-    assert re.findall("Warning: .*", out) == [f"Warning: {COINS.warnings[0]}"]
+    assert re.findall("Warning: .*", out) == [f"Warning: {seed_warnings(COINS)[0]}"]
 
 
 def test_python_follows_a_plan_as_the_command_does(planned):
@@ -231,7 +232,7 @@ def test_an_audit_of_features_follows_a_plan():
     plan = seal_plan(higher)
     result = audit_features(frame, coins, plan=plan)
     assert result.epsilon == audit_features(frame, coins).epsilon > 1
-    assert result.assumptions[-1] == plan.assumption
+    assert result.assumptions[-1] == plan_assumption(plan)
     lower, members = (
         seal_plan(higher | {"direction": "lower"}),
         seal_plan(higher | {"guess": "members"}),

@@ -10,6 +10,7 @@ import pytest
 from paperlib.core import Coins, MembershipScores, toss_coins
 from paperlib.core.reading import read_scores
 from paperlib.io import open_records
+from paperlib.words.coins import one_example, seed_warnings
 from tests.refusals import refused
 
 
@@ -81,8 +82,8 @@ def test_the_names_of_records_do_not_move_their_coins_and_the_system_s_randomnes
     monkeypatch.undo()
     first, second = toss_coins(np.int64(256)), toss_coins(256)
     assert first.included.tolist() != second.included.tolist()
-    assert (first.seed, first.warnings) == (None, ())
-    assert "whoever knows the seed knows the coins" in toss_coins(3, seed=5).warnings[0]
+    assert (first.seed, seed_warnings(first)) == (None, ())
+    assert "whoever knows the seed knows the coins" in seed_warnings(toss_coins(3, seed=5))[0]
 
 
 def test_a_unit_has_one_coin_and_what_has_none_is_trained_on():
@@ -169,13 +170,13 @@ def test_what_has_no_coin_of_its_own_is_refused():
 
 
 def test_coins_of_canaries_say_how_many_records_one_example_is(tmp_path):
-    assert toss_coins(3).example == ""
+    assert one_example(toss_coins(3)) == ""
     assert "copies" not in toss_coins(3)._content()  # files of records have the hash that they had
     coins = toss_coins(3, copies=4, seed=0)
-    assert "4 records that come and go together" in coins.example
+    assert "4 records that come and go together" in one_example(coins)
     assert "3 coins for 3 canaries" in coins.seal
     coins.save(tmp_path / "a.json")
-    assert Coins.load(tmp_path / "a.json").example == coins.example
+    assert one_example(Coins.load(tmp_path / "a.json")) == one_example(coins)
     text = (tmp_path / "a.json").read_text()
     (tmp_path / "b.json").write_text(text.replace('"copies": 4', '"copies": 1'))
     refused("was changed after it was sealed", Coins.load, tmp_path / "b.json")
