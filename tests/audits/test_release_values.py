@@ -9,6 +9,7 @@ import pytest
 from paperlib.audits import audit_release
 from paperlib.audits.releases.rows import alike
 from paperlib.audits.releases.values import read_values
+from tests.audits.test_releases import people
 from tests.refusals import refused
 
 FIRST = ["Ada", "José", "Ingrid", "Wei", "Fatima", "Olu", "Kim", "Raj"]
@@ -156,3 +157,43 @@ def test_words_that_the_release_hardly_shares_with_the_records_are_refused_by_na
             members,
             others,
         )
+
+
+def keyed(table, numbers, key):
+    return table.assign(key=[key(number) for number in numbers])
+
+
+@pytest.mark.parametrize("key", ["PT-{:06d}".format, int, "{:06d}".format])
+def test_copies_under_a_new_key_are_reproduced_and_the_key_is_named(key):
+    numbers = np.random.default_rng(9).permutation(900_000)
+    members, others, fresh = (
+        keyed(people(300, seed), numbers[300 * seed : 300 * seed + 300], key) for seed in range(3)
+    )
+    copied = pd.concat([members[:280], fresh[280:]]).assign(key=fresh["key"].to_numpy())
+    audit = audit_release(copied, members, others, design="game")
+    assert audit.rates.set_index("rate").loc["reproduced", "member_hits"] >= 280
+    (note,) = [note for note in audit.result.notes if note.startswith("column 'key': ")]
+    assert note.endswith("it is left out of all distances and rates")
+    assert not [text for text in audit.warnings if "'key'" in text]
+    other = copied.assign(key=[f"row {row} of it" for row in range(300)])
+    if copied["key"].dtype.kind not in "iu":
+        (doubt,) = alike(other, [members, others]).warnings
+        assert doubt.startswith("column 'key' is left out: released values, such as row 0 of it")
+    kept = alike(copied, [members, others], kept="key")
+    assert (list(kept.release), kept.notes) == (list(copied), ())
+    own = pd.concat([members[:30], fresh[30:]])  # copies that kept their key
+    assert "key" in alike(own, [members, others]).release
+
+
+def test_a_number_that_belongs_to_its_row_is_no_key_however_rarely_it_repeats():
+    rng = np.random.default_rng(0)
+    members, others, release = (people(300, seed) for seed in range(3))
+    for table in (members, others, release):
+        table["cents"] = (1e6 * np.exp(0.3 * table["age"] + rng.normal(size=300))).astype("int64")
+    assert "cents" in alike(release, [members, others]).release
+    for scale in (1, 100):  # in another unit too
+        copied = members[:60].assign(cents=scale * members["cents"] + 1)
+        fresh = release[60:].assign(cents=scale * rng.permutation(release["cents"])[60:])
+        assert "cents" in alike(pd.concat([copied, fresh]), [members, others]).release
+    codes = [pd.DataFrame({"code": 2 * np.arange(40) + side}) for side in (0, 1)]
+    assert list(alike(codes[0], [codes[1]]).release) == ["code"]  # nothing else is there

@@ -113,3 +113,15 @@ def test_mistakes_are_told_in_one_line(here, command):
     refuses("a.csv b.csv c.csv --secret ages", "secret: expected one of the columns")
     refuses("d b.csv c.csv", "d: there are no images")
     refuses("a.csv b.csv c.csv --output b.csv", "--output: b.csv is the input")
+
+
+def test_what_was_read_otherwise_is_named(here, command):
+    members, others, release = (people(60, seed) for seed in range(3))
+    for number, table in enumerate((members, others, release)):
+        table.insert(0, "key", [f"PT-{60 * number + row:04d}" for row in range(60)])
+    write(members=members, others=others, release=release)
+    code, printed, _ = command("audit-release", "release.csv", "members.csv", "others.csv")
+    assert code == 0
+    note = "column 'key': its values never repeat"
+    assert f"\nNote: {note}" in printed
+    assert note in Path("release-audit.html").read_text(encoding="utf-8")

@@ -60,6 +60,7 @@ class ReleaseAudit:
     design: Design
     warnings: tuple[str, ...] = ()
     ids: Sequence[Any] | None = None  #: names of the records, members first
+    reading: tuple[str, ...] = ()  #: how values were read; among the notes of the result too
 
     def __str__(self) -> str:
         warnings = [f"Warning: {text}" for text in self.warnings]
@@ -196,7 +197,7 @@ def audit_release(
     check_loaded(coins)
     _check_sides(nonmembers, ids, coins)
     sides = [members] if nonmembers is None else [members, nonmembers]
-    released, pool, warnings, notes = alike(release, sides)
+    released, pool, warnings, notes = alike(release, sides, kept=secret)
     names = _checked_names(ids, len(members), len(pool))
     member = np.arange(len(pool)) < len(members)
     if coins is not None:
@@ -247,6 +248,7 @@ def audit_release(
         warnings=warnings,
         signals=pd.DataFrame({"member": member, **signals}),
         ids=_members_first(names, member),
+        reading=notes,
     )
 
 

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from scipy.stats import binom, ks_2samp, mannwhitneyu
 
 from paperlib.audits.releases.distances import Flags, Space, image_space, table_space, text_space
-from paperlib.audits.releases.spellings import check_words, in_one_spelling, letters_of
+from paperlib.audits.releases.new_keys import new_keys
+from paperlib.audits.releases.spellings import (
+    check_words,
+    in_one_spelling,
+    is_written_otherwise,
+    letters_of,
+)
 from paperlib.audits.releases.values import read_values
 from paperlib.core import FloatArray, MembershipScores, check_ties
 from paperlib.core.intervals import auc_interval
@@ -50,8 +56,9 @@ class Alike(NamedTuple):
     notes: tuple[str, ...] = ()  #: how values were read
 
 
-def alike(release: Rows, sides: Sequence[Rows]) -> Alike:
-    """The rows of a release and of all sides, read alike.
+def alike(release: Rows, sides: Sequence[Rows], *, kept: str | None = None) -> Alike:
+    """The rows of a release and of all sides, read alike; keys that were drawn anew for the release
+    are left out, but for the column ``kept``.
 
     Raises:
         ValueError: Rows of several kinds, fewer than 20, of other columns or shapes, or a column
@@ -61,7 +68,7 @@ def alike(release: Rows, sides: Sequence[Rows]) -> Alike:
     by_name: dict[str, Any] = dict(zip(names, (release, *sides), strict=False))
     kind = _common_kind(by_name)
     if kind == "a table":
-        return _alike_tables(by_name)
+        return _alike_tables(by_name, kept)
     if kind == "texts":
         return _alike_texts(by_name)
     return _alike_images(by_name)
@@ -79,7 +86,7 @@ def _common_kind(by_name: Mapping[str, Any]) -> str:
     return expected
 
 
-def _alike_tables(by_name: Mapping[str, pd.DataFrame]) -> Alike:
+def _alike_tables(by_name: Mapping[str, pd.DataFrame], kept: str | None) -> Alike:
     """`alike` of tables, whose columns are compared by what they mean."""
     columns = by_name["release"].columns
     plain = {name: _plain_table(name, table, columns) for name, table in by_name.items()}
@@ -89,9 +96,13 @@ def _alike_tables(by_name: Mapping[str, pd.DataFrame]) -> Alike:
     release = tables.pop("release")
     pool = pd.concat(tables.values(), ignore_index=True)
     notes = _spell_alike(release, pool)
+    keys = [name for name in new_keys(release, pool) if name != kept]
+    notes += tuple(map(_note_of_key, keys))
+    strange = [text for name in keys for text in _doubts_of_key(name, release[name], pool[name])]
+    release, pool = release.drop(columns=keys), pool.drop(columns=keys)
     for name in _names_of_text(release):
         _check_words(str(name), release[name], pool[name])
-    return Alike(release, pool, (*unclear, *_strange_columns(release, pool)), notes)
+    return Alike(release, pool, (*unclear, *strange, *_strange_columns(release, pool)), notes)
 
 
 def _names_of_text(table: pd.DataFrame) -> list[Any]:
@@ -115,6 +126,30 @@ def _spell_alike(release: pd.DataFrame, pool: pd.DataFrame) -> tuple[str, ...]:
             "records in another spelling, and are compared as equal"
         )
     return tuple(notes)
+
+
+def _note_of_key(name: object) -> str:
+    """That a column is left out."""
+    return (
+        f"column {name!r}: its values never repeat, and the release shares none with the records, "
+        "as of a key that was drawn anew; it is left out of all distances and rates"
+    )
+
+
+def _doubts_of_key(
+    name: object, released: "pd.Series[Any]", records: "pd.Series[Any]"
+) -> Iterator[str]:
+    """The warning that a column of text may be no key, where its form is not that of the
+    records.
+    """
+    if _kind_of_column(released) != "text":
+        return
+    released, records = released.dropna(), records.dropna()
+    if is_written_otherwise(released, records):
+        yield (
+            f"column {name!r} is left out: released values, such as {str(released.iloc[0])[:40]}, "
+            f"are {_UNLIKE}"
+        )
 
 
 def _check_words(name: str, released: "pd.Series[Any]", records: "pd.Series[Any]") -> None:

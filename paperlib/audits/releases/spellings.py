@@ -88,14 +88,20 @@ def check_words(name: str, released: "Column[Any]", records: "Column[Any]") -> N
     Copies would not be seen in it. ``name`` is that of the column; no value is missing.
     """
     are_few = records.duplicated().mean() > _REPEATED
-    shapes = released.map(_shape), records.map(_shape)
-    if _is_strange(*shapes) or (are_few and _is_strange(released, records)):
+    if is_written_otherwise(released, records) or (are_few and _is_strange(released, records)):
         raise ValueError(
             f"release: column {name!r}: hardly any released value, such as "
             f"{str(released.iloc[0])[:40]!r}, is written like those of the records, such as "
             f"{str(records.iloc[0])[:40]!r}, so that a leak would be missed; write both alike, or "
             "leave the column out of all tables"
         )
+
+
+def is_written_otherwise(released: "Column[Any]", records: "Column[Any]") -> bool:
+    """Whether hardly a released text has a form of the records, as one date has that of another;
+    no value is missing.
+    """
+    return _is_strange(released.map(_shape), records.map(_shape))
 
 
 def _is_strange(released: "Column[Any]", records: "Column[Any]") -> bool:

@@ -34,8 +34,10 @@ def audit_release(
     from paperlib.audits.releases.files import read_rows
     from paperlib.core import Coins
 
-    paths = [release, members, *([] if nonmembers is None else [nonmembers])]
-    about = wishes.checked(*paths, coins and str(coins))
+    paths = [release, members]
+    if nonmembers is not None:
+        paths.append(nonmembers)
+    about_file = wishes.checked(*paths, coins and str(coins))
     sealed = None if coins is None else Coins.load(coins)
     if sealed is not None and nonmembers is None:
         id_column = id_column or sealed.column
@@ -51,9 +53,10 @@ def audit_release(
         seed=seed,
     )
     others = {"Non-members": nonmembers or "", "Coins": str(coins or "")}
-    parts = wishes.parts(about, {"Release": release, "Members": members, **others}, seed=seed)
-    document = audit.document(title=f"Privacy audit of the release {Path(release).name}", **parts)
+    facts = wishes.parts(about_file, {"Release": release, "Members": members, **others}, seed=seed)
+    document = audit.document(title=f"Privacy audit of the release {Path(release).name}", **facts)
     best = audit.exposed.head(5).to_string(index=False)
     exposed = f"Members that stand out most (release_row: the nearest row of the release):\n{best}"
     answer = [" ".join(document.verdict.sentences), str(document.answers[0]).strip()]
-    return wishes.deliver(document, release, [*answer, audit.rates_text(), exposed])
+    reading = "\n".join(f"Note: {note}" for note in audit.reading)
+    return wishes.deliver(document, release, [*answer, reading, audit.rates_text(), exposed])
