@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincc, gammainccinv, gammaincinv
 
+from paperlib.core.records import copies_of_one_side
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _LEVEL = 1e-3  # chance of refusing independent records for their ties
 _FEWEST = 20  # different values of which every one stands several times
+_FEW_TIMES = 5  # of values that meet; what stands more often is an atom of its law
 _WAYS = "keep one row of each, or say what a record is: unit=, or `paperlib audit --unit COLUMN`"
 
 
@@ -202,13 +205,15 @@ def check_ties(
     records.
 
     Independent draws may have ties where laws have atoms, such as rounded scores. The numbers N1,
-    N2, N3 of values that stand once, twice and three times are then those of a mixture of Poisson
-    counts, so that 6 N1 N3 >= 4 N2^2 in expectation (Cauchy and Schwarz). Copies break this: many
-    pairs, hardly a triple; so do copies of all records, after which no value stands alone.
+    N2, ... of values that stand once, twice, ... are then those of a mixture of Poisson counts, so
+    that (j + 1) N(j-1) N(j+1) >= j Nj^2 in expectation (Cauchy and Schwarz). Copies break this:
+    many values that stand k times, hardly one that stands k - 1 or k + 1 times; so do copies of all
+    records, after which no value stands alone. Copies of one side, such as members that training
+    repeats, stand on that side alone, where equal scores of independent records would not.
 
     Guarantee:
         Independent records are refused with probability 0.001 at most, in the Poisson
-        approximation.
+        approximation and where the chance of membership changes smoothly with the value.
 
     Returns:
         A warning where a few rows, or values in more than seven digits, are equal.
@@ -229,15 +234,13 @@ def check_ties(
             f"{name}: each of {times.size:,} different values stands {divisor} times or a multiple "
             f"of it: copies of a record are not independent; {ways}"
         )
-    alone, pairs, triples = (int((times == count).sum()) for count in (1, 2, 3))
-    if _too_few_triples(alone, pairs, triples):
-        raise ValueError(
-            f"{name}: {pairs:,} values stand twice and {triples:,} three times, which independent "
-            f"records do not show: some are copies, perhaps of the other side; {ways}"
-        )
-    tied: list[Any] = values[times == 2].tolist()
-    if not triples and any(map(_is_precise, tied)):
-        share = f"{2 * pairs:,} of {int(times.sum()):,}"
+    numbers = np.bincount(times, minlength=3)  # of values that stand so many times
+    _check_numbers_of_ties(name, numbers, ways)
+    if len(sides) == 2:
+        _check_sides_of_ties(name, sides, ways)
+    tied: list[Any] = values[(times > 1) & (times <= _FEW_TIMES)].tolist()
+    if _are_odd(numbers, int(times.sum())) and any(map(_is_precise, tied)):
+        share = f"{int(times[times > 1].sum()):,} of {int(times.sum()):,}"
         return (f"{name}: {share} are equal to another one; check for copies",)
     return ()
 
@@ -249,16 +252,64 @@ def _row_keys(side: NDArray[Any]) -> NDArray[Any]:
     return np.array([hash(row.tobytes()) for row in side])
 
 
-def _too_few_triples(alone: int, pairs: int, triples: int) -> bool:
-    """Whether 6 N1 N3 >= 4 N2^2 fails by more than chance explains; see `check_ties`.
+def _check_numbers_of_ties(name: str, numbers: IntArray, ways: str) -> None:
+    """Refuse values of which too many stand equally often; ``numbers[k]`` of them stand k times.
 
-    The error is shared by three events: N2 far above its mean, N1 far below, and N3 far below.
+    The level is shared by all k: it is divided by k (k - 1), whose inverses add up to 1.
+    """
+    for times in np.flatnonzero(numbers > 2).tolist():
+        if times < 2:
+            continue
+        fewer, equal = int(numbers[times - 1]), int(numbers[times])
+        more_often = int(numbers[times + 1]) if times + 1 < numbers.size else 0
+        if _too_many_equal(times, fewer, equal, more_often, _LEVEL / (times * (times - 1))):
+            raise ValueError(
+                f"{name}: {equal:,} values stand {_times(times)} and {more_often:,} "
+                f"{_times(times + 1)}, which independent records do not show: some are copies, "
+                f"perhaps of the other side; {ways}"
+            )
+
+
+def _times(count: int) -> str:
+    """How often, in words."""
+    return {1: "once", 2: "twice", 3: "three times"}.get(count, f"{count} times")
+
+
+def _too_many_equal(times: int, fewer: int, equal: int, more_often: int, level: float) -> bool:
+    """Whether (j + 1) N(j-1) N(j+1) >= j Nj^2 fails by more than chance explains; see `check_ties`.
+
+    The error is shared by three events: Nj far above its mean, N(j-1) far below, and N(j+1) far
+    below.
     """
     # Confidence limits of the means of Poisson counts.
-    fewest_pairs = float(gammaincinv(max(pairs, 1), _LEVEL / 3))
-    most_alone = float(gammainccinv(alone + 1, _LEVEL / 3))
-    least_triples = fewest_pairs**2 * 2 / 3 / most_alone
-    return pairs > 2 and bool(gammaincc(triples + 1, least_triples) < _LEVEL / 3)
+    least_equal = float(gammaincinv(equal, level / 3))
+    most_fewer = float(gammainccinv(fewer + 1, level / 3))
+    least_more_often = least_equal**2 * times / (times + 1) / most_fewer
+    return bool(gammaincc(more_often + 1, least_more_often) < level / 3)
+
+
+def _check_sides_of_ties(name: str, sides: list[NDArray[Any]], ways: str) -> None:
+    """Refuse equal values of which too few stand on both sides; rows in the order of columns."""
+    both = np.concatenate(sides)
+    if both.ndim > 1:
+        both = np.unique(both.reshape(len(both), -1), axis=0, return_inverse=True)[1].ravel()
+    member = np.arange(len(both)) < len(sides[0])
+    copies = copies_of_one_side(both, member)
+    if copies is not None:
+        raise ValueError(
+            f"{name}: {copies.values:,} values stand several times, {copies.mixed:,} of them on "
+            f"both sides where about {copies.expected:,.0f} would by chance: they are copies of "
+            f"records of one side, or rows of one unit; {ways}"
+        )
+
+
+def _are_odd(numbers: IntArray, rows: int) -> bool:
+    """Whether most values stand alone, and those that stand twice, three times, ... do not get
+    fewer, as they do where a few rounded values meet.
+    """
+    few = numbers[2 : _FEW_TIMES + 1]
+    gets_fewer = few.size > 1 and few[1] > 0 and bool((np.diff(few) <= 0).all())
+    return 2 * int(numbers[1]) >= rows and not gets_fewer
 
 
 def _is_precise(value: float) -> bool:

@@ -13,6 +13,7 @@ from paperlib.core.checks import FloatArray, check_choice, check_ids, unit_means
 from paperlib.core.coins import Coins
 from paperlib.core.reading.columns import (
     INDEX,
+    MISSING,
     array_pair,
     as_flags,
     as_numbers,
@@ -24,6 +25,7 @@ from paperlib.core.reading.columns import (
     tells_membership,
 )
 from paperlib.core.reading.tables import Cells, NamedBytes, Table, named, open_source, table_of
+from paperlib.core.records import check_column
 from paperlib.core.scores import MembershipScores
 from paperlib.core.sealed import check_loaded
 
@@ -31,6 +33,7 @@ Texts = NDArray[np.object_]
 """Identifiers or groups, one text per example, shape (n,)."""
 
 _KINDS = ("scores", "losses")
+_CELLS_AT_ONCE = 5_000_000  # of columns that are looked at for names of records, to spare memory
 _SAY_KIND = 'with --kind (in Python kind="scores" or kind="losses")'
 
 
@@ -84,6 +87,7 @@ class _TableScores(NamedTuple):
     member_column: str | None
     ids: Texts | None = None
     groups: Texts | None = None
+    free: tuple[str, ...] = ()  # columns that nothing was read from
 
 
 def read_scores(
@@ -113,15 +117,16 @@ def read_scores(
         id_column: Names of the examples; by default the column id, record_id or example_id.
         unit_column: What one record is, such as a customer: the values of its rows, all of one
             side, are averaged. By default each row is a record, which its identifiers must not
-            contradict.
+            contradict, nor any other column whose values name units or records of both sides.
         coins: What tells membership in place of a column: one file with a column of ids, by default
             that of the coins, in any order; the rows of a unit with one coin are averaged.
 
     Raises:
         ValueError: An unreadable or empty file, a missing or doubtful column, an unknown direction,
             an empty cell, text where a number belongs, an unknown membership value, infinite
-            scores, one class only, an identifier that stands twice, a unit on both sides, ids that
-            do not fit the coins; in one line that names the file.
+            scores, one class only, an identifier that stands twice, a unit on both sides, a column
+            of units that is not named, ids that do not fit the coins; in one line that names the
+            file.
         FileNotFoundError: There is no such file.
     """
     if kind is not None:
@@ -166,7 +171,10 @@ def _read_one_file(source: NamedBytes, options: _Options) -> LoadedScores:
         else:
             loaded = _one_value_per_coin(loaded, options.coins)
             text = f"{source.name}, {noun} {loaded.score_column!r}, with {options.coins.seal}"
-        return _loaded([source], [loaded], text, units=options.units)
+        result = _loaded([source], [loaded], text, units=options.units)
+        if options.coins is None:  # which say what a record is
+            _check_free_columns([loaded], units=options.units)
+        return result
 
 
 def _read_two_files(first: NamedBytes, second: NamedBytes, options: _Options) -> LoadedScores:
@@ -182,7 +190,9 @@ def _read_two_files(first: NamedBytes, second: NamedBytes, options: _Options) ->
         )
     with named(first):
         text = f"members {first.name}, non-members {second.name}"
-        return _loaded([first, second], [members, others], text, units=options.units)
+        result = _loaded([first, second], [members, others], text, units=options.units)
+        _check_free_columns([members, others], units=options.units)
+        return result
 
 
 def _read_both_classes(table: Table, options: _Options) -> _TableScores:
@@ -261,6 +271,7 @@ def _read_columns(table: Table, options: _Options, *, side: bool | None) -> _Tab
         member_column=membership[0] if membership else None,
         ids=ids,
         groups=groups,
+        free=tuple(name for name in table.names if name not in (score_column, *others)),
     )
 
 
@@ -474,6 +485,50 @@ def _loaded(
         checksums=_checksums(sources),
         warnings=(*_direction_warnings(tables[0]), *_measure_warnings(sources, tables)),
     )
+
+
+def _check_free_columns(tables: Sequence[_TableScores], *, units: bool) -> None:
+    """Refuse columns of all tables that say what a record is, by what they hold; of units one row
+    each.
+    """
+    member = np.concatenate([loaded.member for loaded in tables])
+    values = np.concatenate([loaded.values for loaded in tables])
+    rows = np.arange(member.size)
+    if units:
+        names = np.concatenate([loaded.ids for loaded in tables if loaded.ids is not None])
+        rows = np.sort(np.unique(names.astype(str), return_index=True)[1])
+    free = [name for name in tables[0].free if all(name in other.free for other in tables)]
+    free = [name for name in free if not INDEX.fullmatch(name.strip())]
+    at_once = max(1, _CELLS_AT_ONCE // member.size)
+    for start in range(0, len(free), at_once):
+        for name, cells in _cells_of_all(tables, free[start : start + at_once]).items():
+            if len(cells) == member.size:
+                chosen = [cells[row] for row in rows]
+                check_column(tables[0].table.label(name), name, chosen, member[rows], values[rows])
+
+
+def _cells_of_all(tables: Sequence[_TableScores], names: Sequence[str]) -> dict[str, Cells]:
+    """The cells of columns of all tables, missing ones None; without columns that hold anything
+    but single values.
+    """
+    columns: dict[str, Cells] = {name: [] for name in names}
+    for loaded in tables:
+        for name, cells in _readable_columns(loaded.table, names).items():
+            columns[name] += [None if cell in MISSING else cell for cell in cells]
+    return columns
+
+
+def _readable_columns(table: Table, names: Sequence[str]) -> dict[str, Cells]:
+    """Cells of those columns that hold single values, such as no lists and no images."""
+    try:
+        return table.read(names)
+    except ValueError:
+        if len(names) == 1:
+            return {}
+    readable: dict[str, Cells] = {}
+    for name in names:
+        readable |= _readable_columns(table, [name])
+    return readable
 
 
 def _in_order(texts: Sequence[Texts | None], order: NDArray[np.int64]) -> Texts | None:

@@ -1,0 +1,292 @@
+"""What a record is, by what the rows hold: names of units, shared records and copies.
+
+Nothing here looks at the name of a column. A row that is a record of its own has a coin of its own:
+rows that share a value then share a side as often as chance has it. Values that never stand on both
+sides name units whose rows share one coin, and values that always do are records of both sides.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import fdtrc, ndtri, rel_entr
+from scipy.stats import rankdata
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+_LEVEL = 1e-6  # chance of refusing a column of independent records, or their equal scores
+_FEWEST = 8  # repeated values; fewer are classes, sites or splits as often as units
+_MOST_MIXED = 0.05  # share of the names of units that may stand on both sides, such as "unknown"
+_ALIKE_LEVEL = 1e-6  # chance that independent scores of a time split are taken for those of units
+_WINDOW = 25  # neighbours on each side of a score, for the local share of members
+_DENSE = 0.8  # share of the whole numbers from the first on that numbers of rows take up
+_ROLES = re.compile(
+    r"non[-_ ]?members?|members?|train(?:ing|ed)?|test(?:ing)?|valid(?:ation)?|val|dev|eval"
+    r"|hold[-_ ]?out|held[-_ ]?out|seen|unseen",
+    re.IGNORECASE,
+)
+_TOKENS = re.compile(r"\d+|\D+")
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan)",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Repeats:
+    """The values that stand in two rows or more: how often, and how often among the members."""
+
+    counts: IntArray  # (values,)
+    members: IntArray  # (values,)
+
+    @property
+    def one_sided(self) -> Flags:
+        """Which values stand on one side alone."""
+        return (self.members == 0) | (self.members == self.counts)
+
+    @property
+    def mixed(self) -> int:
+        """How many values stand on both sides."""
+        return int((~self.one_sided).sum())
+
+    def mixed_by_chance(self, share: FloatArray | float) -> float:
+        """How many would stand on both sides by coins of their own, a ``share`` of them members."""
+        one_sided = np.power(share, self.counts) + np.power(1.0 - np.asarray(share), self.counts)
+        return float((1.0 - one_sided).sum())
+
+
+def check_column(
+    label: str, name: str, cells: Sequence[Any], member: Flags, scores: FloatArray
+) -> None:
+    """Refuse (ValueError) a column that names units of several rows, or records of both sides.
+
+    Numbers with fractions are measured and name nothing. A column whose values are in the order of
+    the sides, such as the date of a split by time, names units only where the scores of one value
+    are more alike than those of its neighbours.
+
+    Guarantee:
+        A column of rows with coins of their own is refused with probability 1e-6 at most, in
+        either way.
+
+    Args:
+        label: How the message calls the column, and ``name`` what the user types.
+        cells: One value for each row, shape (n,); missing ones are None or "".
+        member, scores: Of the same rows, shape (n,).
+
+    >>> users = [f"u{row // 4}" for row in range(80)]
+    >>> sides = np.repeat(np.tile([True, False, False, True, False], 4), 4)
+    >>> check_column("column 'user'", "user", users, sides, np.zeros(80))
+    Traceback (most recent call last):
+    ...
+    ValueError: column 'user' names units: 20 of its 20 values that stand in several rows stand on
+    one side only, and rows of one unit are not independent; say --unit user (in Python unit=), or
+    --group-column user if each row is a record of its own
+    """
+    texts = [_text(cell) for cell in cells]
+    if _is_measured(texts):
+        return
+    names, codes = _codes(texts)
+    repeats, repeated = _repeats(codes, len(names), member)
+    total = repeats.counts.size
+    if total < _FEWEST:
+        return
+    expected = repeats.mixed_by_chance(float(member.mean()))
+    if _tail(repeats.mixed, expected, total) > _LEVEL or _are_row_numbers(names, codes, member):
+        return
+    several = f"of its {total:,} values that stand in several rows"
+    way_out = f"--group-column {name} if each row is a record of its own"
+    if repeats.mixed > expected:
+        raise ValueError(
+            f"{label} names records of both sides: {repeats.mixed:,} {several} stand on both "
+            "sides, which rows with coins of their own do not show; leave these records out of "
+            f"one side, or say {way_out}"
+        )
+    if repeats.mixed > _MOST_MIXED * total or _is_told_by_roles(texts, member):
+        return
+    order, in_order = _order([names[code] for code in repeated], repeats)
+    if in_order and not _are_alike(codes, repeated[order], repeats.members[order] > 0, scores):
+        return
+    raise ValueError(
+        f"{label} names units: {total - repeats.mixed:,} {several} stand on one side only, and "
+        f"rows of one unit are not independent; say --unit {name} (in Python unit=), or {way_out}"
+    )
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Values that stand several times, how many of them on both sides, and how many would by
+    chance.
+    """
+
+    values: int
+    mixed: int
+    expected: float
+
+
+def copies_of_one_side(values: NDArray[Any], member: Flags) -> Copies | None:
+    """Values that stand on one side too often to be equal by chance; None where chance explains
+    them.
+
+    The chance that a row is a member is taken from the rows of neighbouring values, so that a leak,
+    which makes it change with the score, is none.
+
+    Args:
+        values: Scores, or any numbers in whose order the chance changes smoothly, shape (n,).
+        member: Of the same rows, shape (n,).
+    """
+    codes = np.unique(values, return_inverse=True)[1].ravel()
+    order = np.argsort(codes, kind="stable")
+    repeats, repeated = _repeats(codes, int(codes.max()) + 1, member)
+    total = repeats.counts.size
+    if total < _FEWEST:
+        return None
+    starts = np.searchsorted(codes[order], repeated)
+    ends = starts + repeats.counts
+    members_before = np.append(0, np.cumsum(member[order]))
+    firsts = np.maximum(starts - _WINDOW, 0)
+    lasts = np.minimum(ends + _WINDOW, codes.size)
+    left = members_before[starts] - members_before[firsts]
+    right = members_before[lasts] - members_before[ends]
+    # Of the shares below, above and around, the one by which the fewest are on both sides: where
+    # the chance has a step, it is that of one side of it.
+    shares = np.stack(
+        [
+            left / np.maximum(starts - firsts, 1),
+            right / np.maximum(lasts - ends, 1),
+            (left + right) / np.maximum(starts - firsts + lasts - ends, 1),
+        ]
+    )
+    share = np.take_along_axis(shares, np.abs(shares - 0.5).argmax(axis=0)[None], axis=0)[0]
+    expected = repeats.mixed_by_chance(share)
+    if repeats.mixed >= expected or _tail(repeats.mixed, expected, total) > _LEVEL:
+        return None
+    return Copies(total, repeats.mixed, expected)
+
+
+def _repeats(codes: IntArray, size: int, member: Flags) -> tuple[Repeats, IntArray]:
+    """The values that stand several times, and their codes; missing cells have the code -1."""
+    present = codes >= 0
+    counts = np.bincount(codes[present], minlength=size)
+    members = np.bincount(codes[present & member], minlength=size)
+    repeated = np.flatnonzero(counts > 1)
+    return Repeats(counts[repeated], members[repeated]), repeated
+
+
+def _tail(observed: int, expected: float, total: int) -> float:
+    """Bound on the chance of so many of ``total`` events, or of more unusual numbers on that side.
+
+    Source:
+        Hoeffding (1963), Theorem 1, for independent events of unequal chances.
+    """
+    rate, mean = observed / total, min(max(expected / total, 0.0), 1.0)
+    divergence = rel_entr(rate, mean) + rel_entr(1.0 - rate, 1.0 - mean)
+    return float(np.exp(-total * divergence))
+
+
+def _text(cell: Any) -> str:
+    """A cell as text, alike for files of text and of numbers; "" where it is missing."""
+    if cell is None or cell != cell:
+        return ""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell)
+
+
+def _is_measured(texts: list[str]) -> bool:
+    """Whether these are numbers of which some have fractions."""
+    present = [text for text in texts if text]
+    if not all(map(_NUMBER.fullmatch, present)):
+        return False
+    return any(float(text.replace(",", ".")) % 1 != 0 for text in present)
+
+
+def _codes(texts: Sequence[str]) -> tuple[list[str], IntArray]:
+    """The different texts in the order in which they come, and the number of each; -1 for ""."""
+    numbers: dict[str, int] = {}
+    codes = [numbers.setdefault(text, len(numbers)) if text else -1 for text in texts]
+    return list(numbers), np.array(codes, dtype=np.int64)
+
+
+def _are_row_numbers(names: list[str], codes: IntArray, member: Flags) -> bool:
+    """Whether each side counts anew from 0 or 1, as rows, batches and positions are counted."""
+    if not all(name.isdecimal() for name in names):
+        return False
+    numbers = np.array([float(name) for name in names])
+    for side in (member, ~member):
+        present = np.unique(codes[side & (codes >= 0)])
+        last = numbers[present].max(initial=0.0)
+        if present.size < _DENSE * last:
+            return False
+    return True
+
+
+def _is_told_by_roles(texts: list[str], member: Flags) -> bool:
+    """Whether the values stand on both sides but for a word such as train, as folders of classes
+    do.
+    """
+    names, codes = _codes([_ROLES.sub("", text) for text in texts])
+    repeats, _ = _repeats(codes, len(names), member)
+    if repeats.mixed <= _MOST_MIXED * repeats.counts.size:
+        return False
+    digits = [re.sub(r"\D", "", name) for name in names]
+    return not _are_row_numbers(digits, codes, member)  # units that each side counts anew
+
+
+def _order(names: list[str], repeats: Repeats) -> tuple[IntArray, bool]:
+    """The order of values in which their sides change least, and whether they are in order of the
+    sides.
+
+    Numbers in names count by their size; names are also read from their end, as dates that begin
+    with the day.
+    """
+    tokens = [_tokens(name) for name in names]
+    orders: list[IntArray] = []
+    for keys in (tokens, [key[::-1] for key in tokens]):
+        orders.append(np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64))
+    side = 2 * repeats.members >= repeats.counts
+    changes = [int((np.diff(side[order].astype(int)) != 0).sum()) for order in orders]
+    by_chance = 2 * side.mean() * (1 - side.mean()) * (side.size - 1)
+    return orders[int(np.argmin(changes))], min(changes) <= max(1.0, 0.5 * by_chance)
+
+
+def _tokens(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Numbers and words of a name, as they are sorted: numbers by their length, then digits."""
+    keys: list[tuple[int, int, str]] = []
+    for token in _TOKENS.findall(name):
+        if token.isdecimal():
+            digits = token.lstrip("0")
+            keys.append((0, len(digits), digits))
+        else:
+            keys.append((1, 0, token))
+    return tuple(keys)
+
+
+def _are_alike(codes: IntArray, ordered: IntArray, in_members: Flags, scores: FloatArray) -> bool:
+    """Whether scores of one value are more alike than those of the values before and after it.
+
+    An F test of second differences of the means of values, on normal scores of ranks: what
+    changes smoothly with the value, such as a loss with the date, is no reason.
+    """
+    normal = ndtri(rankdata(scores) / (scores.size + 1.0))
+    sizes = np.bincount(codes[codes >= 0])
+    means = np.bincount(codes[codes >= 0], weights=normal[codes >= 0]) / np.maximum(sizes, 1)
+    rows = np.isin(codes, ordered)
+    within = float(((normal[rows] - means[codes[rows]]) ** 2).sum())
+    freedom = int(rows.sum()) - ordered.size
+    between, triples = 0.0, 0
+    for side in (in_members, ~in_members):
+        values = ordered[side]
+        values = values[: values.size // 3 * 3].reshape(-1, 3)
+        contrasts = means[values] @ np.array([-0.5, 1.0, -0.5])
+        variances = (1.0 / sizes[values]) @ np.array([0.25, 1.0, 0.25])
+        between += float((contrasts**2 / variances).sum())
+        triples += len(values)
+    if triples == 0 or between == 0.0:
+        return False
+    ratio = between / triples / max(within / freedom, 1e-300)
+    return bool(fdtrc(triples, freedom, ratio) <= _ALIKE_LEVEL)
