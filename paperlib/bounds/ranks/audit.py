@@ -19,23 +19,15 @@ from paperlib.bounds.ranks.p_values import (
     rank_epsilon,
 )
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_delta, check_vector
-from paperlib.core.facts import Refusal, RefusalCode, reasons
+from paperlib.core.facts import Refusal, reasons
 from paperlib.core.options import DeltaTerm, RankBound
-from paperlib.core.results import AuditResult, round_down, round_up
+from paperlib.core.results import AuditResult, round_down
+from paperlib.words import ranks as words
 
 _LARGEST = 200.0  # nats; above it every success probability is 1 in floating point
 _STEP = 0.25  # nats between two budgets of failures
 _TOLERANCE = 1e-9
-_PARTED = (
-    "The margin of every hit is above that of every miss: if the margins were computed with the "
-    "true value, the bound does not hold; score_margins gives those of the scores alone."
-)
 _ONE_SIDED = 2.3263478740408408  # standard deviations at level 0.01
-CONDITION = (
-    "assumes that each true value was drawn uniformly from its candidate set: it speaks "
-    "of replacing it"
-)
-"""What must stand beside every number from ranks."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -122,29 +114,26 @@ def audit_ranks(
     check_delta_term(sets, delta_term)
     delta, confidence = check_delta(delta), check_confidence(confidence)
     hits = (places <= sets.tops[sets.kind]).astype(np.int64)
-    surest = None if margins is None else check_vector("margins", margins)
-    if surest is not None and delta_term == "sharp":
-        raise ValueError(
-            "delta_term: 'sharp' is for audits without abstention, got margins; use 'published'"
-        )
-    if surest is not None and surest.size != hits.size:
-        raise ValueError(f"margins: expected {hits.size} values like ranks, got {surest.size}")
-    parted = False
-    if surest is not None and 20 <= hits.size > hits.sum() > 0:
-        parted = bool(surest[hits == 1].min() > surest[hits == 0].max())
-    if surest is not None and parted and ((surest < 0) == (hits == 0)).all():
-        raise ValueError(
-            "margins: below 0 exactly where there is no hit, so they know it; use score_margins"
-        )
+    surest = None
+    knows_hits = False
+    if margins is not None:
+        surest = _checked_margins(margins, hits, delta_term)
+        knows_hits = _part_hits_from_misses(surest, hits)
 
     def bound_of(hits: IntArray) -> tuple[float, int, int]:
+        """The bound of these hits, with the guesses and the right ones where it is reached."""
         if surest is not None:
             return _search(hits, surest, sets, delta, confidence)
         correct = int(hits.sum())
         return _fixed(correct, sets, delta, confidence, delta_term), sets.count, correct
 
     epsilon, guesses, correct = bound_of(hits)
+    ceiling = epsilon if epsilon > 0 else bound_of(np.ones_like(hits))[0]
     search = "none" if surest is None else "anytime"
+    mixed_at_delta = delta > 0 and delta_term == "published" and sets.sizes.size > 1
+    warnings = _warnings(sets, delta, confidence, delta_term, search)
+    if knows_hits:
+        warnings.append(words.MARGINS_KNOW_THE_HITS)
     return RankAuditResult(
         epsilon=epsilon,
         delta=delta,
@@ -158,21 +147,43 @@ def audit_ranks(
         hit_rate=float(hits.mean()),
         top=(int(sets.tops.min()), int(sets.tops.max())),
         set_size=(int(sets.sizes.min()), int(sets.sizes.max())),
-        claim=_claim(
-            epsilon, delta, confidence, epsilon if epsilon > 0 else bound_of(np.ones_like(hits))[0]
-        ),
-        condition=CONDITION,
-        assumptions=_assumptions(sets, delta, delta_term, search),
+        claim=words.claim(epsilon, delta, confidence, ceiling),
+        condition=words.CONDITION,
+        assumptions=words.assumptions(by_margin=surest is not None, mixed_at_delta=mixed_at_delta),
         adjacency="replace",
         unit="identifier",
         total=sets.count,
         design="candidates",
         refusals=reasons(_reversed(places, sizes)),
-        warnings=(
-            *_warnings(sets, delta, confidence, delta_term, search),
-            *([_PARTED] if parted else []),
-        ),
+        warnings=tuple(warnings),
     )
+
+
+def _checked_margins(margins: ArrayLike, hits: IntArray, delta_term: DeltaTerm) -> FloatArray:
+    """The margins, shape (m,), if they can be those of the scores alone.
+
+    Raises:
+        ValueError: With the sharp delta term, of another length, or below 0 just where no hit is.
+    """
+    surest = check_vector("margins", margins)
+    if delta_term == "sharp":
+        raise ValueError(
+            "delta_term: 'sharp' is for audits without abstention, got margins; use 'published'"
+        )
+    if surest.size != hits.size:
+        raise ValueError(f"margins: expected {hits.size} values like ranks, got {surest.size}")
+    if _part_hits_from_misses(surest, hits) and ((surest < 0) == (hits == 0)).all():
+        raise ValueError(
+            "margins: below 0 exactly where there is no hit, so they know it; use score_margins"
+        )
+    return surest
+
+
+def _part_hits_from_misses(margins: FloatArray, hits: IntArray) -> bool:
+    """Whether the margin of every hit is above that of every miss, among 20 sets or more."""
+    if hits.size < 20 or hits.sum() in (0, hits.size):
+        return False
+    return bool(margins[hits == 1].min() > margins[hits == 0].max())
 
 
 def _fixed(
@@ -314,59 +325,13 @@ def _largest_refuted(p_value: Callable[[float], float], level: float, start: flo
     root = brentq(
         lambda e: np.log(max(p_value(e), 1e-300)) - target, low, high, xtol=_TOLERANCE / 4
     )
+    # The root may lie on the wrong side by rounding: back from it until the p-value is refuted.
     step = _TOLERANCE / 2
-    while (found := max(low, float(root) - step)) > low and p_value(found) > level:
+    refuted = max(low, float(root) - step)
+    while refuted > low and p_value(refuted) > level:
         step *= 2.0
-    return found
-
-
-def _claim(epsilon: float, delta: float, confidence: float, ceiling: float) -> str:
-    """The sentence that the bound supports; ``ceiling`` is the bound if every set is a hit,
-    nats.
-    """
-    if epsilon > 0:
-        return (
-            f"With confidence {confidence:g}, the training mechanism is not (ε, {delta:g})-"
-            f"differentially private for any ε below {round_down(epsilon):.3f}, under replacement "
-            "of one identifier by another of its candidate set: a lower bound on the mechanism's ε."
-        )
-    if ceiling <= 0:
-        return (
-            f"These sets cannot refute any ε at δ = {delta:g} and confidence {confidence:g} under "
-            "replacement of one identifier, however good the attack: nothing is learned from this "
-            "audit."
-        )
-    return (
-        f"With confidence {confidence:g} these ranks refute no ε ≥ 0 at δ = {delta:g} under "
-        "replacement of one identifier: the lower bound on the mechanism's ε is 0. With every set "
-        f"a hit it could have been at most {round_up(ceiling):.3f}."
-    )
-
-
-def _assumptions(
-    sets: CandidateSets, delta: float, delta_term: str, search: str
-) -> tuple[str, ...]:
-    found = [
-        "Each true value was drawn uniformly from its candidate set, independently of the others, "
-        "and everything else in the training data does not depend on the draws.",
-        "Adjacency is replacement: compare with a theoretical ε for replacement, up to twice the ε "
-        "for adding or removing one record.",
-        (
-            "The top counts and the score were fixed before looking at which candidate is the true "
-            "one."
-        ),
-        "Ties were not broken in favour of the true value.",
-    ]
-    if search != "none":
-        found.append(
-            "Margins come from the scores of a set alone, not from which candidate is true."
-        )
-    elif delta > 0 and delta_term == "published" and sets.sizes.size > 1:
-        found.append(
-            "With mixed sets, Theorem 2 takes the failures of (ε, δ)-DP as independent of the "
-            "other hits; delta_term='sharp' does not."
-        )
-    return tuple(found)
+        refuted = max(low, float(root) - step)
+    return refuted
 
 
 def _reversed(places: IntArray, sizes: IntArray) -> Refusal | None:
@@ -375,27 +340,18 @@ def _reversed(places: IntArray, sizes: IntArray) -> Refusal | None:
     spread = float(np.sqrt((1 - 1.0 / sizes**2).sum() / 12)) / places.size
     if mean - 0.5 <= _ONE_SIDED * spread:
         return None
-    sentence = (
-        f"The true values stand at {mean:.1%} of their sets on average, significantly below the "
-        "middle, so the direction of the score is probably reversed and a leak may be missed: "
-        "check higher_means_member."
-    )
-    return Refusal(code=RefusalCode.REVERSED, sentence=sentence)
+    return words.reversed_places(mean)
 
 
 def _warnings(
     sets: CandidateSets, delta: float, confidence: float, delta_term: str, search: str
-) -> tuple[str, ...]:
-    found: list[str] = []
+) -> list[str]:
+    """Doubts about an audit that can show little or nothing, whatever the ranks."""
+    warnings: list[str] = []
     if (sets.tops == sets.sizes).all():
-        found.append(
-            "Every candidate counts as a hit (top equals the set size): the audit can show nothing."
-        )
-    worst = delta * sets.total_size / sets.count
-    if search == "none" and delta_term == "published" and worst > 1.0 - confidence:
-        found.append(
-            f"δ times the mean set size is {worst:.3g}, more than 1 - confidence = "
-            f"{1 - confidence:.3g}: Theorem 2 shows nothing even for a perfect attack. "
-            "Use smaller sets or delta_term='sharp'."
-        )
-    return tuple(found)
+        warnings.append(words.EVERY_CANDIDATE_HITS)
+    cost = delta * sets.total_size / sets.count
+    error = 1.0 - confidence
+    if search == "none" and delta_term == "published" and cost > error:
+        warnings.append(words.delta_shows_nothing(cost, error))
+    return warnings

@@ -1,0 +1,96 @@
+"""What a bound from ranks among candidates supports, takes for granted and warns of."""
+
+from paperlib.core.facts import Refusal, RefusalCode
+from paperlib.core.results import round_down, round_up
+
+CONDITION = (
+    "assumes that each true value was drawn uniformly from its candidate set: it speaks "
+    "of replacing it"
+)
+"""What must stand beside every number from ranks."""
+
+MARGINS_KNOW_THE_HITS = (
+    "The margin of every hit is above that of every miss: if the margins were computed with the "
+    "true value, the bound does not hold; score_margins gives those of the scores alone."
+)
+"""The warning about margins that part hits from misses."""
+
+EVERY_CANDIDATE_HITS = (
+    "Every candidate counts as a hit (top equals the set size): the audit can show nothing."
+)
+"""The warning about an audit in which no candidate can miss."""
+
+
+def claim(epsilon: float, delta: float, confidence: float, ceiling: float) -> str:
+    """The sentence that the bound supports; ``ceiling`` is the bound if every set is a hit,
+    nats.
+    """
+    if epsilon > 0:
+        return (
+            f"With confidence {confidence:g}, the training mechanism is not (ε, {delta:g})-"
+            f"differentially private for any ε below {round_down(epsilon):.3f}, under replacement "
+            "of one identifier by another of its candidate set: a lower bound on the mechanism's ε."
+        )
+    if ceiling <= 0:
+        return (
+            f"These sets cannot refute any ε at δ = {delta:g} and confidence {confidence:g} under "
+            "replacement of one identifier, however good the attack: nothing is learned from this "
+            "audit."
+        )
+    return (
+        f"With confidence {confidence:g} these ranks refute no ε ≥ 0 at δ = {delta:g} under "
+        "replacement of one identifier: the lower bound on the mechanism's ε is 0. With every set "
+        f"a hit it could have been at most {round_up(ceiling):.3f}."
+    )
+
+
+def assumptions(*, by_margin: bool, mixed_at_delta: bool) -> tuple[str, ...]:
+    """What a bound takes for granted.
+
+    Args:
+        by_margin: Whether the sets were guessed in the order of their margins.
+        mixed_at_delta: Whether sets of several sizes pay the published price of a delta above 0.
+    """
+    conditions = [
+        "Each true value was drawn uniformly from its candidate set, independently of the others, "
+        "and everything else in the training data does not depend on the draws.",
+        "Adjacency is replacement: compare with a theoretical ε for replacement, up to twice the ε "
+        "for adding or removing one record.",
+        (
+            "The top counts and the score were fixed before looking at which candidate is the true "
+            "one."
+        ),
+        "Ties were not broken in favour of the true value.",
+    ]
+    if by_margin:
+        conditions.append(
+            "Margins come from the scores of a set alone, not from which candidate is true."
+        )
+    elif mixed_at_delta:
+        conditions.append(
+            "With mixed sets, Theorem 2 takes the failures of (ε, δ)-DP as independent of the "
+            "other hits; delta_term='sharp' does not."
+        )
+    return tuple(conditions)
+
+
+def reversed_places(mean: float) -> Refusal:
+    """The refusal where true values stand significantly below the middle of their sets.
+
+    Args:
+        mean: Mean place of the true values, as a share of their sets.
+    """
+    sentence = (
+        f"The true values stand at {mean:.1%} of their sets on average, significantly below the "
+        "middle, so the direction of the score is probably reversed and a leak may be missed: "
+        "check higher_means_member."
+    )
+    return Refusal(code=RefusalCode.REVERSED, sentence=sentence)
+
+
+def delta_shows_nothing(cost: float, error: float) -> str:
+    """The warning that the price of delta is above the error, so that nothing can be shown."""
+    return (
+        f"δ times the mean set size is {cost:.3g}, more than 1 - confidence = {error:.3g}: Theorem "
+        "2 shows nothing even for a perfect attack. Use smaller sets or delta_term='sharp'."
+    )
