@@ -164,7 +164,7 @@ class LossRule:
             raise ValueError(
                 f"model: expected a tensor as output, got {type(outputs).__name__}; {_OWN}"
             )
-        targets = as_tensor(targets).detach().cpu()
+        targets = tensor_of_numbers(targets).detach().cpu()
         outputs = outputs.detach().cpu()
         if _fit_cross_entropy(outputs, targets):
             return self._cross_entropy(outputs, targets)
@@ -322,7 +322,7 @@ def _pair_batches(
 
     def batch(start: int) -> tuple[Tensor, Tensor]:
         end = start + size
-        return as_tensor(rows(x, start, end), dtype), as_tensor(rows(y, start, end))
+        return tensor_of_numbers(rows(x, start, end), dtype), tensor_of_numbers(rows(y, start, end))
 
     starts = range(0, count, size)
     return map(batch, starts), len(starts)
@@ -346,14 +346,18 @@ def _column_batches(
 
     def batch(start: int) -> dict[Any, Tensor]:
         end = start + size
-        return {name: as_tensor(rows(data[name], start, end), types[name]) for name in data}
+        return {name: tensor_of_numbers(rows(data[name], start, end), types[name]) for name in data}
 
     starts = range(0, count, size)
     return map(batch, starts), len(starts)
 
 
-def as_tensor(values: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """A tensor as it is; other arrays with floating-point numbers of type ``dtype``."""
+def tensor_of_numbers(values: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """A tensor as it is; a copy of other arrays, floating-point numbers as ``dtype``.
+
+    Raises:
+        ValueError: Values that are no numbers.
+    """
     if isinstance(values, torch.Tensor):
         return values
     array = np.array(values)

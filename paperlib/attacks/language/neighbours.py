@@ -14,7 +14,7 @@ from paperlib.attacks.language.windows import (
     context_length,
     device_of,
     encode,
-    evaluating,
+    in_inference_mode,
     in_parts,
     token_rows,
     windows,
@@ -96,12 +96,12 @@ def masked_neighbours(
         raise ValueError("tokenizer: has no mask token; causal_neighbours takes a causal model")
     search = _Search(tokenizer, texts, contexts, count)
     limit = context_length(model, tokenizer, max_length)
-    places = [search.replaceable(window) for window in search.encoded]
+    replaceable = [search.replaceable(window) for window in search.encoded]
     jobs: list[tuple[tuple[int, ...], int]] = []
-    for window, indices in zip(search.encoded, places, strict=True):
+    for window, indices in zip(search.encoded, replaceable, strict=True):
         jobs += [(window.tokens, index) for index in indices.tolist()]
     tables: list[Tensor] = []
-    with evaluating(model):
+    with in_inference_mode(model):
         for start in range(0, len(jobs), batch_size):
             logits, targets = _masked_logits(model, jobs[start : start + batch_size], mask, limit)
             tables.append(in_parts(search.proposals, logits, targets).double().cpu())
@@ -110,8 +110,8 @@ def masked_neighbours(
         raise ValueError(
             "model: returned NaN; load it in a wider number format, or mend its weights"
         )
-    ends = np.cumsum([len(indices) for indices in places])
-    return search.best(places, np.split(table, ends[:-1]))
+    ends = np.cumsum([len(indices) for indices in replaceable])
+    return search.best(replaceable, np.split(table, ends[:-1]))
 
 
 def random_neighbours(
@@ -145,8 +145,8 @@ def random_neighbours(
     rng = np.random.default_rng(seed)
     neighbours: list[list[str]] = []
     for window in search.encoded:
-        places = search.replaceable(window)
-        rounds = _draws(window, places, frequencies, count, replaced, rng)
+        indices = search.replaceable(window)
+        rounds = _draws(window, indices, frequencies, count, replaced, rng)
         neighbours.append(search.different(window, rounds))
     return neighbours
 
@@ -214,10 +214,10 @@ class _Search:
         best = log_probs.clamp(min=_FORBIDDEN).topk(width, dim=-1)
         return torch.cat([best.values - left, best.indices.to(best.values.dtype)], -1)
 
-    def best(self, places: Sequence[IntArray], rows: Sequence[FloatArray]) -> list[list[str]]:
-        """The best neighbours of each text, from the proposals at its places."""
+    def best(self, replaceable: Sequence[IntArray], rows: Sequence[FloatArray]) -> list[list[str]]:
+        """The best neighbours of each text, from the proposals at its replaceable tokens."""
         neighbours: list[list[str]] = []
-        for window, indices, table in zip(self.encoded, places, rows, strict=True):
+        for window, indices, table in zip(self.encoded, replaceable, rows, strict=True):
             values, tokens = (half.copy() for half in np.split(table, 2, axis=1))
             values[[window.tokens[index] in self._banned for index in indices]] = _FORBIDDEN
             allowed = (values > _FORBIDDEN / 2).sum()
@@ -292,7 +292,7 @@ def _replaced(window: Window, indices: IntArray, tokens: IntArray, size: int) ->
 
 def _draws(
     window: Window,
-    places: IntArray,
+    replaceable: IntArray,
     frequencies: FloatArray,
     count: int,
     replaced: int,
@@ -305,7 +305,8 @@ def _draws(
     ends = np.cumsum(frequencies)
     last = np.flatnonzero(frequencies)[-1]
     for _ in range(_ROUNDS):
-        chosen = places[np.argsort(rng.random((count, len(places))), axis=1)[:, :replaced]]
+        order = np.argsort(rng.random((count, len(replaceable))), axis=1)
+        chosen = replaceable[order[:, :replaced]]
         present = tokens[chosen]
         # By the inverse of the distribution function without the token that is there: draws behind
         # it jump over its share.

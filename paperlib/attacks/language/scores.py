@@ -128,14 +128,14 @@ def score_texts(
     if split is not None:
         _check_split(split, context_length(model, tokenizer, max_length), contexts)
     passes = _Passes(batch_size, max_length, share_context)
-    own = passes.statistics(
+    audited = passes.statistics(
         model,
         tokenizer,
         encoded,
         standardize="min_k_pp" in chosen,
         margins=bool({"hinge", "recall_hinge", "ez"} & set(chosen)),
     )
-    columns = _own_columns(own, plain, k)
+    columns = _own_columns(audited, plain, k)
     before: Any = contexts
     if set(chosen) & set(COMPARING):
         if reference_tokenizer is None:
@@ -143,19 +143,19 @@ def score_texts(
         else:
             encoded_there = encode(reference_tokenizer, plain, before)
             other = passes.of_reference(reference, reference_tokenizer, encoded_there)
-        columns |= _reference_columns(own, other)
+        columns |= _reference_columns(audited, other)
     if set(chosen) & set(PREFIX):
         margins = "recall_hinge" in chosen
         after = passes.statistics(model, tokenizer, encoded, prefix=prefix, margins=margins)
-        columns |= _prefix_columns(own, after)
+        columns |= _prefix_columns(audited, after)
     if neighbours is not None and "neighbourhood" in chosen:
         if len(neighbours) != len(plain):
             raise ValueError(
                 f"neighbours: expected {len(plain)} lists, one a text, got {len(neighbours)}"
             )
-        columns |= _neighbour_columns(own, passes, model, tokenizer, neighbours, before)
+        columns |= _neighbour_columns(audited, passes, model, tokenizer, neighbours, before)
     if split is not None:
-        columns |= _extraction_columns(own, split)
+        columns |= _extraction_columns(audited, split)
         chosen = (*chosen, EXTRACTION)
     return _table(columns, chosen, len(plain))
 
@@ -227,42 +227,42 @@ class _Passes:
 
 
 def _own_columns(
-    own: Sequence[TokenStatistics], texts: Sequence[str], k: float
+    audited: Sequence[TokenStatistics], texts: Sequence[str], k: float
 ) -> dict[str, _Column]:
     """The attacks of `OWN_PASS`."""
     return {
-        "loss": lambda i: _mean(own[i].log_prob),
-        "min_k": lambda i: _mean_lowest(own[i].log_prob, k),
-        "min_k_pp": lambda i: _mean_lowest(own[i].standardized, k),
-        "zlib": lambda i: _mean(own[i].log_prob) / _compressed_length(texts[i]),
-        "hinge": lambda i: _mean(own[i].margin),
+        "loss": lambda i: _mean(audited[i].log_prob),
+        "min_k": lambda i: _mean_lowest(audited[i].log_prob, k),
+        "min_k_pp": lambda i: _mean_lowest(audited[i].standardized, k),
+        "zlib": lambda i: _mean(audited[i].log_prob) / _compressed_length(texts[i]),
+        "hinge": lambda i: _mean(audited[i].margin),
     }
 
 
 def _reference_columns(
-    own: Sequence[TokenStatistics], other: Sequence[TokenStatistics]
+    audited: Sequence[TokenStatistics], other: Sequence[TokenStatistics]
 ) -> dict[str, _Column]:
     """The attacks of `REFERENCE` and `PAIRED`, from the statistics of both models."""
     return {
-        "ratio": lambda i: -_ratio(_mean(own[i].log_prob), _mean(other[i].log_prob)),
-        "difference": lambda i: _mean(own[i].log_prob) - _mean(other[i].log_prob),
-        "ez": lambda i: _error_zone(own[i].log_prob - other[i].log_prob, own[i].margin < 0),
-        "wbc": lambda i: _window_votes(own[i].log_prob - other[i].log_prob),
+        "ratio": lambda i: -_ratio(_mean(audited[i].log_prob), _mean(other[i].log_prob)),
+        "difference": lambda i: _mean(audited[i].log_prob) - _mean(other[i].log_prob),
+        "ez": lambda i: _error_zone(audited[i].log_prob - other[i].log_prob, audited[i].margin < 0),
+        "wbc": lambda i: _window_votes(audited[i].log_prob - other[i].log_prob),
     }
 
 
 def _prefix_columns(
-    own: Sequence[TokenStatistics], after: Sequence[TokenStatistics]
+    audited: Sequence[TokenStatistics], after: Sequence[TokenStatistics]
 ) -> dict[str, _Column]:
     """The attacks of `PREFIX`, from the statistics without and after the prefix."""
     return {
-        "recall": lambda i: _ratio(_mean(after[i].log_prob), _mean(own[i].log_prob)),
-        "recall_hinge": lambda i: _ratio(_mean(after[i].margin), _mean(own[i].margin)),
+        "recall": lambda i: _ratio(_mean(after[i].log_prob), _mean(audited[i].log_prob)),
+        "recall_hinge": lambda i: _ratio(_mean(after[i].margin), _mean(audited[i].margin)),
     }
 
 
 def _neighbour_columns(
-    own: Sequence[TokenStatistics],
+    audited: Sequence[TokenStatistics],
     passes: _Passes,
     model: Any,
     tokenizer: Any,
@@ -279,18 +279,18 @@ def _neighbour_columns(
     )
     values = iter([_mean(neighbour.log_prob) for neighbour in statistics])
     means = [sum(islice(values, size)) / size for size in sizes]
-    return {"neighbourhood": lambda i: _mean(own[i].log_prob) - means[i]}
+    return {"neighbourhood": lambda i: _mean(audited[i].log_prob) - means[i]}
 
 
 def _extraction_columns(
-    own: Sequence[TokenStatistics], split: tuple[int, int]
+    audited: Sequence[TokenStatistics], split: tuple[int, int]
 ) -> dict[str, _Column]:
     """Log p of the suffix that follows the prefix; NaN for a text that is shorter than both."""
     prefix_tokens, suffix_tokens = split
     start = prefix_tokens - 1  # nothing predicts the token at 0
 
     def log_prob(i: int) -> float:
-        suffix = own[i].log_prob[start : start + suffix_tokens]
+        suffix = audited[i].log_prob[start : start + suffix_tokens]
         return suffix.sum() if suffix.size == suffix_tokens else np.nan
 
     return {EXTRACTION: log_prob}
@@ -364,8 +364,9 @@ def _chosen_attacks(
         return (*OWN_PASS, *chain.from_iterable(allowed))
     chosen = tuple([attacks] if isinstance(attacks, str) else attacks)
     if not chosen or len(set(chosen)) < len(chosen) or set(chosen) - set(ATTACKS):
-        known = ", ".join(ATTACKS)
-        raise ValueError(f"attacks: expected different names of {known}; got {attacks!r}")
+        raise ValueError(
+            f"attacks: expected different names of {', '.join(ATTACKS)}; got {attacks!r}"
+        )
     for argument, names, value in needs:
         missing = sorted(set(chosen) & set(names)) if value is None else []
         if missing:

@@ -320,7 +320,7 @@ def token_rows(
     process, processes = _process_of_group()
     batches = islice(_batches(windows, batch_size, share), process, None, processes)
     by_window: dict[int, FloatArray] = {}
-    with evaluating(model):
+    with in_inference_mode(model):
         for common, numbers in batches:
             batch = [windows[number] for number in numbers]
             table = _rows_of_batch(model, batch, rows, common)
@@ -381,8 +381,11 @@ def in_parts(rows: Rows, logits: Tensor, targets: Tensor) -> Tensor:
 
 
 @contextmanager
-def evaluating(model: Any) -> Iterator[None]:
-    """Without dropout and gradients; the mode of each part of the model is put back afterwards."""
+def in_inference_mode(model: Any) -> Iterator[None]:
+    """Without dropout and gradients; the mode of each module of the model is put back afterwards.
+
+    What the model computes here cannot be trained with later, which saves memory and time.
+    """
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:

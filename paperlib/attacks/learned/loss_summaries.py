@@ -32,10 +32,10 @@ def _quartiles(series: FloatArray) -> list[FloatArray]:
     ordered = np.sort(series, axis=-1)
     quartiles: list[FloatArray] = []
     for quarter in _QUARTERS:
-        place = quarter * (series.shape[-1] - 1)  # between two values of the row
-        low = ordered[..., int(place)]
-        high = ordered[..., math.ceil(place)]
-        share = place % 1
+        position = quarter * (series.shape[-1] - 1)  # between two values of the row
+        low = ordered[..., int(position)]
+        high = ordered[..., math.ceil(position)]
+        share = position % 1
         quartiles.append((1 - share) * low + share * high)
     return quartiles
 

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu
 
-from paperlib.attacks.language.windows import evaluating
+from paperlib.attacks.language.windows import in_inference_mode
 from paperlib.core import FloatArray, MembershipScores, score_measures
 
 BLIND_LEVEL = 0.01
@@ -56,7 +56,7 @@ def blind_table(
         by_tokens[judged] = chances[:, 1]
     counts = np.array([len(text) for text in tokens], float)
     everyone = [np.arange(member.size)]
-    # Signal to its values, and the parts of the texts on which it is tested.
+    # Signal to its values, and the groups of texts on which it is tested, each by itself.
     tested: dict[str, tuple[FloatArray, Sequence[NDArray[np.int64]]]] = {
         "which tokens stand there": (by_tokens, halves),
         "the number of tokens": (counts, everyone),
@@ -64,8 +64,8 @@ def blind_table(
     for name, values in signals.items():
         tested[name] = (values, everyone)
     rows = []
-    for name, (values, parts) in tested.items():
-        tests = [_rank_sum(values[part], member[part]) for part in parts]
+    for name, (values, groups) in tested.items():
+        tests = [_rank_sum(values[group], member[group]) for group in groups]
         p_value = min(1.0, len(tests) * min(tests))
         rows.append({"signal": name, **quality(member, values), "p_value": p_value})
     return pd.DataFrame(rows).assign(
@@ -120,7 +120,7 @@ def unknown(name: str, model: Any, losses: FloatArray) -> tuple[str, ...]:
         return ()
     from paperlib.models.language import check_causal  # which loads transformers
 
-    with evaluating(model):
+    with in_inference_mode(model):
         check_causal(model, f"{name}: in it")
     guess = np.log(getattr(model.get_input_embeddings(), "num_embeddings", np.inf))
     are_worse = np.quantile(losses, 0.25) > guess + _WORSE

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from paperlib.attacks.language import score_texts
 from paperlib.attacks.language.scores import COMPARING, EXTRACTION
@@ -24,7 +25,14 @@ from paperlib.audits.language.blind import (
     unknown,
 )
 from paperlib.audits.scores import Audits, ScoreOptions, audit_scores
-from paperlib.core import Coins, MembershipScores, ScoreAudit, check_at_least, check_choice
+from paperlib.core import (
+    Coins,
+    FloatArray,
+    MembershipScores,
+    ScoreAudit,
+    check_at_least,
+    check_choice,
+)
 from paperlib.core.checks import check_ids, check_in, check_list
 from paperlib.core.sealed import check_loaded
 from paperlib.report.audit.tables import TableSection, with_interval
@@ -89,14 +97,18 @@ class TextsAudit:
             raise ValueError(
                 "extractable: no suffix was scored; audit with scoring={'split': (50, 50)}"
             )
-        known = self.suffixes.dropna().sort_values(ascending=False, kind="stable")
+        log_probs = self.suffixes.dropna().sort_values(ascending=False, kind="stable")
         with np.errstate(divide="ignore", over="ignore"):
-            missed = np.log1p(-np.exp(known.to_numpy()))  # log of the chance that one try fails
+            missed = np.log1p(-np.exp(log_probs.to_numpy()))  # log of the chance that one try fails
             needed = np.where(missed < 0, np.ceil(np.log1p(-chance) / missed), np.inf)
         within = -np.expm1(tries * missed)
-        columns = {"suffix": np.exp(known), "chance": within, "tries": np.maximum(needed, 1)}
-        frame = pd.DataFrame({"member": self.scores["member"].reindex(known.index), **columns})
-        return frame.assign(extractable=within >= chance)
+        columns = {
+            "member": self.scores["member"].reindex(log_probs.index),
+            "suffix": np.exp(log_probs),
+            "chance": within,
+            "tries": np.maximum(needed, 1),
+        }
+        return pd.DataFrame(columns).assign(extractable=within >= chance)
 
     def document(
         self,
@@ -105,70 +117,90 @@ class TextsAudit:
         log: Sequence[str] = (),
         tries: int = 100,
         chance: float = 0.5,
-        **parts: Any,
+        **fields: Any,
     ) -> AuditDocument:
         """The audit of ``subject`` as page and JSON, with remarks ``log``; the page lists 20
         texts.
+
+        ``tries`` and ``chance`` are those of `extractable`, ``fields`` further ones of
+        `AuditDocument`.
         """
-        parts = {"title": "Privacy audit of a language model by its texts", **parts}
+        fields = {"title": "Privacy audit of a language model by its texts", **fields}
         if not isinstance(self.scores.index, pd.RangeIndex):
-            parts["ids"] = self.scores.index.tolist()
-        if self.audits is not None:
-            document = replace(self.audits, reading=(*log, *self.audits.reading)).document(**parts)
+            fields["ids"] = self.scores.index.tolist()
+        if self.audits is None:
+            document = self._document_without_bound(log, fields)
         else:
-            shown, said = _shown(self.scores, self.attack), f"No bound: {self.refused}"
-            document = AuditDocument(
-                scores=MembershipScores.from_labels(self.scores[shown], self.scores["member"]),
-                audits=(replace(_ALL, refused=self.refused),),
-                answers=(
-                    Answer(about="", epsilon=None, headline=said, claim="", warnings=tuple(log)),
-                ),
-                limits=((None, None),),
-                design=None,
-                warnings=tuple(log),
-                **parts,
-            )
-        more: dict[str, Any] = {"attacks": self.quality.to_dict("records")}
-        more["blind"] = self.blind.to_dict("records")
-        said = "How well it tells members from non-members: no bounds; 0.5 is guessing."
+            audits = replace(self.audits, reading=(*log, *self.audits.reading))
+            document = audits.document(**fields)
+        tables: dict[str, Any] = {
+            "attacks": self.quality.to_dict("records"),
+            "blind": self.blind.to_dict("records"),
+        }
+        no_bounds = "How well it tells members from non-members: no bounds; 0.5 is guessing."
         without = (
-            f"{said} What tells them apart without a model is in the model's scores, too: no bound."
+            f"{no_bounds} What tells them apart without a model is in the model's scores, too: no "
+            "bound."
         )
         sections = [
-            _aucs("Scores", self.quality, said),
+            _aucs("Scores", self.quality, no_bounds),
             _aucs("Without the model", self.blind, without),
         ]
         if self.suffixes is not None:
-            more["extraction"], section = self._extraction(tries, chance)
+            tables["extraction"], section = self._extraction(tries, chance)
             sections.append(section)
-        answers = tuple(replace(one, about=subject) for one in document.answers)
+        answers = tuple(replace(answer, about=subject) for answer in document.answers)
         return replace(
-            document, answers=answers, sections=tuple(sections), more={**document.more, **more}
+            document,
+            answers=answers,
+            sections=tuple(sections),
+            more={**document.more, **tables},
+        )
+
+    def _document_without_bound(
+        self, log: Sequence[str], fields: Mapping[str, Any]
+    ) -> AuditDocument:
+        """The document where the sides differ without the model: scores, and why no bound is
+        given.
+        """
+        name = _audited_score(self.scores, self.attack)
+        headline = f"No bound: {self.refused}"
+        answer = Answer(about="", epsilon=None, headline=headline, claim="", warnings=tuple(log))
+        return AuditDocument(
+            scores=MembershipScores.from_labels(self.scores[name], self.scores["member"]),
+            audits=(replace(_ALL, refused=self.refused),),
+            answers=(answer,),
+            limits=((None, None),),
+            design=None,
+            warnings=tuple(log),
+            **fields,
         )
 
     def _extraction(self, tries: int, chance: float) -> tuple[dict[str, Any], TableSection]:
         """What can be extracted, for programs and for readers."""
         frame = self.extractable(tries, chance)
         rows = frame.assign(name=frame.index)[frame["extractable"]].to_dict("records")
-        members, found = int(frame["member"].sum()), sum(bool(one["member"]) for one in rows)
-        said = (
-            f"In {tries:,} tries the model would continue {found:,} of {members:,} members, and "
-            f"{len(rows) - found:,} of {len(frame) - members:,} non-members, as the text goes on, "
-            f"each with probability {chance:g} or more; {len(self.scores) - len(frame):,} texts "
-            "are too short to be asked. This is a measurement."
+        members = int(frame["member"].sum())
+        extracted = sum(bool(row["member"]) for row in rows)
+        summary = (
+            f"In {tries:,} tries the model would continue {extracted:,} of {members:,} members, "
+            f"and {len(rows) - extracted:,} of {len(frame) - members:,} non-members, as the text "
+            f"goes on, each with probability {chance:g} or more; "
+            f"{len(self.scores) - len(frame):,} texts are too short to be asked. This is a "
+            "measurement."
         )
         section = TableSection(
             title="Extraction",
-            text=said,
+            text=summary,
             remark="This table tells who was trained on: share it with care. It has "
             f"{min(20, len(rows))} of {len(rows)}; the JSON has all.",
             headings=("Text", "Member", "Probability in one try", "Tries needed"),
             rows=[
-                (str(one["name"]), str(one["member"]), f"{one['suffix']:.3g}", f"{one['tries']:g}")
-                for one in rows[:20]
+                (str(row["name"]), str(row["member"]), f"{row['suffix']:.3g}", f"{row['tries']:g}")
+                for row in rows[:20]
             ],
         )
-        return {"tries": tries, "chance": chance, "said": said, "texts": rows}, section
+        return {"tries": tries, "chance": chance, "said": summary, "texts": rows}, section
 
 
 def audit_texts(
@@ -231,57 +263,94 @@ def audit_texts(
     0.0
     """
     texts, before = check_sides(members, nonmembers, contexts)
+    attack = attack or ("loss" if reference is None else "difference")
+    _check_options(attack, reference, copies, options)
+    member = np.arange(len(texts)) < len(members)
+    names = _text_names(ids, member)
+    coins = options.get("coins")
+    check_loaded(coins)
+    if coins is not None:
+        _check_coins(coins, names, member, copies)
+    signals: dict[str, FloatArray] = {}
+    if dates is not None:
+        signals["the date"] = times_of(_beside("dates", dates, member))
+    frame = score_texts(
+        model,
+        tokenizer,
+        texts,
+        contexts=before,
+        reference=reference,
+        **_scoring_options(scoring, reference),
+    )
+    frame.index = pd.RangeIndex(len(texts)) if names is None else pd.Index(names)
+    suffixes = frame.pop(EXTRACTION) if EXTRACTION in frame else None
+    check_choice("attack", attack, (*frame, LEARNED))
+    whole = _whole(texts, before)
+    warnings = unknown("model", model, -frame["loss"].to_numpy()) + look_alikes(whole, member)
+    if "difference" in frame:
+        log_probs = _reference_log_probs(frame)
+        signals["loss of the reference"] = log_probs
+        warnings += unknown("reference", reference, -log_probs)
+    tokens = text_tokens(tokenizer, whole) if isinstance(whole[0], str) else whole
+    blind = blind_table(tokens, member, signals, seed=options.get("seed", 0))
+    refused = refusal(blind)
+    audits = None
+    if not refused:
+        audits = _counted(_bounds(frame, member, attack, options), copies)
+        audits = replace(audits, reading=(*warnings, *audits.reading))
+    rows = [{"attack": name, **quality(member, frame[name].to_numpy())} for name in frame]
+    frame["member"] = member
+    return TextsAudit(frame, pd.DataFrame(rows), blind, attack, audits, refused, suffixes)
+
+
+def _check_options(attack: str, reference: Any, copies: int, options: ScoreOptions) -> None:
+    """Refuse options that do not go with each other, before anything is computed."""
     check_at_least(1, copies=copies)
     if "unit" in options:
         raise ValueError("unit: texts are not averaged; give one text of each")
-    attack = attack or ("loss" if reference is None else "difference")
     if reference is None and attack in COMPARING:
         raise ValueError(f"reference: needed for {attack}, got None")
     if attack == LEARNED and {"guess", "plan"} & set(options):
         raise ValueError(
             'guess, plan: they are about one score; name it in place of attack="learned"'
         )
-    member = np.arange(len(texts)) < len(members)
-    names = None if ids is None else _beside("ids", ids, member)
-    if ids is not None:
-        check_ids(*ids)
-    coins = options.get("coins")
-    check_loaded(coins)
-    if coins is not None:
-        _check_coins(coins, names, member, copies)
-    asked = dict(scoring or {})
-    if (
-        chosen := asked.get("attacks")
-    ) is not None:  # the blind tests need these, whatever is audited
-        needed = ["loss"] if reference is None else ["loss", "difference"]
-        asked["attacks"] = [
-            *dict.fromkeys([*([chosen] if isinstance(chosen, str) else chosen), *needed])
-        ]
-    signals = {} if dates is None else {"the date": times_of(_beside("dates", dates, member))}
-    frame = score_texts(model, tokenizer, texts, contexts=before, reference=reference, **asked)
-    frame.index = pd.RangeIndex(len(texts)) if names is None else pd.Index(names)
-    suffixes = frame.pop(EXTRACTION) if EXTRACTION in frame else None
-    check_choice("attack", attack, (*frame, LEARNED))
-    whole = _whole(texts, before)
-    doubts = unknown("model", model, -frame["loss"].to_numpy()) + look_alikes(whole, member)
-    if "difference" in frame:
-        if not frame["difference"].any():
-            raise ValueError(
-                "reference: its losses are those of the model; name the one it was tuned from"
-            )
-        signals["loss of the reference"] = (frame["loss"] - frame["difference"]).to_numpy()
-        doubts += unknown("reference", reference, -signals["loss of the reference"])
-    tokens = text_tokens(tokenizer, whole) if isinstance(whole[0], str) else whole
-    blind = blind_table(tokens, member, signals, seed=options.get("seed", 0))
-    refused, audits = refusal(blind), None
-    if not refused:
-        if coins is None:
-            options.setdefault("design", "game")
-        audits = _bounds(frame, member, attack, options)
-        audits = replace(_counted(audits, copies), reading=(*doubts, *audits.reading))
-    rows = [{"attack": name, **quality(member, frame[name].to_numpy())} for name in frame]
-    frame["member"] = member
-    return TextsAudit(frame, pd.DataFrame(rows), blind, attack, audits, refused, suffixes)
+
+
+def _text_names(
+    ids: tuple[Sequence[str], Sequence[str]] | None, member: NDArray[np.bool_]
+) -> list[str] | None:
+    """The name of each text, members first, all different; None without names."""
+    if ids is None:
+        return None
+    names = _beside("ids", ids, member)
+    check_ids(*ids)
+    return names
+
+
+def _scoring_options(scoring: Mapping[str, Any] | None, reference: Any) -> dict[str, Any]:
+    """The options of `score_texts`, with the scores that the blind tests need among the
+    attacks.
+    """
+    chosen = dict(scoring or {})
+    attacks = chosen.get("attacks")
+    if attacks is None:
+        return chosen
+    names = [attacks] if isinstance(attacks, str) else [*attacks]
+    names.append("loss")
+    if reference is not None:
+        names.append("difference")
+    return {**chosen, "attacks": list(dict.fromkeys(names))}
+
+
+def _reference_log_probs(frame: pd.DataFrame) -> FloatArray:
+    """Mean log-probability of each text under the reference, nats; a ValueError where it is the
+    model itself.
+    """
+    if not frame["difference"].any():
+        raise ValueError(
+            "reference: its losses are those of the model; name the one it was tuned from"
+        )
+    return (frame["loss"] - frame["difference"]).to_numpy()
 
 
 def _counted(audits: Audits, copies: int) -> Audits:
@@ -297,11 +366,14 @@ def _counted(audits: Audits, copies: int) -> Audits:
 def check_sides(
     members: Texts, nonmembers: Texts, contexts: tuple[Texts, Texts] | None = None
 ) -> tuple[list[Any], list[Any] | None]:
-    """All texts and contexts, the members' first; few texts, and one that stands there twice, are
-    refused.
+    """All texts and all contexts (None without), the members' first.
+
+    Raises:
+        ValueError: Fewer than 20 texts on a side, a text that stands there twice, or another number
+            of contexts than of members.
     """
-    for some in (members, nonmembers, *(contexts or ())):
-        check_list("members, nonmembers, contexts", some)
+    for texts_of_side in (members, nonmembers, *(contexts or ())):
+        check_list("members, nonmembers, contexts", texts_of_side)
     if min(len(members), len(nonmembers)) < 20:
         raise ValueError(
             f"members, nonmembers: expected 20 or more, got {len(members)}, {len(nonmembers)}"
@@ -313,38 +385,44 @@ def check_sides(
     whole = Counter(zip(map(tuple, before or texts), map(tuple, texts), strict=True))
     if len(whole) < len(texts):
         (_, text), times = whole.most_common(1)[0]
-        shown = "".join(text) if isinstance(text[0], str) else list(text)
+        repeated = "".join(text) if isinstance(text[0], str) else list(text)
         raise ValueError(
             f"members, nonmembers: {len(texts) - len(whole)} texts stand there more than once, "
-            f"such as {shown[:40]!r} ({times} times); leave copies out, and texts of both sides"
+            f"such as {repeated[:40]!r} ({times} times); leave copies out, and texts of both sides"
         )
     return texts, before
 
 
-def _shown(scores: pd.DataFrame, attack: str) -> str:
+def _audited_score(scores: pd.DataFrame, attack: str) -> str:
     """The score that is audited, or the column that is best the strongest, by its name alone."""
     return str(next(name for name in (attack, "difference", "loss", *scores) if name in scores))
 
 
-def _bounds(frame: pd.DataFrame, member: np.ndarray, attack: str, options: ScoreOptions) -> Audits:
+def _bounds(
+    frame: pd.DataFrame, member: NDArray[np.bool_], attack: str, options: ScoreOptions
+) -> Audits:
     """The audits of one score; before those of the strongest, the audit of all together."""
-    name = _shown(frame, attack)
+    if options.get("coins") is None:
+        options.setdefault("design", "game")
+    name = _audited_score(frame, attack)
     audits = audit_scores(MembershipScores.from_labels(frame[name], member), **options)
     if attack != LEARNED:
         return audits
     rows: Any = frame[[name, *frame.columns.drop(name)]].to_numpy()
-    own: dict[str, Any] = dict(options)
-    sides = own.pop("coins", member)
+    learning: dict[str, Any] = dict(options)
+    sides = learning.pop("coins", member)
     if isinstance(sides, Coins):
         rows = dict(zip(frame.index, rows, strict=True))
     alone = replace(
         audits.audits[0], title=f"The score {name} alone", purpose="No order is learned."
     )
-    together = replace(_ALL, result=audit_features(rows, sides, **own))
+    together = replace(_ALL, result=audit_features(rows, sides, **learning))
     return replace(audits, audits=(together, alone, *audits.audits[1:]))
 
 
-def _check_coins(coins: Coins, names: list[str] | None, member: np.ndarray, copies: int) -> None:
+def _check_coins(
+    coins: Coins, names: list[str] | None, member: NDArray[np.bool_], copies: int
+) -> None:
     """Every text has a coin, every coin a text, and each stands on the side that its coin says."""
     if names is None or coins.unit:
         raise ValueError("coins: name each text with ids, and toss one coin for each text")
@@ -357,25 +435,36 @@ def _check_coins(coins: Coins, names: list[str] | None, member: np.ndarray, copi
         )
 
 
-def _beside(name: str, both: tuple[Sequence[Any], Sequence[Any]], member: np.ndarray) -> list[Any]:
-    """What is given for members and non-members, one for each text."""
-    wanted, got = (int(member.sum()), int((~member).sum())), (len(both[0]), len(both[1]))
-    if got != wanted:
+def _beside(
+    name: str, sides: tuple[Sequence[Any], Sequence[Any]], member: NDArray[np.bool_]
+) -> list[Any]:
+    """What stands beside the texts, one for each, members first; ``name`` begins an error's
+    message.
+    """
+    expected = (int(member.sum()), int((~member).sum()))
+    sizes = (len(sides[0]), len(sides[1]))
+    if sizes != expected:
         raise ValueError(
-            f"{name}: expected as many as members and non-members, {wanted}, got {got}"
+            f"{name}: expected as many as members and non-members, {expected}, got {sizes}"
         )
-    return [*both[0], *both[1]]
+    return [*sides[0], *sides[1]]
 
 
 def _whole(texts: list[Any], before: list[Any] | None) -> list[Any]:
     """Each text with its context, as text or as numbers of tokens."""
-    both = [(text,) for text in texts] if before is None else zip(before, texts, strict=True)
-    if isinstance(texts[0], str):
-        return ["".join(parts) for parts in both]
-    return [[token for part in parts for token in part] for parts in both]
+    are_strings = isinstance(texts[0], str)
+    if before is None:
+        before = ["" if are_strings else ()] * len(texts)
+    pairs = zip(before, texts, strict=True)
+    if are_strings:
+        return [context + text for context, text in pairs]
+    return [[*context, *text] for context, text in pairs]
 
 
 def _aucs(title: str, frame: pd.DataFrame, text: str) -> TableSection:
+    """A section of the page with the AUC of each row of ``frame``: name, auc, auc_low,
+    auc_high.
+    """
     table = frame.iloc[:, :4].itertuples(index=False, name=None)
     rows = [(name, with_interval(*auc)) for name, *auc in table]
     return TableSection(title=title, text=text, headings=("Score", "AUC [99 %]"), rows=rows)
