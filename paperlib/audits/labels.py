@@ -2,34 +2,107 @@
 one.
 """
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.special import bdtr
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import bdtr, logit
 
 from paperlib.audits.score_results import Audits
 from paperlib.audits.scores import audit_scores
-from paperlib.bounds import fair_coin_p_value
+from paperlib.bounds import fair_coin_p_value, one_run_epsilon
 from paperlib.bounds.one_run.fair_coins import DOUBTFUL, IMPLAUSIBLE, coin_warnings
-from paperlib.core import FloatArray, Guess, IntArray, MembershipScores, ScoreAudit
+from paperlib.core import AuditResult, FloatArray, Guess, IntArray, MembershipScores, ScoreAudit
 from paperlib.core.checks import as_floats, check_at_least, check_counts, check_index
-from paperlib.words.claims import lower_bound_claim
+from paperlib.core.intervals import upper_rate
+from paperlib.core.results import round_down, round_up
+from paperlib.words.claims import NEIGHBOURS, ceiling_note, lower_bound_claim
 
 _LAW = (
-    "assumes that each proxy label has the law of the true one given the record's features: it "
-    "speaks of replacing one label"
+    "finds epsilon plus the gap between the law of the proxies and that of the true labels, which "
+    "was not measured: it speaks of replacing one label"
+)
+_UNSEEN = (
+    "assumes that, without a leak, proxies are told from labels no better among the training "
+    "records that the model is surest of than among as large a share of the unseen ones: it speaks "
+    "of replacing one label"
 )
 _TOSSED = (
     "assumes that a fair coin tossed before training decided which of two labels each record was "
     "trained with: it speaks of replacing one label"
 )
+_INDEPENDENT = (
+    "given the features, the label of each record and its proxy are independent draws, independent "
+    "of all other labels, each of a law that is the same for all records with these features"
+)
 _ASSUMPTIONS = {
-    _LAW: "given the features, the label of each record and its proxy are independent draws from "
-    "one law, independent of all other labels: a gap between the two laws counts as leakage",
+    _LAW: f"{_INDEPENDENT}: a gap between the two laws counts as leakage",
+    _UNSEEN: f"{_INDEPENDENT}; the unseen records were drawn like the training records, and the "
+    "model learned nothing from them: the gap between the two laws is, on average, no larger among "
+    "the training records that were guessed on than among as large a share of the unseen ones",
     _TOSSED: "for each record a fair coin of its own, tossed before training, decided which of its "
     "two labels was trained on",
 }
+_MEASURED = ScoreAudit(
+    title="One training run, against unseen records",
+    kind="lower bound",
+    purpose="The main number: a lower bound on epsilon of label privacy, after the gap between "
+    "proxies and labels, as records show it that the model did not learn from.",
+)
+_FEWEST = 8  # guesses on either side at which the two are compared
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LabelsResult(AuditResult):
+    """What an audit of labels found, where proxies were drawn and no coin was tossed.
+
+    Attributes:
+        epsilon: Lower bound on epsilon, nats; None where the gap was not measured.
+        epsilon_plus_gap: Lower bound on epsilon plus the gap between the laws of proxies and
+            labels, nats.
+        gap: Largest gap that the unseen records leave open at the guesses made, nats; None where
+            it was not measured.
+        gap_guesses, gap_correct: Guesses on unseen records and those that are right; None likewise.
+    """
+
+    epsilon_plus_gap: float
+    gap: float | None = None
+    gap_guesses: int | None = None
+    gap_correct: int | None = None
+
+    @property
+    def headline(self) -> str:
+        counts = (
+            f"(δ = {self.delta:g}, confidence {self.confidence:g}; {self.correct} of "
+            f"{self.guesses} guesses right, {self.total} examples)"
+        )
+        if self.epsilon is None or self.gap is None:
+            return f"ε + gap of the proxies ≥ {round_down(self.epsilon_plus_gap):.3f} {counts}"
+        return (
+            f"ε ≥ {round_down(self.epsilon):.3f} {counts}, after a gap of the proxies of at most "
+            f"{round_up(self.gap):.3f} ({self.gap_correct} of {self.gap_guesses} guesses on unseen "
+            "records right)"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Records with two labels, one row each, and how many records there were in all."""
+
+    labels: IntArray
+    proxies: IntArray
+    leaning: FloatArray  # log of how much more the model holds the label for likely than the proxy
+    records: int
+    classes: int
+
+    def surest(self, rng: np.random.Generator) -> NDArray[np.bool_]:
+        """Whether the model leans to the true label, the pairs it is surest of first; pairs on
+        which it does not lean are left out, and ties stand in random order.
+        """
+        shuffled = rng.permutation(self.leaning[self.leaning != 0])
+        return shuffled[np.argsort(-np.abs(shuffled), kind="stable")] > 0
 
 
 def audit_labels(
@@ -38,6 +111,7 @@ def audit_labels(
     proxies: ArrayLike,
     *,
     reference: ArrayLike | None = None,
+    unseen: Mapping[str, ArrayLike] | None = None,
     tossed: bool = False,
     delta: float = 0.0,
     confidence: float = 0.95,
@@ -45,16 +119,18 @@ def audit_labels(
     seed: int = 0,
 ) -> Audits:
     """Lower-bound the epsilon of label privacy from one trained model's predictions on its training
-    records.
+    records, or epsilon plus the gap of the proxies.
 
     A coin names the two labels of each record in random order; the audit guesses from the model's
     probabilities which one was trained on. Records whose two labels are equal tell nothing and are
     left out.
 
     Guarantee:
-        That of `audit_one_run` for replacing one label. Given the model the coins are as hidden as
-        label privacy asks, since the two labels, and so the model, could have come the other way
-        round.
+        With ``tossed`` that of `audit_one_run` for replacing one label. With ``unseen`` the main
+        number exceeds epsilon with probability at most ``1 - confidence`` at delta = 0, if the gap
+        between the laws of proxies and labels is no larger where the model is surest among the
+        training records than among the unseen ones. With neither the audit is a measurement: the
+        same holds of epsilon plus that gap, not of epsilon alone.
 
     Args:
         probabilities: The model's probability of each class, shape (n, classes), rows that sum to
@@ -62,66 +138,101 @@ def audit_labels(
         labels: Class numbers that the records were trained with, shape (n,), from 0.
         proxies: Other class numbers, shape (n,), drawn from the law of the labels given the
             features without a look at the labels: by a second annotator, a known noise, or a model
-            fitted to other records, whose errors count as leakage.
+            fitted to other records, whose errors are the gap.
         reference: Probabilities that the proxies were drawn from, or of another model that never
             saw the labels: those of the model are judged in proportion to them, which helps where
             little leaks.
+        unseen: Records like the others that the model did not learn from, by the names of these
+            arguments: "probabilities", "labels", "proxies", and "reference" where there is one.
+            What the model's guesses get right there is the gap of the proxies, and taken off.
         tossed: A fair coin before training chose the label to train on, of two that are fixed; the
-            other one is the proxy, and may be any label.
-        delta, confidence, guess: As for `audit_scores`.
+            other one is the proxy, and may be any label. There is no gap then.
+        delta, confidence, guess: As for `audit_scores`; with ``unseen`` delta is 0, and ``guess``
+            that of the measurements beside the bound.
         seed: Seed of the coins and of random splits, 0 or more.
 
     Raises:
-        ValueError: Shapes, values or sums that do not fit, no record with two labels, or a class
-            that is the true label so often, or seldom, that the law of the proxies must be another
-            one.
+        ValueError: Shapes, values or sums that do not fit, no record with two labels, too few
+            unseen ones, unseen records beside tossed coins or delta above 0, or a class that is the
+            true label so often, or seldom, that the law of the proxies must be another one.
 
     Source:
         Observational audits of labels: arXiv:2511.14084. The bound is `audit_one_run`'s, the pairs
-        are ours.
+        and the gap, with its share of the error, are ours.
 
     >>> rng = np.random.default_rng(0)
     >>> labels, proxies = rng.integers(0, 2, (2, 400))
-    >>> audit_labels(0.9 * np.eye(2)[labels] + 0.05, labels, proxies).headline.claim[:66]
+    >>> model = 0.9 * np.eye(2)[labels] + 0.05
+    >>> audit_labels(model, labels, proxies).headline.headline[:31]
+    'ε + gap of the proxies ≥ 4.067 '
+    >>> others, their_proxies = rng.integers(0, 2, (2, 400))
+    >>> guessed = 0.9 * np.eye(2)[rng.integers(0, 2, 400)] + 0.05
+    >>> unseen = {"probabilities": guessed, "labels": others, "proxies": their_proxies}
+    >>> audit_labels(model, labels, proxies, unseen=unseen).headline.claim[:66]
     'With confidence 0.95, the training procedure is not (epsilon, 0)-d'
     """
     check_at_least(0, seed=seed)
-    for name, given in {
-        "proxies": proxies,
-        "probabilities": probabilities,
-        "reference": reference,
-    }.items():
-        check_index(name, given, labels)
+    pairs = _pairs(probabilities, labels, proxies, reference)
+    warnings = _class_warnings(pairs)
+    if not tossed:
+        warnings += _agreement_warnings(pairs)
+    first = np.random.default_rng([seed, 11]).random(pairs.labels.size) < 0.5
+    scores = MembershipScores(pairs.leaning[first], -pairs.leaning[~first])
+    played = audit_scores(
+        scores, delta=delta, confidence=confidence, guess=guess, design="played", seed=seed
+    )
+    drawn_here = coin_warnings(scores.member.size, scores.nonmember.size, "played")
+    audits = tuple(_about_labels(audit, tossed, drawn_here) for audit in played)
+    if unseen is not None:
+        _check_measurable(unseen, tossed, delta, reference)
+        others = _pairs(**unseen)
+        measured = cast(LabelsResult, audits[0].result)
+        result = _after_gap(measured, pairs, others, confidence, seed)
+        audits = (replace(_MEASURED, result=result), *audits)
+    return replace(played, audits=audits, reading=(*played.reading, *warnings))
+
+
+def _check_measurable(
+    unseen: Mapping[str, ArrayLike], tossed: bool, delta: float, reference: ArrayLike | None
+) -> None:
+    """Refuse (ValueError) unseen records that lack something, or whose gap has no meaning here."""
+    expected = ["probabilities", "labels", "proxies"]
+    if reference is not None:
+        expected.append("reference")
+    if sorted(unseen) != sorted(expected):
+        raise ValueError(f"unseen: expected {', '.join(expected)}, got {', '.join(unseen)}")
+    if tossed:
+        raise ValueError("unseen: with tossed coins the proxies have no gap; leave one of the two")
+    if delta > 0:
+        raise ValueError(f"delta: with unseen records the bound is one at delta = 0, got {delta:g}")
+
+
+def _pairs(
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    proxies: ArrayLike,
+    reference: ArrayLike | None = None,
+) -> _Pairs:
+    """The records with two labels, of arguments as `audit_labels` takes them; a ValueError where
+    they do not fit.
+    """
+    aligned = {"proxies": proxies, "probabilities": probabilities, "reference": reference}
+    for name, values in aligned.items():
+        check_index(name, values, labels)
     chances = _chances("probabilities", probabilities)
-    own, other = (_classes(*one, chances) for one in (("labels", labels), ("proxies", proxies)))
+    true = _classes("labels", labels, chances)
+    other = _classes("proxies", proxies, chances)
     ratios = np.log(np.maximum(chances, np.finfo(float).tiny))
     if reference is not None:
         usual = _chances("reference", reference)
         if usual.shape != chances.shape:
             raise ValueError(f"reference: expected shape {chances.shape}, got {usual.shape}")
         ratios -= np.log(np.maximum(usual, np.finfo(float).tiny))
-    two = np.flatnonzero(own != other)
+    two = np.flatnonzero(true != other)
     if two.size < 2:
-        raise ValueError(f"proxies: {two.size} of {own.size} differ from the label, 2 are needed")
-    doubts = _doubts(own[two], other[two])
-    chance = float(bdtr(own.size - two.size, own.size, 1 / chances.shape[1]))
-    if (
-        not tossed and chance < DOUBTFUL
-    ):  # two draws of any one law agree in 1 / classes of records at least
-        doubts += (
-            f"proxies: {own.size - two.size} of {own.size} equal the label, so few by chance "
-            f"{chance:.2g} at most: proxies drawn to differ from it look like a leak; pairs that "
-            "agree belong to the data",
-        )
-    differences = ratios[two, own[two]] - ratios[two, other[two]]
-    first = np.random.default_rng([seed, 11]).random(two.size) < 0.5
-    scores = MembershipScores(differences[first], -differences[~first])
-    played = audit_scores(
-        scores, delta=delta, confidence=confidence, guess=guess, design="played", seed=seed
-    )
-    drawn_here = coin_warnings(scores.member.size, scores.nonmember.size, "played")
-    audits = tuple(_about_labels(one, _TOSSED if tossed else _LAW, drawn_here) for one in played)
-    return replace(played, audits=audits, reading=(*played.reading, *doubts))
+        raise ValueError(f"proxies: {two.size} of {true.size} differ from the label, 2 are needed")
+    leaning = ratios[two, true[two]] - ratios[two, other[two]]
+    return _Pairs(true[two], other[two], leaning, true.size, chances.shape[1])
 
 
 def _chances(name: str, values: ArrayLike) -> FloatArray:
@@ -146,37 +257,138 @@ def _classes(name: str, values: ArrayLike, chances: FloatArray) -> IntArray:
     return numbers
 
 
-def _doubts(own: IntArray, other: IntArray) -> tuple[str, ...]:
+def _agreement_warnings(pairs: _Pairs) -> tuple[str, ...]:
+    """A warning where the proxies equal the labels more seldom than two draws of any one law do,
+    which is one record in as many as there are classes at least.
+    """
+    equal = pairs.records - pairs.labels.size
+    chance = float(bdtr(equal, pairs.records, 1 / pairs.classes))
+    if chance >= DOUBTFUL:
+        return ()
+    return (
+        f"proxies: {equal} of {pairs.records} equal the label, so few by chance {chance:.2g} at "
+        "most: proxies drawn to differ from it look like a leak; pairs that agree belong to the "
+        "data",
+    )
+
+
+def _class_warnings(pairs: _Pairs) -> tuple[str, ...]:
     """A warning where a class is oftener the label or the proxy than one law gives; an error far
     beyond.
     """
-    sides = {int(one): ((own == one).sum(), (other == one).sum()) for one in np.union1d(own, other)}
-    chance, worst = min((fair_coin_p_value(*map(int, side)), one) for one, side in sides.items())
-    said = (
+    sides: dict[int, tuple[int, int]] = {}
+    for number in np.union1d(pairs.labels, pairs.proxies).tolist():
+        as_label = int((pairs.labels == number).sum())
+        sides[number] = as_label, int((pairs.proxies == number).sum())
+    chances = {number: fair_coin_p_value(*side) for number, side in sides.items()}
+    worst = min(chances, key=lambda number: (chances[number], number))
+    sentence = (
         f"proxies: class {worst} is the label in {sides[worst][0]} records and the proxy in "
-        f"{sides[worst][1]}, which one law gives with probability {chance:.2g}"
+        f"{sides[worst][1]}, which one law gives with probability {chances[worst]:.2g}"
     )
-    if chance * len(sides) < IMPLAUSIBLE:
-        raise ValueError(f"{said}; draw proxies from the law of the labels given the features")
-    return (f"{said}: another law looks like a leak",) if chance * len(sides) < DOUBTFUL else ()
+    if chances[worst] * len(sides) < IMPLAUSIBLE:
+        raise ValueError(f"{sentence}; draw proxies from the law of the labels given the features")
+    if chances[worst] * len(sides) < DOUBTFUL:
+        return (f"{sentence}: another law looks like a leak",)
+    return ()
 
 
-def _about_labels(audit: ScoreAudit, condition: str, drawn_here: tuple[str, ...]) -> ScoreAudit:
-    """The same audit, speaking of labels; its coins are its own and give no doubts."""
-    if (result := audit.result) is None:
+def _about_labels(audit: ScoreAudit, tossed: bool, drawn_here: tuple[str, ...]) -> ScoreAudit:
+    """The same audit, speaking of labels; its coins are its own and give no warning. Where no coin
+    was tossed before training it is a measurement of epsilon plus the gap.
+    """
+    result = audit.result
+    if result is None:
         return audit
-    changed = replace(
-        result,
-        claim=lower_bound_claim(
-            result.epsilon or 0.0,
-            result.delta,
-            result.confidence or 0.0,
-            "label",
-            ceiling=result.ceiling,
-        ),
-        adjacency="label",
-        condition=condition,
-        assumptions=(_ASSUMPTIONS[condition], *result.assumptions[1:]),
-        warnings=tuple(text for text in result.warnings if text not in drawn_here),
+    condition = _TOSSED if tossed else _LAW
+    epsilon = result.epsilon or 0.0
+    bound = lower_bound_claim(
+        epsilon, result.delta, result.confidence or 0.0, "label", ceiling=result.ceiling
     )
-    return replace(audit, result=changed)
+    facts: dict[str, Any] = {
+        "claim": bound,
+        "adjacency": "label",
+        "condition": condition,
+        "assumptions": (_ASSUMPTIONS[condition], *result.assumptions[1:]),
+        "warnings": tuple(text for text in result.warnings if text not in drawn_here),
+    }
+    if tossed:
+        return replace(audit, result=replace(result, **facts))
+    if epsilon > 0:
+        facts["claim"] = _claim_with_gap(epsilon, result)
+    facts["epsilon"] = None
+    kept = {field.name: getattr(result, field.name) for field in fields(AuditResult)}
+    measured = LabelsResult(**{**kept, **facts}, epsilon_plus_gap=epsilon)
+    return replace(audit, kind="measurement", result=measured)
+
+
+def _claim_with_gap(epsilon: float, result: AuditResult) -> str:
+    """What a bound on epsilon plus the gap supports."""
+    return (
+        f"With confidence {result.confidence:g}, epsilon and the gap between the laws of proxies "
+        f"and labels are together at least {round_down(epsilon):.3f} under {NEIGHBOURS['label']} "
+        f"(delta = {result.delta:g}). This is no lower bound on epsilon alone: give unseen "
+        "labelled records for one."
+    )
+
+
+def _after_gap(
+    measured: LabelsResult, pairs: _Pairs, others: _Pairs, confidence: float, seed: int
+) -> LabelsResult:
+    """The bound on epsilon that is left after the gap of the proxies among unseen records."""
+    # Whether a guess is right has odds of at most exp(epsilon) times those without a leak, g. Over
+    # fixed guesses the mean of g e / (1 - g + g e) is at most its value at the mean of g, and the
+    # count of right guesses has at most the tail of a binomial of that mean (Hoeffding 1956). So
+    # the log-odds refuted here, less those of the mean of g, bound epsilon. Half of the error is
+    # for each of the two, divided by the numbers of guesses tried.
+    rng = np.random.default_rng([seed, 12])
+    right, right_unseen = pairs.surest(rng), others.surest(rng)
+    counts = _counts(right.size, right_unseen.size)
+    level = (1 - confidence) / (2 * len(counts))
+    bounds: list[dict[str, Any]] = []
+    ceilings: list[float] = []
+    for guesses, gap_guesses in counts:
+        correct = int(right[:guesses].sum())
+        gap_correct = int(right_unseen[:gap_guesses].sum())
+        gap = max(0.0, float(logit(upper_rate(gap_correct, gap_guesses, level))))
+        together, most = one_run_epsilon([correct, guesses], guesses, confidence=1 - level).tolist()
+        ceilings.append(max(0.0, most - gap))
+        bounds.append(
+            {
+                "epsilon": max(0.0, together - gap),
+                "epsilon_plus_gap": together,
+                "gap": gap,
+                "guesses": guesses,
+                "correct": correct,
+                "gap_guesses": gap_guesses,
+                "gap_correct": gap_correct,
+            }
+        )
+    best = max(bounds, key=lambda bound: bound["epsilon"])
+    ceiling = max(ceilings)
+    return replace(
+        measured,
+        **best,
+        ceiling=ceiling,
+        claim=lower_bound_claim(best["epsilon"], 0.0, confidence, "label", ceiling=ceiling),
+        condition=_UNSEEN,
+        assumptions=(_ASSUMPTIONS[_UNSEEN], *measured.assumptions[1:]),
+        notes=(ceiling_note(pairs.labels.size, ceiling),),
+    )
+
+
+def _counts(guesses: int, unseen: int) -> list[tuple[int, int]]:
+    """Guesses on training records, all, a half, a quarter and so on, and as large a share of those
+    on unseen ones; a ValueError where there are too few of either.
+    """
+    counts: list[tuple[int, int]] = []
+    left, left_unseen = guesses, unseen
+    while min(left, left_unseen) >= _FEWEST:
+        counts.append((left, left_unseen))
+        left, left_unseen = left // 2, left_unseen // 2
+    if not counts:
+        raise ValueError(
+            f"unseen: {guesses} training records and {unseen} unseen ones have two labels that the "
+            f"model tells apart; at least {_FEWEST} of each are needed"
+        )
+    return counts

@@ -43,10 +43,11 @@ def test_where_nothing_leaks_a_leak_is_shown_seldom_and_the_conditions_are_what_
     for seed in range(75):
         rng = RNG(seed)
         law, labels, proxies = world(300, rng)
-        found.append(audit_labels(law, labels, proxies, seed=seed).headline.epsilon)
+        found.append(audit_labels(law, labels, proxies, seed=seed).headline.epsilon_plus_gap)
         if seed < 15:  # the labels' frequencies, not their law given the features
             of_no_features = rng.permutation(labels)
-            twin.append(audit_labels(law, labels, of_no_features, seed=seed).headline.epsilon)
+            by_frequencies = audit_labels(law, labels, of_no_features, seed=seed)
+            twin.append(by_frequencies.headline.epsilon_plus_gap)
             coins = rng.random(300) < 0.5
             shown = np.where(coins, labels, proxies)
             published.append(largest_upper_end(law[np.arange(300), shown], coins, rng))
@@ -73,32 +74,126 @@ def test_randomized_response_is_bounded_by_its_epsilon(tossed):
         audit = audit_labels(
             0.8 * np.eye(2)[noisy] + 0.1, labels, proxies, tossed=tossed, seed=seed
         )
-        found.append(audit.headline.epsilon)
+        found.append(audit.headline.epsilon if tossed else audit.headline.epsilon_plus_gap)
     assert_rate_at_most(0.05, (np.array(found) > epsilon).sum(), 60)
     assert np.median(found) > 0.7
 
 
-def test_labels_that_a_model_repeats_are_shown_with_a_claim_about_labels():
-    law, labels, proxies = world(600, RNG(0))
+def test_without_coins_and_unseen_records_a_model_that_repeats_labels_gives_a_measurement():
+    labels, proxies = world(600, RNG(0))[1:]
     audits = audit_labels(0.7 * np.eye(3)[labels] + 0.1, labels, proxies)
-    assert audits.headline.epsilon > 4
+    assert audits.headline.epsilon_plus_gap > 4
     assert len(audits.scores) == (labels != proxies).sum()
     for one in audits:
-        assert "under replacing the label of one example for any epsilon below" in one.result.claim
-        assert "law of the true one given the record's features" in one.result.condition
+        assert (one.kind, one.result.epsilon, one.result.gap) == ("measurement", None, None)
+        assert one.result.adjacency == "label"
+        assert "This is no lower bound on epsilon alone" in one.result.claim
+        assert "which was not measured" in one.result.condition
         assert "a gap between the two laws counts as leakage" in one.result.assumptions[0]
+    document = audits.document(claimed_epsilon=1.0)
+    assert document.judged(1.0)[1] is None, "no limit passes"
+    assert document.verdict.refuted is None, "and no claim is refuted"
+    assert "ε + gap of the proxies ≥ 4." in str(audits)
+
+
+def test_tossed_coins_give_a_lower_bound_with_a_claim_about_labels():
+    labels = RNG(0).integers(0, 2, 600)
+    audits = audit_labels(0.8 * np.eye(2)[labels] + 0.1, labels, 1 - labels, tossed=True)
+    assert audits.headline.epsilon > 4
+    for one in audits:
+        assert one.kind == "lower bound"
+        assert "under replacing the label of one example for any epsilon below" in one.result.claim
+        assert "tossed before training decided which of two labels" in one.result.condition
+        assert "decided which of its two labels was trained on" in one.result.assumptions[0]
     assert "replacing one label" in str(audits)
-    tossed = audit_labels(law, labels, proxies, tossed=True).headline
-    assert "tossed before training decided which of two labels" in tossed.condition
-    assert "decided which of its two labels was trained on" in tossed.assumptions[0]
+    assert audits.document(claimed_epsilon=1.0).verdict.refuted
+
+
+def drawn(law, rng):
+    """One label of each record."""
+    return (law.cumsum(axis=1) > rng.random((len(law), 1))).argmax(axis=1)
+
+
+def flatter(law, temperature):
+    """The law at a temperature, as a proxy model that was fitted to other records gives it."""
+    weights = law ** (1 / temperature)
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def game_of_flat_proxies(seed, *, records, unseen, temperature=1.3, epsilon=None):
+    """Arguments of `audit_labels`: proxies of a flatter law, and unseen records. The model knows
+    the law of the labels and, with an ``epsilon``, a copy of each training label, kept with the
+    odds of that epsilon.
+    """
+    rng = RNG(seed)
+    sides = []
+    for size in (records, unseen):
+        law = rng.dirichlet([0.5] * 4, size)
+        proxies = drawn(flatter(law, temperature), rng)
+        sides.append({"probabilities": law, "labels": drawn(law, rng), "proxies": proxies})
+    training = sides[0]
+    if epsilon is not None:
+        kept = rng.random(records) < np.exp(epsilon) / (np.exp(epsilon) + 3)
+        others = (training["labels"] + rng.integers(1, 4, records)) % 4
+        copies = np.where(kept, training["labels"], others)
+        weights = training["probabilities"] * np.exp(epsilon * np.eye(4)[copies])
+        training["probabilities"] = weights / weights.sum(axis=1, keepdims=True)
+    return {**training, "unseen": sides[1], "seed": seed}
+
+
+@pytest.mark.parametrize(("records", "unseen"), [(1_500, 1_500), (1_500, 300)])
+def test_the_gap_of_flatter_proxies_is_taken_off_and_without_it_they_look_like_a_leak(
+    records, unseen
+):
+    """The audit that did not know the gap is the twin that must fail: it showed one here in most
+    draws.
+    """
+    audits = [
+        audit_labels(**game_of_flat_proxies(seed, records=records, unseen=unseen))
+        for seed in range(20)
+    ]
+    bounds = [audit.headline.epsilon for audit in audits]
+    assert_rate_at_most(0.05, np.count_nonzero(bounds), 20)
+    twin = [audit.audits[1].result.epsilon_plus_gap for audit in audits]
+    refused("hits", assert_rate_at_most, 0.05, np.count_nonzero(twin), 20, error=AssertionError)
+
+
+def test_a_leak_beside_flatter_proxies_is_bounded_by_its_epsilon():
+    bounds = []
+    for seed in range(20):
+        game = game_of_flat_proxies(seed, records=1_500, unseen=1_500, epsilon=2.0)
+        bounds.append(audit_labels(**game).headline.epsilon)
+    assert_rate_at_most(0.05, (np.array(bounds) > 2).sum(), 20)
+    assert np.median(bounds) > 0.7
+
+
+def test_a_bound_after_the_gap_says_so_in_claim_and_fields():
+    game = game_of_flat_proxies(0, records=1_500, unseen=1_500, epsilon=3.0)
+    audits = audit_labels(**game, confidence=0.9)
+    result = audits.headline
+    assert [one.kind for one in audits] == ["lower bound", "measurement", "measurement"]
+    assert result.epsilon == pytest.approx(result.epsilon_plus_gap - result.gap)
+    assert 0 < result.epsilon < result.ceiling
+    assert (result.adjacency, result.confidence, result.delta) == ("label", 0.9, 0.0)
+    assert 0 < result.gap_correct < result.gap_guesses
+    assert "under replacing the label of one example for any epsilon below" in result.claim
+    assert "the unseen records were drawn like the training records" in result.assumptions[0]
+    assert "than among as large a share of the unseen ones" in result.condition
+    assert audits.document(claimed_epsilon=0.5).verdict.refuted
+    rows = RNG(0).permutation(1_500)
+    names = ("probabilities", "labels", "proxies")
+    moved = {name: game[name][rows] for name in names}
+    again = audit_labels(**{**game, **moved}, confidence=0.9).headline
+    assert again.epsilon == pytest.approx(result.epsilon), "the order of the rows tells nothing"
 
 
 def test_a_reference_shows_a_weak_leak():
     law, labels, proxies = world(1_000, RNG(1))
     tilted = law * np.exp(0.5 * np.eye(3)[labels])
     tilted /= tilted.sum(axis=1, keepdims=True)
-    alone = audit_labels(tilted, labels, proxies).headline.epsilon
-    assert audit_labels(tilted, labels, proxies, reference=law).headline.epsilon > alone + 2
+    alone = audit_labels(tilted, labels, proxies).headline.epsilon_plus_gap
+    by_reference = audit_labels(tilted, labels, proxies, reference=law).headline
+    assert by_reference.epsilon_plus_gap > alone + 2
 
 
 def test_proxies_of_other_frequencies_are_doubted_or_refused_and_the_audit_s_own_coins_are_not():
@@ -141,3 +236,16 @@ def test_a_mistake_is_named():
         ("reference", np.full((9, 4), 0.25), r"reference: expected shape \(9, 2\)"),
     ):
         refused(message, audit_labels, **given | {name: wrong})
+
+
+def test_a_mistake_about_unseen_records_is_named():
+    game = game_of_flat_proxies(0, records=200, unseen=60)
+    few = {name: values[:9] for name, values in game["unseen"].items()}
+    for changes, message in (
+        ({"tossed": True}, "unseen: with tossed coins the proxies have no gap"),
+        ({"delta": 1e-5}, "delta: with unseen records the bound is one at delta = 0, got 1e-05"),
+        ({"unseen": {"labels": np.zeros(9)}}, "unseen: expected probabilities, labels, proxies"),
+        ({"reference": game["probabilities"]}, "unseen: expected .*, reference, got"),
+        ({"unseen": few}, r"unseen: \d+ training records and \d unseen ones have two labels"),
+    ):
+        refused(message, audit_labels, **game | changes)
