@@ -16,8 +16,8 @@ import pytest
 from paperlib.papers.errata.comparison import (
     Comparison,
     between,
-    claim,
     compare,
+    compare_claim,
     compare_printed,
     half_unit,
     worst,
@@ -251,8 +251,8 @@ def test_rounding_is_half_a_unit_of_the_last_digit_and_the_worst_and_exceptions_
     mixed = worst([compare("1.0", 1.02), compare("1.0", 1.5)])
     assert (mixed.fits, mixed.follows) == (False, "1.5 (1 of 2 fit)")
     assert worst([compare("1.0", 1.5)]).follows == "1.5"
-    assert claim("all", [True, False, False]).off == 2
-    assert claim("all", [True]).fits
+    assert compare_claim("all", [True, False, False]).off == 2
+    assert compare_claim("all", [True]).fits
 
 
 def test_two_printed_numbers_may_both_be_rounded_and_a_range_has_two_ends():

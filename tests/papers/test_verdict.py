@@ -13,7 +13,7 @@ from scipy.stats import binomtest, t
 from paperlib.io import RunResult
 from paperlib.papers.verdict import Estimate, Evidence, Scale, pages, record, records
 from paperlib.papers.verdict.evidence import Level, TargetRule, Term, from_dict, rules
-from paperlib.papers.verdict.outcome import Outcome, decide, decide_alone, pool
+from paperlib.papers.verdict.outcome import Contrast, Outcome, decide, decide_alone, pool
 from paperlib.papers.verdict.reasons import WORDINGS, Cause, Reason
 from paperlib.papers.verdict.records import SIGNS, class_of
 from paperlib.papers.verdict.status import JudgedTarget, judge, status_table
@@ -224,10 +224,14 @@ def run(notebook: str, *given: Evidence, level="substitute", seed=0, **more) -> 
 def test_records_come_back_as_they_were(tmp_path, monkeypatch):
     monkeypatch.setenv(display.RESULTS_VARIABLE, str(tmp_path))
     given = table_one(gap={"a": [5.0, np.float64(4.0)], "b": Estimate(2, 0.1)})
-    record(given, scale=SCALE)
-    again, scale = from_dict(json.loads((tmp_path / display.RECORDS_FILE).read_text()))
-    assert scale == SCALE
-    np.testing.assert_equal(again.samples(), given.samples())
+    scales = [SCALE, replace(SCALE, measured_here=False)]
+    for scale in scales:
+        record(given, scale=scale)
+    lines = (tmp_path / display.RECORDS_FILE).read_text().splitlines()
+    kept = [from_dict(json.loads(line)) for line in lines]
+    assert [scale for _, scale in kept] == scales
+    for again, _ in kept:
+        np.testing.assert_equal(again.samples(), given.samples())
 
 
 def test_the_status_counts_every_target_once_and_hides_nothing():
@@ -352,6 +356,17 @@ def test_a_page_lists_the_comparisons_nearest_to_deciding_of_which_the_closest_i
     assert outcome.word == "disagrees"
     assert outcome.closest is not None
     assert outcome.closest.term.name == "null uniform"
+
+
+def test_all_comparisons_but_the_closest_are_listed_however_they_are_worded(monkeypatch):
+    outcome = decide(TWO, {"panoramia_images": table_two()}, "substitute", seeds=2)
+    names = {contrast.term.name for contrast in outcome.contrasts}
+    closest, others = pages._comparisons(outcome)
+    assert len(names) == 3
+    assert [sum(name in line for name in names) for line in (closest, others)] == [1, 2]
+    monkeypatch.setattr(Contrast, "__str__", lambda _: "reworded")
+    closest, others = pages._comparisons(outcome)
+    assert [line.count("reworded") for line in (closest, others)] == [1, 2]
 
 
 def test_made_up_data_decide_nothing_and_are_on_no_page(tmp_path, monkeypatch):
@@ -561,8 +576,12 @@ def test_the_table_names_the_cost_by_the_runs_that_were_made():
     factor = float(first["to_decide"].split()[1])
     before, after = first["to_decide"].split(": ")[1].split(" hours in place of ")
     assert (float(before), after) == (pytest.approx(2 * factor, abs=0.15), "2.0")
-    away = {**line, "facts": "made up, measured elsewhere"}
+    away = {**line, "measured_here": False}
     assert "hours" not in status_table(judge([run | {"records": [away]}])).iloc[0]["to_decide"]
+    for facts in ("made up, measured elsewhere", "in other words"):
+        reworded = {**line, "facts": facts}
+        row = status_table(judge([run | {"records": [reworded]}])).iloc[0]
+        assert row["to_decide"] == first["to_decide"]
     unmet = Evidence(RULE.target, "model", {**values, "overfitted": of_mean(98.9, 6)}).to_dict()
     told = status_table(judge([run | {"records": [line | unmet]}])).iloc[0]["to_decide"]
     assert told == "other settings, not 10,000 repetitions; these took 2.0 hours"

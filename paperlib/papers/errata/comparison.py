@@ -91,7 +91,7 @@ def worst(comparisons: Iterable[Comparison]) -> Comparison:
     return Comparison(least.printed, follows, least.off, least.allowed)
 
 
-def claim(printed: str, holds: Iterable[bool], remark: str = "") -> Comparison:
+def compare_claim(printed: str, holds: Iterable[bool], remark: str = "") -> Comparison:
     """A claim about several cases, with whether each holds; what is off is the number of
     exceptions.
 

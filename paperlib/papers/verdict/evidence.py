@@ -116,6 +116,8 @@ class Scale:
 
     level: Level
     facts: str  # data, sizes and models, in words
+    # whether the run took the measurement; not where it shows a table that another run kept
+    measured_here: bool = True
 
     def __post_init__(self) -> None:
         check_choice("level", self.level, Level)
@@ -223,7 +225,9 @@ def from_dict(line: Mapping[str, Any]) -> tuple[Evidence, Scale]:
         for name, samples in line["values"].items()
     }
     evidence = Evidence(line["target"], line["unit"], values, line["note"], line.get("reading", ""))
-    return evidence, Scale(line["level"], line["facts"])
+    # Records from before this field was added are of runs that measured, unless they have it.
+    measured_here = line.get("measured_here", True)
+    return evidence, Scale(line["level"], line["facts"], measured_here)
 
 
 def _sample(kept: dict[str, float] | list[float]) -> Sample:

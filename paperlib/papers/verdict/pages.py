@@ -3,6 +3,7 @@ page.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 import pandas as pd
@@ -12,7 +13,7 @@ from paperlib.papers.verdict.evidence import TargetRule, rules
 from paperlib.papers.verdict.outcome import Outcome, over_models
 from paperlib.papers.verdict.reasons import Cause
 from paperlib.papers.verdict.records import SIGNS, WORDS, anchor, chip, class_of, compared, escaped
-from paperlib.papers.verdict.status import CSV_NAME, LEVELS, JudgedTarget, Run, joined, seeds_of
+from paperlib.papers.verdict.status import CSV_NAME, LEVELS, JudgedTarget, Run, each_once, seeds_of
 from paperlib.report.printed import PAPERS
 from paperlib.report.tables import pipe_table
 
@@ -108,7 +109,7 @@ def _changes(rule: TargetRule) -> Iterator[str]:
 
 def _further(others: Sequence[JudgedTarget]) -> Iterator[str]:
     """Lines of the folded list of further evidence."""
-    yield f"````{{dropdown}} Further evidence: {joined(entry.outcome.word for entry in others)}"
+    yield f"````{{dropdown}} Further evidence: {each_once(entry.outcome.word for entry in others)}"
     for entry in others:
         reading = f"{escaped(entry.reading)}: " if entry.reading else ""
         outcome = f"{chip(entry.outcome.word)} {_sentence(_first_of_reason(entry))}"
@@ -148,7 +149,7 @@ def _evidence(entry: JudgedTarget) -> Iterator[str]:
     if entry.rule.unit == "identifiers" and len(entry.runs) > 1 and entry.level:
         models = over_models([run.evidence for run in entry.runs], entry.level)
         yield f"If each run counted as one model: {escaped(str(models))}."
-    notes = joined(run.evidence.note.rstrip(".") for run in entry.runs)
+    notes = each_once(run.evidence.note.rstrip(".") for run in entry.runs)
     if notes:
         yield f"{escaped(notes)}."
     commands = _short_commands(entry.runs)
@@ -161,9 +162,10 @@ def _comparisons(outcome: Outcome) -> Iterator[str]:
     closest = outcome.closest
     if closest:
         yield f"Closest: {escaped(f'{closest}, claimed {closest.term.limits}')}."
-    others = [line for line in compared(outcome) if not line.startswith(str(closest))]
+    others = tuple(contrast for contrast in outcome.contrasts if contrast is not closest)
     if 0 < len(others) <= _MOST_COMPARED:
-        yield f"Also compared: {escaped('; '.join(others))}."
+        lines = compared(replace(outcome, contrasts=others))
+        yield f"Also compared: {escaped('; '.join(lines))}."
 
 
 def _short_commands(runs: Sequence[Run]) -> list[str]:
@@ -176,7 +178,7 @@ def _short_commands(runs: Sequence[Run]) -> list[str]:
 def _scale(entry: JudgedTarget) -> Iterator[str]:
     """On what scale, and with which seeds."""
     if entry.level:
-        facts = escaped(joined(run.scale.facts for run in entry.runs))
+        facts = escaped(each_once(run.scale.facts for run in entry.runs))
         seeds = "; ".join(_seeds_by_origin(entry.runs))
         yield f"Scale: {entry.level} ({facts}). {seeds[:1].upper() + seeds[1:]}.".replace(" .", "")
 

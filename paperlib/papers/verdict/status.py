@@ -84,10 +84,8 @@ class JudgedTarget:
         return f"about {times:,.{int(times < 10)}f} times the repetitions{spent}"
 
     def _hours(self) -> float:
-        """What the runs took; 0 where the time of a page is not that of its measurement, of which
-        the facts tell.
-        """
-        if any("measured" in run.scale.facts for run in self.runs):
+        """What the runs took; 0 where the time of a page is not that of its measurement."""
+        if not all(run.scale.measured_here for run in self.runs):
             return 0.0
         return sum(run.seconds for run in self.runs) / 3600
 
@@ -262,16 +260,16 @@ def status_table(judged: Sequence[JudgedTarget]) -> pd.DataFrame:
             "to_decide": entry.to_decide,
             "reading": entry.reading,
             "scale": entry.level or "",
-            "facts": joined(run.scale.facts for run in entry.runs),
+            "facts": each_once(run.scale.facts for run in entry.runs),
             "claim": entry.rule.claim,
             "compared": "; ".join(compared(entry.outcome)),
             "paper_number": entry.rule.printed,
-            "notebook": joined(run.notebook for run in entry.runs)
+            "notebook": each_once(run.notebook for run in entry.runs)
             or "; ".join(entry.rule.notebooks),
             "seeds": ", ".join(seeds_of(entry.runs)),
-            "command": joined(run.command for run in entry.runs),
-            "origin": joined(run.origin for run in entry.runs),
-            "note": joined(run.evidence.note for run in entry.runs),
+            "command": each_once(run.command for run in entry.runs),
+            "origin": each_once(run.origin for run in entry.runs),
+            "note": each_once(run.evidence.note for run in entry.runs),
         }
         for entry in judged
     ]
@@ -280,7 +278,7 @@ def status_table(judged: Sequence[JudgedTarget]) -> pd.DataFrame:
     return table
 
 
-def joined(texts: Iterable[str]) -> str:
+def each_once(texts: Iterable[str]) -> str:
     """Different texts, one after the other."""
     return "; ".join(dict.fromkeys(filter(None, texts)))
 
