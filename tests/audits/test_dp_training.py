@@ -55,12 +55,13 @@ def test_a_sound_training_passes_every_check(twin):
     fewer = {"canaries": CANARIES} if twin else {}  # the plain training takes those by default
     found = audit(twin, null=NULL, **fewer)
     assert found.passed
-    assert "0 of 8 checks found a fault" in found.claim
+    assert "0 of 9 checks found a fault" in found.claim
     assert not any("no canary reached" in check.finding for check in found.checks)
 
 
-def test_records_clipped_together_are_seen_only_where_one_is_added():
-    assert audit("accumulated before clipping", canaries=CANARIES).passed
+def test_records_clipped_together_are_seen_also_where_none_is_added():
+    found = audit("accumulated before clipping", canaries=CANARIES)
+    assert [check.name for check in found.checks if not check.passed] == ["other records"]
 
 
 def test_a_clipping_norm_a_tenth_too_large_is_seen_also_without_a_record_of_no_gradient():

@@ -119,7 +119,7 @@ def test_a_divisor_that_is_stated_is_the_one_that_is_checked():
 # Opacus.
 
 
-def opacus_loop(data, seed, reduction="mean", clipping_norm=1.0, biases=False):
+def opacus_loop(data, seed, reduction="mean", clipping_norm=1.0, biases=False, loss=cross_entropy):
     from opacus import PrivacyEngine
 
     torch.manual_seed(seed)
@@ -138,7 +138,7 @@ def opacus_loop(data, seed, reduction="mean", clipping_norm=1.0, biases=False):
         for _ in range(4):
             for features, labels in loader:
                 optimizer.zero_grad()
-                cross_entropy(private(features), labels, reduction=reduction).backward()
+                loss(private(features), labels, reduction=reduction).backward()
                 optimizer.step()
 
 
@@ -155,3 +155,91 @@ def test_the_divisor_of_opacus_is_asked_for(reduction, divisor):
     assert not any("no canary reached" in check.finding for check in audited.checks)
     slightly = partial(opacus_loop, reduction=reduction, clipping_norm=1.01)
     assert wrong(audit(slightly, data, null=null, **SEVENTHS)) == ["clipping"]
+
+
+IGNORED = (torch.zeros(20), torch.tensor(-100))  # a null that a mean leaves out
+
+
+def counted(outputs, labels, reduction):
+    """A mean over all records, also over those that are ignored."""
+    return cross_entropy(outputs, labels, reduction="none").mean()
+
+
+def test_a_null_that_a_mean_leaves_out_is_no_fault_of_clipping():
+    loop = partial(opacus_loop, biases=True)
+    audited = audit(loop, records(100), null=IGNORED, **SEVENTHS)
+    assert audited.passed
+    assert "adding or removing a record" in audited.claim
+    assert any("null: it changes the gradients of other records" in note for note in audited.notes)
+    assert not audited.warnings
+    slightly = partial(loop, clipping_norm=1.01)
+    assert wrong(audit(slightly, records(100), null=IGNORED, **SEVENTHS)) == ["clipping"]
+
+
+def test_a_null_that_the_loss_counts_is_used_as_it_is():
+    loop = partial(opacus_loop, biases=True, loss=counted)
+    audited = audit(loop, records(100), null=IGNORED, **SEVENTHS)
+    assert audited.passed
+    assert not any("null" in note for note in audited.notes)
+
+
+def test_a_null_that_no_clipping_makes_up_for_is_left_out_with_a_word():
+    loop = partial(opacus_loop, biases=True, clipping_norm=1000.0)
+    stated = SEVENTHS | {"clipping_norm": 1000.0}
+    audited = audit(loop, records(100), null=IGNORED, **stated)
+    assert audited.passed
+    assert "replacing a record" in audited.claim
+    (warning,) = audited.warnings
+    assert "null: it changes the gradients of other records, so only replacing" in warning
+    assert "reduction='none'" in warning
+
+
+def test_a_null_with_a_gradient_is_left_out_with_a_word():
+    null = (torch.zeros(20), torch.tensor(0))  # the biases have one
+    audited = audit(partial(opacus_loop, biases=True), records(100), null=null, **SEVENTHS)
+    assert audited.passed
+    assert "null: it has a gradient of its own, so only replacing" in audited.warnings[0]
+
+
+def test_trainings_need_a_null_that_can_be_used():
+    loop = partial(opacus_loop, biases=True)
+    options = {"null": IGNORED, "trainings": 20} | SEVENTHS
+    refused(
+        "trainings: this null= is of no use for them; give", audit, loop, records(100), **options
+    )
+
+
+# Other records.
+
+
+def weighted(outputs, labels, reduction):
+    return cross_entropy(outputs, labels, weight=torch.tensor([1.0, 3.0]), reduction=reduction)
+
+
+def normalised(data, seed):
+    x, y = data
+    opacus_loop(((x - x.mean(0)) / x.std(0), y), seed, biases=True)
+
+
+def balanced(data, seed):
+    counts = torch.bincount(data[1].clamp(min=0), minlength=2)
+
+    def loss(outputs, labels, reduction):
+        losses = cross_entropy(outputs, labels, reduction="none")
+        return (losses * (len(data[1]) / counts.clamp(min=1))[labels] / 2).mean()
+
+    opacus_loop(data, seed, biases=True, loss=loss)
+
+
+@pytest.mark.parametrize(
+    ("loop", "words"),
+    [
+        (partial(opacus_loop, biases=True, loss=weighted), "with the others in its batch by up to"),
+        (normalised, "a record changes the steps without it too, as do statistics of all data"),
+        (balanced, "a record changes the steps without it too, as do statistics of all data"),
+    ],
+)
+def test_gradients_that_depend_on_other_records_are_named(loop, words):
+    audited = audit(loop, records(100), **SEVENTHS)
+    assert wrong(audited)[0] == "other records"
+    assert words in audited.headline

@@ -9,9 +9,15 @@ from functools import partial
 from typing import Any
 
 from paperlib.audits.dp_training.checks import CHECKS, SEEN, TESTS, DpCheck, Stated, reaches_norm
-from paperlib.audits.dp_training.runs import Loop, Runs, Train, changes, held_runs, outliers
+from paperlib.audits.dp_training.loop import Loop, Train, changes
+from paperlib.audits.dp_training.runs import Runs, held_runs, outliers
 from paperlib.core import AuditResult
 from paperlib.core.checks import check_at_least, check_confidence, check_in
+
+_PLAIN_NULL = (
+    "give a record of gradient 0 that the loss counts, such as label -100 with "
+    "reduction='none' and .mean()"
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,7 +90,9 @@ def audit_dp_training(
         canaries: Records of the form of ``data[0]`` with large gradients in different directions, 2
             or more; None takes records of ``data``, their first array times 100 and -100.
         null: A record whose gradient is 0, such as one with label -100 for torch's cross-entropy.
-            With it, adding a record is checked; without it, replacing one, which shows less.
+            With it, adding a record is checked; without it, replacing one, which shows less. A
+            null that changes the gradients of other records, as by a mean that leaves it out, is
+            compared among records that are clipped, or left out with a warning.
         seeds: Seeds of the check of batches, 1 or more.
         trainings: Trainings with a canary, and as many without it, that are told apart; both error
             rates are compared with those that the stated mechanism allows. Needs ``null``; 0 for
@@ -105,7 +113,7 @@ def audit_dp_training(
     >>> from paperlib.validity.dp_faults import made_up_records, train_with_fault
     >>> stated = {"clipping_norm": 1, "noise_multiplier": 1, "sampling_rate": 0.25, "steps": 32}
     >>> print(audit_dp_training(train_with_fault, made_up_records(), **stated).headline)
-    DP-SGD: no fault found by 8 checks
+    DP-SGD: no fault found by 9 checks
     """
     check_in("(0, inf)", "clipping_norm", clipping_norm)
     check_in("(0, inf)", "noise_multiplier", noise_multiplier)
@@ -132,17 +140,19 @@ def audit_dp_training(
         norm = clipping_norm / number
         claims.append(Stated(norm, noise_multiplier * norm, sampling_rate, steps, level))
     checks, stated = _checked(runs, claims)
+    if trainings and runs.null_use != "plain":
+        raise ValueError(f"trainings: this null= is of no use for them; {_PLAIN_NULL}")
     if trainings:
         # Its accountant takes seconds to import.
         from paperlib.audits.dp_training.trade_off import told_apart
 
         largest = chosen[_largest_canary(runs)]
         checks.append(_timed(partial(told_apart, loop, data, largest, null, trainings, stated)))
-    notes = _notes(loop)
+    notes = _notes(loop, runs)
     taken = clipping_norm / stated.norm
     if divisor is None and not math.isclose(taken, sampling_rate * records):
         notes.append(f"The noisy sum is divided by {taken:.6g}, as the loop shows.")
-    return _result(checks, 1 - confidence, null is not None, notes)
+    return _result(checks, 1 - confidence, runs, notes)
 
 
 def _usual_divisors(rate: float, records: int) -> list[float]:
@@ -183,9 +193,26 @@ def _largest_canary(runs: Runs) -> int:
     return sizes.index(max(sizes))
 
 
-def _notes(loop: Loop) -> list[str]:
-    """What was left out of the checks, and why."""
+def _null_warnings(runs: Runs) -> tuple[str, ...]:
+    """Why a null could not be used, and what can."""
+    reasons = {
+        "changes others": "it changes the gradients of other records",
+        "has a gradient": "it has a gradient of its own",
+    }
+    if runs.null_use not in reasons:
+        return ()
+    reason = reasons[runs.null_use]
+    return (f"null: {reason}, so only replacing a record was checked; {_PLAIN_NULL}",)
+
+
+def _notes(loop: Loop, runs: Runs) -> list[str]:
+    """What was left out of the checks, or measured in another way, and why."""
     notes: list[str] = []
+    if runs.null_use == "among clipped":
+        notes.append(
+            "null: it changes the gradients of other records, as a mean that leaves it out does; "
+            "so what a record adds was measured among clipped records, where this changes nothing."
+        )
     unused = [str(number) for number, used in enumerate(loop.used, 1) if not used]
     if unused:
         notes.append(
@@ -202,16 +229,14 @@ def _shortened(numbers: list[str]) -> str:
     return f"number {first}" if rest <= 0 else f"number {first} and {rest} others"
 
 
-def _result(
-    checks: list[DpCheck], error: float, is_added: bool, notes: list[str]
-) -> DpTrainingAudit:
+def _result(checks: list[DpCheck], error: float, runs: Runs, notes: list[str]) -> DpTrainingAudit:
     """The audit of these checks, whose chance of a false accusation is ``error`` at most."""
     wrong = sum(not check.passed for check in checks)
     return DpTrainingAudit(
         claim=(
             f"{wrong} of {len(checks)} checks found a fault; if training is as stated, one is "
             f"found with probability at most {error:.3g}. Clipping was checked for "
-            f"{'adding or removing' if is_added else 'replacing'} a record."
+            f"{'replacing' if runs.null is None else 'adding or removing'} a record."
         ),
         assumptions=(
             "one record of the data is one unit of privacy, and the number of records is public",
@@ -225,6 +250,7 @@ def _result(
                 "attacked"
             ),
         ),
+        warnings=_null_warnings(runs),
         notes=tuple(notes),
         epsilon=None,
         checks=tuple(checks),

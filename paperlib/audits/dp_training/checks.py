@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc, gammainc
 
-from paperlib.audits.dp_training.runs import Runs, changes
+from paperlib.audits.dp_training.loop import changes
+from paperlib.audits.dp_training.runs import Runs
 from paperlib.core.checks import FloatArray
 
 SEEN = 1e-2  # least change, of the clipping norm, by which a step shows that it held a record
@@ -57,6 +58,42 @@ def _steps(runs: Runs, stated: Stated) -> DpCheck:
         return DpCheck(name="number of steps", passed=False, finding=finding)
     finding = f"{most} steps, {stated.steps} stated"
     return DpCheck(name="number of steps", passed=most <= stated.steps, finding=finding)
+
+
+def _other_records(runs: Runs, stated: Stated) -> DpCheck:
+    """What a record adds to a step is the same whatever the other records are, and a step without
+    it does not change.
+    """
+    times = float(runs.interplay().max()) / stated.norm
+    passed = times <= SEEN
+    if passed:
+        finding = "what a record adds to a step does not depend on the other records"
+    elif _changes_all(runs, stated):
+        finding = (
+            "a record changes the steps without it too, as do statistics of all data that scale "
+            "inputs or weigh classes"
+        )
+    elif np.isfinite(times):
+        finding = (
+            f"what a record adds changes with the others in its batch by up to {times:.3g} "
+            "clipping norms, as by a statistic of the batch, a weighted mean or clipping together"
+        )
+    else:
+        finding = (
+            "where all records are alike, gradients are not finite, as divided by a spread of 0"
+        )
+    return DpCheck(name="other records", passed=passed, finding=finding)
+
+
+def _changes_all(runs: Runs, stated: Stated) -> bool:
+    """Whether one record changes more steps than batches at the stated rate hold it."""
+    sizes = [changes(runs.canaries[runs.farthest], runs.ordinary)]
+    sizes.append(changes(runs.among_quiet, runs.quiet))
+    steps = min(map(len, sizes))
+    largest = np.fmax(sizes[0][:steps], sizes[1][:steps])  # of what is finite
+    changed = largest > SEEN * stated.norm
+    count = int(changed.sum())
+    return float(bdtrc(count - 1, changed.size, stated.rate)) <= stated.level
 
 
 def _contribution(runs: Runs, stated: Stated) -> DpCheck:
@@ -115,18 +152,18 @@ def _radii(points: FloatArray) -> FloatArray:
 
 
 def _shortfall(
-    name: str, parts: Iterator[tuple[str, FloatArray, float]], stated: Stated
+    name: str, samples: Iterator[tuple[str, FloatArray, float]], stated: Stated
 ) -> DpCheck:
-    """The test that no part (name, values, degrees of freedom) has too small a sum of squares."""
-    tried = [
-        (
-            float(gammainc(free / 2, (rows**2).sum() / stated.noise**2 / 2)),
-            what,
-            (rows**2).sum() / free,
-        )
-        for what, rows, free in parts
-        if free > 0
-    ]
+    """The test that no sample (name, values, degrees of freedom) has too small a sum of squares."""
+    tried: list[tuple[float, str, float]] = []
+    for what, rows, free in samples:
+        if free <= 0:
+            continue
+        total = float((rows**2).sum())
+        if not np.isfinite(total):
+            finding = "not tried, as gradients are not finite where all records are alike"
+            return DpCheck(name=name, passed=True, finding=finding)
+        tried.append((float(gammainc(free / 2, total / stated.noise**2 / 2)), what, total / free))
     if not tried:
         return DpCheck(name=name, passed=True, finding="too few numbers for this check")
     p_value, what, variance = min(tried)
@@ -144,14 +181,14 @@ def _by_parameter(rows: FloatArray, runs: Runs) -> Iterator[tuple[int, FloatArra
 def _noise(runs: Runs, stated: Stated) -> DpCheck:
     """The noise in every second step, without the direction of the other steps' mean."""
 
-    def parts() -> Iterator[tuple[str, FloatArray, float]]:
+    def samples() -> Iterator[tuple[str, FloatArray, float]]:
         for number, rows in _by_parameter(runs.quiet, runs):
             mean = rows[1::2].sum(0)
             along = mean / max(float(np.linalg.norm(mean)), 1e-300)
             rest = rows[::2] - np.outer(rows[::2] @ along, along)
             yield f"the noise of parameter {number}", rest, len(rest) * (rest.shape[1] - 1)
 
-    return _shortfall("noise", parts(), stated)
+    return _shortfall("noise", samples(), stated)
 
 
 def _noise_of_steps(runs: Runs, stated: Stated) -> DpCheck:
@@ -159,7 +196,7 @@ def _noise_of_steps(runs: Runs, stated: Stated) -> DpCheck:
     no sum.
     """
 
-    def parts() -> Iterator[tuple[str, FloatArray, float]]:
+    def samples() -> Iterator[tuple[str, FloatArray, float]]:
         steps = np.arange(len(runs.quiet))
         for number, rows in _by_parameter(runs.quiet, runs):
             products = rows @ rows.T  # all that follows is of these, as rows may be long
@@ -184,24 +221,24 @@ def _noise_of_steps(runs: Runs, stated: Stated) -> DpCheck:
                         free,
                     )
 
-    return _shortfall("noise of different steps", parts(), stated)
+    return _shortfall("noise of different steps", samples(), stated)
 
 
 def _noise_of_seeds(runs: Runs, stated: Stated) -> DpCheck:
     steps = min(len(runs.quiet), len(runs.quiet_too))
     apart = (runs.quiet[:steps] - runs.quiet_too[:steps]) / 2**0.5
-    parts = (
+    samples = (
         (f"the difference between seeds in parameter {number}", rows, (steps - 1) * rows.shape[1])
         for number, rows in _by_parameter(apart - apart.mean(0), runs)
     )
-    return _shortfall("noise of different seeds", parts, stated)
+    return _shortfall("noise of different seeds", samples, stated)
 
 
 def _noise_of_parameters(runs: Runs, stated: Stated) -> DpCheck:
     rows = runs.quiet - runs.quiet.mean(0)
     free = len(rows) - 1
 
-    def parts() -> Iterator[tuple[str, FloatArray, float]]:
+    def samples() -> Iterator[tuple[str, FloatArray, float]]:
         numbers = rows.shape[1] // 2
         neighbours = (rows[:, : 2 * numbers : 2] - rows[:, 1 : 2 * numbers : 2]) / 2**0.5
         yield "the difference of neighbouring numbers", neighbours, free * numbers
@@ -210,7 +247,7 @@ def _noise_of_parameters(runs: Runs, stated: Stated) -> DpCheck:
             rest = (left[:, :width] - right[:, :width]) / 2**0.5
             yield f"the difference of parameters {first} and {second}", rest, free * width
 
-    return _shortfall("noise of different parameters", parts(), stated)
+    return _shortfall("noise of different parameters", samples(), stated)
 
 
 def _held(runs: Runs, stated: Stated) -> list[NDArray[np.bool_]]:
@@ -252,6 +289,7 @@ def _poisson(runs: Runs, stated: Stated) -> DpCheck:
 
 CHECKS = (
     _steps,
+    _other_records,
     _contribution,
     _noise,
     _noise_of_steps,
@@ -260,4 +298,4 @@ CHECKS = (
     _rate,
     _poisson,
 )
-TESTS = len(CHECKS) - 2 + 1  # all but the first two, and that of the trade-off, share the error
+TESTS = len(CHECKS) - 3 + 1  # all but the first three, and that of the trade-off, share the error

@@ -2,19 +2,19 @@
 release.
 """
 
-import inspect
-from collections.abc import Callable
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paperlib.audits.dp_training.loop import Loop, changes, interplay, record_value, with_record
+from paperlib.audits.dp_training.nulls import Among, NullUse, null_rows
 from paperlib.core.checks import FloatArray
 
-Train = Callable[[Any, int], Any]
-
 _OUTLIER = 100.0
+_ORDINARY = 0.1  # so that gradients are small, and a weight or a scale shows through clipping
 _MOST_CANARIES = 8
 _MOST_SEEDS = 20
 
@@ -26,13 +26,22 @@ class Runs:
     """
 
     canaries: list[FloatArray]  # one for each canary in place of record 0, all with one seed
-    null: FloatArray | None  # with the record without a gradient in its place
+    ordinary: FloatArray  # with an ordinary record in its place
+    null: FloatArray | None  # with no record in its place, where a null can stand for that
+    null_use: NullUse  # how the null was used
     pairs: list[tuple[FloatArray, FloatArray]]  # two canaries, by seed
-    quiet: FloatArray  # every record the same
+    quiet: FloatArray  # every record the ordinary one
     quiet_too: FloatArray  # of another seed
+    among_quiet: FloatArray  # the farthest canary in place of record 0, the others ordinary
+    farthest: int  # the canary that changes a step the most
     widths: list[int]  # numbers of each parameter that had a gradient in any step
     numbers: list[int]  # and which of the optimizer's parameters it is, from 1
     moved: list[int]  # steps made by trainings that are not held, by canary
+
+    def interplay(self) -> FloatArray:
+        """By how much what the farthest canary adds to each step depends on the other records."""
+        canary = self.canaries[self.farthest]
+        return interplay(canary, self.ordinary, self.among_quiet, self.quiet)
 
 
 def outliers(data: Any) -> list[Any]:
@@ -48,158 +57,26 @@ def outliers(data: Any) -> list[Any]:
     return canaries
 
 
+def _ordinary(data: Any, canary: Any) -> Any:
+    """A small record, with another label than a canary if the data have one: the first array
+    times 0.1, the others as they are.
+    """
+    if not isinstance(data, tuple):
+        return _scaled(data[1], _ORDINARY)
+    row = 1
+    for row in range(1, len(data[0])):
+        labels = zip(data[1:], canary[1:], strict=True)
+        if any(
+            not np.array_equal(record_value(column[row]), record_value(label))
+            for column, label in labels
+        ):
+            break
+    return (_scaled(data[0][row], _ORDINARY), *(column[row] for column in data[1:]))
+
+
 def _scaled(values: Any, factor: float) -> Any:
     """Floating-point numbers times a factor; other values, such as tokens, as they are."""
     return values * factor if "float" in str(getattr(values, "dtype", "")) else values
-
-
-def _with(data: Any, record: Any, where: Any = 0) -> Any:
-    """A copy of the data with a record at a place, or at every place."""
-    if isinstance(data, tuple):
-        return tuple(
-            _with(column, value, where) for column, value in zip(data, record, strict=True)
-        )
-    copy: Any = data.clone() if hasattr(data, "clone") else np.array(data)
-    copy[where] = copy.new_tensor(_value(record)) if hasattr(copy, "new_tensor") else record
-    return copy
-
-
-def _value(record: Any) -> Any:
-    """A record's values without what torch keeps beside them."""
-    return record.detach().cpu().numpy() if hasattr(record, "detach") else record
-
-
-class Loop:
-    """A user's training loop, whose optimizer's gradients are read.
-
-    Attributes:
-        widths: Numbers of each parameter; empty before the first training.
-        used: Whether each parameter had a gradient in any step of any training yet.
-        divisor: What the optimizer says that it divides the noisy sum by, as that of Opacus does;
-            None where it says nothing.
-    """
-
-    def __init__(self, train: Train) -> None:
-        self._train = train
-        self.widths: list[int] = []
-        self.used: NDArray[np.bool_] = np.zeros(0, bool)
-        self.divisor: float | None = None
-
-    def held(self, data: Any, seed: int) -> FloatArray:
-        """Gradients of a training whose parameters are held at their start, (steps, parameters)."""
-        rows = self._released(data, seed, hold=True)
-        if not np.isfinite(rows).all():
-            raise ValueError("train: gradients that are not finite; use smaller canaries")
-        return rows
-
-    def steps_made(self, data: Any, seed: int) -> int:
-        """Number of steps of a training whose parameters move."""
-        return len(self._released(data, seed, hold=False))
-
-    def _released(self, data: Any, seed: int, *, hold: bool) -> FloatArray:
-        """Gradients given to the optimizer, (steps, parameters).
-
-        With ``hold``, the optimizer gets gradients of 0 instead, so that the parameters stay. A
-        loop without an optimizer of torch must return the gradients itself.
-        """
-        # This import takes seconds.
-        from torch.optim.optimizer import register_optimizer_step_pre_hook
-
-        steps: list[FloatArray] = []
-
-        def read(optimizer: Any, _args: Any, _kwargs: Any) -> None:
-            gradients, widths, used = _gradients(optimizer, hold=hold)
-            self._note(widths, used)
-            if not steps:
-                self.divisor = _divisor_of_wrapper(optimizer)
-            steps.append(gradients)
-
-        handle = register_optimizer_step_pre_hook(read)
-        try:
-            returned = self._train(data, seed)
-        finally:
-            handle.remove()
-        if steps:
-            return np.array(steps)
-        gradients = _returned_gradients(returned)
-        self._note([gradients.shape[1]], [True])
-        return gradients
-
-    def _note(self, widths: list[int], used: list[bool]) -> None:
-        """Keep which parameters have had a gradient; a ValueError for other parameters."""
-        if not self.widths:
-            self.widths = widths
-            self.used = np.zeros(len(widths), bool)
-        if widths != self.widths:
-            raise ValueError("train: expected one optimizer with the same parameters in every step")
-        self.used |= np.array(used, bool)
-
-
-def _gradients(optimizer: Any, *, hold: bool) -> tuple[FloatArray, list[int], list[bool]]:
-    """The gradients of a step in one row, numbers of each parameter, and whether it has a gradient;
-    ``hold`` sets them to 0.
-
-    A parameter without a gradient in this step counts as zeros.
-    """
-    import torch
-
-    parameters = [
-        parameter
-        for group in optimizer.param_groups
-        for parameter in group["params"]
-        if parameter.requires_grad
-    ]
-    flat: list[torch.Tensor] = []
-    for parameter in parameters:
-        gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-        flat.append(gradient.flatten())
-    row = torch.cat(flat).detach().cpu().double().numpy()
-    widths = [parameter.numel() for parameter in parameters]
-    used = [parameter.grad is not None for parameter in parameters]
-    if hold:
-        for parameter in parameters:
-            if parameter.grad is not None:
-                parameter.grad = torch.zeros_like(parameter.grad)
-    return row, widths, used
-
-
-def _divisor_of_wrapper(optimizer: Any) -> float | None:
-    """What the private optimizer whose step calls this one divides by; None without such a one.
-
-    Opacus wraps an optimizer by one with the attributes ``original_optimizer``,
-    ``expected_batch_size`` and ``loss_reduction``. The wrapped one does not know of it, so that it
-    is looked for among the calls that led here.
-    """
-    import torch
-
-    frame = inspect.currentframe()
-    while frame is not None:
-        owner = frame.f_locals.get("self")
-        is_optimizer = isinstance(owner, torch.optim.Optimizer)
-        if is_optimizer and getattr(owner, "original_optimizer", None) is optimizer:
-            return _divisor_of(owner)
-        frame = frame.f_back
-    return None
-
-
-def _divisor_of(wrapper: Any) -> float | None:
-    """What an optimizer of Opacus divides by; None where its attributes do not say it."""
-    if getattr(wrapper, "loss_reduction", "") == "sum":
-        return 1.0
-    return getattr(wrapper, "expected_batch_size", None) or None
-
-
-def _returned_gradients(returned: Any) -> FloatArray:
-    """The gradients that a loop without an optimizer of torch returns, (steps, parameters)."""
-    steps = [] if returned is None else [_value(row) for row in returned]
-    gradients = np.array(steps, dtype=float)
-    if gradients.ndim != 2:
-        raise ValueError(
-            "train: no torch optimizer made a step; expected one, or the gradients released at "
-            "learning rate 0 as the returned value, shape (steps, parameters), got shape "
-            f"{gradients.shape}"
-        )
-    return gradients
 
 
 def held_runs(
@@ -209,10 +86,10 @@ def held_runs(
     canary.
     """
     # Every training gets a copy of its own, which it may change.
-    first = loop.held(_with(data, canaries[0]), 0)
+    first = loop.held(with_record(data, canaries[0]), 0)
     if not loop.used.any():
         raise ValueError("train: no parameter of the optimizer has a gradient in any step")
-    again = loop.held(_with(data, canaries[0]), 0)
+    again = loop.held(with_record(data, canaries[0]), 0)
     if again.shape != first.shape or np.abs(again - first).max() > seen / 10:
         raise ValueError(
             "train: two trainings of the same data and seed differ; expected the seed to decide "
@@ -221,26 +98,38 @@ def held_runs(
     of_canaries, farthest, seed = _seen_canaries(loop, data, canaries, again, seen)
     pairs: list[tuple[FloatArray, FloatArray]] = []
     for other in range(1, seeds + 1):
-        near = loop.held(_with(data, canaries[0]), other)
-        pairs.append((near, loop.held(_with(data, canaries[farthest]), other)))
+        near = loop.held(with_record(data, canaries[0]), other)
+        pairs.append((near, loop.held(with_record(data, canaries[farthest]), other)))
     if np.array_equal(pairs[0][0], first):
         raise ValueError(
             "train: two seeds give the same training; expected batches and noise by the seed"
         )
-    record = tuple(column[0] for column in data) if isinstance(data, tuple) else data[0]
-    all_alike = _with(data, record, slice(None))
-    of_null = None if null is None else loop.held(_with(data, null), seed)
-    moved = [loop.steps_made(_with(data, canary), seed) for canary in canaries]
+    ordinary = _ordinary(data, canaries[farthest])
+    alike = with_record(data, ordinary, slice(None))
     runs = Runs(
         canaries=of_canaries,
-        null=of_null,
+        ordinary=loop.read(with_record(data, ordinary), seed),
+        null=None,
+        null_use="none",
         pairs=pairs,
-        quiet=loop.held(all_alike, 0),
-        quiet_too=loop.held(all_alike, 1),
+        quiet=loop.read(alike, seed),
+        quiet_too=loop.read(alike, seed + 1),
+        among_quiet=loop.read(with_record(alike, canaries[farthest]), seed),
+        farthest=farthest,
         widths=loop.widths,
         numbers=list(range(1, len(loop.widths) + 1)),
-        moved=moved,
+        moved=[loop.steps_made(with_record(data, canary), seed) for canary in canaries],
     )
+    if null is not None:
+        largest = int(np.argmax([changes(rows, runs.ordinary).max() for rows in of_canaries]))
+        canary = canaries[largest]
+        among = (
+            Among(data, canary, seed, of_canaries[largest]),
+            Among(alike, canary, seed, loop.read(with_record(alike, canary), seed)),
+        )
+        is_fault = bool(runs.interplay().max() > seen)
+        rows, use = null_rows(loop, null, among, is_fault, seen)
+        runs = dataclasses.replace(runs, null=rows, null_use=use)
     return _without_unused(runs, loop.used)
 
 
@@ -251,15 +140,17 @@ def _without_unused(runs: Runs, used: NDArray[np.bool_]) -> Runs:
     if used.all():
         return runs
     columns = np.repeat(used, runs.widths)
-    return Runs(
+    return dataclasses.replace(
+        runs,
         canaries=[rows[:, columns] for rows in runs.canaries],
+        ordinary=runs.ordinary[:, columns],
         null=None if runs.null is None else runs.null[:, columns],
         pairs=[(near[:, columns], far[:, columns]) for near, far in runs.pairs],
         quiet=runs.quiet[:, columns],
         quiet_too=runs.quiet_too[:, columns],
+        among_quiet=runs.among_quiet[:, columns],
         widths=np.array(runs.widths)[used].tolist(),
         numbers=np.array(runs.numbers)[used].tolist(),
-        moved=runs.moved,
     )
 
 
@@ -272,9 +163,9 @@ def _seen_canaries(
     ``of_first`` are the gradients with the first canary and seed 0.
     """
     for seed in range(_MOST_SEEDS):  # a short training may not meet the record
-        others = [loop.held(_with(data, canary), seed) for canary in canaries[1:]]
+        others = [loop.held(with_record(data, canary), seed) for canary in canaries[1:]]
         if seed > 0:
-            of_first = loop.held(_with(data, canaries[0]), seed)
+            of_first = loop.held(with_record(data, canaries[0]), seed)
         of_canaries = [of_first, *others]
         largest = [changes(gradients, of_first).max() for gradients in of_canaries]
         if max(largest) > seen:
@@ -288,16 +179,10 @@ def along(loop: Loop, data: Any, canary: Any, null: Any, seed: int, *, member: b
     """How far each step went in the direction of a canary's gradient, among records without a
     gradient.
     """
-    all_null = _with(data, null, slice(None))
-    all_canaries = _with(data, canary, slice(None))
+    all_null = with_record(data, null, slice(None))
+    all_canaries = with_record(data, canary, slice(None))
     empty = loop.held(all_null, seed)
     # Both trainings have one seed, so that their difference is without the noise.
     direction = (loop.held(all_canaries, seed) - empty).sum(0)
-    released = loop.held(_with(all_null, canary), seed) if member else empty
+    released = loop.held(with_record(all_null, canary), seed) if member else empty
     return released @ direction / max(float(np.linalg.norm(direction)), 1e-300)
-
-
-def changes(gradients: FloatArray, other: FloatArray) -> FloatArray:
-    """By how much two trainings differ in each step that both made, shape (steps,)."""
-    steps = min(len(gradients), len(other))
-    return np.linalg.norm(gradients[:steps] - other[:steps], axis=1)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from paperlib.audits.dp_training.checks import DpCheck, Stated
-from paperlib.audits.dp_training.runs import Loop, along
+from paperlib.audits.dp_training.loop import Loop
+from paperlib.audits.dp_training.runs import along
 from paperlib.bounds import ErrorCounts, audit_clopper_pearson
 from paperlib.core.checks import FloatArray
 from paperlib.training.private.accounting import privacy_curve
