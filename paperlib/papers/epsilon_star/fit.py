@@ -21,7 +21,11 @@ from paperlib.bounds import epsilon_star
 from paperlib.bounds.loss_rates.rates import ceiling, definition_terms
 from paperlib.core import FloatArray, check_at_least
 from paperlib.data import Dataset
-from paperlib.papers.epsilon_star.landscape_models import LandscapeConfig, landscape_models, train
+from paperlib.papers.epsilon_star.landscape_models import (
+    LandscapeConfig,
+    landscape_models,
+    train_models,
+)
 from paperlib.report import progress
 from paperlib.training import paper_delta
 
@@ -97,17 +101,13 @@ def trained_scores(config: LandscapeConfig, data: Dataset, *, seed: int = 0) -> 
     seed.
     """
     models = landscape_models(replace(config, seed=seed), data)
-    return [
-        Scores(
-            math.inf if model.target_epsilon is None else model.target_epsilon,
-            model.training.seed,
-            trained["accuracy"],
-            *paper_scores(trained["train"], trained["population"]),
-        )
-        for model, trained in zip(
-            models, train([model.training for model in models], data), strict=True
-        )
-    ]
+    trained = train_models([model.training for model in models], data)
+    scores: list[Scores] = []
+    for model, losses in zip(models, trained, strict=True):
+        target = math.inf if model.target_epsilon is None else model.target_epsilon
+        train, population = paper_scores(losses["train"], losses["population"])
+        scores.append(Scores(target, model.training.seed, losses["accuracy"], train, population))
+    return scores
 
 
 def moments(scores: Iterable[Scores]) -> pd.DataFrame:
@@ -130,35 +130,35 @@ def p_values(scores: Iterable[Scores], config: FitConfig) -> pd.DataFrame:
     # Evaluation sets of one partition are nested; the fitting set is what the largest leaves.
     largest = max(config.sample_sizes)
     models = list(scores)
-    if (least := min((model.train.size for model in models), default=2 * largest)) < 2 * largest:
+    least = min((model.train.size for model in models), default=2 * largest)
+    if least < 2 * largest:
         raise ValueError(
             f"sample_sizes: expected at most half of the {least} scores, got {largest}"
         )
 
-    rows = []
-    for model, repeat in progress(list(product(models, range(config.repeats))), label="partitions"):
+    rows: list[dict[str, Any]] = []
+    partitions = list(product(models, range(config.repeats)))
+    for model, repeat in progress(partitions, label="partitions"):
         rng = np.random.default_rng([config.seed, model.seed, model.private, repeat])
         shuffled = rng.permutation(model.train)
         fitting, evaluation = shuffled[largest:], shuffled[:largest]
         for components in config.components:
             mixture = fit_mixture(fitting, components, seed=config.seed)
             for size in config.sample_sizes:
-                part = evaluation[:size]
-                own = fit_mixture(part, components, seed=config.seed)
-                sampled = float(ks_2samp(part, mixture.sample(size, rng)).pvalue)
-                values = zip(
-                    TESTS, (sampled, ks_p_value(part, mixture), ks_p_value(part, own)), strict=True
+                values = _p_value_of_each_test(
+                    evaluation[:size], mixture, rng, components=components, seed=config.seed
                 )
-                about = model.about | {
+                tested = {
+                    **model.about,
                     "repeat": repeat,
                     "components": components,
                     "sample_size": size,
                 }
-                rows += [about | {"test": test, "p_value": value} for test, value in values]
+                rows += [tested | {"test": test, "p_value": values[test]} for test in TESTS]
     return pd.DataFrame(rows)
 
 
-def rejection_rates(
+def false_rejection_rates(
     *, components: tuple[int, ...] = (1, 5), size: int = 200, draws: int = 200, seed: int = 0
 ) -> pd.DataFrame:
     """How often each test rejects at 5 % where every mixture can fit: scores are standard
@@ -169,12 +169,14 @@ def rejection_rates(
         rng = np.random.default_rng([seed, count])
         p_values = np.empty((draws, 4))
         for draw in range(draws):
-            part = rng.normal(size=size)
-            fitted_to = (part, rng.normal(size=size), rng.normal(size=20 * size))
+            sample = rng.normal(size=size)
+            fitted_to = (sample, rng.normal(size=size), rng.normal(size=20 * size))
             same, half, large = (fit_mixture(values, count, seed=seed) for values in fitted_to)
             p_values[draw] = [
-                *(ks_p_value(part, fitted) for fitted in (same, half, large)),
-                float(ks_2samp(part, large.sample(size, rng)).pvalue),
+                ks_p_value(sample, same),
+                ks_p_value(sample, half),
+                ks_p_value(sample, large),
+                float(ks_2samp(sample, large.sample(size, rng)).pvalue),
             ]
         shares = (p_values < 0.05).mean(axis=0)
         names = ("same sample", "other half", "held out", "paper")
@@ -186,29 +188,33 @@ def epsilon_by_components(
     scores: Iterable[Scores], components: Iterable[int], *, seed: int = 0
 ) -> pd.DataFrame:
     """Parametric Epsilon* with k normals in place of one, beside p-values of the fits."""
-    counts, rows = tuple(components), []
+    counts = tuple(components)
+    rows: list[dict[str, Any]] = []
     for model in progress(list(scores), label="mixtures"):
         rng = np.random.default_rng([seed, model.seed, model.private])
         delta = paper_delta(model.train.size)
         empirical = epsilon_star(-model.train, -model.population, method="empirical").epsilon
-        whole = model.train, model.population
-        halves = list(
-            zip(*(np.array_split(rng.permutation(values), 2) for values in whole), strict=True)
-        )
+        whole = (model.train, model.population)
+        train_halves = np.array_split(rng.permutation(model.train), 2)
+        population_halves = np.array_split(rng.permutation(model.population), 2)
+        first_half, second_half = zip(train_halves, population_halves, strict=True)
         for count in counts:
-            fits = [
-                [fit_mixture(part, count, seed=seed) for part in pair] for pair in (whole, *halves)
+            fits = _fit_both(whole, count, seed)
+            first_fits = _fit_both(first_half, count, seed)
+            second_fits = _fit_both(second_half, count, seed)
+            epsilon, threshold = mixture_epsilon(*fits, delta=delta)
+            of_halves = [
+                mixture_epsilon(*first_fits, delta=delta)[0],
+                mixture_epsilon(*second_fits, delta=delta)[0],
             ]
-            epsilon, threshold = mixture_epsilon(*fits[0], delta=delta)
-            each_half = [mixture_epsilon(*fit, delta=delta)[0] for fit in fits[1:]]
             numbers = {
                 "components": count,
                 "epsilon_star": epsilon,
-                "half_low": min(each_half),
-                "half_high": max(each_half),
-                "rate": float(np.exp(log_rates(fits[0][0], fits[0][1], np.array(threshold)).min())),
-                "p_same": min(map(ks_p_value, whole, fits[0])),
-                "p_other_half": min(map(ks_p_value, halves[1], fits[1])),
+                "half_low": min(of_halves),
+                "half_high": max(of_halves),
+                "rate": float(np.exp(log_rates(*fits, np.array(threshold)).min())),
+                "p_same": min(map(ks_p_value, whole, fits)),
+                "p_other_half": min(map(ks_p_value, second_half, first_fits)),
                 "empirical": empirical,
             }
             rows.append(model.about | numbers)
@@ -286,6 +292,33 @@ def ks_p_value(values: FloatArray, mixture: NormalMixture) -> float:
     return float(kstest(values, law).pvalue)
 
 
+def _p_value_of_each_test(
+    evaluation: FloatArray,
+    mixture: NormalMixture,
+    rng: np.random.Generator,
+    *,
+    components: int,
+    seed: int,
+) -> dict[str, float]:
+    """p-values by `TESTS` of a mixture that was fitted to other scores than these."""
+    fitted_to_these = fit_mixture(evaluation, components, seed=seed)
+    draws = mixture.sample(evaluation.size, rng)
+    return {
+        "paper": float(ks_2samp(evaluation, draws).pvalue),
+        "held out": ks_p_value(evaluation, mixture),
+        "same sample": ks_p_value(evaluation, fitted_to_these),
+    }
+
+
+def _fit_both(
+    pair: tuple[FloatArray, FloatArray], components: int, seed: int
+) -> tuple[NormalMixture, NormalMixture]:
+    """Mixtures fitted to training and to population scores."""
+    train, population = pair
+    fitted = fit_mixture(train, components, seed=seed)
+    return fitted, fit_mixture(population, components, seed=seed)
+
+
 def mixture_epsilon(
     train: NormalMixture, population: NormalMixture, *, delta: float
 ) -> tuple[float, float]:
@@ -300,16 +333,17 @@ def mixture_epsilon(
         return ceiling(delta, 1 - delta, delta), (low + high) / 2
     # A grid that follows the components, then smaller ones around the best threshold.
     steps = np.linspace(-7, 7, 141)
-    grids = [
-        (part.means + np.multiply.outer(steps, part.stds)).ravel() for part in (train, population)
-    ]
-    grid = np.unique(np.clip(np.concatenate([np.linspace(low, high, 1_001), *grids]), low, high))
+    grids = [np.linspace(low, high, 1_001)]
+    for mixture in (train, population):
+        grids.append((mixture.means + np.multiply.outer(steps, mixture.stds)).ravel())
+    grid = np.unique(np.clip(np.concatenate(grids), low, high))
     best, threshold = 0.0, low
     for _ in range(7):
         values = definition_terms(log_rates(train, population, grid), delta).max(axis=0)
-        at = int(values.argmax())
-        best, threshold = float(values[at]), float(grid[at])
-        grid = np.linspace(grid[max(at - 1, 0)], grid[min(at + 1, grid.size - 1)], 65)
+        index = int(values.argmax())
+        best = float(values[index])
+        threshold = float(grid[index])
+        grid = np.linspace(grid[max(index - 1, 0)], grid[min(index + 1, grid.size - 1)], 65)
     return max(best, 0.0), threshold
 
 
@@ -317,6 +351,7 @@ def log_rates(
     train: NormalMixture, population: NormalMixture, thresholds: FloatArray
 ) -> FloatArray:
     """Logs of TPR, FNR, FPR and TNR, shape (4, ...); "member" is a score above the threshold."""
-    return np.stack(
-        [law(thresholds) for part in (train, population) for law in (part.log_sf, part.log_cdf)]
-    )
+    rates: list[FloatArray] = []
+    for mixture in (train, population):
+        rates += [mixture.log_sf(thresholds), mixture.log_cdf(thresholds)]
+    return np.stack(rates)

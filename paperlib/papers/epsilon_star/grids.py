@@ -28,7 +28,8 @@ def landscape_config(
 
 def grids(configs: Iterable[LandscapeConfig]) -> pd.DataFrame:
     """The settings of grids, a column for each data set."""
-    table = pd.DataFrame({one.dataset: pd.Series(asdict(one)).map(_shown) for one in configs})
+    columns = {config.dataset: pd.Series(asdict(config)).map(_shown) for config in configs}
+    table = pd.DataFrame(columns)
     table.insert(0, "setting", table.index.str.replace("_", " "))
     return table.drop(index=["dataset", "seed", "confidence"]).reset_index(drop=True)
 

@@ -4,9 +4,10 @@ Theorem 2.
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from paperlib.papers.epsilon_star.landscape_measures import Normals, cached_meas
 from paperlib.papers.epsilon_star.landscape_models import (
     LandscapeConfig,
     LandscapeModel,
+    TrainedModel,
     landscape_data,
     landscape_models,
     trained_models,
@@ -37,48 +39,67 @@ def landscape(
     """Train and measure every model of a grid; what was trained or measured before is read from
     disk.
     """
-    place = Path(folder or user_cache_folder() / "sweeps" / "epsilon_star_landscape")
+    kept_in = Path(folder or user_cache_folder() / "sweeps" / "epsilon_star_landscape")
     data = landscape_data(config.dataset, config.options)
     models = landscape_models(config, data)
-    trained = trained_models(models, data, folder=place, workers=workers)
+    trained = trained_models(models, data, folder=kept_in, workers=workers)
     delta = paper_delta(len(data.train_y))
 
     def measures(model: LandscapeModel) -> dict[str, float]:
-        losses = trained[model]["train"], trained[model]["population"]
-        options = {"delta": delta, "confidence": config.confidence, "seed": model.training.seed}
-        return cached_measures(*losses, **options, folder=place / "measures")
+        return cached_measures(
+            trained[model]["train"],
+            trained[model]["population"],
+            delta=delta,
+            confidence=config.confidence,
+            seed=model.training.seed,
+            folder=kept_in / "measures",
+        )
 
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         measured = list(pool.map(measures, models))
-    rows = []
-    for model, numbers in zip(models, measured, strict=True):
-        training, own = model.training, trained[model]
-        by = ("rdp", "pld") if training.is_private else ()
-        epsilons = {
-            one: privacy_of(training, len(data.train_y), accountant=one).epsilon for one in by
-        }
-        row = {
-            "dataset": model.dataset,
-            "kind": "dp" if training.is_private else "baseline",
-            **{name: getattr(training, name) for name in _SETTINGS},
-            "target_epsilon": model.target_epsilon,
-            "dp_epsilon": epsilons.get("rdp"),
-            "dp_epsilon_pld": epsilons.get("pld"),
-            "record_level": training.record_level,
-            "seed": training.seed,
-            "delta": delta,
-            "accuracy": own["accuracy"],
-            "train_accuracy": own["train_accuracy"],
-            "auroc": _auroc(own["population"], data),
-            **numbers,
-            "seconds": own["seconds"],
-        }
-        row["epsilon_star_clipped"] = row.pop(
-            "epsilon_star_clipped"
-        )  # the last one, as in kept tables
-        layers = "-".join(map(str, training.widths[1:-1]))
-        rows.append({**row, "layers": f"{layers} {training.activation}"})
+    rows = [
+        _row(model, trained[model], numbers, data, delta)
+        for model, numbers in zip(models, measured, strict=True)
+    ]
     return pd.DataFrame(rows)
+
+
+def _row(
+    model: LandscapeModel,
+    trained: TrainedModel,
+    numbers: Mapping[str, float],
+    data: Dataset,
+    delta: float,
+) -> dict[str, Any]:
+    """Settings of a model, the accountants' epsilon, its accuracy and the numbers measured on
+    it.
+    """
+    training = model.training
+    epsilons: dict[str, float] = {}
+    if training.is_private:
+        for accountant in ("rdp", "pld"):
+            privacy = privacy_of(training, len(data.train_y), accountant=accountant)
+            epsilons[accountant] = privacy.epsilon
+    row = {
+        "dataset": model.dataset,
+        "kind": "dp" if training.is_private else "baseline",
+        **{name: getattr(training, name) for name in _SETTINGS},
+        "target_epsilon": model.target_epsilon,
+        "dp_epsilon": epsilons.get("rdp"),
+        "dp_epsilon_pld": epsilons.get("pld"),
+        "record_level": training.record_level,
+        "seed": training.seed,
+        "delta": delta,
+        "accuracy": trained["accuracy"],
+        "train_accuracy": trained["train_accuracy"],
+        "auroc": _auroc(trained["population"], data),
+        **numbers,
+        "seconds": trained["seconds"],
+    }
+    # Behind all other numbers, as in kept tables.
+    row["epsilon_star_clipped"] = row.pop("epsilon_star_clipped")
+    layers = "-".join(map(str, training.widths[1:-1]))
+    return {**row, "layers": f"{layers} {training.activation}"}
 
 
 def _auroc(losses: FloatArray, data: Dataset) -> float:
@@ -93,14 +114,19 @@ def theorem_2_resampled(
     config: ResampledConfig, *, folder: str | Path | None = None
 ) -> pd.DataFrame:
     """Both sides of Theorem 2 for every strategy and repetition, each over a half of the models."""
-    place = Path(folder or user_cache_folder() / "sweeps" / "epsilon_star_resampled")
-    delta, size, rows = paper_delta(config.records), config.models, list[dict[str, object]]()
-    for name, losses in resampled_losses(config, folder=place).items():
-        fits = [fits_of(epsilon_star(*pair, delta=delta)) for pair in losses]
-        normals = [(one.mean, one.std, other.mean, other.std) for one, other in fits]
+    kept_in = Path(folder or user_cache_folder() / "sweeps" / "epsilon_star_resampled")
+    delta = paper_delta(config.records)
+    size = config.models
+    rows: list[dict[str, object]] = []
+    for name, losses in resampled_losses(config, folder=kept_in).items():
+        normals: list[Normals] = []
+        for pair in losses:
+            train, population = fits_of(epsilon_star(*pair, delta=delta))
+            normals.append((train.mean, train.std, population.mean, population.std))
         for repetition in range(config.repetitions):
             start = 2 * size * repetition
-            first, second = normals[start : start + size], normals[start + size : start + 2 * size]
+            first = normals[start : start + size]
+            second = normals[start + size : start + 2 * size]
             mechanism, values = mechanism_epsilon(first, second, delta=delta)
             right = float(np.logaddexp.reduce(values) - math.log(size))  # equation 21
             sides = {"left": mechanism, "right": right, "one_model": float(values.mean())}
@@ -134,22 +160,24 @@ def summary_of_theorem_2(sides: pd.DataFrame, *, confidence: float = 0.95) -> pd
     left.
     """
     rows = []
-    for name, part in sides.groupby("strategy", sort=False):
-        more, one = (part[side] - part["left"] for side in ("right", "one_model"))
-        low, high = t_interval(more.to_numpy(), confidence)
-        one_low, one_high = t_interval(one.to_numpy(), confidence)
+    for name, repetitions in sides.groupby("strategy", sort=False):
+        left = repetitions["left"]
+        right_less_left = repetitions["right"] - left
+        one_less_left = repetitions["one_model"] - left
+        low, high = t_interval(right_less_left.to_numpy(), confidence)
+        one_low, one_high = t_interval(one_less_left.to_numpy(), confidence)
         rows.append(
             {
                 "strategy": name,
-                "repetitions": len(part),
-                "left": part["left"].mean(),
-                "right": part["right"].mean(),
-                "right_less_left": more.mean(),
+                "repetitions": len(repetitions),
+                "left": left.mean(),
+                "right": repetitions["right"].mean(),
+                "right_less_left": right_less_left.mean(),
                 "low": low,
                 "high": high,
-                "right_below_left": float((more < 0).mean()),
-                "one_model": part["one_model"].mean(),
-                "one_less_left": one.mean(),
+                "right_below_left": float((right_less_left < 0).mean()),
+                "one_model": repetitions["one_model"].mean(),
+                "one_less_left": one_less_left.mean(),
                 "one_low": one_low,
                 "one_high": one_high,
             }

@@ -82,7 +82,7 @@ def _measured(
     normals = (fits[0].mean, fits[0].std, fits[1].mean, fits[1].std)
     scores = MembershipScores(train, other, higher_means_member=False)
     options = {"delta": delta, "confidence": confidence, "design": "game", "seed": seed}
-    clipped = [part.clip(-_MOST, _MOST) for part in (train, other)]
+    clipped = [losses.clip(-_MOST, _MOST) for losses in (train, other)]
     apart = np.ptp(np.concatenate(clipped)) > 0
     return {
         "epsilon_star": star.epsilon,
@@ -113,8 +113,8 @@ def cached_measures(
     train: FloatArray, other: FloatArray, *, folder: Path, **numbers: Any
 ) -> dict[str, float]:
     """`privacy_of_losses`, read from ``folder`` if the same losses were measured before."""
-    losses = [hashlib.sha256(part.tobytes()).hexdigest() for part in (train, other)]
-    key = {"losses": losses, "numbers": numbers, "code": code_tag(__name__)}
+    hashes = [hashlib.sha256(losses.tobytes()).hexdigest() for losses in (train, other)]
+    key = {"losses": hashes, "numbers": numbers, "code": code_tag(__name__)}
     measures = Cache(folder).get(key, lambda: privacy_of_losses(train, other, **numbers))
     return {name: float(measures[name]) for name in MEASURES}
 
@@ -138,22 +138,23 @@ def two_interval_epsilon(normals: Normals, *, delta: float) -> float:
     """
     m, s, mu, sigma = normals
     one_sided = epsilon_star_normals(m, s, mu, sigma, delta=delta)
-    if (spread := 1 / s**2 - 1 / sigma**2) == 0:
+    spread = 1 / s**2 - 1 / sigma**2
+    if spread == 0:
         return one_sided
     # The ratio of the densities is the same at equal distances from one point: the best regions are
     # |x - point| <= distance, and what lies outside.
     point = (m / s**2 - mu / sigma**2) / spread
-    seen = np.concatenate(
-        [mean + std * np.linspace(-9, 9, _GRID) for mean, std in ((m, s), (mu, sigma))]
-    )
-    distance = np.sort(np.abs(seen - point))
+    steps = np.linspace(-9, 9, _GRID)
+    searched = np.concatenate([m + s * steps, mu + sigma * steps])
+    distance = np.sort(np.abs(searched - point))
     best = -math.inf
     for _ in range(3):  # the best one often is where a rate meets delta: look closer around it
         values = _interval_values(normals, point, distance, delta)
-        best, at = max(best, float(values.max())), int(values.argmax())
-        distance = np.linspace(
-            distance[max(0, at - 1)], distance[min(len(distance) - 1, at + 1)], _GRID
-        )
+        best = max(best, float(values.max()))
+        index = int(values.argmax())
+        nearer = distance[max(0, index - 1)]
+        farther = distance[min(len(distance) - 1, index + 1)]
+        distance = np.linspace(nearer, farther, _GRID)
     return max(one_sided, best)
 
 

@@ -116,12 +116,19 @@ def landscape_models(config: LandscapeConfig, data: Dataset) -> list[LandscapeMo
         noise = noise_for(epsilon, rate, steps, paper_delta(examples))
         private = replace(plan, clip_norm=clip, noise_multiplier=noise, microbatches=groups)
         strategies.append((private, epsilon))
-    about: dict[str, Any] = {"dataset": config.dataset, "options": config.options}
-    return [
-        LandscapeModel(training=replace(training, seed=seed), target_epsilon=epsilon, **about)
-        for training, epsilon in strategies
-        for seed in range(1000 * config.seed, 1000 * config.seed + config.seeds)
-    ]
+    first_seed = 1000 * config.seed
+    models: list[LandscapeModel] = []
+    for training, epsilon in strategies:
+        for seed in range(first_seed, first_seed + config.seeds):
+            models.append(
+                LandscapeModel(
+                    dataset=config.dataset,
+                    options=config.options,
+                    training=replace(training, seed=seed),
+                    target_epsilon=epsilon,
+                )
+            )
+    return models
 
 
 @lru_cache(maxsize=2)
@@ -137,20 +144,23 @@ def trained_models(
     on_gpu = torch.cuda.is_available()
     # One process fills a GPU, and starting others takes longer than training few models.
     here = (on_gpu or len(models) <= 8) and SCHEDULER_VARIABLE not in os.environ
-    parts = _parts(models, 512 if on_gpu else 16 if len(data.train_y) < _LARGE else 4)
+    if workers is None:
+        workers = 0 if here else 2
+    most = 16 if len(data.train_y) < _LARGE else 4
+    batches = _batches(models, 512 if on_gpu else most)
     return kept_runs(
         _train_batch,
         models,
         folder=folder,
         data=dict(data.sha256s),
-        batch_key=parts.__getitem__,
+        batch_key=batches.__getitem__,
         max_batch=len(models) or 1,
-        workers=(0 if here else 2) if workers is None else workers,
+        workers=workers,
     )
 
 
-def _parts(models: Sequence[LandscapeModel], most: int) -> dict[LandscapeModel, tuple[Any, int]]:
-    """The part in which each model is trained, ``most`` at a time: the same if some are finished
+def _batches(models: Sequence[LandscapeModel], most: int) -> dict[LandscapeModel, tuple[Any, int]]:
+    """The batch in which each model is trained, ``most`` at a time: the same if some are finished
     already.
     """
     # Models of one seed are neighbours, for those that differ in their epochs alone share a
@@ -158,21 +168,24 @@ def _parts(models: Sequence[LandscapeModel], most: int) -> dict[LandscapeModel, 
     stacks: dict[Any, list[LandscapeModel]] = {}
     for model in sorted(models, key=lambda model: model.training.seed):
         stacks.setdefault(model.training.batch_key, []).append(model)
-    return {
-        model: (key, at * math.ceil(len(stack) / most) // len(stack))
-        for key, stack in stacks.items()
-        for at, model in enumerate(stack)
-    }
+    batches: dict[LandscapeModel, tuple[Any, int]] = {}
+    for key, stack in stacks.items():
+        count = math.ceil(len(stack) / most)
+        for index, model in enumerate(stack):
+            batches[model] = (key, index * count // len(stack))
+    return batches
 
 
 def _train_batch(batch: list[LandscapeModel]) -> list[TrainedModel]:
     """The unit of work of the sweep."""
-    return train(
-        [model.training for model in batch], landscape_data(batch[0].dataset, batch[0].options)
-    )
+    data = landscape_data(batch[0].dataset, batch[0].options)
+    return train_models([model.training for model in batch], data)
 
 
-def train(trainings: Sequence[TrainingConfig], data: Dataset) -> list[TrainedModel]:
+def train_models(trainings: Sequence[TrainingConfig], data: Dataset) -> list[TrainedModel]:
+    """Train one model for each config, all at once: their losses on the training part and on the
+    test part, which is the population, shares that are right, and an equal share of the seconds.
+    """
     started = time.perf_counter()
     with warnings.catch_warnings():
         # A diverged model is a result: its numbers are NaN.
@@ -181,9 +194,9 @@ def train(trainings: Sequence[TrainingConfig], data: Dataset) -> list[TrainedMod
         if torch.cuda.is_available():
             torch.cuda.synchronize()
     seconds = (time.perf_counter() - started) / len(trainings)
-    parts = ((data.train_x, data.train_y), (data.test_x, data.test_y))
-    losses = [models.margin_losses(x, y) for x, y in parts]
-    shares = [models.accuracies(x, y).tolist() for x, y in parts]
+    sets = ((data.train_x, data.train_y), (data.test_x, data.test_y))
+    losses = [models.margin_losses(x, y) for x, y in sets]
+    shares = [models.accuracies(x, y).tolist() for x, y in sets]
     names = ("train", "population", "train_accuracy", "accuracy")
     rows = zip(*losses, *shares, strict=True)
     return [dict(zip(names, row, strict=True)) | {"seconds": seconds} for row in rows]

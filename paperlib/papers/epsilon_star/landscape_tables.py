@@ -26,6 +26,7 @@ STRATEGY = (
 )
 """Columns that make a strategy: models that differ in none of them are its instances."""
 
+_MEANS = ("dp_epsilon", *MEASURES[3:9], "seconds")
 _MOVING = (
     "epsilon_star_empirical",
     "epsilon_two_intervals",
@@ -49,20 +50,27 @@ def strategies(frame: pd.DataFrame) -> pd.DataFrame:
     )
     full = frame.assign(utility=utility)
     rows = []
-    for key, part in full.groupby(list(STRATEGY), dropna=False, sort=False):
-        if (sound := part.dropna(subset=["epsilon_star", "utility"])).empty:
+    for key, models in full.groupby(list(STRATEGY), dropna=False, sort=False):
+        sound = models.dropna(subset=["epsilon_star", "utility"])
+        if sound.empty:
             continue
-        about = {**dict(zip(STRATEGY, key, strict=True)), "models": len(part)}
-        ranges = {
-            f"{name}{ending}": getattr(sound[name], how)()
-            for name in ("epsilon_star", "utility")
-            for ending, how in (("", "mean"), ("_min", "min"), ("_max", "max"))
-        }
-        means = {name: sound[name].mean() for name in ("dp_epsilon", *MEASURES[3:9], "seconds")}
-        lost = {"diverged": len(part) - len(sound)}
-        rows.append({**about, **lost, **ranges, **means, "fits_rejected": _rejected(sound)})
+        ranges: dict[str, float] = {}
+        for name in ("epsilon_star", "utility"):
+            ranges[name] = sound[name].mean()
+            ranges[f"{name}_min"] = sound[name].min()
+            ranges[f"{name}_max"] = sound[name].max()
+        rows.append(
+            {
+                **dict(zip(STRATEGY, key, strict=True)),
+                "models": len(models),
+                "diverged": len(models) - len(sound),
+                **ranges,
+                **{name: sound[name].mean() for name in _MEANS},
+                "fits_rejected": _rejected(sound),
+            }
+        )
     table = pd.DataFrame(rows)
-    return table.assign(strategy=[describe(row) for _, row in table.iterrows()])
+    return table.assign(strategy=[strategy_name(row) for _, row in table.iterrows()])
 
 
 def pareto(table: pd.DataFrame) -> pd.DataFrame:
@@ -79,20 +87,21 @@ def convex_frontier(cost: FloatArray, gain: FloatArray) -> list[int]:
     """
     order = np.lexsort((-gain, cost))
     hull: list[int] = []
-    for at in order.tolist():
-        if hull and gain[at] <= gain[hull[-1]]:
+    for index in order.tolist():
+        if hull and gain[index] <= gain[hull[-1]]:
             continue
         while len(hull) > 1:  # the last one goes where it lies below the chord of its neighbours
             first, middle = hull[-2:]
-            rise = (gain[middle] - gain[first]) * (cost[at] - cost[first])
-            if rise > (gain[at] - gain[first]) * (cost[middle] - cost[first]):
+            rise = (gain[middle] - gain[first]) * (cost[index] - cost[first])
+            if rise > (gain[index] - gain[first]) * (cost[middle] - cost[first]):
                 break
             hull.pop()
-        hull.append(at)
+        hull.append(index)
     return hull
 
 
-def describe(row: pd.Series) -> str:
+def strategy_name(row: pd.Series) -> str:
+    """A strategy in words, from a row with the columns of `STRATEGY`."""
     if row["kind"] == "baseline":
         return f"no DP, {epochs_in_words(row['epochs'])}"
     groups = row["microbatches"]
@@ -157,7 +166,8 @@ def t_interval(
     values: Sequence[float] | FloatArray, confidence: float = 0.95
 ) -> tuple[float, float]:
     """The two-sided t-interval of a mean; NaN for a single value."""
-    if len(sample := np.asarray(values, dtype=float)) < 2:
+    sample = np.asarray(values, dtype=float)
+    if len(sample) < 2:
         return math.nan, math.nan
     error = float(sample.std(ddof=1)) / math.sqrt(len(sample))
     half = float(student.isf((1 - confidence) / 2, len(sample) - 1)) * error
@@ -179,19 +189,26 @@ def which_number_moves(frame: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     keys = ["kind", "epochs", "target_epsilon", "record_level"]
-    for (kind, epochs, epsilon, by_record), part in frame.groupby(keys, dropna=False, sort=False):
-        unit = "each record" if by_record else "groups"
-        if (sound := part.dropna(subset=["epsilon_star"])).empty:
+    for key, models in frame.groupby(keys, dropna=False, sort=False):
+        kind, epochs, epsilon, by_record = key
+        sound = models.dropna(subset=["epsilon_star"])
+        if sound.empty:
             continue
-        dp = f"DP {epsilon:g}, {unit} clipped"
-        about = {"training": f"no DP, {epochs_in_words(epochs)}" if kind == "baseline" else dp}
-        star = {
-            "epsilon_star": sound["epsilon_star"].mean(),
-            "interval": f"{sound['interval_low'].min():.2f} to {sound['interval_high'].max():.2f}",
-        }
-        others = {name: sound[name].mean() for name in _MOVING if name in sound}
+        unit = "each record" if by_record else "groups"
+        training = f"DP {epsilon:g}, {unit} clipped"
+        if kind == "baseline":
+            training = f"no DP, {epochs_in_words(epochs)}"
+        low = sound["interval_low"].min()
+        high = sound["interval_high"].max()
         rows.append(
-            {**about, "models": len(part), **star, **others, "fits_rejected": _rejected(sound)}
+            {
+                "training": training,
+                "models": len(models),
+                "epsilon_star": sound["epsilon_star"].mean(),
+                "interval": f"{low:.2f} to {high:.2f}",
+                **{name: sound[name].mean() for name in _MOVING if name in sound},
+                "fits_rejected": _rejected(sound),
+            }
         )
     return pd.DataFrame(rows)
 
@@ -214,9 +231,10 @@ def printed_landscape(dataset: str) -> tuple[pd.DataFrame, float]:
     below = text[
         (text["training"] == training) & (text["relation"] == "lt") & text["target_dp_eps"].isna()
     ]
-    wanted = text["quantity"].isin(["epsilon_star", "test_accuracy_pct"]) & text["epochs"].notna()
-    points = text[wanted].pivot(index="epochs", columns="quantity", values="value").astype(float)
-    points = points.reindex(columns=["epsilon_star", "test_accuracy_pct"]).reset_index()
+    quantities = ["epsilon_star", "test_accuracy_pct"]
+    rows = text[text["quantity"].isin(quantities) & text["epochs"].notna()]
+    points = rows.pivot(index="epochs", columns="quantity", values="value").astype(float)
+    points = points.reindex(columns=quantities).reset_index()
     points["utility"] = points.pop("test_accuracy_pct") / 100
     return points, float(below["value"].iloc[0])
 
@@ -232,9 +250,8 @@ def section_42(dataset: str, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame
         sign = {"eq": "", "lt": "below ", "le": "at most ", "ge": "at least "}[str(row["relation"])]
         unit = " %" if row["unit"] == "percent" else ""
         printed = "yes" if row["unit"] == "bool" else f"{sign}{float(str(row['value'])):g}{unit}"
-        ours = {
-            name: _measured(one, float(str(row["epochs"])), **how) for name, one in tables.items()
-        }
+        epochs = float(str(row["epochs"]))
+        ours = {name: _measured(of_frame, epochs, **how) for name, of_frame in tables.items()}
         rows.append({"what": how["what"], "paper": printed} | ours)
     return pd.DataFrame(rows)
 
@@ -256,17 +273,16 @@ def _measured(tables: Mapping[str, pd.DataFrame], epochs: float, *, of: str, **h
     about.
     """
     if of == "baselines":
-        over = (
-            tables["strategies"]
-            .query("kind == 'baseline' and epochs >= @epochs")["epsilon_star"]
-            .min()
-        )
+        baselines = tables["strategies"].query("kind == 'baseline' and epochs >= @epochs")
+        least = baselines["epsilon_star"].min()
         private = tables["strategies"].query("kind == 'dp'")["epsilon_star"]
-        below = (private < over).sum()
+        below = (private < least).sum()
+        answer = "yes" if below == len(private) else "no"
         return (
-            f"{'yes' if below == len(private) else 'no'} ({below} of {len(private)} DP strategies "
-            f"below {over:.2f}; largest {private.max():.2f})"
+            f"{answer} ({below} of {len(private)} DP strategies below {least:.2f}; largest "
+            f"{private.max():.2f})"
         )
-    if (chosen := tables[of].query(how["rows"])).empty:
+    chosen = tables[of].query(how["rows"])
+    if chosen.empty:
         return how["missing"]
     return how["shown"].format(getattr(chosen[how["number"]], how["how"])())

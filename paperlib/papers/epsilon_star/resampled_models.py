@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from paperlib.core import FloatArray, check_at_least
-from paperlib.papers.epsilon_star.landscape_models import landscape_data, train
+from paperlib.papers.epsilon_star.landscape_models import landscape_data, train_models
 from paperlib.papers.kept import kept_runs
 from paperlib.training import TrainingConfig, noise_for, paper_delta
 
@@ -42,11 +42,11 @@ class ResampledConfig:
 
 
 @dataclass(frozen=True)
-class _OwnSet:
-    """A part of the pool, on which one model of each strategy is trained."""
+class _TrainingSet:
+    """Records of the pool on which one model of each strategy is trained."""
 
     config: ResampledConfig
-    part: int
+    number: int  # from 0, in the order of the pool
 
 
 def resampled_losses(
@@ -55,12 +55,12 @@ def resampled_losses(
     """Losses of each model on its own training set and on the population, by strategy, in the order
     drawn.
     """
-    units = [_OwnSet(config, part) for part in range(config.sets)]
+    units = [_TrainingSet(config, number) for number in range(config.sets)]
     done = kept_runs(_train_sets, units, folder=folder, workers=0)
-    return {
-        name: [(done[unit]["train"][at], done[unit]["population"][at]) for unit in units]
-        for at, name in enumerate(_strategies(config))
-    }
+    losses: dict[str, list[tuple[FloatArray, FloatArray]]] = {}
+    for row, name in enumerate(_strategies(config)):
+        losses[name] = [(done[unit]["train"][row], done[unit]["population"][row]) for unit in units]
+    return losses
 
 
 @lru_cache(maxsize=2)
@@ -77,18 +77,27 @@ def _strategies(config: ResampledConfig) -> dict[str, TrainingConfig]:
     }
 
 
-def _train_sets(units: Sequence[_OwnSet]) -> list[dict[str, FloatArray]]:
-    """The unit of work of the sweep."""
-    losses = []
-    for config, part in ((unit.config, unit.part) for unit in units):
-        sizes = (("n_train", config.sets * config.records), ("n_test", config.population))
-        options = (*sizes, ("mixing", config.mixing), ("seed", config.seed))
+def _train_sets(units: Sequence[_TrainingSet]) -> list[dict[str, FloatArray]]:
+    """The unit of work of the sweep: losses of a model of each strategy, by set."""
+    losses: list[dict[str, FloatArray]] = []
+    for unit in units:
+        config = unit.config
+        options = (
+            ("n_train", config.sets * config.records),
+            ("n_test", config.population),
+            ("mixing", config.mixing),
+            ("seed", config.seed),
+        )
         pool = landscape_data("purchase100_like", options)
-        here = slice(part * config.records, (part + 1) * config.records)
-        own = replace(pool, train_x=pool.train_x[here], train_y=pool.train_y[here])
-        seed = 1_000_000 * config.seed + part
-        models = train([replace(one, seed=seed) for one in _strategies(config).values()], own)
+        rows = slice(unit.number * config.records, (unit.number + 1) * config.records)
+        data = replace(pool, train_x=pool.train_x[rows], train_y=pool.train_y[rows])
+        seed = 1_000_000 * config.seed + unit.number
+        trainings = [replace(strategy, seed=seed) for strategy in _strategies(config).values()]
+        models = train_models(trainings, data)
         losses.append(
-            {name: np.array([one[name] for one in models]) for name in ("train", "population")}
+            {
+                "train": np.array([model["train"] for model in models]),
+                "population": np.array([model["population"] for model in models]),
+            }
         )
     return losses

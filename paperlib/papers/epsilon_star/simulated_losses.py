@@ -5,7 +5,6 @@ ones.
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,11 +88,11 @@ def ratio_errors(*, size: int, draws: int, seed: int = 0) -> dict[str, RatioErro
 
 def curve_noise(errors: Mapping[str, RatioErrors]) -> pd.DataFrame:
     """The errors by decade of the rate in the denominator."""
-    return pd.DataFrame(
-        {"rate_from": low, "rate_to": high}
-        | {term: _rms(one.at(low, high)) for term, one in errors.items()}
-        for low, high in itertools.pairwise([1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0])
-    )
+    rows: list[dict[str, float]] = []
+    for low, high in itertools.pairwise([1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0]):
+        of_decade = {term: _rms(of_term.at(low, high)) for term, of_term in errors.items()}
+        rows.append({"rate_from": low, "rate_to": high, **of_decade})
+    return pd.DataFrame(rows)
 
 
 def _sample(rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
@@ -155,28 +154,50 @@ def interval_coverage(
     samples = [(rng.normal(0, 1, size), rng.normal(gap, ratio, size)) for _ in range(draws)]
     rows: list[dict[str, object]] = []
     for method, interval in _INTERVALS:
-        how: dict[str, Any] = {"method": method, "interval_method": interval, "transform": "none"}
-        ends = np.full((draws, 2), np.nan)
-        for at, sample in enumerate(samples):
-            # NaN where the bootstrap gives none.
-            with suppress(*([ValueError] if interval == "bca" else [])):
-                ends[at] = epsilon_star(
-                    *sample, delta=_DELTA, confidence=confidence, **how
-                ).interval
+        ends = np.array(
+            [_interval_of(sample, method, interval, confidence) for sample in samples], dtype=float
+        )
         held = (ends[:, 0] <= true[method] + 1e-9) & (true[method] <= ends[:, 1] + 1e-9)
-        about = {
-            "gap": gap,
-            "ratio": ratio,
-            "method": method,
-            "interval": interval,
-            "true": true[method],
-        }
-        error = math.sqrt(held.mean() * (1 - held.mean()) / draws)
-        width = float(np.nanmean(ends[:, 1] - ends[:, 0]))
+        coverage = held.mean()
         rows.append(
-            {**about, "coverage": held.mean(), "standard_error": error, "mean_width": width}
+            {
+                "gap": gap,
+                "ratio": ratio,
+                "method": method,
+                "interval": interval,
+                "true": true[method],
+                "coverage": coverage,
+                "standard_error": math.sqrt(coverage * (1 - coverage) / draws),
+                "mean_width": float(np.nanmean(ends[:, 1] - ends[:, 0])),
+            }
         )
     return pd.DataFrame(rows)
+
+
+def _interval_of(
+    sample: tuple[FloatArray, FloatArray],
+    method: Method,
+    interval: IntervalMethod,
+    confidence: float,
+) -> tuple[float, float]:
+    """Ends of the interval of Epsilon* on training and population losses; NaN where the bootstrap
+    gives none.
+    """
+    try:
+        star = epsilon_star(
+            *sample,
+            delta=_DELTA,
+            confidence=confidence,
+            method=method,
+            interval_method=interval,
+            transform="none",
+        )
+    except ValueError:
+        if interval != "bca":
+            raise
+        return math.nan, math.nan
+    assert star.interval is not None
+    return star.interval
 
 
 METHODS: tuple[Method, ...] = ("empirical", "parametric")
@@ -239,9 +260,11 @@ def gamma_runs(config: GammaConfig) -> Iterator[dict[str, object]]:
         for repeat in range(config.repeats):
             stars = _by_both_methods(*config.draw(rng, shift, size))
             for method, star in zip(METHODS, stars, strict=True):
-                place = {"d": shift, "size": size, "repeat": repeat, "method": method}
                 yield {
-                    **place,
+                    "d": shift,
+                    "size": size,
+                    "repeat": repeat,
+                    "method": method,
                     "epsilon_star": star.epsilon,
                     "false_positive_rate": star.false_positive_rate,
                 }
@@ -251,7 +274,7 @@ def gamma_summary(config: GammaConfig, runs: pd.DataFrame) -> pd.DataFrame:
     """Mean and standard deviation of each method beside three true values."""
     rows: list[dict[str, object]] = []
     for shift, size, method in itertools.product(config.shifts, config.sizes, METHODS):
-        part = runs[(runs["d"] == shift) & (runs["size"] == size) & (runs["method"] == method)]
+        repeats = runs[(runs["d"] == shift) & (runs["size"] == size) & (runs["method"] == method)]
         delta = paper_delta(size)
         lows = {
             "true": ALL_RATES,
@@ -262,9 +285,9 @@ def gamma_summary(config: GammaConfig, runs: pd.DataFrame) -> pd.DataFrame:
             name: true_gamma_value(config, shift, delta=delta, low=low)
             for name, low in lows.items()
         }
-        stars = part["epsilon_star"]
+        stars = repeats["epsilon_star"]
         sampled = {"epsilon_star": stars.mean(), "epsilon_star_sd": stars.std(ddof=1)}
-        rate = part["false_positive_rate"].median()
+        rate = repeats["false_positive_rate"].median()
         rows.append(
             {"d": shift, "size": size, "method": method, **sampled, **true, "typical_fpr": rate}
         )

@@ -65,21 +65,22 @@ def measure_throughput(config: SpeedConfig) -> pd.DataFrame:
         times = _fastest(arms(config, task, device), config.repeats)
         baseline, baseline_cpu = next(iter(times.values()))
         for (method, models), (seconds, cpu) in times.items():
-            about = {
-                "task": task,
-                "method": method,
-                "models": models,
-                "seconds": seconds,
-                "cpu_seconds": cpu,
-            }
             steps = models * config.training(task).steps(config.examples)
-            speed = {
-                "models_per_minute": 60 * models / seconds,
-                "ms_per_model_step": 1000 * seconds / steps,
-                "speedup": baseline * models / seconds,
-                "speedup_per_core": baseline_cpu * models / cpu,
-            }
-            rows.append({**about, **speed, "device": device, "threads": 1})
+            rows.append(
+                {
+                    "task": task,
+                    "method": method,
+                    "models": models,
+                    "seconds": seconds,
+                    "cpu_seconds": cpu,
+                    "models_per_minute": 60 * models / seconds,
+                    "ms_per_model_step": 1000 * seconds / steps,
+                    "speedup": baseline * models / seconds,
+                    "speedup_per_core": baseline_cpu * models / cpu,
+                    "device": device,
+                    "threads": 1,
+                }
+            )
     return pd.DataFrame(rows)
 
 

@@ -104,7 +104,7 @@ def test_more_components_see_what_one_does_not():
 
 
 def test_only_a_held_out_fit_on_many_scores_keeps_the_level():
-    shares = fit.rejection_rates(components=(1,), size=100, draws=400).iloc[0]
+    shares = fit.false_rejection_rates(components=(1,), size=100, draws=400).iloc[0]
     assert shares["same sample"] <= 0.01
     assert shares["other half"] >= 0.1
     assert shares[["held out", "paper"]].between(0.01, 0.11).all()

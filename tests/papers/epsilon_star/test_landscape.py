@@ -234,7 +234,7 @@ def test_a_landscape_that_was_stopped_goes_on_to_the_same_numbers(tmp_path, monk
     monkeypatch.setattr(landscape_models, "_LARGE", 1)
     tiny = replace(TINY, microbatches=(None,), seeds=3)
     whole = landscape(tiny, folder=tmp_path / "whole", workers=0)
-    calls = stopping(monkeypatch, landscape_models, "train", 3)
+    calls = stopping(monkeypatch, landscape_models, "train_models", 3)
     with pytest.raises(KeyboardInterrupt):
         landscape(tiny, folder=tmp_path / "stopped", workers=0)
     assert max(len(trainings) for trainings, _ in calls) > 1
@@ -278,7 +278,7 @@ def test_strategies_count_diverged_models_keep_the_range_and_take_auroc_where_th
     assert first["epsilon_star"] == pytest.approx(0.05)
     assert table["strategy"][0] == "no DP, 1 epoch"
     assert (
-        tables.describe(table.iloc[5].replace({math.nan: 32.0}))
+        tables.strategy_name(table.iloc[5].replace({math.nan: 32.0}))
         == "DP 100, clip 1, batch 64, 32 groups"
     )
     assert (first["utility"], table["fits_rejected"][0]) == (0.9, 0)

@@ -22,8 +22,8 @@ TINY = ResampledConfig(
 def test_every_model_has_its_own_records_and_the_common_population_and_is_read_again(
     tmp_path, monkeypatch
 ):
-    train = Mock(wraps=resampled_models.train)
-    monkeypatch.setattr(resampled_models, "train", train)
+    train = Mock(wraps=resampled_models.train_models)
+    monkeypatch.setattr(resampled_models, "train_models", train)
     losses = resampled_losses(TINY, folder=tmp_path)
     trainings, data = zip(*(one.args for one in train.mock_calls), strict=True)
     assert len(data) == len({one.train_x.tobytes() for one in data}) == TINY.sets == 8
@@ -34,7 +34,7 @@ def test_every_model_has_its_own_records_and_the_common_population_and_is_read_a
     for pairs in losses.values():
         assert [(len(train), len(population)) for train, population in pairs] == [(120, 80)] * 8
     other = theorem_2_resampled(replace(TINY, seed=1), folder=tmp_path)
-    monkeypatch.setattr(resampled_models, "train", None)
+    monkeypatch.setattr(resampled_models, "train_models", None)
     first = theorem_2_resampled(TINY, folder=tmp_path)
     assert np.isfinite(first[["left", "right", "one_model"]]).all(axis=None)
     assert (first["right"] >= first["one_model"] - 1e-12).all()
