@@ -60,19 +60,18 @@ def show_table(
     bounds |= {str(column) for column in frame.columns if _is_lower_bound(str(column))}
     shown_columns = _shown_columns(frame, columns)
     _known_columns(frame, "columns", [name for column in shown_columns for name in column.names])
-    shown = pd.DataFrame(
-        {
-            column.pattern: _column_texts(frame, column, bounds, digits=digits)
-            for column in shown_columns
-        }
-    )
-    shown = shown.set_axis([column.heading for column in shown_columns], axis=1)
+    texts = {
+        column.pattern: _column_texts(frame, column, bounds, digits=digits)
+        for column in shown_columns
+    }
+    table = pd.DataFrame(texts)
+    table = table.set_axis([column.heading for column in shown_columns], axis=1)
     link, download = keep_csv(name, frame.to_csv(index=False))
-    pipes = pipe_table(shown)
+    pipes = pipe_table(table)
     markdown = f"````{{table}} {caption}\n:name: tbl-{name}\n\n{pipes}\n````\n"
     if download:
         markdown += f"\n{download}\n"
-    page = _html_table(shown, caption, link)
+    page = _html_table(table, caption, link)
     show(Bundle(html=page, markdown=markdown, text=f"{caption}\n{pipes}"))
 
 
@@ -94,14 +93,14 @@ def _shown_columns(
     """The columns of the page, as the argument ``columns`` of `show_table` says."""
     if isinstance(columns, Mapping):
         return [_ShownColumn(title, name, [name]) for name, title in columns.items()]
-    known = list(map(str, frame.columns))
-    patterns = known if columns is None else map(str.strip, columns.split(","))
-    shown: list[_ShownColumn] = []
+    in_frame = list(map(str, frame.columns))
+    patterns = in_frame if columns is None else map(str.strip, columns.split(","))
+    chosen: list[_ShownColumn] = []
     for pattern in dict.fromkeys(patterns):
-        words = [pattern] if pattern in known else re.findall(r"\w+", pattern)
-        names = [word for word in words if word in known] or [pattern]
-        shown.append(_ShownColumn(heading(names[0]), pattern, names))
-    return shown
+        words = [pattern] if pattern in in_frame else re.findall(r"\w+", pattern)
+        names = [word for word in words if word in in_frame] or [pattern]
+        chosen.append(_ShownColumn(heading(names[0]), pattern, names))
+    return chosen
 
 
 def _column_texts(
@@ -122,11 +121,11 @@ def _has_decimals(value: Any) -> bool:
     return isinstance(value, float) and math.isfinite(value) and value % 1 != 0
 
 
-def _html_table(shown: pd.DataFrame, caption: str, link: str) -> str:
+def _html_table(table: pd.DataFrame, caption: str, link: str) -> str:
     """A table of texts in HTML, with its caption and the link to its CSV."""
-    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in shown.columns)
+    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in table.columns)
     rows: list[str] = []
-    for row in shown.itertuples(index=False):
+    for row in table.itertuples(index=False):
         cells = "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row)
         rows.append(f"<tr>{cells}</tr>")
     return (
@@ -208,20 +207,23 @@ def _format_number(number: float, digits: int, *, down: bool) -> str:
         return "–"
     if math.isinf(number):
         return "∞" if number > 0 else "−∞"
-    places = digits
+    decimals = digits
     if 0 < abs(number) < 0.1:
-        places = digits - 1 - math.floor(math.log10(abs(number)))
+        decimals = digits - 1 - math.floor(math.log10(abs(number)))
     if down:
-        number = round_down(number, places)
+        number = round_down(number, decimals)
     if abs(number) >= 1e6 or 0 < abs(number) < 1e-4:
         return f"{number:.{digits}e}"
-    return f"{number:z.{places}f}"
+    return f"{number:z.{decimals}f}"
 
 
-def pipe_table(shown: pd.DataFrame) -> str:
-    """A Markdown pipe table of text cells."""
-    rows = [list(map(_escape, shown.columns))]
-    rows += [list(map(_escape, row)) for row in shown.itertuples(index=False)]
+def pipe_table(table: pd.DataFrame) -> str:
+    """A Markdown pipe table of text cells, its columns' names as headings, padded to one width.
+
+    Runs of spaces and line ends become one space, and "|" is escaped.
+    """
+    rows = [list(map(_escape, table.columns))]
+    rows += [list(map(_escape, row)) for row in table.itertuples(index=False)]
     widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
     rows.insert(1, ["-" * width for width in widths])
     return "\n".join(_pipe_row(row, widths) for row in rows)

@@ -15,6 +15,7 @@ from paperlib.audits import Audits, audit, seal_plan, verify_receipt
 from paperlib.bounds import audit_one_run
 from paperlib.bounds.one_run.guesses import guess_path
 from paperlib.core import MembershipScores, toss_coins
+from paperlib.words.coins import seed_warnings
 from tests.refusals import refused
 from tests.report.scripts import run_script
 
@@ -133,7 +134,7 @@ def test_a_report_without_an_answer_has_a_receipt_that_says_so(values):
     assert failed(page) == ""
     assert texts[-3:] == [
         f"No answer: {audits.warnings[0]}.",
-        f"Warning: {COINS.warnings[0]}.",
+        f"Warning: {seed_warnings(COINS)[0]}.",
         "The planned limit is 3: the audit gives no answer, and fails.",
     ]
     page["printed"]["answer"] = 0.0

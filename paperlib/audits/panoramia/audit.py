@@ -297,14 +297,8 @@ def audit_model(
         data = replace(data, train=train_again)
     if known_c is not None:  # the baseline's helpers do not matter, so more members may be judged
         data = replace(data, judged=data.judged or MOST)
-    pool = data.smallest
-    sizes: dict[str, Any]
-    if data.train is None:
-        sizes = sizes_for(pool)
-    else:
-        sizes = shared_sizes(data.shares, pool)
     config = AuditConfig(
-        **sizes,
+        **_sizes(data),
         attacks=data.attacks,
         searches=(search,),
         restarts=restarts,
@@ -338,6 +332,13 @@ def audit_model(
         scores=MembershipScores.from_labels(first.attack, first.membership),
         config=config,
     )
+
+
+def _sizes(data: AuditData) -> dict[str, Any]:
+    """Sizes of training, validation and test, which leave helpers members to learn if they do."""
+    if data.train is None:
+        return sizes_for(data.smallest)
+    return shared_sizes(data.shares, data.smallest)
 
 
 def _baseline_warnings(data: AuditData) -> tuple[str, ...]:

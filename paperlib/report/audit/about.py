@@ -53,12 +53,12 @@ def read_about(path: "str | PathLike[str]") -> About:
     '2.10'
     """
     values = read_pairs(Path(path))
-    known: dict[str, Any] = about_schema()["properties"]
+    fields: dict[str, Any] = about_schema()["properties"]
     for key in values:
-        if key not in known:
+        if key not in fields:
             raise ValueError(
                 f"{path}: unknown key {key!r}; allowed are "
-                f"{', '.join(known)}{did_you_mean(key, known)}"
+                f"{', '.join(fields)}{did_you_mean(key, fields)}"
             )
     _validate(path, values)
     return About(**values)
@@ -77,9 +77,8 @@ def read_pairs(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: cannot be read: {reason}") from None
     try:
         root = yaml.compose(text, Loader=yaml.BaseLoader)
-        values = yaml.load(
-            text, Loader=yaml.BaseLoader
-        )  # texts alone, so that nothing is converted
+        # Texts alone, so that nothing is converted.
+        values = yaml.load(text, Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f" in line {mark.line + 1}"
@@ -99,6 +98,7 @@ def read_pairs(path: Path) -> dict[str, Any]:
 
 
 def _validate(path: "str | PathLike[str]", values: dict[str, Any]) -> None:
+    """Refuse (ValueError) the first value that the schema does not allow."""
     from jsonschema import Draft202012Validator, FormatChecker
 
     dates = FormatChecker(formats=())
@@ -106,14 +106,17 @@ def _validate(path: "str | PathLike[str]", values: dict[str, Any]) -> None:
         lambda value: not isinstance(value, str) or not value or bool(date.fromisoformat(value))
     )
     checker = Draft202012Validator(about_schema(), format_checker=dates)
-    for error in sorted(checker.iter_errors(values), key=lambda one: list(map(str, one.path))):
-        key = str(error.path[0])
-        value, limit = values[key], error.validator_value
-        wanted = {
-            "type": f"text, got {_shape(value)}",
-            "maxLength": f"at most {limit} characters, got {len(value)}",
-        }.get(str(error.validator), f"a date as YYYY-MM-DD, such as 2025-03-01, got {value!r}")
-        raise ValueError(f"{path}: {key}: expected {wanted}")
+    errors = sorted(checker.iter_errors(values), key=lambda error: list(map(str, error.path)))
+    if errors:
+        first = errors[0]
+        key = str(first.path[0])
+        value = values[key]
+        expected = f"a date as YYYY-MM-DD, such as 2025-03-01, got {value!r}"
+        if first.validator == "type":
+            expected = f"text, got {_shape(value)}"
+        elif first.validator == "maxLength":
+            expected = f"at most {first.validator_value} characters, got {len(value)}"
+        raise ValueError(f"{path}: {key}: expected {expected}")
 
 
 def _shape(value: object) -> str:

@@ -13,7 +13,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from scipy.special import betaincinv
 
-from paperlib.core import MembershipScores, ScoreAudit, ScoreMeasures, round_down
+from paperlib.core import (
+    FloatArray,
+    IntArray,
+    MembershipScores,
+    ScoreAudit,
+    ScoreMeasures,
+    round_down,
+)
 
 _POINTS = 300
 _STYLE: dict[Any, Any] = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}
@@ -80,16 +87,11 @@ def roc_figure(
     """
     auc = scores.auc() if auc is None else auc
     fpr, tpr, _ = scores.roc()
-    if (
-        fpr.size > 2 * _POINTS
-    ):  # evenly spread on log axes in both directions, first and last included
-        rows = [np.array([0, fpr.size - 1])]
-        for rates in (fpr, tpr):
-            wanted = np.geomspace(max(rates[rates > 0].min(), 1e-12), 1.0, _POINTS - 1)
-            rows.append(np.searchsorted(rates, wanted, side="right") - 1)
-        keep = np.unique(np.concatenate(rows))
+    if fpr.size > 2 * _POINTS:
+        keep = _spread_points(fpr, tpr)
         fpr, tpr = fpr[keep], tpr[keep]
-    level, total = (1 - confidence) / 2, scores.member.size
+    level = (1 - confidence) / 2
+    total = scores.member.size
     hits = np.rint(tpr * total)
     low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), total - hits + 1, level), 0.0)
     high = np.where(hits < total, betaincinv(hits + 1, np.maximum(total - hits, 1), 1 - level), 1.0)
@@ -115,15 +117,28 @@ def roc_figure(
     return fig, pd.DataFrame(columns)
 
 
+def _spread_points(fpr: FloatArray, tpr: FloatArray) -> IntArray:
+    """Indices of points that are spread evenly on log axes in both directions, first and last
+    included.
+    """
+    indices = [np.array([0, fpr.size - 1])]
+    for rates in (fpr, tpr):
+        even = np.geomspace(max(rates[rates > 0].min(), 1e-12), 1.0, _POINTS - 1)
+        indices.append(np.searchsorted(rates, even, side="right") - 1)
+    return np.unique(np.concatenate(indices))
+
+
 def describe_roc(data: pd.DataFrame, auc: float) -> str:
-    """A ROC curve in words."""
-    shown = [
-        f"{data['true_positive_rate'][data['false_positive_rate'] <= rate].max():.3f} "
-        f"at false-positive rate {rate:g}"
-        for rate in (0.001, 0.01, 0.1)
-    ]
+    """A ROC curve in words: its AUC, and the true-positive rate at three false-positive rates.
+
+    ``data`` has the columns of `roc_figure`'s points; the rates are shares.
+    """
+    rates: list[str] = []
+    for rate in (0.001, 0.01, 0.1):
+        reached = data["true_positive_rate"][data["false_positive_rate"] <= rate].max()
+        rates.append(f"{reached:.3f} at false-positive rate {rate:g}")
     return (
-        f"ROC curve on log axes with AUC {auc:.3f}; the true-positive rate is {', '.join(shown)}."
+        f"ROC curve on log axes with AUC {auc:.3f}; the true-positive rate is {', '.join(rates)}."
     )
 
 

@@ -75,15 +75,16 @@ def audit_report(
     if not audits:
         raise ValueError("audits: expected at least one")
     main, *others = audits
-    about = about or About()
+    description = about or About()
     measures = measures or score_measures(scores)
-    refusals = _every_refusal(scores, main, refusals)
-    own = () if main.result is None else main.result.warnings
-    warnings = tuple(dict.fromkeys((*(refusal.sentence for refusal in refusals), *warnings, *own)))
+    refusals = _all_refusals(scores, main, refusals)
+    sentences = [refusal.sentence for refusal in refusals]
+    of_main = () if main.result is None else main.result.warnings
+    warnings = tuple(dict.fromkeys((*sentences, *warnings, *of_main)))
     if verdict is None:
         verdict = audit_verdict(main, warnings, refusals=refusals)
     if data is None:
-        data = audit_content(audits, verdict, measures, about, warnings, facts, refusals)
+        data = audit_content(audits, verdict, measures, description, warnings, facts, refusals)
     doubted = bool(refusals)
     tables = [
         measures_section(measures, main.result),
@@ -95,11 +96,13 @@ def audit_report(
     block = json.dumps(json_ready(data), ensure_ascii=False, allow_nan=False, sort_keys=True)
     from paperlib.report.audit.figures import report_images  # JSON needs no figures
 
-    owner = {fields[name]["title"]: text or "not given" for name, text in about.to_dict().items()}
+    owner: dict[str, str] = {}
+    for name, text in description.to_dict().items():
+        owner[fields[name]["title"]] = text or "not given"
     return _template().render(
         title=title,
         scores=scores,
-        about=about,
+        about=description,
         verdict=verdict,
         main=main,
         others=others,
@@ -115,13 +118,15 @@ def audit_report(
     )
 
 
-def _every_refusal(
+def _all_refusals(
     scores: MembershipScores, main: ScoreAudit, refusals: Sequence[Refusal]
 ) -> tuple[Refusal, ...]:
-    """The refusals given, those of the main result, and a reversed direction of these scores."""
-    own = () if main.result is None else main.result.refusals
-    every_one = tuple(dict.fromkeys((*refusals, *own)))
-    return every_one or reasons(reversed_direction(scores))
+    """The refusals given and those of the main result, or else a reversed direction of these
+    scores.
+    """
+    of_main = () if main.result is None else main.result.refusals
+    together = tuple(dict.fromkeys((*refusals, *of_main)))
+    return together or reasons(reversed_direction(scores))
 
 
 def _inside(text: str) -> str:
@@ -132,19 +137,15 @@ def _inside(text: str) -> str:
 def _receipt(texts: Mapping[str, str]) -> dict[str, Any]:
     """What the page shows of a receipt, what it holds of it, and the script that checks it."""
     plan = json.loads(texts["plan"])
-    left_out = ("format", "version", "coins", "salt")
+    for name in ("format", "version", "coins", "salt"):
+        plan.pop(name, None)
     folder = Path(__file__).with_name("scripts")
+    scripts = [(folder / f"{name}.js").read_text("utf-8") for name in ("one_run", "receipt")]
     return {
-        "plan": {
-            name: value
-            for name, value in plan.items()
-            if name not in left_out and value not in ("", None)
-        },
+        "plan": {name: value for name, value in plan.items() if value not in ("", None)},
         "hashes": {name: sealed_hash(text) for name, text in texts.items()},
         "block": _inside(json.dumps(dict(texts))),
-        "script": "\n".join(
-            (folder / f"{name}.js").read_text("utf-8") for name in ("one_run", "receipt")
-        ),
+        "script": "\n".join(scripts),
     }
 
 
@@ -152,12 +153,16 @@ def audit_content(
     audits: Sequence[ScoreAudit],
     verdict: Verdict,
     measures: ScoreMeasures,
-    about: About,
+    description: About,
     warnings: Sequence[str],
     facts: Mapping[str, str],
     refusals: Sequence[Refusal] = (),
 ) -> dict[str, Any]:
-    """The result for programs, as ``result.schema.json`` describes it."""
+    """The result for programs, as ``result.schema.json`` describes it: epsilons in nats.
+
+    With refusals, epsilon, headline and claim are None, as no number is an answer. ``description``
+    is what somebody wrote of the audit, ``facts`` its provenance, heading to text.
+    """
     main = audits[0]
     content = {
         "schema_version": RESULT_SCHEMA_VERSION,
@@ -166,9 +171,9 @@ def audit_content(
         "refusals": [json_ready(refusal) for refusal in refusals],
         "warnings": warnings,
         "measures": measures.to_dict(),
-        "audits": [one.to_dict() for one in audits],
+        "audits": [audit.to_dict() for audit in audits],
         "verdict": verdict.to_dict(),
-        "about": about.to_dict(),
+        "about": description.to_dict(),
         "provenance": dict(facts),
     }
     if refusals:

@@ -1,6 +1,6 @@
 """The tables of a report: measures, most exposed records, groups of records."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,14 +99,14 @@ def most_exposed(
     if ids is not None and len(ids) != len(scores):
         raise ValueError(f"ids: expected one for each of {len(scores)} examples, got {len(ids)}")
     oriented = scores.oriented()
-    at = pd.Series(oriented.member).nlargest(count).index.to_numpy()
+    members = pd.Series(oriented.member).nlargest(count).index.to_numpy()
     above = np.array(
-        [np.count_nonzero(oriented.nonmember >= value) for value in oriented.member[at]]
+        [np.count_nonzero(oriented.nonmember >= value) for value in oriented.member[members]]
     )
     return pd.DataFrame(
         {
-            "record": at + 1 if ids is None else [ids[int(one)] for one in at],
-            "score": scores.member[at],
+            "record": members + 1 if ids is None else [ids[int(member)] for member in members],
+            "score": scores.member[members],
             "nonmembers_as_extreme": above,
             "share": above / scores.nonmember.size,
         }
@@ -198,24 +198,29 @@ def group_table(
         here = codes == code
         member = scores.member[here[: scores.member.size]]
         nonmember = scores.nonmember[here[scores.member.size :]]
-        measured: list[Any] = [np.nan] * 6
-        note = (
-            ""
-            if member.size and nonmember.size
-            else f"no {'non-members' if member.size else 'members'}"
-        )
-        if not note:
-            part = MembershipScores(
+        if not nonmember.size:
+            measured, note = [np.nan] * 6, "no non-members"
+        elif not member.size:
+            measured, note = [np.nan] * 6, "no members"
+        else:
+            group = MembershipScores(
                 member, nonmember, higher_means_member=scores.higher_means_member
             )
-            shown = score_measures(part, confidence=confidence)
-            rate = next(one for one in shown.rates if one.false_positive_rate == 0.01)
-            tpr = np.nan if rate.true_positive_rate is None else rate.true_positive_rate
-            measured = [shown.auc, *shown.auc_interval, tpr, *(rate.interval or (np.nan, np.nan))]
-            note = rate.note
+            measured, note = _group_measures(group, confidence)
         rows.append((names[code], member.size, nonmember.size, *measured, note))
     columns = "group members nonmembers auc auc_low auc_high tpr tpr_low tpr_high note"
     return pd.DataFrame(rows, columns=columns.split())
+
+
+def _group_measures(scores: MembershipScores, confidence: float) -> tuple[list[float], str]:
+    """AUC and TPR at 1 % FPR, each followed by the ends of its interval; NaN where there are too
+    few non-members, as the note says.
+    """
+    measures = score_measures(scores, confidence=confidence)
+    rate = next(rate for rate in measures.rates if rate.false_positive_rate == 0.01)
+    tpr = np.nan if rate.true_positive_rate is None else rate.true_positive_rate
+    tpr_low, tpr_high = rate.interval or (np.nan, np.nan)
+    return [measures.auc, *measures.auc_interval, tpr, tpr_low, tpr_high], rate.note
 
 
 def groups_section(scores: MembershipScores, groups: Names, confidence: float) -> TableSection:
@@ -225,13 +230,8 @@ def groups_section(scores: MembershipScores, groups: Names, confidence: float) -
     sure = f"{100 * confidence:g} %"
     rows = []
     for row in frame.to_dict("records"):
-        auc, rate = (
-            "–"
-            if pd.isna(row[name])
-            else with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
-            for name in ("auc", "tpr")
-        )
-        rate = f"– ({row['note']})" if row["note"] else rate
+        auc = _interval_text(row, "auc")
+        rate = f"– ({row['note']})" if row["note"] else _interval_text(row, "tpr")
         rows.append((str(row["group"]), f"{row['members']:,}", f"{row['nonmembers']:,}", auc, rate))
     return TableSection(
         title="Groups",
@@ -245,11 +245,19 @@ def groups_section(scores: MembershipScores, groups: Names, confidence: float) -
     )
 
 
+def _interval_text(row: Mapping[Any, Any], name: str) -> str:
+    """A measure of a row of `group_table` with its interval, "–" where it is missing."""
+    if pd.isna(row[name]):
+        return "–"
+    return with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
+
+
 def _coded(groups: Sequence[Any] | np.ndarray) -> tuple[np.ndarray, list[str]]:
     """A number for each example, and the group that each number stands for."""
     values = groups if isinstance(groups, np.ndarray) else np.asarray(groups, dtype=object)
-    codes, known = pd.factorize(values)
-    names = [str(name) for name in known]
+    codes, groups_in_order = pd.factorize(values)
+    names = [str(name) for name in groups_in_order]
     if (codes < 0).any():
-        codes, names = np.where(codes < 0, len(names), codes), [*names, "not given"]
+        codes = np.where(codes < 0, len(names), codes)
+        names.append("not given")
     return codes, names
