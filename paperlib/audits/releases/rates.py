@@ -2,11 +2,13 @@
 saw.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import betainccinv, betaincinv
 
 from paperlib.audits.releases.distances import Flags, Nearness, Space
 from paperlib.core import FloatArray, IntArray
@@ -14,9 +16,8 @@ from paperlib.core.intervals import share_interval
 
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 """The release and the pool."""
-Hits = dict[str, Sequence[Flags]]
-"""By the name of a rate, whether it holds for each attacked member, and each attacked non-member.
-"""
+Hits = dict[str, "tuple[Tally, Tally]"]
+"""By the name of a rate, how often it holds for members, and for non-members."""
 
 MEANING = {
     "reproduced": "the release holds the very row",
@@ -36,6 +37,31 @@ _TOLERANCE = 0.05
 _COLUMNS = 3  # of a predicate
 
 
+@dataclass(frozen=True)
+class Tally:
+    """How often an attack held on one side."""
+
+    hits: int
+    total: int
+    trials: float  # independent ones that vary as much, at most ``total``
+
+    @classmethod
+    def of(cls, flags: Flags) -> "Tally":
+        """Of attacks on single rows, which are independent."""
+        return cls(int(flags.sum()), flags.size, float(flags.size))
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Clopper-Pearson interval of the rate, by the independent trials."""
+        if self.trials == self.total:
+            return share_interval(self.hits, self.total, confidence=confidence)
+        level = (1 - confidence) / 2
+        held = self.trials * self.hits / self.total
+        failed = self.trials - held
+        low = float(betaincinv(held, failed + 1, level)) if held else 0.0
+        high = float(betainccinv(held + 1, failed, level)) if failed else 1.0
+        return low, high
+
+
 def disclosure_rates(
     space: Space,
     near: Nearness,
@@ -49,6 +75,9 @@ def disclosure_rates(
     """One row for each rate: rate, hits, total, rate and interval of members and control, and the
     excess of members with its interval.
 
+    The intervals take the rows of the release and of both sides as independent draws. Attacks on
+    single rows count as independent trials; predicates that share rows do not.
+
     Args:
         near: Distances of the rows of the pool, whose membership is ``member``, shape (n,).
         tables: Release and pool as tables; None, or one column, leaves copies of rows alone.
@@ -58,14 +87,14 @@ def disclosure_rates(
     """
     nearly = near.away[:, 0] <= near.in_pool[:, 0] / 2
     hits: Hits = {
-        "reproduced": (space.equal[member], space.equal[~member]),
-        "nearly reproduced": (nearly[member], nearly[~member]),
+        "reproduced": (Tally.of(space.equal[member]), Tally.of(space.equal[~member])),
+        "nearly reproduced": (Tally.of(nearly[member]), Tally.of(nearly[~member])),
     }
     if tables is not None and tables[0].shape[1] > 1:
         hits |= _hits_of_tables(space, member, tables, secret, rng)
     rows: list[dict[str, Any]] = []
     for name, (members, others) in hits.items():
-        if members.size:
+        if members.total:
             rows.append({"rate": name, **_compared(members, others, confidence)})
     return pd.DataFrame(rows)
 
@@ -75,29 +104,31 @@ def _hits_of_tables(
 ) -> Hits:
     """Which rows of each side are singled out, linked and inferred, of those that are attacked."""
     sides = [rng.permutation(np.flatnonzero(side)) for side in (member, ~member)]
-    singled_out = _singled_out(space, sides, rng)
+    predicates = _isolating(space, sides, rng)
     attacked = [side[:_ATTACKS] for side in sides]
     halves = np.array_split(rng.permutation(tables[0].shape[1]), 2)
     order = rng.permutation(space.release.shape[0])  # of equally near rows one at random
-    linked: list[Flags] = []
+    linked: list[Tally] = []
     for rows in attacked:
         first, second = (_closest(space, rows, half.tolist(), order) for half in halves)
-        linked.append(np.equal(first, second))
-    inferred = [_inferred(space, tables, rows, secret, order, rng) for rows in attacked]
-    return {"singled out": singled_out, "linked": linked, "inferred": inferred}
+        linked.append(Tally.of(np.equal(first, second)))
+    inferred = [Tally.of(_inferred(space, tables, rows, secret, order, rng)) for rows in attacked]
+    return {
+        "singled out": (predicates.tally(0), predicates.tally(1)),
+        "linked": (linked[0], linked[1]),
+        "inferred": (inferred[0], inferred[1]),
+    }
 
 
-def _compared(members: Flags, others: Flags, confidence: float) -> dict[str, Any]:
-    """Both rates with Clopper-Pearson intervals, and an interval of their difference that holds
-    with both.
-    """
+def _compared(members: Tally, others: Tally, confidence: float) -> dict[str, Any]:
+    """Both rates with their intervals, and an interval of their difference that holds with both."""
     row: dict[str, Any] = {}
     wide: list[tuple[float, float]] = []
-    for name, flags in (("member", members), ("control", others)):
-        hits, total = int(flags.sum()), flags.size
-        low, high = share_interval(hits, total, confidence=confidence)
-        wide.append(share_interval(hits, total, confidence=(1 + confidence) / 2))
-        values = {"hits": hits, "total": total, "rate": hits / total, "low": low, "high": high}
+    for name, tally in (("member", members), ("control", others)):
+        low, high = tally.interval(confidence)
+        wide.append(tally.interval((1 + confidence) / 2))
+        rate = tally.hits / tally.total
+        values = {"hits": tally.hits, "total": tally.total, "rate": rate, "low": low, "high": high}
         row |= {f"{name}_{what}": value for what, value in values.items()}
     return row | {
         "excess": row["member_rate"] - row["control_rate"],
@@ -144,34 +175,132 @@ def _inferred(
     return right
 
 
-def _singled_out(
-    space: Space, sides: Sequence[IntArray], rng: np.random.Generator
-) -> tuple[Flags, Flags]:
-    """Of the predicates that hold for one row of the release alone, those that do for one row of a
-    side.
+@dataclass(frozen=True, eq=False)
+class _Predicates:
+    """Predicates that hold for one or two rows of the release, one row each."""
+
+    source: IntArray  # row of the release that it was drawn from, (n,)
+    other: IntArray  # the second row of the release that it holds for, -1 where there is none, (n,)
+    counts: IntArray  # rows that it holds for, of each side, 3 for three and more, (sides, n)
+    rows: IntArray  # these rows where they are one or two, else -1, (sides, n, 2)
+    released: int  # rows of the release
+    size: int  # rows of each side
+
+    def tally(self, side: int) -> Tally:
+        """How many of those that hold for one row of the release alone do for one of the side."""
+        alone = self.other < 0
+        hit = self.counts[side] == 1
+        hits, total = int((alone & hit).sum()), int(alone.sum())
+        return Tally(hits, total, self._trials(side, hits, total) if total else 0.0)
+
+    def _trials(self, side: int, hits: int, total: int) -> float:
+        """Number of independent trials whose share would vary as much."""
+        # The variance of a mean of dependent indicators: theirs, and the covariances of two that
+        # share a row. The jackknife, which leaves out a row at a time, sums the products of what
+        # this changes over all pairs of predicates; those of a predicate with itself are taken off.
+        rate = hits / total
+        alone_variance = rate * (1 - rate) / total
+        rows_covary = max(0.0, self._covariance_by_side(side, total))
+        released_covary = max(0.0, self._covariance_by_release(side, hits, total))
+        if alone_variance == 0:  # nothing varied: one trial a row at most
+            return float(min(total, self.size, np.unique(self.source[self.other < 0]).size))
+        share = alone_variance / (alone_variance + rows_covary + released_covary)
+        return total * share
+
+    def _covariance_by_side(self, side: int, total: int) -> float:
+        """What predicates that hold for the same row of the side add to the variance."""
+        alone, counts, rows = self.other < 0, self.counts[side], self.rows[side]
+        # Without its row a hit is none; without one of two rows there is a hit.
+        lost = _times(rows[alone & (counts == 1), 0], self.size)
+        gained = _times(rows[alone & (counts == 2)].ravel(), self.size)
+        return _jackknife((gained - lost) / total) - float((gained + lost).sum()) / total**2
+
+    def _covariance_by_release(self, side: int, hits: int, total: int) -> float:
+        """What predicates that hold for the same row of the release add to the variance."""
+        alone = self.other < 0
+        hit = self.counts[side] == 1
+        # Without its row a predicate is not drawn; without the other of two it is one that counts.
+        left = total + _times(self.other[~alone], self.released)
+        left = left - _times(self.source[alone], self.released)
+        left_hits = hits + _times(self.other[~alone & hit], self.released)
+        left_hits = left_hits - _times(self.source[alone & hit], self.released)
+        rates = np.where(left > 0, left_hits / np.maximum(left, 1), hits / total)
+        return _jackknife(rates) - float(((hit - hits / total) ** 2).sum()) / total**2
+
+
+def _times(rows: IntArray, size: int) -> IntArray:
+    """How often each of ``size`` rows is in ``rows``."""
+    return np.bincount(rows, minlength=size)
+
+
+def _jackknife(values: FloatArray) -> float:
+    """The variance of a statistic from its values, or their changes, without each of the rows."""
+    return float((values.size - 1) * values.var())
+
+
+@dataclass(frozen=True, eq=False)
+class _Predicate:
+    """A row of the release, the columns in which others are to be like it, and the one other row of
+    the release that is, -1 for none.
     """
-    width, size = space.release.shape[1], min(map(len, sides))
-    tables = [np.asfortranarray(space.pool[side[:size]]) for side in sides]
-    middle = np.median(space.release, axis=0)
-    alone: dict[tuple[float, ...], tuple[bool, ...]] = {}
+
+    source: int
+    columns: IntArray
+    other: int
+
+
+def _drawn(space: Space, middle: FloatArray, rng: np.random.Generator) -> Iterator[_Predicate]:
+    """Different predicates that hold for one or two rows of the release."""
+    seen: set[tuple[float, ...]] = set()
+    alone = 0
     for _ in range(_TRIES):
-        row = space.release[rng.integers(len(space.release))]
-        columns = np.sort(rng.permutation(width)[:_COLUMNS])
-        predicate = (*columns.tolist(), *row[columns].tolist())
-        if predicate in alone or _count(space, space.release, row, columns, middle) != 1:
+        source = int(rng.integers(len(space.release)))
+        row = space.release[source]
+        columns = np.sort(rng.permutation(space.release.shape[1])[:_COLUMNS])
+        values = (*columns.tolist(), *row[columns].tolist())
+        if values in seen:
             continue
-        alone[predicate] = tuple(_count(space, rows, row, columns, middle) == 1 for rows in tables)
-        if len(alone) == _PREDICATES:
-            break
-    hits = np.array(list(alone.values()), dtype=bool).reshape(-1, 2)
-    return hits[:, 0], hits[:, 1]
+        others = _holds(space, space.release, row, columns, middle)
+        others = others[others != source]
+        if others.size > 1:
+            continue
+        seen.add(values)
+        yield _Predicate(source, columns, int(others[0]) if others.size else -1)
+        alone += others.size == 0
+        if alone == _PREDICATES:
+            return
 
 
-def _count(
+def _isolating(space: Space, sides: Sequence[IntArray], rng: np.random.Generator) -> _Predicates:
+    """Predicates that hold for one or two rows of the release, and for which rows of each side."""
+    size = min(map(len, sides))
+    middle = np.median(space.release, axis=0)
+    predicates = list(_drawn(space, middle, rng))
+    counts = np.full((len(sides), len(predicates)), 3)
+    rows = np.full((len(sides), len(predicates), 2), -1)
+    for side, members in enumerate(sides):
+        table = np.asfortranarray(space.pool[members[:size]])
+        for number, predicate in enumerate(predicates):
+            row = space.release[predicate.source]
+            held = _holds(space, table, row, predicate.columns, middle)
+            if held.size <= 2:
+                counts[side, number] = held.size
+                rows[side, number, : held.size] = held
+    return _Predicates(
+        np.array([predicate.source for predicate in predicates], dtype=np.int64),
+        np.array([predicate.other for predicate in predicates], dtype=np.int64),
+        counts,
+        rows,
+        len(space.release),
+        size,
+    )
+
+
+def _holds(
     space: Space, rows: FloatArray, row: FloatArray, columns: IntArray, middle: FloatArray
-) -> int:
-    """Rows like ``row`` in some columns: of equal value, or of a number that is as far from the
-    middle.
+) -> IntArray:
+    """Numbers of the rows like ``row`` in some columns: of equal value, or of a number that is as
+    far from the middle.
     """
     holds = np.ones(len(rows), dtype=bool)
     for column in columns.tolist():
@@ -182,4 +311,4 @@ def _count(
             holds &= values >= value
         else:
             holds &= (values <= value) & (values >= 0)
-    return int(holds.sum())
+    return np.flatnonzero(holds)
