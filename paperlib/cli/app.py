@@ -24,8 +24,9 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(version: bool) -> None:
+    """Print the version and end, where --version was given."""
+    if version:
         print(f"paperlib {paperlib.__version__}")
         raise typer.Exit
 

@@ -134,7 +134,9 @@ def _check_column(data: str, records: "Records", column: str | None) -> None:
 
 def _tell(sealed: Path, tossed: "Coins", summary: str) -> None:
     """Print warnings of the coins, what was made of the data, and what comes next."""
-    for warning in tossed.warnings:
+    from paperlib.words.coins import seed_warnings
+
+    for warning in seed_warnings(tossed):
         print(f"Warning: {warning}")
     print(
         f"{summary}\n{sealed}: the coins, not to be seen by those who compute the scores\n"

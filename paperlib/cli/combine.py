@@ -11,7 +11,11 @@ from paperlib.cli.audits.scores import paragraphs
 from paperlib.cli.gate import Wishes, with_wishes
 
 if TYPE_CHECKING:
-    from paperlib.core import Coins, MembershipScores, ScoreAudit
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from paperlib.core import AuditResult, Coins, MembershipScores, ScoreAudit
+    from paperlib.core.reading.scores import LoadedScores
 
 
 _ALIKE = 20  # common records whose coins fall alike by chance in one pair of files in a million
@@ -37,20 +41,16 @@ def combine(
     wishes: Wishes,
 ) -> int:
     """Audit a training procedure from several runs, each with its own coins: one lower bound."""
-    import numpy as np
-
-    from paperlib.audits import Audits, ScoreAudit
-    from paperlib.audits.scores import rounded
+    from paperlib.audits import Audits
     from paperlib.bounds import combine_runs, rank_scores
     from paperlib.core import Coins
     from paperlib.io import file_sha256, read_scores
     from paperlib.words.claims import unit_sentence
-    from paperlib.words.coins import membership_assumption, one_example, seed_warnings
 
     kind = options.kind_of(kind, losses)
-    about = wishes.checked(*files, *map(str, coins or ()))
-    tossed = [Coins.load(one) for one in coins or ()]
-    _check_own(tossed, len(files))
+    about_file = wishes.checked(*files, *map(str, coins or ()))
+    tossed = [Coins.load(path) for path in coins or ()]
+    _check_coins(tossed, len(files))
     loaded = [
         read_scores(
             file,
@@ -59,69 +59,127 @@ def combine(
             kind=kind,
             id_column=id_column,
             unit_column=unit,
-            coins=own,
+            coins=run_coins,
         )
-        for file, own in zip(files, tossed or [None] * len(files), strict=True)
+        for file, run_coins in zip(files, tossed or [None] * len(files), strict=True)
     ]
-    inputs = {
-        file: next(iter(one.checksums.values())) for file, one in zip(files, loaded, strict=True)
+    inputs = _checksums(files, loaded)
+    runs = [run.scores for run in loaded]
+    names = [_names(run) for run in loaded]
+    result = combine_runs(
+        runs,
+        planned=planned,
+        ids=None if tossed else names,
+        delta=delta,
+        confidence=confidence,
+        guess=guess,
+        design=design,
+        seed=seed,
+    )
+    main = _with_equal_scores(_main_audit(result), files, runs)
+    main = main.with_claim("" if unit is None else unit_sentence(unit))
+    main = _with_coins(main, tossed, design, unit)
+    for path in coins or ():
+        inputs[str(path)] = file_sha256(path)
+    source = {
+        "Input": "; ".join(f"{run.source}, read as {run.kind}" for run in loaded),
+        "Scores": "share of the run's examples that rank below",
     }
-    if len(set(inputs.values())) < len(files):
-        raise ValueError(
-            "FILE: two of the files have the same content; one run counts once, leave one out"
-        )
-    runs = [one.scores for one in loaded]
-    names = [[""] * len(one.scores) if one.ids is None else [*one.ids] for one in loaded]
-    split = [np.split(one, [run.member.size]) for one, run in zip(names, runs, strict=True)]
-    members_first = np.concatenate([part for side in zip(*split, strict=True) for part in side])
-    main = ScoreAudit(
+    audits = Audits(rank_scores(runs), (main,), design, reading=_warnings(files, loaded, tossed))
+    has_names = all(run.ids is not None for run in loaded)
+    document = audits.document(
+        title=f"Privacy audit of {len(files)} training runs",
+        **wishes.parts_of_scores(about_file, source, inputs),
+        ids=_members_first(runs, names) if has_names else None,
+    )
+    return wishes.deliver(document, "combined", paragraphs(_opening(loaded), audits, document))
+
+
+def _main_audit(result: "AuditResult") -> "ScoreAudit":
+    """The result of `combine_runs` with its title and its purpose."""
+    from paperlib.core import ScoreAudit
+
+    return ScoreAudit(
         title="Several training runs, every threshold",
         kind="lower bound",
         purpose=(
             "The main number: a lower bound on epsilon of the training procedure, from all of "
             "its runs."
         ),
-        result=combine_runs(
-            runs,
-            planned=planned,
-            ids=None if tossed else names,
-            delta=delta,
-            confidence=confidence,
-            guess=guess,
-            design=design,
-            seed=seed,
-        ),
+        result=result,
     )
-    main = _with_equal_scores(main, files, runs)
-    main = main.with_claim("" if unit is None else unit_sentence(unit))
-    for number, own in enumerate(tossed):
-        own.check_alone(design, unit)
-        example = "" if number else one_example(own)
-        main = main.with_claim(example, f"run {number + 1}: {membership_assumption(own)}")
-    main = main.with_claim("", **_facts_of_runs(tossed, unit))
-    reading = tuple(
-        f"{file}: {said}"
-        for file, one in zip(files, loaded, strict=True)
-        for said in (*one.warnings, *rounded(one.scores))
-    )
-    reading += tuple(
-        f"run {number}: {said}" for number, own in enumerate(tossed, 1) for said in seed_warnings(own)
-    )
-    inputs |= {str(one): file_sha256(one) for one in coins or ()}
-    source = {"Input": "; ".join(f"{one.source}, read as {one.kind}" for one in loaded)}
-    source["Scores"] = "share of the run's examples that rank below"
-    audits = Audits(rank_scores(runs), (main,), design, reading=reading)
-    document = audits.document(
-        title=f"Privacy audit of {len(files)} training runs",
-        **wishes.parts_of_scores(about, source, inputs),
-        ids=None if any(one.ids is None for one in loaded) else members_first,
-    )
-    opening = "\n".join(
-        f"Run {number}: {one.source}, read as {one.kind}: {one.scores.member.size} members, "
-        f"{one.scores.nonmember.size} non-members"
-        for number, one in enumerate(loaded, 1)
-    )
-    return wishes.deliver(document, "combined", paragraphs(opening, audits, document))
+
+
+def _checksums(files: Sequence[str], loaded: "Sequence[LoadedScores]") -> dict[str, str]:
+    """SHA-256 of each file by its name; a ValueError where two files have the same content."""
+    sums: dict[str, str] = {}
+    for file, run in zip(files, loaded, strict=True):
+        sums[file] = next(iter(run.checksums.values()))
+    if len(set(sums.values())) < len(files):
+        raise ValueError(
+            "FILE: two of the files have the same content; one run counts once, leave one out"
+        )
+    return sums
+
+
+def _names(run: "LoadedScores") -> list[str]:
+    """The name of each example of a run, members first; empty ones where the file has none."""
+    return [""] * len(run.scores) if run.ids is None else [*run.ids]
+
+
+def _members_first(
+    runs: "Sequence[MembershipScores]", names: Sequence[list[str]]
+) -> "NDArray[np.str_]":
+    """The names of all runs in the order of their scores together: members of all runs, then
+    non-members.
+    """
+    import numpy as np
+
+    members: list[str] = []
+    nonmembers: list[str] = []
+    for run, names_of_run in zip(runs, names, strict=True):
+        members += names_of_run[: run.member.size]
+        nonmembers += names_of_run[run.member.size :]
+    return np.array([*members, *nonmembers])
+
+
+def _with_coins(
+    audit: "ScoreAudit", tossed: "Sequence[Coins]", design: options.Design, unit: str | None
+) -> "ScoreAudit":
+    """The audit, with what the coins of each run say, and what one record is."""
+    from paperlib.words.coins import membership_assumption, one_example
+
+    for number, coins in enumerate(tossed, 1):
+        coins.check_alone(design, unit)
+        example = one_example(coins) if number == 1 else ""
+        audit = audit.with_claim(example, f"run {number}: {membership_assumption(coins)}")
+    return audit.with_claim("", **_facts_of_runs(tossed, unit))
+
+
+def _warnings(
+    files: Sequence[str], loaded: "Sequence[LoadedScores]", tossed: "Sequence[Coins]"
+) -> tuple[str, ...]:
+    """What is doubtful in the files and in the coins, each with the file or the run."""
+    from paperlib.audits.scores import rounded
+    from paperlib.words.coins import seed_warnings
+
+    warnings: list[str] = []
+    for file, run in zip(files, loaded, strict=True):
+        warnings += [f"{file}: {text}" for text in (*run.warnings, *rounded(run.scores))]
+    for number, coins in enumerate(tossed, 1):
+        warnings += [f"run {number}: {text}" for text in seed_warnings(coins)]
+    return tuple(warnings)
+
+
+def _opening(loaded: "Sequence[LoadedScores]") -> str:
+    """What was read of each run, a line each."""
+    lines: list[str] = []
+    for number, run in enumerate(loaded, 1):
+        lines.append(
+            f"Run {number}: {run.source}, read as {run.kind}: {run.scores.member.size} members, "
+            f"{run.scores.nonmember.size} non-members"
+        )
+    return "\n".join(lines)
 
 
 def _with_equal_scores(
@@ -147,7 +205,7 @@ def _facts_of_runs(tossed: "Sequence[Coins]", unit: str | None) -> dict[str, Any
     return record_facts(coins=tossed[0]) | {"coins": ""}
 
 
-def _check_own(tossed: "Sequence[Coins]", runs: int) -> None:
+def _check_coins(tossed: "Sequence[Coins]", runs: int) -> None:
     """Refuse (ValueError) coins files that are not one for each run, with coins of its own."""
     if not tossed:
         return
@@ -155,16 +213,26 @@ def _check_own(tossed: "Sequence[Coins]", runs: int) -> None:
         raise ValueError(
             f"--coins: {len(tossed)} files for {runs} runs; give one for each, in their order"
         )
-    if len({(one.unit, one.copies) for one in tossed}) > 1:
+    if len({(coins.unit, coins.copies) for coins in tossed}) > 1:
         raise ValueError(
             "--coins: what has a coin differs between the runs; combine runs of one kind alone"
         )
-    for (first, one), (second, other) in combinations(enumerate(tossed, 1), 2):
-        fell = dict(zip(one.ids, one.included.tolist(), strict=True))
-        pairs = zip(other.ids, other.included.tolist(), strict=True)
-        alike = [fell[name] == side for name, side in pairs if name in fell]
-        if one.commitment == other.commitment or (len(alike) >= _ALIKE and all(alike)):
+    for (first, coins), (second, other) in combinations(enumerate(tossed, 1), 2):
+        if _fell_alike(coins, other):
             raise ValueError(
                 f"--coins: runs {first} and {second} share their coins; models trained on one toss "
                 "are one run, so give one of them"
             )
+
+
+def _fell_alike(coins: "Coins", other: "Coins") -> bool:
+    """Whether two files hold one toss, or coins of many common records that all fell alike."""
+    if coins.commitment == other.commitment:
+        return True
+    sides = dict(zip(coins.ids, coins.included.tolist(), strict=True))
+    alike = [
+        sides[name] == side
+        for name, side in zip(other.ids, other.included.tolist(), strict=True)
+        if name in sides
+    ]
+    return len(alike) >= _ALIKE and all(alike)

@@ -49,47 +49,67 @@ class Wishes:
     as_json: bool = False
 
     def checked(self, *inputs: str | None) -> "About":
-        """What the file of --about says, before the audit; a ValueError where an output is an
-        input.
+        """What the file of --about says, read before the audit.
+
+        Raises:
+            ValueError: An output that is an input or another output, or a report that would lie in
+                a folder that is an input; and what `read_about` refuses.
         """
         from paperlib.report import About, read_about
 
-        taken = {Path(one).resolve() for one in (*inputs, self.about) if one}
+        paths = [Path(name) for name in inputs if name]
+        self._check_outputs(paths)
+        self._check_folders(paths)
+        return About() if self.about is None else read_about(self.about)
+
+    def _check_outputs(self, inputs: Sequence[Path]) -> None:
+        """Refuse an output that is an input, or another output."""
+        taken = {path.resolve() for path in inputs}
+        if self.about is not None:
+            taken.add(self.about.resolve())
         for option, path in (("--output", self.output), ("--junit", self.junit)):
-            if path is not None and path.resolve() in taken:
+            if path is None:
+                continue
+            if path.resolve() in taken:
                 raise ValueError(
                     f"{option}: {path} is the input, or another output; name another file"
                 )
-            taken |= set() if path is None else {path.resolve()}
-        place = (self.output or Path("report.html")).resolve()
-        for folder in (Path(one) for one in inputs if one and Path(one).is_dir()):
-            if not self.as_json and place.is_relative_to(folder.resolve()):
+            taken.add(path.resolve())
+
+    def _check_folders(self, inputs: Sequence[Path]) -> None:
+        """Refuse a report in a folder that is an input: it would be read with the next audit."""
+        if self.as_json:
+            return
+        report = (self.output or Path("report.html")).resolve()
+        for folder in inputs:
+            if folder.is_dir() and report.is_relative_to(folder.resolve()):
                 raise ValueError(
                     f"--output: the report would be a part of {folder}; name a place outside of it"
                 )
-        return About() if self.about is None else read_about(self.about)
 
     def parts(
         self,
-        about: "About",
+        about_file: "About",
         files: dict[str, str],
         inputs: dict[str, str] | None = None,
         **facts: object,
     ) -> dict[str, Any]:
-        """Fields of a document that every audit has; ``files`` by heading, ``inputs`` beside them
-        by name.
+        """Fields of a document that every audit has.
+
+        ``about_file`` is what `checked` returns, ``files`` are paths by heading, ``inputs`` further
+        ones by name, and ``facts`` what else the report says of the audit.
         """
         from paperlib.audits.document import checksums, report_facts
 
         return {
             "facts": {**report_facts(files, **facts), "Command": command_line()},
             "inputs": {**checksums(files.values()), **(inputs or {})},
-            "about": about,
+            "about": about_file,
             "claimed_epsilon": self.claimed_epsilon,
         }
 
     def parts_of_scores(
-        self, about: "About", source: dict[str, str], inputs: dict[str, str]
+        self, about_file: "About", source: dict[str, str], inputs: dict[str, str]
     ) -> dict[str, Any]:
         """As `parts`, of an audit of scores: where they come from by heading, and checksums by
         name.
@@ -98,8 +118,12 @@ class Wishes:
 
         sums = {f"SHA-256 of {name}": digest for name, digest in inputs.items()}
         made = {"Command": command_line(), **report_conditions("paperlib", "numpy", "scipy")}
-        own = {"about": about, "claimed_epsilon": self.claimed_epsilon}
-        return {"facts": {**source, **sums, **made}, "inputs": inputs, **own}
+        return {
+            "facts": {**source, **sums, **made},
+            "inputs": inputs,
+            "about": about_file,
+            "claimed_epsilon": self.claimed_epsilon,
+        }
 
     def deliver(self, document: "AuditDocument", file: str, text: Sequence[str]) -> int:
         """Write the report on ``file``, print paragraphs or JSON, and judge the limit: the exit
@@ -114,33 +138,35 @@ class Wishes:
         if self.as_json:
             print(canonical_json(document.to_dict(), indent=1))
         else:
-            steps = [f"  - {step}" for step in document.verdict.next_steps]
-            print(
-                "\n\n".join(filter(None, [*text, "\n".join(["Next:", *steps]) if steps else ""]))
-                + "\n"
-            )
-            usual = f"{name}-audit.html"
-            moved = self.output is None and report is not None and report.name != usual
-            print(f"Report: {report}{f' ({usual} is the report of other data)' if moved else ''}")
+            paragraphs = [*text, _next_steps(document)]
+            print("\n\n".join(filter(None, paragraphs)) + "\n")
+            print(f"Report: {report}{self._moved(report, name)}")
         answer, epsilon, ceiling = document.judged(self.fail_above)
-        said = [
-            answer.headline,
-            answer.claim,
-            *(f"Warning: {one}" for one in document.answer_warnings),
-        ]
-        return self.judge(name, said, epsilon=epsilon, ceiling=ceiling)
+        lines = [answer.headline, answer.claim]
+        lines += [f"Warning: {warning}" for warning in document.answer_warnings]
+        return self.judge(name, lines, epsilon=epsilon, ceiling=ceiling)
+
+    def _moved(self, report: Path | None, name: str) -> str:
+        """A remark where the report's usual name is taken by that of other data; else nothing."""
+        usual = f"{name}-audit.html"
+        if self.output is not None or report is None or report.name == usual:
+            return ""
+        return f" ({usual} is the report of other data)"
 
     def judge(
-        self, name: str, said: Sequence[str], *, epsilon: float | None, ceiling: float | None
+        self, name: str, lines: Sequence[str], *, epsilon: float | None, ceiling: float | None
     ) -> int:
-        """The exit code: 3 where the gate is not passed, else 0; ``epsilon`` is None without an
-        answer.
+        """The exit code: 3 where the gate is not passed, else 0; writes the file of --junit.
+
+        ``name`` and ``lines`` are those of the test case, ``epsilon`` (nats) is None without an
+        answer, ``ceiling`` is the largest epsilon that could have been shown.
         """
-        code, verdict = (
-            (0, "") if self.fail_above is None else _judged(epsilon, self.fail_above, ceiling)
-        )
+        code = 0
+        verdict = ""
+        if self.fail_above is not None:
+            code, verdict = _judged(epsilon, self.fail_above, ceiling)
         if self.junit is not None:
-            _write_junit(self.junit, name, epsilon, said, failure=verdict if code else "")
+            _write_junit(self.junit, name, epsilon, lines, failure=verdict if code else "")
         if verdict:
             print(f"gate {verdict}", file=sys.stderr)
         return code
@@ -152,18 +178,31 @@ def with_wishes(command: Callable[..., int]) -> Callable[..., None]:
     """
 
     @wraps(command)
-    def run(**given: Any) -> None:
-        wishes = Wishes(**{one.name: given.pop(one.name) for one in fields(Wishes)})
-        raise typer.Exit(command(wishes=wishes, **given))
+    def run(**arguments: Any) -> None:
+        names = [field.name for field in fields(Wishes)]
+        wishes = Wishes(**{name: arguments.pop(name) for name in names})
+        raise typer.Exit(command(wishes=wishes, **arguments))
 
-    own = signature(command)
-    parameters = [one for one in own.parameters.values() if one.name != "wishes"]
-    for one in fields(Wishes):
+    plain = signature(command)
+    parameters = [
+        parameter for parameter in plain.parameters.values() if parameter.name != "wishes"
+    ]
+    for field in fields(Wishes):
         parameters.append(
-            Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=one.type)
+            Parameter(
+                field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
+            )
         )
-    vars(run)["__signature__"] = own.replace(parameters=parameters)
+    vars(run)["__signature__"] = plain.replace(parameters=parameters)
     return run
+
+
+def _next_steps(document: "AuditDocument") -> str:
+    """What to do next by the verdict, a line each; empty where it names nothing."""
+    steps = document.verdict.next_steps
+    if not steps:
+        return ""
+    return "\n".join(["Next:", *(f"  - {step}" for step in steps)])
 
 
 def command_line() -> str:
@@ -231,7 +270,7 @@ def _write_junit(
 
 def _xml(text: str) -> str:
     r"""Text that XML can hold: other characters are written as \x1b."""
-    return _NOT_XML.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return _NOT_XML.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 def report_name(file: str) -> str:
@@ -240,21 +279,29 @@ def report_name(file: str) -> str:
 
 
 def report_path(
-    given: Path | None, name: str, *, as_json: bool, inputs: Mapping[str, str]
+    output: Path | None, name: str, *, as_json: bool, inputs: Mapping[str, str]
 ) -> Path | None:
     """Where the report goes, None for none; one whose JSON has other ``inputs`` is another's, and
     stays.
+
+    ``output`` is the path of --output, ``name`` that of `report_name`, ``inputs`` the SHA-256 of
+    each input by its name.
     """
-    if given is not None or as_json:
-        return given
-    for at in count(1):
-        path = Path(f"{name}-audit{'' if at == 1 else f'-{at}'}.html")
-        if not path.exists():
-            return path
-        try:
-            block = _BLOCK.search(path.read_text(encoding="utf-8", errors="replace"))
-            content = json.loads(block[1]) if block else None
-        except (OSError, ValueError):
-            continue
-        if inputs and isinstance(content, dict) and content.get("inputs") == inputs:
-            return path
+    if output is not None or as_json:
+        return output
+    path = Path(f"{name}-audit.html")
+    for number in count(2):
+        if not path.exists() or (inputs and _inputs_of(path) == inputs):
+            break
+        path = Path(f"{name}-audit-{number}.html")
+    return path
+
+
+def _inputs_of(report: Path) -> object:
+    """The inputs that a report names; None where it cannot be read."""
+    try:
+        block = _BLOCK.search(report.read_text(encoding="utf-8", errors="replace"))
+        content = json.loads(block[1]) if block else None
+    except (OSError, ValueError):
+        return None
+    return content.get("inputs") if isinstance(content, dict) else None

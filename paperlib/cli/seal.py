@@ -2,9 +2,14 @@
 after it.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paperlib.cli.gate import FAILED_GATE, Wishes
+
+if TYPE_CHECKING:
+    from paperlib.audits import SealedPlan
 
 
 def seal(plan: Path) -> None:
@@ -41,20 +46,29 @@ def verify(report: Path, plan: str = "", coins: str = "") -> int:
     document = audits.document()
     limit = None if audits.plan is None else audits.plan.limit
     answer, epsilon, ceiling = document.judged(limit)
-    said = document.verdict.sentences if epsilon is None else (answer.headline, answer.claim)
+    lines: Sequence[str] = document.verdict.sentences
+    if epsilon is not None:
+        lines = (answer.headline, answer.claim)
     warnings = [f"Warning: {text}" for text in document.further_warnings]
-    print("\n".join([*said, *warnings]) + "\n")
+    print("\n".join([*lines, *warnings]) + "\n")
     if audits.plan is not None:
-        shown = "as printed" if epsilon is not None else "as printed: no answer"
-        print(f"Computed again from the receipt, and {shown}. It follows {audits.plan.seal}:")
-        fields = {
-            name: value for name, value in audits.plan.to_dict().items() if value not in ("", None)
-        }
-        print("\n".join(f"  {name}: {value}" for name, value in fields.items() if name != "salt"))
-    for name, given in (("plan", plan), ("coins", coins)):
-        if not given:
+        result = "as printed" if epsilon is not None else "as printed: no answer"
+        print(f"Computed again from the receipt, and {result}. It follows {audits.plan.seal}:")
+        print("\n".join(_plan_lines(audits.plan)))
+    for name, published in (("plan", plan), ("coins", coins)):
+        if not published:
             print(
                 f"Warning: not compared with a published hash of the {name}; give it with --{name}"
             )
-    code = Wishes(fail_above=limit).judge("", said, epsilon=epsilon, ceiling=ceiling)
+    code = Wishes(fail_above=limit).judge("", lines, epsilon=epsilon, ceiling=ceiling)
     return FAILED_GATE if epsilon is None else code
+
+
+def _plan_lines(plan: "SealedPlan") -> list[str]:
+    """The fields of a plan that are filled in, a line each, without its salt."""
+    fields = plan.to_dict()
+    return [
+        f"  {name}: {value}"
+        for name, value in fields.items()
+        if value not in ("", None) and name != "salt"
+    ]

@@ -51,14 +51,16 @@ def sweep_notebook(
     if table:
         _show_results(units, path, {})
         return
-    place = None if workers == 0 else sweep_place(scheduler, workers=workers, said_by="--scheduler")
-    _print_plan(units, place)
+    destination = (
+        None if workers == 0 else sweep_place(scheduler, workers=workers, said_by="--scheduler")
+    )
+    _print_plan(units, destination)
     if dry_run:
         return
     failed: dict[Unit, str] = {}
     message = ""
     try:
-        for _ in running.run_notebook_units(units, place=place, retries=retries):
+        for _ in running.run_notebook_units(units, place=destination, retries=retries):
             pass
     except SweepError as error:
         failed = {unit: _cause(cause) for unit, cause in error.failures}
@@ -99,7 +101,7 @@ def _failure_message(failed: "dict[Unit, str]", units: int) -> str:
     return "\n".join(lines)
 
 
-def _print_plan(units: "list[Unit]", place: "Place | None") -> None:
+def _print_plan(units: "list[Unit]", destination: "Place | None") -> None:
     """Print how many runs there are, where they run, and what they need."""
     from paperlib.io import job_script
 
@@ -113,28 +115,28 @@ def _print_plan(units: "list[Unit]", place: "Place | None") -> None:
         print(f"    {words}: {count} runs")
     if len(settings) > _MOST_LISTED:
         print(f"    and {len(settings) - _MOST_LISTED} more settings")
-    print(f"Where: {_where(place)}")
-    at_one_time = 1 if place is None or place.address else place.workers
+    print(f"Where: {_where(destination)}")
+    at_one_time = 1 if destination is None or destination.address else destination.workers
     _print_needs(running.mean_run(project, stem, profile), len(units) - finished, at_one_time)
     print(f"Kept in {running.sweep_folder(project, stem)}")
-    script = None if place is None else job_script(place)
+    script = None if destination is None else job_script(destination)
     if script:
         print(f"Each job:\n{script.strip()}")
 
 
-def _where(place: "Place | None") -> str:
+def _where(destination: "Place | None") -> str:
     """Where runs take place, in words."""
     from paperlib.io import visible_devices
 
-    if place is None:
+    if destination is None:
         return "this process"
-    if place.address:
-        return f"the workers of {place.address}"
-    if place.system:
-        return f"{place.system}, at most {place.workers} jobs"
+    if destination.address:
+        return f"the workers of {destination.address}"
+    if destination.system:
+        return f"{destination.system}, at most {destination.workers} jobs"
     devices = visible_devices()
     each = f", one GPU each ({', '.join(devices)})" if devices else ""
-    return f"{place.workers} processes of this machine{each}"
+    return f"{destination.workers} processes of this machine{each}"
 
 
 def _print_needs(mean_run: tuple[float, float] | None, left: int, at_one_time: int) -> None:

@@ -13,7 +13,7 @@ from paperlib.audits.document import AuditDocument, answer_of
 from paperlib.audits.language.corpus import FoundIdentifier, corpus_identifiers, open_corpus
 from paperlib.audits.language.language_model import without_look_alikes
 from paperlib.bounds import audit_ranks, rank_p_value
-from paperlib.core import MembershipScores, ScoreAudit, check_in
+from paperlib.core import IntArray, MembershipScores, ScoreAudit, check_in
 from paperlib.core.checks import check_at_least, check_confidence
 from paperlib.core.direction import SAYS_NOTHING
 from paperlib.core.facts import Refusal, RefusalCode
@@ -80,72 +80,118 @@ def chat_questions(
     check_in("[0, 2000]", "before", before)
     check_in("[0, 8]", "shown", shown)
     log = ReadLog() if log is None else log
-    wanted = {kind.name for kind in checked_kinds(kinds or CHAT_KINDS)}
-    if other := sorted(wanted - set(CHAT_KINDS)):
-        known = ", ".join(CHAT_KINDS)
-        raise ValueError(
-            f"kinds: parts of {', '.join(other)} tell of others; expected some of {known}"
-        )
+    names = _checked_names(kinds)
     documents = open_corpus(corpus, log=log) if isinstance(corpus, str) else corpus
-    every = corpus_identifiers(
-        documents, before=before, log=log
-    )  # of all kinds: a notation is an occurrence
-    found = [one for one in every if one.kind in wanted]
-    asked = {one: question for one in found if (question := _question(one, shown, log))}
-    chosen = list(asked)
-    if len(chosen) > limit:
-        places = np.random.default_rng(seed).choice(len(chosen), limit, replace=False)
-        chosen = [chosen[at] for at in np.sort(places)]
-    chosen = without_look_alikes(chosen, seed=seed, log=log) if chosen else []
+    # Of all kinds: another notation of a value is an occurrence, too.
+    of_all_kinds = corpus_identifiers(documents, before=before, log=log)
+    identifiers = [identifier for identifier in of_all_kinds if identifier.kind in names]
+    questions: dict[FoundIdentifier, ChatQuestion] = {}
+    for identifier in identifiers:
+        question = _question(identifier, shown, log)
+        if question is not None:
+            questions[identifier] = question
+    chosen = _sample(list(questions), limit, seed)
+    if chosen:
+        chosen = without_look_alikes(chosen, seed=seed, log=log)
     if len(chosen) < FEWEST:
-        said = "".join(f"; {reason}: {number}" for reason, number, _ in log.rows)
         raise ValueError(
-            f"corpus: {len(chosen)} of {len(found)} identifiers are left, {FEWEST} needed{said}"
+            f"corpus: {len(chosen)} of {len(identifiers)} identifiers are left, {FEWEST} needed"
+            + "".join(f"; {reason}: {number}" for reason, number, _ in log.rows)
         )
-    return [asked[one] for one in chosen]
+    return [questions[identifier] for identifier in chosen]
 
 
-def _question(one: FoundIdentifier, shown: int, log: ReadLog) -> ChatQuestion | None:
+def _checked_names(kinds: Sequence[str] | None) -> set[str]:
+    """Names of the kinds, all where none are named; a ValueError for one whose parts follow from
+    each other.
+    """
+    names = {kind.name for kind in checked_kinds(kinds or CHAT_KINDS)}
+    other = sorted(names - set(CHAT_KINDS))
+    if other:
+        raise ValueError(
+            f"kinds: parts of {', '.join(other)} tell of others; expected some of "
+            f"{', '.join(CHAT_KINDS)}"
+        )
+    return names
+
+
+def _sample(identifiers: list[FoundIdentifier], limit: int, seed: int) -> list[FoundIdentifier]:
+    """A random sample of ``limit`` identifiers in their order, all where there are no more."""
+    if len(identifiers) <= limit:
+        return identifiers
+    indices = np.random.default_rng(seed).choice(len(identifiers), limit, replace=False)
+    return [identifiers[index] for index in np.sort(indices)]
+
+
+def _question(identifier: FoundIdentifier, shown: int, log: ReadLog) -> ChatQuestion | None:
     """The question on an identifier, or None where none is fair."""
-    start = {"ethereum": 2, "git_short_hash": one.value.find(" ") + 1}.get(one.kind, 0)
-    places = [at for at, sign in enumerate(one.value) if at >= start and sign != "-"]
-    digits = "".join(one.value[at] for at in places).lower()
+    value = identifier.value
+    start = _first_digit(identifier)
+    indices = [index for index in range(start, len(value)) if value[index] != "-"]
+    digits = "".join(value[index] for index in indices).lower()
     first = min(shown, max(0, len(digits) - COMPARED))
-    told = "".join(filter(str.isalnum, one.before.lower()))
-    reasons = {
-        "stands more than once in the corpus": one.occurrences > 1,
-        "letter case is a checksum": casing(one.value[start:]) == "mixed",
-        "UUID that holds a time": one.kind == "uuid" and digits[12] == "7",
-        # As a value shares no six digits with that text, it would tell much of the next digits.
-        "last digits shown stand in the text before": first >= 4
-        and digits[first - 4 : first] in told,
-    }
-    if reason := next((words for words, holds in reasons.items() if holds), ""):
-        log.add(reason, one.value)
+    reason = _unfair(identifier, digits, first)
+    if reason:
+        log.add(reason, value)
         return None
-    free = [16] * len(digits)
+    return ChatQuestion(
+        found=identifier,
+        prompt=identifier.before + value[: indices[first]],
+        shown=digits[:first],
+        answer=digits[first : first + COMPARED],
+        values=_possible_answers(digits, first),
+    )
+
+
+def _first_digit(identifier: FoundIdentifier) -> int:
+    """Index of the first digit that is drawn: behind 0x, or behind the word before a short hash."""
+    if identifier.kind == "ethereum":
+        return 2
+    if identifier.kind == "git_short_hash":
+        return identifier.value.find(" ") + 1
+    return 0
+
+
+def _unfair(identifier: FoundIdentifier, digits: str, first: int) -> str:
+    """Why something else tells of the digits from ``first`` on; empty where nothing does."""
+    if identifier.occurrences > 1:
+        return "stands more than once in the corpus"
+    if casing(identifier.value[_first_digit(identifier) :]) == "mixed":
+        return "letter case is a checksum"
+    if identifier.kind == "uuid" and digits[12] == "7":
+        return "UUID that holds a time"
+    # As a value shares no six digits with that text, it would tell much of the next digits.
+    before = "".join(filter(str.isalnum, identifier.before.lower()))
+    if first >= 4 and digits[first - 4 : first] in before:
+        return "last digits shown stand in the text before"
+    return ""
+
+
+def _possible_answers(digits: str, first: int) -> int:
+    """The number of `ChatQuestion.values` for the digits from ``first`` on."""
+    choices = [16] * len(digits)
     if uuid_version(digits):
-        free[12], free[16] = 1, 4
-    values = math.prod(free[first : first + COMPARED]) // _KEPT
-    prompt = one.before + one.value[: places[first]]
-    return ChatQuestion(one, prompt, digits[:first], digits[first : first + COMPARED], values)
+        choices[12] = 1
+        choices[16] = 4
+    return math.prod(choices[first : first + COMPARED]) // _KEPT
 
 
 def guess(question: ChatQuestion, text: str | None) -> str:
     """The digits that an answer gives for a question, found without a look at the right ones; ""
     for none.
     """
-    size, text = len(question.answer), text or ""
+    size = len(question.answer)
+    text = text or ""
     if question.prompt:  # some models repeat it
         text = text.rpartition(question.prompt)[2]
-    told = question.prompt.lower().replace("-", "")
+    prompt = question.prompt.lower().replace("-", "")
     for run in re.findall("[0-9a-f][0-9a-f-]*", text.lower()):
         digits = run.replace("-", "")
         rest = digits.removeprefix(question.shown)
         digits = (rest if len(rest) >= size else digits)[:size]
-        if (
-            len(digits) == size and not digits.isalpha() and digits not in told
-        ):  # no word, nor a quotation
+        is_word = digits.isalpha()
+        is_quotation = digits in prompt
+        if len(digits) == size and not is_word and not is_quotation:
             return digits
     return ""
 
@@ -186,14 +232,21 @@ class ChatAudit:
         """One row per identifier, the best known first, with the digits compared and those
         right.
         """
-        found = [(one.found.value, one.found.kind, len(one.answer)) for one in self.questions]
-        frame = pd.DataFrame(found, columns=["value", "kind", "compared"]).assign(right=self.right)
+        columns = {
+            "value": [question.found.value for question in self.questions],
+            "kind": [question.found.kind for question in self.questions],
+            "compared": [len(question.answer) for question in self.questions],
+            "right": self.right,
+        }
+        frame = pd.DataFrame(columns)
         return frame.sort_values("right", ascending=False, kind="stable").reset_index(drop=True)
 
     def document(
-        self, *, subject: str = "", log: Sequence[str] = (), **parts: Any
+        self, *, subject: str = "", log: Sequence[str] = (), **fields: Any
     ) -> AuditDocument:
-        """The audit of ``subject`` as page and JSON, with what ``log`` left out."""
+        """The audit of ``subject`` as page and JSON, with what ``log`` left out; ``fields`` are
+        further ones of `AuditDocument`.
+        """
         audit = ScoreAudit(
             title="Identifiers completed",
             kind="lower bound",
@@ -212,7 +265,7 @@ class ChatAudit:
             headings=("Identifier", "Kind", "Digits compared", "Digits right"),
             rows=[tuple(map(str, row)) for row in self.table.head(20).itertuples(index=False)],
         )
-        values = [one.found.value for one in self.questions]
+        values = [question.found.value for question in self.questions]
         return AuditDocument(
             title="Privacy audit of a model that writes text",
             scores=MembershipScores(self.right, self.control),
@@ -223,7 +276,7 @@ class ChatAudit:
             ids=[*values, *(f"drawn anew for {value}" for value in values)],
             sections=(section,),
             more={"identifiers": self.table.to_dict("records")},
-            **parts,
+            **fields,
         )
 
 
@@ -278,72 +331,21 @@ def audit_chat(
     check_at_least(1, tries=tries)
     error = 1 - check_confidence(confidence)
     check_in(f"[0, {error / total})", "delta", delta)
-    if len({one.found.value.lower() for one in questions}) < total:
+    if len({question.found.value.lower() for question in questions}) < total:
         raise ValueError("questions: expected one for each identifier, got two for one")
-    rng, rows, guessed = np.random.default_rng(0), list[list[int]](), 0
-    for one in progress(questions, label="questions"):
-        guesses = [guess(one, complete(one.prompt)) for _ in range(tries)]
-        guessed += any(guesses)
-        drawn = hex_digits(len(one.answer), rng)
-        rows.append([max(_right(mine, text) for mine in guesses) for text in (one.answer, drawn)])
-    right, control = np.array(rows).T
-    hits = int((right == [len(one.answer) for one in questions]).sum())
-    sizes = np.array([one.values for one in questions])
-
-    def bound(hits: int) -> float:
-        ranks = np.where(np.arange(total) < hits, 1, tries + 1)
-        return audit_ranks(ranks, sizes, top=tries, confidence=1 - error + delta * total).epsilon
-
-    epsilon, ceiling = bound(hits), bound(total)
-    p_value = max(1e-300, rank_p_value(hits, sizes, 0.0, top=tries))
-    claim = (
-        f"these answers of {model} refute no ε ≥ 0 at δ = {delta:g} under replacement of one "
-        "identifier."
-    )
-    if epsilon > 0:
-        claim = (
-            f"the training of {model} is not (ε, {delta:g})-differentially private for any ε below "
-            f"{round_down(epsilon):.3f}, under replacement of one identifier, wherever it stands, "
-            "by another of its kind: a lower bound on the training mechanism's ε."
-        )
-    warnings: list[str] = []
-    refusals: tuple[Refusal, ...] = ()
-    look = "look at what the model writes"
-    if guessed < FEWEST and 2 * guessed < total and not hits:
-        sentence = f"{guessed} of {total} answers hold digits, {SAYS_NOTHING}; {look}"
-        refusals = (Refusal(code=RefusalCode.NO_GUESS, sentence=sentence, steps=(look,)),)
-    elif 2 * guessed < total:
-        warnings.append(f"{guessed} of {total} answers hold digits; {look}")
-    alike = total - len({question.prompt for question in questions})
-    if alike:
-        warnings.append(
-            f"{alike} prompts are like another one; take more of the text (--before, --shown)"
-        )
+    right, control, guessed = _right_digits(questions, complete, tries)
+    hits = int((right == [len(question.answer) for question in questions]).sum())
+    sizes = np.array([question.values for question in questions])
+    levels = _Levels(sizes, tries, confidence=1 - error + delta * total)
+    epsilon = levels.epsilon(hits)
+    refusals, warnings = _too_few_guesses(guessed, total, hits)
     result = ChatResult(
-        claim=f"With confidence {confidence:g}, {claim}",
+        claim=f"With confidence {confidence:g}, {_claim(model, epsilon, delta)}",
         condition="assumes that identifiers were drawn at random, and that the model answers "
         "without search: it speaks of replacing one identifier",
-        assumptions=(
-            (
-                "Identifiers were drawn at random as their kinds say, independently of each other "
-                "and all else."
-            ),
-            (
-                "Answers come from the trained model alone: it searches nothing, and keeps nothing "
-                "of requests."
-            ),
-            (
-                "Adjacency is replacement: its ε is up to twice the one for adding or removing one "
-                "record."
-            ),
-            "Questions and tries were fixed before the first answer, and every answer counts.",
-        ),
-        notes=(
-            "A model that saw none of them completes so many with probability "
-            f"{min(1, 1.05 * p_value):.2g} at most. One shows ε ≥ {round_down(bound(1)):.3f}, all "
-            f"{total} show {round_down(ceiling):.3f}.",
-        ),
-        warnings=tuple(warnings),
+        assumptions=_ASSUMPTIONS,
+        notes=(levels.note(hits),),
+        warnings=(*warnings, *_equal_prompts(questions)),
         refusals=refusals,
         adjacency="replace",
         unit="identifier",
@@ -353,12 +355,112 @@ def audit_chat(
         confidence=confidence,
         total=total,
         hits=hits,
-        p_value=p_value,
-        ceiling=ceiling,
+        p_value=levels.p_value(hits),
+        ceiling=levels.epsilon(total),
     )
     return ChatAudit(tuple(questions), right, control, result)
 
 
-def _right(guessed: str, text: str) -> int:
-    """Leading digits that are right."""
-    return max(at for at in range(len(text) + 1) if guessed[:at] == text[:at])
+_ASSUMPTIONS = (
+    (
+        "Identifiers were drawn at random as their kinds say, independently of each other and all "
+        "else."
+    ),
+    (
+        "Answers come from the trained model alone: it searches nothing, and keeps nothing of "
+        "requests."
+    ),
+    ("Adjacency is replacement: its ε is up to twice the one for adding or removing one record."),
+    "Questions and tries were fixed before the first answer, and every answer counts.",
+)
+
+
+def _right_digits(
+    questions: Sequence[ChatQuestion], complete: Callable[[str], str | None], tries: int
+) -> tuple[IntArray, IntArray, int]:
+    """Leading digits right in the best of the answers to each question, the same for digits drawn
+    anew, shape (questions,) each, and the number of questions whose answers hold digits.
+    """
+    rng = np.random.default_rng(0)
+    right: list[int] = []
+    control: list[int] = []
+    guessed = 0
+    for question in progress(questions, label="questions"):
+        guesses = [guess(question, complete(question.prompt)) for _ in range(tries)]
+        guessed += any(guesses)
+        drawn = hex_digits(len(question.answer), rng)
+        right.append(max(_leading(digits, question.answer) for digits in guesses))
+        control.append(max(_leading(digits, drawn) for digits in guesses))
+    return np.array(right), np.array(control), guessed
+
+
+def _leading(guessed: str, digits: str) -> int:
+    """Leading digits of a guess that are right."""
+    return max(count for count in range(len(digits) + 1) if guessed[:count] == digits[:count])
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """What numbers of hits show: question i has no answer of a chance above 1 / ``sizes[i]``."""
+
+    sizes: IntArray
+    tries: int
+    confidence: float
+
+    def epsilon(self, hits: int) -> float:
+        """The lower bound that so many hits give, nats."""
+        ranks = np.where(np.arange(len(self.sizes)) < hits, 1, self.tries + 1)
+        result = audit_ranks(ranks, self.sizes, top=self.tries, confidence=self.confidence)
+        return result.epsilon
+
+    def p_value(self, hits: int) -> float:
+        """The chance of so many hits, at most, if the model saw none of the identifiers."""
+        return max(1e-300, rank_p_value(hits, self.sizes, 0.0, top=self.tries))
+
+    def note(self, hits: int) -> str:
+        """What so many hits, a single one and all of them say."""
+        total = len(self.sizes)
+        return (
+            "A model that saw none of them completes so many with probability "
+            f"{min(1, 1.05 * self.p_value(hits)):.2g} at most. One shows ε ≥ "
+            f"{round_down(self.epsilon(1)):.3f}, all {total} show "
+            f"{round_down(self.epsilon(total)):.3f}."
+        )
+
+
+def _claim(model: str, epsilon: float, delta: float) -> str:
+    """What the bound says of the training of ``model``."""
+    if epsilon <= 0:
+        return (
+            f"these answers of {model} refute no ε ≥ 0 at δ = {delta:g} under replacement of one "
+            "identifier."
+        )
+    return (
+        f"the training of {model} is not (ε, {delta:g})-differentially private for any ε below "
+        f"{round_down(epsilon):.3f}, under replacement of one identifier, wherever it stands, "
+        "by another of its kind: a lower bound on the training mechanism's ε."
+    )
+
+
+def _too_few_guesses(
+    guessed: int, total: int, hits: int
+) -> tuple[tuple[Refusal, ...], tuple[str, ...]]:
+    """Refusals and warnings where ``guessed`` questions, fewer than half, have digits in an
+    answer.
+    """
+    if 2 * guessed >= total:
+        return (), ()
+    look = "look at what the model writes"
+    count = f"{guessed} of {total} answers hold digits"
+    if guessed >= FEWEST or hits:
+        return (), (f"{count}; {look}",)
+    sentence = f"{count}, {SAYS_NOTHING}; {look}"
+    return (Refusal(code=RefusalCode.NO_GUESS, sentence=sentence, steps=(look,)),), ()
+
+
+def _equal_prompts(questions: Sequence[ChatQuestion]) -> tuple[str, ...]:
+    """A warning where prompts are like another one."""
+    alike = len(questions) - len({question.prompt for question in questions})
+    if not alike:
+        return ()
+    return (f"{alike} prompts are like another one; take more of the text (--before, --shown)",)

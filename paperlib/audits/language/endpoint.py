@@ -59,15 +59,19 @@ class ChatEndpoint:
     temperature: float = 0.0
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
+        address = urlsplit(self.url)
         url = self.url.rstrip("/")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if address.scheme not in ("http", "https") or not address.hostname:
             raise ValueError("URL: expected one such as https://host/v1")
-        if "@" in parts.netloc or "?" in self.url or "#" in self.url:
+        if "@" in address.netloc or "?" in self.url or "#" in self.url:
             raise ValueError(
                 "URL: expected no password, ? or #; a key goes into a variable: --key-variable"
             )
-        if self.key and parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1"):
+        if (
+            self.key
+            and address.scheme == "http"
+            and address.hostname not in ("localhost", "127.0.0.1")
+        ):
             raise ValueError("URL: expected https, as a key is sent there")
         if not url.endswith("/completions"):
             url += "/chat/completions"

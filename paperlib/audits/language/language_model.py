@@ -46,8 +46,8 @@ class LanguageModelAudit:
     @property
     def table(self) -> pd.DataFrame:
         """One row per identifier, the best known first, with its rank and its exposure in bits."""
-        known = pd.DataFrame(list(self.found))[["kind", "value", "occurrences", "document"]]
-        frame = known.assign(
+        columns = ["kind", "value", "occurrences", "document"]
+        frame = pd.DataFrame(list(self.found))[columns].assign(
             rank=self.ranks, exposure=exposure(self.ranks, self.scores.values.shape[1])
         )
         return frame.sort_values(["rank", "document"]).reset_index(drop=True)
@@ -68,20 +68,25 @@ class LanguageModelAudit:
     @property
     def pooled_names(self) -> list[str]:
         """A name for each score of ``pooled``, the identifiers first."""
-        values, others = [one.value for one in self.found], self.scores.values.shape[1] - 1
-        return [*values, *(f"alternative of {value}" for value in values for _ in range(others))]
+        values = [identifier.value for identifier in self.found]
+        alternatives = self.scores.values.shape[1] - 1
+        names = [*values]
+        for value in values:
+            names += [f"alternative of {value}"] * alternatives
+        return names
 
     @property
     def pooled_kinds(self) -> list[str]:
         """The kind of identifier of each score of ``pooled``."""
-        kinds = [one.kind for one in self.found]
-        return [*kinds, *np.repeat(kinds, self.scores.values.shape[1] - 1).tolist()]
+        kinds = [identifier.kind for identifier in self.found]
+        alternatives = self.scores.values.shape[1] - 1
+        return [*kinds, *np.repeat(kinds, alternatives).tolist()]
 
     def document(
-        self, *, subject: str = "", log: Sequence[str] = (), count: int = 20, **parts: Any
+        self, *, subject: str = "", log: Sequence[str] = (), count: int = 20, **fields: Any
     ) -> AuditDocument:
         """The audit of ``subject`` as page and JSON, with what ``log`` left out and ``count``
-        identifiers.
+        identifiers; ``fields`` are further ones of `AuditDocument`.
         """
         ranks = ScoreAudit(
             title=f"Ranks of identifiers by {self.rank_attack}",
@@ -98,14 +103,30 @@ class LanguageModelAudit:
             purpose="Was the model trained on this set? All scores together, by a rank test.",
             result=self.inference,
         )
-        kinds, size = self.pooled_kinds, self.scores.values.shape[1]
-        best_known = TableSection(
-            title="Best-known identifiers",
-            text=f"The place of each identifier among its {size} candidates by {self.rank_attack}, "
-            f"and its exposure. One in {size} stands first where the model knows nothing: a single "
-            "first place can be luck.",
-            headings=("Identifier", "Kind", "Occurrences", "Rank", "Exposure (bits)"),
-            rows=[
+        kinds = self.pooled_kinds
+        return AuditDocument(
+            title="Privacy audit of a language model",
+            scores=self.pooled,
+            audits=(ranks, whole),
+            answers=(answer_of(self.rank_audit, about=subject, warnings=log),),
+            limits=((self.rank_audit.epsilon, self.ceiling),),
+            design="candidates",
+            ids=self.pooled_names,
+            groups=kinds if len(set(kinds)) > 1 else None,
+            sections=(self._best_known(count), self._attacks()),
+            more={
+                "attacks": self.quality.to_dict("records"),
+                "identifiers": self.table.to_dict("records"),
+            },
+            **fields,
+        )
+
+    def _best_known(self, count: int) -> TableSection:
+        """The section of the page with the ``count`` identifiers that the model knows best."""
+        size = self.scores.values.shape[1]
+        rows: list[tuple[str, ...]] = []
+        for row in self.table.head(count).to_dict("records"):
+            rows.append(
                 (
                     str(row["value"]),
                     str(row["kind"]),
@@ -113,10 +134,19 @@ class LanguageModelAudit:
                     f"{row['rank']} of {size}",
                     f"{row['exposure']:.2f}",
                 )
-                for row in self.table.head(count).to_dict("records")
-            ],
+            )
+        return TableSection(
+            title="Best-known identifiers",
+            text=f"The place of each identifier among its {size} candidates by {self.rank_attack}, "
+            f"and its exposure. One in {size} stands first where the model knows nothing: a single "
+            "first place can be luck.",
+            headings=("Identifier", "Kind", "Occurrences", "Rank", "Exposure (bits)"),
+            rows=rows,
         )
-        attacks = TableSection(
+
+    def _attacks(self) -> TableSection:
+        """The section of the page with the AUC and the true-positive rate of each score."""
+        return TableSection(
             title="Scores",
             text=(
                 "How well each score tells identifiers from alternatives: no bounds; 50 % is "
@@ -128,26 +158,12 @@ class LanguageModelAudit:
                 for row in self.quality.to_dict("records")
             ],
         )
-        return AuditDocument(
-            title="Privacy audit of a language model",
-            scores=self.pooled,
-            audits=(ranks, whole),
-            answers=(answer_of(self.rank_audit, about=subject, warnings=log),),
-            limits=((self.rank_audit.epsilon, self.ceiling),),
-            design="candidates",
-            ids=self.pooled_names,
-            groups=kinds if len(set(kinds)) > 1 else None,
-            sections=(best_known, attacks),
-            more={
-                "attacks": self.quality.to_dict("records"),
-                "identifiers": self.table.to_dict("records"),
-            },
-            **parts,
-        )
 
 
 def _percent(row: Mapping[Any, Any], name: str) -> str:
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    """A share with its interval, in percent."""
+    low = row[f"{name}_low"]
+    high = row[f"{name}_high"]
     return f"{100 * row[name]:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
 
 
@@ -203,28 +219,16 @@ def audit_language_model(
     >>> audit.rank_audit.epsilon
     0.0
     """
-    if len(identifiers) < 10:
-        raise ValueError(f"identifiers: expected 10 identifiers or more, got {len(identifiers)}")
+    _check_identifiers(identifiers)
     check_choice("rank_attack", rank_attack, tuple(attacks))
-    if len({one.value.lower() for one in identifiers}) < len(identifiers):
-        raise ValueError(
-            "identifiers: expected each once, got one twice; audit those of all texts together"
-        )
-    unfair = [one.value for one in identifiers if not is_fair(one.value, one.before)]
-    if unfair:
-        raise ValueError(
-            f"identifiers: {len(unfair)} of {len(identifiers)} stand behind a text that holds them "
-            f"or a part of them, such as {unfair[0]!r}; leave them out, as corpus_identifiers does"
-        )
     candidates = [
-        [one.value, *generate_identifiers(one.value, generated, seed)] for one in identifiers
+        [identifier.value, *generate_identifiers(identifier.value, generated, seed)]
+        for identifier in identifiers
     ]
-    before = [one.before for one in identifiers]
+    before = [identifier.before for identifier in identifiers]
     if neighbours:
-        texts = [text for some in candidates for text in some]
-        contexts = [text for text in before for _ in range(1 + generated)]
-        options["neighbours"] = causal_neighbours(
-            model, tokenizer, texts, count=neighbours, contexts=contexts, batch_size=batch_size
+        options["neighbours"] = _neighbours_of_candidates(
+            model, tokenizer, candidates, before, count=neighbours, batch_size=batch_size
         )
         attacks = [*attacks, "neighbourhood"]
     values, names = score_candidates(
@@ -236,42 +240,103 @@ def audit_language_model(
         batch_size=batch_size,
         **options,
     )
-    scores = CandidateScores(values, names, np.array([one.occurrences for one in identifiers]))
-    rows = [
-        {
-            "attack": name,
-            **attack_quality(scores.of(name), draws=draws, confidence=confidence, seed=seed),
-        }
-        for name in names
-    ]
+    occurrences = np.array([identifier.occurrences for identifier in identifiers])
+    scores = CandidateScores(values, names, occurrences)
+    quality = _quality(scores, names, draws=draws, confidence=confidence, seed=seed)
     ranks, _ = ranks_and_positions(scores.of(rank_attack), np.random.default_rng(seed))
-    sizes = np.full(len(ranks), 1 + generated)
-    rank_audit = audit_ranks(ranks, sizes, delta=delta, confidence=confidence)
-    doubts = _learned_tokens(tokenizer, candidates, seed)
-    doubts += unknown("model", model, -scores.of("loss")[:, 0] if "loss" in names else np.zeros(1))
-    most = audit_ranks(np.ones_like(ranks), sizes, delta=delta, confidence=confidence).epsilon
-    rank_audit = replace(rank_audit, ceiling=most)
-    refusals = reasons(*rank_audit.refusals, _equal_scores(scores.of(rank_attack)))
-    copies = max(identifier.occurrences for identifier in identifiers)
-    if copies > 1:
-        example = f" One example is one identifier, with all its {copies} copies where it has most."
-        rank_audit = replace(rank_audit, claim=rank_audit.claim + example, copies=copies)
-    doubts += rank_audit.warnings
-    limit = rank_limit_of_detection(sizes, delta=delta, confidence=confidence, seed=seed)
+    warnings = _learned_tokens(tokenizer, candidates, seed)
+    losses = -scores.of("loss")[:, 0] if "loss" in names else np.zeros(1)
+    warnings += unknown("model", model, losses)
+    rank_audit = _audit_of_ranks(ranks, 1 + generated, delta, confidence, seed)
     return LanguageModelAudit(
         found=tuple(identifiers),
         scores=scores,
-        quality=pd.DataFrame(rows),
+        quality=quality,
         inference=infer_dataset(values, seed=seed),
         ranks=ranks,
         rank_audit=replace(
-            rank_audit,
-            refusals=refusals,
-            warnings=doubts,
-            notes=(*rank_audit.notes, limit.sentence),
+            _about_copies(rank_audit, int(occurrences.max())),
+            refusals=reasons(*rank_audit.refusals, _equal_scores(scores.of(rank_attack))),
+            warnings=(*warnings, *rank_audit.warnings),
         ),
         rank_attack=rank_attack,
     )
+
+
+def _check_identifiers(identifiers: Sequence[FoundIdentifier]) -> None:
+    """Refuse (ValueError) few identifiers, one that is there twice, and one that the text before it
+    holds in part.
+    """
+    if len(identifiers) < 10:
+        raise ValueError(f"identifiers: expected 10 identifiers or more, got {len(identifiers)}")
+    if len({identifier.value.lower() for identifier in identifiers}) < len(identifiers):
+        raise ValueError(
+            "identifiers: expected each once, got one twice; audit those of all texts together"
+        )
+    unfair = [
+        identifier.value
+        for identifier in identifiers
+        if not is_fair(identifier.value, identifier.before)
+    ]
+    if unfair:
+        raise ValueError(
+            f"identifiers: {len(unfair)} of {len(identifiers)} stand behind a text that holds them "
+            f"or a part of them, such as {unfair[0]!r}; leave them out, as corpus_identifiers does"
+        )
+
+
+def _neighbours_of_candidates(
+    model: Any,
+    tokenizer: Any,
+    candidates: Sequence[Sequence[str]],
+    before: Sequence[str],
+    *,
+    count: int,
+    batch_size: int,
+) -> list[list[str]]:
+    """``count`` neighbours of each candidate behind the text before its identifier, one list per
+    candidate.
+    """
+    texts: list[str] = []
+    contexts: list[str] = []
+    for candidates_of_one, context in zip(candidates, before, strict=True):
+        texts += candidates_of_one
+        contexts += [context] * len(candidates_of_one)
+    return causal_neighbours(
+        model, tokenizer, texts, count=count, contexts=contexts, batch_size=batch_size
+    )
+
+
+def _quality(
+    scores: CandidateScores, names: Sequence[str], *, draws: int, confidence: float, seed: int
+) -> pd.DataFrame:
+    """AUC and true-positive rate of each attack, with bootstrap intervals: one row per attack."""
+    rows: list[dict[str, Any]] = []
+    for name in names:
+        measured = attack_quality(scores.of(name), draws=draws, confidence=confidence, seed=seed)
+        rows.append({"attack": name, **measured})
+    return pd.DataFrame(rows)
+
+
+def _audit_of_ranks(
+    ranks: np.ndarray, size: int, delta: float, confidence: float, seed: int
+) -> RankAuditResult:
+    """The bound from ranks among ``size`` candidates each, with its ceiling and its limit of
+    detection.
+    """
+    sizes = np.full(len(ranks), size)
+    result = audit_ranks(ranks, sizes, delta=delta, confidence=confidence)
+    all_first = audit_ranks(np.ones_like(ranks), sizes, delta=delta, confidence=confidence)
+    limit = rank_limit_of_detection(sizes, delta=delta, confidence=confidence, seed=seed)
+    return replace(result, ceiling=all_first.epsilon, notes=(*result.notes, limit.sentence))
+
+
+def _about_copies(result: RankAuditResult, copies: int) -> RankAuditResult:
+    """The result, speaking of an identifier with all its copies, of which one has ``copies``."""
+    if copies == 1:
+        return result
+    example = f" One example is one identifier, with all its {copies} copies where it has most."
+    return replace(result, claim=result.claim + example, copies=copies)
 
 
 def _equal_scores(values: np.ndarray) -> Refusal | None:
@@ -292,16 +357,22 @@ def _learned_tokens(
     """A warning where identifiers have fewer tokens than alternatives, as in a tokenizer's
     training.
     """
-    strange: Any = getattr(tokenizer, "unk_token_id", None)  # what is no word of it counts twice
-    flat = text_tokens(tokenizer, [text for some in candidates for text in some])
-    counts = np.array([len(one) + one.count(strange) for one in flat]).reshape(len(candidates), -1)
+    unknown_token: Any = getattr(tokenizer, "unk_token_id", None)  # counts twice: it is no word
+    texts: list[str] = []
+    for candidates_of_one in candidates:
+        texts += candidates_of_one
+    tokens = text_tokens(tokenizer, texts)
+    counts = np.array([len(row) + row.count(unknown_token) for row in tokens])
+    counts = counts.reshape(len(candidates), -1)
     ranks, _ = ranks_and_positions(-counts, np.random.default_rng(seed))
-    shown = audit_ranks(ranks, np.full(len(ranks), counts.shape[1]), confidence=0.99).epsilon
-    said = (
+    sizes = np.full(len(ranks), counts.shape[1])
+    epsilon = audit_ranks(ranks, sizes, confidence=0.99).epsilon
+    if epsilon <= 0:
+        return ()
+    return (
         "the tokenizer has learned identifiers: numbers of tokens alone show ε ≥ "
-        f"{round_down(shown):.3f}"
+        f"{round_down(epsilon):.3f}, and the bound is about both",
     )
-    return (f"{said}, and the bound is about both",) if shown > 0 else ()
 
 
 def without_look_alikes(
@@ -316,18 +387,22 @@ def without_look_alikes(
     # from a random one. A test of fixed places judges every kind; classifiers judge kinds with 20
     # identifiers or more, and drop values only where they see more extreme ones than among fresh
     # values.
-    judged = [Identifier(one.kind, one.value, 0, len(one.value)) for one in identifiers]
+    judged = [
+        Identifier(identifier.kind, identifier.value, 0, len(identifier.value))
+        for identifier in identifiers
+    ]
     result = filter_identifiers(judged, count=generated, seed=seed, evidence=0.999)
-    passing = {one.value for one in result.kept}
+    passing = {identifier.value for identifier in result.kept}
+    kept = [identifier for identifier in identifiers if identifier.value in passing]
+    left_out = [identifier for identifier in identifiers if identifier.value not in passing]
     if log is not None:
         for kind in result.unjudged:
             log.add(
                 "kind with too few identifiers for classifiers, judged by fixed places alone", kind
             )
-        for one in judged:
-            if one.value not in passing:
-                log.add("look-alike: its letters alone tell it from random values", one.value)
-    return [one for one in identifiers if one.value in passing]
+        for identifier in left_out:
+            log.add("look-alike: its letters alone tell it from random values", identifier.value)
+    return kept
 
 
 def audited_identifiers(

@@ -48,17 +48,18 @@ def audit_chat(
     temperature = 0.0 if tries == 1 else 1.0
     endpoint = ChatEndpoint(url=url, model=model, key=key, temperature=temperature)
     file = answers or Path(f"{report_name(corpus)}-answers.jsonl")
-    owner, skipped = wishes.checked(corpus, str(file)), ReadLog()
+    owner = wishes.checked(corpus, str(file))
+    skipped = ReadLog()
     questions = chat_questions(
         corpus, kinds=identifiers, before=before, shown=shown, limit=limit, seed=seed, log=skipped
     )
-    asked = config_hash(
-        {"questions": [(one.prompt, one.answer) for one in questions], "tries": tries}
-    )
+    prompts = [(question.prompt, question.answer) for question in questions]
+    asked = config_hash({"questions": prompts, "tries": tries})
     settings = {"model": model, "address": endpoint.url, "corpus or option": asked}
     kept = KeptAnswers(file, settings, date=datetime.now(UTC).date().isoformat())
     left = len(questions) * tries - len(kept.answers)
-    tokens = left * (50 + sum(len(one.prompt) for one in questions) // (2 * len(questions)))
+    characters = sum(len(question.prompt) for question in questions) // len(questions)
+    tokens = left * (50 + characters // 2)
     cost = f"about {tokens:,} tokens sent, {left * ANSWER_TOKENS:,} received at most"
     print(
         f"{left} requests to {endpoint.host} ({len(kept.answers)} answers kept): {cost}",
@@ -79,7 +80,7 @@ def audit_chat(
         delta=delta,
         confidence=confidence,
     )
-    parts = wishes.parts(
+    facts = wishes.parts(
         owner,
         {"Model": named, "Corpus": corpus},
         {"model": f"{model} at {endpoint.host}"},
@@ -95,6 +96,6 @@ def audit_chat(
         log.append(
             f"no answer was asked for now, all are of {when}: to ask the model again, delete {file}"
         )
-    document = audit.document(subject=f"{named} on {corpus}", log=log, **parts)
+    document = audit.document(subject=f"{named} on {corpus}", log=log, **facts)
     text = [" ".join(document.verdict.sentences), *map(str, document.answers), *audit.result.notes]
     return wishes.deliver(document, corpus, text)

@@ -74,7 +74,7 @@ def audit_data(
         restarts=restarts,
         seed=seed,
     )
-    parts = wishes.parts(
+    facts = wishes.parts(
         owner,
         files,
         {"target": target},
@@ -87,6 +87,6 @@ def audit_data(
         restarts=restarts,
         seed=seed,
     )
-    document = audit.document(subject=f"{target} on {members}", **parts)
+    document = audit.document(subject=f"{target} on {members}", **facts)
     text = [" ".join(document.verdict.sentences), *map(str, document.answers)]
     return wishes.deliver(document, members, text)

@@ -44,7 +44,8 @@ def audit_lm(
     from paperlib.data.text.pieces import ReadLog
     from paperlib.models.language import load_language_model
 
-    owner, skipped = wishes.checked(corpus), ReadLog()
+    owner = wishes.checked(corpus)
+    skipped = ReadLog()
     audited = audited_identifiers(  # before the model is loaded: a mistake shows at once
         corpus,
         kinds=identifiers,
@@ -72,7 +73,7 @@ def audit_lm(
         confidence=confidence,
         seed=seed,
     )
-    parts = wishes.parts(
+    facts = wishes.parts(
         owner,
         {"Model": model, "Corpus": corpus},
         {"model": model},
@@ -82,12 +83,13 @@ def audit_lm(
         generated=generated,
         rank_attack=rank_attack,
     )
-    document = audit.document(subject=f"{model} on {corpus}", log=log, count=shown, **parts)
+    document = audit.document(subject=f"{model} on {corpus}", log=log, count=shown, **facts)
     best = audit.table.head(5)[["kind", "value", "occurrences", "rank"]]
+    documents = {identifier.document for identifier in audited}
     text = [
         " ".join(document.verdict.sentences),
         *map(str, document.answers),
-        f"{len(audited)} identifiers in {len({one.document for one in audited})} document(s), "
+        f"{len(audited)} identifiers in {len(documents)} document(s), "
         f"{generated} alternatives each",
         f"Was the set trained on? {audit.inference.headline}",
         f"Best known:\n{best.to_string(index=False)}",

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -11,6 +11,8 @@ from paperlib.cli.gate import Wishes, with_wishes
 
 if TYPE_CHECKING:
     from paperlib.audits import AuditDocument, Audits
+    from paperlib.core import ScoreAudit
+    from paperlib.core.reading.scores import LoadedScores
 
 
 @with_wishes
@@ -45,24 +47,16 @@ def audit(
     kind = options.kind_of(kind, losses)
     check_confidence(confidence)
     check_delta(delta)
-    about = wishes.checked(file, nonmembers, coins and str(coins), plan and str(plan))
+    about_file = wishes.checked(file, nonmembers, coins and str(coins), plan and str(plan))
     sealed = None if coins is None else Coins.load(coins)
     to_follow = None if plan is None else SealedPlan.load(plan)
     if to_follow is not None:
-        sources = {name: context.get_parameter_source(name) for name in context.params}
-        given = {
-            name: context.params[name]
-            for name, one in sources.items()
-            if one and one.name == "COMMANDLINE"
-        }
-        given |= {"scores": Path(file).name, **({"kind": kind} if kind else {})}
-        planned = to_follow.follow(
-            sealed,
-            given,
-            named=lambda name: "FILE" if name == "scores" else f"--{name.replace('_', '-')}",
-        )
-        kind, score_column = planned["kind"], planned["score_column"]
-        delta, confidence, guess = planned["delta"], planned["confidence"], planned["guess"]
+        planned = to_follow.follow(sealed, _chosen(context, file, kind), named=_in_command)
+        kind = planned["kind"]
+        score_column = planned["score_column"]
+        delta = planned["delta"]
+        confidence = planned["confidence"]
+        guess = planned["guess"]
         wishes = replace(
             wishes, fail_above=to_follow.limit, claimed_epsilon=to_follow.claimed_epsilon
         )
@@ -89,25 +83,52 @@ def audit(
         plan=to_follow,
     )
     audits = replace(audits, reading=(*loaded.warnings, *audits.reading))
-    inputs = {**loaded.checksums, **{one.name: file_sha256(one) for one in (coins, plan) if one}}
+    inputs = dict(loaded.checksums)
+    for path in (coins, plan):
+        if path is not None:
+            inputs[path.name] = file_sha256(path)
     source = {"Input": f"{loaded.source}, read as {loaded.kind}"}
-    source |= {} if to_follow is None else {"Plan": to_follow.seal}
+    opening = _opening(loaded)
+    if to_follow is not None:
+        source["Plan"] = to_follow.seal
+        opening += (
+            f"\nAs planned: {to_follow.seal}; the report opens ids, coins and scores to its readers"
+        )
     document = audits.document(
         title=f"Privacy audit of {'standard input' if file == '-' else Path(file).name}",
         ids=loaded.ids,
         groups=loaded.groups,
-        **wishes.parts_of_scores(about, source, inputs),
+        **wishes.parts_of_scores(about_file, source, inputs),
     )
-    scores, points = loaded.scores, "higher" if loaded.scores.higher_means_member else "lower"
-    opening = (
-        f"{loaded.source}, read as {loaded.kind} ({points} values point to members): "
+    return wishes.deliver(document, file, paragraphs(opening, audits, document))
+
+
+def _chosen(context: typer.Context, file: str, kind: options.Kind | None) -> dict[str, Any]:
+    """The options of the command line that a plan may contradict, by name."""
+    chosen: dict[str, Any] = {}
+    for name, value in context.params.items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            chosen[name] = value
+    chosen["scores"] = Path(file).name
+    if kind is not None:
+        chosen["kind"] = kind
+    return chosen
+
+
+def _in_command(name: str) -> str:
+    """What a field of a plan is called in the command."""
+    return "FILE" if name == "scores" else f"--{name.replace('_', '-')}"
+
+
+def _opening(loaded: "LoadedScores") -> str:
+    """What was read, with the number of members and of non-members."""
+    scores = loaded.scores
+    direction = "higher" if scores.higher_means_member else "lower"
+    return (
+        f"{loaded.source}, read as {loaded.kind} ({direction} values point to members): "
         f"{scores.member.size} members, {scores.nonmember.size} non-members"
     )
-    if to_follow is not None:
-        opening += (
-            f"\nAs planned: {to_follow.seal}; the report opens ids, coins and scores to its readers"
-        )
-    return wishes.deliver(document, file, paragraphs(opening, audits, document))
 
 
 def paragraphs(opening: str, audits: "Audits", document: "AuditDocument") -> list[str]:
@@ -116,23 +137,24 @@ def paragraphs(opening: str, audits: "Audits", document: "AuditDocument") -> lis
     quoted = {refusal.sentence for refusal in document.refusals[:1]}  # by the verdict
     low, high = measures.auc_interval
     auc = f"AUC {measures.auc:.4f} [{low:.4f}, {high:.4f}] at confidence {measures.confidence:g}"
-    text = [
-        opening,
-        "\n".join(f"Warning: {text}" for text in document.warnings if text not in quoted),
-        "\n".join(document.verdict.sentences),
-        "\n".join([auc, *map(str, measures.rates)]),
-    ]
-    if document.judged(None)[1] is not None:  # else no number is an answer
-        main = audits.headline
-        lines = [main.headline, main.condition, main.claim, *main.notes, main.seen()]
-        text.insert(3, "\n".join(filter(None, lines)))
-        others: list[str] = []
-        for one in audits.audits[1:]:
-            if one.result is None:
-                said = [f"not possible: {one.refused}"]
-            else:
-                said = [one.result.headline, *one.result.warnings]
-            others.append(f"  {one.title} ({one.kind}): " + "\n    Warning: ".join(said))
-        if others:
-            text.append("\n".join(["Other audits, each at its own confidence:", *others]))
+    warnings = [f"Warning: {text}" for text in document.warnings if text not in quoted]
+    before = [opening, "\n".join(warnings), "\n".join(document.verdict.sentences)]
+    rates = "\n".join([auc, *map(str, measures.rates)])
+    if document.judged(None)[1] is None:  # no number is an answer
+        return [*before, rates]
+    main = audits.headline
+    lines = [main.headline, main.condition, main.claim, *main.notes, main.seen()]
+    text = [*before, "\n".join(filter(None, lines)), rates]
+    others = [_line_of(audit) for audit in audits.audits[1:]]
+    if others:
+        text.append("\n".join(["Other audits, each at its own confidence:", *others]))
     return text
+
+
+def _line_of(audit: "ScoreAudit") -> str:
+    """The result of one audit, its warnings below it, or why there is none."""
+    if audit.result is None:
+        lines = [f"not possible: {audit.refused}"]
+    else:
+        lines = [audit.result.headline, *audit.result.warnings]
+    return f"  {audit.title} ({audit.kind}): " + "\n    Warning: ".join(lines)

@@ -2,12 +2,20 @@
 files.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from paperlib.cli.audits.scores import paragraphs
 from paperlib.cli.gate import Wishes, with_wishes
 from paperlib.cli.options import Design, Dtype
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from paperlib.core import Coins
+
+    Sides = tuple[pd.DataFrame, pd.DataFrame]
 
 
 @with_wishes
@@ -44,8 +52,6 @@ def audit_texts(
     There is no bound if members and non-members differ without the model (words, length, date, the
     base).
     """
-    from paperlib.attacks.language.scores import COMPARING
-    from paperlib.audits.language.records import read_records
     from paperlib.audits.language.texts import audit_texts, check_sides
     from paperlib.audits.scores import ScoreOptions
     from paperlib.core import Coins
@@ -54,32 +60,17 @@ def audit_texts(
 
     owner = wishes.checked(members, nonmembers, coins and str(coins))
     check_in("(0, 1)", "--chance", chance)
-    if attack in COMPARING and not base:
-        raise ValueError(
-            f"--base: needed for {attack}; name the model that MODEL was fine-tuned from"
-        )
-    if bool(nonmembers) == (coins is not None):
-        raise ValueError(
-            "NONMEMBERS: give a second file of texts, or --coins and one file of all texts"
-        )
+    _check_files(attack, base, nonmembers, coins)
     fields = {"text_field": text_field, "id_field": id_field, "date_field": date_field}
     tossed = None if coins is None else Coins.load(coins)
-    if tossed is None:
-        sides = read_records(members, **fields), read_records(nonmembers, **fields)
-    else:
-        whole = read_records(members, **{**fields, "id_field": id_field or tossed.column})
-        included = tossed.included[tossed.places(whole["name"].tolist())]
-        sides = whole[included], whole[~included]
-    texts, names = ((sides[0][one].tolist(), sides[1][one].tolist()) for one in ("text", "name"))
-    dates = tuple(side["date"].tolist() if "date" in side else [] for side in sides)
-    if bool(dates[0]) != bool(dates[1]):
-        raise ValueError(
-            "--date-field: one of the files has no dates; give both, or leave them out of both"
-        )
+    sides = _read_sides(members, nonmembers, tossed, fields)
+    texts = _columns(sides, "text")
+    dates = _dates(sides)
     check_sides(*texts)  # before the model is loaded: a mistake shows at once
     loaded, tokenizer = load_language_model(model, dtype=dtype, device=device or None)
     scoring = {"split": (prefix_tokens, suffix_tokens), "batch_size": batch_size}
-    reference, log = None, list[str]()
+    reference = None
+    log: list[str] = []
     if base:
         reference, other = load_language_model(base, dtype=dtype, device=device or None)
         if other.get_vocab() != tokenizer.get_vocab():
@@ -89,8 +80,10 @@ def audit_texts(
                 "tokens"
             )
     options: ScoreOptions = {"delta": delta, "confidence": confidence, "seed": seed}
-    options |= {"design": design} if design else {}
-    options |= {"coins": tossed} if tossed else {}
+    if design is not None:
+        options["design"] = design
+    if tossed is not None:
+        options["coins"] = tossed
     audit = audit_texts(
         loaded,
         tokenizer,
@@ -98,16 +91,21 @@ def audit_texts(
         reference=reference,
         attack=attack,
         copies=copies,
-        ids=names,
-        dates=(dates[0], dates[1]) if all(dates) else None,
+        ids=_columns(sides, "name"),
+        dates=dates,
         scoring=scoring,
         **options,
     )
-    files = {"Model": model, "Base": base, "Members": members, "Non-members": nonmembers}
-    files["Coins"] = str(coins or "")
-    parts = wishes.parts(owner, files, {"model": model}, attack=attack, seed=seed)
+    files = {
+        "Model": model,
+        "Base": base,
+        "Members": members,
+        "Non-members": nonmembers,
+        "Coins": str(coins or ""),
+    }
+    facts = wishes.parts(owner, files, {"model": model}, attack=attack, seed=seed)
     document = audit.document(
-        subject=f"{model} on {members}", log=log, tries=tries, chance=chance, **parts
+        subject=f"{model} on {members}", log=log, tries=tries, chance=chance, **facts
     )
     opening = f"{model} on {len(texts[0])} members and {len(texts[1])} non-members"
     text = [opening, " ".join(document.verdict.sentences)]
@@ -115,3 +113,51 @@ def audit_texts(
         text = paragraphs(opening, audit.audits, document)
     text += [audit.shown, document.more["extraction"]["said"]]
     return wishes.deliver(document, members, text)
+
+
+def _check_files(attack: str, base: str, nonmembers: str, coins: Path | None) -> None:
+    """Refuse (ValueError) an attack without its base, and sides that neither a file nor coins
+    tell, or both.
+    """
+    from paperlib.attacks.language.scores import COMPARING
+
+    if attack in COMPARING and not base:
+        raise ValueError(
+            f"--base: needed for {attack}; name the model that MODEL was fine-tuned from"
+        )
+    if bool(nonmembers) == (coins is not None):
+        raise ValueError(
+            "NONMEMBERS: give a second file of texts, or --coins and one file of all texts"
+        )
+
+
+def _read_sides(
+    members: str, nonmembers: str, tossed: "Coins | None", fields: Mapping[str, str]
+) -> "Sides":
+    """Records of members and of non-members, from a file each, or from one file by its coins."""
+    from paperlib.audits.language.records import read_records
+
+    if tossed is None:
+        return read_records(members, **fields), read_records(nonmembers, **fields)
+    id_field = fields["id_field"] or tossed.column
+    records = read_records(members, **{**fields, "id_field": id_field})
+    included = tossed.included[tossed.places(records["name"].tolist())]
+    return records[included], records[~included]
+
+
+def _columns(sides: "Sides", column: str) -> tuple[list[str], list[str]]:
+    """A column of both sides, members first."""
+    members, nonmembers = sides
+    return members[column].tolist(), nonmembers[column].tolist()
+
+
+def _dates(sides: "Sides") -> tuple[list[str], list[str]] | None:
+    """The dates of both sides; None where neither has any, a ValueError where one alone has."""
+    have_dates = ["date" in side and len(side) > 0 for side in sides]
+    if not any(have_dates):
+        return None
+    if not all(have_dates):
+        raise ValueError(
+            "--date-field: one of the files has no dates; give both, or leave them out of both"
+        )
+    return _columns(sides, "date")
