@@ -378,14 +378,80 @@ def test_an_end_token_is_no_token_of_the_text(model, tokenizer):
         np.testing.assert_array_equal(plain, ended)
 
 
-def test_a_start_token_in_the_text_and_from_the_tokenizer_is_read_once():
+def with_special_tokens(*before, behind=()):
+    """A tokenizer that puts tokens before and behind each text, and knows them in texts."""
     tokenizer: Any = train_tokenizer([*TEXTS, *CONTEXTS, PREFIX], 270, context=CONTEXT)
-    start = tokenizer.bos_token
-    with_start = [start + text for text in TEXTS]
-    rows = text_tokens(tokenizer, with_start)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<one>", "<two>", "<end>"]})
+    tokens = (*before, *behind)
     tokenizer._tokenizer.post_processor = TemplateProcessing(
-        single=f"{start} $A", special_tokens=[(start, tokenizer.bos_token_id)]
+        single=" ".join([*before, "$A", *behind]),
+        special_tokens=[(token, tokenizer.convert_tokens_to_ids(token)) for token in tokens],
     )
-    assert text_tokens(tokenizer, TEXTS) == rows
-    with pytest.warns(UserWarning, match="5 of 5 texts began with two start tokens"):
-        assert text_tokens(tokenizer, with_start) == rows
+    return tokenizer
+
+
+class WithoutOffsets:
+    """A tokenizer as those written in Python are."""
+
+    is_fast = False
+
+    def __init__(self, tokenizer):
+        self._tokenizer = tokenizer
+
+    def __call__(self, *texts, **options):
+        return self._tokenizer(*texts, **options)
+
+    def __getattr__(self, name):
+        return getattr(self._tokenizer, name)
+
+
+@pytest.mark.parametrize("without_offsets", [False, True])
+@pytest.mark.parametrize(
+    ("before", "brought"),
+    [
+        (["<one>"], "<one>"),
+        (["<one>", "<two>"], "<one><two>"),
+        (["<one>", "<two>"], "<one>"),
+        (["<one>", "<two>"], "<two>"),
+    ],
+)
+def test_start_tokens_of_a_text_and_of_the_tokenizer_are_read_once(
+    before, brought, without_offsets
+):
+    """Alone, behind a context, and where the context brings them."""
+    model = tiny("gpt2")
+    tokenizer = with_special_tokens(*before, behind=["<end>"])
+    if without_offsets:
+        tokenizer = WithoutOffsets(tokenizer)
+    start = tokenizer.convert_tokens_to_ids(before)
+    plain = tokenizer(TEXTS, add_special_tokens=False)["input_ids"]
+    expected = [[*start, *row] for row in plain]
+    assert text_tokens(tokenizer, TEXTS) == expected
+    with pytest.warns(UserWarning, match="5 of 5 texts began with start tokens twice"):
+        assert text_tokens(tokenizer, [brought + text for text in TEXTS]) == expected
+    options = {"split": (3, 2)}
+    alone = score_texts(model, tokenizer, TEXTS, **options)
+    with pytest.warns(UserWarning, match="5 of 5 texts"):
+        again = score_texts(model, tokenizer, [brought + text for text in TEXTS], **options)
+    attacks = alone.columns.drop("zlib")  # which reads letters
+    np.testing.assert_array_equal(alone[attacks], again[attacks])
+    for contexts in (CONTEXTS, [""] * len(TEXTS)):
+        behind = score_texts(model, tokenizer, TEXTS, contexts=contexts)
+        with pytest.warns(UserWarning, match="5 of 5 texts"):
+            again = score_texts(
+                model, tokenizer, TEXTS, contexts=[brought + context for context in contexts]
+            )
+        np.testing.assert_array_equal(behind, again)
+
+
+def test_special_tokens_before_a_text_are_not_scored_but_count_in_a_split():
+    """Against the model's own log-probabilities."""
+    model = tiny("gpt2").eval()
+    tokenizer = with_special_tokens("<one>", "<two>")
+    (tokens,) = text_tokens(tokenizer, TEXTS[1:2])
+    with torch.no_grad():
+        logits = model(torch.tensor([tokens])).logits[0].double().log_softmax(-1)
+    log_probs = [float(logits[index - 1, tokens[index]]) for index in range(1, len(tokens))]
+    frame = score_texts(model, tokenizer, TEXTS[1:2], attacks=["loss"], split=(4, 3))
+    assert frame["loss"][0] == pytest.approx(np.mean(log_probs[1:]), abs=1e-5)
+    assert frame["extraction"][0] == pytest.approx(sum(log_probs[3:6]), abs=1e-5)

@@ -91,9 +91,9 @@ def score_texts(
       2023).
 
     Every token of the text is scored except one that nothing precedes: without a context the first,
-    unless the tokenizer puts a start token there. A context that does not fit the model loses its
-    beginning; a text longer than the model's context is scored in windows that overlap by half,
-    each token once.
+    unless the tokenizer puts start tokens there, which are not scored. A context that does not fit
+    the model loses its beginning; a text longer than the model's context is scored in windows that
+    overlap by half, each token once.
 
     Args:
         model: A causal language model of the transformers library, in any number format and on any
@@ -113,7 +113,7 @@ def score_texts(
             context.
         share_context: Compute a context that several texts have in common once.
         split: Adds the column ``extraction``: log p of the ``split[1]`` tokens that follow the
-            first ``split[0]``, a start token included; NaN for shorter texts. Not with contexts.
+            first ``split[0]``, start tokens included; NaN for shorter texts. Not with contexts.
 
     Raises:
         ValueError: Empty texts, unknown attacks or such that miss an argument, mismatched lengths,
@@ -155,7 +155,7 @@ def score_texts(
             )
         columns |= _neighbour_columns(audited, passes, model, tokenizer, neighbours, before)
     if split is not None:
-        columns |= _extraction_columns(audited, split)
+        columns |= _extraction_columns(audited, encoded, split)
         chosen = (*chosen, EXTRACTION)
     return _table(columns, chosen, len(plain))
 
@@ -283,13 +283,13 @@ def _neighbour_columns(
 
 
 def _extraction_columns(
-    audited: Sequence[TokenStatistics], split: tuple[int, int]
+    audited: Sequence[TokenStatistics], encoded: Sequence[Window], split: tuple[int, int]
 ) -> dict[str, _Column]:
     """Log p of the suffix that follows the prefix; NaN for a text that is shorter than both."""
     prefix_tokens, suffix_tokens = split
-    start = prefix_tokens - 1  # nothing predicts the token at 0
 
     def log_prob(i: int) -> float:
+        start = max(0, prefix_tokens - encoded[i].first)  # among the scored tokens
         suffix = audited[i].log_prob[start : start + suffix_tokens]
         return suffix.sum() if suffix.size == suffix_tokens else np.nan
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -28,6 +28,8 @@ Rows = Callable[[Tensor, Tensor], Tensor]
 """From logits, shape (n, vocabulary), and the tokens that followed, shape (n,), to numbers, shape
 (n, k).
 """
+_Row = tuple[list[int], int]
+"""Tokens of a text behind its context, and the index of the first one that is scored."""
 _NO_LIMIT = 10**9  # tokenizers without a limit state absurdly large numbers
 
 
@@ -75,15 +77,23 @@ def flattened(
 def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None) -> list[Window]:
     """Tokens of each text, after its context if there are contexts, each text in one window of any
     length.
+
+    What the tokenizer puts before a text is not scored, and neither is the first token where it
+    puts nothing there. Start tokens that a text brings, too, are read once (`_read_once`).
+
+    Raises:
+        ValueError: Contexts that are not one per text, or a text of which no token can be scored.
     """
     # Text and context are one string, as in training; a token with letters of both is scored.
+    special = _special_tokens(tokenizer)
     if contexts is None:
-        alone = [(tokens, 1) for tokens in text_tokens(tokenizer, texts)]
-        encoded = _numbered(alone, [""] * len(texts))
+        rows = _alone(tokenizer, texts, special)
+        contexts = [""] * len(texts)
     else:
         _check_contexts(contexts, len(texts))
         divided = _by_offsets if getattr(tokenizer, "is_fast", False) else _apart
-        encoded = _numbered(divided(tokenizer, texts, contexts), contexts)
+        rows = divided(tokenizer, texts, contexts, special)
+    encoded = _numbered(_read_once(rows, special), contexts)
     for index, window in enumerate(encoded):
         if len(window.tokens) <= window.first:
             raise ValueError(
@@ -145,63 +155,103 @@ def _numbered(
     return encoded
 
 
+class _Special(NamedTuple):
+    """What a tokenizer adds to every text: tokens before it, and the number of tokens behind it."""
+
+    before: list[int]
+    behind: int
+
+
+def _special_tokens(tokenizer: Any) -> _Special:
+    """What the tokenizer adds to a text, seen at a single letter."""
+    whole = tokenizer("a")["input_ids"]
+    alone = tokenizer("a", add_special_tokens=False)["input_ids"]
+    # Where the letter's own tokens begin among all that the tokenizer gives for it.
+    starts = (start for start in range(len(whole)) if whole[start : start + len(alone)] == alone)
+    start = next(starts, 0)
+    return _Special(whole[:start], len(whole) - len(alone) - start)
+
+
+def _alone(tokenizer: Any, texts: Sequence[str], special: _Special) -> list[_Row]:
+    """Tokens of each text without those that the tokenizer puts behind it."""
+    rows = tokenizer(list(texts), return_attention_mask=False, verbose=False)["input_ids"]
+    return [(row[: len(row) - special.behind], len(special.before)) for row in rows]
+
+
 def _by_offsets(
-    tokenizer: Any, texts: Sequence[str], contexts: Sequence[str]
-) -> Iterator[tuple[list[int], int]]:
-    """Tokens up to the text's last, and the index of its first."""
+    tokenizer: Any, texts: Sequence[str], contexts: Sequence[str], special: _Special
+) -> list[_Row]:
+    """Tokens of context and text up to the text's last."""
     both = [context + text for text, context in zip(texts, contexts, strict=True)]
     output = tokenizer(
         both, return_offsets_mapping=True, return_attention_mask=False, verbose=False
     )
+    rows: list[_Row] = []
     for tokens, offsets, context in zip(
         output["input_ids"], output["offset_mapping"], contexts, strict=True
     ):
         of_text = [index for index, (_, end) in enumerate(offsets) if end > len(context)]
         if of_text:
-            yield tokens[: of_text[-1] + 1], of_text[0]
+            rows.append((tokens[: of_text[-1] + 1], of_text[0]))
         else:
-            yield tokens, len(tokens)
+            rows.append((tokens, len(tokens)))
+    return rows
 
 
 def _apart(
-    tokenizer: Any, texts: Sequence[str], contexts: Sequence[str]
-) -> Iterator[tuple[list[int], int]]:
+    tokenizer: Any, texts: Sequence[str], contexts: Sequence[str], special: _Special
+) -> list[_Row]:
     """As `_by_offsets` for tokenizers that give no offsets: the two parts are tokenized by
     themselves.
     """
+    rows: list[_Row] = []
     for text, context in zip(texts, contexts, strict=True):
-        before = tokenizer(context)["input_ids"]
-        yield before + tokenizer(text, add_special_tokens=False)["input_ids"], len(before)
+        ((before, _),) = _alone(tokenizer, [context], special)
+        rows.append((before + tokenizer(text, add_special_tokens=False)["input_ids"], len(before)))
+    return rows
+
+
+def _read_once(rows: Sequence[_Row], special: _Special) -> list[_Row]:
+    """Rows without special tokens that a text or its context brings and the tokenizer puts there,
+    too; warns of them.
+    """
+    kept: list[_Row] = []
+    repeating = 0
+    start = len(special.before)
+    for tokens, first in rows:
+        count = _repeated(tokens[start:], special.before)
+        repeating += count > 0
+        kept.append(([*tokens[:start], *tokens[start + count :]], max(start, first - count)))
+    if repeating:
+        warnings.warn(
+            f"{repeating:,} of {len(rows):,} texts began with start tokens twice, their own and "
+            "the tokenizer's: they are read once",
+            UserWarning,
+            stacklevel=4,
+        )
+    return kept
+
+
+def _repeated(tokens: Sequence[int], before: Sequence[int]) -> int:
+    """How many of the first tokens stand in a row, in this order, in ``before``."""
+    count = 0
+    for start in range(len(before)):
+        length = 0
+        for token, special in zip(tokens, before[start:], strict=False):
+            if token != special:
+                break
+            length += 1
+        count = max(count, length)
+    return count
 
 
 def text_tokens(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
     """Tokens of each text, with those that the tokenizer puts before it and without those behind
-    it. Of two start tokens in a row, the text's own and the tokenizer's, one is kept.
+    it; start tokens of a text's own are read once, as in `encode`.
     """
-    rows = tokenizer(list(texts), return_attention_mask=False, verbose=False)["input_ids"]
-    whole = tokenizer("a")["input_ids"]
-    alone = tokenizer("a", add_special_tokens=False)["input_ids"]
-    # Where the letter's own tokens begin among all that the tokenizer gives for it.
-    starts = (start for start in range(len(whole)) if whole[start : start + len(alone)] == alone)
-    before = next(starts, 0)
-    behind = len(whole) - len(alone) - before
-    cut = [row[: len(row) - behind] for row in rows]
-    return _with_one_start(cut, whole[0]) if before == 1 else cut
-
-
-def _with_one_start(rows: list[list[int]], start: int) -> list[list[int]]:
-    """Rows without the second of two start tokens, which a text has that brings its own; warns of
-    them.
-    """
-    twice = [row[:2] == [start, start] for row in rows]
-    if any(twice):
-        warnings.warn(
-            f"{sum(twice):,} of {len(rows):,} texts began with two start tokens, their own and the "
-            "tokenizer's: one was dropped",
-            UserWarning,
-            stacklevel=3,
-        )
-    return [row[1:] if again else row for row, again in zip(rows, twice, strict=True)]
+    special = _special_tokens(tokenizer)
+    rows = _read_once(_alone(tokenizer, texts, special), special)
+    return [tokens for tokens, _ in rows]
 
 
 def context_length(model: Any, tokenizer: Any, max_length: int | None) -> int:
