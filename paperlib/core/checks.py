@@ -22,14 +22,23 @@ _FEW_TIMES = 5  # of values that meet; what stands more often is an atom of its 
 _WAYS = "keep one row of each, or say what a record is: unit=, or `paperlib audit --unit COLUMN`"
 
 
-def check_vector(name: str, values: ArrayLike, *, minimum_size: int = 1) -> FloatArray:
-    """Return ``values`` as a new, read-only, finite 1-D float array; a ValueError otherwise."""
+def check_vector(
+    name: str, values: ArrayLike, *, minimum_size: int = 1, infinite: bool = False
+) -> FloatArray:
+    """Return ``values`` as a new, read-only 1-D float array without NaN; a ValueError otherwise.
+
+    Infinite values are refused, too, unless ``infinite`` says that their place in the order is all
+    that counts.
+    """
     vector = as_floats(name, values)
     if vector.ndim != 1:
         raise ValueError(f"{name}: expected a 1-D array, got shape {vector.shape}")
     if vector.size < minimum_size:
         raise ValueError(f"{name}: expected at least {minimum_size} values, got {vector.size}")
-    check_finite(name, vector)
+    if infinite:
+        check_no_nan(name, vector)
+    else:
+        check_finite(name, vector)
     vector.flags.writeable = False
     return vector
 
@@ -38,13 +47,21 @@ def check_finite(name: str, vector: FloatArray) -> None:
     """Refuse NaN and infinite values by a ValueError with their number and the place of the
     first.
     """
-    missing = np.isnan(vector)
-    bad = missing if missing.any() else ~np.isfinite(vector)
+    check_no_nan(name, vector)
+    _refuse_values(name, "infinite", np.isinf(vector))
+
+
+def check_no_nan(name: str, vector: FloatArray) -> None:
+    """Refuse NaN by a ValueError with their number and the place of the first."""
+    _refuse_values(name, "NaN", np.isnan(vector))
+
+
+def _refuse_values(name: str, what: str, bad: NDArray[np.bool_]) -> None:
+    """Refuse values that are NaN, or infinite, if there are any."""
     if bad.any():
         raise ValueError(
-            f"{name}: {bad.sum()} of {vector.size} values are "
-            f"{'NaN' if missing.any() else 'infinite'} (first at index {bad.argmax()}); drop or "
-            "fix them before auditing"
+            f"{name}: {bad.sum()} of {bad.size} values are {what} (first at index "
+            f"{bad.argmax()}); drop or fix them before auditing"
         )
 
 
@@ -212,7 +229,7 @@ def check_ties(
     repeats, stand on that side alone, where equal scores of independent records would not.
 
     Guarantee:
-        Independent records are refused with probability 0.001 at most, in the Poisson
+        Independent records are refused with probability 0.002 at most, in the Poisson
         approximation and where the chance of membership changes smoothly with the value.
 
     Returns:
@@ -238,8 +255,7 @@ def check_ties(
     _check_numbers_of_ties(name, numbers, ways)
     if len(sides) == 2:
         _check_sides_of_ties(name, sides, ways)
-    tied: list[Any] = values[(times > 1) & (times <= _FEW_TIMES)].tolist()
-    if _are_odd(numbers, int(times.sum())) and any(map(_is_precise, tied)):
+    if _are_odd(values, times, numbers):
         share = f"{int(times[times > 1].sum()):,} of {int(times.sum()):,}"
         return (f"{name}: {share} are equal to another one; check for copies",)
     return ()
@@ -255,14 +271,16 @@ def _row_keys(side: NDArray[Any]) -> NDArray[Any]:
 def _check_numbers_of_ties(name: str, numbers: IntArray, ways: str) -> None:
     """Refuse values of which too many stand equally often; ``numbers[k]`` of them stand k times.
 
-    The level is shared by all k: it is divided by k (k - 1), whose inverses add up to 1.
+    Pairs have the level; all other k share it, divided by (k - 1) (k - 2), whose inverses add up
+    to 1.
     """
     for times in np.flatnonzero(numbers > 2).tolist():
         if times < 2:
             continue
+        level = _LEVEL if times == 2 else _LEVEL / ((times - 1) * (times - 2))
         fewer, equal = int(numbers[times - 1]), int(numbers[times])
         more_often = int(numbers[times + 1]) if times + 1 < numbers.size else 0
-        if _too_many_equal(times, fewer, equal, more_often, _LEVEL / (times * (times - 1))):
+        if _too_many_equal(times, fewer, equal, more_often, level):
             raise ValueError(
                 f"{name}: {equal:,} values stand {_times(times)} and {more_often:,} "
                 f"{_times(times + 1)}, which independent records do not show: some are copies, "
@@ -303,13 +321,18 @@ def _check_sides_of_ties(name: str, sides: list[NDArray[Any]], ways: str) -> Non
         )
 
 
-def _are_odd(numbers: IntArray, rows: int) -> bool:
-    """Whether most values stand alone, and those that stand twice, three times, ... do not get
-    fewer, as they do where a few rounded values meet.
+def _are_odd(values: NDArray[Any], times: IntArray, numbers: IntArray) -> bool:
+    """Whether values of more than seven digits stand twice and none three times, or most stand
+    alone and those that stand twice, three times, ... do not get fewer, as where rounded values
+    meet.
     """
-    few = numbers[2 : _FEW_TIMES + 1]
-    gets_fewer = few.size > 1 and few[1] > 0 and bool((np.diff(few) <= 0).all())
-    return 2 * int(numbers[1]) >= rows and not gets_fewer
+    pairs: list[Any] = values[times == 2].tolist()
+    few: list[Any] = values[(times > 1) & (times <= _FEW_TIMES)].tolist()
+    if (numbers.size < 4 or numbers[3] == 0) and any(map(_is_precise, pairs)):
+        return True
+    get_more = bool((np.diff(numbers[2 : _FEW_TIMES + 1]) > 0).any())
+    mostly_alone = 2 * int(numbers[1]) > int(times.sum())
+    return mostly_alone and get_more and any(map(_is_precise, few))
 
 
 def _is_precise(value: float) -> bool:
@@ -332,7 +355,13 @@ def unit_means(values: FloatArray, units: Iterable[Any]) -> tuple[FloatArray, ND
             "unit: some rows have no name; give each a name of its own, or leave those rows out"
         )
     sums = np.zeros((len(numbers), *values.shape[1:]))
-    np.add.at(sums, unit_of_row, values)
+    with np.errstate(invalid="ignore"):
+        np.add.at(sums, unit_of_row, values)
+    if np.isnan(sums).any():
+        raise ValueError(
+            "unit: some units hold values of inf and of -inf, which have no mean; leave one of "
+            "both out, or give finite values"
+        )
     counts = np.bincount(unit_of_row).reshape(-1, *[1] * (values.ndim - 1))
     return sums / counts, np.array(list(numbers), dtype=object)
 

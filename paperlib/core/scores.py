@@ -33,13 +33,14 @@ def _are_flags(values: FloatArray, scores: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class MembershipScores:
-    """Finite scores of known members and known non-members, kept as given.
+    """Scores of known members and known non-members, kept as given.
 
     Shapes are (n_member,) and (n_nonmember,); ``higher_means_member`` is their direction, False for
-    losses.
+    losses. Infinite scores, such as log odds of a confidence of 1, are the largest or the smallest:
+    audits that read the order of scores use them, and those that compute with scores refuse them.
 
     Raises:
-        ValueError: An array is empty, not 1-D, not numeric, or holds NaN or infinity.
+        ValueError: An array is empty, not 1-D, not numeric, or holds NaN.
 
     >>> MembershipScores([2.0, 1.0], [0.0])
     MembershipScores(2 members, 1 non-members, higher means member)
@@ -52,10 +53,13 @@ class MembershipScores:
     def __init__(
         self, member: ArrayLike, nonmember: ArrayLike, *, higher_means_member: bool = True
     ) -> None:
-        object.__setattr__(self, "member", check_vector("member scores", member))
-        object.__setattr__(self, "nonmember", check_vector("nonmember scores", nonmember))
+        members = check_vector("member scores", member, infinite=True)
+        nonmembers = check_vector("nonmember scores", nonmember, infinite=True)
+        object.__setattr__(self, "member", members)
+        object.__setattr__(self, "nonmember", nonmembers)
         object.__setattr__(self, "higher_means_member", bool(higher_means_member))
-        if _are_flags(self.nonmember, self.member.size) and (self.member % 1 != 0).any():
+        has_fractions = (members != np.floor(members)).any()
+        if _are_flags(nonmembers, members.size) and has_fractions:
             raise ValueError(
                 "nonmember scores: all are 0 or 1, as memberships are; where they are, give "
                 "MembershipScores.from_labels(scores, membership)"
@@ -127,7 +131,7 @@ class MembershipScores:
         scores, labels = self.oriented().pooled()
         order = np.argsort(-scores, kind="stable")
         scores, labels = scores[order], labels[order]
-        last = np.append(np.flatnonzero(np.diff(scores)), scores.size - 1)
+        last = np.append(np.flatnonzero(scores[1:] != scores[:-1]), scores.size - 1)
         true_positives = np.cumsum(labels)[last]
         false_positives = last + 1 - true_positives
         return (
@@ -170,7 +174,7 @@ class MembershipScores:
         """Build from one score per example and a membership flag (0/1 or bool, both present), shape
         (n,).
         """
-        values = check_vector("scores", scores)
+        values = check_vector("scores", scores, infinite=True)
         flags = as_floats("membership", membership)
         check_index("membership", scores, membership)
         if flags.shape != values.shape:

@@ -2,6 +2,8 @@
 direction.
 """
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,9 @@ import torch
 from scipy.special import ndtri
 from scipy.stats import binom, hypergeom, mannwhitneyu
 
-from paperlib.core import MembershipScores, check_scores, reversed_direction
+from paperlib.audits import audit_scores
+from paperlib.bounds import audit_one_run
+from paperlib.core import MembershipScores, check_scores, reversed_direction, unit_means
 from paperlib.core.direction import REVERSED_LEVEL
 from tests.refusals import refused
 
@@ -83,7 +87,7 @@ def test_bad_scores_and_labels_are_refused():
             [1],
             r"member scores: 2 of 3 .* NaN \(first at index 1\)",
         ),
-        (MembershipScores, [1], [np.inf], "nonmember scores: 1 of 1 values are infinite"),
+        (MembershipScores, [1], [np.inf, np.nan], "nonmember scores: 1 of 2 values are NaN"),
         (MembershipScores, [], [1], "member scores: expected at least 1"),
         (MembershipScores, [[1]], [1], "1-D"),
         (MembershipScores, ["a"], [1], "real numbers"),
@@ -105,6 +109,41 @@ def test_bad_scores_and_labels_are_refused():
         (MembershipScores.from_labels, [1, 2], [1, 1], "both classes"),
     ):
         refused(message, build, first, second)
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_infinite_scores_are_the_largest_and_the_smallest(higher):
+    """Log odds of confidence 1 are infinite: without these rows 2.003 became 1.112."""
+    rng = np.random.default_rng(5)
+    member, nonmember = rng.normal(1, 1, 200), rng.normal(0, 1, 200)
+    member[:60], nonmember[:5] = np.inf, -np.inf
+    sign = 1 if higher else -1
+    scores = MembershipScores(sign * member, sign * nonmember, higher_means_member=higher)
+    large = MembershipScores(
+        np.nan_to_num(sign * member, posinf=1e9, neginf=-1e9),
+        np.nan_to_num(sign * nonmember, posinf=1e9, neginf=-1e9),
+        higher_means_member=higher,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert scores.auc() == large.auc()
+        assert scores.tpr_at_fpr(0.01) == large.tpr_at_fpr(0.01)
+        for infinite, finite in zip(scores.roc()[:2], large.roc()[:2], strict=True):
+            assert infinite.tolist() == finite.tolist()
+        for guess in ("adaptive", "both", "members", "nonmembers"):
+            bound = audit_one_run(scores, guess=guess, design="game").epsilon
+            assert bound == audit_one_run(large, guess=guess, design="game").epsilon
+        audits = audit_scores(scores, design="game")
+    dropped = MembershipScores(sign * member[60:], sign * nonmember[5:], higher_means_member=higher)
+    assert audits.headline.epsilon > audit_one_run(dropped, design="game").epsilon + 0.5
+    reasons = [audit.refused for audit in audits if audit.result is None]
+    assert reasons  # what computes with scores says that it cannot
+    assert all("values are infinite" in reason for reason in reasons)
+
+
+def test_a_unit_of_both_infinities_has_no_mean():
+    refused("inf and of -inf", unit_means, np.array([np.inf, -np.inf, 1.0]), ["a", "a", "b"])
+    assert unit_means(np.array([np.inf, 2.0, 1.0]), ["a", "a", "b"])[0].tolist() == [np.inf, 1.0]
 
 
 def test_the_direction_can_be_given_in_two_ways_that_must_agree(tmp_path):

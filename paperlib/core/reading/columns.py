@@ -191,22 +191,11 @@ def check_gaps(table: Table, columns: dict[str, Cells]) -> None:
 
 
 def as_numbers(table: Table, name: str, cells: Cells) -> FloatArray:
-    """Cells as finite floats; text, infinite values and what can be read in two ways are
-    refused.
-    """
-    label = table.label(name)
+    """Cells as floats, infinite ones too; text and what can be read in two ways are refused."""
     types = set(map(type, cells))
     if types <= {float} or (table.noun == "array" and str not in types):
-        values = np.array(cells, dtype=np.float64)
-    else:
-        values = _parsed_numbers(table, label, cells)
-    infinite = np.flatnonzero(~np.isfinite(values))
-    if infinite.size:
-        raise ValueError(
-            f"{label} has {_count(infinite.size, 'infinite value')} (first in row "
-            f"{infinite[0] + 1}); fix or drop these rows"
-        )
-    return values
+        return np.array(cells, dtype=np.float64)
+    return _parsed_numbers(table, table.label(name), cells)
 
 
 def _parsed_numbers(table: Table, label: str, cells: Cells) -> FloatArray:

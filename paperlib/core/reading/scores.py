@@ -123,8 +123,8 @@ def read_scores(
 
     Raises:
         ValueError: An unreadable or empty file, a missing or doubtful column, an unknown direction,
-            an empty cell, text where a number belongs, an unknown membership value, infinite
-            scores, one class only, an identifier that stands twice, a unit on both sides, a column
+            an empty cell or NaN, text where a number belongs, an unknown membership value, one
+            class only, an identifier that stands twice, a unit on both sides, a column
             of units that is not named, ids that do not fit the coins; in one line that names the
             file.
         FileNotFoundError: There is no such file.
