@@ -30,9 +30,9 @@ def claim(result: "EpsilonStarResult") -> str:
     if result.interval is None:
         return text + " No confidence is attached to the number."
     low, high = result.interval
-    shown = f"[{round_down(low):.3f}, {round_up(high):.3f}]"
+    bounds = f"[{round_down(low):.3f}, {round_up(high):.3f}]"
     coverage = _INTERVALS[f"{result.method} {result.interval_method}"]
-    return text + f" Interval {shown}, nominal confidence {result.confidence:g}: {coverage}"
+    return text + f" Interval {bounds}, nominal confidence {result.confidence:g}: {coverage}"
 
 
 _INTERVALS = {

@@ -75,12 +75,12 @@ def assumptions(order: str, total: int, terms: "Terms") -> tuple[str, ...]:
         total: Number of examples.
         terms: What both tests take for granted.
     """
-    shown = (
+    coins = (
         "a fair coin decided for each audit example whether it is a real member or a "
         "generated point"
     )
     if terms.design == "game":
-        shown += (
+        coins += (
             f": drawn here with seed {terms.seed}. Another seed gives another result; picking the "
             "largest over seeds is a search that the confidence does not cover"
         )
@@ -122,7 +122,7 @@ def assumptions(order: str, total: int, terms: "Terms") -> tuple[str, ...]:
             "used once"
         )
     return (
-        shown,
+        coins,
         closeness,
         (
             f"the baseline's {seen} depend on the examples alone; generated points are independent "

@@ -44,9 +44,12 @@ class Verdict:
     condition: str = ""  #: the assumption that must stand beside the verdict
 
     def __str__(self) -> str:
-        lines = [*self.sentences, *([f"Condition: {self.condition}."] if self.condition else [])]
-        steps = (f"  {at}. {text}" for at, text in enumerate(self.next_steps, 1))
-        return "\n".join([*lines, "", "What to do next:", *steps])
+        lines = [*self.sentences]
+        if self.condition:
+            lines.append(f"Condition: {self.condition}.")
+        lines += ["", "What to do next:"]
+        lines += [f"  {number}. {step}" for number, step in enumerate(self.next_steps, 1)]
+        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Every field as JSON-ready values."""
@@ -198,9 +201,9 @@ def share_text(share: float) -> str:
     """
     percent = 100 * share
     for digits in (1, 2, 3):
-        shown = round_down(percent, digits)
-        if shown > 50 and (shown < 99.9 or digits == 3):
-            return f"{shown:.{digits}f} %"
+        rounded = round_down(percent, digits)
+        if rounded > 50 and (rounded < 99.9 or digits == 3):
+            return f"{rounded:.{digits}f} %"
     return "a little more than 50 %" if percent > 50 else "50 %"
 
 
@@ -310,9 +313,9 @@ def _readings(result: AuditResult, claimed: float) -> list[_Reading]:
 def _judge(result: AuditResult, claimed: float) -> tuple[list[str], bool]:
     """Sentences on a claimed epsilon, and whether each reading of the claim is refuted."""
     epsilon = result.epsilon or 0.0
-    shown = "the audit proved no leak"
+    evidence = "the audit proved no leak"
     if epsilon > 0:
-        shown = f"the audit shows at least {round_down(epsilon):.3f}"
+        evidence = f"the audit shows at least {round_down(epsilon):.3f}"
     sentences: list[str] = []
     every_refuted = True
     readings = _readings(result, claimed)
@@ -320,7 +323,7 @@ def _judge(result: AuditResult, claimed: float) -> tuple[list[str], bool]:
         refuted = epsilon > reading.allowed
         every_refuted = every_refuted and refuted
         outcome = "refuted" if refuted else "not refuted"
-        sentences.append(f"{reading.words} is {outcome}: {shown}{reading.explained}.")
+        sentences.append(f"{reading.words} is {outcome}: {evidence}{reading.explained}.")
     if not every_refuted:
         why = _why_not(result, max(reading.allowed for reading in readings))
         sentences.append(f"This does not confirm the claim: {why}")

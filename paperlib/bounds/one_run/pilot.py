@@ -187,9 +187,12 @@ class _State:
         mirrored = self._block(4) if self.used[2] else Block()
         return AttackLaw(shift, spread, top, Block(mirrored.nonmember, mirrored.member), ties)
 
-    def _block(self, at: int) -> Block:
-        share = math.exp(self.numbers[at])
-        return Block(share, share * math.exp(-self.numbers[at + 1]))
+    def _block(self, first: int) -> Block:
+        """The block that the parameters at ``first`` and behind it describe: logs of its share of
+        one side, and of how many times smaller its share of the other is.
+        """
+        share = math.exp(self.numbers[first])
+        return Block(share, share * math.exp(-self.numbers[first + 1]))
 
 
 def _log_prior(numbers: FloatArray, ends: FloatArray) -> float:

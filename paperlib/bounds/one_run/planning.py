@@ -22,13 +22,13 @@ from paperlib.core.direction import reversed_direction
 from paperlib.core.facts import Refusal, reasons
 from paperlib.core.results import AuditResult, round_down, table
 from paperlib.core.scores import MembershipScores
+from paperlib.words import plans as words
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_SUPPORT = (
-    30  # pilot examples where guesses are made; with fewer the fitted tail carries the number
-)
+# Pilot examples where guesses are made; with fewer the fitted tail carries the number.
+_SUPPORT = 30
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,12 +66,11 @@ class AuditPlan(AuditResult):
     @property
     def headline(self) -> str:
         share = f"{100 * self.power:g} % of audits"
-        needed, least = (
-            f"ε = {self.target:g} needs about {self.total} examples (reached in {share}): ",
-            "",
-        )
+        needed = f"ε = {self.target:g} needs about {self.total} examples (reached in {share}): "
+        least = ""
         if math.isnan(self.target):
-            needed, least = "", f"at least {round_down(self.reached):.3f} in {share}, "
+            needed = ""
+            least = f"at least {round_down(self.reached):.3f} in {share}, "
         return (
             f"{needed}{self.total} examples can show ε up to {round_down(self.perfect):.3f} "
             f"(δ = {self.delta:g}, confidence {self.confidence:g}); {self.attack} would show "
@@ -150,11 +149,8 @@ def plan_audit(
     low, high = (float(np.quantile(epsilons, q)) for q in (0.1, 0.9))
     return AuditPlan(
         epsilon=None,
-        claim=(
-            f"An audit of {total} examples at delta = {forecast.delta:g} cannot show more than "
-            f"epsilon = {math.ceil(1000 * float(perfect.max())) / 1000:.3f} at confidence "
-            f"{forecast.confidence:g}, however good the attack (add/remove adjacency, "
-            f'guess="{forecast.guess}"). A plan, not a measurement.'
+        claim=words.claim(
+            total, float(perfect.max()), forecast.delta, forecast.confidence, forecast.guess
         ),
         assumptions=_assumptions(forecast, total),
         refusals=_refusals(forecast.attack),
@@ -179,33 +175,18 @@ def plan_audit(
 
 
 def _assumptions(forecast: Forecast, total: int) -> tuple[str, ...]:
+    """What the plan takes for granted of the attack and of the simulated audits."""
     attack = forecast.attack
     if attack is None:
-        words = "the attack scores every member above every non-member"
+        scores_like = words.PERFECT
     elif not isinstance(attack, MembershipScores):
-        words = f"the planned attack has AUC {attack:g}, with normal scores of equal variance"
+        scores_like = words.of_auc(attack)
     elif lends_scores(attack, min(total, LARGEST_SIMULATED)):
-        words = (
-            f"the planned attack scores like the pilot, whose {len(attack)} scores are drawn "
-            "without repeats"
-        )
+        scores_like = words.lent_scores(len(attack))
     else:
-        words = (
-            f"the planned attack ranks like the pilot of {len(attack)}: beside normal scores of "
-            "any shift and spread, a share of members may stand apart at the top, and of "
-            "non-members at the bottom; every simulated audit has its own law of those that the "
-            "pilot leaves open"
-        )
-    larger = (
-        f"audits of {LARGEST_SIMULATED} examples are simulated; a larger one shows more by what "
-        "the expected numbers of right guesses make of the difference in size"
-    )
-    return (
-        "each example will be included by its own fair coin before training",
-        f'the bound will be computed by audit_one_run with guess="{forecast.guess}"',
-        words,
-        *([] if total <= LARGEST_SIMULATED else [larger]),
-    )
+        scores_like = words.laws_of_pilot(len(attack))
+    largest_simulated = LARGEST_SIMULATED if total > LARGEST_SIMULATED else None
+    return words.assumptions(scores_like, forecast.guess, largest_simulated)
 
 
 def _refusals(attack: float | MembershipScores | None) -> tuple[Refusal, ...]:
@@ -219,18 +200,12 @@ def _warnings(
     attack: float | MembershipScores | None, audits: list[SimulatedAudit]
 ) -> tuple[str, ...]:
     """Whether the pilot saw too little of the guesses that give the simulated audits' bounds."""
-    reached = [audit for audit in audits if audit.epsilon > 0]
-    if not isinstance(attack, MembershipScores) or not reached or reversed_direction(attack):
+    above_zero = [audit for audit in audits if audit.epsilon > 0]
+    if not isinstance(attack, MembershipScores) or not above_zero or reversed_direction(attack):
         return ()
-    guessed = float(np.median([audit.share for audit in reached]))
-    wrong = float(np.median([audit.wrong for audit in reached]))
+    guessed = float(np.median([audit.share for audit in above_zero]))
+    wrong = float(np.median([audit.wrong for audit in above_zero]))
     if guessed * len(attack) >= _SUPPORT and wrong * len(attack) >= 1:
         return ()
-    enough = max(_SUPPORT / guessed, 1 / max(wrong, 1e-12))
-    advice = f", and a pilot of {math.ceil(enough)} would see it" if wrong > 0 else ""
-    seen, errors = guessed * len(attack), wrong * len(attack)
-    return (
-        f"half of the simulated bounds are reached on at most {100 * guessed:.2g} % of the "
-        f"examples; there the pilot has about {seen:.0f}, with {errors:.1f} wrong guesses: the "
-        f"fitted tail carries this number{advice}",
-    )
+    enough = max(_SUPPORT / guessed, 1 / wrong) if wrong > 0 else None
+    return (words.thin_pilot(guessed, wrong, len(attack), enough),)

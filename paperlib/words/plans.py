@@ -1,0 +1,81 @@
+"""What the plan of an audit says: its claim, its assumptions and its warnings."""
+
+import math
+
+from paperlib.core.options import Guess
+from paperlib.core.results import round_up
+
+PERFECT = "the attack scores every member above every non-member"
+"""What a plan without an attack assumes of it."""
+
+
+def claim(total: int, perfect: float, delta: float, confidence: float, guess: Guess) -> str:
+    """The most that an audit of ``total`` examples can show: ``perfect``, in nats."""
+    return (
+        f"An audit of {total} examples at delta = {delta:g} cannot show more than "
+        f"epsilon = {round_up(perfect):.3f} at confidence {confidence:g}, however good the attack "
+        f'(add/remove adjacency, guess="{guess}"). A plan, not a measurement.'
+    )
+
+
+def of_auc(auc: float) -> str:
+    """What a plan assumes of an attack of which the AUC is known."""
+    return f"the planned attack has AUC {auc:g}, with normal scores of equal variance"
+
+
+def lent_scores(pilot: int) -> str:
+    """What a plan assumes of an attack that a large pilot, of so many scores, speaks for."""
+    return (
+        f"the planned attack scores like the pilot, whose {pilot} scores are drawn without repeats"
+    )
+
+
+def laws_of_pilot(pilot: int) -> str:
+    """What a plan assumes of an attack that a small pilot, of so many scores, speaks for."""
+    return (
+        f"the planned attack ranks like the pilot of {pilot}: beside normal scores of "
+        "any shift and spread, a share of members may stand apart at the top, and of "
+        "non-members at the bottom; every simulated audit has its own law of those that the "
+        "pilot leaves open"
+    )
+
+
+def assumptions(attack: str, guess: Guess, largest_simulated: int | None) -> tuple[str, ...]:
+    """What a plan takes for granted.
+
+    Args:
+        attack: What it assumes of the attack, in words.
+        guess: As in `audit_one_run`.
+        largest_simulated: Examples of the simulated audits, where the planned one has more; else
+            None.
+    """
+    conditions = [
+        "each example will be included by its own fair coin before training",
+        f'the bound will be computed by audit_one_run with guess="{guess}"',
+        attack,
+    ]
+    if largest_simulated is not None:
+        conditions.append(
+            f"audits of {largest_simulated} examples are simulated; a larger one shows more by "
+            "what the expected numbers of right guesses make of the difference in size"
+        )
+    return tuple(conditions)
+
+
+def thin_pilot(guessed: float, wrong: float, pilot: int, enough: float | None) -> str:
+    """The warning about a pilot that saw too little of the guesses behind a plan.
+
+    Args:
+        guessed: Share of the examples that are guessed in the median simulated audit.
+        wrong: Share of the examples that are guessed wrongly in it.
+        pilot: Number of scores of the pilot.
+        enough: Scores of a pilot that would see enough; None if no size would.
+    """
+    advice = ""
+    if enough is not None:
+        advice = f", and a pilot of {math.ceil(enough)} would see it"
+    return (
+        f"half of the simulated bounds are reached on at most {100 * guessed:.2g} % of the "
+        f"examples; there the pilot has about {guessed * pilot:.0f}, with {wrong * pilot:.1f} "
+        f"wrong guesses: the fitted tail carries this number{advice}"
+    )
