@@ -67,7 +67,7 @@ class PilotCannotTellError(ValueError):
     Attributes:
         share: Share of the attacks left open under which the largest audits show the epsilon, in
             (0, 1).
-        power: Chance that was asked for, above ``share``.
+        power: Chance that was asked for.
         examples: Members and non-members of the pilot.
     """
 
@@ -165,7 +165,7 @@ class Forecast:
             missing = target - self._reached_by(self._near(simulated, total))
             first = self._first(self.said(total) + missing)
             if first is None and position == last:
-                raise self._unreachable(target)
+                raise self._not_shown(target)
             step = 1 + _STEP * _BATCH / len(simulated)  # steps that shrink settle
             low, high = np.searchsorted(_SIZES, [total / step, total * step])
             position = int(np.clip(last if first is None else first, low, high))
@@ -177,14 +177,18 @@ class Forecast:
         most = np.array([self.most_guesses(MOST_EXAMPLES)])
         if replace(self, delta=0.0).perfect(most, MOST_EXAMPLES)[0] < target:
             raise self._unreachable(target)
+        if isinstance(self.attack, MembershipScores) and self.share_of_laws(target) < self.power:
+            raise self._not_shown(target)
+
+    def _not_shown(self, target: float) -> ValueError:
+        """Why no size was found: the pilot cannot tell, or the attack is too weak."""
         if not isinstance(self.attack, MembershipScores):
-            return
+            return self._unreachable(target)
         share = self.share_of_laws(target)
-        if share <= 1 - self.power:  # as sure as was asked for: the attack is too weak
-            raise self._unreachable(target, share)
-        if share < self.power:
-            sizes = self.attack.member.size, self.attack.nonmember.size
-            raise PilotCannotTellError(target, share, self.power, sizes)
+        if share <= 1 - self.power:  # as sure as was asked for
+            return self._unreachable(target, share)
+        sizes = self.attack.member.size, self.attack.nonmember.size
+        return PilotCannotTellError(target, share, self.power, sizes)
 
     def share_of_laws(self, target: float) -> float:
         """Share of the attack's laws, each as likely as the others, under which audits of the
