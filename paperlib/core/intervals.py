@@ -11,12 +11,14 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import bdtr, bdtrc, betainccinv, ndtri, stdtrit
 
-from paperlib.core.checks import FloatArray, check_confidence, check_counts
+from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts
 from paperlib.core.results import json_ready
 from paperlib.core.scores import MembershipScores, twice_below
 
 FALSE_POSITIVE_RATES = (0.001, 0.01)
 """False-positive rates at which `score_measures` gives the true-positive rate."""
+
+_FOR_THE_LAST = 0.8  # of the error, at most, to refuse a threshold that allows any share
 
 
 def upper_rate(errors: ArrayLike, trials: ArrayLike, level: ArrayLike) -> Any:
@@ -48,28 +50,66 @@ def share_interval(count: int, total: int, *, confidence: float = 0.95) -> tuple
 def tpr_interval(
     scores: MembershipScores, rate: float, *, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """Interval of the true-positive rate at a false-positive rate, with the error of the
-    threshold.
+    """Interval of the true-positive rate at a false-positive rate, with the error of the threshold.
+
+    The rate is the share of all members above the least threshold that at most ``rate`` of all
+    non-members exceed. A share is held possible if some threshold agrees with the non-members and
+    with the members above it: by the product of both p-values, as Fisher's, with the exact law of
+    the one of the non-members. Each end fails with probability at most half of ``1 - confidence``,
+    ties or not.
     """
-    # The share of all members above the least threshold that at most `rate` of all non-members
-    # exceed. A quarter of the error each: either end can fail through its threshold or through its
-    # share.
-    level = (1 - check_confidence(confidence)) / 4
+    error = (1 - check_confidence(confidence)) / 2
     oriented = scores.oriented()
+    member = np.sort(oriented.member)
     others = np.sort(oriented.nonmember)[::-1]
-    size = others.size
-    ranks = np.arange(1, size + 1)
-    # The threshold is above the k-th highest non-member with P(Bin(size, rate) < k), below with
-    # P(... >= k).
-    highest = int(np.sum(bdtr(ranks - 1, size, rate) <= level))
-    lowest = int(np.sum(bdtrc(ranks - 1, size, rate) > level)) + 1
-    strict = others[highest - 1] if highest else math.inf
-    loose = others[lowest - 1] if lowest <= size else -math.inf
-    members = oriented.member.size
-    missed = int(np.sum(oriented.member <= strict))
-    caught = int(np.sum(oriented.member > loose))
-    low, high = upper_rate([missed, caught], members, level)
-    return 1 - float(low), float(high)
+    above = np.arange(others.size + 1)  # non-members above the threshold
+    edges = np.concatenate([[math.inf], others, [-math.inf]])
+    beyond = member.size - np.searchsorted(member, edges, side="right")
+    # Where ``above`` non-members exceed it, no more members do than exceed the next non-member, and
+    # where so many reach it, no fewer than exceed the last of these.
+    exceeded = np.asarray(bdtrc(above - 1, others.size, rate), float)
+    reached = np.asarray(bdtr(above, others.size, rate), float)[::-1]
+    missed = member.size - beyond[:-1][::-1]
+    high = _highest_share(exceeded, beyond[1:], member.size, error)
+    return 1 - _highest_share(reached, missed, member.size, error), high
+
+
+def _highest_share(chances: FloatArray, counts: IntArray, total: int, error: float) -> float:
+    """Highest share that one of the thresholds allows: its p-value among non-members is
+    ``chances``, which fall, and ``counts`` of the ``total`` members, which rise, lie on its side.
+    """
+    # Of thresholds that are equally sure the last allows most; what is next to impossible is
+    # refused.
+    first = max(0, int(np.sum(chances >= 1 - 1e-12)) - 1)
+    end = max(first + 1, int(np.sum(chances > 1e-15)))
+    levels = _levels(np.append(1.0, chances[first + 1 : end]), error)
+    possible = levels < 1
+    shares = upper_rate(counts[first:end][possible], total, levels[possible])
+    return float(np.max(shares))
+
+
+def _levels(chances: FloatArray, error: float) -> FloatArray:
+    """Errors of the members' share, inverse to the p-values ``chances`` and at most 1, whose mean
+    is ``error`` where the p-values come with their own probabilities.
+    """
+    # The last threshold, which allows any share, is refused where most of the error pays for it.
+    last = float(chances[-1])
+    if last <= _FOR_THE_LAST * error:
+        return np.append(_inverse_levels(chances[:-1], last, error - last), 1.0)
+    return _inverse_levels(chances, 0.0, error)
+
+
+def _inverse_levels(chances: FloatArray, beyond: float, error: float) -> FloatArray:
+    """Levels of a mean of ``error`` where p-values below those of ``chances`` come with probability
+    ``beyond``.
+    """
+    weights = chances - np.append(chances[1:], beyond)
+
+    def excess(least: float) -> float:
+        return float(weights @ np.minimum(1.0, least / chances)) - error
+
+    least = float(brentq(excess, error / 1_000, 10 * error)) * (1 - 1e-9)
+    return np.minimum(1.0, least / chances)
 
 
 def auc_interval(scores: MembershipScores, *, confidence: float = 0.95) -> tuple[float, float]:
@@ -228,7 +268,7 @@ def score_measures(scores: MembershipScores, *, confidence: float = 0.95) -> Sco
     >>> rng = np.random.default_rng(0)
     >>> print(score_measures(MembershipScores(rng.normal(2, 1, 500), rng.normal(0, 1, 500))))
     AUC 0.9317 [0.9132, 0.9471]; TPR at 0.1 % FPR: needs 1,000 non-members, there are 500;
-    TPR at 1 % FPR: 0.3960 [0.2642, 0.5826]
+    TPR at 1 % FPR: 0.3960 [0.2753, 0.5508]
     """
     area = auc_interval(scores, confidence=confidence)
     rates = [_rate_at(scores, rate, confidence) for rate in FALSE_POSITIVE_RATES]

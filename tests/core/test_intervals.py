@@ -11,7 +11,7 @@ from scipy.stats import binom, binomtest, norm
 from scipy.stats import t as student
 
 from paperlib.core import MembershipScores, auc_interval, score_measures, share_interval
-from paperlib.core.intervals import tpr_interval, upper_rate
+from paperlib.core.intervals import _levels, tpr_interval, upper_rate
 from tests.refusals import refused
 from tests.validity.coverage import assert_rate_at_most
 
@@ -207,6 +207,61 @@ def test_a_true_positive_rate_is_covered_with_its_threshold(members, others, rat
     assert sum(low <= truth <= high for low, high in fixed) < 186, (
         "a threshold taken as known is too sure"
     )
+
+
+def quarters(scores, rate):
+    """The rule before: a quarter of the error for each end of the threshold and of the share."""
+    others = np.sort(scores.nonmember)[::-1]
+    ranks = np.arange(1, others.size + 1)
+    strict = int(np.sum(binom.cdf(ranks - 1, others.size, rate) <= 0.0125))
+    loose = int(np.sum(binom.sf(ranks - 1, others.size, rate) > 0.0125))
+    edges = np.concatenate([[np.inf], others, [-np.inf]])
+    counts = [int((scores.member > edges[rank]).sum()) for rank in (strict, loose + 1)]
+    members = scores.member.size
+    return 1 - upper_rate(members - counts[0], members, 0.0125), upper_rate(
+        counts[1], members, 0.0125
+    )
+
+
+@pytest.mark.parametrize(
+    ("members", "others", "rate", "gap", "spread"),
+    [
+        (20, 100, 0.01, 0.2, 1),
+        (300, 300, 0.01, 0, 1),
+        (1_000, 1_000, 0.01, 1, 1),
+        (200, 2_000, 0.001, 0, 3),
+        (50, 1_000, 0.01, 2, 1),
+        (400, 400, 0.01, 3, 1),
+    ],
+)
+def test_a_true_positive_rate_pays_for_its_threshold_once(members, others, rate, gap, spread):
+    """Covered, and narrower than where each of four errors has its own quarter."""
+    rng, truth = np.random.default_rng(0), float(norm.sf((norm.isf(rate) - gap) / spread))
+    missed, width, by_quarters = 0, 0.0, 0.0
+    for _ in range(100):
+        scores = MembershipScores(rng.normal(gap, spread, members), rng.normal(0, 1, others))
+        low, high = tpr_interval(scores, rate)
+        missed += not low <= truth <= high
+        width += high - low
+        low, high = quarters(scores, rate)
+        by_quarters += high - low
+    assert_rate_at_most(0.05, missed, 100)
+    assert width < 0.96 * by_quarters
+
+
+@pytest.mark.parametrize(("others", "rate"), [(100, 0.01), (1_000, 0.001), (1_000, 0.01), (30, 0)])
+def test_levels_of_thresholds_spend_the_error_exactly(others, rate):
+    """Over all counts of non-members above the true threshold the chance of a miss is the error."""
+    counts = np.arange(others + 1)
+    for chances, law in (
+        (binom.sf(counts - 1, others, rate), binom.pmf(counts, others, rate)),
+        (binom.cdf(counts, others, rate)[::-1], binom.pmf(counts, others, rate)[::-1]),
+    ):
+        likely = chances > 1e-15
+        levels = np.append(_levels(chances[likely], 0.025), np.ones(np.sum(~likely)))
+        assert (np.diff(levels) >= 0).all(), "so that fewer above a threshold cost no more"
+        assert law @ levels == pytest.approx(0.025, rel=1e-6)
+        assert law @ levels <= 0.025
 
 
 def test_a_tied_true_positive_rate_is_covered():
