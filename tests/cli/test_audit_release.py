@@ -125,3 +125,12 @@ def test_what_was_read_otherwise_is_named(here, command):
     note = "column 'key': its values never repeat"
     assert f"\nNote: {note}" in printed
     assert note in Path("release-audit.html").read_text(encoding="utf-8")
+
+
+def test_one_column_is_not_both_text_and_name(here, command):
+    texts = [f"word{row} of {row % 7}" for row in range(40)]
+    write(**{name: pd.DataFrame({"text": texts, "length": 1}) for name in ("a", "b", "c")})
+    command.of("audit-release").refuses(
+        "a.csv b.csv c.csv --text-column text --id-column text",
+        "column 'text': it cannot be both the text that is audited and the names of the records",
+    )

@@ -56,6 +56,11 @@ def _tables(
     """Tables of the files, or their texts where a column was named or is the only one; and names
     of the rows of all but the first file, where the column of ids was named.
     """
+    if text_column and text_column == id_column:
+        raise ValueError(
+            f"column {id_column!r}: it cannot be both the text that is audited and the names of "
+            "the records; name another column for one of them, or leave the names out"
+        )
     frames = read_frames(paths)
     _check_columns("text-column", text_column, paths, frames)
     _check_columns("id-column", id_column, paths[1:], frames[1:])
