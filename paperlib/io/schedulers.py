@@ -119,7 +119,7 @@ def visible_devices() -> list[str]:
 
 
 @contextmanager
-def sweep_client(place: Place, *, calls: int, retries: int) -> Iterator["Client"]:
+def sweep_client(scheduler: Place, *, calls: int, retries: int) -> Iterator["Client"]:
     """A Dask client for some calls; what it started is closed at the end, what was there stays."""
     purpose = "a sweep in processes (pass workers=0 to do without)"
     dask = optional_package("dask", "sweep", purpose)
@@ -131,28 +131,28 @@ def sweep_client(place: Place, *, calls: int, retries: int) -> Iterator["Client"
         "distributed.scheduler.worker-saturation": 1.0,
     }
     with dask.config.set(settings), ExitStack() as stack:
-        if place.address:
-            client = _connected(distributed, place)
-        elif place.system:
-            cluster = stack.enter_context(_batch_cluster(place))
-            processes = place.options.get("processes") or 1
-            _keep_jobs(cluster, min(place.workers, math.ceil(calls / processes)))
+        if scheduler.address:
+            client = _connected(distributed, scheduler)
+        elif scheduler.system:
+            cluster = stack.enter_context(_batch_cluster(scheduler))
+            processes = scheduler.options.get("processes") or 1
+            _keep_jobs(cluster, min(scheduler.workers, math.ceil(calls / processes)))
             client = distributed.Client(cluster)
         else:
             # What matters of Dask's messages about its own processes is raised or reported.
             stack.enter_context(quiet("distributed", logging.CRITICAL))
-            cluster = stack.enter_context(_local_cluster(min(place.workers, calls)))
+            cluster = stack.enter_context(_local_cluster(min(scheduler.workers, calls)))
             client = distributed.Client(cluster)
         yield stack.enter_context(closing(client))
 
 
-def _connected(distributed: Any, place: Place) -> Any:
+def _connected(distributed: Any, scheduler: Place) -> Any:
     """A client of the scheduler at an address; a ConnectionError where none answers."""
     try:
-        return distributed.Client(place.address, timeout=_SECONDS_TO_CONNECT)
+        return distributed.Client(scheduler.address, timeout=_SECONDS_TO_CONNECT)
     except (OSError, TimeoutError) as error:
         raise ConnectionError(
-            f"{place.said_by}: no Dask scheduler answers at {place.address} ({error}); "
+            f"{scheduler.said_by}: no Dask scheduler answers at {scheduler.address} ({error}); "
             "start one with 'dask scheduler', or use processes of this machine"
         ) from None
 
@@ -202,17 +202,19 @@ def job_script(place: Place) -> str:
         return cluster.job_script()
 
 
-def _batch_cluster(place: Place) -> Any:
+def _batch_cluster(scheduler: Place) -> Any:
     """A dask-jobqueue cluster, still without jobs."""
-    dask_jobqueue = optional_package("dask_jobqueue", "sweep", f"a sweep on {place.system}")
-    if place.system == "local":
+    dask_jobqueue = optional_package("dask_jobqueue", "sweep", f"a sweep on {scheduler.system}")
+    if scheduler.system == "local":
         from dask_jobqueue.local import LocalCluster as cluster
     else:
-        cluster: Any = getattr(dask_jobqueue, _BATCH_SYSTEMS[place.system])
+        cluster: Any = getattr(dask_jobqueue, _BATCH_SYSTEMS[scheduler.system])
     try:
-        return cluster(**{"scheduler_options": {"dashboard_address": _FREE_PORT}, **place.options})
+        return cluster(
+            **{"scheduler_options": {"dashboard_address": _FREE_PORT}, **scheduler.options}
+        )
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{place.said_by}: {place.system}: {error}") from None
+        raise ValueError(f"{scheduler.said_by}: {scheduler.system}: {error}") from None
 
 
 def _read_batch_file(path: Path, said_by: str, needed: str) -> tuple[str, dict[str, Any], int]:

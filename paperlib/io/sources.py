@@ -65,7 +65,7 @@ def source_files(names: Iterable[str], known: Known | None = None) -> list[Path]
     return sorted(files | {file for file in settings if file.is_file()})
 
 
-def _files_reached(names: Iterable[str], packages: set[str], known: Known) -> set[Path]:
+def _files_reached(names: Iterable[str], packages: set[str], memo: Known) -> set[Path]:
     """Files that names lead to, directly and by imports from ``packages``."""
     seen: set[str | Path] = set()
     waiting: list[str | Path] = [*names]
@@ -73,19 +73,18 @@ def _files_reached(names: Iterable[str], packages: set[str], known: Known) -> se
         source = waiting.pop()
         if source not in seen:
             seen.add(source)
-            waiting += _leads_to(source, packages, known)
+            waiting += _leads_to(source, packages, memo)
     return {source for source in seen if isinstance(source, Path)}
 
 
-def _leads_to(source: str | Path, packages: set[str], known: Known) -> list[str | Path]:
+def _leads_to(source: str | Path, packages: set[str], memo: Known) -> list[str | Path]:
     """Names that a file imports from ``packages``, or files and names that a name stands for."""
-    if source not in known:
-        known[source] = _imports(source) if isinstance(source, Path) else _reached(source)
+    if source not in memo:
+        memo[source] = _imports(source) if isinstance(source, Path) else _reached(source)
     if not isinstance(source, Path):
-        return known[source]
-    return [
-        name for name in known[source] if isinstance(name, str) and _package_of(name) in packages
-    ]
+        return memo[source]
+    names = [name for name in memo[source] if isinstance(name, str)]
+    return [name for name in names if _package_of(name) in packages]
 
 
 def _imports(file: Path) -> list[str | Path]:
@@ -215,11 +214,7 @@ def _top(package: str, name: str) -> Path:
         spec = importlib.util.find_spec(package)
     except ValueError:
         spec = None  # such as __main__
-    if (
-        spec is None
-        or not spec.has_location
-        or spec.origin is None
-        or not spec.origin.endswith(".py")
-    ):
+    origin = spec.origin if spec is not None and spec.has_location else None
+    if origin is None or not origin.endswith(".py"):
         raise ValueError(f"modules: no module {name!r} with a source file")
-    return Path(spec.origin)
+    return Path(origin)

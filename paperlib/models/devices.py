@@ -50,15 +50,15 @@ def default_device(device: torch.device | str | None = None) -> torch.device:
 @contextmanager
 def evaluating(model: torch.nn.Module) -> Iterator[None]:
     """Without dropout and gradients; the mode of each part of the model is put back afterwards."""
-    modes = [(part, part.training) for part in model.modules()]
+    modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
         # Not in inference mode: what a module keeps of a call can be trained with.
         with torch.no_grad():
             yield
     finally:
-        for part, training in modes:
-            part.training = training
+        for module, training in modes:
+            module.training = training
 
 
 @contextmanager

@@ -78,8 +78,8 @@ class MLP:
         drawn = torch.empty(1, self.size)
         for (weights, biases), inputs in zip(self.views(drawn), self.widths, strict=False):
             bound = 1 / math.sqrt(inputs)
-            for part in (weights, biases):
-                part.copy_(torch.empty(part.shape).uniform_(-bound, bound, generator=generator))
+            for view in (weights, biases):
+                view.copy_(torch.empty(view.shape).uniform_(-bound, bound, generator=generator))
         return drawn[0]
 
     def module(self, parameters: Tensor) -> nn.Sequential:

@@ -91,7 +91,7 @@ class Job:
     preset: Mapping[str, Any]
     seed: int | None = None
     where: Path = field(default_factory=Path.cwd)
-    known: Known | None = field(default=None, compare=False, repr=False)  # see `source_files`
+    memo: Known | None = field(default=None, compare=False, repr=False)  # see `source_files`
 
     @property
     def fingerprint(self) -> str:
@@ -102,7 +102,7 @@ class Job:
             self.profile,
             self.parameters,
             where=self.where,
-            known=self.known,
+            memo=self.memo,
         )
 
 

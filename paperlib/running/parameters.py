@@ -115,14 +115,14 @@ def _assignments(source: str, where: str) -> list[tuple[str, Any, ast.stmt]]:
 
 
 def check_parameters(
-    parameters: Sequence[Parameter], given: Mapping[str, Any], where: str
+    parameters: Sequence[Parameter], chosen: Mapping[str, Any], where: str
 ) -> dict[str, Any]:
-    """Every parameter with its value: given ones, as Python values or text, over the defaults.
+    """Each parameter with its value: chosen ones, as Python values or text, over the defaults.
 
     ``where`` begins the messages of the ValueErrors for unknown names and unfit values.
     """
     by_name = {parameter.name: parameter for parameter in parameters}
-    unknown = sorted(set(given) - set(by_name))
+    unknown = sorted(set(chosen) - set(by_name))
     if unknown:
         listed = "".join(f"\n  {parameter}" for parameter in parameters) or " none"
         meant = did_you_mean(unknown[0], by_name)
@@ -131,7 +131,7 @@ def check_parameters(
             f"ones are:{listed}"
         )
     values = {parameter.name: parameter.default for parameter in parameters}
-    for name, value in given.items():
+    for name, value in chosen.items():
         values[name] = _checked_value(by_name[name], value, where)
     return values
 
@@ -357,15 +357,15 @@ def with_values(source: str, values: Mapping[str, Any]) -> str:
 
 
 def swept_values(
-    parameters: Sequence[Parameter], given: Mapping[str, str], where: str
+    parameters: Sequence[Parameter], words: Mapping[str, str], where: str
 ) -> dict[str, list[Any]]:
     """Name to the values that a word gives it, each checked against the notebook's own
     parameters.
     """
     by_name = {parameter.name: parameter for parameter in parameters}
-    unknown = {name: None for name in given if name not in by_name}
+    unknown = {name: None for name in words if name not in by_name}
     check_parameters(parameters, unknown, where)
-    return {name: _values_of(by_name[name], text, where) for name, text in given.items()}
+    return {name: _values_of(by_name[name], text, where) for name, text in words.items()}
 
 
 def _values_of(parameter: Parameter, text: str, where: str) -> list[Any]:

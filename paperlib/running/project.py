@@ -65,10 +65,10 @@ class Project:
         if not path.is_file():
             from paperlib.core import did_you_mean  # the shell completes names without numpy
 
-            known = ", ".join(self.stems()) or "none yet"
+            stems = ", ".join(self.stems()) or "none yet"
             meant = did_you_mean(stem, self.stems())
             raise ValueError(
-                f"notebook: no {name!r} in {self.notebooks}{meant}; the notebooks are: {known}"
+                f"notebook: no {name!r} in {self.notebooks}{meant}; the notebooks are: {stems}"
             )
         return path
 
@@ -83,12 +83,8 @@ class Project:
         content = self._profile_file(name)
         base = content.get(_BASE)
         below: Mapping[str, Mapping[str, Any]] = {} if base is None else self.profile(base)
-        own = {
-            str(stem): values or {}
-            for stem, values in content.items()
-            if stem not in (_BASE, _DATA)
-        }
-        return _merged(below, own)
+        above = {str(stem): values or {} for stem, values in _notebooks_in(content).items()}
+        return _merged(below, above)
 
     def made_up(self, name: str) -> bool:
         """Whether a profile runs on made-up data (``data: made up`` in its file); errors as in
@@ -97,6 +93,9 @@ class Project:
         return self._profile_file(name).get(_DATA) == _MADE_UP
 
     def _profile_file(self, name: str) -> dict[str, Any]:
+        """The checked content of a profile's file; a ValueError where there is none, or for another
+        form.
+        """
         path = self.notebooks / "profiles" / f"{name}.yaml"
         if not path.is_file():
             from paperlib.core import did_you_mean
@@ -109,24 +108,30 @@ class Project:
             content = yaml.load(path.read_text(encoding="utf-8"), _Loader) or {}
         except yaml.YAMLError as error:
             raise ValueError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
-        if not isinstance(content, dict) or not all(
-            isinstance(value, dict | None)
-            for key, value in content.items()
-            if key not in (_BASE, _DATA)
-        ):
+        are_parameters = isinstance(content, dict) and all(
+            isinstance(value, dict | None) for value in _notebooks_in(content).values()
+        )
+        if not are_parameters:
             raise ValueError(f"{path}: expected notebook names, each with its parameters")
-        base, data, known = content.get(_BASE, ""), content.get(_DATA, _MADE_UP), self.profiles()
-        if base != "" and (base not in known or base == name):
-            raise ValueError(f"{path}: base: expected one of {', '.join(known)}; got {base!r}")
+        base = content.get(_BASE, "")
+        profiles = self.profiles()
+        if base != "" and (base not in profiles or base == name):
+            raise ValueError(f"{path}: base: expected one of {', '.join(profiles)}; got {base!r}")
+        data = content.get(_DATA, _MADE_UP)
         if data != _MADE_UP:
             raise ValueError(f"{path}: data: expected {_MADE_UP!r} or no such line; got {data!r}")
         return content
 
 
-def _merged(below: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """``own`` over ``below``: mappings are merged name by name, anything else is replaced."""
+def _notebooks_in(content: Mapping[Any, Any]) -> dict[Any, Any]:
+    """What a profile's file says of notebooks, without its base and its data."""
+    return {stem: values for stem, values in content.items() if stem not in (_BASE, _DATA)}
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """``above`` over ``below``: mappings are merged name by name, anything else is replaced."""
     merged = dict(below)
-    for name, value in own.items():
+    for name, value in above.items():
         both = isinstance(value, Mapping) and isinstance(merged.get(name), Mapping)
         merged[name] = _merged(merged[name], value) if both else value
     return merged

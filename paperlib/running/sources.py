@@ -35,29 +35,32 @@ def fingerprint(
     code: Mapping[str, Any] | None = None,
     *,
     where: Path | None = None,
-    known: Known | None = None,
+    memo: Known | None = None,
 ) -> str:
-    """A hash of all that a run's values depend on; ``code``, for many runs, is what `notebook_code`
-    says.
+    """A hash of all that a run's values depend on: code, parameters, the files they name, packages.
+
+    ``code``, for many runs, is what `notebook_code` returns; ``where`` is the folder from which
+    relative paths are seen, ``memo`` what calls share between which no file changes. A ValueError
+    where there is no such notebook or profile.
     """
-    hashed = {**(code or notebook_code(project, stem, profile, known))}
+    hashed = dict(code or notebook_code(project, stem, profile, memo))
     hashed["parameters"] = parameters
     hashed["data"] = parameter_files(parameters, where)
-    folders = _folders(parameters, where, {} if known is None else known)
+    folders = _folders(parameters, where, {} if memo is None else memo)
     if folders:
         hashed["folders"] = folders
     return config_hash(hashed)
 
 
 def notebook_code(
-    project: Project, stem: str, profile: str, known: Known | None = None
+    project: Project, stem: str, profile: str, memo: Known | None = None
 ) -> dict[str, Any]:
     """What all runs of a notebook in a profile depend on, whatever their parameters; see
     `source_files`.
     """
     path = project.notebook(stem)
     lock = project.root / "requirements.lock"
-    sources = notebook_sources(path, known)
+    sources = notebook_sources(path, memo)
     shows_tables = PACKAGE / "papers" / "measured.py" in sources  # committed ones
     tables = sorted(project.measured.glob("*.csv")) if shows_tables else []
     return {
@@ -95,11 +98,11 @@ def _named_paths(parameters: Mapping[str, Any], where: Path | None) -> dict[str,
     return {text: (where or Path.cwd()) / _FUNCTION.sub(".py", text) for text in texts}
 
 
-def _folders(parameters: Mapping[str, Any], where: Path | None, known: Known) -> dict[str, Any]:
+def _folders(parameters: Mapping[str, Any], where: Path | None, memo: Known) -> dict[str, Any]:
     """Hashes of folders that parameters name, and of what is beside a function or in a folder
     there.
 
-    A hash that ``known`` holds is not computed again.
+    A hash that ``memo`` holds is not computed again.
     """
     patterns: list[tuple[Path, str]] = []
     beside_functions: list[tuple[Path, str]] = []
@@ -113,9 +116,9 @@ def _folders(parameters: Mapping[str, Any], where: Path | None, known: Known) ->
     hashes: dict[str, Any] = {}
     for folder, pattern in patterns + beside_functions:
         key = str(folder / pattern)
-        if key not in known:
-            known[key] = [_state_of_files(folder, pattern, written)]
-        hashes[key] = known[key]
+        if key not in memo:
+            memo[key] = [_state_of_files(folder, pattern, written)]
+        hashes[key] = memo[key]
     return hashes
 
 
@@ -133,7 +136,7 @@ def _state_of_files(folder: Path, pattern: str, without: set[str]) -> str:
     return config_hash(states)
 
 
-def notebook_sources(path: Path, known: Known | None = None) -> list[Path]:
+def notebook_sources(path: Path, memo: Known | None = None) -> list[Path]:
     """Files of this package that a notebook's imports can reach, their settings, and the run's own
     code.
     """
@@ -143,7 +146,7 @@ def notebook_sources(path: Path, known: Known | None = None) -> list[Path]:
         without_magics = re.sub(r"(?m)^\s*[%!].*$", "", cell)  # which are no Python
         names |= set(imported_names(without_magics))
     ours = sorted(name for name in names if name.partition(".")[0] == PACKAGE.name)
-    files = set(source_files([*ours, "paperlib.running.execute"], known))
+    files = set(source_files([*ours, "paperlib.running.execute"], memo))
     if any(PACKAGE / "report" in file.parents for file in files):
         files |= set((PACKAGE / "report" / "printed_tables").rglob("*.csv"))
     return sorted(files)

@@ -92,7 +92,7 @@ def plan_units(
         given: Parameter to a word that says its values, such as ``0..4`` or ``20,50,100``.
     """
     # Workers know folders as they were planned, so that what a run writes there stops no other.
-    base = replace(plan(project, notebook, profile=profile), known={})
+    base = replace(plan(project, notebook, profile=profile), memo={})
     values = swept_values(notebook_parameters(project.notebook(base.stem)), given, base.stem)
     code = notebook_code(project, base.stem, profile)
     repeated = base.stem in judged_notebooks(project)
@@ -101,7 +101,7 @@ def plan_units(
         swept = dict(zip(values, combination, strict=True))
         job = replace(base, parameters={**base.parameters, **swept})
         mark = fingerprint(
-            project, job.stem, profile, job.parameters, code, where=job.where, known=job.known
+            project, job.stem, profile, job.parameters, code, where=job.where, memo=job.memo
         )
         folder = _folder_of_run(job, mark, repeated=repeated)
         units.append(Unit(**vars(job), swept=tuple(values), mark=mark, folder=folder))

@@ -84,8 +84,8 @@ def run_all(
     planned = [
         plan(project, stem, profile=profile, seed=seed, where=project.root) for stem in stems
     ]
-    known: Known = {}  # what the notebooks share is read once
-    to_do = [job for job in planned if current_result(replace(job, known=known)) is None]
+    memo: Known = {}  # what the notebooks share is read once
+    to_do = [job for job in planned if current_result(replace(job, memo=memo)) is None]
     seconds = {job.stem: last_seconds(job) for job in to_do}
     prune(project)
     if to_do and project.made_up(profile):

@@ -114,13 +114,14 @@ class Checkpoints:
         saved: The file of the run, or of no run.
         stateful: Objects with ``state_dict`` and ``load_state_dict``, by name; they are read in
             this order.
-        every: Epochs between two checkpoints, 1 or more; None leaves it to the time of ``saved``.
+        epochs_between: Epochs between two checkpoints, 1 or more; None leaves it to the time of
+            ``saved``.
         resume: Whether to go on from the file if it exists.
     """
 
     saved: Saved
     stateful: Mapping[str, Any]
-    every: int | None = None
+    epochs_between: int | None = None
     resume: bool = True
 
     def restore(self, epochs: int, device: torch.device) -> list[float]:
@@ -145,7 +146,9 @@ class Checkpoints:
     def keep(self, losses: list[float], epochs: int) -> None:
         """Write the state after ``len(losses)`` of all epochs, if the time for it has come."""
         done = len(losses)
-        is_due = self.every is not None and (done % self.every == 0 or done == epochs)
+        is_due = False
+        if self.epochs_between is not None:
+            is_due = done % self.epochs_between == 0 or done == epochs
         self.saved.keep(lambda: self._state(losses), now=is_due)
 
     def _state(self, losses: list[float]) -> dict[str, Any]:
@@ -245,7 +248,7 @@ def fit(
     checkpoints = Checkpoints(
         saved=checkpoint_of(checkpoint, module, data, config, precision),
         stateful={"module": module, "optimizer": optimizer},
-        every=checkpoint_every,
+        epochs_between=checkpoint_every,
         resume=resume,
     )
     losses = train_epochs(one_epoch, config, device, checkpoints, progress=progress)
@@ -352,8 +355,8 @@ def train_epochs(
         CheckpointError: A checkpoint that cannot be used.
         TrainingDiverged: A loss that is not finite.
     """
-    if checkpoints.every is not None:
-        check_at_least(1, checkpoint_every=checkpoints.every)
+    if checkpoints.epochs_between is not None:
+        check_at_least(1, checkpoint_every=checkpoints.epochs_between)
     losses = checkpoints.restore(config.epochs, device)
     with progress_bar(config.epochs, label="training", unit="epoch", show=progress) as bar:
         bar.update(len(losses))

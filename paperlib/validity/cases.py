@@ -174,12 +174,14 @@ def _searched_bursts(config: ValidityConfig) -> Iterator[Case]:
     """A few random sets are told in bursts and have the largest margins; the others show
     nothing.
     """
-    m, m_delta, size, shown = config.examples, config.m_delta, 8, 6
-    chance = burst_chance(binomial_law(shown, 1 / size), shown, m_delta)
-    mechanism = f"bursts of {shown} in {shown} sets, else ε = 0"
+    m, m_delta = config.examples, config.m_delta
+    size = 8  # candidates of a set
+    sets = 6  # that a burst tells
+    chance = burst_chance(binomial_law(sets, 1 / size), sets, m_delta)
+    mechanism = f"bursts of {sets} in {sets} sets, else ε = 0"
 
     def audit(rng: np.random.Generator, delta: float) -> RankAuditResult:
-        revealed = (np.arange(m) < shown) & (rng.random() < chance)
+        revealed = (np.arange(m) < sets) & (rng.random() < chance)
         ranks = np.where(revealed, 1, rng.integers(1, size + 1, m))
         options: dict[str, Any] = {"delta": delta, "confidence": config.confidence}
         return audit_ranks(ranks, size, margins=np.arange(m, 0, -1.0), **options)

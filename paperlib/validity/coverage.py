@@ -115,22 +115,29 @@ def case_of(
     epsilon: float,
     audit: Callable[[np.random.Generator], Any],
     delta: float = 0.0,
-    **more: Any,
+    **fields: Any,
 ) -> Case:
-    """A case whose audit draws its data and returns a bound, or a result with ``.epsilon``."""
+    """A case whose audit draws its data and returns a bound, or a result with ``.epsilon``.
+
+    A trial is wrong where the bound exceeds ``epsilon``, the mechanism's true one at ``delta``, in
+    nats; ``fields`` are further ones of `Case`.
+    """
 
     def trial(rng: np.random.Generator) -> tuple[float, bool]:
         result = audit(rng)
         value = float(getattr(result, "epsilon", result))
         return value, value > epsilon
 
-    return Case(family, bound, mechanism, epsilon, delta, trial, **more)
+    return Case(family, bound, mechanism, epsilon, delta, trial, **fields)
 
 
 def against(
-    family: str, bound: str, mechanism: Mechanism, audit: Callable[..., Any], m: int, **more: Any
+    family: str, bound: str, mechanism: Mechanism, audit: Callable[..., Any], m: int, **fields: Any
 ) -> Case:
-    """A case whose audit takes scores of ``m`` examples of a mechanism."""
+    """A case whose audit takes the scores of ``m`` examples of a mechanism, as `MembershipScores`.
+
+    ``fields`` are further ones of `Case`, such as the ``share`` of the trials.
+    """
 
     def audit_of_scores(rng: np.random.Generator) -> Any:
         return audit(mechanism.draw(rng, m))
@@ -142,5 +149,5 @@ def against(
         mechanism.epsilon,
         audit_of_scores,
         mechanism.delta,
-        **more,
+        **fields,
     )

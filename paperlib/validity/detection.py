@@ -69,10 +69,11 @@ def detection_cases(config: ValidityConfig) -> Iterator[Case]:
     )
 
     def ranks(rng: np.random.Generator, k: int, delta: float | None = None) -> float:
-        places = np.where(np.arange(m) < k, 1, rng.integers(1, _SIZE + 1, m))
-        surest = None if delta is None else rng.random(m) + (np.arange(m) < k)
+        is_exposed = np.arange(m) < k
+        of_true = np.where(is_exposed, 1, rng.integers(1, _SIZE + 1, m))
+        margins = None if delta is None else rng.random(m) + is_exposed
         return audit_ranks(
-            places, _SIZE, margins=surest, delta=delta or 0.0, confidence=confidence
+            of_true, _SIZE, margins=margins, delta=delta or 0.0, confidence=confidence
         ).epsilon
 
     sizes = [_SIZE] * m

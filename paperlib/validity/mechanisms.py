@@ -135,11 +135,11 @@ def binomial_law(n: int, chance: float) -> FloatArray:
     return np.asarray(np.exp(ways + xlogy(k, chance) + xlog1py(n - k, -chance)))
 
 
-def right_counts(epsilon: float, shown: int) -> FloatArray:
-    """Law of the number of right answers of randomized response on ``shown`` examples, shape (shown
-    + 1,).
+def right_counts(epsilon: float, examples: int) -> FloatArray:
+    """Law of the number of right answers of randomized response on so many examples, shape
+    (examples + 1,).
     """
-    return binomial_law(shown, float(expit(epsilon)))
+    return binomial_law(examples, float(expit(epsilon)))
 
 
 def burst_chance(law: FloatArray, right: int, m_delta: float, leak: float = 1.0) -> float:
@@ -166,32 +166,32 @@ class Burst:
 
     epsilon: float  # epsilon of the randomized response, nats, at least 0
     m_delta: float  # delta times the number of examples, at least 0
-    shown: int  # examples that a burst is about, at least 1
-    right: int  # right answers of a burst, at least, 1 to ``shown``
+    examples: int  # that a burst is about, at least 1
+    right: int  # right answers of a burst, at least, 1 to ``examples``
 
     @property
     def chance(self) -> float:
         """Chance of a burst."""
-        return burst_chance(right_counts(self.epsilon, self.shown), self.right, self.m_delta)
+        return burst_chance(right_counts(self.epsilon, self.examples), self.right, self.m_delta)
 
     def mechanism(self, m: int, *, certain: bool = False) -> Mechanism:
         """The mechanism on m examples; ``certain`` bursts happen in every run, at no delta
         below 1.
         """
-        law = right_counts(self.epsilon, self.shown)
+        law = right_counts(self.epsilon, self.examples)
         counts = with_bursts(law, self.right, 1.0 if certain else self.chance)
 
         def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
-            first = rng.permutation(bits.size)[: self.shown]
+            first = rng.permutation(bits.size)[: self.examples]
             correct = rng.random(bits.size) < expit(self.epsilon)
-            order = rng.permutation(self.shown)
+            order = rng.permutation(self.examples)
             correct[first] = order < rng.choice(law.size, p=counts / counts.sum())
             sureness = np.ones(bits.size)
             sureness[first] = 2.0
             sureness += 0.1 * rng.random(bits.size)
             return np.where(correct == (bits == 1), 1.0, -1.0) * sureness
 
-        name = f"bursts of {self.right} in {self.shown}, else ε = {self.epsilon:g}"
+        name = f"bursts of {self.right} in {self.examples}, else ε = {self.epsilon:g}"
         return Mechanism(name, self.epsilon, self.m_delta / m, of_bits(scores))
 
 

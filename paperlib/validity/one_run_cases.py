@@ -101,14 +101,16 @@ def _bursts(config: ValidityConfig) -> Iterator[Case]:
 
 
 def _count_case(
-    family: str, bound: str, m: int, m_delta: float, bounds: FloatArray, **more: Any
+    family: str, bound: str, m: int, m_delta: float, bounds: FloatArray, **fields: Any
 ) -> Case:
     """A case whose bound is looked up by the number of right answers under the burst that is worst
     for it.
     """
     burst = Burst(1.0, m_delta, bounds.size - 1, max(1, first_refuting(bounds, 1.0)))
-    law = with_bursts(right_counts(1.0, burst.shown), burst.right, burst.chance)
-    return table_case(family, bound, burst.mechanism(m).name, law, bounds, 1.0, m_delta / m, **more)
+    law = with_bursts(right_counts(1.0, burst.examples), burst.right, burst.chance)
+    return table_case(
+        family, bound, burst.mechanism(m).name, law, bounds, 1.0, m_delta / m, **fields
+    )
 
 
 def table_case(
@@ -119,15 +121,19 @@ def table_case(
     bounds: FloatArray,
     epsilon: float,
     delta: float,
-    **more: Any,
+    **fields: Any,
 ) -> Case:
-    """A case whose bound is looked up by a count of known law; both of shape (counts,)."""
+    """A case whose bound is looked up by a count whose law is given.
+
+    ``law`` holds weights of the counts, which are scaled to sum to 1, and ``bounds`` the bound at
+    each count, nats; both of shape (counts,). ``fields`` are further ones of `Case`.
+    """
     chances = law / law.sum()
 
     def look_up(rng: np.random.Generator) -> float:
         return bounds[rng.choice(law.size, p=chances)]
 
-    options = {"share": CHEAP, **more}
+    options = {"share": CHEAP, **fields}
     return case_of(family, bound, mechanism, epsilon, look_up, delta, **options)
 
 
@@ -138,15 +144,16 @@ def _fixed_counts(config: ValidityConfig) -> Iterator[Case]:
     audit = partial(
         one_run_epsilon, np.arange(guesses + 1), guesses, total=m, confidence=config.confidence
     )
-    for name, m_delta, bounds, more in (
-        ("sharp", config.m_delta, audit(delta=config.delta, delta_term="sharp"), {}),
-        ("published", PUBLISHED * config.m_delta, audit(delta=PUBLISHED * config.delta), {}),
-        (BLIND, config.m_delta, audit(), {"valid": False}),
-    ):
-        yield _count_case("delta in one run", f"fixed count, {name}", m, m_delta, bounds, **more)
+    case = partial(_count_case, "delta in one run")
+    bounds = audit(delta=config.delta, delta_term="sharp")
+    yield case("fixed count, sharp", m, config.m_delta, bounds)
+    bounds = audit(delta=PUBLISHED * config.delta)
+    yield case("fixed count, published", m, PUBLISHED * config.m_delta, bounds)
+    yield case(f"fixed count, {BLIND}", m, config.m_delta, audit(), valid=False)
 
 
 def _f_dp(config: ValidityConfig) -> Iterator[Case]:
+    """Bounds of a trade-off curve, searched and with a count fixed in advance."""
     m, confidence = config.examples, config.confidence
     gaussian = known.gaussian(1.0, config.delta)
     audit = partial(audit_f_dp, delta=config.delta, confidence=confidence)
@@ -159,14 +166,14 @@ def _f_dp(config: ValidityConfig) -> Iterator[Case]:
     law = binomial_law(m, 1 - math.exp(-1 / 2) / 2)
     name = "laplace curve, threshold fixed in advance"
     yield table_case(family, name, known.laplace(1.0).name, law, bounds, 1.0, 0.0)
-    shown = m // 5
-    made = np.full(shown + 1, shown)
-    for name, delta, more in (
-        ("approximate curve, fixed count", config.delta, {}),
-        (f"approximate curve, {BLIND}", 0.0, {"valid": False}),
-    ):
-        bounds = audit(np.arange(shown + 1), made, family="approximate", delta=delta)
-        yield _count_case(family, name, m, config.m_delta, bounds, **more)
+    guesses = m // 5
+    audit = partial(
+        audit, np.arange(guesses + 1), np.full(guesses + 1, guesses), family="approximate"
+    )
+    name = "approximate curve, fixed count"
+    yield _count_case(family, name, m, config.m_delta, audit(delta=config.delta))
+    name = f"approximate curve, {BLIND}"
+    yield _count_case(family, name, m, config.m_delta, audit(delta=0.0), valid=False)
 
 
 def _several_runs(config: ValidityConfig) -> Iterator[Case]:
@@ -174,7 +181,8 @@ def _several_runs(config: ValidityConfig) -> Iterator[Case]:
     m, family, confidence = config.examples, "several runs", config.confidence
 
     def dealt(scores: MembershipScores) -> list[MembershipScores]:
-        return [run for part in scores.split(0.5, seed=0) for run in part.split(0.5, seed=1)]
+        first, second = scores.split(0.5, seed=0)
+        return [*first.split(0.5, seed=1), *second.split(0.5, seed=1)]
 
     def audit(scores: MembershipScores, planned: int | None = None, delta: float = 0.0) -> float:
         return search_runs(dealt(scores), planned, Hypothesis(delta, 1 - confidence)).epsilon

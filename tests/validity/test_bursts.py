@@ -92,7 +92,7 @@ def test_the_strongest_burst_is_the_smallest_that_refutes():
 
     found = mechanisms.strongest_burst(bound, 1.0, 60, pilots=5, seed=0)
     sizes = sorted({int(size) for size in np.geomspace(6, 48, 12)})
-    assert found.shown == found.right == min(size for size in sizes if size >= 10)
+    assert found.examples == found.right == min(size for size in sizes if size >= 10)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])

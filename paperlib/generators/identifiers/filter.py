@@ -99,26 +99,26 @@ def _ranks_in_group(
     ranks: dict[str, NDArray[np.float64]] = {}
     for name in BASELINES:
         scores = held_out_scores(name, texts, position == 0, fold, learned=position <= _LEARNED)
-        found, generated = np.split(scores.reshape(-1, count + 1), [1], axis=1)
-        ranks[name] = ((generated < found) + 0.5 * (generated == found)).mean(axis=1)
+        genuine, generated = np.split(scores.reshape(-1, count + 1), [1], axis=1)
+        ranks[name] = ((generated < genuine) + 0.5 * (generated == genuine)).mean(axis=1)
     return ranks
 
 
 def held_out_scores(
     baseline: str,
     texts: list[str],
-    found: NDArray[np.bool_],
+    genuine: NDArray[np.bool_],
     fold: NDArray[np.int64],
     *,
     learned: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """Scores (N,) of ASCII texts by a blind baseline, higher for what looks ``found``.
+    """Scores (N,) of ASCII texts by a blind baseline, higher for what looks ``genuine``.
 
     The texts of each fold are scored by a classifier that was trained on the ``learned`` texts of
-    all other folds. ``found``, ``fold`` and ``learned`` have shape (N,).
+    all other folds. ``genuine``, ``fold`` and ``learned`` have shape (N,).
     """
     features: Any = shape_features(texts) if baseline == "boosted trees" else ngram_counts(texts)
-    labels = found.astype(np.int64)
+    labels = genuine.astype(np.int64)
     score = {
         "naive Bayes": _naive_bayes_scores,
         "boosted trees": _boosted_tree_scores,
@@ -206,9 +206,9 @@ def filter_identifiers(
         Natural identifiers, Appendix A, which leaves folds and cut-offs open.
     """
     check_in("[0, 0.5)", "extreme", extreme)
-    found = list(identifiers)
-    different = drop_duplicates(found)
-    dropped = Counter({"duplicate": len(found) - len(different)})
+    listed = list(identifiers)
+    different = drop_duplicates(listed)
+    dropped = Counter({"duplicate": len(listed) - len(different)})
     reasons: dict[Identifier, str] = {}
     unjudged: list[str] = []
     before: list[pd.DataFrame] = []

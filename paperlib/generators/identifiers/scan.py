@@ -231,16 +231,16 @@ def generate_identifiers(identifier: Identifier | str, count: int, seed: int) ->
     True
     """
     check_at_least(0, count=count, seed=seed)
-    found = as_identifier(identifier) if isinstance(identifier, str) else identifier
-    (kind,) = checked_kinds([found.kind])
-    form = _valid_form(kind, found.value)
-    digest = hashlib.sha256(f"{kind.name} {found.value}".encode()).digest()
+    genuine = as_identifier(identifier) if isinstance(identifier, str) else identifier
+    (kind,) = checked_kinds([genuine.kind])
+    form = _valid_form(kind, genuine.value)
+    digest = hashlib.sha256(f"{kind.name} {genuine.value}".encode()).digest()
     rng = np.random.default_rng([seed, *np.frombuffer(digest, dtype=np.uint32).tolist()])
-    seen = {kind.key(found.value)}
+    seen = {kind.key(genuine.value)}
     drawn: list[str] = []
     failed = 0
     while len(drawn) < count:
-        value = kind.draw(found.value, rng)
+        value = kind.draw(genuine.value, rng)
         if kind.key(value) not in seen and kind.check(value) == form:
             seen.add(kind.key(value))
             drawn.append(value)

@@ -97,7 +97,7 @@ def fit_dp(
         checkpoints = fitting.Checkpoints(
             saved=fitting.checkpoint_of(checkpoint, module, data, config),
             stateful={"module": module, "optimizer": private.original_optimizer},
-            every=checkpoint_every,
+            epochs_between=checkpoint_every,
             resume=resume,
         )
         with warnings.catch_warnings():
