@@ -197,3 +197,11 @@ def test_a_number_that_belongs_to_its_row_is_no_key_however_rarely_it_repeats():
         assert "cents" in alike(pd.concat([copied, fresh]), [members, others]).release
     codes = [pd.DataFrame({"code": 2 * np.arange(40) + side}) for side in (0, 1)]
     assert list(alike(codes[0], [codes[1]]).release) == ["code"]  # nothing else is there
+
+
+def test_a_few_different_rows_may_agree_with_the_members_by_chance():
+    few = pd.DataFrame({"sex": ["f", "m"] * 40})
+    codes = [few.assign(code=[f"{side}x{row}" for row in range(80)]) for side in "abc"]
+    audit = audit_release(*codes, design="game")
+    assert audit.result.epsilon == 0
+    assert "column 'code'" in " ".join(audit.reading)

@@ -301,3 +301,57 @@ def test_images_in_another_file_format_and_without_a_value_are_refused():
         (np.ma.masked_less(images[:100], 90), "members: some values are masked, NaN"),
     ):
         refused(message, audit_release, images[200:], members, images[100:200])
+
+
+def visits(patients, seed):
+    """Three rows of each patient, with one age, and the patients' names."""
+    rows = people(3 * patients, seed)
+    rows["age"] = np.repeat(people(patients, seed + 50)["age"].to_numpy(), 3)
+    return rows, [f"{seed}-{patient}" for patient in np.repeat(np.arange(patients), 3)]
+
+
+def test_the_rows_of_a_unit_are_one_example():
+    (members, names), (others, more_names) = visits(120, 0), visits(120, 1)
+    unit = [*names, *more_names]
+    fresh, _ = visits(120, 2)
+    assert epsilon(fresh, members, others, unit=unit) == 0
+    audit = audit_release(
+        with_copies(fresh, members, 180), members, others, unit=unit, design="game"
+    )
+    assert audit.result.epsilon > 1
+    assert audit.result.total <= 240  # units, not 720 rows
+    assert "One example is one unit" in audit.result.claim
+    assert audit.rates.set_index("rate").loc["reproduced", "member_total"] == 120
+    assert (len(audit.signals), len(audit.ids)) == (240, 240)
+    assert set(audit.exposed["record"]) <= set(names[:180])
+    assert "the rates are those of one row of each unit, drawn by the seed" in audit.reading
+    both = [*names, *names]
+    refused("records among both", audit_release, fresh, members, others, unit=both)
+    two = ["a"] * len(members) + ["b"] * len(others)
+    refused("unit: expected 20 units", audit_release, fresh, members, others, unit=two)
+
+
+def test_rows_of_one_unit_do_not_hide_a_copy_as_neighbours():
+    (members, names), (others, more_names) = visits(60, 0), visits(60, 1)
+    members = members[::3].loc[members[::3].index.repeat(3)].reset_index(drop=True)
+    others = others[::3].loc[others[::3].index.repeat(3)].reset_index(drop=True)
+    space = table_space(members, pd.concat([members, others], ignore_index=True))
+    assert (nearness(space).in_pool[:, 0] == 0).all()  # the other rows of the same patient
+    apart = nearness(space, [*names, *more_names]).in_pool[:, 0]
+    assert np.median(apart) > 0
+
+
+def test_coins_of_units_tell_membership_of_all_their_rows():
+    rows, names = visits(200, 0)
+    coins = toss_coins(names, seed=0, unit="patient")
+    release = rows[coins.training(names)].reset_index(drop=True)
+    release["income"] += 1
+    audit = audit_release(release, rows, coins=coins, ids=names)
+    assert audit.result.epsilon > 2
+    assert audit.result.total == 200
+    assert "One example is one unit of patient" in audit.result.claim
+    assert "adding or removing" in audit.result.claim
+    assert set(audit.exposed["record"]) <= set(np.array(coins.ids)[coins.included])
+    refused("coins: they say", audit_release, release, rows, coins=coins, ids=None, unit=names)
+    refused("coins: give all rows with a coin", audit_release, release, rows, coins=coins)
+    refused("ids: the names of units", audit_release, release, rows, ids=names, unit=names)

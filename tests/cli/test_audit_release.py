@@ -127,6 +127,30 @@ def test_what_was_read_otherwise_is_named(here, command):
     assert note in Path("release-audit.html").read_text(encoding="utf-8")
 
 
+def test_coins_of_patients_and_a_column_of_units_end_in_an_audit_of_patients(here, command):
+    data = people(600, 0)
+    data.insert(0, "patient", [f"p{row // 3}" for row in range(600)])
+    write(data=data)
+    assert command.line("coins data.csv --out train.csv --unit patient")[0] == 0
+    train = pd.read_csv("train.csv")
+    write(release=train.assign(income=train["income"] + 1))
+    words = "audit-release release.csv train.audit.csv --coins train.coins.json"
+    for options in ("", " --unit patient"):
+        code, printed, _ = command.line(words + options)
+        assert code == 0
+        assert "One example is one unit of patient" in printed
+        assert "200 examples" in printed
+    refuses = command.of("audit-release").refuses
+    given = "release.csv train.audit.csv --coins train.coins.json"
+    refuses(f"{given} --unit job", "--unit: the coins are those of 'patient'; leave it out")
+    write(release=data[:300].assign(income=data["income"] + 1), a=data[:300], b=data[300:])
+    code, printed, _ = command.line("audit-release release.csv a.csv b.csv --unit patient")
+    assert (code, "One example is one unit" in printed) == (0, True)
+    write(b=data[299:])
+    refuses("release.csv a.csv b.csv --unit patient", "records among both the members and the")
+    refuses("release.csv a.csv b.csv --unit patient --id-column job", "--id-column: --unit names")
+
+
 def test_one_column_is_not_both_text_and_name(here, command):
     texts = [f"word{row} of {row % 7}" for row in range(40)]
     write(**{name: pd.DataFrame({"text": texts, "length": 1}) for name in ("a", "b", "c")})

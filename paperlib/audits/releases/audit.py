@@ -9,25 +9,36 @@ import pandas as pd
 
 from paperlib.audits.document import AuditDocument, answer_of
 from paperlib.audits.features import AdditiveModel, FeaturesResult, audit_features
-from paperlib.audits.releases.distances import Flags, nearness
+from paperlib.audits.releases.distances import Flags, Nearness, Space, nearness
 from paperlib.audits.releases.rates import MEANING, disclosure_rates
-from paperlib.audits.releases.rows import Rows, alike, check_copies, check_one_draw, space_of, taken
+from paperlib.audits.releases.rows import (
+    FEWEST,
+    Rows,
+    alike,
+    check_copies,
+    check_one_draw,
+    space_of,
+    taken,
+)
 from paperlib.core import (
     Coins,
     Design,
     FloatArray,
+    IntArray,
     MembershipScores,
     ScoreAudit,
     check_confidence,
     check_ids,
     reversed_direction,
 )
+from paperlib.core.checks import one_of_each, unit_means
 from paperlib.core.sealed import check_loaded
 from paperlib.report.audit.tables import TableSection, with_interval
 
 SHOWN = 20  # exposed records
 _CLEAR = 2.0  # log of how many times nearer a row is to the release than to the pool: seven
 _PROCEDURE = "The training procedure is all that made the release, with its choices and filters."
+_ONE_ROW = "the rates are those of one row of each unit, drawn by the seed"
 _AWAY = (
     "members lie farther from the release than non-members, as after a filter that drops rows near "
     "the training data: that tells of membership too. AUC, rates at few false positives and the "
@@ -143,6 +154,7 @@ def audit_release(
     nonmembers: Rows | None = None,
     *,
     ids: Sequence[Any] | None = None,
+    unit: Sequence[Any] | None = None,
     coins: Coins | None = None,
     secret: str | None = None,
     delta: float = 0.0,
@@ -167,7 +179,9 @@ def audit_release(
             size, shape (n, height, width) or with channels behind; 20 rows or more each. With
             ``coins`` the members are all records with a coin, and there are no non-members.
         ids: One name per row, members first, for the list of exposed records; needed with
-            ``coins``.
+            ``coins``, and the names of units where these have the coins.
+        unit: In place of ids the name of each row's unit, such as a patient, members first: its
+            rows are one example, whose signals are averaged. Rates are of one row of each.
         coins: The coins that were tossed before the generator was trained.
         secret: Column to be inferred; by default one is drawn for each row.
         delta, confidence, design, seed: As for `audit_features`; the confidence is that of
@@ -195,50 +209,34 @@ def audit_release(
     """
     check_confidence(confidence)
     check_loaded(coins)
-    _check_sides(nonmembers, ids, coins)
+    _check_sides(nonmembers, ids, unit, coins, design)
     sides = [members] if nonmembers is None else [members, nonmembers]
     released, pool, warnings, notes = alike(release, sides, kept=secret)
-    names = _checked_names(ids, len(members), len(pool))
-    member = np.arange(len(pool)) < len(members)
-    if coins is not None:
-        member = coins.included[coins.places(names or ())]
+    examples = _examples(len(members), len(pool), ids, unit, coins)
     _check_secret(secret, pool)
-    # Shuffled, so that the place of a row, and with it rounding, tells nothing of its membership.
-    order = np.random.default_rng([seed, 6]).permutation(len(pool))
-    shuffled = taken(pool, order)
-    space = space_of(released, shuffled)
-    warnings += check_copies(space, member[order])
-    near = nearness(space)
-    check_one_draw(space.pool, member[order], seed, near.in_pool[:, 0])
-    tables = (released, shuffled) if isinstance(released, pd.DataFrame) else None
-    rng = np.random.default_rng([seed, 7])
-    rates = disclosure_rates(
-        space, near, member[order], tables, secret=secret, confidence=confidence, rng=rng
-    )
-    back = np.argsort(order)
-    signals = {name: values[back] for name, values in near.signals().items()}
-    features = np.column_stack(list(signals.values()))
+    measured = _measured(released, pool, examples, seed)
+    rates = _rates(released, pool, measured, secret, confidence, seed)
+    signals = measured.signals()
     result = audit_features(
-        features if coins is None else dict(zip(names or (), features, strict=True)),
-        member if coins is None else coins,
+        _features(signals, examples, coins),
+        examples.member if coins is None else coins,
         delta=delta,
         confidence=confidence,
         design=design,
         seed=seed,
         model=NearFirst(),
+        unit=examples.names if coins is None and examples.are_units else None,
     )
-    scores = MembershipScores(features[member, 0], features[~member, 0])
+    records = measured.records(signals.iloc[:, 0].to_numpy())
+    member = records.pop("member").to_numpy()
+    values = records["score"].to_numpy()
+    scores = MembershipScores(values[member], values[~member])
+    warnings += measured.warnings
     if reversed_direction(scores):
         scores = MembershipScores(scores.member, scores.nonmember, higher_means_member=False)
         warnings = (*warnings, _AWAY)
-    records = pd.DataFrame(
-        {
-            "record": np.arange(1, len(pool) + 1).tolist() if names is None else names,
-            "score": features[:, 0],
-            "release_row": near.nearest[back] + 1,
-            "reproduced": space.equal[back],
-        }
-    )
+    if examples.are_units:
+        notes = (*notes, _ONE_ROW)
     return ReleaseAudit(
         result=replace(result, claim=f"{result.claim} {_PROCEDURE}", notes=(*result.notes, *notes)),
         scores=scores,
@@ -246,35 +244,188 @@ def audit_release(
         exposed=_exposed(records[member], scores.higher_means_member),
         design=design,
         warnings=warnings,
-        signals=pd.DataFrame({"member": member, **signals}),
-        ids=_members_first(names, member),
+        signals=examples.of_records(signals.assign(member=examples.member)),
+        ids=None if examples.names is None else _members_first(records["record"], member),
         reading=notes,
     )
 
 
-def _check_sides(nonmembers: Rows | None, ids: Sequence[Any] | None, coins: Coins | None) -> None:
-    """Refuse (ValueError) sides that neither a second set of rows nor coins tell, or both."""
-    if coins is None and nonmembers is None:
-        raise ValueError(
-            "nonmembers: rows like the members are needed that the release was not made of"
+@dataclass(frozen=True, eq=False)
+class _Examples:
+    """What the rows of the pool are: each a record, or rows of units."""
+
+    names: list[str] | None  #: of the record or unit of each row
+    member: Flags  #: of each row
+    are_units: bool  #: several rows may have one name
+
+    def of_records(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Signals with membership in front, of each row or averaged over those of each unit."""
+        signals = list(rows.columns.drop("member"))
+        rows = rows[["member", *signals]]
+        if not self.are_units or self.names is None:
+            return rows
+        means, _ = unit_means(rows.to_numpy(dtype=float), self.names)
+        frame = pd.DataFrame(means, columns=rows.columns)
+        return frame.assign(member=frame["member"] == 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """Distances of the rows of the pool, which are shuffled, so that the place of a row, and with
+    it rounding, tells nothing of its membership.
+    """
+
+    examples: _Examples  #: in the order of the pool
+    order: IntArray  #: the row of the pool at each place of the shuffled one
+    space: Space
+    near: Nearness
+    once: IntArray  #: places of one row of each record
+    warnings: tuple[str, ...]
+
+    @property
+    def member(self) -> Flags:
+        """Membership at each place."""
+        return self.examples.member[self.order]
+
+    def signals(self) -> pd.DataFrame:
+        """What membership is learned from, of each row in the order of the pool."""
+        back = np.argsort(self.order)
+        return pd.DataFrame({name: row[back] for name, row in self.near.signals().items()})
+
+    def records(self, scores: FloatArray) -> pd.DataFrame:
+        """One row for each record, in the order of the pool: record, score, release_row, reproduced
+        and member; of a unit the mean score, and the row that stands out most.
+        """
+        back = np.argsort(self.order)
+        names = self.examples.names
+        rows = pd.DataFrame(
+            {
+                "record": np.arange(1, len(back) + 1).tolist() if names is None else names,
+                "score": scores,
+                "release_row": self.near.nearest[back] + 1,
+                "reproduced": self.space.equal[back],
+                "member": self.examples.member,
+            }
         )
-    if coins is not None and (nonmembers is not None or ids is None or coins.unit):
+        if not self.examples.are_units:
+            return rows
+        by_unit = rows.groupby("record", sort=False)
+        records = rows.loc[by_unit["score"].idxmax()].reset_index(drop=True)
+        records["score"] = by_unit["score"].mean().to_numpy()
+        records["reproduced"] = by_unit["reproduced"].any().to_numpy()
+        return records
+
+
+def _check_sides(
+    nonmembers: Rows | None,
+    ids: Sequence[Any] | None,
+    unit: Sequence[Any] | None,
+    coins: Coins | None,
+    design: Design,
+) -> None:
+    """Refuse (ValueError) sides that neither a second set of rows nor coins tell, or both, and
+    names that say two things.
+    """
+    if ids is not None and unit is not None:
+        raise ValueError("ids: the names of units name the records; give one of ids and unit")
+    if coins is None:
+        if nonmembers is None:
+            raise ValueError(
+                "nonmembers: rows like the members are needed that the release was not made of"
+            )
+        return
+    coins.check_alone(design, unit)
+    if nonmembers is not None or ids is None:
         raise ValueError(
-            "coins: give all records with a coin as members, with ids, and coins of single rows"
+            "coins: give all rows with a coin as members, with ids, and no non-members"
         )
 
 
-def _checked_names(ids: Sequence[Any] | None, members: int, total: int) -> list[str] | None:
+def _examples(
+    members: int,
+    total: int,
+    ids: Sequence[Any] | None,
+    unit: Sequence[Any] | None,
+    coins: Coins | None,
+) -> _Examples:
+    """The names and the membership of ``total`` rows, the first ``members`` those of the first
+    side.
+    """
+    are_units = unit is not None or (coins is not None and bool(coins.unit))
+    names = _checked_names(ids if unit is None else unit, members, total, are_units)
+    member = np.arange(total) < members
+    if coins is not None:
+        member = coins.included[coins.places(names or ())]
+    if are_units and len(set(names or ())) < FEWEST:
+        raise ValueError(f"unit: expected {FEWEST} units or more, got {len(set(names or ()))}")
+    return _Examples(names, member, are_units)
+
+
+def _checked_names(
+    ids: Sequence[Any] | None, members: int, total: int, are_units: bool
+) -> list[str] | None:
     """The names of the rows as text, the first ``members`` those of members; a ValueError where
-    they do not name each row once.
+    they do not name each row once, or units on one side each.
     """
     if ids is None:
         return None
     if len(ids) != total:
         raise ValueError(f"ids: expected one for each of {total} rows, got {len(ids)}")
     names = [str(name) for name in ids]
-    check_ids(names[:members], names[members:])
+    check_ids(names[:members], names[members:], unit=are_units)
     return names
+
+
+def _measured(released: Any, pool: Any, examples: _Examples, seed: int) -> _Measured:
+    """The distances of a shuffled pool; a ValueError where rows stand twice, or sides differ
+    whatever was released.
+    """
+    order = np.random.default_rng([seed, 6]).permutation(len(pool))
+    space = space_of(released, taken(pool, order))
+    member = examples.member[order]
+    units = None
+    once = np.arange(len(order))
+    if examples.are_units and examples.names is not None:
+        units = [examples.names[row] for row in order.tolist()]
+        once = np.sort(one_of_each(units, len(order), seed))
+    warnings = check_copies(space, member, units)
+    near = nearness(space, units)
+    check_one_draw(space.pool[once], member[once], seed, near.in_pool[once, 0])
+    return _Measured(examples, order, space, near, once, warnings)
+
+
+def _rates(
+    released: Any,
+    pool: Any,
+    measured: _Measured,
+    secret: str | None,
+    confidence: float,
+    seed: int,
+) -> pd.DataFrame:
+    """The rates of disclosure of one row of each record."""
+    once = measured.once
+    tables = None
+    if isinstance(released, pd.DataFrame):
+        tables = (released, taken(pool, measured.order[once]))
+    return disclosure_rates(
+        measured.space.with_rows(once),
+        measured.near.taken(once),
+        measured.member[once],
+        tables,
+        secret=secret,
+        confidence=confidence,
+        rng=np.random.default_rng([seed, 7]),
+    )
+
+
+def _features(signals: pd.DataFrame, examples: _Examples, coins: Coins | None) -> Any:
+    """The signals as `audit_features` takes them: with coins by name."""
+    if coins is None:
+        return signals.to_numpy()
+    names = examples.names or []
+    if coins.unit:
+        return signals.assign(**{coins.column: names})
+    return dict(zip(names, signals.to_numpy(), strict=True))
 
 
 def _check_secret(secret: str | None, pool: Any) -> None:
@@ -290,8 +441,6 @@ def _exposed(members: pd.DataFrame, higher_means_member: bool) -> pd.DataFrame:
     return ranked.head(SHOWN).reset_index(drop=True)
 
 
-def _members_first(names: list[str] | None, member: Flags) -> list[str] | None:
+def _members_first(names: "pd.Series[Any]", member: Flags) -> list[str]:
     """The names of the records, members first, each side in its order."""
-    if names is None:
-        return None
-    return [names[row] for row in np.argsort(~member, kind="stable").tolist()]
+    return names.iloc[np.argsort(~member, kind="stable")].tolist()

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,13 @@ class Space:
     def equal(self) -> Flags:
         """Whether the release holds the very row, for each row of the pool."""
         return np.isin(self.keys[1], self.keys[0])
+
+    def with_rows(self, rows: IntArray) -> "Space":
+        """The space with some rows of its pool alone."""
+        pool = self.pool[rows]
+        if isinstance(pool, np.ndarray):
+            pool = np.asfortranarray(pool)
+        return replace(self, pool=pool, keys=(self.keys[0], self.keys[1][rows]))
 
 
 def table_space(release: pd.DataFrame, pool: pd.DataFrame) -> Space:
@@ -146,6 +153,10 @@ class Nearness:
     #: rows of the release that are no farther than its farthest neighbour in the pool, (n,)
     count: IntArray
 
+    def taken(self, rows: IntArray) -> "Nearness":
+        """The distances of some rows."""
+        return Nearness(self.in_pool[rows], self.away[rows], self.nearest[rows], self.count[rows])
+
     def signals(self) -> dict[str, FloatArray]:
         """What membership is learned from, the best by itself first, in which higher means member.
 
@@ -165,10 +176,11 @@ class Nearness:
         }
 
 
-def nearness(space: Space) -> Nearness:
+def nearness(space: Space, units: Sequence[object] | None = None) -> Nearness:
     """Distances of each row of the pool to the nearest rows of the release and to the others of the
-    pool.
+    pool; rows of the same of ``units``, one for each row, are no neighbours.
     """
+    unit_of_row = None if units is None else pd.factorize(np.asarray(units, dtype=object))[0]
     total = space.pool.shape[0]
     in_pool, away = np.empty((2, total, NEIGHBOURS))
     nearest, count = np.empty((2, total), dtype=np.int64)
@@ -177,7 +189,10 @@ def nearness(space: Space) -> Nearness:
         rows = slice(start, start + step)
         left = space.pool[rows]
         inside = space.between(left, space.pool)
-        np.fill_diagonal(inside[:, start:], np.inf)  # a row is no neighbour of itself
+        if unit_of_row is None:
+            np.fill_diagonal(inside[:, start:], np.inf)  # a row is no neighbour of itself
+        else:
+            inside[unit_of_row[rows, None] == unit_of_row] = np.inf
         in_pool[rows] = _smallest(inside)
         outside = space.between(left, space.release)
         nearest[rows] = outside.argmin(axis=1)

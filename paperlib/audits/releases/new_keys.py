@@ -8,14 +8,14 @@ from scipy.stats import binom
 
 from paperlib.audits.releases.distances import table_space
 
-_HARDLY = 0.01  # share of values that a key may share with the records by chance
+_HARDLY = 0.01  # share of values that keys have in common by chance
 _ATTACKED = 500  # rows of the release whose nearest rows are looked at
 _CLOSE = 0.05  # share of all pairs that lie so close, or closer
 _INFORMED = 0.01  # chance of taking a key for a number that belongs to its row
 
 
 def new_keys(release: pd.DataFrame, pool: pd.DataFrame) -> list[Any]:
-    """The columns of keys that were drawn anew: text, whole numbers or times that never repeat on
+    """The columns of keys that were drawn anew: text, whole numbers or times that do not repeat on
     a side, of which the release shares hardly one with the records; for numbers and times only
     where rows that are alike otherwise do not lie close together in them.
 
@@ -36,15 +36,18 @@ def new_keys(release: pd.DataFrame, pool: pd.DataFrame) -> list[Any]:
 
 
 def _is_fresh(released: "pd.Series[Any]", records: "pd.Series[Any]") -> bool:
-    """Whether the values of a column never repeat on a side, and hardly one is on both."""
+    """Whether the values of a column do not repeat on a side, of text hardly, and hardly one is on
+    both.
+    """
     released, records = released.dropna(), records.dropna()
     kind = released.dtype.kind
     if released.empty or records.empty or kind in "bmc":
         return False
     if kind == "f" and (released % 1).any():
         return False
-    never_repeat = released.is_unique and records.is_unique
-    return never_repeat and float(released.isin(records).mean()) <= _HARDLY
+    repeats = max(float(released.duplicated().mean()), float(records.duplicated().mean()))
+    most = 0 if kind in "iufM" else _HARDLY  # few amounts are equal, too, but they are no keys
+    return repeats <= most and float(released.isin(records).mean()) <= _HARDLY
 
 
 def _nearest(release: pd.DataFrame, pool: pd.DataFrame) -> tuple[Any, Any]:
@@ -53,8 +56,8 @@ def _nearest(release: pd.DataFrame, pool: pd.DataFrame) -> tuple[Any, Any]:
     shuffled = pool.sample(frac=1, random_state=0)
     space = table_space(release, shuffled)
     rows = np.arange(0, len(release), max(1, len(release) // _ATTACKED))
-    places = space.between(space.release[rows], space.pool).argmin(axis=1)
-    return shuffled.index[places], rows
+    nearest = space.between(space.release[rows], space.pool).argmin(axis=1)
+    return shuffled.index[nearest], rows
 
 
 def _is_informed(released: "pd.Series[Any]", nearest: "pd.Series[Any]") -> bool:

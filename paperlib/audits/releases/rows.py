@@ -117,12 +117,12 @@ def _spell_alike(release: pd.DataFrame, pool: pd.DataFrame) -> tuple[str, ...]:
     notes: list[str] = []
     for name in _names_of_text(release):
         spelled = in_one_spelling(release[name], pool[name])
-        if not spelled.more:
+        if not spelled.gained:
             continue
         release[name] = spelled.released
         pool[name] = spelled.records
         notes.append(
-            f"column {name!r}: {spelled.more:,} of {len(release):,} released values are among the "
+            f"column {name!r}: {spelled.gained:,} of {len(release):,} released values are those of "
             "records in another spelling, and are compared as equal"
         )
     return tuple(notes)
@@ -312,20 +312,29 @@ def taken(rows: Any, indices: NDArray[np.int64]) -> Any:
     return rows[indices]
 
 
-def check_copies(space: Space, member: Flags) -> tuple[str, ...]:
+def check_copies(
+    space: Space, member: Flags, units: Sequence[object] | None = None
+) -> tuple[str, ...]:
     """Refuse (ValueError) a release that is one of the sides, and rows that stand on both or twice
-    on one.
+    on one; rows of the same of ``units`` may be equal.
     """
     # Of two equal independent rows both are on one side about as often as not: repeated ones are
     # not.
     released = np.sort(space.keys[0])
     keys = space.keys[1]
     for name, side in (("members", member), ("nonmembers", ~member)):
-        if np.array_equal(released, np.sort(keys[side])):
+        ordered = np.sort(keys[side])
+        # A few different rows, such as those of one column, agree by chance.
+        is_fine = np.unique(ordered).size > ordered.size / 2
+        if is_fine and np.array_equal(released, ordered):
             raise ValueError(
                 f"release: it holds just the {name}; give the rows that were released, and if "
                 "these are they, each of them is given away"
             )
+    if units is not None:  # one of the equal rows of each unit
+        rows = pd.DataFrame({"unit": units, "key": keys})
+        first = ~rows.duplicated().to_numpy()
+        keys, member = keys[first], member[first]
     _, group, times = np.unique(keys, return_inverse=True, return_counts=True)
     members = np.bincount(group, weights=member)  # among the equal rows of each group
     pairs = int((times == 2).sum())
@@ -337,6 +346,8 @@ def check_copies(space: Space, member: Flags) -> tuple[str, ...]:
             f"{pairs - across:,} pairs of equal rows on one side: they are members; leave them out "
             "of one side"
         )
+    if units is not None:
+        return ()
     return check_ties("rows", keys[member], keys[~member], ways="keep one row of each")
 
 

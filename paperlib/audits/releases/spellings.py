@@ -28,7 +28,7 @@ class Spelled(NamedTuple):
 
     released: "Column[Any]"
     records: "Column[Any]"
-    more: int
+    gained: int
 
 
 def letters_of(text: str) -> str:
@@ -75,9 +75,9 @@ def in_one_spelling(released: "Column[Any]", records: "Column[Any]") -> Spelled:
         if words.nunique() < _KEPT * different:
             continue
         spelled = released.map(spelling, na_action="ignore")
-        more = int(spelled.isin(words.dropna()).sum()) - before
-        if more > chosen.more:
-            chosen = Spelled(spelled, words, more)
+        gained = int(spelled.isin(words.dropna()).sum()) - before
+        if gained > chosen.gained:
+            chosen = Spelled(spelled, words, gained)
     return chosen
 
 

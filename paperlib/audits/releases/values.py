@@ -18,7 +18,8 @@ Reader = Callable[["Column[Any]"], "list[Reading]"]
 """The readings of a column that take the fewest cells for words; none where it means another thing.
 """
 
-_SAMPLE = 50  # values from which the forms of dates are guessed
+_FIRST = 6  # values that show whether a column holds dates
+_SAMPLE = 50  # values from which their forms are guessed
 _WORDS = 20  # one in so many values may be a word, such as "unknown", and is then missing
 _FROM_TYPE = "the type of the column"
 _ISO_FORM = "ISO8601"
@@ -214,13 +215,26 @@ def _filled(
 
 def _date_forms(distinct: "Column[Any]") -> list[str]:
     """The forms of dates that pandas finds in a sample of the values, with either order of day and
-    month.
+    month; none where a few of them are no dates.
     """
-    forms: list[str] = [_ISO_FORM] if distinct.map(_is_iso).any() else []
-    for text in distinct[:: max(1, len(distinct) // _SAMPLE)].tolist():
+    forms = [_ISO_FORM] if distinct.map(_is_iso).any() else []
+    if not forms and not _guessed_forms(_spread(distinct, _FIRST)):
+        return []
+    return list(dict.fromkeys([*forms, *_guessed_forms(_spread(distinct, _SAMPLE))]))
+
+
+def _spread(distinct: "Column[Any]", count: int) -> list[str]:
+    """So many values of a sorted column, or up to twice as many, from its beginning to its end."""
+    return distinct[:: max(1, len(distinct) // count)].tolist()
+
+
+def _guessed_forms(texts: Sequence[str]) -> list[str]:
+    """The forms of these texts, with either order of day and month."""
+    forms: list[str] = []
+    for text in texts:
         for day_first in (False, True):
             form = _guessed_form(text, day_first)
-            if form is not None and form not in forms:
+            if form is not None:
                 forms.append(form)
     return forms
 

@@ -3,9 +3,13 @@ made of.
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paperlib.cli.gate import Wishes, with_wishes
 from paperlib.cli.options import Design
+
+if TYPE_CHECKING:
+    from paperlib.core import Coins
 
 
 @with_wishes
@@ -22,6 +26,7 @@ def audit_release(
     design: Design = "randomized",
     seed: int = 0,
     *,
+    unit: str = "",
     wishes: Wishes,
 ) -> int:
     """Audit a synthetic release of an unknown generator, with rows from which it was made and
@@ -39,12 +44,13 @@ def audit_release(
         paths.append(nonmembers)
     about_file = wishes.checked(*paths, coins and str(coins))
     sealed = None if coins is None else Coins.load(coins)
-    if sealed is not None and nonmembers is None:
-        id_column = id_column or sealed.column
-    rows, ids = read_rows(paths, text_column=text_column, id_column=id_column)
+    column = _column_of_names(id_column, unit, sealed)
+    rows, names = read_rows(paths, text_column=text_column, id_column=column)
+    are_units = bool(unit) and sealed is None
     audit = audit_rows(
         *rows,
-        ids=ids,
+        ids=None if are_units else names,
+        unit=names if are_units else None,
         coins=sealed,
         secret=secret or None,
         delta=delta,
@@ -60,3 +66,19 @@ def audit_release(
     answer = [" ".join(document.verdict.sentences), str(document.answers[0]).strip()]
     reading = "\n".join(f"Note: {note}" for note in audit.reading)
     return wishes.deliver(document, release, [*answer, reading, audit.rates_text(), exposed])
+
+
+def _column_of_names(id_column: str, unit: str, coins: "Coins | None") -> str:
+    """The column that names the records: that of the units, else of ids, else of the coins; a
+    ValueError where these contradict each other.
+    """
+    if unit and id_column and unit != id_column:
+        raise ValueError("--id-column: --unit names the records; give one of them")
+    column = unit or id_column
+    if coins is None:
+        return column
+    if unit and not coins.unit:
+        raise ValueError("--unit: the coins are those of single rows; leave it out")
+    if unit and unit != coins.column:
+        raise ValueError(f"--unit: the coins are those of {coins.column!r}; leave it out")
+    return column or coins.column
