@@ -89,7 +89,8 @@ def paper_scores(
     p).
     """
     both = np.concatenate([train_losses, population_losses])
-    low, spread = float(both.min()), float(both.max() - both.min())
+    low = float(both.min())
+    spread = float(both.max() - both.min())
     if not 0 < spread < math.inf:
         raise ValueError(f"losses: expected finite values that differ, they span {spread}")
     scores = -np.log(np.expm1(1 + (both - low) / spread))

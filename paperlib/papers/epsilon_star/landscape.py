@@ -149,7 +149,8 @@ def mechanism_epsilon(
     if not usable.any():
         most = math.log((1 - 2 * delta) / delta)
         return most, np.full(len(others), most)
-    fpr, fnr = ndtr(z[usable]), fnr[:, usable]
+    fpr = ndtr(z[usable])
+    fnr = fnr[:, usable]
     values = [epsilon_star_from_rates(fpr, row, delta=delta).max() for row in fnr[len(models) :]]
     averaged = fnr[: len(models)].mean(axis=0)
     return float(epsilon_star_from_rates(fpr, averaged, delta=delta).max()), np.array(values)

@@ -181,6 +181,8 @@ def _rates(
     point: float, distance: FloatArray, mean: float, std: float
 ) -> tuple[FloatArray, FloatArray]:
     """Mass of one normal within ``distance`` of ``point`` and outside, each to full precision."""
-    high, low = (point + distance - mean) / std, (point - distance - mean) / std
+    high = (point + distance - mean) / std
+    low = (point - distance - mean) / std
     flip = low > 0  # both in the right tail: mirror them, where ndtr keeps its digits
-    return np.where(flip, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low)), ndtr(low) + ndtr(-high)
+    within = np.where(flip, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
+    return within, ndtr(low) + ndtr(-high)

@@ -117,7 +117,8 @@ def noise_models(frame: pd.DataFrame) -> pd.DataFrame:
     """Means over the DP models with a large Epsilon*, those that learned, and the models without
     DP.
     """
-    private, binary = frame["kind"] == "dp", bool(frame["auroc"].notna().any())
+    private = frame["kind"] == "dp"
+    binary = bool(frame["auroc"].notna().any())
     utility, large, learned = ("auroc", 0.3, 0.88) if binary else ("accuracy", 1, 0.5)
     frame = frame.assign(
         utility=frame[utility], lower_bound=frame["one_run"].fillna(frame["one_run_both"])

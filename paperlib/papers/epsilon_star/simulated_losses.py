@@ -20,6 +20,7 @@ from paperlib.bounds import (
     epsilon_star_normals,
 )
 from paperlib.bounds.loss_rates.audit import IntervalMethod, Method
+from paperlib.bounds.loss_rates.rates import NormalFit
 from paperlib.core import FloatArray
 from paperlib.papers.epsilon_star.landscape_measures import fits_of
 from paperlib.training import paper_delta
@@ -247,7 +248,8 @@ def true_gamma_value(config: GammaConfig, shift: float, *, delta: float, low: fl
     left = max(train.ppf(low), population.ppf(low))
     right = min(train.isf(low), population.isf(low))
     tau = np.geomspace(left, right, 20_001)
-    fpr, fnr = np.clip(population.cdf(tau), low, 1 - low), np.clip(train.sf(tau), low, 1 - low)
+    fpr = np.clip(population.cdf(tau), low, 1 - low)
+    fnr = np.clip(train.sf(tau), low, 1 - low)
     return float(epsilon_star_from_rates(fpr, fnr, delta=delta).max())
 
 
@@ -309,7 +311,8 @@ def laplace_values(gaps: tuple[float, ...], *, size: int, repeats: int, seed: in
     """Losses with Laplace tails of scale 1, a gap apart: the true Epsilon* is the gap, for delta
     near 0.
     """
-    rng, delta = np.random.default_rng(seed), paper_delta(size)
+    rng = np.random.default_rng(seed)
+    delta = paper_delta(size)
     rows: list[dict[str, float]] = []
     for gap in gaps:
         tau = np.linspace(-30, 30 + gap, 60_001)
@@ -338,30 +341,48 @@ def value_over_thresholds(
     it.
     """
     train, population = config.draw(np.random.default_rng([config.seed, shift, size]), shift, size)
-    star, delta = epsilon_star(train, population), paper_delta(size)
-    a, b = fits_of(star)
+    delta = paper_delta(size)
+    train_fit, population_fit = fits_of(epsilon_star(train, population))
     grid = np.linspace(-7, 7, 1_201)
-    score = np.linspace(b.mean - 6 * b.std, b.mean + 6 * b.std, 1_201)
-    seen = np.quantile(np.concatenate([train, population]), ndtr(np.linspace(-4.5, 4.5, 1_201)))
-    sampled = share_at_or_below(population, seen), 1 - share_at_or_below(train, seen)
+    true_fpr = ndtr(grid)
+    true_fnr = config.law(0).sf(config.law(shift).ppf(true_fpr))
+    # Of the samples, thresholds at quantiles; of the fits, scores around the population's mean.
+    levels = ndtr(np.linspace(-4.5, 4.5, 1_201))
+    thresholds = np.quantile(np.concatenate([train, population]), levels)
+    reach = 6 * population_fit.std
+    score = np.linspace(population_fit.mean - reach, population_fit.mean + reach, 1_201)
     curves: dict[str, tuple[FloatArray, FloatArray, float]] = {
-        "true": (ndtr(grid), config.law(0).sf(config.law(shift).ppf(ndtr(grid))), delta),
-        "empirical": (*sampled, EMPIRICAL_LOW),
-        "parametric": (ndtr((b.mean - score) / b.std), ndtr((score - a.mean) / a.std), delta),
+        "true": (true_fpr, true_fnr, delta),
+        "empirical": (
+            share_at_or_below(population, thresholds),
+            1 - share_at_or_below(train, thresholds),
+            EMPIRICAL_LOW,
+        ),
+        "parametric": (
+            ndtr((population_fit.mean - score) / population_fit.std),
+            ndtr((score - train_fit.mean) / train_fit.std),
+            delta,
+        ),
     }
-    frames = []
+    frames: list[pd.DataFrame] = []
     for source, (fpr, fnr, low) in curves.items():
         usable = (np.minimum(fpr, fnr) >= low) & (np.maximum(fpr, fnr) <= 1 - low)
         stars = epsilon_star_from_rates(fpr[usable], fnr[usable], delta=delta)
         rates = {"false_positive_rate": fpr[usable], "epsilon_star": stars}
         frames.append(pd.DataFrame({"source": source, **rates}))
-    fits = [
-        {
-            "set": name,
-            "skewness_of_losses": float(np.mean(((losses - losses.mean()) / losses.std()) ** 3)),
-        }
-        | {key: getattr(fit, key) for key in ("skewness", "kurtosis", "ks_distance")}
-        | {"p_value": fit.ks_p_value}
-        for name, losses, fit in (("training", train, a), ("population", population, b))
-    ]
+    fits = [_fit_row("training", train, train_fit)]
+    fits.append(_fit_row("population", population, population_fit))
     return pd.concat(frames, ignore_index=True), pd.DataFrame(fits)
+
+
+def _fit_row(name: str, losses: FloatArray, fit: NormalFit) -> dict[str, object]:
+    """How far the losses of a set, and what was fitted to them, are from a normal."""
+    standardised = (losses - losses.mean()) / losses.std()
+    return {
+        "set": name,
+        "skewness_of_losses": float(np.mean(standardised**3)),
+        "skewness": fit.skewness,
+        "kurtosis": fit.kurtosis,
+        "ks_distance": fit.ks_distance,
+        "p_value": fit.ks_p_value,
+    }

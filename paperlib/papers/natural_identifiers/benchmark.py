@@ -2,9 +2,8 @@
 to 9).
 """
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,28 +39,26 @@ def benchmark(
     # Three sizes on one corpus, and one pass over a corpus with more text beside the identifiers.
     sizes = dict(zip(("large", "medium", "small"), widths, strict=True))
     configs = {name: replace(planted, width=width) for name, width in sizes.items()}
-    once = {
-        "repetitions": (1,),
-        "identifiers": planted.held_out,
-        "epochs": 1,
-        "filler": one_pass_filler,
-    }
-    configs["one pass"] = replace(planted, width=widths[1], **once)
-    options = {"draws": draws, "confidence": confidence}
-    scores = {
-        name: planted_scores(one, generated=generated, attacks=SCORES)
-        for name, one in configs.items()
-    }
-    tables = [
-        judged(name, one.values, subsets(one), **options).assign(
-            parameters=configs[name].parameters()
-        )
-        for name, one in scores.items()
-    ]
-    pair = {name: scores[name].values for name in ("large", "small")}
-    return pd.concat(
-        [*tables, auc_differences(pair, subsets(scores["large"]), **options)], ignore_index=True
+    configs["one pass"] = replace(
+        planted,
+        width=widths[1],
+        repetitions=(1,),
+        identifiers=planted.held_out,
+        epochs=1,
+        filler=one_pass_filler,
     )
+    scores = {
+        name: planted_scores(config, generated=generated, attacks=SCORES)
+        for name, config in configs.items()
+    }
+    options = {"draws": draws, "confidence": confidence}
+    tables: list[pd.DataFrame] = []
+    for name, of_model in scores.items():
+        table = judged(name, of_model.values, subsets(of_model), **options)
+        tables.append(table.assign(parameters=configs[name].parameters()))
+    pair = {name: scores[name].values for name in ("large", "small")}
+    tables.append(auc_differences(pair, subsets(scores["large"]), **options))
+    return pd.concat(tables, ignore_index=True)
 
 
 def judged(
@@ -77,23 +74,40 @@ def judged(
     """`attack_quality` of all ``attacks``, a row per group and score; values of shape (n, 1 + c,
     scores).
     """
-    options = {"draws": draws, "confidence": confidence, "seed": seed}
-    return pd.DataFrame(
-        {"model": model, **about} | attack_quality(values[here][..., at], **options)
-        for about, here, at in _cells(values, groups, attacks)
-    )
+    rows: list[dict[str, Any]] = []
+    for cell in _cells(values, groups, attacks):
+        scores = values[cell.members][..., cell.column]
+        quality = attack_quality(scores, draws=draws, confidence=confidence, seed=seed)
+        rows.append({"model": model, **cell.keys} | quality)
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cell:
+    """A group of identifiers and a score that members of it have."""
+
+    group: str
+    attack: str
+    members: np.ndarray  # who of the group has the score, shape (n,)
+    column: int  # of the score
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """The columns of a table that name the cell, with the number of its identifiers."""
+        count = int(self.members.sum())
+        return {"group": self.group, "identifiers": count, "attack": self.attack}
 
 
 def _cells(
     values: FloatArray, groups: Mapping[str, np.ndarray], attacks: Sequence[str]
-) -> Iterator[tuple[dict[str, Any], np.ndarray, int]]:
-    """Each group and score: what a row says of it, who of the group has the score, and its
-    place.
-    """
-    has = np.asarray(np.isfinite(values).all(axis=1))
-    for (group, members), (at, attack) in itertools.product(groups.items(), enumerate(attacks)):
-        if (here := members & has[:, at]).any():
-            yield {"group": group, "identifiers": int(here.sum()), "attack": attack}, here, at
+) -> Iterator[_Cell]:
+    """Each group and score, but those that no member has; values of shape (n, 1 + c, scores)."""
+    has_score = np.asarray(np.isfinite(values).all(axis=1))
+    for group, of_group in groups.items():
+        for column, attack in enumerate(attacks):
+            members = of_group & has_score[:, column]
+            if members.any():
+                yield _Cell(group, attack, members, column)
 
 
 def auc_differences(
@@ -106,12 +120,14 @@ def auc_differences(
     """AUC of the "large" model less that of the "small" one on the same identifiers, as
     `judged`.
     """
-    rows, z = [], float(ndtri((1 + confidence) / 2))
-    for about, here, at in _cells(values["large"], groups, SCORES):
-        large, small = (values[name][here][..., at] for name in ("large", "small"))
+    z = float(ndtri((1 + confidence) / 2))
+    rows: list[dict[str, Any]] = []
+    for cell in _cells(values["large"], groups, SCORES):
+        large = values["large"][cell.members][..., cell.column]
+        small = values["small"][cell.members][..., cell.column]
         auc, error = auc_difference(large, small, draws=draws)
         ends = {"auc": auc, "auc_low": auc - z * error, "auc_high": auc + z * error}
-        rows.append({"model": DIFFERENCE, **about, **ends})
+        rows.append({"model": DIFFERENCE, **cell.keys, **ends})
     return pd.DataFrame(rows)
 
 
@@ -119,9 +135,10 @@ def subsets(scores: CandidateScores) -> dict[str, np.ndarray]:
     """Which identifiers belong to each group."""
     groups = {"held out": scores.groups == 0, "trained": scores.groups > 0}
     times = sorted(set(scores.groups[scores.groups > 0].tolist()))
-    return groups | {
-        f"{n} time{'s' if n > 1 else ''}": scores.groups == n for n in times if len(times) > 1
-    }
+    if len(times) > 1:
+        for count in times:
+            groups[f"{count} time{'s' if count > 1 else ''}"] = scores.groups == count
+    return groups
 
 
 def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
@@ -133,12 +150,11 @@ def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
         paper_model=rows["model"].map(PAPER_MODELS), split=rows["group"].map(_SPLITS)
     )
     for metric, numbers in PAPER_TABLES.items():
-        tables = [
-            (model, paper_table(f"nid_table{number:02d}")) for model, number in numbers.items()
-        ]
-        means = pd.concat(
-            [paper_averages(printed).assign(model=model) for model, printed in tables]
-        )
+        tables: list[pd.DataFrame] = []
+        for model, number in numbers.items():
+            printed = paper_table(f"nid_table{number:02d}")
+            tables.append(paper_averages(printed).assign(model=model))
+        means = pd.concat(tables)
         means = means.rename(columns={"mia": "attack", "value_pct": f"paper_{metric}"})
         rows = rows.merge(means, how="left", on=["model", "attack", "split"])
     return rows.drop(columns="split")
@@ -148,8 +164,8 @@ def paper_averages(table: pd.DataFrame) -> pd.DataFrame:
     """Mean over subsets of a paper's table, such as ``nid_table01``, per attack and split;
     percent.
     """
-    own = table[~table["subset"].isin(["average", "unlabelled"])]
-    return own.groupby(["mia", "split"], sort=False)["value_pct"].mean().reset_index()
+    subsets = table[~table["subset"].isin(["average", "unlabelled"])]
+    return subsets.groupby(["mia", "split"], sort=False)["value_pct"].mean().reset_index()
 
 
 def folded_cells(aucs: pd.DataFrame, *, draws: int = 2_000) -> pd.DataFrame:
@@ -159,16 +175,13 @@ def folded_cells(aucs: pd.DataFrame, *, draws: int = 2_000) -> pd.DataFrame:
     counts = paper_table("nid_table02")
     pile = counts[(counts["corpus"] == "pile") & (counts["is_aggregate"] == 0)]
     names = pile["dataset"].str.lower().str.replace(" ", "")
-    known = dict(zip(names, pile["total"].astype(int).tolist(), strict=True))
-    known |= {f"pile{split}pile": int(rows["total"].sum()) for split, rows in pile.groupby("split")}
-    cells = (
-        aucs[aucs["subset"] != "average"]
-        .rename(columns={"value_pct": "printed"})
-        .reset_index(drop=True)
-    )
-    keys = "pile" + cells["split"] + cells["subset"].str.replace("_", "")
-    null = 100 * folded_null(keys.map(known).tolist(), draws=draws)
-    table = cells[["subset", "split"]].assign(identifiers=keys.map(known), printed=cells["printed"])
+    totals = dict(zip(names, pile["total"].astype(int).tolist(), strict=True))
+    for split, rows in pile.groupby("split"):
+        totals[f"pile{split}pile"] = int(rows["total"].sum())
+    cells = aucs[aucs["subset"] != "average"].reset_index(drop=True)
+    identifiers = ("pile" + cells["split"] + cells["subset"].str.replace("_", "")).map(totals)
+    null = 100 * folded_null(identifiers.tolist(), draws=draws)
+    table = cells[["subset", "split"]].assign(identifiers=identifiers, printed=cells["value_pct"])
     return table.assign(noise_mean=null["mean_folded"], noise_95=null["folded_95"])
 
 
@@ -178,7 +191,8 @@ def folded_null(
     """What max(AUC, 1 - AUC) looks like, by number of identifiers, where nothing was trained on:
     shares.
     """
-    rng, rows = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    rows: list[dict[str, float]] = []
     for n in identifiers:
         # Where all scores are alike in distribution, the ranks of n among n (1 + c) values are the
         # game.

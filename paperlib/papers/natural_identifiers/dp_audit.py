@@ -90,7 +90,7 @@ def rank_audits(
     return pd.DataFrame(rows)
 
 
-def mean_bounds(
+def bounds_over_models(
     audits: pd.DataFrame, keys: Sequence[str], *, less: int = 0, confidence: float = 0.95
 ) -> pd.DataFrame:
     """Mean bound over models with r = 1, of each of `CURVES`, with t-intervals.

@@ -33,7 +33,9 @@ SCORES = ("loss", "min_k", "difference")
 ours.
 """
 
-PUBLIC_OF = {name: PlantedConfig(**one) for name, one in settings_beside(__file__).items()}
+PUBLIC_OF = {
+    name: PlantedConfig(**settings) for name, settings in settings_beside(__file__).items()
+}
 PUBLIC = PUBLIC_OF["documentation"]
 
 _SOURCES: dict[str, Callable[[], Sequence[str]]]
@@ -119,27 +121,30 @@ def _dialogues(run: DpRun) -> list[str]:
         order = np.random.default_rng(run.seed).permutation(len(texts))
         return [texts[int(index)] for index in order[:count]]
     starts = np.random.default_rng(run.seed).integers(0, len(texts) - 40, count)
-    turns = [
-        [" ".join(texts[at : at + 10]) for at in range(start, start + 40, 10)] for start in starts
-    ]
-    return [
-        "\n".join(f"{who}: {said}" for who, said in zip("ABAB", four, strict=True))
-        for four in turns
-    ]
+    return [_dialogue(texts[start : start + 40]) for start in starts]
 
 
-def train_and_score(runs: Sequence[DpRun]) -> list[Mapping[str, Any]]:
+def _dialogue(words: Sequence[str]) -> str:
+    """Forty words as four turns of two speakers."""
+    turns: list[str] = []
+    for speaker, start in zip("ABAB", range(0, 40, 10), strict=True):
+        turns.append(f"{speaker}: {' '.join(words[start : start + 10])}")
+    return "\n".join(turns)
+
+
+def fine_tuned_scores(runs: Sequence[DpRun]) -> list[Mapping[str, Any]]:
     """Fine-tune and score every canary's candidates: for each run ``SCORES``, each (m, 1 + c), and
     losses.
     """
-    results = list[Mapping[str, Any]]()
+    results: list[Mapping[str, Any]] = []
     for run in runs:
         model, tokenizer = _start(run.model, run.public)
         candidates, documents = canary_documents(run)
-        before = np.stack([_loss_at_start(run.model, run.public, tuple(one)) for one in candidates])
-        tokens = [
-            one[: run.document_tokens] for one in tokenizer(documents, verbose=False)["input_ids"]
-        ]
+        before = np.stack(
+            [_loss_at_start(run.model, run.public, tuple(of_canary)) for of_canary in candidates]
+        )
+        rows = tokenizer(documents, verbose=False)["input_ids"]
+        tokens = [row[: run.document_tokens] for row in rows]
         fitted = fit_language_model(
             copy.deepcopy(model), tokens, config=run.training, progress=False
         )
@@ -176,9 +181,14 @@ def trained_runs(runs: Sequence[DpRun], *, workers: int = 0) -> dict[DpRun, dict
     """Scores of all runs, each computed once, in ``workers`` processes, and kept in the user's
     cache.
     """
-    texts = {
-        config_hash({"dialogues": _SOURCES[name]()}) for name in {run.dialogues for run in runs}
-    }
-    texts |= {planted(public).checksum for public in {run.public for run in runs if not run.model}}
-    folder, units = user_cache_folder() / "sweeps" / "language_dp_audit", list(dict.fromkeys(runs))
-    return kept_runs(train_and_score, units, folder=folder, data=sorted(texts), workers=workers)
+    dialogues = {run.dialogues for run in runs}
+    publics = {run.public for run in runs if not run.model}
+    texts = {config_hash({"dialogues": _SOURCES[name]()}) for name in dialogues}
+    texts |= {planted(public).checksum for public in publics}
+    return kept_runs(
+        fine_tuned_scores,
+        list(dict.fromkeys(runs)),
+        folder=user_cache_folder() / "sweeps" / "language_dp_audit",
+        data=sorted(texts),
+        workers=workers,
+    )

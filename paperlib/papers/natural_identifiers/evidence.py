@@ -17,6 +17,7 @@ from paperlib.papers.natural_identifiers.census.tables import (
 )
 from paperlib.papers.natural_identifiers.labels import DIFFERENCE, PAPER_TABLES, TOKENS
 from paperlib.papers.verdict import Estimate, Evidence
+from paperlib.papers.verdict.evidence import Sample
 
 _FEWEST_NULL_SETS = 1_000
 _PAPER_SCORES = ("loss", "min_k")
@@ -33,18 +34,19 @@ def benchmark_evidence(
         .set_index(["model", "group", "attack"])
         .to_dict("index")
     )
-    width, half = 2 * float(ndtri((1 + confidence) / 2)), Estimate(50)
+    width = 2 * float(ndtri((1 + confidence) / 2))
+    half = Estimate(50)
 
     def of(model: str, group: str, *, metric: str = "auc", attack: str = "loss") -> Estimate:
         """The number, with the standard error of a normal whose interval is as wide."""
         row = rows[model, group, attack]
-        return Estimate(
-            float(row[metric]), float((row[f"{metric}_high"] - row[f"{metric}_low"]) / width)
-        )
+        error = (row[f"{metric}_high"] - row[f"{metric}_low"]) / width
+        return Estimate(float(row[metric]), float(error))
 
-    every = []
-    groups, once = ("held out", "trained"), "trained, occurs once" if natural else "trained"
-    fewest = min(int(rows["large", one, "loss"]["identifiers"]) for one in groups)
+    evidence: list[Evidence] = []
+    groups = ("held out", "trained")
+    once = "trained, occurs once" if natural else "trained"
+    fewest = min(int(rows["large", group, "loss"]["identifiers"]) for group in groups)
     for model in ("large", "medium"):
         null = of(model, "held out")
         values = {
@@ -52,60 +54,71 @@ def benchmark_evidence(
             "held out near 50": _less(null, half),
             "natural documents": Estimate(int(natural)),
             "token counts near 50": {
-                one: _less(of(model, one, attack=TOKENS), half) for one in groups
+                group: _less(of(model, group, attack=TOKENS), half) for group in groups
             },
             "enough identifiers": Estimate(fewest),
         }
-        every.append(Evidence(f"nid-table-{PAPER_TABLES['auc'][model]:02d}", "identifiers", values))
+        number = PAPER_TABLES["auc"][model]
+        evidence.append(Evidence(f"nid-table-{number:02d}", "identifiers", values))
     sizes = table.groupby("model")["parameters"].max()
     pair = {
         "smaller leaks less": of(DIFFERENCE, "trained"),
         "sizes apart": Estimate(float(sizes["large"] / sizes["small"])),
     }
-    every.append(Evidence("nid-table-05", "identifiers", pair))
+    evidence.append(Evidence("nid-table-05", "identifiers", pair))
     near = {"trained near 50": _less(of("one pass", once), half)}
-    every.append(Evidence("nid-table-03", "identifiers", near))
+    evidence.append(Evidence("nid-table-03", "identifiers", near))
     for model, number in PAPER_TABLES["tpr"].items():
         values = {
             "trained near 1 %": of(model, once if model == "one pass" else "trained", metric="tpr"),
             "held out near 1 %": of(model, "held out", metric="tpr"),
         }
-        every.append(Evidence(f"nid-table-{number:02d}", "identifiers", values))
-    return {one.target: one for one in every}
+        evidence.append(Evidence(f"nid-table-{number:02d}", "identifiers", values))
+    return {on_target.target: on_target for on_target in evidence}
 
 
-def _less(one: Estimate, other: Estimate) -> Estimate:
-    return Estimate(one.value - other.value, math.hypot(one.error, other.error))
+def _less(estimate: Estimate, subtracted: Estimate) -> Estimate:
+    """The difference of two independent estimates."""
+    error = math.hypot(estimate.error, subtracted.error)
+    return Estimate(estimate.value - subtracted.value, error)
 
 
-def census_evidence(at_hand: Collection[str], places: pd.DataFrame | None) -> Evidence:
+def census_evidence(at_hand: Collection[str], identifiers: pd.DataFrame | None) -> Evidence:
     """Table 2 from `pile_identifiers`, on the subsets of the Pile's test part among those at
     hand.
+
+    ``identifiers`` is None, or without rows, where the test part was not read.
     """
     subsets = set(PILE_SUBSETS) & set(at_hand)
-    tau, present = [], places is not None and len(places) > 0
-    if places is not None and present:
-        printed, kinds = paper_census(), list(PAPER_KINDS)
-        counted = after_filters(places)
-        by_document = pd.crosstab([counted["subset"], counted["document"]], counted["kind"])
-        each = by_document.reindex(columns=kinds, fill_value=0).to_numpy()
-        ours = each.sum(axis=0)
-        theirs = printed.loc[
-            printed["dataset"].isin([PILE_SUBSETS[name] for name in subsets]), kinds
-        ]
-        theirs = theirs.sum().to_numpy()
-        if np.ptp(ours) and np.ptp(theirs):  # the ranks of the kinds agree
-            # A bootstrap of documents, which may hold many identifiers; of many, each is drawn
-            # Poisson times.
-            drawn = np.random.default_rng(0).poisson(1, (1_000, len(each))) @ each
-            taus = [kendalltau(counts, theirs).statistic for counts in drawn if np.ptp(counts)]
-            tau = Estimate(float(kendalltau(ours, theirs).statistic), float(np.std(taus)))
-    values = {
-        "kinds ranked alike": tau,
-        "filtered": Estimate(1) if present else [],
+    was_read = identifiers is not None and len(identifiers) > 0
+    values: dict[str, Sample] = {
+        "kinds ranked alike": [],
+        "filtered": Estimate(1) if was_read else [],
         "subsets at hand": Estimate(len(subsets)),
     }
+    if identifiers is not None and was_read:
+        values["kinds ranked alike"] = _rank_agreement(after_filters(identifiers), subsets)
     return Evidence("nid-table-02", "documents", values)
+
+
+def _rank_agreement(filtered: pd.DataFrame, subsets: Collection[str]) -> Sample:
+    """Kendall's tau of the numbers of each kind, ours and the paper's; none where all kinds are as
+    frequent.
+    """
+    kinds = list(PAPER_KINDS)
+    by_document = pd.crosstab([filtered["subset"], filtered["document"]], filtered["kind"])
+    counts = by_document.reindex(columns=kinds, fill_value=0).to_numpy()
+    ours = counts.sum(axis=0)
+    printed = paper_census()
+    same_subsets = printed["dataset"].isin([PILE_SUBSETS[name] for name in subsets])
+    theirs = printed.loc[same_subsets, kinds].sum().to_numpy()
+    if not np.ptp(ours) or not np.ptp(theirs):
+        return []
+    # A bootstrap of documents, which may hold many identifiers; of many, each is drawn Poisson
+    # times.
+    drawn = np.random.default_rng(0).poisson(1, (1_000, len(counts))) @ counts
+    taus = [kendalltau(totals, theirs).statistic for totals in drawn if np.ptp(totals)]
+    return Estimate(float(kendalltau(ours, theirs).statistic), float(np.std(taus)))
 
 
 def inference_evidence(
@@ -148,16 +161,15 @@ def dp_evidence(by_target: pd.DataFrame, by_number: pd.DataFrame) -> list[Eviden
         # Where every bound at a compared target is 0, neither size wins.
         "something found": Estimate(float(compared.groupby("target").max().max(axis=1).min())),
     }
-    middle, ends = (
-        numbers.iloc[len(numbers) // 2],
-        {"fewest": numbers.iloc[0], "most": numbers.iloc[-1]},
-    )
-    best = {
-        name: (middle - end).dropna().tolist() if len(numbers) > 2 else []
-        for name, end in ends.items()
-    }
-    found = {"nid-figure-02": figure, "nid-figure-05": {"middle best": best}}
-    return [Evidence(target, "model", values) for target, values in found.items()]
+    best: dict[str, list[float]] = {"fewest": [], "most": []}
+    if len(numbers) > 2:
+        middle = numbers.iloc[len(numbers) // 2]
+        best["fewest"] = (middle - numbers.iloc[0]).dropna().tolist()
+        best["most"] = (middle - numbers.iloc[-1]).dropna().tolist()
+    return [
+        Evidence("nid-figure-02", "model", figure),
+        Evidence("nid-figure-05", "model", {"middle best": best}),
+    ]
 
 
 def _papers_bounds(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

@@ -192,11 +192,12 @@ def _labelled_identifiers(
         of_corpus = _identifiers(corpus, log)
         # An identifier of the held-out corpus that the other one has too is no non-member, and is
         # left out.
-        unseen = [found for found in of_corpus if found.value.lower() not in seen]
-        seen |= {found.value.lower() for found in of_corpus}
-        for found in _sampled(unseen, config):
-            identifiers.append(replace(found, subset=f"{Path(corpus).name}: {found.subset}"))
-            occurrences.append(found.occurrences if corpus == model.trained else 0)
+        unseen = [identifier for identifier in of_corpus if identifier.value.lower() not in seen]
+        seen |= {identifier.value.lower() for identifier in of_corpus}
+        for identifier in _sampled(unseen, config):
+            subset = f"{Path(corpus).name}: {identifier.subset}"
+            identifiers.append(replace(identifier, subset=subset))
+            occurrences.append(identifier.occurrences if corpus == model.trained else 0)
     return identifiers, occurrences
 
 
@@ -242,8 +243,9 @@ def _identifiers(corpus: str, log: ReadLog) -> list[FoundIdentifier]:
     def compute() -> Mapping[str, Any]:
         corpus_log = ReadLog()
         identifiers = corpus_identifiers(open_corpus(corpus, log=corpus_log), kinds=PAPER_KINDS)
+        texts = [json.dumps(asdict(identifier)) for identifier in identifiers]
         return {
-            "identifiers": np.array([json.dumps(asdict(found)) for found in identifiers]),
+            "identifiers": np.array(texts),
             "skipped": np.array(json.dumps([dict(corpus_log.counts), corpus_log.examples])),
         }
 
@@ -271,8 +273,10 @@ def _sampled(identifiers: Sequence[FoundIdentifier], config: HubConfig) -> list[
         by_subset.setdefault(identifiers[index].subset, []).append(identifiers[index])
     # The filter leaves some out: more are drawn before it.
     drawn = math.ceil(config.per_subset * (1.2 if config.blind_filter else 1.0))
-    chosen = [found for of_subset in by_subset.values() for found in of_subset[:drawn]]
-    kinds = pd.Series([found.kind for found in chosen]).value_counts()
+    chosen: list[FoundIdentifier] = []
+    for of_subset in by_subset.values():
+        chosen += of_subset[:drawn]
+    kinds = pd.Series([identifier.kind for identifier in chosen]).value_counts()
     if config.blind_filter and kinds.max() >= _FEWEST_TO_FILTER:
         chosen = _filtered(chosen, config)
     return _first_of_each_subset(chosen, config.per_subset)
@@ -284,10 +288,10 @@ def _first_of_each_subset(
     """At most so many identifiers of each subset, in their order."""
     counts = Counter[str]()
     first: list[FoundIdentifier] = []
-    for found in identifiers:
-        counts[found.subset] += 1
-        if counts[found.subset] <= most:
-            first.append(found)
+    for identifier in identifiers:
+        counts[identifier.subset] += 1
+        if counts[identifier.subset] <= most:
+            first.append(identifier)
     return first
 
 
@@ -298,13 +302,13 @@ def _filtered(identifiers: Sequence[FoundIdentifier], config: HubConfig) -> list
     options: dict[str, Any] = {"generated": config.generated, "seed": config.seed}
 
     def compute() -> Mapping[str, Any]:
-        values = {found.value for found in without_look_alikes(identifiers, **options)}
-        return {"stays": np.array([found.value in values for found in identifiers])}
+        values = {identifier.value for identifier in without_look_alikes(identifiers, **options)}
+        return {"stays": np.array([identifier.value in values for identifier in identifiers])}
 
     hashed = config_hash({"identifiers": identifiers})
     stage = {"stage": "blind filter", "identifiers": hashed, **options}
     stays = cached_arrays(stage, compute, code=__name__)["stays"]
-    return [found for found, stay in zip(identifiers, stays, strict=True) if stay]
+    return [identifier for identifier, stay in zip(identifiers, stays, strict=True) if stay]
 
 
 def hub_table(
@@ -324,8 +328,8 @@ def hub_table(
         return pd.DataFrame()
     options = {"draws": draws, "confidence": confidence}
     tables: list[pd.DataFrame] = []
-    for place, model in zip(PLACES, complete, strict=True):
-        table = judged(place, model.values, model.groups(), **options)
+    for name, model in zip(PLACES, complete, strict=True):
+        table = judged(name, model.values, model.groups(), **options)
         tables.append(table.assign(parameters=model.parameters))
     pair = {"large": large.values, "small": small.values}
     tables.append(auc_differences(pair, large.groups(), **options))

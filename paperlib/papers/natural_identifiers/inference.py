@@ -65,12 +65,11 @@ def p_values_by_size(
 ) -> pd.DataFrame:
     """Quartiles of p-values over random sets of each size (Figure 3)."""
     tested = p_values_of_draws(config, scores, sizes, draws=draws, schedule="forward")
-    one, two = "p_value", "p_value_two_sided"
     spread = {
-        "median": (one, "median"),
-        "low": (one, lambda values: np.quantile(values, 0.25)),
-        "high": (one, lambda values: np.quantile(values, 0.75)),
-        "median_two_sided": (two, "median"),
+        "median": ("p_value", "median"),
+        "low": ("p_value", lambda values: np.quantile(values, 0.25)),
+        "high": ("p_value", lambda values: np.quantile(values, 0.75)),
+        "median_two_sided": ("p_value_two_sided", "median"),
     }
     return tested.groupby(["set", "identifiers"], sort=False).agg(**spread).reset_index()
 
@@ -86,15 +85,14 @@ def p_values_of_draws(
 ) -> pd.DataFrame:
     """p-values of random sets of each size from each group; by both schedules if it is None."""
     sets = {name: chosen for name, chosen in _sets(scores).items() if held_out or name != _HELD_OUT}
-    rows = []
-    for name, size, number in progress(
-        list(itertools.product(sets, sizes, range(draws))), label="draws"
-    ):
+    rows: list[dict[str, Any]] = []
+    drawn = list(itertools.product(sets, sizes, range(draws)))
+    for name, size, number in progress(drawn, label="draws"):
         values = scores.values[sets[name]]
         rng = np.random.default_rng([config.planted.seed, size, number])
-        some = values[rng.choice(len(values), min(size, len(values)), replace=False)]
-        for one in _tested(some, schedule, config, seed=number):
-            rows.append({"set": name, **one, "identifiers": size})
+        chosen = values[rng.choice(len(values), min(size, len(values)), replace=False)]
+        for row in _tested(chosen, schedule, config, seed=number):
+            rows.append({"set": name, **row, "identifiers": size})
     return pd.DataFrame(rows)
 
 
@@ -107,7 +105,7 @@ def held_out_p_values(config: InferenceConfig, scores: CandidateScores) -> pd.Da
     pool = scores.values[scores.groups == 0]
     rng = np.random.default_rng([config.planted.seed, 7])
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     for number in progress(range(config.held_out_sets), label="null sets"):
         chosen = pool[rng.choice(len(pool), config.set_size, replace=False)]
         order = rng.permuted(np.tile(np.arange(pool.shape[1]), (len(chosen), 1)), axis=1)
@@ -125,21 +123,26 @@ def rejection_rates(
     """How often each test rejects, with 95 % Clopper-Pearson intervals that take sets as
     independent.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for values, tested in p_values.groupby(list(by), sort=False):
+        keys = dict(zip(by, values, strict=True))
+        sets = len(tested)
         for test, column in (("one-sided", "p_value"), ("two-sided", "p_value_two_sided")):
             for level in levels:
-                sets, hits = len(tested), int((tested[column] <= level).sum())
-                low, high = share_interval(hits, sets)
-                about = {**dict(zip(by, values, strict=True)), "test": test, "level": level}
-                rates = {
-                    "sets": sets,
-                    "rejected": hits,
-                    "rate": hits / sets,
-                    "low": low,
-                    "high": high,
-                }
-                rows.append(about | rates)
+                rejected = int((tested[column] <= level).sum())
+                low, high = share_interval(rejected, sets)
+                rows.append(
+                    {
+                        **keys,
+                        "test": test,
+                        "level": level,
+                        "sets": sets,
+                        "rejected": rejected,
+                        "rate": rejected / sets,
+                        "low": low,
+                        "high": high,
+                    }
+                )
     return pd.DataFrame(rows)
 
 

@@ -2,10 +2,11 @@
 not.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ _SCORES = (*PAPER_ATTACKS, TOKENS)
 PREFIXED = ("recall", "recall_hinge")
 """Attacks that read every string twice."""
 _TOGETHER = 100  # identifiers that are scored and stored together
+_AROUND = 4_000  # characters before and behind a cut in which identifiers are looked for
 _BETWEEN = 120.0  # seconds between two checkpoints of a training
 _FILE, _HUB = "gpt_neox_20b_tokenizer.json", "EleutherAI/gpt-neox-20b"
 
@@ -103,7 +105,7 @@ class NaturalSplit:
     @property
     def texts(self) -> list[str]:
         """All that a model is trained on."""
-        return [*(one.text for one in self.trained), *self.further]
+        return [*(document.text for document in self.trained), *self.further]
 
 
 def natural_split(config: NaturalConfig) -> NaturalSplit:
@@ -111,48 +113,53 @@ def natural_split(config: NaturalConfig) -> NaturalSplit:
     subset.
     """
     rng = np.random.default_rng(config.seed)
-    with_some, without = _pools(config)
-    if len(pairs := _in_turn(with_some, 2, rng)) <= config.documents:
+    with_identifiers, without = _pools(config)
+    pairs = _in_turn(with_identifiers, 2, rng)
+    if len(pairs) <= config.documents:
         raise ValueError(
             f"documents: expected less than {max(0, len(pairs))}, the pairs of documents with "
             f"identifiers in {' and '.join(map(repr, config.corpora))}, got {config.documents}"
         )
-    trained, held = (tuple(pair[side] for pair in pairs[: config.documents]) for side in (0, 1))
-    further = [one.text for (one,) in _in_turn(without, 1, rng)[: config.further]]
+    trained = tuple(pair[0] for pair in pairs[: config.documents])
+    held_out = tuple(pair[1] for pair in pairs[: config.documents])
+    further = tuple(document.text for (document,) in _in_turn(without, 1, rng)[: config.further])
     if len(further) < config.further:
         raise ValueError(f"further: expected up to {len(further)} documents, got {config.further}")
-    prefix = (
-        pairs[config.documents][0].text.encode()[: config.window // 2].decode("utf-8", "ignore")
-    )
-    found = partial(corpus_identifiers, kinds=config.kinds, before=config.before)
-    inside, outside = found(trained), found(held)
-    seen = "\n".join([*(one.text for one in trained), *further]).lower()
-    known = seen + prefix.lower()
-    # A value that stands anywhere in the text trained on is no non-member.
-    fresh = [one for one in outside if one.value.lower() not in known]
-    members, non_members = (_sampled(part, config, rng) for part in (inside, fresh))
+    first_left_over = pairs[config.documents][0].text
+    prefix = first_left_over.encode()[: config.window // 2].decode("utf-8", "ignore")
+    inside = corpus_identifiers(trained, kinds=config.kinds, before=config.before)
+    outside = corpus_identifiers(held_out, kinds=config.kinds, before=config.before)
+    seen = "\n".join([*(document.text for document in trained), *further]).lower()
+    # A value that stands anywhere in the text trained on, or in the prefix, is no non-member.
+    seen_or_prefix = seen + prefix.lower()
+    fresh = [identifier for identifier in outside if identifier.value.lower() not in seen_or_prefix]
+    members = _sampled(inside, config, rng)
+    non_members = _sampled(fresh, config, rng)
     if min(len(members), len(non_members)) < 10:
         raise ValueError(
             f"documents: found {len(members)} identifiers of {', '.join(config.kinds)} in the "
             f"documents trained on and {len(non_members)} others in those held out, expected 10 or "
             "more of each"
         )
-    counted = (replace(one, occurrences=seen.count(one.value.lower())) for one in members)
-    unseen = (replace(one, occurrences=0) for one in non_members)
-    return NaturalSplit(trained, held, tuple(further), tuple(counted), tuple(unseen), prefix)
+    counted = tuple(
+        replace(member, occurrences=seen.count(member.value.lower())) for member in members
+    )
+    unseen = tuple(replace(non_member, occurrences=0) for non_member in non_members)
+    return NaturalSplit(trained, held_out, further, counted, unseen, prefix)
 
 
 def _pools(config: NaturalConfig) -> tuple[dict[str, list[Document]], dict[str, list[Document]]]:
     """Documents by subset, cut: those with identifiers, and those without."""
-    with_some: dict[str, list[Document]] = {}
+    with_identifiers: dict[str, list[Document]] = {}
     without: dict[str, list[Document]] = {}
     for corpus in config.corpora:
-        for one in open_corpus(corpus):
-            if not config.subsets or one.subset in config.subsets:
-                text, holds = cut(one.text, config)
-                pool = with_some if holds else without
-                pool.setdefault(one.subset, []).append(Document(text, one.subset))
-    return with_some, without
+        for document in open_corpus(corpus):
+            subset = document.subset
+            if not config.subsets or subset in config.subsets:
+                text, holds_identifier = cut(document.text, config)
+                pool = with_identifiers if holds_identifier else without
+                pool.setdefault(subset, []).append(Document(text, subset))
+    return with_identifiers, without
 
 
 def cut(text: str, config: NaturalConfig) -> tuple[str, bool]:
@@ -163,35 +170,47 @@ def cut(text: str, config: NaturalConfig) -> tuple[str, bool]:
     start = max(0, inside[0].start - config.lead) if inside else 0
     end = start + config.longest
     # No identifier of any kind is cut in two: a part of one could be taken for one of another kind.
-    for one in find_identifiers(text[max(0, start - 4_000) : end + 4_000]):
-        first, last = (place + max(0, start - 4_000) for place in (one.start, one.end))
-        start = last if first < start < last else start
-        end = first if first < end < last else end
-    return text[start:end], any(start <= one.start and one.end <= end for one in inside)
+    searched = max(0, start - _AROUND)  # the first character that is searched
+    for identifier in find_identifiers(text[searched : end + _AROUND]):
+        first = searched + identifier.start
+        behind = searched + identifier.end
+        if first < start < behind:
+            start = behind
+        if first < end < behind:
+            end = first
+    holds_identifier = any(
+        start <= identifier.start and identifier.end <= end for identifier in inside
+    )
+    return text[start:end], holds_identifier
 
 
 def _in_turn(
     pools: Mapping[str, Sequence[Document]], size: int, rng: np.random.Generator
 ) -> list[tuple[Document, ...]]:
     """Groups of ``size`` documents of one subset, the subsets in turn, each in random order."""
-    queues = []
+    queues: list[list[tuple[Document, ...]]] = []
     for name in sorted(pools):
-        shuffled = [pools[name][at] for at in rng.permutation(len(pools[name]))]
-        queues.append(
-            [tuple(shuffled[at : at + size]) for at in range(0, len(shuffled) - size + 1, size)]
-        )
-    longest = max(map(len, queues), default=0)
-    return [queue[at] for at in range(longest) for queue in queues if at < len(queue)]
+        documents = pools[name]
+        shuffled = [documents[index] for index in rng.permutation(len(documents))]
+        starts = range(0, len(shuffled) - size + 1, size)
+        queues.append([tuple(shuffled[start : start + size]) for start in starts])
+    groups: list[tuple[Document, ...]] = []
+    for turn in range(max(map(len, queues), default=0)):
+        groups += [queue[turn] for queue in queues if turn < len(queue)]
+    return groups
 
 
 def _sampled(
-    every: Sequence[FoundIdentifier], config: NaturalConfig, rng: np.random.Generator
+    identifiers: Sequence[FoundIdentifier], config: NaturalConfig, rng: np.random.Generator
 ) -> list[FoundIdentifier]:
-    left, chosen = dict[int, int](), list[FoundIdentifier]()
-    for one in (every[at] for at in rng.permutation(len(every))):
-        left[one.document] = left.get(one.document, config.per_document) - 1
-        if left[one.document] >= 0:
-            chosen.append(one)
+    """A random sample, with at most ``per_document`` identifiers of each document."""
+    counts = Counter[int]()
+    chosen: list[FoundIdentifier] = []
+    for index in rng.permutation(len(identifiers)):
+        identifier = identifiers[index]
+        counts[identifier.document] += 1
+        if counts[identifier.document] <= config.per_document:
+            chosen.append(identifier)
     return chosen[: config.identifiers]
 
 
@@ -221,16 +240,14 @@ class NarrowTokenizer:
 
     def __init__(self, tokenizer: Any, used: np.ndarray, *, context: int) -> None:
         self._tokenizer = tokenizer
-        self._place = {token: place for place, token in enumerate(used.tolist())}
+        self._number = {token: number for number, token in enumerate(used.tolist())}
         self.model_max_length = context
 
     def __call__(self, texts: Sequence[str], **options: Any) -> dict[str, Any]:
         """As the tokenizer; KeyError for a text with a token that is not used."""
-        encoded, place = self._tokenizer(list(texts), **options), self._place
-        return {
-            **encoded,
-            "input_ids": [[place[token] for token in row] for row in encoded["input_ids"]],
-        }
+        encoded = self._tokenizer(list(texts), **options)
+        numbered = [[self._number[token] for token in row] for row in encoded["input_ids"]]
+        return {**encoded, "input_ids": numbered}
 
 
 def used_tokens(config: NaturalConfig, split: NaturalSplit, *, generated: int) -> np.ndarray:
@@ -240,17 +257,24 @@ def used_tokens(config: NaturalConfig, split: NaturalSplit, *, generated: int) -
 
     def compute() -> Mapping[str, Any]:
         tokenizer = natural_tokenizer(config.tokenizer)
-        texts = [*split.texts, *(one.text for one in split.held_out), split.prefix]
+        texts = [*split.texts, *(document.text for document in split.held_out), split.prefix]
         used = {token for row in tokenizer(texts)["input_ids"] for token in row}
-        for one in (*split.members, *split.non_members):
-            candidates = [one.value, *generate_identifiers(one.value, generated, config.seed)]
-            windows = encode(tokenizer, candidates, [one.before] * len(candidates))
+        for identifier in (*split.members, *split.non_members):
+            alternatives = generate_identifiers(identifier.value, generated, config.seed)
+            candidates = [identifier.value, *alternatives]
+            windows = encode(tokenizer, candidates, [identifier.before] * len(candidates))
             used |= {token for window in windows for token in window.tokens}
         return {"tokens": np.array(sorted(used))}
 
-    about = {"tokenizer": config.tokenizer, "seed": config.seed, "generated": generated}
-    stage = {"stage": "natural tokens", **about, "split": _hash(split)}
-    if len(used := cached_arrays(stage, compute, code=__name__)["tokens"]) > config.vocabulary:
+    stage = {
+        "stage": "natural tokens",
+        "tokenizer": config.tokenizer,
+        "seed": config.seed,
+        "generated": generated,
+        "split": _hash(split),
+    }
+    used = cached_arrays(stage, compute, code=__name__)["tokens"]
+    if len(used) > config.vocabulary:
         raise ValueError(
             f"vocabulary: expected {len(used)} or more, the tokens that occur, got "
             f"{config.vocabulary}"
@@ -270,22 +294,32 @@ def natural_model(config: NaturalConfig, split: NaturalSplit, used: np.ndarray) 
         "used": _hash(used.tolist()),
     }
 
-    def train(checkpoint: Path) -> Mapping[str, Any]:
+    def trained_weights(checkpoint: Path) -> Mapping[str, Any]:
         rows = tokenizer(split.texts, verbose=False)["input_ids"]
-        examples = [
-            row[at : at + config.window] for row in rows for at in range(0, len(row), config.window)
-        ]
-        whole = [one for one in examples if len(one) > 1]
-        kept: dict[str, Any] = {"checkpoint": checkpoint, "between": _BETWEEN}
         with _precision(config):
-            fit_language_model(model.to(default_device()), whole, config=config.training(), **kept)
+            fit_language_model(
+                model.to(default_device()),
+                _examples(rows, config.window),
+                config=config.training(),
+                checkpoint=checkpoint,
+                between=_BETWEEN,
+            )
         return {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
 
-    weights = resumed_arrays(stage, train, code=__name__)
+    weights = resumed_arrays(stage, trained_weights, code=__name__)
     model.load_state_dict(
         {name: torch.from_numpy(values.copy()) for name, values in weights.items()}
     )
     return model.to(default_device()), tokenizer
+
+
+def _examples(rows: Sequence[Sequence[int]], window: int) -> list[Sequence[int]]:
+    """Rows of tokens cut to at most ``window`` tokens; those of a single token are left out."""
+    examples: list[Sequence[int]] = []
+    for row in rows:
+        cuts = [row[start : start + window] for start in range(0, len(row), window)]
+        examples += [tokens for tokens in cuts if len(tokens) > 1]
+    return examples
 
 
 def natural_values(config: NaturalConfig, split: NaturalSplit, *, generated: int) -> FloatArray:
@@ -295,37 +329,50 @@ def natural_values(config: NaturalConfig, split: NaturalSplit, *, generated: int
     used = used_tokens(config, split, generated=generated)
     load = cache(lambda: natural_model(config, split, used))
     stage = {"stage": "natural scores", "config": config, "split": _hash(split)}
-    plain = [name for name in _SCORES if name not in PREFIXED]
-    how: dict[str, Any] = {"generated": generated, "seed": config.seed, "prefix": split.prefix}
-
-    def scores(chosen: Sequence[FoundIdentifier], prefixed: bool) -> FloatArray:
-        """NaN for attacks behind a prefix where the part has none."""
-        part, attacks = (
-            {**stage, "part": [one.value for one in chosen]},
-            _SCORES if prefixed else plain,
-        )
-        values = cached_scores(part, load, chosen, attacks=attacks, code=__name__, **how)
-        every = np.full((*values.shape[:2], len(_SCORES)), np.nan)
-        every[..., [at for at, name in enumerate(_SCORES) if prefixed or name in plain]] = values
-        return every
-
-    parts = [
-        (some[at : at + _TOGETHER], behind_prefix)
-        for side in (split.members, split.non_members)
-        for some, behind_prefix in (
-            (side[: config.prefixed], True),
-            (side[config.prefixed :], False),
-        )
-        for at in range(0, len(some), _TOGETHER)
-    ]
+    scores: list[FloatArray] = []
     with _precision(config):
-        return np.concatenate([scores(*part) for part in progress(parts, label="identifiers")])
+        for identifiers, attacks in progress(_pieces(split, config), label="identifiers"):
+            values = cached_scores(
+                {**stage, "part": [identifier.value for identifier in identifiers]},
+                load,
+                identifiers,
+                attacks=attacks,
+                generated=generated,
+                seed=config.seed,
+                prefix=split.prefix,
+                code=__name__,
+            )
+            scores.append(_in_all_columns(values, attacks))
+    return np.concatenate(scores)
+
+
+def _pieces(
+    split: NaturalSplit, config: NaturalConfig
+) -> list[tuple[Sequence[FoundIdentifier], Sequence[str]]]:
+    """Identifiers that are scored and stored together, members first, and the attacks on them."""
+    plain = tuple(name for name in _SCORES if name not in PREFIXED)
+    pieces: list[tuple[Sequence[FoundIdentifier], Sequence[str]]] = []
+    for side in (split.members, split.non_members):
+        behind_prefix = side[: config.prefixed]
+        others = side[config.prefixed :]
+        for identifiers, attacks in ((behind_prefix, _SCORES), (others, plain)):
+            starts = range(0, len(identifiers), _TOGETHER)
+            pieces += [(identifiers[start : start + _TOGETHER], attacks) for start in starts]
+    return pieces
+
+
+def _in_all_columns(values: FloatArray, attacks: Sequence[str]) -> FloatArray:
+    """Scores by these attacks, (n, 1 + c, attacks), in the columns of `_SCORES`; NaN elsewhere."""
+    scores = np.full((*values.shape[:2], len(_SCORES)), np.nan)
+    scores[..., [_SCORES.index(name) for name in attacks]] = values
+    return scores
 
 
 def _precision(config: NaturalConfig) -> AbstractContextManager[Any]:
     """Matrices are multiplied in the format of the configuration; weights stay float32."""
     # Without the cache of autocast: it would keep rounded weights over the steps of a training.
-    device, rounded = default_device().type, config.dtype == "bfloat16"
+    rounded = config.dtype == "bfloat16"
+    device = default_device().type
     return torch.autocast(device, torch.bfloat16, enabled=rounded, cache_enabled=False)
 
 

@@ -1,6 +1,5 @@
 """The benchmark and dataset inference on natural members and non-members of GPTs."""
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -40,17 +39,21 @@ def natural_table(
     configs = {name: replace(config, width=width) for name, width in sizes}
     configs["one pass"] = replace(configs["medium"], epochs=1)
     values = {
-        name: natural_values(one, split, generated=generated) for name, one in configs.items()
+        name: natural_values(of_model, split, generated=generated)
+        for name, of_model in configs.items()
     }
-    subsets, tables = _subsets(split), list[pd.DataFrame]()
-    for (name, one), (subset, here) in itertools.product(configs.items(), subsets.items()):
-        scores = values[name][here][..., :-1]
-        scores = scores[np.isfinite(scores).all(axis=(1, 2))][:set_size]
-        tested = (
-            infer_dataset(scores, seed=config.seed).p_value if len(scores) == set_size else math.nan
-        )
-        table = judged(name, values[name], {subset: here}, draws=draws, seed=config.seed)
-        tables.append(table.assign(p_value=tested, parameters=one.parameters()))
+    subsets = _subsets(split)
+    tables: list[pd.DataFrame] = []
+    for name, of_model in configs.items():
+        for subset, members in subsets.items():
+            # The number of tokens, which is the last score, is no signal of the test.
+            scores = values[name][members][..., :-1]
+            scores = scores[np.isfinite(scores).all(axis=(1, 2))][:set_size]
+            p_value = math.nan
+            if len(scores) == set_size:
+                p_value = infer_dataset(scores, seed=config.seed).p_value
+            table = judged(name, values[name], {subset: members}, draws=draws, seed=config.seed)
+            tables.append(table.assign(p_value=p_value, parameters=of_model.parameters()))
     tables.append(auc_differences(values, subsets, draws=draws))
     whole = pd.concat(tables, ignore_index=True).rename(columns={"group": "subset"})
     whole = whole.assign(part=ALL, kind=ALL)
@@ -66,33 +69,48 @@ def natural_cells(
     values: Mapping[str, FloatArray], split: NaturalSplit, *, draws: int = 200
 ) -> pd.DataFrame:
     """The loss of each model by part of the corpus and kind of identifier, on each side."""
-    names = np.array([(one.subset, one.kind) for one in [*split.members, *split.non_members]])
-    sides = {
-        name: here for name, here in _subsets(split).items() if name in ("held out", "trained")
-    }
-    cells = list[pd.DataFrame]()
-    for (part, kind), (subset, side) in itertools.product(np.unique(names, axis=0), sides.items()):
-        here = side & (names == (part, kind)).all(axis=1)
-        about = {
-            "subset": subset,
-            "part": part,
-            "kind": kind,
-            "identifiers": here.sum(),
-            "attack": _LOSS,
-        }
-        for model, scores in values.items():
-            row = pd.DataFrame([{"model": model}])
-            if here.sum() >= _FEWEST:
-                row = judged(model, scores[..., :1], {subset: here}, attacks=(_LOSS,), draws=draws)
-                row = row.drop(columns="group")
-            if here.any():
-                cells.append(row.assign(**about))
+    identifiers = [*split.members, *split.non_members]
+    names = np.array([(identifier.subset, identifier.kind) for identifier in identifiers])
+    subsets = _subsets(split)
+    sides = {name: subsets[name] for name in ("held out", "trained") if name in subsets}
+    cells: list[pd.DataFrame] = []
+    for corpus_part, kind in np.unique(names, axis=0):
+        for subset, side in sides.items():
+            members = side & (names == (corpus_part, kind)).all(axis=1)
+            if not members.any():
+                continue
+            for model, scores in values.items():
+                row = _cell(model, scores, subset, members, draws=draws)
+                cells.append(
+                    row.assign(
+                        subset=subset,
+                        part=corpus_part,
+                        kind=kind,
+                        identifiers=members.sum(),
+                        attack=_LOSS,
+                    )
+                )
     return pd.concat(cells, ignore_index=True)
 
 
+def _cell(
+    model: str, scores: FloatArray, subset: str, members: np.ndarray, *, draws: int
+) -> pd.DataFrame:
+    """One row with the quality of the loss on these identifiers; of few the model's name alone."""
+    if members.sum() < _FEWEST:
+        return pd.DataFrame([{"model": model}])
+    row = judged(model, scores[..., :1], {subset: members}, attacks=(_LOSS,), draws=draws)
+    return row.drop(columns="group")
+
+
 def _subsets(split: NaturalSplit) -> dict[str, np.ndarray]:
-    """Which scores belong to each group of identifiers that has some."""
-    times = np.array([one.occurrences for one in [*split.members, *split.non_members]])
-    groups = {"held out": times == 0, "trained": times > 0}
-    groups |= {"trained, occurs once": times == 1, "trained, occurs oftener": times > 1}
-    return {name: here for name, here in groups.items() if here.any()}
+    """Which scores belong to each group of identifiers that has any."""
+    identifiers = [*split.members, *split.non_members]
+    times = np.array([identifier.occurrences for identifier in identifiers])
+    groups = {
+        "held out": times == 0,
+        "trained": times > 0,
+        "trained, occurs once": times == 1,
+        "trained, occurs oftener": times > 1,
+    }
+    return {name: members for name, members in groups.items() if members.any()}

@@ -113,17 +113,21 @@ def planted(config: PlantedConfig) -> Planted:
     rng = np.random.default_rng(config.seed)
     words = source_words(config.text)
     seen = len(words) * 9 // 10  # the text around held-out identifiers is not trained on
-    wanted = [times for times in config.repetitions for _ in range(config.identifiers)]
+    repetitions = np.repeat(config.repetitions, config.identifiers).tolist()
     trained = [
-        _plant(config, number, times, words[:seen], rng) for number, times in enumerate(wanted)
+        _plant(config, number, times, words[:seen], rng) for number, times in enumerate(repetitions)
     ]
-    held = [_plant(config, number, 0, words[seen:], rng) for number in range(config.held_out + 1)]
-    documents = [one.document for one in trained for _ in range(one.repetitions)]
-    filler = round(config.filler * len(documents))
-    documents += [" ".join(_cut(words[:seen], config.document_tokens, rng)) for _ in range(filler)]
-    return Planted(
-        tuple(trained + held[1:]), tuple(documents), f"{held[0].before}{held[0].value}. "
-    )
+    # The first one is the text of the prefix, and no non-member.
+    of_prefix, *held_out = [
+        _plant(config, number, 0, words[seen:], rng) for number in range(config.held_out + 1)
+    ]
+    documents: list[str] = []
+    for identifier in trained:
+        documents += [identifier.document] * identifier.repetitions
+    for _ in range(round(config.filler * len(documents))):
+        documents.append(" ".join(_cut(words[:seen], config.document_tokens, rng)))
+    prefix = f"{of_prefix.before}{of_prefix.value}. "
+    return Planted((*trained, *held_out), tuple(documents), prefix)
 
 
 def _plant(
@@ -163,8 +167,10 @@ def _train(config: PlantedConfig, corpus: Planted) -> Mapping[str, Any]:
     # The tokenizer learns from other texts, in which nothing is planted: one that has merged the
     # letters of a member into longer tokens would tell members by their number of tokens, whatever
     # the model knows.
-    words, shape = source_words(config.text), config.shape()
-    texts = [" ".join(words[at : at + _TOGETHER]) for at in range(0, len(words), _TOGETHER)]
+    words = source_words(config.text)
+    shape = config.shape()
+    starts = range(0, len(words), _TOGETHER)
+    texts = [" ".join(words[start : start + _TOGETHER]) for start in starts]
     tokenizer = train_tokenizer(texts, config.vocabulary, context=shape.context)
     model: Any = new_language_model(shape, len(tokenizer))
     tokens = tokenizer(list(corpus.documents), verbose=False)["input_ids"]
@@ -181,11 +187,17 @@ def planted_scores(
     attack.
     """
     corpus = planted(config)
-    stage = {"stage": "planted scores", "config": config, "corpus": corpus.checksum}
-    how: dict[str, Any] = {"generated": generated, "seed": config.seed, "prefix": corpus.prefix}
-    how |= {"attacks": attacks, "code": __name__}
-    values = cached_scores(stage, lambda: planted_model(config), corpus.identifiers, **how)
-    groups = np.array([one.repetitions for one in corpus.identifiers])
+    values = cached_scores(
+        {"stage": "planted scores", "config": config, "corpus": corpus.checksum},
+        lambda: planted_model(config),
+        corpus.identifiers,
+        generated=generated,
+        seed=config.seed,
+        attacks=attacks,
+        prefix=corpus.prefix,
+        code=__name__,
+    )
+    groups = np.array([identifier.repetitions for identifier in corpus.identifiers])
     return CandidateScores(values, tuple(attacks), groups)
 
 
@@ -207,13 +219,21 @@ def cached_scores(
     def compute() -> Mapping[str, Any]:
         model, tokenizer = model_of()
         candidates = [
-            [one.value, *generate_identifiers(one.value, generated, seed)] for one in identifiers
+            [identifier.value, *generate_identifiers(identifier.value, generated, seed)]
+            for identifier in identifiers
         ]
-        contexts = [one.before for one in identifiers]
+        contexts = [identifier.before for identifier in identifiers]
         asked = [name for name in attacks if name != TOKENS]
-        how: dict[str, Any] = {"contexts": contexts, "attacks": asked, "batch_size": 128}
-        how["prefix"] = prefix if any(name.startswith("recall") for name in asked) else None
-        values, _ = score_candidates(model, tokenizer, candidates, **how)
+        reads_prefix = any(name.startswith("recall") for name in asked)
+        values, _ = score_candidates(
+            model,
+            tokenizer,
+            candidates,
+            contexts=contexts,
+            attacks=asked,
+            batch_size=128,
+            prefix=prefix if reads_prefix else None,
+        )
         if TOKENS in attacks:
             values = np.dstack([values, token_counts(tokenizer, candidates, contexts)])
         return {"values": values}
@@ -227,5 +247,6 @@ def token_counts(
 ) -> FloatArray:
     """Tokens of each candidate behind its context, shape (n, 1 + c)."""
     texts, around, sizes = flattened("candidates", candidates, contexts)
-    counts = [len(one.tokens) - one.first for one in encode(tokenizer, texts, around)]
+    windows = encode(tokenizer, texts, around)
+    counts = [len(window.tokens) - window.first for window in windows]
     return np.array(counts, dtype=np.float64).reshape(len(sizes), -1)

@@ -56,25 +56,24 @@ def success_rate(mechanism: str, cardinality: int, top: int, epsilon: float) -> 
 
 def bounds_by_sets(config: RandomizedResponseConfig) -> pd.DataFrame:
     """Bound against the number of sets: Figure 4, and the same with the tight bound."""
-    grid = np.unique(
-        np.geomspace(10, config.largest_sets, config.points).round().astype(int)
-    ).tolist()
-    return pd.DataFrame(
-        {
-            "mechanism": mechanism,
-            "bound": bound,
-            "epsilon": epsilon,
-            "cardinality": c,
-            "top": r,
-            "sets": sets,
-        }
-        | _outcomes(mechanism, bound, epsilon, c, r, sets, config.confidence)
-        for mechanism in MECHANISMS
-        for epsilon in config.epsilons
-        for c, r in config.curves
-        for bound in ("paper", "tight")
-        for sets in grid
-    )
+    sizes = np.geomspace(10, config.largest_sets, config.points).round().astype(int)
+    grid = np.unique(sizes).tolist()
+    bounds: tuple[RankBound, ...] = ("paper", "tight")
+    rows: list[dict[str, Any]] = []
+    curves = itertools.product(MECHANISMS, config.epsilons, config.curves, bounds)
+    for mechanism, epsilon, (c, r), bound in curves:
+        for sets in grid:
+            setting = {
+                "mechanism": mechanism,
+                "bound": bound,
+                "epsilon": epsilon,
+                "cardinality": c,
+                "top": r,
+                "sets": sets,
+            }
+            outcomes = _outcomes(mechanism, bound, epsilon, c, r, sets, config.confidence)
+            rows.append(setting | outcomes)
+    return pd.DataFrame(rows)
 
 
 def _outcomes(
@@ -86,8 +85,12 @@ def _outcomes(
     sets: int,
     confidence: float,
 ) -> dict[str, float]:
+    """Mean, 5 % and 95 % quantiles of the bound, and the probability that it exceeds epsilon, over
+    all numbers of hits but those in tails of 1e-12.
+    """
     chance = success_rate(mechanism, cardinality, top, epsilon)
-    low, high = int(binom.ppf(1e-12, sets, chance)), int(binom.isf(1e-12, sets, chance))
+    low = int(binom.ppf(1e-12, sets, chance))
+    high = int(binom.isf(1e-12, sets, chance))
     hits = np.arange(low, high + 1)
     weight = binom.pmf(hits, sets, chance)
     bounds = rank_epsilon(hits, sets, cardinality, top=top, confidence=confidence, bound=bound)
@@ -111,7 +114,8 @@ def limits(config: RandomizedResponseConfig) -> pd.DataFrame:
         columns=["epsilon", "cardinality", "top", "mechanism", "success_rate"],
     )
     rate, c, r = (table[name] for name in ("success_rate", "cardinality", "top"))
-    paper, tight = rate * (c - 1) / (r - rate), rate * (c - r) / (r * (1 - rate))
+    paper = rate * (c - 1) / (r - rate)
+    tight = rate * (c - r) / (r * (1 - rate))
     return table.assign(paper=np.log(paper), tight=np.log(tight))
 
 

@@ -193,7 +193,7 @@ def _audits(config: DpSgdConfig, model: Audited, answers: Answers) -> Iterator[d
         yield {**description, "method": method, **counts, "bound": audit.epsilon}
 
 
-def mean_bounds(bounds: pd.DataFrame) -> pd.DataFrame:
+def bounds_over_seeds(bounds: pd.DataFrame) -> pd.DataFrame:
     """Mean and standard deviation over seeds: panel, epsilon, method, mean, std, seeds."""
     grouped = bounds.groupby(["panel", "epsilon", "method"], sort=False)["bound"]
     return grouped.agg(["mean", "std", "count"]).reset_index().rename(columns={"count": "seeds"})

@@ -277,7 +277,8 @@ def jackknifed(bounds: FloatArray, rivals_bounds: FloatArray) -> FloatArray:
 
 def interval(values: FloatArray, confidence: float = 0.95) -> dict[str, float]:
     """Mean (gain) and ends (low, high) of the t-interval of independent values, shape (n,)."""
-    mean, count = float(values.mean()), values.size
+    mean = float(values.mean())
+    count = values.size
     error = float(values.std(ddof=1)) / math.sqrt(count) if count > 1 else math.inf
     half = float(stdtrit(max(count - 1, 1), (1 + confidence) / 2)) * error
     return {"gain": mean, "low": mean - half, "high": mean + half}

@@ -160,9 +160,9 @@ def format_set(intervals: tuple[tuple[float, float], ...]) -> str:
     """A union of intervals in words of mathematics."""
 
     def end(value: float) -> str:
-        return (
-            ("∞" if value > 0 else "−∞") if math.isinf(value) else f"{value:.4g}".replace("-", "−")
-        )
+        if math.isinf(value):
+            return "∞" if value > 0 else "−∞"
+        return f"{value:.4g}".replace("-", "−")
 
     return " ∪ ".join(f"({end(a)}, {end(b)})" for a, b in intervals if a < b)
 
@@ -176,7 +176,8 @@ def least_m_with_a_gap(name: str, most: int = 10**6) -> int:
     low, high = 1, most
     while high - low > max(1, low // 100):
         middle = int(math.sqrt(low * high)) if high > 4 * low else (low + high) // 2
-        low, high = (
-            (middle, high) if len(optimal_set(pair, middle).intervals) == 1 else (low, middle)
-        )
+        if len(optimal_set(pair, middle).intervals) == 1:
+            low = middle
+        else:
+            high = middle
     return high

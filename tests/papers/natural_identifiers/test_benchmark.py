@@ -88,7 +88,7 @@ def test_the_paper_s_curve_is_the_better_of_its_two_scores_and_differences_are_p
     table = audits()
     chosen = table[(table["top"] == 1) & (table["target"] == 5.0) & (table["cardinality"] == 8)]
     each = chosen.pivot_table("paper", "model", "score")
-    means = dp.mean_bounds(table, ["target", "cardinality"])
+    means = dp.bounds_over_models(table, ["target", "cardinality"])
     row = of(means, PAPERS, target=5.0, cardinality=8)
     assert row["mean"] == pytest.approx(each[["loss", "min_k"]].max(axis=1).mean())
     assert row["models"] == 3
@@ -99,12 +99,12 @@ def test_the_paper_s_curve_is_the_better_of_its_two_scores_and_differences_are_p
     ]
     each = chosen.pivot_table("tight", "model", "cardinality")
     expected = ttest_rel(each[64], each[2]).confidence_interval(0.9)
-    means = dp.mean_bounds(table, ["target", "cardinality"], less=2, confidence=0.9)
+    means = dp.bounds_over_models(table, ["target", "cardinality"], less=2, confidence=0.9)
     row = of(means, DIFFERENCE, target=math.inf, cardinality=64)
     assert [row["low"], row["high"]] == pytest.approx(list(expected))
     assert row["mean"] == pytest.approx((each[64] - each[2]).mean())
     assert 2 not in set(means["cardinality"])
-    alone = dp.mean_bounds(audits(1), ["target", "cardinality"])  # one model has no interval
+    alone = dp.bounds_over_models(audits(1), ["target", "cardinality"])  # one model has no interval
     assert alone["low"].isna().all()
     assert alone["mean"].notna().all()
 

@@ -78,7 +78,7 @@ def test_the_papers_totals_stand_beside_ours_and_shares_are_of_the_same_subsets(
 def test_look_alikes_stand_with_the_reasons_and_what_cannot_be_read_with_its(tmp_path):
     (tmp_path / "a.txt").write_text("\n".join([*LOOK_ALIKES["md5"], *random_ones("sha1", 3)]))
     census = take_census([tmp_path / "a.txt"], folder=tmp_path / "units")
-    table = tables.look_alikes(census.totals).set_index("kind")
+    table = tables.look_alikes_by_kind(census.totals).set_index("kind")
     assert table.loc["sha1", ["identifiers", "why"]].tolist() == [3, "–"]
     assert table.loc["md5", "look_alikes"] == len(LOOK_ALIKES["md5"])
     assert "few different digits" in table.loc["md5", "why"]

@@ -198,7 +198,7 @@ def test_a_dp_audit_end_to_end_is_repeatable_and_below_theory():
     plain = list(targets)[1]
     first = stored[plain]["difference"]
     assert first[:, 0].mean() > first[:, 1:].mean()
-    again = dp_models.train_and_score([plain, plain])[1]  # every run starts from the same model
+    again = dp_models.fine_tuned_scores([plain, plain])[1]  # every run starts from the same model
     for scores in (again, dp_models.trained_runs([plain])[plain]):
         np.testing.assert_array_equal(scores["difference"], first)
 

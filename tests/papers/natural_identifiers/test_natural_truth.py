@@ -110,6 +110,9 @@ def test_a_cut_leaves_every_identifier_whole():
     sha1 = KINDS["sha1"].example
     text, holds = cut(f"{sha256} {'word ' * 3}{sha1} {sha256}", config)
     assert (text, holds) == (f" {'word ' * 3}{sha1} ", True)
+    # Far behind the start of a document, where an identifier stands across either end of the cut.
+    text, holds = cut(f"{'word ' * 2_000}{sha256} {sha1} {'word ' * 4}{sha256}", config)
+    assert (text, holds) == (f" {sha1} {'word ' * 4}", True)
     assert cut("word " * 100, config) == (("word " * 20), False)
     refused("longest: expected 301 or more", NaturalConfig, longest=300, lead=300)
 

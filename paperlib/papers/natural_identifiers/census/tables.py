@@ -79,7 +79,7 @@ def kind_shares(filtered: pd.DataFrame, subsets: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(share).rename_axis("kind").reset_index()
 
 
-def look_alikes(totals: pd.DataFrame) -> pd.DataFrame:
+def look_alikes_by_kind(totals: pd.DataFrame) -> pd.DataFrame:
     """One row per kind: kind, identifiers and look_alikes (different values), why."""
     rows: list[dict[str, Any]] = []
     for kind, forms in totals.groupby("kind", sort=False):
@@ -237,8 +237,8 @@ def pile_identifiers(
     Columns: subset, document (its number in the subset), kind, value (a number), erc55 (whether the
     paper's check of addresses admits it), site (of a web address around it; may be empty), kept.
     """
-    places, others = _pile_places(documents)
-    values = list(dict.fromkeys(places["identifier"]))
+    occurrences, others = _pile_occurrences(documents)
+    values = list(dict.fromkeys(occurrences["identifier"]))
     kept: set[Identifier] = set()
     if values:
         judged = _with_company(values, others, company, np.random.default_rng(seed))
@@ -247,8 +247,8 @@ def pile_identifiers(
     numbers: dict[tuple[str, str], int] = {}
     for number, value in enumerate(values):
         numbers.setdefault(_key(value), number)  # two spellings of a value have one number
-    identifiers = places["identifier"].tolist()
-    return places.assign(
+    identifiers = occurrences["identifier"].tolist()
+    return occurrences.assign(
         kind=[identifier.kind for identifier in identifiers],
         value=[numbers[_key(identifier)] for identifier in identifiers],
         erc55=[_admitted(identifier) for identifier in identifiers],
@@ -256,11 +256,11 @@ def pile_identifiers(
     )[["subset", "document", "kind", "value", "erc55", "site", "kept"]]
 
 
-def _pile_places(documents: Iterable[Document]) -> tuple[pd.DataFrame, set[Identifier]]:
+def _pile_occurrences(documents: Iterable[Document]) -> tuple[pd.DataFrame, set[Identifier]]:
     """Every place of an identifier in subsets of the Pile's test part (subset, document,
     identifier, site), and the identifiers of other subsets.
     """
-    places: list[tuple[str, int, Identifier, str]] = []
+    occurrences: list[tuple[str, int, Identifier, str]] = []
     others: set[Identifier] = set()
     numbers = Counter[str]()
     for document in documents:
@@ -270,11 +270,11 @@ def _pile_places(documents: Iterable[Document]) -> tuple[pd.DataFrame, set[Ident
             if document.subset in PILE_SUBSETS:
                 number = numbers[document.subset]
                 site = _site_before(document.text, match.start)
-                places.append((document.subset, number, identifier, site))
+                occurrences.append((document.subset, number, identifier, site))
             else:
                 others.add(identifier)
     columns = ["subset", "document", "identifier", "site"]
-    return pd.DataFrame(places, columns=columns), others
+    return pd.DataFrame(occurrences, columns=columns), others
 
 
 def _site_before(text: str, start: int) -> str:
@@ -310,18 +310,18 @@ def _admitted(identifier: Identifier) -> bool:
     return KINDS["ethereum"].check(identifier.value).name == "checksum"
 
 
-def after_filters(places: pd.DataFrame) -> pd.DataFrame:
+def after_filters(occurrences: pd.DataFrame) -> pd.DataFrame:
     """The first place of each different identifier of a subset that the paper's filters keep."""
-    different = places[places["erc55"]].drop_duplicates(["subset", "kind", "value"])
+    different = occurrences[occurrences["erc55"]].drop_duplicates(["subset", "kind", "value"])
     return different[different["kept"]]
 
 
-def filtered_census(places: pd.DataFrame) -> pd.DataFrame:
+def filtered_census(occurrences: pd.DataFrame) -> pd.DataFrame:
     """Different identifiers of `pile_identifiers` before and after the paper's filters, beside its
     counts.
     """
-    different = places[places["erc55"]].drop_duplicates(["subset", "kind", "value"])
-    after = after_filters(places)
+    different = occurrences[occurrences["erc55"]].drop_duplicates(["subset", "kind", "value"])
+    after = after_filters(occurrences)
     kinds = pd.crosstab(after["subset"], after["kind"]).reindex(
         columns=list(PAPER_KINDS), fill_value=0
     )
@@ -341,13 +341,13 @@ def _printed(subset: str) -> dict[str, int]:
     return {str(name): int(number) for name, number in row.sum().items()}
 
 
-def counts_by_kind(places: pd.DataFrame) -> pd.DataFrame:
+def counts_by_kind(occurrences: pd.DataFrame) -> pd.DataFrame:
     """Counts by subset and kind beside the paper's for the same subset, each under several
     readings.
     """
     rows: list[dict[str, Any]] = []
-    for subset in sorted(set(places["subset"])):
-        of_subset = places[places["subset"] == subset]
+    for subset in sorted(set(occurrences["subset"])):
+        of_subset = occurrences[occurrences["subset"] == subset]
         printed = _printed(subset)
         for kind in PAPER_KINDS:
             of_kind = of_subset[of_subset["kind"] == kind]
@@ -357,29 +357,31 @@ def counts_by_kind(places: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _readings(places: pd.DataFrame) -> dict[str, int]:
-    """How many identifiers the places of one kind are, by what may be counted."""
-    by_value = places.assign(inside=places["site"] != "").groupby(["kind", "value"])
+def _readings(occurrences: pd.DataFrame) -> dict[str, int]:
+    """How many identifiers the occurrences of one kind are, by what may be counted."""
+    by_value = occurrences.assign(inside=occurrences["site"] != "").groupby(["kind", "value"])
     values = by_value[["erc55", "kept", "inside"]].max().astype(bool)
     return {
-        "matches": len(places),
+        "matches": len(occurrences),
         "different": len(values),
         "erc55": int(values["erc55"].sum()),
         "outside_addresses": int((values["erc55"] & ~values["inside"]).sum()),
-        "documents": places["document"].nunique(),
+        "documents": occurrences["document"].nunique(),
         "filtered": int((values["erc55"] & values["kept"]).sum()),
     }
 
 
-def sites(places: pd.DataFrame, subset: str) -> pd.DataFrame:
+def sites(occurrences: pd.DataFrame, subset: str) -> pd.DataFrame:
     """Counts by site (empty outside web addresses) and kind in a subset, most identifiers first."""
-    by_site = places[places["subset"] == subset].groupby(["site", "kind"])
+    by_site = occurrences[occurrences["subset"] == subset].groupby(["site", "kind"])
     table = by_site[["value", "document"]].nunique()
     table.columns = ["different", "documents"]
     return table.sort_values("different", ascending=False, kind="stable").reset_index()
 
 
-def rates(places: pd.DataFrame, read: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
+def rates(
+    occurrences: pd.DataFrame, read: pd.DataFrame, *, confidence: float = 0.95
+) -> pd.DataFrame:
     """Identifiers that the paper admits per million documents, ours before the filters and the
     paper's.
     """
@@ -393,7 +395,7 @@ def rates(places: pd.DataFrame, read: pd.DataFrame, *, confidence: float = 0.95)
         name = PILE_SUBSETS.get(subset, "")
         if name not in sizes:
             continue
-        admitted = places[(places["subset"] == subset) & places["erc55"]]
+        admitted = occurrences[(occurrences["subset"] == subset) & occurrences["erc55"]]
         count = len(admitted.drop_duplicates(["kind", "value"]))
         low = float(chi2.ppf(tail, 2 * count)) / 2 if count else 0.0
         high = float(chi2.ppf(1 - tail, 2 * count + 2)) / 2
