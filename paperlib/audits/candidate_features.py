@@ -18,6 +18,7 @@ from paperlib.audits.features import (
 )
 from paperlib.bounds import RankAuditResult, audit_ranks
 from paperlib.core import FloatArray, IntArray, check_counts
+from paperlib.words.ranks import learned_assumptions
 
 _OTHERS = 8  # candidates of a set, at most, that a fit compares with the true one
 
@@ -84,18 +85,7 @@ def audit_candidate_features(
     ranks = np.where(hits, 1, 2)
     margins = -np.arange(hits.size, dtype=float)  # the order of guessing
     result = audit_ranks(ranks, sets.shape[1], delta=delta, confidence=confidence, margins=margins)
-    others = [
-        text for text in result.assumptions if "Margins" not in text and "fixed before" not in text
-    ]
-    return replace(
-        result,
-        assumptions=(
-            *others,
-            f"{len(sets) - hits.size} sets, drawn at random, were only looked at. Which candidate "
-            "is guessed, and which set comes next, depends on nothing but the features and the "
-            "sets revealed before.",
-        ),
-    )
+    return replace(result, assumptions=learned_assumptions(len(sets) - hits.size))
 
 
 def learned_hits(

@@ -13,7 +13,7 @@ from scipy.special import bdtr, logit
 from paperlib.audits.score_results import Audits
 from paperlib.audits.scores import audit_scores
 from paperlib.bounds import fair_coin_p_value, one_run_epsilon
-from paperlib.bounds.one_run.fair_coins import DOUBTFUL, IMPLAUSIBLE, coin_warnings
+from paperlib.bounds.one_run.fair_coins import DOUBTFUL, IMPLAUSIBLE
 from paperlib.core import AuditResult, FloatArray, Guess, IntArray, MembershipScores, ScoreAudit
 from paperlib.core.checks import as_floats, check_at_least, check_counts, check_index
 from paperlib.core.intervals import upper_rate
@@ -181,8 +181,7 @@ def audit_labels(
     played = audit_scores(
         scores, delta=delta, confidence=confidence, guess=guess, design="played", seed=seed
     )
-    drawn_here = coin_warnings(scores.member.size, scores.nonmember.size, "played")
-    audits = tuple(_about_labels(audit, tossed, drawn_here) for audit in played)
+    audits = tuple(_about_labels(audit, tossed) for audit in played)
     if unseen is not None:
         _check_measurable(unseen, tossed, delta, reference)
         others = _pairs(**unseen)
@@ -293,7 +292,7 @@ def _class_warnings(pairs: _Pairs) -> tuple[str, ...]:
     return ()
 
 
-def _about_labels(audit: ScoreAudit, tossed: bool, drawn_here: tuple[str, ...]) -> ScoreAudit:
+def _about_labels(audit: ScoreAudit, tossed: bool) -> ScoreAudit:
     """The same audit, speaking of labels; its coins are its own and give no warning. Where no coin
     was tossed before training it is a measurement of epsilon plus the gap.
     """
@@ -310,7 +309,8 @@ def _about_labels(audit: ScoreAudit, tossed: bool, drawn_here: tuple[str, ...]) 
         "adjacency": "label",
         "condition": condition,
         "assumptions": (_ASSUMPTIONS[condition], *result.assumptions[1:]),
-        "warnings": tuple(text for text in result.warnings if text not in drawn_here),
+        # Those of the coins, which were drawn here; the sentences of refusals are added again.
+        "warnings": (),
     }
     if tossed:
         return replace(audit, result=replace(result, **facts))

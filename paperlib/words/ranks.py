@@ -44,6 +44,17 @@ def claim(epsilon: float, delta: float, confidence: float, ceiling: float) -> st
     )
 
 
+_DRAWN = (
+    "Each true value was drawn uniformly from its candidate set, independently of the others, "
+    "and everything else in the training data does not depend on the draws."
+)
+_REPLACED = (
+    "Adjacency is replacement: compare with a theoretical ε for replacement, up to twice the ε "
+    "for adding or removing one record."
+)
+_TIES = "Ties were not broken in favour of the true value."
+
+
 def assumptions(*, by_margin: bool, mixed_at_delta: bool) -> tuple[str, ...]:
     """What a bound takes for granted.
 
@@ -52,15 +63,13 @@ def assumptions(*, by_margin: bool, mixed_at_delta: bool) -> tuple[str, ...]:
         mixed_at_delta: Whether sets of several sizes pay the published price of a delta above 0.
     """
     conditions = [
-        "Each true value was drawn uniformly from its candidate set, independently of the others, "
-        "and everything else in the training data does not depend on the draws.",
-        "Adjacency is replacement: compare with a theoretical ε for replacement, up to twice the ε "
-        "for adding or removing one record.",
+        _DRAWN,
+        _REPLACED,
         (
             "The top counts and the score were fixed before looking at which candidate is the true "
             "one."
         ),
-        "Ties were not broken in favour of the true value.",
+        _TIES,
     ]
     if by_margin:
         conditions.append(
@@ -72,6 +81,19 @@ def assumptions(*, by_margin: bool, mixed_at_delta: bool) -> tuple[str, ...]:
             "other hits; delta_term='sharp' does not."
         )
     return tuple(conditions)
+
+
+def learned_assumptions(looked_at: int) -> tuple[str, ...]:
+    """What a bound takes for granted where guesses and their order were learned from revealed sets,
+    of which so many were only looked at.
+    """
+    return (
+        _DRAWN,
+        _REPLACED,
+        _TIES,
+        f"{looked_at} sets, drawn at random, were only looked at. Which candidate is guessed, and "
+        "which set comes next, depends on nothing but the features and the sets revealed before.",
+    )
 
 
 def reversed_places(mean: float) -> Refusal:

@@ -16,7 +16,6 @@ from paperlib.audits.panoramia.game import AuditConfig, Flags
 from paperlib.audits.panoramia.pools import Target
 from paperlib.bounds import audit_one_run, audit_panoramia
 from paperlib.bounds.one_run.audit import OneRunResult
-from paperlib.bounds.one_run.fair_coins import coin_warnings
 from paperlib.bounds.one_run.search import RECALL_SEARCHES
 from paperlib.bounds.panoramia import PanoramiaResult
 from paperlib.core import FloatArray, MembershipScores, RecallSearch, check_in, round_down
@@ -159,13 +158,13 @@ class TargetScores:
         if self.audit == "rm_rn":
             how = {"guess": "members", "thresholds": RECALL_SEARCHES[search]}
         result = audit_one_run(scores, **how, confidence=confidence, delta=delta, design="played")
-        # About coins that somebody else tossed: left out.
-        of_coins = coin_warnings(scores.member.size, scores.nonmember.size, "played")
+        # The warnings are about coins that somebody else tossed, and left out; the sentences of
+        # refusals are added again.
         return replace(
             result,
             condition=CONDITIONS["game"],
             assumptions=(score_assumptions("game")[0], *result.assumptions[1:]),
-            warnings=tuple(text for text in result.warnings if text not in of_coins),
+            warnings=(),
         )
 
 
