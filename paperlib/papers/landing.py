@@ -44,23 +44,30 @@ def landing_markdown(
     MyST.
     """
     best = best_of(judged)
-    parts = [
+    blocks = [
         f"{counts_in_words(best)} Each was judged by [a rule that was fixed before the "
         f"run](results). The runs of this book have the profile `{profile}`.",
         legend_html(best),
         f"By the scale of the evidence, the nearest to the paper first:\n\n{scales_table(best)}",
     ]
     for paper, name in PAPERS.items():
-        own = [one for one in best if one.rule.paper == paper]
-        parts.append(f"### {{doc}}`{name} <papers/{paper}>`")
-        if finding := findings.get(HEADLINES[paper]):
-            parts += [
-                f"**{finding['finding']}.** {finding['sentence']}",
-                f"```{{figure}} _generated/figures/{finding['slug']}.svg\n:alt: {finding['alt']}\n"
-                f":class: dark-light\n:figclass: themed headline\n\n{finding['caption']}\n```",
-            ]
-        parts += [chips_html(own), f"{{cite:t}}`{CITED[paper]}`. {counts_in_words(own)}"]
-    return "\n\n".join(parts) + "\n"
+        of_paper = [entry for entry in best if entry.rule.paper == paper]
+        blocks.append(f"### {{doc}}`{name} <papers/{paper}>`")
+        finding = findings.get(HEADLINES[paper])
+        if finding:
+            blocks.append(f"**{finding['finding']}.** {finding['sentence']}")
+            blocks.append(_finding_figure(finding))
+        blocks.append(chips_html(of_paper))
+        blocks.append(f"{{cite:t}}`{CITED[paper]}`. {counts_in_words(of_paper)}")
+    return "\n\n".join(blocks) + "\n"
+
+
+def _finding_figure(finding: Finding) -> str:
+    """The figure of a finding as MyST."""
+    return (
+        f"```{{figure}} _generated/figures/{finding['slug']}.svg\n:alt: {finding['alt']}\n"
+        f":class: dark-light\n:figclass: themed headline\n\n{finding['caption']}\n```"
+    )
 
 
 def read_findings(table: pd.DataFrame, page: Path) -> dict[str, Finding]:
@@ -87,8 +94,8 @@ def guide_markdown(guide: pd.DataFrame) -> str:
 
 def costs_markdown(name: str, table: pd.DataFrame) -> str:
     """A table of costs as MyST, with a link to all its columns."""
-    about = COSTS[name]
-    shown = pipe_table(table[list(about["columns"])].map(format_cell))
+    settings = COSTS[name]
+    rows = pipe_table(table[list(settings["columns"])].map(format_cell))
     file = f"{{download}}`{name}.csv </measured/estimates/{name}.csv>`"
-    start = f"````{{table}} {about['caption']}\n:name: tbl-{about['label']}\n\n"
-    return f"{start}{shown}\n````\n\nAll columns: {file}.\n"
+    start = f"````{{table}} {settings['caption']}\n:name: tbl-{settings['label']}\n\n"
+    return f"{start}{rows}\n````\n\nAll columns: {file}.\n"

@@ -140,10 +140,10 @@ def _ranks(target: AuditTarget, *, seed: int, **options: Any) -> AuditResult:
 def _exact(target: AuditTarget, **options: Any) -> AuditResult:
     """PANORAMIA on values that were drawn at random, of which c is 0."""
     # A coin for each set shows the true value or one alternative: the two would tell on each other.
-    shown = np.random.default_rng([options["seed"], 3]).random(len(target.sets)) < 0.5
-    scores = np.where(shown, target.sets[:, 0], target.sets[:, 1])
+    heads = np.random.default_rng([options["seed"], 3]).random(len(target.sets)) < 0.5
+    scores = np.where(heads, target.sets[:, 0], target.sets[:, 1])
     return audit_panoramia(
-        np.zeros(scores.size), scores, shown, known_c=0.0, design="played", **options
+        np.zeros(scores.size), scores, heads, known_c=0.0, design="played", **options
     )
 
 

@@ -25,9 +25,9 @@ def check_table(outcomes: Mapping[str, Comparison]) -> pd.DataFrame:
         {name: [getattr(outcome, name) for outcome in in_order] for name in _RESULTS}
     )
     results = results.astype({"off": float, "allowed": float}).round(9)
-    place = listed[["paper", "no", "place", "kind"]]
+    checks = listed[["paper", "no", "place", "kind"]]
     texts = listed[["compared", "meaning"]]
-    return pd.concat([place, results, texts], axis=1)
+    return pd.concat([checks, results, texts], axis=1)
 
 
 def entries(checks: pd.DataFrame) -> pd.DataFrame:

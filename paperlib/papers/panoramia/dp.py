@@ -181,7 +181,7 @@ def run_dp(config: ImageConfig, plan: DpPlan, audit: AuditConfig) -> DpResults:
     targets = _tuned(config, plan)
     pools = image_pools(replace(config, targets=targets))
     split = config.split
-    examples = sum(getattr(split, part) for part in split.trained_on())
+    examples = sum(getattr(split, name) for name in split.trained_on())
     return DpResults(
         pools,
         {audit.form: audit_pools(pools, audit)},
@@ -311,13 +311,13 @@ def _printed_ten() -> pd.DataFrame:
     other.
     """
     table = paper_table("panoramia_table10")
-    own = table[table["audit"] == "panoramia"].reset_index(drop=True)
+    rows = table[table["audit"] == "panoramia"].reset_index(drop=True)
     printed = pd.DataFrame(
         {
-            "epsilon": own["target_dp_eps"].astype(float),
-            "paper_target": own["target_model"] + ", variant " + own["variant"].astype(str),
-            "paper_gap": own["train_minus_test_acc_pct"],
-            "paper_eps_tilde": own["eps_tilde"],
+            "epsilon": rows["target_dp_eps"].astype(float),
+            "paper_target": rows["target_model"] + ", variant " + rows["variant"].astype(str),
+            "paper_gap": rows["train_minus_test_acc_pct"],
+            "paper_eps_tilde": rows["eps_tilde"],
             "paper_o1": table.loc[table["audit"] == "o1_rm_rn", "eps"].to_numpy(),
         }
     )

@@ -162,8 +162,8 @@ def bounds_side_by_side(
         games = _games(scores, trained, repetitions, confidence, seed)
         # A fair coin for each identifier shows it or its alternative: the two would tell on each
         # other.
-        shown = np.random.default_rng(seed).random(len(values)) < 0.5
-        one_run = MembershipScores(values[shown, 0], values[~shown, 1])
+        heads = np.random.default_rng(seed).random(len(values)) < 0.5
+        one_run = MembershipScores(values[heads, 0], values[~heads, 1])
         margins = score_margins(values[:, 0], values[:, 1:])
         learned_order = audit_candidate_features(
             every_attack, np.zeros(len(values)), confidence=confidence, seed=seed

@@ -133,7 +133,8 @@ def decide(
     conditions = list(_comparisons(rule, evidence, claimed=False))
     contrasts = tuple(_contrast(case, rule.error / len(claimed)) for case in claimed)
     times_needed = _times_needed(claimed, conditions, rule.error)
-    if lacks := tuple(_lacks(rule, evidence, level, seeds)):
+    lacks = tuple(_lacks(rule, evidence, level, seeds))
+    if lacks:
         only_conditions = [lack.cause for lack in lacks] == [Cause.UNMET_CONDITION]
         # Where anything else is lacking, repetitions alone do not decide.
         return Outcome("undecided", lacks, contrasts, times_needed if only_conditions else math.nan)

@@ -109,7 +109,8 @@ def _changes(rule: TargetRule) -> Iterator[str]:
 
 def _further(others: Sequence[JudgedTarget]) -> Iterator[str]:
     """Lines of the folded list of further evidence."""
-    yield f"````{{dropdown}} Further evidence: {each_once(entry.outcome.word for entry in others)}"
+    words = each_once(entry.outcome.word for entry in others)
+    yield f"````{{dropdown}} Further evidence: {words}"
     for entry in others:
         reading = f"{escaped(entry.reading)}: " if entry.reading else ""
         outcome = f"{chip(entry.outcome.word)} {_sentence(_first_of_reason(entry))}"

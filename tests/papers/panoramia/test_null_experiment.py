@@ -73,7 +73,13 @@ def toy(seed, *, calls=None, fail_at=None):
         return lambda kind, asked: noisy[kind][asked]
 
     code = "paperlib.papers.panoramia.null.experiment"
-    about = {"judged": JUDGED, "audit": AUDIT, "about": name, "code": code, "seed": 1000 * seed}
+    about = {
+        "judged": JUDGED,
+        "audit": AUDIT,
+        "depends_on": name,
+        "code": code,
+        "seed": 1000 * seed,
+    }
     return experiment.World(pools=pools, train=train, **about)
 
 

@@ -101,12 +101,12 @@ def split_images(split: ImageSplit) -> Images:
     pixels = _prepared(loaded, np.concatenate([rows[name] for name in _STORED]), split)
     ends = np.cumsum([len(rows[name]) for name in _STORED])[:-1]
     x: dict[str, Pixels] = dict(zip(_STORED, np.split(pixels, ends), strict=True))
-    parts = {}
+    labelled: dict[str, LabelledImages] = {}
     for name, numbers in rows.items():
         true = labels[numbers]
         y = noisy_labels(true, split.label_noise, loaded.outputs, rng)
-        parts[name] = LabelledImages(x[name], true, y)
-    return Images(split, parts, loaded.outputs, loaded.name, dict(loaded.sha256s), pixels)
+        labelled[name] = LabelledImages(x[name], true, y)
+    return Images(split, labelled, loaded.outputs, loaded.name, dict(loaded.sha256s), pixels)
 
 
 def _dealt(

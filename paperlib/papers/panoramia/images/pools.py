@@ -163,7 +163,7 @@ def load_split(config: ImageConfig) -> Images:
         raise ValueError(
             f"labels: expected 'labeler' for {images.name}, whose images have several labels"
         )
-    used_data(images.name, [part.x for part in images.parts.values()])
+    used_data(images.name, [labelled.x for labelled in images.parts.values()])
     return images
 
 

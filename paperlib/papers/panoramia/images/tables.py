@@ -345,11 +345,11 @@ def _figure_thirteen_evidence(results: shared.PanoramiaResults, names: Sequence[
     return Evidence("panoramia-figure-13", "model", {"losses separate": growth})
 
 
-def printed_on(dataset: str, found: Sequence[Evidence]) -> list[Evidence]:
+def printed_on(dataset: str, evidence_of_run: Sequence[Evidence]) -> list[Evidence]:
     """The evidence on what the paper has on this data set."""
     if dataset != "celeba":
-        return list(found)
-    return [item for item in found if item.target.removeprefix("panoramia-") in ON_CELEBA]
+        return list(evidence_of_run)
+    return [item for item in evidence_of_run if item.target.removeprefix("panoramia-") in ON_CELEBA]
 
 
 def level(dataset: str, target: str) -> Level:

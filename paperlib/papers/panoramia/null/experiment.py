@@ -193,7 +193,7 @@ class World:
     train: Callable[[IntArray, int], Answer]
     judged: int  # number of members that tests show; helpers and attacks may learn the others
     audit: AuditConfig
-    about: Any  # all that `train` depends on, but for its arguments
+    depends_on: Any  # what `train` depends on beside its arguments, as values of JSON
     code: str  # the module that trains
     groups: IntArray | None = None  # of the members that may be learned; see `out_of_fold`
     seed: int  # of the folds
@@ -214,15 +214,15 @@ def matched_pools(world: World, ratio: float, *, folds: int = 4) -> Pools:
     most = world.learned - -(-world.learned // folds)  # without the largest fold
     check_in(f"(0, {most / world.judged:.4g}]", "ratio", ratio)
     sizes = {kind: len(pool) for kind, pool in world.pools.by_kind().items()}
-    depends_on = {"world": world.about, "code": code_tag(world.code), "folds": folds}
+    depends_on = {"world": world.depends_on, "code": code_tag(world.code), "folds": folds}
 
     def outputs(helper: Helper, salt: int) -> dict[str, FloatArray]:
-        def train(rows: IntArray, fold: int) -> Answer:
+        def answer_of_fold(rows: IntArray, fold: int) -> Answer:
             return world.train(rows, world.seed + 100 * salt + fold)
 
         def compute() -> dict[str, FloatArray]:
             return out_of_fold(
-                train,
+                answer_of_fold,
                 sizes,
                 learned=world.learned,
                 folds=folds,

@@ -123,8 +123,8 @@ def _table(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
         return lambda kind, numbers: losses(encoder, models, by_kind[kind].iloc[numbers])
 
     trees = BoostedTrees(leaves=8, learning_rate=0.08, rounds=60, smallest_leaf=10)
-    about = {"table": config, "rows": rows.table.sha256}
-    return trees, {"pools": tabular_pools(config), "train": learn, "about": about}
+    depends_on = {"table": config, "rows": rows.table.sha256}
+    return trees, {"pools": tabular_pools(config), "train": learn, "depends_on": depends_on}
 
 
 def _image(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
@@ -173,8 +173,8 @@ def _image(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
         return answer
 
     attack = ImageStack(architecture=settings["attack"], epochs=8, loss_steps=100)
-    about = {"images": config, "data": images.sha256s}
-    return attack, {"pools": image_pools(config), "train": learn, "about": about}
+    depends_on = {"images": config, "data": images.sha256s}
+    return attack, {"pools": image_pools(config), "train": learn, "depends_on": depends_on}
 
 
 def _text(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
@@ -208,11 +208,11 @@ def _text(sizes: WorldSizes, seed: int) -> tuple[Attack, dict[str, Any]]:
         model = learn(np.empty(0, dtype=np.int64), 1000 * seed + 900)
         return {kind: model(kind, np.arange(len(pool))) for kind, pool in pools.by_kind().items()}
 
-    about = {"stage": "helper on D_G", "world": bench.key(config), "code": code_tag(__name__)}
-    real_helper = {REAL: pools_cache().get(about, on_generator)}
+    key = {"stage": "helper on D_G", "world": bench.key(config), "code": code_tag(__name__)}
+    real_helper = {REAL: pools_cache().get(key, on_generator)}
     return LossSummaries(tokens=config.tokens), {
-        "pools": add_helpers(pools, real_helper, learned=0, about=about),
+        "pools": add_helpers(pools, real_helper, learned=0, about=key),
         "train": learn,
-        "about": bench.key(config),
+        "depends_on": bench.key(config),
         "groups": bench.text["members"].document[: sizes.learned],  # documents are dealt as wholes
     }

@@ -23,41 +23,43 @@ from paperlib.papers.panoramia.tables.pools import (
 from paperlib.papers.panoramia.tables.shadows import MANY, log_odds, shadow_models
 
 ONLINE = "lira_online"  # its column
-Shown = tuple[IntArray, IntArray]
+GameRows = tuple[IntArray, IntArray]
 """Numbers of the members and of the generated rows that a game shows."""
 
 
-def game_pools(config: TabularConfig, audit: AuditConfig, seed: int) -> tuple[Pools, Shown]:
+def game_pools(config: TabularConfig, audit: AuditConfig, seed: int) -> tuple[Pools, GameRows]:
     """The pools of one game, with LiRA (online) where it is asked for, and which rows the game
     shows.
     """
     pools = tabular_pools(config)
-    shown = shown_rows(len(pools.members), len(pools.generated), audit, seed)
+    game_rows = shown_rows(len(pools.members), len(pools.generated), audit, seed)
     if ONLINE not in config.stronger:
-        return pools, shown
+        return pools, game_rows
     key = {
         "pools": pools.key,
-        "shown": [rows.tolist() for rows in shown],
+        "shown": [rows.tolist() for rows in game_rows],
         "code": code_tag(__name__),
     }
-    kept = pools_cache().get(key, lambda: _trained(config, tabular_rows(config), shown, seed))
+    kept = pools_cache().get(key, lambda: _trained(config, tabular_rows(config), game_rows, seed))
     shadows = np.asarray(kept["shadows"])
     included = np.asarray(kept["included"]).astype(bool)
     column = config.columns.index(ONLINE)
     members, generated = _with_online(
-        (pools.members, pools.generated), column, shown, shadows, included
+        (pools.members, pools.generated), column, game_rows, shadows, included
     )
     with_online = replace(
         pools, members=members, generated=generated, key=part_key(pools, online=key)
     )
-    return with_online, shown
+    return with_online, game_rows
 
 
-def _trained(config: TabularConfig, rows: TabularRows, shown: Shown, seed: int) -> dict[str, Any]:
+def _trained(
+    config: TabularConfig, rows: TabularRows, game_rows: GameRows, seed: int
+) -> dict[str, Any]:
     """Log-odds (K, n) of models in pairs, on a random half of the rows and on the other, and who
     learned.
     """
-    members, generated = shown
+    members, generated = game_rows
     audited = pd.concat([rows.parts["members"].iloc[members], rows.generated.iloc[generated]])
     count = len(audited)
     first_seed = 1000 * config.seed + 500 + 100 * seed
@@ -76,7 +78,7 @@ def _trained(config: TabularConfig, rows: TabularRows, shown: Shown, seed: int) 
 def _with_online(
     pair: tuple[Pool, Pool],
     column: int,
-    shown: Shown,
+    game_rows: GameRows,
     shadows: FloatArray,
     included: NDArray[np.bool_],
 ) -> tuple[Pool, Pool]:
@@ -84,13 +86,13 @@ def _with_online(
     variance pooled over one kind alone would tell the kind.
     """
     members, generated = pair
-    rows = np.concatenate([shown[0], len(members) + shown[1]])
+    rows = np.concatenate([game_rows[0], len(members) + game_rows[1]])
     few = len(shadows) < 2 * MANY
 
     def online(of_members: FloatArray, of_generated: FloatArray) -> list[FloatArray]:
         values = np.concatenate([of_members, of_generated])
         confidence = -values[rows, column]
-        values[:, column] = 0  # nothing reads the number of a row that is not shown
+        values[:, column] = 0  # nothing reads the number of a row that the game does not show
         values[rows, column] = -lira_online(confidence, shadows, included, fixed_variance=few)
         return np.split(values, [len(members)])
 
@@ -111,7 +113,7 @@ def _with_online(
     )
 
 
-def shown_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> Shown:
+def shown_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> GameRows:
     """Which members and generated rows the game of a seed shows, to learn, to choose or to judge
     on.
     """

@@ -186,7 +186,7 @@ def tabular_rows(config: TabularConfig) -> TabularRows:
 def draw_rows(config: TabularConfig, made: pd.DataFrame | None = None) -> TabularRows:
     """Split the table, and draw from the generator, or take the rows ``made`` before."""
     table = load_table(config.dataset, config.label)
-    parts = split_table(table.rows, config.sizes, config.seed)
+    real = split_table(table.rows, config.sizes, config.seed)
     if made is None:
         made = _generated(config)
     made = made[list(table.rows)]
@@ -198,18 +198,18 @@ def draw_rows(config: TabularConfig, made: pd.DataFrame | None = None) -> Tabula
     coder = RowCoder.fit(table.rows)
     compared = copies(
         coder.numbers(generated),
-        coder.numbers(parts["generator"]),
-        coder.numbers(parts["nonmembers"]),
+        coder.numbers(real["generator"]),
+        coder.numbers(real["nonmembers"]),
         seed=config.seed,
     )
-    return TabularRows(parts, generated, helper, spare, table, compared)
+    return TabularRows(real, generated, helper, spare, table, compared)
 
 
 def _generated(config: TabularConfig) -> pd.DataFrame:
     """Rows for the audit, for the helper and, where shadow models need them, to spare."""
     rows = load_table(config.dataset, config.label).rows
-    parts = split_table(rows, config.sizes, config.seed)
-    fitted = config.table_generator().fit(parts["generator"])
+    real = split_table(rows, config.sizes, config.seed)
+    fitted = config.table_generator().fit(real["generator"])
     count = config.sizes.members + config.helper_rows
     if config.offline:
         count += 2 * config.sizes.members
@@ -260,7 +260,8 @@ def _accuracies(target: Target, model: Model, rows: TabularRows) -> dict[str, fl
 
 def _private(config: TabularConfig, rows: TabularRows) -> list[TrainingConfig]:
     """How each target with DP is trained, its noise included."""
-    count, seed = len(_learned(rows, "members")), 1000 * config.seed + 2
+    count = len(_learned(rows, "members"))
+    seed = 1000 * config.seed + 2
     return [
         config.learning.private(rows.encoder, count, epsilon, 1 / count, seed)
         for epsilon in config.dp_epsilons

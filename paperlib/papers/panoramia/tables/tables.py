@@ -17,7 +17,7 @@ from paperlib.audits.panoramia.results import AUDITS, AuditName, TargetAudits, m
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.papers.panoramia.results import PanoramiaResults, by_game, figure_ten
-from paperlib.papers.panoramia.tables.lira import ONLINE, Shown, game_pools, judged_rows
+from paperlib.papers.panoramia.tables.lira import ONLINE, GameRows, game_pools, judged_rows
 from paperlib.papers.panoramia.tables.pools import (
     TabularConfig,
     TabularRows,
@@ -133,7 +133,7 @@ def _game_by_attack(
     config: TabularConfig, game: AuditConfig, names: Sequence[str]
 ) -> list[dict[str, Any]]:
     """AUCs and bounds of one game (``game.seed``), a row for each attack and target."""
-    pools, shown = game_pools(config, game, game.seed)
+    pools, game_rows = game_pools(config, game, game.seed)
     rows = []
     for attack in (*config.columns, _ALL):
         seen = config.columns if attack == _ALL else (attack,)
@@ -144,18 +144,18 @@ def _game_by_attack(
             row: dict[str, Any] = {"target": name, "attack": STRONGER.get(attack, attack)}
             if attack != _ALL:  # several numbers have no AUC
                 # LiRA (online) has numbers only of the rows that the game shows.
-                row |= _aucs_alone(narrowed, name, shown if attack == ONLINE else None)
+                row |= _aucs_alone(narrowed, name, game_rows if attack == ONLINE else None)
             row |= {bound: bounds.loc[name, bound] for bound in ("c_lb", "c_plus_eps_lb")}
             rows.append(row)
     return rows
 
 
-def _aucs_alone(pools: Pools, name: str, shown: Shown | None) -> dict[str, float]:
-    """AUCs of the first column; with ``shown``, of these members and generated rows alone."""
+def _aucs_alone(pools: Pools, name: str, game_rows: GameRows | None) -> dict[str, float]:
+    """AUCs of the first column; with ``game_rows``, of these members and generated rows alone."""
     members, generated = pools.members, pools.generated
-    rows_in, rows_out = (slice(None), slice(None)) if shown is None else shown
+    rows_in, rows_out = (slice(None), slice(None)) if game_rows is None else game_rows
     aucs: dict[str, float] = {}
-    if pools.nonmembers is not None and shown is None:
+    if pools.nonmembers is not None and game_rows is None:
         aucs["auc_real"] = _loss_auc(members.targets[name], pools.nonmembers.targets[name])
     aucs["auc_generated"] = _loss_auc(
         members.targets[name][rows_in], generated.targets[name][rows_out]
@@ -283,12 +283,12 @@ def evidence(results: TabularResults) -> dict[str, Evidence]:
     """
     label = next(iter(results.runs)).label
     runs = {config: run for config, run in results.runs.items() if config.label == label}
-    found = (
+    on_targets = (
         _table_six_evidence(runs),
         figure_ten(_joined_audits(runs), results.first.trained[-1]),
         _figure_twelve_evidence(runs, results.first.null[0]),
     )
-    return {item.target: item for item in found}
+    return {item.target: item for item in on_targets}
 
 
 def _joined_audits(runs: ResultsByConfig) -> TargetAudits:

@@ -89,12 +89,12 @@ def games_by_helper(pools: Pools, audit: AuditConfig, *, withheld: int = 0) -> p
         return {name: values[withheld:] for name, values in outputs.items()}
 
     members = chosen.members
-    shown = Pool(
+    remaining = Pool(
         members.examples[withheld:],
         without_withheld(members.helpers),
         without_withheld(members.targets),
     )
-    return shared.helper_games(replace(chosen, members=shown, key=""), audit)
+    return shared.helper_games(replace(chosen, members=remaining, key=""), audit)
 
 
 def table_five(games: pd.DataFrame) -> pd.DataFrame:
@@ -152,7 +152,7 @@ def evidence(
     """Evidence on Tables 3, 5 and 9 and Figures 8, 9, 10 and 14, by target."""
     audits = results.forms["paper"]
     last = results.trained[-1]
-    found = (
+    on_targets = (
         shared.table_three_evidence(results, results.trained, plain_nulls(results)),
         shared.helper_table("panoramia-table-05", helpers, "real non-members"),
         _table_nine_evidence(results, audits),
@@ -161,7 +161,7 @@ def evidence(
         shared.figure_ten(audits, last),
         _figure_fourteen_evidence(results),
     )
-    return {item.target: item for item in found}
+    return {item.target: item for item in on_targets}
 
 
 def _table_nine_evidence(results: shared.PanoramiaResults, audits: TargetAudits) -> Evidence:
