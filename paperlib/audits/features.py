@@ -184,8 +184,8 @@ class FeaturesResult(AuditResult):
 
     @property
     def curve(self) -> "pd.DataFrame":
-        """DataFrame over guess counts, at most 200: guesses, correct, bound (corrected for the
-        search).
+        """At most 200 counts of guesses, one row each: guesses, correct (right ones among them) and
+        bound (nats, corrected for the search).
         """
         columns = (self.curve_guesses, self.curve_correct, self.curve_bound)
         return table(dict(zip(("guesses", "correct", "bound"), columns, strict=True)))

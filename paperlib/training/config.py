@@ -118,7 +118,7 @@ class TrainingConfig:
         return min(self.batch_size, examples)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; ``from_dict`` reads them back."""
+        """Each field by its name as a value of JSON, widths as a list; ``from_dict`` reads them."""
         return {**asdict(self), "widths": list(self.widths)}
 
     @classmethod

@@ -46,8 +46,8 @@ class ImageHelper(ImageTraining):
         return Helper(self.name, "synthetic" if self.data == "synthetic" else "real", self.epochs)
 
     def about(self) -> dict[str, Any]:
-        """What its answers depend on: its settings, with the content of its weights for their
-        place.
+        """What its losses depend on, as values of JSON for the key of a cache: each setting by
+        name, and in place of the weights' path a checksum of the file ("" without one).
         """
         return {**asdict(self), "weights": weights_tag(self.weights)}
 
