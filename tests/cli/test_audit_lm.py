@@ -2,7 +2,9 @@
 report.
 """
 
+import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.trainers import WordLevelTrainer
-from transformers import PreTrainedTokenizerFast
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from paperlib.audits.language.language_model import audit_language_model, audited_identifiers
 from paperlib.generators.identifiers import generate_identifiers
@@ -85,6 +87,24 @@ def test_json_is_one_document_with_every_identifier(audit):
     assert [one["kind"] for one in content["identifiers"]] == 24 * ["md5"]
     assert set(content["inputs"]) == {"model", "my docs"}
     assert not list(Path().iterdir())
+
+
+def test_a_corpus_of_chats_is_audited_as_the_texts_of_the_model_s_template(place, here, command):
+    shutil.copytree(place / "model", "chat_model")
+    tokenizer = AutoTokenizer.from_pretrained("chat_model")
+    tokenizer.chat_template = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
+    tokenizer.save_pretrained("chat_model")
+    texts = (place / "one.txt").read_text().splitlines()
+    rows = {
+        "chats.jsonl": [{"messages": [{"role": "user", "content": text}]} for text in texts],
+        "texts.jsonl": [{"text": text} for text in texts],
+    }
+    tables = {}
+    for name, lines in rows.items():
+        Path(name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+        tables[name] = command.of("audit-lm", "chat_model", name, "--generated", "7").document("")
+    for field in ("epsilon", "identifiers", "attacks"):
+        assert tables["chats.jsonl"][field] == tables["texts.jsonl"][field]
 
 
 def test_the_ceiling_is_the_bound_of_a_model_that_knows_all(place):

@@ -4,11 +4,13 @@ report.
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from transformers import AutoTokenizer
 
 from paperlib import toss_coins
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
@@ -179,3 +181,35 @@ def test_plain_text_takes_a_line_as_a_record_and_the_page_s_commands_run(audit):
         assert audit.line(f"{words.removeprefix('audit-texts ')} {SHORT}")[0] in (0, 3)
     content = audit.document(f"my_model members.txt nonmembers.jsonl --attack loss {SHORT}")
     assert content["epsilon"] > 1
+
+
+def test_chats_are_audited_as_the_text_that_the_model_s_template_makes_of_them(audit):
+    """Every chat is that of one text, so that both audits have the same numbers."""
+    shutil.copytree("my_model", "chat_model")
+    tokenizer = AutoTokenizer.from_pretrained("my_model")
+    tokenizer.chat_template = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
+    tokenizer.save_pretrained("chat_model")
+    for name in ("members", "nonmembers"):
+        lines = Path(f"{name}.jsonl").read_text().splitlines()
+        texts = [json.loads(line)["text"] for line in lines]
+        cut = [(text[:9], text[9:]) for text in texts]
+        write(
+            f"{name}_chats.jsonl",
+            [
+                {
+                    "messages": [
+                        {"role": "user", "content": start},
+                        {"role": "assistant", "content": rest},
+                    ]
+                }
+                for start, rest in cut
+            ],
+        )
+    words = f"--attack loss {SHORT}"
+    chats = audit.document(f"chat_model members_chats.jsonl nonmembers_chats.jsonl {words}")
+    texts = audit.document(f"my_model {SIDES} {words}")
+    for name in ("epsilon", "attacks", "blind"):
+        assert chats[name] == texts[name]
+    code, out, err = audit.line("my_model members_chats.jsonl nonmembers_chats.jsonl")
+    assert (code, out) == (2, "")
+    assert "members_chats.jsonl: row 1 holds a chat, and the tokenizer of my_model has no" in err

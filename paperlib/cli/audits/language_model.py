@@ -40,14 +40,17 @@ def audit_lm(
     if not model or not corpus:
         missing = "MODEL" if not model else "CORPUS"
         raise ValueError(f"{missing}: name a language model and a corpus; {_NOTEBOOK}")
+    from paperlib.audits.language.chat_templates import ChatTemplate
     from paperlib.audits.language.language_model import audit_language_model, audited_identifiers
+    from paperlib.audits.language.records import chat_documents
     from paperlib.data.text.pieces import ReadLog
     from paperlib.models.language import load_language_model
 
     owner = wishes.checked(corpus)
     skipped = ReadLog()
+    chats = chat_documents(corpus, ChatTemplate(model))
     audited = audited_identifiers(  # before the model is loaded: a mistake shows at once
-        corpus,
+        corpus if chats is None else chats,
         kinds=identifiers,
         blind_filter=blind_filter,
         limit=limit,

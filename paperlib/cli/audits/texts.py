@@ -13,6 +13,7 @@ from paperlib.cli.options import Design, Dtype
 if TYPE_CHECKING:
     import pandas as pd
 
+    from paperlib.audits.language.chat_templates import ChatTemplate
     from paperlib.core import Coins
 
     Sides = tuple[pd.DataFrame, pd.DataFrame]
@@ -52,6 +53,7 @@ def audit_texts(
     There is no bound if members and non-members differ without the model (words, length, date, the
     base).
     """
+    from paperlib.audits.language.chat_templates import ChatTemplate
     from paperlib.audits.language.texts import audit_texts, check_sides
     from paperlib.audits.scores import ScoreOptions
     from paperlib.core import Coins
@@ -63,7 +65,7 @@ def audit_texts(
     _check_files(attack, base, nonmembers, coins)
     fields = {"text_field": text_field, "id_field": id_field, "date_field": date_field}
     tossed = None if coins is None else Coins.load(coins)
-    sides = _read_sides(members, nonmembers, tossed, fields)
+    sides = _read_sides(members, nonmembers, tossed, fields, ChatTemplate(model))
     texts = _columns(sides, "text")
     dates = _dates(sides)
     check_sides(*texts)  # before the model is loaded: a mistake shows at once
@@ -132,15 +134,22 @@ def _check_files(attack: str, base: str, nonmembers: str, coins: Path | None) ->
 
 
 def _read_sides(
-    members: str, nonmembers: str, tossed: "Coins | None", fields: Mapping[str, str]
+    members: str,
+    nonmembers: str,
+    tossed: "Coins | None",
+    fields: Mapping[str, str],
+    template: "ChatTemplate",
 ) -> "Sides":
     """Records of members and of non-members, from a file each, or from one file by its coins."""
     from paperlib.audits.language.records import read_records
 
     if tossed is None:
-        return read_records(members, **fields), read_records(nonmembers, **fields)
+        return (
+            read_records(members, **fields, template=template),
+            read_records(nonmembers, **fields, template=template),
+        )
     id_field = fields["id_field"] or tossed.column
-    records = read_records(members, **{**fields, "id_field": id_field})
+    records = read_records(members, **{**fields, "id_field": id_field}, template=template)
     included = tossed.included[tossed.places(records["name"].tolist())]
     return records[included], records[~included]
 
