@@ -37,7 +37,9 @@ def f_dp_claim(
     if family == "approximate":
         return claim
     claim += f" This assumes that {curve_assumption(family, delta)} for some parameter."
-    if family == "gaussian" and parameter > 0:  # a mu is refuted whatever the curve of training is
+    # The test is one of mu-GDP itself, whatever the curve of training is: only the epsilon that is
+    # read off the curve needs the assumption.
+    if family == "gaussian" and parameter > 0:
         claim += (
             f" Without that assumption, training is not mu-GDP under {NEIGHBOURS[adjacency]} for "
             f"any mu below {round_down(parameter):.3f}, with the same confidence."

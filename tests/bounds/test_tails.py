@@ -23,6 +23,15 @@ def test_log_tail_equals_exact_fractions():
         assert tails.log_sf(k, n, float(p)) == pytest.approx(exact, rel=1e-10)
 
 
+def test_a_series_that_is_cut_off_is_not_below_the_tail(monkeypatch):
+    """With few terms the sum alone is too small; the rest of the series is bounded from above."""
+    k, n, p = np.array([700.0]), np.array([1000.0]), np.array([0.3])
+    exact = float(tails._log_far_tail(k, n, p)[0])
+    for terms in (1, 3, 10):
+        monkeypatch.setattr(tails, "_MOST_TERMS", terms)
+        assert exact - 1e-12 <= float(tails._log_far_tail(k, n, p)[0]) <= exact + 0.1
+
+
 def test_inversions_are_the_refuted_end_and_certain_guesses_are_no_evidence():
     n = np.arange(1, 400)
     k = np.ceil(0.8 * n)

@@ -12,7 +12,7 @@ from paperlib.core import DeltaTerm, FloatArray, IntArray
 NUMERICAL_MARGIN = (
     1e-11  # nats by which bounds are lowered, above the error of the special functions
 )
-_FRACTION_STEPS = 2_000
+_MOST_TERMS = 2_000
 _WEIGHT_RATE = 0.1  # any value is valid; this one spends little of the error on small m delta
 _BATCH, _CLOSED_FORM_BATCH = 16, 256  # counts inverted per round of a search, and at delta = 0
 
@@ -37,15 +37,22 @@ def log_sf(count: ArrayLike, trials: ArrayLike, probability: ArrayLike) -> Any:
 
 
 def _log_far_tail(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
-    """The tail as its first term times a hypergeometric sum whose terms shrink (p < k/n)."""
-    log_first = k * np.log(p) + (n - k) * np.log1p(-p) - betaln(k, n - k + 1) - np.log(k)
-    total, term, odds = np.ones_like(p), np.ones_like(p), p / (1 - p)
-    for j in range(_FRACTION_STEPS):
+    """Log of the tail, as its first term times a hypergeometric sum whose terms shrink (p < k/n);
+    never below the tail but for rounding.
+    """
+    log_binomial = -betaln(k, n - k + 1) - np.log(k)  # of n over k
+    log_first = log_binomial + k * np.log(p) + (n - k) * np.log1p(-p)
+    odds = p / (1 - p)
+    total, term = np.ones_like(p), np.ones_like(p)
+    for j in range(_MOST_TERMS):
         term = term * odds * np.maximum(n - k - j, 0) / (k + 1 + j)
         total = total + term
         if (term <= 1e-17 * total).all():
-            break
-    return log_first + np.log(total)
+            return log_first + np.log(total)
+    # Each term is smaller than the one before by more than the last ratio: a geometric sum of it
+    # bounds those that were not added.
+    ratio = odds * np.maximum(n - k - _MOST_TERMS, 0) / (k + 1 + _MOST_TERMS)
+    return log_first + np.log(total + term * ratio / (1 - ratio))
 
 
 def epsilon_from_counts(correct: ArrayLike, guesses: ArrayLike, level: ArrayLike) -> Any:
