@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincc, gammainccinv, gammaincinv
 
-from paperlib.core.records import copies_of_one_side
+from paperlib.core.records import copies_of_one_side, neighbours_share_coins
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -178,11 +178,11 @@ def check_choice(name: str, value: object, allowed: Any) -> None:
         raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, words: Iterable[str]) -> str:
     """The known word most like ``word`` in any case, as the end of an error message; "" if none
     is.
     """
-    spelled = {name.lower(): name for name in known}
+    spelled = {name.lower(): name for name in words}
     near = difflib.get_close_matches(word.lower(), spelled, n=1)
     return f"; did you mean {spelled[near[0]]!r}?" if near else ""
 
@@ -233,7 +233,8 @@ def check_ties(
         approximation and where the chance of membership changes smoothly with the value.
 
     Returns:
-        A warning where a few rows, or values in more than seven digits, are equal.
+        A warning where a few rows, or values in more than seven digits, are equal, and one where
+        rows with neighbouring values seem to share their coins.
 
     >>> check_ties("losses", np.repeat(np.arange(30.0), 3))
     Traceback (most recent call last):
@@ -253,12 +254,21 @@ def check_ties(
         )
     numbers = np.bincount(times, minlength=3)  # of values that stand so many times
     _check_numbers_of_ties(name, numbers, ways)
-    if len(sides) == 2:
-        _check_sides_of_ties(name, sides, ways)
+    warnings: list[str] = []
     if _are_odd(values, times, numbers):
         share = f"{int(times[times > 1].sum()):,} of {int(times.sum()):,}"
-        return (f"{name}: {share} are equal to another one; check for copies",)
-    return ()
+        warnings.append(f"{name}: {share} are equal to another one; check for copies")
+    if len(sides) == 2:
+        _check_sides_of_ties(name, sides, ways)
+        member = np.arange(keys.size) < len(sides[0])
+        if sides[0].ndim == 1 and neighbours_share_coins(keys, member):
+            warnings.append(
+                f"{name}: neighbours in rank are members, or not, together far more often than "
+                "coins of their own make them: does each row have its own coin? If several rows "
+                "share one, such as those of one customer, or epochs of one record, say so: unit=, "
+                "or `paperlib audit --unit COLUMN`"
+            )
+    return tuple(warnings)
 
 
 def _row_keys(side: NDArray[Any]) -> NDArray[Any]:

@@ -290,3 +290,90 @@ def _are_alike(codes: IntArray, ordered: IntArray, in_members: Flags, scores: Fl
         return False
     ratio = between / triples / max(within / freedom, 1e-300)
     return bool(fdtrc(triples, freedom, ratio) <= _ALIKE_LEVEL)
+
+
+# ---------------------------------------------------------------- rows that are nearly equal
+
+_SCALES = (1, 4, 16, 64)  # neighbours in rank that are looked at, on one side
+_NEAR_LEVEL = 4.0  # standard deviations from which neighbours share their side too often
+_FEWEST_ROWS = 100
+_BLOCKS = 64  # of rows in the order of the scores, for the turns of the chance of membership
+_TURNS = 16  # places where the chance may turn
+
+
+def neighbours_share_coins(values: FloatArray, member: Flags) -> bool:
+    """Whether rows of neighbouring rank stand on one side far more often than a leak explains.
+
+    The chance of membership may change with the score in any steps down, up and down again, which
+    covers shifts, memorised records and heavy tails: it is fitted by isotonic regression. Rows of
+    one coin, such as epochs of one record, then leave residuals that agree with those of their
+    neighbours. Equal scores come in an order drawn at random.
+
+    Args:
+        values: Scores, shape (n,), and ``member`` of the same rows.
+    """
+    if values.size < _FEWEST_ROWS or np.unique(values).size < values.size // 2:
+        return False
+    shuffled = np.random.default_rng(0).permutation(values.size)
+    order = shuffled[np.argsort(values[shuffled], kind="stable")]
+    sides = member[order].astype(np.float64)
+    chances = _fitted_chances(sides)
+    return max(_agreement(sides - chances, chances, scale) for scale in _SCALES) > _NEAR_LEVEL
+
+
+def _agreement(residuals: FloatArray, chances: FloatArray, scale: int) -> float:
+    """How far residuals agree with those of the next ``scale`` rows, in standard deviations of
+    coins of their own.
+    """
+    firsts = np.arange(1, residuals.size + 1)
+    lasts = np.minimum(firsts + scale, residuals.size)
+    sums = np.append(0.0, np.cumsum(residuals))
+    agreement = float((residuals * (sums[lasts] - sums[firsts])).sum())
+    variances = chances * (1.0 - chances)
+    sums = np.append(0.0, np.cumsum(variances))
+    variance = float((variances * (sums[lasts] - sums[firsts])).sum())
+    if variance < 1.0:  # nearly every side is certain
+        return 0.0
+    return agreement / float(np.sqrt(variance))
+
+
+def _fitted_chances(sides: FloatArray) -> FloatArray:
+    """The chance of membership of rows in the order of their scores: it falls, rises and falls.
+
+    The two turns are those with the least squared errors of blocks of rows.
+    """
+    edges = np.linspace(0, sides.size, min(_BLOCKS, sides.size // 4) + 1).astype(np.int64)
+    sizes = np.diff(edges).astype(np.float64)
+    means = np.add.reduceat(sides, edges[:-1]) / sizes
+    turns = np.unique(np.linspace(0, sizes.size, _TURNS + 1).astype(np.int64)).tolist()
+    before = {turn: _squared_error(means[:turn], sizes[:turn], rises=False) for turn in turns}
+    after = {turn: _squared_error(means[turn:], sizes[turn:], rises=False) for turn in turns}
+    best, errors = (0, 0), np.inf
+    for first in turns:
+        for second in turns:
+            if second < first:
+                continue
+            between = _squared_error(means[first:second], sizes[first:second], rises=True)
+            if before[first] + between + after[second] < errors:
+                best, errors = (first, second), before[first] + between + after[second]
+    first, second = (int(edges[turn]) for turn in best)
+    pieces = [
+        _isotonic(sides[:first], None, rises=False),
+        _isotonic(sides[first:second], None, rises=True),
+        _isotonic(sides[second:], None, rises=False),
+    ]
+    return np.concatenate(pieces)
+
+
+def _squared_error(means: FloatArray, sizes: FloatArray, *, rises: bool) -> float:
+    """Squared error of blocks by a fit that rises, or falls."""
+    return float((sizes * (means - _isotonic(means, sizes, rises=rises)) ** 2).sum())
+
+
+def _isotonic(values: FloatArray, weights: FloatArray | None, *, rises: bool) -> FloatArray:
+    """The nearest values that rise, or fall."""
+    from scipy.optimize import isotonic_regression  # here, since it is slow to load
+
+    if not values.size:
+        return values
+    return np.asarray(isotonic_regression(values, weights=weights, increasing=rises).x)
