@@ -30,9 +30,9 @@ def check_scores(name: str, scores: object, *others: object) -> MembershipScores
     """
     if isinstance(scores, MembershipScores) and not others:
         return scores
-    given = f"{1 + len(others)} arguments, the first" if others else "an argument"
+    received = f"{1 + len(others)} arguments, the first" if others else "an argument"
     raise ValueError(
-        f"{name}: expected MembershipScores, got {given} of type {type(scores).__name__}; build "
+        f"{name}: expected MembershipScores, got {received} of type {type(scores).__name__}; build "
         "them with MembershipScores(member, nonmember), or call audit_losses(members, nonmembers) "
         "for losses"
     )
@@ -79,14 +79,14 @@ def _permuted_chance(scores: MembershipScores) -> float:
     oriented = scores.oriented()
     members, total = oriented.member.size, len(scores)
     values = np.concatenate([oriented.member, oriented.nonmember])
-    _, place, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
     if min(members, total - members) >= 50 and sizes.max() <= 0.05 * total:
         return 0.0
     if sizes.size > _GROUPS:  # neighbours share a rank: a little power for a fixed cost
         merged = np.unique((np.cumsum(sizes) - sizes) * _GROUPS // total, return_inverse=True)[1]
-        place, sizes = merged[place], np.bincount(merged, weights=sizes).astype(int)
+        group, sizes = merged[group], np.bincount(merged, weights=sizes).astype(int)
     ranks = 2 * np.cumsum(sizes) - sizes  # twice the middle rank, so that sums are whole numbers
-    present = np.bincount(place[:members], minlength=sizes.size)
+    present = np.bincount(group[:members], minlength=sizes.size)
     # Seeded by the data: one seed for all audits would fix the error of the draws in one direction.
     rng = np.random.default_rng(present)
     draws = rng.multivariate_hypergeometric(sizes, members, size=_PERMUTATIONS)

@@ -43,9 +43,9 @@ def from_parameters(settings: type[T], values: Mapping[str, Any], **others: Any)
     >>> from_parameters(sizes, {"widths": [8, 4], "x": 1}, seed=3)
     Sizes(widths=(8, 4), seed=3)
     """
-    known = {field.name for field in fields(settings)}  # pyright: ignore[reportArgumentType]
-    given = {name: values[name] for name in known & set(values)}
-    for name in given:
-        if isinstance(given[name], list):
-            given[name] = tuple(given[name])
-    return settings(**{**given, **others})
+    names = {field.name for field in fields(settings)}  # pyright: ignore[reportArgumentType]
+    chosen = {name: values[name] for name in names & set(values)}
+    for name in chosen:
+        if isinstance(chosen[name], list):
+            chosen[name] = tuple(chosen[name])
+    return settings(**{**chosen, **others})

@@ -39,9 +39,9 @@ def check_loaded(coins: object, plan: object = None) -> None:
     """Refuse (ValueError) anything else than coins and a plan, or None, such as the path of their
     file.
     """
-    for name, given, kind in (("coins", coins, "Coins"), ("plan", plan, "SealedPlan")):
-        if given is not None and not hasattr(given, "seal"):
-            got = type(given).__name__
+    for name, value, kind in (("coins", coins, "Coins"), ("plan", plan, "SealedPlan")):
+        if value is not None and not hasattr(value, "seal"):
+            got = type(value).__name__
             raise ValueError(
                 f"{name}: expected {kind}, got {got}; read a file with {kind}.load(path)"
             )
@@ -69,10 +69,10 @@ def read_sealed(
         raise ValueError(
             f"{path}: has version {values.get('version')!r}; this paperlib reads {version}"
         )
-    said, found = values.pop("hash", None), sealed_hash(sealed_text(values))
-    if said != found:
+    stated, actual = values.pop("hash", None), sealed_hash(sealed_text(values))
+    if stated != actual:
         raise ValueError(
-            f"{path}: was changed after it was sealed (hash {said}, of its content {found}); use "
-            "an unchanged copy"
+            f"{path}: was changed after it was sealed (hash {stated}, of its content {actual}); "
+            "use an unchanged copy"
         )
     return values

@@ -109,11 +109,11 @@ def audit_ranks(
     >>> audit_ranks([1] * 400 + [2] * 100, 64).headline
     'ε ≥ 5.341 (replacement, δ = 0, confidence 0.95, 400 of 500 hits)'
     """
-    places, sizes = check_ranks(ranks, set_sizes)
+    true_ranks, sizes = check_ranks(ranks, set_sizes)
     sets = candidate_sets(sizes, top, bound)
     check_delta_term(sets, delta_term)
     delta, confidence = check_delta(delta), check_confidence(confidence)
-    hits = (places <= sets.tops[sets.kind]).astype(np.int64)
+    hits = (true_ranks <= sets.tops[sets.kind]).astype(np.int64)
     surest = None
     knows_hits = False
     if margins is not None:
@@ -154,7 +154,7 @@ def audit_ranks(
         unit="identifier",
         total=sets.count,
         design="candidates",
-        refusals=reasons(_reversed(places, sizes)),
+        refusals=reasons(_reversed(true_ranks, sizes)),
         warnings=tuple(warnings),
     )
 
@@ -334,10 +334,10 @@ def _largest_refuted(p_value: Callable[[float], float], level: float, start: flo
     return refuted
 
 
-def _reversed(places: IntArray, sizes: IntArray) -> Refusal | None:
+def _reversed(true_ranks: IntArray, sizes: IntArray) -> Refusal | None:
     """A refusal where the places are significantly worse than uniform ones, at level 0.01."""
-    mean = float(((places - 0.5) / sizes).mean())
-    spread = float(np.sqrt((1 - 1.0 / sizes**2).sum() / 12)) / places.size
+    mean = float(((true_ranks - 0.5) / sizes).mean())
+    spread = float(np.sqrt((1 - 1.0 / sizes**2).sum() / 12)) / true_ranks.size
     if mean - 0.5 <= _ONE_SIDED * spread:
         return None
     return words.reversed_places(mean)

@@ -75,15 +75,15 @@ def score_margins(
     array([1., 1.])
     """
     true, flat, owner, sizes = _flat(true_scores, candidate_scores, higher_means_member)
-    place = int(check_counts("top", top, minimum=1))
-    if place > sizes.min():
+    last_place = int(check_counts("top", top, minimum=1))
+    if last_place > sizes.min():
         raise ValueError(
-            f"top: expected less than the smallest set size {sizes.min() + 1}, got {place}"
+            f"top: expected less than the smallest set size {sizes.min() + 1}, got {last_place}"
         )
     pooled = np.concatenate([true, flat])
     sets = np.concatenate([np.arange(true.size), owner])
     ordered = pooled[np.lexsort((-pooled, sets))]
-    last_hit = np.cumsum(sizes + 1) - (sizes + 1) + place - 1
+    last_hit = np.cumsum(sizes + 1) - (sizes + 1) + last_place - 1
     return ordered[last_hit] - ordered[last_hit + 1]
 
 
@@ -102,23 +102,23 @@ def exposure(ranks: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
     >>> exposure([1, 64, 128], 128)
     array([7., 1., 0.])
     """
-    places, sizes = check_ranks(ranks, set_sizes)
-    return np.log2(sizes) - np.log2(places)
+    true_ranks, sizes = check_ranks(ranks, set_sizes)
+    return np.log2(sizes) - np.log2(true_ranks)
 
 
 def check_ranks(ranks: ArrayLike, set_sizes: ArrayLike) -> tuple[IntArray, IntArray]:
     """Ranks and set sizes as whole numbers of one shape (m,), each rank in its set."""
-    places = check_counts("ranks", ranks, minimum=1)
-    if places.ndim != 1 or not places.size:
-        raise ValueError(f"ranks: expected a non-empty 1-D array, got shape {places.shape}")
-    sizes = spread("set_sizes", set_sizes, places.size, minimum=2)
-    if (places > sizes).any():
-        first = int(np.flatnonzero(places > sizes)[0])
+    true_ranks = check_counts("ranks", ranks, minimum=1)
+    if true_ranks.ndim != 1 or not true_ranks.size:
+        raise ValueError(f"ranks: expected a non-empty 1-D array, got shape {true_ranks.shape}")
+    sizes = spread("set_sizes", set_sizes, true_ranks.size, minimum=2)
+    if (true_ranks > sizes).any():
+        first = int(np.flatnonzero(true_ranks > sizes)[0])
         raise ValueError(
-            f"ranks: expected 1 to the set size, got rank {places[first]} in a set of "
+            f"ranks: expected 1 to the set size, got rank {true_ranks[first]} in a set of "
             f"{sizes[first]} (index {first})"
         )
-    return places, sizes
+    return true_ranks, sizes
 
 
 def spread(name: str, values: ArrayLike, size: int, *, minimum: int) -> IntArray:

@@ -307,9 +307,9 @@ class PoissonBinomial:
         tails = np.append(np.cumsum(self.mass[::-1])[::-1], 0.0)
         # The tree depends on the probabilities, whose own round-off counts once per coin as well.
         tails = tails * (1.0 + 8.0 * (self.coins + 16) * np.finfo(float).eps) + self.missing
-        wanted = np.asarray(counts, dtype=np.int64)
-        places = np.clip(wanted - self.start, 0, self.mass.size)
-        return np.where(wanted <= 0, 1.0, np.minimum(tails[places], 1.0))
+        whole_counts = np.asarray(counts, dtype=np.int64)
+        offsets = np.clip(whole_counts - self.start, 0, self.mass.size)
+        return np.where(whole_counts <= 0, 1.0, np.minimum(tails[offsets], 1.0))
 
 
 def poisson_binomial(probabilities: ArrayLike) -> PoissonBinomial:
@@ -320,19 +320,19 @@ def poisson_binomial(probabilities: ArrayLike) -> PoissonBinomial:
             f"probabilities: expected values in [0, 1], got {chances.size} values {chances[:3]}"
         )
     missing = 0.0
-    parts: list[tuple[int, FloatArray]] = []
+    sums: list[tuple[int, FloatArray]] = []
     for block in _blocks(chances):
         start, mass, cut = _trim(0, block)
-        parts.append((start, mass))
+        sums.append((start, mass))
         missing += cut
-    while len(parts) > 1:
-        merged: list[tuple[int, FloatArray]] = [parts[-1]] if len(parts) % 2 else []
-        for (first, left), (second, right) in zip(parts[0:-1:2], parts[1::2], strict=False):
+    while len(sums) > 1:
+        merged: list[tuple[int, FloatArray]] = [sums[-1]] if len(sums) % 2 else []
+        for (first, left), (second, right) in zip(sums[0:-1:2], sums[1::2], strict=False):
             start, mass, cut = _trim(first + second, np.convolve(left, right))
             merged.append((start, mass))
             missing += cut
-        parts = merged
-    start, mass = parts[0]
+        sums = merged
+    start, mass = sums[0]
     return PoissonBinomial(start, mass, missing, chances.size)
 
 

@@ -101,6 +101,6 @@ def _attribute_list(names: list[str], attributes: NDArray[np.bool_]) -> str:
 def _partition_list(names: list[str]) -> str:
     """CelebA's list of parts: 0, 1 or 2 for each image, by the shares of the parts in order."""
     ends = np.round(np.cumsum(_SHARES) * _FACES)
-    parts = np.searchsorted(ends, np.arange(len(names)), "right")
-    lines = [f"{name} {part}" for name, part in zip(names, parts, strict=True)]
+    splits = np.searchsorted(ends, np.arange(len(names)), "right")
+    lines = [f"{name} {split}" for name, split in zip(names, splits, strict=True)]
     return "\n".join([*lines, ""])

@@ -35,9 +35,9 @@ _RANGES = {
 def write(folder: Path) -> None:
     """Write ``adult.data``, ``adult.test`` and ``dataset_purchase.tgz`` into a data folder."""
     rng = np.random.default_rng(0)
-    for part, rows, end in zip((adult.TRAIN, adult.TEST), _SMALL_ADULT, ("", "."), strict=True):
+    for portion, rows, end in zip((adult.TRAIN, adult.TEST), _SMALL_ADULT, ("", "."), strict=True):
         head = "|1x3 Cross validator\n" if end else ""
-        (folder / part.files[1]).write_text(head + _people(rows, end, rng), encoding="utf-8")
+        (folder / portion.files[1]).write_text(head + _people(rows, end, rng), encoding="utf-8")
     _write_purchase(folder / purchase.ARCHIVE)
 
 

@@ -72,8 +72,8 @@ def write(folder: Path) -> None:
     _write_subsets(folder / "nid_corpus.jsonl.gz", chain, NID_SUBSETS, seed=0)
     _write_subsets(folder / "pile_test_subsets.jsonl.gz", chain, PILE_TEST_SUBSETS, seed=1)
     # The corpora of Pythia (the Pile) and of OLMo (Dolma, with Proof-Pile-2's test part beside it).
-    for seed, part in enumerate(("train/00", "val", "test"), 10):
-        _write_pile(folder / "pile" / f"{part}.jsonl.zst", chain, seed)
+    for seed, split in enumerate(("train/00", "val", "test"), 10):
+        _write_pile(folder / "pile" / f"{split}.jsonl.zst", chain, seed)
     for name in DOLMA_FOLDERS:
         path = folder / "dolma-v1_7" / name / f"{name}-0000.json.gz"
         _write_numbered(path, _documents(chain, 40, 20, name))
@@ -86,9 +86,9 @@ def write(folder: Path) -> None:
 def _write_wikitext(folder: Path, chain: "_Chain") -> None:
     """Training, validation and test part of WikiText, in its layout of one file each."""
     folder.mkdir(parents=True, exist_ok=True)
-    for seed, (part, count) in enumerate({"train": 90, "valid": 4, "test": 4}.items()):
+    for seed, (split, count) in enumerate({"train": 90, "valid": 4, "test": 4}.items()):
         text = "".join(_article(chain, walk) for walk in chain.walks(count, 900, 1_000 * seed))
-        (folder / f"wiki.{part}.tokens").write_text(text, encoding="utf-8")
+        (folder / f"wiki.{split}.tokens").write_text(text, encoding="utf-8")
 
 
 def _write_subsets(path: Path, chain: "_Chain", subsets: Iterable[str], *, seed: int) -> None:
@@ -140,9 +140,9 @@ def write_insertions(folder: Path, *, texts: int = 60) -> None:
                 }
             )
     (folder / "data").mkdir(parents=True)
-    for part in range(2):
-        path = folder / "data" / f"train-{part:05d}-of-00002.parquet"
-        pd.DataFrame(rows[part::2]).to_parquet(path)
+    for split in range(2):
+        path = folder / "data" / f"train-{split:05d}-of-00002.parquet"
+        pd.DataFrame(rows[split::2]).to_parquet(path)
 
 
 def _suffix(kind: str, size: int, *, is_member: bool, rng: np.random.Generator) -> list[int]:

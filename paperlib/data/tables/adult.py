@@ -106,44 +106,44 @@ def load_adult() -> Dataset:
 
 def read_parts() -> list[list[Row]]:
     """The checked rows of the training and of the test part."""
-    parts: list[list[Row]] = []
-    for part in (TRAIN, TEST):
-        path = _file_of(part, data_folder())
+    portions: list[list[Row]] = []
+    for portion in (TRAIN, TEST):
+        path = _file_of(portion, data_folder())
         rows = _read_rows(path)
         if not made_up():
-            _check_official(part, rows, path)
-        parts.append(rows)
-    return parts
+            _check_official(portion, rows, path)
+        portions.append(rows)
+    return portions
 
 
-def _file_of(part: Part, folder: Path) -> Path:
+def _file_of(portion: Part, folder: Path) -> Path:
     """The file of one part: one in the folder, else UCI's, else cut out of OpenML's copy."""
-    for name in part.files:
+    for name in portion.files:
         if (folder / name).is_file():
             return folder / name
-    path = folder / part.files[1]
+    path = folder / portion.files[1]
     try:
-        fetch(UCI + part.files[1], path, sha256=part.uci_sha256)
+        fetch(UCI + portion.files[1], path, sha256=portion.uci_sha256)
         return path
     except DownloadError as uci_error:
         try:
-            return _fetch_openml(folder) / part.files[0]
+            return _fetch_openml(folder) / portion.files[0]
         except (DownloadError, ValueError) as openml_error:
             errors = [str(uci_error), str(openml_error)]
-            names = " and no ".join(part.files)
+            names = " and no ".join(portion.files)
             raise unavailable("UCI Adult", names, folder, UCI, errors) from None
 
 
-def _check_official(part: Part, rows: list[Row], path: Path) -> None:
+def _check_official(portion: Part, rows: list[Row], path: Path) -> None:
     """Refuse other rows than those of the official part, by their number and checksum."""
-    if len(rows) != part.rows:
+    if len(rows) != portion.rows:
         raise ValueError(
-            f"{path}: expected {part.rows} rows, got {len(rows)}; the file is not whole"
+            f"{path}: expected {portion.rows} rows, got {len(rows)}; the file is not whole"
         )
     digest = _digest(rows)
-    if digest != part.sha256:
+    if digest != portion.sha256:
         raise ValueError(
-            f"{path}: these are not the rows of UCI Adult (expected SHA-256 {part.sha256} of "
+            f"{path}: these are not the rows of UCI Adult (expected SHA-256 {portion.sha256} of "
             f"the plain rows, got {digest}); remove the file to fetch it again"
         )
 
@@ -199,9 +199,9 @@ def _fetch_openml(folder: Path) -> Path:
     fetch(OPENML, joined)
     rows = _read_rows(joined)
     for cut, order in ((TRAIN.rows, (TRAIN, TEST)), (TEST.rows, (TEST, TRAIN))):
-        parts = dict(zip(order, (rows[:cut], rows[cut:]), strict=True))
-        if all(_digest(part_rows) == part.sha256 for part, part_rows in parts.items()):
-            for part, part_rows in parts.items():
-                write_text(folder / part.files[0], plain_text(part_rows))
+        portions = dict(zip(order, (rows[:cut], rows[cut:]), strict=True))
+        if all(_digest(part_rows) == portion.sha256 for portion, part_rows in portions.items()):
+            for portion, part_rows in portions.items():
+                write_text(folder / portion.files[0], plain_text(part_rows))
             return folder
     raise ValueError(f"{joined}: OpenML's rows are not the two official parts, one after the other")

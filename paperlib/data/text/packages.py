@@ -90,18 +90,18 @@ def write_pack(
         first=str(after or ""),
         end=str(before or "9999"),
     )
-    part = out.with_name(f"{out.name}.part")
-    by_package = _ask_for_all(names, query, part)
+    part_file = out.with_name(f"{out.name}.part")
+    by_package = _ask_for_all(names, query, part_file)
     empty = tuple(name for name in names if not by_package[name])
     for name in names:
         entries += by_package[name]
     if not entries:
-        part.unlink(missing_ok=True)
+        part_file.unlink(missing_ok=True)
         kinds = " or ".join(digests)
         raise ValueError(f"{', '.join(empty) or out}: no {kinds} digest of a file in these days")
     with atomic_file(out) as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
         packed.writelines(f"{canonical_json(entry)}\n".encode() for entry in entries)
-    part.unlink(missing_ok=True)
+    part_file.unlink(missing_ok=True)
     return Pack(tuple(entries), empty)
 
 
@@ -120,31 +120,31 @@ class _Query:
         return [self.index, self.first, self.end, *self.digests]
 
 
-def _ask_for_all(names: Sequence[str], query: _Query, part: Path) -> dict[str, list[Entry]]:
+def _ask_for_all(names: Sequence[str], query: _Query, part_file: Path) -> dict[str, list[Entry]]:
     """The entries of each package; those of the part file are not asked for again."""
-    by_package = _kept(part, query.settings)
+    by_package = _kept(part_file, query.settings)
     with progress_bar(len(names), label="packages", unit="package") as bar:
         for name in names:
             if name not in by_package:
                 by_package[name] = list(_of_index(name, query))
-                _keep(part, [query.settings, name, by_package[name]])
+                _keep(part_file, [query.settings, name, by_package[name]])
             bar.update()
     return by_package
 
 
-def _keep(part: Path, row: list[Any]) -> None:
+def _keep(part_file: Path, row: list[Any]) -> None:
     """Append a line of JSON to the part file."""
-    part.parent.mkdir(parents=True, exist_ok=True)
-    with part.open("a", encoding="utf-8") as file:
+    part_file.parent.mkdir(parents=True, exist_ok=True)
+    with part_file.open("a", encoding="utf-8") as file:
         file.write("\n" + canonical_json(row))  # a line that was cut short ends here
 
 
-def _kept(part: Path, settings: list[str]) -> dict[str, list[Entry]]:
+def _kept(part_file: Path, settings: list[str]) -> dict[str, list[Entry]]:
     """What an interrupted call with the same settings was told, by package."""
-    if not part.is_file():
+    if not part_file.is_file():
         return {}
     kept: dict[str, list[Entry]] = {}
-    for line in part.read_text(encoding="utf-8").splitlines():
+    for line in part_file.read_text(encoding="utf-8").splitlines():
         with suppress(ValueError):
             line_settings, name, entries = json.loads(line)
             if line_settings == settings:
