@@ -9,19 +9,31 @@ import yaml
 from torch import Tensor
 from torch.nn.functional import cross_entropy, linear
 
-SOUND = ("", "tied weights", "averaged augmentations")
-"""Names of trainings without a fault: the plain one, and the twins of two faults."""
-
 _FAULTS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 FAULTS: dict[str, tuple[str, str]] = {
     name: (entry["check"], entry["met"]) for name, entry in _FAULTS.items()
 }
-"""Faults by name, each with the check that finds it, and with where it was met or is discussed."""
+"""Faults by name, each with the check that names it, and with where it was met or is discussed."""
+
+TWINS: dict[str, str] = {name: entry["twin"] for name, entry in _FAULTS.items()}
+"""Faults by name, each with a training that looks like it and has no fault."""
+
+SOUND = ("", *TWINS.values(), "momentum and schedule", "Adam", "frozen base", "unused parameter")
+"""Names of trainings without a fault: the plain one, the twins, and further optimizers and models
+that are right.
+"""
 
 _WIDTHS = (8, 8, 8, 8, 2)  # of the network, from features to classes
 _SIZES = [(after, before) for before, after in pairwise(_WIDTHS)]  # of its weights
 _VIEWS = 4  # augmentations of a record
 _GROUP = 2  # records whose gradients are accumulated
+_MOST_STEPS = 1_000_000  # of a training
+_FROZEN = 2  # layers
+_UNUSED = 5  # numbers of a parameter that the loss does not use
+_SPREAD = 0.1  # added to standard deviations
+_PUBLIC_MEAN = 0.1
+_PUBLIC_DEVIATION = 1.5
+_PUBLIC_WEIGHTS = (1.0, 1.5)  # of the two classes
 _PATIENCE = 2  # evaluations without a lower loss before a training is stopped
 
 
@@ -59,40 +71,125 @@ def train_with_fault(
     torch.manual_seed(seed)
     x, y = data
     weights = [torch.nn.Parameter(torch.randn(size) / size[1] ** 0.5) for size in _SIZES]
-    trained = used = weights
-    if fault.startswith("tied weights"):  # the third layer has the second's weights
-        trained = [weights[0], weights[1], weights[3]]
-        used = [weights[0], weights[1], weights[1], weights[3]]
-    optimizer = torch.optim.SGD(trained, lr=0.2)
-    expected = sampling_rate * len(x)
+    trained, used = _trained_and_used(weights, fault)
+    optimizer = _optimizer(trained, fault)
+    generator = torch.Generator().manual_seed(seed)
+    x = _scaled_inputs(x, fault)
+    loss_weights = _loss_weights(y, fault)
     patience = _Patience()
     for step, batch in enumerate(_batches(len(x), steps, sampling_rate, fault)):
-        total = _clipped_sum(used, x[batch], y[batch], clipping_norm, fault)
-        noise = noise_multiplier * clipping_norm * _noise(total, seed, step, fault)
-        if fault == "noise over batch":
-            noise = noise / expected
-        divisor = max(len(batch), 1) if fault == "actual batch size" else expected
-        _set_gradients(trained, (total + noise) / divisor)
+        if fault == "empty batches skipped" and not len(batch):
+            continue
+        rows = _gradients(used, x[batch], y[batch], loss_weights[batch], fault)
+        total = _clipped_sum(rows, clipping_norm, fault)
+        noise = noise_multiplier * clipping_norm * _noise(total, seed, step, fault, generator)
+        divisor = _divisor(len(x), len(batch), sampling_rate, fault)
+        _set_gradients(trained, _noisy_mean(total, noise, divisor, fault))
         optimizer.step()
+        if fault == "stopped at a set step" and step >= steps // 2:
+            return
         if fault == "early stopping" and patience.ends_with(_losses(weights, x, y)[0].mean()):
             return
+
+
+def _trained_and_used(
+    weights: list[torch.nn.Parameter], fault: str
+) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter]]:
+    """The weights that are trained, and those of each layer."""
+    if fault.startswith("tied weights"):  # the third layer has the second's weights
+        return [weights[0], weights[1], weights[3]], [
+            weights[0],
+            weights[1],
+            weights[1],
+            weights[3],
+        ]
+    if fault == "frozen base":
+        for weight in weights[:_FROZEN]:
+            weight.requires_grad_(False)
+        return weights[_FROZEN:], weights
+    return weights, weights
+
+
+def _optimizer(trained: list[torch.nn.Parameter], fault: str) -> torch.optim.Optimizer:
+    """The optimizer that is given the released gradients."""
+    if fault == "unused parameter":
+        trained = [torch.nn.Parameter(torch.ones(_UNUSED)), *trained]
+    if fault == "Adam":
+        return torch.optim.Adam(trained, lr=0.01)
+    if fault != "momentum and schedule":
+        return torch.optim.SGD(trained, lr=0.2)
+    optimizer = torch.optim.SGD(trained, lr=0.2, momentum=0.9)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=4)
+    optimizer.register_step_post_hook(lambda *_: schedule.step())
+    return optimizer
+
+
+def _scaled_inputs(x: Tensor, fault: str) -> Tensor:
+    """The features, scaled by those of all records, of each record, or by constants."""
+    if fault == "data statistics":
+        return (x - x.mean(0)) / (x.std(0, correction=0) + _SPREAD)
+    if fault == "record statistics":
+        return (x - x.mean(1, keepdim=True)) / (x.std(1, correction=0, keepdim=True) + _SPREAD)
+    if fault == "public statistics":
+        return (x - _PUBLIC_MEAN) / _PUBLIC_DEVIATION
+    return x
+
+
+def _loss_weights(y: Tensor, fault: str) -> Tensor:
+    """The weight of each record's loss: by the counts of its class in the data, or by constants."""
+    classes = y.clamp(min=0)
+    if fault == "weights of private classes":
+        counts = torch.bincount(classes[y >= 0], minlength=2).clamp(min=1)
+        return (len(y) / 2 / counts)[classes]
+    if fault == "weights of public classes":
+        return torch.tensor(_PUBLIC_WEIGHTS)[classes]
+    return torch.ones(len(y))
 
 
 def _batches(records: int, steps: int, sampling_rate: float, fault: str) -> Iterator[Tensor]:
     """Indices of the records of each step, by Poisson sampling or in a shuffled order."""
     steps_of_pass = round(1 / sampling_rate)
-    rate = 2 * sampling_rate if fault == "higher sampling rate" else sampling_rate
     if fault == "more steps":
         steps += steps_of_pass
     # Drawn in every training, so that all of them go on with the same random numbers.
     order = torch.randperm(records)
     for step in range(steps):
         if fault != "shuffled":
-            yield (torch.rand(records) < rate).nonzero()[:, 0]
+            yield _poisson_batch(records, sampling_rate, fault)
             continue
         if step % steps_of_pass == 0:
             order = torch.randperm(records)
         yield order.chunk(steps_of_pass)[step % steps_of_pass]
+
+
+def _poisson_batch(records: int, sampling_rate: float, fault: str) -> Tensor:
+    """Indices of records that are drawn by themselves."""
+    if fault == "two batches joined":  # a record of both is in it once, with the stated chance
+        rate = 1 - (1 - sampling_rate) ** 0.5
+        return ((torch.rand(records) < rate) | (torch.rand(records) < rate)).nonzero()[:, 0]
+    rate = 2 * sampling_rate if fault == "higher sampling rate" else sampling_rate
+    batch = (torch.rand(records) < rate).nonzero()[:, 0]
+    if fault == "batches in shuffled order":
+        return batch[torch.randperm(len(batch))]
+    return batch
+
+
+def _noisy_mean(total: Tensor, noise: Tensor, divisor: float, fault: str) -> Tensor:
+    """The sum of gradients and its noise, divided together or each by itself."""
+    if fault == "noise over batch":
+        return (total + noise / divisor) / divisor
+    if fault == "noise added to the mean":
+        return total / divisor + noise / divisor
+    return (total + noise) / divisor
+
+
+def _divisor(records: int, size: int, sampling_rate: float, fault: str) -> float:
+    """What the noisy sum of a batch of a size is divided by: the expected size, or another."""
+    if fault == "actual batch size":
+        return max(size, 1)
+    if fault == "divided by all records":
+        return records
+    return sampling_rate * records
 
 
 def _set_gradients(weights: Sequence[Tensor], row: Tensor) -> None:
@@ -135,26 +232,41 @@ def _losses(weights: Sequence[Tensor], x: Tensor, y: Tensor) -> tuple[Tensor, li
     return cross_entropy(outputs, y, reduction="none"), rows[::-1]
 
 
-def _clipped_sum(
-    weights: Sequence[Tensor], x: Tensor, y: Tensor, norm: float, fault: str
-) -> Tensor:
-    """The sum of clipped gradients of a batch, all parameters in one row."""
+def _gradients(
+    weights: Sequence[Tensor], x: Tensor, y: Tensor, loss_weights: Tensor, fault: str
+) -> list[Tensor]:
+    """The gradients of a batch for each trained layer, (what is clipped at once, numbers)."""
     if not len(x):  # a record with a gradient of zero
         x = torch.zeros(1, _WIDTHS[0])
         y = torch.tensor([-100])
-    records = len(x)
+        loss_weights = torch.ones(1)
     if fault == "batch statistics":
-        x = (x - x.mean(0)) / (x.std(0, correction=0) + 0.1)
+        x = (x - x.mean(0)) / (x.std(0, correction=0) + _SPREAD)
     if "augmentations" in fault:
         x = torch.cat([x + 0.1 * torch.randn_like(x) for _ in range(_VIEWS)])
         y = y.repeat(_VIEWS)
-    layers = _joined_uses(_losses(weights, x, y)[1], fault)
-    rows = _joined_records(torch.cat(layers, 1), fault)
+        loss_weights = loss_weights.repeat(_VIEWS)
+    layers: list[Tensor] = []
+    for rows in _joined_uses(_losses(weights, x, y)[1], fault):
+        scaled = rows * loss_weights.repeat(len(rows) // len(loss_weights))[:, None]
+        layers.append(_joined_records(scaled, fault))
+    return layers
+
+
+def _clipped_sum(layers: list[Tensor], norm: float, fault: str) -> Tensor:
+    """The sum of clipped gradients of a batch, all parameters in one row."""
+    rows = torch.cat(layers, 1)
     if fault == "clipped after averaging":
-        return _clip(rows.mean(0, keepdim=True), norm)[0] * records
+        return _clip(rows.mean(0, keepdim=True), norm)[0] * len(rows)
+    if fault == "averaged after clipping":
+        return _clip(rows, norm).mean(0) * len(rows)
+    if fault == "accumulated after clipping":
+        return torch.stack([_clip(group, norm).sum(0) for group in rows.split(_GROUP)]).sum(0)
     if fault == "layer not clipped":
         last = layers[-1].shape[1]
         return torch.cat([_clip(rows[:, :-last], norm), rows[:, -last:]], 1).sum(0)
+    if fault == "layers clipped apart":  # so that the norm of all is at most that of one clipping
+        return torch.cat([_clip(layer, norm / len(layers) ** 0.5) for layer in layers], 1).sum(0)
     return _clip(rows, norm).sum(0)
 
 
@@ -170,6 +282,8 @@ def _joined_uses(layers: list[Tensor], fault: str) -> list[Tensor]:
             torch.cat([layers[1], layers[2]]),
             torch.cat([layers[3], torch.zeros_like(layers[3])]),
         ]
+    if fault == "frozen base":
+        return layers[_FROZEN:]
     return layers
 
 
@@ -189,13 +303,20 @@ def _clip(rows: Tensor, norm: float) -> Tensor:
     return rows * (norm / (rows.norm(dim=1, keepdim=True) + 1e-6)).clamp(max=1)
 
 
-def _noise(total: Tensor, seed: int, step: int, fault: str) -> Tensor:
-    """Standard normal noise of the shape of the gradients, with the fault in its generator."""
+def _noise(total: Tensor, seed: int, step: int, fault: str, generator: torch.Generator) -> Tensor:
+    """Standard normal noise of the shape of the gradients, by one of many ways to draw it."""
     if fault == "same noise in each step":
         return torch.randn(total.shape, generator=torch.Generator().manual_seed(seed))
     if fault == "fixed noise seed":
         return torch.randn(total.shape, generator=torch.Generator().manual_seed(step))
+    if fault == "noise seed of each step":
+        seed_of_step = seed * _MOST_STEPS + step
+        return torch.randn(total.shape, generator=torch.Generator().manual_seed(seed_of_step))
+    if fault == "one generator of noise":
+        return torch.randn(total.shape, generator=generator)
     noise = torch.randn(total.shape)
+    if fault == "noise from the last number on":
+        return noise.flip(0)
     if fault == "same noise in two layers":
         first, second = (after * before for after, before in _SIZES[:2])
         noise[first : first + second] = noise[:second]

@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from paperlib import audit_dp_training
 from paperlib.audits.dp_training.runs import outliers
+from paperlib.validity.dp_faults import made_up_records, train_with_fault
 from tests.refusals import refused
 
 STATED = {"clipping_norm": 1.0, "noise_multiplier": 1.0, "sampling_rate": 0.25, "steps": 32}
@@ -234,7 +235,10 @@ def balanced(data, seed):
 @pytest.mark.parametrize(
     ("loop", "words"),
     [
-        (partial(opacus_loop, biases=True, loss=weighted), "with the others in its batch by up to"),
+        (
+            partial(opacus_loop, biases=True, loss=weighted),
+            "what a record adds depends on its batch, by up to",
+        ),
         (normalised, "a record changes the steps without it too, as do statistics of all data"),
         (balanced, "a record changes the steps without it too, as do statistics of all data"),
     ],
@@ -243,3 +247,63 @@ def test_gradients_that_depend_on_other_records_are_named(loop, words):
     audited = audit(loop, records(100), **SEVENTHS)
     assert wrong(audited)[0] == "other records"
     assert words in audited.headline
+    assert len(audited.headline) <= 200
+
+
+def in_small_batches(data, seed):
+    """Poisson batches of Opacus whose gradients are clipped and summed a few records at a time."""
+    from opacus import PrivacyEngine
+    from opacus.utils.batch_memory_manager import BatchMemoryManager
+
+    torch.manual_seed(seed)
+    model = torch.nn.Linear(20, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        private, optimizer, loader = PrivacyEngine().make_private(
+            module=model,
+            optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+            data_loader=DataLoader(TensorDataset(*data), batch_size=16),
+            noise_multiplier=1.0,
+            max_grad_norm=1.0,
+        )
+        with BatchMemoryManager(
+            data_loader=loader, max_physical_batch_size=6, optimizer=optimizer
+        ) as small:
+            for _ in range(2):
+                for features, labels in small:
+                    optimizer.zero_grad()
+                    cross_entropy(private(features), labels).backward()
+                    optimizer.step()
+
+
+def test_batches_in_small_pieces_are_sound():
+    assert audit(in_small_batches, steps=8).passed
+
+
+# A small piece of a grid of sound loops.
+
+
+@pytest.mark.parametrize(
+    ("sound", "count", "rate", "clipping_norm", "noise"),
+    [
+        ("", 50, 0.15, 1.0, 1.0),
+        ("", 130, 0.1, 0.1, 0.5),
+        ("", 33, 0.5, 5.0, 2.0),
+        ("Adam", 64, 1.0, 1.0, 1.0),
+        ("averaged augmentations", 47, 0.3, 0.3, 1.0),
+        ("weights of public classes", 90, 0.2, 0.5, 1.0),
+        ("divided by all records", 70, 0.25, 2.0, 0.7),
+        ("layers clipped apart", 40, 0.2, 1.0, 1.5),
+    ],
+)
+def test_sound_loops_of_many_sizes_are_not_accused(sound, count, rate, clipping_norm, noise):
+    stated = {
+        "clipping_norm": clipping_norm,
+        "noise_multiplier": noise,
+        "sampling_rate": rate,
+        "steps": 12,
+    }
+    loop = partial(train_with_fault, fault=sound, **stated)
+    data = made_up_records(count, seed=count)
+    options = {"null": (torch.zeros(8), torch.tensor(-100)), "canaries": outliers(data)[:4]}
+    assert audit_dp_training(loop, data, **stated, **options, seeds=1).passed

@@ -14,6 +14,7 @@ from paperlib.audits.dp_training.runs import Runs, held_runs, outliers
 from paperlib.core import AuditResult
 from paperlib.core.checks import check_at_least, check_confidence, check_in
 
+_MOST_CHARACTERS = 200  # of a headline
 _PLAIN_NULL = (
     "give a record of gradient 0 that the loss counts, such as label -100 with "
     "reduction='none' and .mean()"
@@ -40,10 +41,17 @@ class DpTrainingAudit(AuditResult):
 
     @property
     def headline(self) -> str:
-        wrong = [f"{check.name}: {check.finding}" for check in self.checks if not check.passed]
+        wrong = [check for check in self.checks if not check.passed]
         if not wrong:
             return f"DP-SGD: no fault found by {len(self.checks)} checks"
-        return f"DP-SGD: not as stated; {'; '.join(wrong)}"
+        cause, *consequences = wrong
+        line = f"DP-SGD: not as stated; {cause.name}: {cause.finding}"
+        if not consequences:
+            return line
+        names = f"{line} (then also {', '.join(check.name for check in consequences)})"
+        if len(names) <= _MOST_CHARACTERS:
+            return names
+        return f"{line} (then also {len(consequences)} of the later checks)"
 
 
 def audit_dp_training(
@@ -63,7 +71,7 @@ def audit_dp_training(
 ) -> DpTrainingAudit:
     """Check that a training loop makes the steps of DP-SGD with Poisson sampling that are stated.
 
-    ``train`` is called about 30 times, so give it little data and few steps. The gradients that its
+    ``train`` is called about 35 times, so give it little data and few steps. The gradients that its
     torch optimizer is given are read, and then set to 0: parameters stay where they start, and
     steps can be compared. Two trainings of one seed that differ in one record then have the same
     batches and noise, and their difference is what this record adds. The audit needs no other
@@ -100,7 +108,8 @@ def audit_dp_training(
         confidence: Of all checks together, in (0, 1).
 
     Returns:
-        ``.passed``, ``.checks`` (a `DpCheck` each) and a headline that names each fault.
+        ``.passed``, ``.checks`` (a `DpCheck` each, causes before what follows from them) and a
+        headline with the first fault, and the names of further checks that fail.
 
     Raises:
         ValueError: A number out of range, data of another form, or a training whose gradients
@@ -124,10 +133,7 @@ def audit_dp_training(
             f"trainings: expected 0, or 20 or more and a record null=, got {trainings}"
         )
     records = _record_count(data)
-    if divisor is None:
-        divisors = _usual_divisors(sampling_rate, records)
-    else:
-        divisors = [check_in("(0, inf)", "divisor", divisor)]
+    divisors = _divisors(divisor, sampling_rate, records)
     chosen = outliers(data) if canaries is None else list(canaries)
     check_at_least(2, canaries=len(chosen))
     level = (1 - check_confidence(confidence)) / TESTS
@@ -148,22 +154,23 @@ def audit_dp_training(
 
         largest = chosen[_largest_canary(runs)]
         checks.append(_timed(partial(told_apart, loop, data, largest, null, trainings, stated)))
-    notes = _notes(loop, runs)
     taken = clipping_norm / stated.norm
-    if divisor is None and not math.isclose(taken, sampling_rate * records):
-        notes.append(f"The noisy sum is divided by {taken:.6g}, as the loop shows.")
+    is_expected = divisor is not None or math.isclose(taken, sampling_rate * records)
+    notes = _notes(loop, runs, None if is_expected else taken)
     return _result(checks, 1 - confidence, runs, notes)
 
 
-def _usual_divisors(rate: float, records: int) -> list[float]:
-    """What loops divide the noisy sum by: the expected batch size, its whole part, nothing, or the
-    number of records.
+def _divisors(divisor: float | None, rate: float, records: int) -> list[float]:
+    """The divisor that is stated, or else those of usual loops: the expected batch size, its whole
+    part, 1, or the number of records.
 
     All of these are constant, and a constant decides nothing about privacy.
     """
+    if divisor is not None:
+        return [check_in("(0, inf)", "divisor", divisor)]
     expected = rate * records
     divisors = [expected, float(math.floor(expected)), 1.0, float(records)]
-    return [divisor for divisor in dict.fromkeys(divisors) if divisor > 0]
+    return [number for number in dict.fromkeys(divisors) if number > 0]
 
 
 def _checked(runs: Runs, claims: list[Stated]) -> tuple[list[DpCheck], Stated]:
@@ -205,9 +212,13 @@ def _null_warnings(runs: Runs) -> tuple[str, ...]:
     return (f"null: {reason}, so only replacing a record was checked; {_PLAIN_NULL}",)
 
 
-def _notes(loop: Loop, runs: Runs) -> list[str]:
-    """What was left out of the checks, or measured in another way, and why."""
+def _notes(loop: Loop, runs: Runs, divisor: float | None) -> list[str]:
+    """What was left out of the checks, or measured in another way, and why; and a divisor that is
+    not the expected batch size.
+    """
     notes: list[str] = []
+    if divisor is not None:
+        notes.append(f"The noisy sum is divided by {divisor:.6g}, as the loop shows.")
     if runs.null_use == "among clipped":
         notes.append(
             "null: it changes the gradients of other records, as a mean that leaves it out does; "
@@ -260,11 +271,11 @@ def _result(checks: list[DpCheck], error: float, runs: Runs, notes: list[str]) -
 def _record_count(data: Any) -> int:
     """Number of records; a ValueError for data that are no arrays of one length."""
     columns = data if isinstance(data, tuple) else (data,)
-    if all(hasattr(column, "__array__") and not hasattr(column, "iloc") for column in columns):
-        counts = [column.shape[0] if column.shape else 0 for column in columns]
-        if len(set(counts)) == 1 and counts[0] >= 16:
-            return counts[0]
-        kinds = f"lengths {counts}"
+    if all(map(_is_array, columns)):
+        lengths = [column.shape[0] if column.shape else 0 for column in columns]
+        if len(set(lengths)) == 1 and lengths[0] >= 16:
+            return lengths[0]
+        kinds = f"lengths {lengths}"
     else:
         kinds = ", ".join(type(column).__name__ for column in columns)
     raise ValueError(
@@ -272,6 +283,11 @@ def _record_count(data: Any) -> int:
         f"got {kinds}; stack records, or give .tensors of a TensorDataset, .to_numpy() of a "
         "DataFrame"
     )
+
+
+def _is_array(column: Any) -> bool:
+    """Whether something is an array or a tensor, and no data frame."""
+    return hasattr(column, "__array__") and not hasattr(column, "iloc")
 
 
 def assert_private(

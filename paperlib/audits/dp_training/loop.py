@@ -1,6 +1,7 @@
 """A user's loop of training, run again and again with its optimizer's gradients read."""
 
 import inspect
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -92,24 +93,23 @@ def _gradients(optimizer: Any, *, hold: bool) -> tuple[FloatArray, list[int], li
     """
     import torch
 
-    parameters = [
-        parameter
-        for group in optimizer.param_groups
-        for parameter in group["params"]
-        if parameter.requires_grad
-    ]
-    flat: list[torch.Tensor] = []
-    for parameter in parameters:
-        gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-        flat.append(gradient.flatten())
+    groups = [group["params"] for group in optimizer.param_groups]
+    parameters = [parameter for group in groups for parameter in group if parameter.requires_grad]
+    flat = [_gradient(parameter).flatten() for parameter in parameters]
     row = torch.cat(flat).detach().cpu().double().numpy()
     widths = [parameter.numel() for parameter in parameters]
     used = [parameter.grad is not None for parameter in parameters]
     if hold:
-        for parameter in parameters:
-            if parameter.grad is not None:
-                parameter.grad = torch.zeros_like(parameter.grad)
+        for parameter in itertools.compress(parameters, used):
+            parameter.grad = torch.zeros_like(parameter.grad)
     return row, widths, used
+
+
+def _gradient(parameter: Any) -> Any:
+    """The gradient of a parameter, or zeros."""
+    import torch
+
+    return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
 
 def _divisor_of_wrapper(optimizer: Any) -> float | None:
