@@ -288,7 +288,8 @@ def test_long_contexts_are_scored_from_their_end_and_too_few_identifiers_are_ref
     one = corpus_identifiers([f"md5: {DIGEST}"])
     refused("no identifier of any kind in 2 documents", corpus_identifiers, ["nothing", "here"])
     refused("10 identifiers or more, got 1", own.audit_language_model, None, None, one)
-    refused("rank_attack", own.audit_language_model, None, None, one * 10, rank_attack="recall")
+    ten = identifiers[:10]
+    refused("rank_attack", own.audit_language_model, None, None, ten, rank_attack="recall")
 
 
 @pytest.fixture
