@@ -1,7 +1,7 @@
 """Membership scores from one file, or from one per class; nothing is guessed or dropped."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, NamedTuple, NoReturn
@@ -493,18 +493,36 @@ def _check_free_columns(tables: Sequence[_TableScores], *, units: bool) -> None:
     """
     member = np.concatenate([loaded.member for loaded in tables])
     values = np.concatenate([loaded.values for loaded in tables])
-    rows = np.arange(member.size)
-    if units:
-        names = np.concatenate([loaded.ids for loaded in tables if loaded.ids is not None])
-        rows = np.sort(np.unique(names.astype(str), return_index=True)[1])
-    free = [name for name in tables[0].free if all(name in other.free for other in tables)]
-    free = [name for name in free if not INDEX.fullmatch(name.strip())]
-    at_once = max(1, _CELLS_AT_ONCE // member.size)
-    for start in range(0, len(free), at_once):
-        for name, cells in _cells_of_all(tables, free[start : start + at_once]).items():
-            if len(cells) == member.size:
-                chosen = [cells[row] for row in rows]
-                check_column(tables[0].table.label(name), name, chosen, member[rows], values[rows])
+    rows = _first_rows_of_units(tables) if units else np.arange(member.size)
+    for name, cells in _free_columns(tables, member.size):
+        if len(cells) == member.size:
+            label = tables[0].table.label(name)
+            chosen = [cells[row] for row in rows]
+            check_column(label, name, chosen, member[rows], values[rows])
+
+
+def _free_columns(tables: Sequence[_TableScores], rows: int) -> Iterator[tuple[str, Cells]]:
+    """Free columns with their cells, read a few at a time to spare memory."""
+    names = _free_in_all(tables)
+    at_once = max(1, _CELLS_AT_ONCE // rows)
+    for start in range(0, len(names), at_once):
+        yield from _cells_of_all(tables, names[start : start + at_once]).items()
+
+
+def _first_rows_of_units(tables: Sequence[_TableScores]) -> NDArray[np.int64]:
+    """The first row of each unit, rows of all tables counted through."""
+    names = np.concatenate([loaded.ids for loaded in tables if loaded.ids is not None])
+    return np.sort(np.unique(names.astype(str), return_index=True)[1])
+
+
+def _free_in_all(tables: Sequence[_TableScores]) -> list[str]:
+    """Columns of all tables that nothing was read from, without row numbers."""
+    names: list[str] = []
+    for name in tables[0].free:
+        is_common = all(name in loaded.free for loaded in tables)
+        if is_common and not INDEX.fullmatch(name.strip()):
+            names.append(name)
+    return names
 
 
 def _cells_of_all(tables: Sequence[_TableScores], names: Sequence[str]) -> dict[str, Cells]:
