@@ -123,10 +123,11 @@ class LearnedOrder:
         return Proposal(order[:count], self._guess[order[:count]])
 
     def _fit(self, revealed: Flags) -> None:
+        """Learn from the revealed coins which examples to guess next, and what."""
         self._next_fit = REFIT * float(revealed.sum())
         labels = self._members[revealed]
         if labels.all() or not labels.any():
-            return
+            return  # nothing to learn from one class: the order of before is kept
         with warnings.catch_warnings():
             # The bound holds in any order, of an unfinished fit too.
             warnings.filterwarnings("ignore", message=".*converge.*")
@@ -134,7 +135,9 @@ class LearnedOrder:
         chance = np.asarray(self._model.predict_proba(self._features), float)[:, 1]
         self._guess = (chance > 0.5) | self._only_members
         sure = chance if self._only_members else np.abs(chance - 0.5)
-        self._order = self._shuffle[np.argsort(-sure[self._shuffle], kind="stable")]
+        # The surest first; equally sure ones in the random order of the start.
+        surest_first = np.argsort(-sure[self._shuffle], kind="stable")
+        self._order = self._shuffle[surest_first]
 
 
 def learned_bets(
@@ -499,12 +502,12 @@ def checked_membership(rows: FloatArray, membership: ArrayLike) -> Flags:
             column that is the membership itself or numbers the rows.
     """
     flags = as_floats("membership", membership)
-    MembershipScores.from_labels(rows[:, 0], flags)
-    wrong = (
-        (flags == rows.T).all(axis=1)
-        | (1 - flags == rows.T).all(axis=1)
-        | (np.diff(rows.T) == 1).all(axis=1)
-    )
+    # For its errors: other numbers than 0 and 1, another length, or one class alone.
+    MembershipScores.from_labels(np.arange(len(rows)), flags)
+    columns = rows.T
+    is_membership = (columns == flags).all(axis=1) | (columns == 1 - flags).all(axis=1)
+    numbers_rows = (np.diff(columns) == 1).all(axis=1)
+    wrong = is_membership | numbers_rows
     if wrong.any() and len(rows) >= _FEWEST:
         raise ValueError(
             f"features: column {wrong.argmax()} is the membership itself, or numbers the rows; "

@@ -320,10 +320,12 @@ def _estimator_losses(
     losses_of = _classified if is_classifier else _regressed
 
     def batch_losses(start: int, end: int) -> FloatArray:
+        # All records as they are: what has no slices, such as a list of texts, needs none.
         batch = x if end - start == count else rows(x, start, end)
         return losses_of(model, batch, targets[start:end])
 
-    return by_rows(batch_losses, count, batch_size or max(count, 1), progress)
+    whole = max(count, 1)  # one batch; of no records, an empty one
+    return by_rows(batch_losses, count, batch_size or whole, progress)
 
 
 def _check_estimator(model: Any, *, is_classifier: bool) -> None:

@@ -2,6 +2,7 @@
 
 import html
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -126,17 +127,27 @@ def _hash_differences(published: Mapping[str, str], receipt: _Receipt) -> list[s
 
 
 def _result_differences(receipt: _Receipt, audits: Audits) -> list[str]:
-    """A line for each field of the result that the page states otherwise than it is computed."""
+    """A line for each field of the result that has another value on the page than is computed."""
     computed = audits.document().to_dict()
     pairs = {name: (receipt.result.get(name), computed[name]) for name in _COMPARED}
-    # Only the first digits: versions of the numeric libraries may round the last ones otherwise.
-    pairs["epsilon"] = str(receipt.result.get("epsilon"))[:10], str(computed["epsilon"])[:10]
     pairs["the number shown"] = receipt.number, audits.headline.headline
-    return [
-        _difference(name, stated, computed_value)
-        for name, (stated, computed_value) in pairs.items()
-        if stated != computed_value
+    differences = [
+        _difference(name, stated, here) for name, (stated, here) in pairs.items() if stated != here
     ]
+    stated, here = receipt.result.get("epsilon"), computed["epsilon"]
+    if not _is_same_number(stated, here):
+        differences.append(_difference("epsilon", stated, here))
+    return differences
+
+
+def _is_same_number(stated: object, here: float | None) -> bool:
+    """Whether a page states the epsilon that is computed.
+
+    The last digits may differ, since versions of the numeric libraries may round them otherwise.
+    """
+    if here is None or not isinstance(stated, int | float):
+        return stated == here
+    return math.isclose(stated, here, rel_tol=1e-8, abs_tol=1e-12)
 
 
 def _difference(name: str, stated: object, computed: object) -> str:

@@ -173,7 +173,12 @@ def _draw_series_apart(
         look: dict[str, Any] = {"ls": "", "ms": 4, "label": series, **_look(index)}
         axes.errorbar(frame[columns.value], heights, xerr=columns.bars(frame), **look)
         if columns.printed is not None:
-            look = {"color": COLORS[index], "ms": 7, "mew": 2, "label": f"the paper, {series}"}
+            look = {
+                "color": COLORS[index % len(COLORS)],
+                "ms": 7,
+                "mew": 2,
+                "label": f"the paper, {series}",
+            }
             axes.plot(frame[columns.printed], heights, "x", **look)
 
 

@@ -253,8 +253,11 @@ def planned(
 def plan_misses(
     rule: Plan, pilot: int, m: int, pairs: int, *, seed: int = 0
 ) -> tuple[float, float, float]:
-    """Mean of the planned less the real bound; shares of real bounds in the planned range, and that
-    reach.
+    """How far plans miss real bounds, over ``pairs`` of a pilot and an audit.
+
+    Returns:
+        Mean of the planned less the real bound, nats; share of the real bounds within the planned
+        range; share of them at or above what the plan says is reached.
     """
     rng = np.random.default_rng([seed, pilot, m])
     misses = np.zeros(pairs)

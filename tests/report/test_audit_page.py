@@ -121,6 +121,16 @@ def test_the_page_asks_for_nothing_describes_its_images_and_holds_numbers_claims
         assert words in text
 
 
+def test_a_histogram_counts_infinite_scores_in_its_first_and_last_bin():
+    finite = np.linspace(0.0, 1.0, 11)
+    scores = MembershipScores(np.append(finite, np.inf), np.append(finite, [-np.inf, -np.inf]))
+    table = score_histogram(scores, bins=10)[1]
+    assert np.isfinite(table.to_numpy()).all()
+    assert table[["member", "nonmember"]].sum().tolist() == pytest.approx([1, 1])
+    assert table["member"].iloc[-1] == pytest.approx(3 / 12)
+    assert table["nonmember"].iloc[0] == pytest.approx(3 / 13)
+
+
 def test_a_thinned_roc_curve_stays_on_the_full_one_with_exact_intervals_and_reports_stay_small():
     rng = np.random.default_rng(0)
     big = MembershipScores(rng.normal(1, 1, 20_000), rng.normal(0, 1, 20_000))

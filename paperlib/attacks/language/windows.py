@@ -338,7 +338,18 @@ def _check_vocabulary(model: Any, cut: Sequence[Window]) -> None:
 
 
 def _spans(length: int, first: int, room: int) -> Iterator[tuple[int, int, int]]:
-    """(begin, first scored, end) of each window; windows of one text overlap by half."""
+    """(begin, first scored, end) of each window of one text, in tokens.
+
+    A text of which the scored tokens fit is one window, with as much of what stands before them as
+    there is room for. A longer one is cut into windows that overlap by half, so that every scored
+    token has half a window before it.
+
+    Args:
+        length: Tokens of the text with all that stands before it.
+        first: The first token that is scored.
+        room: Most tokens of a window.
+    """
+    # One token at least stands before the first that is scored: hence below, not at most.
     if length - first < room:
         yield max(0, length - room), first, length
         return

@@ -144,14 +144,23 @@ class _CorpusIdentifiers:
             with_keys.append((identifier, key))
             is_first = key not in in_document
             in_document.add(key)
+            # A later place in the same document may be a quotation of the first one, which the
+            # text before it would then tell.
             if is_first and self._first_fair.get(key) is None:
-                context = text[max(0, identifier.start - self._before) : identifier.start]
-                self._first_fair[key] = None
-                if is_fair(identifier.value, context):
-                    self._first_fair[key] = FoundIdentifier(
-                        identifier.kind, identifier.value, context, number, 1, subset
-                    )
+                self._first_fair[key] = self._found_fair(identifier, text, number, subset)
         self.lists.add(text, with_keys)
+
+    def _found_fair(
+        self, identifier: Identifier, text: str, number: int, subset: str
+    ) -> FoundIdentifier | None:
+        """The identifier with the text before it, or None where that text tells a part of it."""
+        context = text[max(0, identifier.start - self._before) : identifier.start]
+        if not is_fair(identifier.value, context):
+            return None
+        # The occurrences are counted after the last document.
+        return FoundIdentifier(
+            identifier.kind, identifier.value, context, number, occurrences=1, subset=subset
+        )
 
     def whole_values(self) -> dict[str, FoundIdentifier]:
         """Fair values by key with their occurrences, an abbreviation counted as the longer value.

@@ -41,28 +41,42 @@ def audit_files(
     seed: int = 0,
     **options: Unpack[AuditOptions],
 ) -> PanoramiaAudit:
-    """Audit a target on members from files, as `audit_table`, `audit_images` or `audit_text`
-    (``kind``).
+    """Audit a target on members from files, as `audit_table`, `audit_images` or `audit_text`.
+
+    An empty text leaves a part out, as None does in the audits.
+
+    Args:
+        kind: "table", "images" or "text".
+        members, generated, nonmembers: Files of records; no non-members for text.
+        target: FILE.py:FUNCTION; for text a causal language model; for images ``.safetensors`` with
+            the weights of an ``architecture`` with so many ``classes``.
+        train_again: FILE.py:FUNCTION that trains like the target.
+        label, unit: Columns of a table, used for tables alone.
+        base, tokens: Of `TextDefaults`, used for text alone.
+        seed, options: Of the audit.
+
+    Raises:
+        ValueError: An option that this kind does not have, or a file that cannot be read.
     """
-    # The target is FILE.py:FUNCTION, a causal language model, or ``.safetensors`` with the weights
-    # of an ``architecture`` with so many ``classes``. An empty text leaves a part out, as None does
-    # in the audits.
-    # First, as it is quick.
-    model = load_target(kind, target, architecture=architecture, classes=classes)
-    training = load_training(train_again)
     if unit and kind != "table":
         raise ValueError(
             "unit: a column of a table; for images and texts audit in Python with unit="
         )
+    if nonmembers and kind == "text":
+        raise ValueError("nonmembers: not used for text; leave it empty")
+    # The target before the records, since a mistake in its name shows at once.
+    model = load_target(kind, target, architecture=architecture, classes=classes)
+    training = load_training(train_again)
     if kind == "table":
-        paths = [members, *filter(None, (generated, nonmembers))]
-        rows, *others = read_frames(paths)  # together, so that all have one set of types
+        paths = [path for path in (members, generated, nonmembers) if path]
+        frames = read_frames(paths)  # together, so that all have one set of types
+        frame_of = dict(zip(paths, frames, strict=True))
         return audit_table(
             model,
-            rows,
+            frame_of[members],
             label=label or None,
-            generated=others[0] if generated else None,
-            nonmembers=others[-1] if nonmembers else None,
+            generated=frame_of.get(generated),
+            nonmembers=frame_of.get(nonmembers),
             train_again=training,
             unit=unit or None,
             seed=seed,
@@ -82,8 +96,6 @@ def audit_files(
             seed=seed,
             **options,
         )
-    if nonmembers:
-        raise ValueError("nonmembers: not used for text; leave it empty")
     texts = [document.text for document in read_documents(members)]
     drawn_texts = [document.text for document in read_documents(generated)] if generated else None
     return audit_text(

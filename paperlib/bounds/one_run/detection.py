@@ -109,7 +109,7 @@ def limit_of_detection(
     right = 1 / (1 + math.exp(-strength))
     test = AnytimeCounts(error, total * delta, sides, total)
     # Without ties ranks alone count, and they are those of every audit of this size.
-    is_untied = bool((np.diff(values) < 0).all())
+    is_untied = bool((values[1:] < values[:-1]).all())
     audits = _SimulatedAudits(
         np.arange(total, 0, -1.0) if is_untied else values, guess, test, right, epsilon, seed
     )

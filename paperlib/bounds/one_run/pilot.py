@@ -133,7 +133,7 @@ class _RankedPilot:
         values, labels = pilot.oriented().pooled()
         order = np.argsort(values, kind="stable")
         values, hits = values[order], np.append(0, np.cumsum(labels[order]))
-        ends = np.append(np.flatnonzero(np.diff(values)), values.size - 1) + 1
+        ends = np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1) + 1
         misses = np.arange(values.size + 1) - hits
         ranks = (hits / hits[-1] + misses / misses[-1]) / 2
         starts = np.append(0, ends[:-1])

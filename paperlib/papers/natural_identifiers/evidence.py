@@ -102,8 +102,12 @@ def census_evidence(at_hand: Collection[str], identifiers: pd.DataFrame | None) 
 
 
 def _rank_agreement(filtered: pd.DataFrame, subsets: Collection[str]) -> Sample:
-    """Kendall's tau of the numbers of each kind, ours and the paper's; none where all kinds are as
-    frequent.
+    """Kendall's tau between our numbers of the kinds and the paper's on the same subsets, with a
+    bootstrap error; no value where all kinds are as frequent.
+
+    Args:
+        filtered: Identifiers that passed the filters, a row each, with subset, document and kind.
+        subsets: The subsets at hand, by our names.
     """
     kinds = list(PAPER_KINDS)
     by_document = pd.crosstab([filtered["subset"], filtered["document"]], filtered["kind"])
@@ -114,10 +118,11 @@ def _rank_agreement(filtered: pd.DataFrame, subsets: Collection[str]) -> Sample:
     theirs = printed.loc[same_subsets, kinds].sum().to_numpy()
     if not np.ptp(ours) or not np.ptp(theirs):
         return []
-    # A bootstrap of documents, which may hold many identifiers; of many, each is drawn Poisson
-    # times.
-    drawn = np.random.default_rng(0).poisson(1, (1_000, len(counts))) @ counts
-    taus = [kendalltau(totals, theirs).statistic for totals in drawn if np.ptp(totals)]
+    # A bootstrap of documents, since one may hold many identifiers. Each document is drawn a
+    # Poisson(1) number of times, which stands for drawing as many documents with replacement.
+    times_drawn = np.random.default_rng(0).poisson(1, (1_000, len(counts)))
+    resampled = times_drawn @ counts
+    taus = [kendalltau(totals, theirs).statistic for totals in resampled if np.ptp(totals)]
     return Estimate(float(kendalltau(ours, theirs).statistic), float(np.std(taus)))
 
 

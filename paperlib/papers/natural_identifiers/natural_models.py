@@ -251,8 +251,10 @@ class NarrowTokenizer:
 
 
 def used_tokens(config: NaturalConfig, split: NaturalSplit, *, generated: int) -> np.ndarray:
-    """Tokens of the documents of both sides and of all candidates behind their contexts, in
-    order.
+    """Rising token ids of the documents of both sides and of all candidates behind their contexts.
+
+    A model that knows these alone (`NarrowTokenizer`) is much smaller than one of the tokenizer's
+    whole vocabulary.
     """
 
     def compute() -> Mapping[str, Any]:

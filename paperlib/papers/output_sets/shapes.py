@@ -105,25 +105,39 @@ def optimal_set(pair: Pair, m: int, confidence: float = 0.95) -> OutputSet:
 
 @cache
 def best_top_bottom(pair: Pair, m: int, confidence: float = 0.95) -> tuple[float, float, float]:
-    """Cut points of the best (-inf, low) u (high, inf), and its objective."""
+    """Low, high and objective of the set (-inf, low) u (high, inf) that is best for ``m`` scores:
+    the one of largest `objective_of`.
+
+    Both cuts lie between neighbouring quadrature points. They are searched among 600 quantiles of
+    the mass first, and then around the best two.
+    """
     line = _line(pair)
-    mass, right = (np.append(0.0, np.cumsum(values)) for values in (line.mass, line.right))
-    # All pairs of 600 cut points, then all pairs of quadrature points around the best.
-    coarse = np.unique(
-        np.searchsorted(mass, np.linspace(0, mass[-1], 600)).clip(0, line.points.size)
-    )
-    i, j = _best_pair(coarse, coarse, mass, right, m, confidence)
-    step = int(np.diff(coarse).max())
-    near_low, near_high = (_near(index, step, line.points.size) for index in (i, j))
-    i, j = _best_pair(near_low, near_high, mass, right, m, confidence)
-    edges = np.concatenate([[-math.inf], (line.points[1:] + line.points[:-1]) / 2, [math.inf]])
-    chosen = mass[i] + mass[-1] - mass[j], right[i] + right[-1] - right[j]
-    objective = objective_of(float(chosen[0]), float(chosen[1]), m=m, confidence=confidence)
-    return float(edges[i]), float(edges[j]), objective
+    last = line.points.size
+    # Cut c lies before point c: what is below it, of p + q and of max(p, q).
+    mass_below = np.append(0.0, np.cumsum(line.mass))
+    right_below = np.append(0.0, np.cumsum(line.right))
+
+    quantiles = np.linspace(0, mass_below[-1], 600)
+    coarse = np.unique(np.searchsorted(mass_below, quantiles).clip(0, last))
+    low, high = _best_pair(coarse, coarse, mass_below, right_below, m, confidence)
+
+    widest_gap = int(np.diff(coarse).max())
+    near_low = _near(low, widest_gap, last)
+    near_high = _near(high, widest_gap, last)
+    low, high = _best_pair(near_low, near_high, mass_below, right_below, m, confidence)
+
+    mass = mass_below[low] + mass_below[-1] - mass_below[high]
+    right = right_below[low] + right_below[-1] - right_below[high]
+    objective = objective_of(float(mass), float(right), m=m, confidence=confidence)
+    middles = (line.points[1:] + line.points[:-1]) / 2
+    place_of_cut = np.concatenate([[-math.inf], middles, [math.inf]])
+    return float(place_of_cut[low]), float(place_of_cut[high]), objective
 
 
 def _near(index: int, step: int, last: int) -> np.ndarray:
-    """Indices from 0 to ``last`` around one, ``step`` to each side; at most about 1,500 of them."""
+    """Indices from 0 to ``last`` around one, ``step`` to each side, thinned evenly to less than
+    3,000.
+    """
     indices = np.arange(max(index - step, 0), min(index + step, last) + 1)
     return indices[:: max(1, indices.size // 1500)]
 
@@ -136,6 +150,11 @@ def _best_pair(
     m: int,
     confidence: float,
 ) -> tuple[int, int]:
+    """The best two cuts, one of ``low`` and one of ``high`` at or above it: those whose set, below
+    the first and above the second, has the largest accuracy less its penalty.
+
+    ``mass`` and ``right`` are of p + q and of max(p, q) below each cut.
+    """
     total = mass[low][:, None] + mass[-1] - mass[high][None, :]
     hits = right[low][:, None] + right[-1] - right[high][None, :]
     usable = (low[:, None] <= high[None, :]) & (total > 1e-12)

@@ -111,6 +111,7 @@ def simulated_bounds(*, repetitions: int = 5, examples: int = 840, seed: int = 0
             noise = rng.normal(size=examples)
             scores = attack(rng, member)
             games.append(TargetScores(Target(name), "panoramia", game, noise, scores, member))
+    # Nothing is trained here: the sizes of the parts for training and validation are not used.
     config = AuditConfig(train=2, validation=2, test=examples)
     return output_set_bounds(TargetAudits(tuple(games), config))
 
@@ -136,10 +137,15 @@ def set_bound(
     *,
     guess: Literal["both", "members"] = "members",
 ) -> float:
-    """Bound, with this error, of guesses inside a set fitted on other scores; 0 without a guess.
+    """Bound, nats, from guesses "member" inside a set that was fitted on other scores; 0 without a
+    guess.
 
-    The set is fitted on ``scores`` and ``membership``; with ``guess`` "both" for guesses on either
-    side. The bound (nats) counts guesses of members alone.
+    Args:
+        scores, membership: Examples on which the set is fitted, shape (n,) each.
+        judged_scores, judged: Scores and membership of the examples that are guessed, shape (m,).
+        level: Error of the bound.
+        guess: "members" fits the best set for guesses "member", "both" the best one for guesses of
+            both kinds. "Member" alone is counted in either case, as PANORAMIA's bound needs.
     """
     rule = SelectionRule(guess=guess)
     fitted = MembershipScores.from_labels(scores, membership)

@@ -52,13 +52,19 @@ def _plain_log(axes: Axes, directions: str) -> None:
 
 
 def score_histogram(scores: MembershipScores, *, bins: int = 60) -> tuple[Figure, pd.DataFrame]:
-    """Histograms of both classes' scores: the figure, and columns low, high, member and
-    nonmember.
+    """Histograms of both classes' scores: the figure, and columns low, high, member and nonmember.
+
+    The bins span the finite scores; infinite ones are counted in the first bin and the last.
     """
-    edges = np.histogram_bin_edges(scores.pooled()[0], bins=bins)
+    values = scores.pooled()[0]
+    edges = np.histogram_bin_edges(values[np.isfinite(values)], bins=bins)
+
+    def share_of_bins(side: FloatArray) -> FloatArray:
+        return np.histogram(np.clip(side, edges[0], edges[-1]), edges)[0] / side.size
+
     shares = {
-        "member": np.histogram(scores.member, edges)[0] / scores.member.size,
-        "nonmember": np.histogram(scores.nonmember, edges)[0] / scores.nonmember.size,
+        "member": share_of_bins(scores.member),
+        "nonmember": share_of_bins(scores.nonmember),
     }
     fig, axes = _panel(5.6, 3.2)
     axes.stairs(shares["member"], edges, label="members", fill=True, alpha=0.45)

@@ -51,10 +51,12 @@ def paper_census() -> pd.DataFrame:
 
 
 def beside_the_paper(by_subset: pd.DataFrame) -> pd.DataFrame:
-    """One row per kind: different identifiers here, in the paper's corpora, and in all of these
-    (paper).
+    """Numbers of different identifiers, one row per kind and one for all kinds.
+
+    Columns are kind, "here", each corpus and split of the paper, and "paper" for all of these.
     """
     printed = paper_census()
+    # Rows of all subsets are totals of the others, which would count twice.
     printed = printed[~printed["dataset"].str.contains("all subsets")]
     columns = ["total", *PAPER_KINDS]
     frame = pd.DataFrame(

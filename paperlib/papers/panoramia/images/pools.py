@@ -107,6 +107,7 @@ def image_pools(config: ImageConfig) -> Pools:
     key = {
         "images": _without_models(config),
         "targets": config.targets,
+        # The noise of private training depends on the number of images and on the accountant.
         "private": [private_training(target, images) for target in config.targets],
         "helpers": [helper.about() for helper in config.helpers],
         "data": images.sha256s,

@@ -226,15 +226,13 @@ class TextBench:
         return lambda kind, numbers: _loss_columns(model, self._examples[kind][numbers])
 
     def pools(self) -> Pools:
-        """Everything trained and asked for its losses."""
+        """Everything trained and asked for its losses; the details have a row for each target."""
         targets = self.targets()
-        means = [
-            {
-                "train_metric": losses["members"][:, 0].mean(),
-                "test_metric": losses["nonmembers"][:, 0].mean(),
-            }
-            for losses in targets.values()
-        ]
+        means: list[dict[str, float]] = []
+        for losses in targets.values():
+            # The first column is the mean loss of a chunk.
+            members, nonmembers = losses["members"][:, 0], losses["nonmembers"][:, 0]
+            means.append({"train_metric": members.mean(), "test_metric": nonmembers.mean()})
         details = pd.DataFrame(means, columns=["train_metric", "test_metric"])
         return pools_of(self._examples, targets, self.helpers(), details, self.warnings())
 
