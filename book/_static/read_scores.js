@@ -185,21 +185,115 @@ const ReadScores = (() => {
     return high;
   }
 
+  const TIES_LEVEL = 1e-3;
+  const FEW_TIMES = 5;
+  const RECORDS_LEVEL = 1e-6;
+  const FEWEST_REPEATS = 8;
+  const WINDOW = 25;
+  const COPIES = "so many values are equal that some rows seem to be copies";
+
+  /* _check_numbers_of_ties: refuses values of which too many stand equally often, whose copies rows would be. */
+  function checkNumbersOfTies(numbers, rows) {
+    const most = 2 * rows + 100;
+    numbers.forEach((equal, times) => {
+      if (times < 2 || equal <= 2) return;
+      const level = TIES_LEVEL / (times === 2 ? 1 : (times - 1) * (times - 2)) / 3;
+      const leastEqual = meanWhere((mean) => 1 - poissonUpTo(equal - 1, mean) >= level, most);
+      const mostFewer = meanWhere((mean) => poissonUpTo(numbers[times - 1], mean) <= level, most);
+      const leastMore = (leastEqual ** 2 * times) / (times + 1) / mostFewer;
+      // A little above the level, too, where rounding decides.
+      if (poissonUpTo(numbers[times + 1] ?? 0, leastMore) < 1.001 * level) refuse(COPIES);
+    });
+  }
+
+  /* _are_odd: values of more than seven digits that stand together as rounded ones do not. */
+  function areOdd(times, numbers) {
+    const precise = (least, most) => [...times].some(([value, count]) => count >= least && count <= most
+      && Number(value.toPrecision(7)) !== value);
+    if (!numbers[3] && precise(2, 2)) return true;
+    const rows = [...times.values()].reduce((sum, count) => sum + count, 0);
+    const getMore = numbers.slice(3, FEW_TIMES + 1).some((count, i) => count > numbers[2 + i]);
+    return 2 * numbers[1] > rows && getMore && precise(2, FEW_TIMES);
+  }
+
+  /* P of so many of `total` events, or of a more unusual number, at most: Hoeffding's bound. */
+  function hoeffding(observed, expected, total) {
+    const [rate, mean] = [observed / total, Math.min(Math.max(expected / total, 0), 1)];
+    const term = (x, y) => (x === 0 ? 0 : x * Math.log(x / y));
+    return Math.exp(-total * (term(rate, mean) + term(1 - rate, 1 - mean)));
+  }
+
+  /* How often values that stand in several rows do so, and among members; by the codes of the rows, null for none. */
+  function repeatsOf(codes, members) {
+    const [counts, inside] = [new Map(), new Map()];
+    codes.forEach((code, i) => {
+      if (code === null) return;
+      counts.set(code, (counts.get(code) ?? 0) + 1);
+      inside.set(code, (inside.get(code) ?? 0) + (members[i] ? 1 : 0));
+    });
+    return [...counts].filter(([, count]) => count > 1).map(([code, count]) => ({ code, count, members: inside.get(code) }));
+  }
+
+  const isMixed = ({ count, members }) => members > 0 && members < count;
+  const mixedByChance = (count, share) => 1 - share ** count - (1 - share) ** count;
+
+  /* copies_of_one_side: refuses equal values that stand on one side more often than their neighbours explain. */
+  function checkSidesOfTies(values, members) {
+    const order = values.map((_, i) => i).sort((i, j) => values[i] - values[j]);
+    const starts = new Map();
+    const before = [0];
+    order.forEach((row, place) => {
+      if (!starts.has(values[row])) starts.set(values[row], place);
+      before.push(before[place] + (members[row] ? 1 : 0));
+    });
+    const repeats = repeatsOf(values, members);
+    if (repeats.length < FEWEST_REPEATS) return;
+    const chances = repeats.map(({ code, count }) => {
+      const start = starts.get(code);
+      const end = start + count;
+      const [first, last] = [Math.max(start - WINDOW, 0), Math.min(end + WINDOW, values.length)];
+      const [left, right] = [before[start] - before[first], before[last] - before[end]];
+      const shares = [left / Math.max(start - first, 1), right / Math.max(last - end, 1), (left + right) / Math.max(start - first + last - end, 1)];
+      const farthest = shares.reduce((best, share) => (Math.abs(share - 0.5) > Math.abs(best - 0.5) ? share : best));
+      return mixedByChance(count, farthest);
+    });
+    const expected = chances.reduce((sum, chance) => sum + chance, 0);
+    const mixed = repeats.filter(isMixed).length;
+    if (mixed < expected && hoeffding(mixed, expected, repeats.length) <= 1.001 * RECORDS_LEVEL) refuse(COPIES);
+  }
+
+  /* Refuses a column that may name units, or records of both sides; whether it does, only the command can tell. */
+  function checkColumn(name, cells, members) {
+    const present = cells.filter((cell) => !MISSING.has(cell));
+    const isNumber = (cell) => NUMBER.test(cell.replace(",", "."));
+    if (present.every(isNumber) && present.some((cell) => Number(cell.replace(",", ".")) % 1 !== 0)) return; // measured
+    const numbers = new Map();
+    const codes = cells.map((cell) => {
+      if (MISSING.has(cell)) return null;
+      if (!numbers.has(cell)) numbers.set(cell, numbers.size);
+      return numbers.get(cell);
+    });
+    const repeats = repeatsOf(codes, members);
+    if (repeats.length < FEWEST_REPEATS) return;
+    const share = members.filter(Boolean).length / members.length;
+    const expected = repeats.reduce((sum, { count }) => sum + mixedByChance(count, share), 0);
+    if (hoeffding(repeats.filter(isMixed).length, expected, repeats.length) <= 1.001 * RECORDS_LEVEL) {
+      refuse(`column '${name}' may name units of several rows, or records of both sides: leave it out of the file if it does not`);
+    }
+  }
+
   /* Refuses values that are equal too often for independent records; a warning, or none, about a few. */
-  function tiesOf(values, times) {
+  function tiesOf(values, members, times) {
     const counts = [...times.values()];
-    const [alone, pairs, triples] = [1, 2, 3].map((some) => counts.filter((count) => count === some).length);
-    const most = 2 * values.length + 100;
-    const limit = 1e-3 / 3;
-    const copied = () => {
-      const fewestPairs = meanWhere((mean) => 1 - poissonUpTo(pairs - 1, mean) >= limit, most);
-      const mostAlone = meanWhere((mean) => poissonUpTo(alone, mean) <= limit, most);
-      return poissonUpTo(triples, (fewestPairs ** 2 * 2) / 3 / mostAlone) < 1.001 * limit; // also where rounding decides
-    };
     const common = counts.reduce(function divisor(a, b) { return b === 0 ? a : divisor(b, a % b); });
-    if ((common > 1 && counts.length >= 20) || (pairs > 2 && copied())) refuse("so many values are equal that some rows seem to be copies");
-    const exact = [...times].some(([value, count]) => count === 2 && Number(value.toPrecision(7)) !== value);
-    return triples === 0 && exact ? [`scores: ${[2 * pairs, values.length].map((n) => n.toLocaleString("en-US")).join(" of ")} are equal to another one; check for copies`] : [];
+    if (common > 1 && counts.length >= 20) refuse(COPIES);
+    const numbers = new Array(Math.max(4, 1 + counts.reduce((most, count) => Math.max(most, count)))).fill(0);
+    for (const count of counts) numbers[count] += 1;
+    checkNumbersOfTies(numbers, values.length);
+    checkSidesOfTies(values, members);
+    if (!areOdd(times, numbers)) return [];
+    const equal = counts.filter((count) => count > 1).reduce((sum, count) => sum + count, 0);
+    return [`scores: ${[equal, values.length].map((n) => n.toLocaleString("en-US")).join(" of ")} are equal to another one; check for copies`];
   }
 
   /* ---------------------------------------------------------------- a whole file */
@@ -218,6 +312,8 @@ const ReadScores = (() => {
       refuse(`column '${columns.score}' does not say which values point to a member: choose it above`, "", ", or ");
     }
     const [score, member, id] = [columns.score, columns.member, columns.id].map((name) => header.indexOf(name));
+    const unused = header.filter((name) => ![columns.score, columns.member, columns.id].includes(name));
+    const free = header.map((name, place) => ({ name, place, cells: [] })).filter(({ name }) => unused.includes(name));
     const [scores, words, ids] = [[], [], []];
     let [blank, started] = [0, false];
     for (const row of rowsOf(text, separator)) {
@@ -228,6 +324,7 @@ const ReadScores = (() => {
         if ([score, member].some((at) => MISSING.has(row[at]))) refuse(`row ${scores.length + 1} has a missing value`);
         scores.push(row[score]);
         words.push(row[member]);
+        for (const { place, cells } of free) cells.push(row[place]);
         if (id >= 0 && row[id] !== "") ids.push(row[id]);
       }
     }
@@ -239,10 +336,10 @@ const ReadScores = (() => {
     const used = kind || told;
     const times = OneRun.counted(values);
     const doubt = `column '${columns.score}' was read as ${used}, as chosen here, although its name points to ${told}`;
-    const unused = header.filter((name) => ![columns.score, columns.member, columns.id].includes(name));
+    for (const { name, cells } of free) checkColumn(name, cells, members);
     return {
       raw, values, members, times, kind: used, blank, unused, source: `${file}, columns '${columns.score}' and '${columns.member}'`,
-      warnings: [...(told !== null && told !== used ? [doubt] : []), ...tiesOf(values, times)],
+      warnings: [...(told !== null && told !== used ? [doubt] : []), ...tiesOf(values, members, times)],
     };
   }
 

@@ -4,7 +4,7 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,35 +67,13 @@ def audit_files(
     # The target before the records, since a mistake in its name shows at once.
     model = load_target(kind, target, architecture=architecture, classes=classes)
     training = load_training(train_again)
+    files = _Files(members, generated, nonmembers)
     if kind == "table":
-        paths = [path for path in (members, generated, nonmembers) if path]
-        frames = read_frames(paths)  # together, so that all have one set of types
-        frame_of = dict(zip(paths, frames, strict=True))
-        return audit_table(
-            model,
-            frame_of[members],
-            label=label or None,
-            generated=frame_of.get(generated),
-            nonmembers=frame_of.get(nonmembers),
-            train_again=training,
-            unit=unit or None,
-            seed=seed,
-            **options,
+        return _audit_table_files(
+            model, files, training, label=label, unit=unit, seed=seed, **options
         )
     if kind == "images":
-        drawn = read_images(generated) if generated else None
-        real = read_images(nonmembers) if nonmembers else None
-        images, labels = read_images(members)
-        return audit_images(
-            model,
-            images,
-            labels,
-            generated=drawn,
-            nonmembers=real,
-            train_again=training,
-            seed=seed,
-            **options,
-        )
+        return _audit_image_files(model, files, training, seed=seed, **options)
     texts = [document.text for document in read_documents(members)]
     drawn_texts = [document.text for document in read_documents(generated)] if generated else None
     return audit_text(
@@ -104,6 +82,62 @@ def audit_files(
         generated=drawn_texts,
         train_again=training,
         settings=TextDefaults(base=base, tokens=tokens),
+        seed=seed,
+        **options,
+    )
+
+
+class _Files(NamedTuple):
+    """Files of records; "" where there is none."""
+
+    members: str
+    generated: str
+    nonmembers: str
+
+
+def _audit_table_files(
+    model: Any,
+    files: _Files,
+    training: Callable[..., Any] | None,
+    *,
+    label: str,
+    unit: str,
+    seed: int,
+    **options: Unpack[AuditOptions],
+) -> PanoramiaAudit:
+    """`audit_table` of the tables in these files, with one type of each column in all of them."""
+    paths = [path for path in files if path]
+    frame_of = dict(zip(paths, read_frames(paths), strict=True))
+    return audit_table(
+        model,
+        frame_of[files.members],
+        label=label or None,
+        generated=frame_of.get(files.generated),
+        nonmembers=frame_of.get(files.nonmembers),
+        train_again=training,
+        unit=unit or None,
+        seed=seed,
+        **options,
+    )
+
+
+def _audit_image_files(
+    model: Any,
+    files: _Files,
+    training: Callable[..., Any] | None,
+    *,
+    seed: int,
+    **options: Unpack[AuditOptions],
+) -> PanoramiaAudit:
+    """`audit_images` of the images in these files."""
+    images, labels = read_images(files.members)
+    return audit_images(
+        model,
+        images,
+        labels,
+        generated=read_images(files.generated) if files.generated else None,
+        nonmembers=read_images(files.nonmembers) if files.nonmembers else None,
+        train_again=training,
         seed=seed,
         **options,
     )
