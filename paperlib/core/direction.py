@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from paperlib.core.facts import Refusal, RefusalCode
@@ -21,7 +22,8 @@ PROBABLY_REVERSED = (
 """End of a warning that a direction is probably reversed."""
 SAYS_NOTHING = "so they say nothing of membership"
 """Middle of the sentence of a refusal because of equal scores, or of answers without a guess."""
-_PERMUTATIONS, _GROUPS = 1_999, 128
+_MEMBERSHIPS = 2_000  # in a test by permutations, the one at hand among them
+_GROUPS = 128
 
 
 def check_scores(name: str, scores: object, *others: object) -> MembershipScores:
@@ -64,7 +66,7 @@ def reversed_direction(scores: MembershipScores, *, tests: int = 1) -> Refusal |
     if auc < 0.5 and variance > 0:  # else all scores are equal
         p_value = float(ndtr(((auc - 0.5) * pairs + 0.5) / math.sqrt(variance)))
     if p_value <= REVERSED_LEVEL / tests:
-        p_value = max(p_value, _permuted_chance(scores))
+        p_value = max(p_value, _permuted_chance(scores, tests))
     if p_value > REVERSED_LEVEL / tests:
         return None
     sentence = (
@@ -74,21 +76,41 @@ def reversed_direction(scores: MembershipScores, *, tests: int = 1) -> Refusal |
     return Refusal(code=RefusalCode.REVERSED, sentence=sentence)
 
 
-def _permuted_chance(scores: MembershipScores) -> float:
-    """Chance by permutations of memberships; 0 where normal theory holds by itself."""
+def _permuted_chance(scores: MembershipScores, tests: int) -> float:
+    """Share of random memberships in which members rank as low as these do, a p-value; 0 where
+    normal theory needs no such confirmation.
+
+    The more ``tests`` share the level, the more memberships are drawn, so that it can be reached.
+    """
     oriented = scores.oriented()
     members, total = oriented.member.size, len(scores)
     values = np.concatenate([oriented.member, oriented.nonmember])
-    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
-    if min(members, total - members) >= 50 and sizes.max() <= 0.05 * total:
+    # Equal scores form a group; groups are numbered from the lowest score on.
+    _, group_of, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    fewer = min(members, total - members)
+    if fewer >= 50 and sizes.max() <= 0.05 * total:
         return 0.0
-    if sizes.size > _GROUPS:  # neighbours share a rank: a little power for a fixed cost
-        merged = np.unique((np.cumsum(sizes) - sizes) * _GROUPS // total, return_inverse=True)[1]
-        group, sizes = merged[group], np.bincount(merged, weights=sizes).astype(int)
+    if sizes.size > _GROUPS:
+        group_of, sizes = _joined_groups(group_of, sizes)
+
     ranks = 2 * np.cumsum(sizes) - sizes  # twice the middle rank, so that sums are whole numbers
-    present = np.bincount(group[:members], minlength=sizes.size)
+    members_of_group = np.bincount(group_of[:members], minlength=sizes.size)
     # Seeded by the data: one seed for all audits would fix the error of the draws in one direction.
-    rng = np.random.default_rng(present)
-    draws = rng.multivariate_hypergeometric(sizes, members, size=_PERMUTATIONS)
-    as_low = int(np.sum(draws @ ranks <= present @ ranks))
-    return (1 + as_low) / (1 + _PERMUTATIONS)
+    rng = np.random.default_rng(members_of_group)
+    # To permute memberships is to draw how many members each group gets.
+    memberships = _MEMBERSHIPS * tests  # with the one at hand
+    permuted = rng.multivariate_hypergeometric(sizes, members, size=memberships - 1)
+    as_low = int(np.sum(permuted @ ranks <= members_of_group @ ranks))
+    return (1 + as_low) / memberships
+
+
+def _joined_groups(
+    group_of: NDArray[np.intp], sizes: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """At most `_GROUPS` groups of about equal size, neighbours joined: this costs a little power,
+    and permutations of many scores take no longer than those of few.
+    """
+    scores_below = np.cumsum(sizes) - sizes
+    share_of_all = scores_below * _GROUPS // sizes.sum()
+    _, joined = np.unique(share_of_all, return_inverse=True)  # numbered without gaps
+    return joined[group_of], np.bincount(joined, weights=sizes).astype(int)

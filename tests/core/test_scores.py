@@ -229,6 +229,13 @@ def test_the_level_holds_with_ties_and_uneven_sides(members, others, high):
     assert by_normal > 0.09 or (members, high) != (900, 1)
 
 
+@pytest.mark.parametrize("tests", [1, 25, 100])
+def test_a_clear_reversal_of_few_scores_is_named_among_any_number_of_tests(tests):
+    """1,999 permutations cannot go below 0.0005, which 25 tests ask for more than."""
+    turned = MembershipScores(np.arange(30.0), np.arange(30.0) + 40)
+    assert reversed_direction(turned, tests=tests) is not None
+
+
 @pytest.mark.parametrize("size", [10, 200])
 def test_chance_is_seldom_called_reversed(size):
     """At most 1 % of all scores that say nothing; the allowance errs once in a million tests."""

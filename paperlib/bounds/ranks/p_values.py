@@ -208,21 +208,36 @@ def _mixed_p_value(
 
 
 def _martingale_cost(sets: CandidateSets, chances: FloatArray) -> float:
-    """What each unit of delta adds to the probability of many hits, sets of any kind."""
-    # P[v hits or more] is that of independent coins plus a sum of (X_j - q_j) P[later hits = v - 1
-    # - earlier] of mean at most delta (1 - q_j) (n_j - 1) / (n_j - r_j) times the largest such
-    # probability.
-    free = sets.sizes > sets.tops  # a top equal to the size is always a hit and costs nothing
-    odds = (1.0 - chances[free]) * (sets.sizes[free] - 1.0) / (sets.sizes[free] - sets.tops[free])
-    variance = chances[free] * (1.0 - chances[free])
-    counts = np.bincount(sets.kind, minlength=sets.sizes.size)[free]
-    order = np.argsort(-odds)
-    weights = np.repeat(odds[order], counts[order])
-    spreads = np.repeat(variance[order], counts[order])
-    later = np.append(np.cumsum(spreads[:0:-1])[::-1], 0.0)
-    with np.errstate(divide="ignore"):
-        largest = np.minimum(1.0, _CONCENTRATION / np.sqrt(later))
-    return float((weights * largest).sum()) * (1.0 + 1e-9)
+    """How much each unit of delta can add to the probability of v hits or more, for any v and sets
+    of any kinds.
+
+    Source:
+        The page natural identifiers of the book.
+    """
+    # Take the sets one after the other. Set j, of n_j candidates of which r_j are guessed, is a hit
+    # (X_j = 1) with chance q_j at delta = 0. The gain over independent coins is the sum, over the
+    # sets, of the means of
+    #     (X_j - q_j) * P[the later coins hit exactly v - 1 - earlier hits times],
+    # each at most delta * factor_j * (the largest such probability), where
+    #     factor_j = (1 - q_j) (n_j - 1) / (n_j - r_j).
+    costs = sets.sizes > sets.tops  # where all candidates are guessed, a hit is sure and is free
+    size, top, chance = sets.sizes[costs], sets.tops[costs], chances[costs]
+    factor_of_kind = (1.0 - chance) * (size - 1.0) / (size - top)
+    sets_of_kind = np.bincount(sets.kind, minlength=sets.sizes.size)[costs]
+
+    # Any order is valid. Sets of large factors come first, while many coins are still to come: the
+    # more the later hits vary, the less probable is any one number of them.
+    largest_first = np.argsort(-factor_of_kind)
+    repeats = sets_of_kind[largest_first]
+    factors = np.repeat(factor_of_kind[largest_first], repeats)
+    variances = np.repeat((chance * (1.0 - chance))[largest_first], repeats)
+    from_here_on = np.cumsum(variances[::-1])[::-1]
+    later_variance = np.append(from_here_on[1:], 0.0)  # nothing comes after the last set
+
+    with np.errstate(divide="ignore"):  # where no later coin varies, the probability may be 1
+        most_probable = np.minimum(1.0, _CONCENTRATION / np.sqrt(later_variance))
+    rounding = 1.0 + 1e-9  # so that the cost is never rounded down
+    return float((factors * most_probable).sum()) * rounding
 
 
 def _exact_p_value(correct: int, sets: CandidateSets, epsilon: float, delta: float) -> float:

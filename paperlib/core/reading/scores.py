@@ -392,10 +392,12 @@ def _membership_by_coins(
 def _membership_by_columns(
     table: Table, options: _Options, columns: dict[str, Cells], side: bool | None, size: int
 ) -> NDArray[np.bool_]:
-    """Who is a member by the class of the file, which no column may contradict, else by a
-    column.
+    """Which rows are members, shape (size,).
+
+    By the class ``side`` of the file, which none of the columns may contradict; where it has none,
+    by the one column of memberships, which `_membership_columns` then makes sure of.
     """
-    member = np.full(size, bool(side))
+    member = np.full(size, side is True)
     for name, cells in columns.items():
         member = as_flags(table, name, cells, chosen=options.member is not None)
         if side is not None and (member != side).any():
