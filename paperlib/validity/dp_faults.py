@@ -304,20 +304,24 @@ def _clip(rows: Tensor, norm: float) -> Tensor:
 
 
 def _noise(total: Tensor, seed: int, step: int, fault: str, generator: torch.Generator) -> Tensor:
-    """Standard normal noise of the shape of the gradients, by one of many ways to draw it."""
+    """Standard normal noise of the shape of the gradients, drawn as the fault or its sound twin draws
+    it.
+    """
+    # Faults: one seed for all steps; the numbers of the steps as seeds, which every training shares.
     if fault == "same noise in each step":
         return torch.randn(total.shape, generator=torch.Generator().manual_seed(seed))
     if fault == "fixed noise seed":
         return torch.randn(total.shape, generator=torch.Generator().manual_seed(step))
+    # Their sound twins: a seed of training and step, and one generator for all steps.
     if fault == "noise seed of each step":
         seed_of_step = seed * _MOST_STEPS + step
         return torch.randn(total.shape, generator=torch.Generator().manual_seed(seed_of_step))
     if fault == "one generator of noise":
         return torch.randn(total.shape, generator=generator)
     noise = torch.randn(total.shape)
-    if fault == "noise from the last number on":
+    if fault == "noise from the last number on":  # the twin of the next one
         return noise.flip(0)
-    if fault == "same noise in two layers":
+    if fault == "same noise in two layers":  # the second layer is no larger than the first
         first, second = (after * before for after, before in _SIZES[:2])
         noise[first : first + second] = noise[:second]
     return noise

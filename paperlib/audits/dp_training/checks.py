@@ -63,8 +63,11 @@ def _steps(runs: Runs, stated: Stated) -> DpCheck:
 
 
 def _other_records(runs: Runs, stated: Stated) -> DpCheck:
-    """What a record adds to a step is the same whatever the other records are, and a step without
-    it does not change.
+    """Whether what a record adds to a step depends on the other records of the batch, or a step
+    that does not hold the record changes with it.
+
+    The finding names the likeliest cause: first statistics of all data, since these change what a
+    record adds as well.
     """
     times = float(runs.interplay().max()) / stated.norm
     passed = times <= SEEN
@@ -80,7 +83,7 @@ def _other_records(runs: Runs, stated: Stated) -> DpCheck:
             f"what a record adds depends on its batch, by up to {times:.3g} clipping norms, as by "
             "batch statistics, a weighted mean or joint clipping"
         )
-    else:
+    else:  # of copies of one record alone, the spread is 0, and whoever divides by it gets no number
         finding = "gradients are not finite where all records are alike: divided by a spread of 0"
     return DpCheck(name="other records", passed=passed, finding=finding)
 

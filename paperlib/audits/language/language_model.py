@@ -30,6 +30,9 @@ from paperlib.generators.identifiers import Identifier, generate_identifiers
 from paperlib.generators.identifiers.filter import filter_identifiers
 from paperlib.report.audit.tables import TableSection
 
+FEWEST_IDENTIFIERS = 10
+"""Identifiers that an audit needs: fewer tell hardly anything."""
+
 
 @dataclass(frozen=True, eq=False)
 class LanguageModelAudit:
@@ -267,8 +270,11 @@ def _check_identifiers(identifiers: Sequence[FoundIdentifier]) -> None:
     """Refuse (ValueError) few identifiers, one that is there twice, and one that the text before it
     holds in part.
     """
-    if len(identifiers) < 10:
-        raise ValueError(f"identifiers: expected 10 identifiers or more, got {len(identifiers)}")
+    if len(identifiers) < FEWEST_IDENTIFIERS:
+        raise ValueError(
+            f"identifiers: expected {FEWEST_IDENTIFIERS} identifiers or more, got "
+            f"{len(identifiers)}"
+        )
     if len({identifier.value.lower() for identifier in identifiers}) < len(identifiers):
         raise ValueError(
             "identifiers: expected each once, got one twice; audit those of all texts together"

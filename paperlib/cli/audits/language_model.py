@@ -41,15 +41,20 @@ def audit_lm(
         missing = "MODEL" if not model else "CORPUS"
         raise ValueError(f"{missing}: name a language model and a corpus; {_NOTEBOOK}")
     from paperlib.audits.language.chat_templates import ChatTemplate
-    from paperlib.audits.language.language_model import audit_language_model, audited_identifiers
+    from paperlib.audits.language.language_model import (
+        FEWEST_IDENTIFIERS,
+        audit_language_model,
+        audited_identifiers,
+    )
     from paperlib.audits.language.records import chat_documents
     from paperlib.data.text.pieces import ReadLog
     from paperlib.models.language import load_language_model
 
-    owner = wishes.checked(corpus)
+    about_file = wishes.checked(corpus)
     skipped = ReadLog()
     chats = chat_documents(corpus, ChatTemplate(model))
-    audited = audited_identifiers(  # before the model is loaded: a mistake shows at once
+    # Before the model is loaded, so that a mistake in the corpus shows at once.
+    audited = audited_identifiers(
         corpus if chats is None else chats,
         kinds=identifiers,
         blind_filter=blind_filter,
@@ -59,10 +64,9 @@ def audit_lm(
         log=skipped,
     )
     log = [f"{reason}: {number} (such as {example})" for reason, number, example in skipped.rows]
-    if len(audited) < 10:
-        raise ValueError(
-            "; ".join([f"{corpus}: {len(audited)} identifiers are left, 10 are needed", *log])
-        )
+    if len(audited) < FEWEST_IDENTIFIERS:
+        left = f"{len(audited)} identifiers are left, {FEWEST_IDENTIFIERS} are needed"
+        raise ValueError("; ".join([f"{corpus}: {left}", *log]))
     loaded, tokenizer = load_language_model(model, dtype=dtype, device=device or None)
     audit = audit_language_model(
         loaded,
@@ -77,7 +81,7 @@ def audit_lm(
         seed=seed,
     )
     facts = wishes.parts(
-        owner,
+        about_file,
         {"Model": model, "Corpus": corpus},
         {"model": model},
         limit=limit,
