@@ -304,10 +304,8 @@ def _clip(rows: Tensor, norm: float) -> Tensor:
 
 
 def _noise(total: Tensor, seed: int, step: int, fault: str, generator: torch.Generator) -> Tensor:
-    """Standard normal noise of the shape of the gradients, drawn as the fault or its sound twin draws
-    it.
-    """
-    # Faults: one seed for all steps; the numbers of the steps as seeds, which every training shares.
+    """Standard normal noise of the shape of the gradients, drawn as the fault or its twin does."""
+    # Faults: one seed for all steps; the steps' numbers as seeds, which every training shares.
     if fault == "same noise in each step":
         return torch.randn(total.shape, generator=torch.Generator().manual_seed(seed))
     if fault == "fixed noise seed":

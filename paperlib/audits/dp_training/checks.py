@@ -83,7 +83,8 @@ def _other_records(runs: Runs, stated: Stated) -> DpCheck:
             f"what a record adds depends on its batch, by up to {times:.3g} clipping norms, as by "
             "batch statistics, a weighted mean or joint clipping"
         )
-    else:  # of copies of one record alone, the spread is 0, and whoever divides by it gets no number
+    else:
+        # Copies of one record have a spread of 0, and whoever divides by it gets no number.
         finding = "gradients are not finite where all records are alike: divided by a spread of 0"
     return DpCheck(name="other records", passed=passed, finding=finding)
 
