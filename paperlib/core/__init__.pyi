@@ -15,7 +15,6 @@ from .checks import check_vector as check_vector
 from .checks import did_you_mean as did_you_mean
 from .checks import one_of_each as one_of_each
 from .checks import unit_means as unit_means
-from .checks import unit_sentence as unit_sentence
 from .coins import Coins as Coins
 from .coins import toss_coins as toss_coins
 from .direction import check_scores as check_scores

@@ -386,8 +386,3 @@ def one_of_each(units: Sequence[Any], rows: int, seed: int) -> NDArray[np.int64]
     order = np.random.default_rng([seed, 5]).permutation(len(units)).tolist()
     last_row = {units[row]: row for row in order}
     return np.array(list(last_row.values()), dtype=np.int64)
-
-
-def unit_sentence(unit: str) -> str:
-    """What a record is, for a claim."""
-    return f"One example is one unit of {unit}: all its rows, their values averaged."
