@@ -60,8 +60,11 @@ def check_texts(name: str, texts: Sequence[str]) -> list[str]:
 def flattened(
     name: str, lists: Sequence[Sequence[str]], contexts: Sequence[str] | None
 ) -> tuple[list[str], list[str] | None, list[int]]:
-    """The texts of all lists in one, the context of each if there are contexts, and the lists'
-    lengths.
+    """The texts of all lists, shape (n,); the context of each, None without ``contexts``, of which
+    there is one for each list; and the length of each list.
+
+    Raises:
+        ValueError: An empty list or text, called ``name[index]``.
     """
     checked = [check_texts(f"{name}[{index}]", texts) for index, texts in enumerate(lists)]
     flat = [text for texts in checked for text in texts]

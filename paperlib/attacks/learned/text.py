@@ -61,8 +61,10 @@ class TextClassifier:
     def fit(
         self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]
     ) -> "list[FittedTextClassifier]":
-        """Train in two phases, each ended early by the validation part; small networks share their
-        steps.
+        """One fitted classifier for each seed, in their order.
+
+        Each is trained in two phases that end early, by the loss on ``validation``. Without
+        ``pretrained`` the networks of all seeds share their steps.
         """
         groups = [[seed] for seed in seeds] if self.pretrained else [list(seeds)]
         return [fitted for group in groups for fitted in self._trained(train, validation, group)]

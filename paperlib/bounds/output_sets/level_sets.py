@@ -69,8 +69,15 @@ class OutputSet:
 def intervals_of(
     cuts: FloatArray, within: NDArray[np.bool_], ends: tuple[float, float]
 ) -> Intervals:
-    """Intervals of a region that begins or ends at cuts, and whether points between its ends lie in
-    it.
+    """Disjoint, rising intervals [low, high) of a region.
+
+    Args:
+        cuts: Points at which the region begins or ends, rising, shape (k,).
+        within: Whether the points before, between and after the cuts lie in it, shape (k + 1,).
+        ends: What closes the region on both sides.
+
+    Raises:
+        ValueError: The region does not begin and end in turn.
     """
     first = [ends[0]] if within[0] else []
     last = [ends[1]] if within[-1] else []

@@ -112,7 +112,12 @@ def fits_of(star: EpsilonStarResult) -> tuple[NormalFit, NormalFit]:
 def cached_measures(
     train: FloatArray, other: FloatArray, *, folder: Path, **numbers: Any
 ) -> dict[str, float]:
-    """`privacy_of_losses`, read from ``folder`` if the same losses were measured before."""
+    """`privacy_of_losses` of training and other losses, shapes (n,) and (m,).
+
+    Epsilons, nats, by the names in `MEASURES`.
+
+    Read from the cache in ``folder`` where losses, ``numbers`` and code are those of before.
+    """
     hashes = [hashlib.sha256(losses.tobytes()).hexdigest() for losses in (train, other)]
     key = {"losses": hashes, "numbers": numbers, "code": code_tag(__name__)}
     measures = Cache(folder).get(key, lambda: privacy_of_losses(train, other, **numbers))

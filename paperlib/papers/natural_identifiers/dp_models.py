@@ -74,6 +74,7 @@ class DpRun:
 
     @property
     def training(self) -> TrainingConfig:
+        """Settings of DP-SGD by Adam; a batch is ``share`` of all documents, at least one."""
         batch = max(1, round(self.share * (self.canaries + self.others)))
         shared = {
             name: getattr(self, name) for name in ("epochs", "learning_rate", "clip_norm", "seed")
@@ -84,6 +85,7 @@ class DpRun:
 
     @property
     def sampling(self) -> tuple[float, int]:
+        """Chance of a document to be in a batch, and the number of steps."""
         documents = self.canaries + self.others
         return self.training.sampling_rate(documents), self.training.steps(documents)
 

@@ -89,8 +89,11 @@ def table_one(results: shared.PanoramiaResults, dataset: str) -> pd.DataFrame:
 
 
 def searches(results: shared.PanoramiaResults) -> pd.DataFrame:
-    """All audits by form and by search over recall: bounds, deviations, AUCs; O(1), which is there
-    for comparison, by the first search alone.
+    """One row for each target, audit, form and search over recall.
+
+    Columns hold mean bounds over games (c_lb, c_plus_eps_lb and value, nats), deviation and t of
+    the value, and both AUCs. O(1), which is there for comparison, has rows of the first search
+    alone.
     """
     columns = [
         "target",
