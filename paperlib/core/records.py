@@ -118,7 +118,7 @@ def check_column(
 
 
 @dataclass(frozen=True)
-class Copies:
+class TiedCopies:
     """Values that stand several times, how many of them on both sides, and how many would by
     chance.
     """
@@ -128,7 +128,7 @@ class Copies:
     expected: float
 
 
-def copies_of_one_side(values: NDArray[Any], member: Flags) -> Copies | None:
+def copies_of_one_side(values: NDArray[Any], member: Flags) -> TiedCopies | None:
     """Values that stand on one side too often to be equal by chance; None where chance explains
     them.
 
@@ -165,7 +165,7 @@ def copies_of_one_side(values: NDArray[Any], member: Flags) -> Copies | None:
     expected = repeats.mixed_by_chance(share)
     if repeats.mixed >= expected or _tail(repeats.mixed, expected, total) > _LEVEL:
         return None
-    return Copies(total, repeats.mixed, expected)
+    return TiedCopies(total, repeats.mixed, expected)
 
 
 def _repeats(codes: IntArray, size: int, member: Flags) -> tuple[Repeats, IntArray]:

@@ -14,7 +14,7 @@ from pandas.tseries.api import guess_datetime_format
 from paperlib.core.reading.columns import MISSING
 
 Column = pd.Series  # of one table
-Reader = Callable[["Column[Any]"], "list[Reading]"]
+Reader = Callable[["Column[Any]"], "list[ColumnReading]"]
 """The readings of a column that take the fewest cells for words; none where it means another thing.
 """
 
@@ -36,7 +36,7 @@ _MARKS = ((",", "."), (".", ","), (" ", "."), (" ", ","), ("'", "."), ("", "."),
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class ColumnReading:
     """A column in one of the ways in which it can be read."""
 
     form: str  #: how its cells are written
@@ -71,7 +71,7 @@ def read_values(
     return read, tuple(unclear)
 
 
-def _unclear(column: str, chosen: Sequence[Reading]) -> str:
+def _unclear(column: str, chosen: Sequence[ColumnReading]) -> str:
     """The warning of a column that can be read in several ways."""
     forms = " and ".join(dict.fromkeys(repr(reading.form) for reading in chosen))
     return (
@@ -85,7 +85,7 @@ def _is_text(cells: "Column[Any]") -> bool:
     return cells.dtype.kind not in "biufmM"
 
 
-def _common_readings(cells: Sequence["Column[Any]"]) -> list[list[Reading]] | None:
+def _common_readings(cells: Sequence["Column[Any]"]) -> list[list[ColumnReading]] | None:
     """The readings of each table by the first reader that can read all of them."""
     readers: tuple[Reader, ...] = (_dates, _times_of_day, _numbers)
     for reader in readers:
@@ -95,7 +95,7 @@ def _common_readings(cells: Sequence["Column[Any]"]) -> list[list[Reading]] | No
     return None
 
 
-def _chosen(readings: Sequence[list[Reading]]) -> tuple[list[Reading], bool]:
+def _chosen(readings: Sequence[list[ColumnReading]]) -> tuple[list[ColumnReading], bool]:
     """One reading of each table: in a form that all share, else the one that shares most values
     with the tables that can be read in one way only; and whether that leaves nothing open.
     """
@@ -107,7 +107,7 @@ def _chosen(readings: Sequence[list[Reading]]) -> tuple[list[Reading], bool]:
     return [_sharing_most(others, values) for others in readings], len(certain) == len(readings)
 
 
-def _in_shared_form(readings: Sequence[list[Reading]]) -> list[Reading] | None:
+def _in_shared_form(readings: Sequence[list[ColumnReading]]) -> list[ColumnReading] | None:
     """The readings of all tables in the first form that all can have; None where there is none."""
     for reading in readings[0]:
         alike = [_of_form(others, reading.form) for others in readings]
@@ -117,12 +117,12 @@ def _in_shared_form(readings: Sequence[list[Reading]]) -> list[Reading] | None:
     return None
 
 
-def _sharing_most(readings: Sequence[Reading], values: "Column[Any]") -> Reading:
+def _sharing_most(readings: Sequence[ColumnReading], values: "Column[Any]") -> ColumnReading:
     """The reading with the largest share of these values, the first of several."""
     return max(readings, key=lambda reading: float(reading.values.isin(values).mean()))
 
 
-def _of_form(readings: Sequence[Reading], form: str) -> Reading | None:
+def _of_form(readings: Sequence[ColumnReading], form: str) -> ColumnReading | None:
     """The reading of this form, if there is one."""
     return next((reading for reading in readings if reading.form == form), None)
 
@@ -133,19 +133,19 @@ def _present(cells: "Column[Any]") -> "Column[Any]":
     return distinct[~distinct.isin(list(MISSING))].reset_index(drop=True)
 
 
-def _best(cells: "Column[Any]", candidates: Mapping[str, "Column[Any]"]) -> list[Reading]:
+def _best(cells: "Column[Any]", candidates: Mapping[str, "Column[Any]"]) -> list[ColumnReading]:
     """The readings that take the fewest values for words, few in all; equal ones count once.
 
     ``candidates`` hold for each form the reading of each different value, by that value.
     """
     unread = {form: int(values.isna().sum()) for form, values in candidates.items()}
     fewest = min(unread.values(), default=0)
-    readings: list[Reading] = []
+    readings: list[ColumnReading] = []
     for form, values in candidates.items():
         is_poor = fewest > max(1, len(values) // _WORDS) or 2 * fewest >= len(values)
         if unread[form] > fewest or is_poor:
             continue
-        reading = Reading(form, cells.map(values))
+        reading = ColumnReading(form, cells.map(values))
         if not any(reading.values.equals(other.values) for other in readings):
             readings.append(reading)
     return readings
@@ -154,10 +154,10 @@ def _best(cells: "Column[Any]", candidates: Mapping[str, "Column[Any]"]) -> list
 # ---------------------------------------------------------------- dates and times
 
 
-def _dates(cells: "Column[Any]") -> list[Reading]:
+def _dates(cells: "Column[Any]") -> list[ColumnReading]:
     """The readings of a column as dates, with or without a time; those with a zone in UTC."""
     if cells.dtype.kind == "M":
-        return [Reading(_FROM_TYPE, cells)]
+        return [ColumnReading(_FROM_TYPE, cells)]
     if not _is_text(cells):
         return []
     distinct = _present(cells)
@@ -172,7 +172,7 @@ def _dates(cells: "Column[Any]") -> list[Reading]:
     return _best(cells, candidates)
 
 
-def _times_of_day(cells: "Column[Any]") -> list[Reading]:
+def _times_of_day(cells: "Column[Any]") -> list[ColumnReading]:
     """The readings of a column as times of a day."""
     if not _is_text(cells):
         return []
@@ -255,10 +255,10 @@ def _guessed_form(text: str, day_first: bool) -> str | None:
 # ---------------------------------------------------------------- numbers
 
 
-def _numbers(cells: "Column[Any]") -> list[Reading]:
+def _numbers(cells: "Column[Any]") -> list[ColumnReading]:
     """The readings of a column as numbers, which may have one unit and marks between thousands."""
     if cells.dtype.kind in "iuf":
-        return [Reading(_FROM_TYPE, cells)]
+        return [ColumnReading(_FROM_TYPE, cells)]
     if not _is_text(cells):
         return []
     distinct = _present(cells)
