@@ -90,7 +90,10 @@ def _one_line(text: object) -> str:
 
 
 def _usage_message(error: BaseException, message: str) -> str:
-    """A mistake in the command line in one line; the help that stands for no arguments as it is."""
+    """A mistake in the command line, in one line.
+
+    Where a command is called without arguments, the message is its help, which keeps its lines.
+    """
     if type(error).__name__ == "NoArgsIsHelpError":
         return message
     message = _one_line(message).rstrip(".")

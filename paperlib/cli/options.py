@@ -89,8 +89,10 @@ def _describe(command: Callable[..., Any], described: dict[str, _Described]) -> 
 def _typer_parameter(
     parameter: Parameter, make: Callable[..., Any], described: str | dict[str, Any]
 ) -> Parameter:
-    """The parameter as Typer takes it, with what the table says of it; only True has a flag for
-    False.
+    """The parameter as Typer takes it, with what the table of help says of it.
+
+    A switch that is off by default gets ``--name`` alone; Typer gives one that is on ``--no-name``
+    too.
     """
     words = {"help": described} if isinstance(described, str) else dict(described)
     usual = [f"--{parameter.name.replace('_', '-')}"] if parameter.default is False else []

@@ -193,6 +193,9 @@ def _searched_bursts(config: ValidityConfig) -> Iterator[Case]:
 
 
 def _output_sets(config: ValidityConfig) -> list[Case]:
+    """Output sets chosen on one draw of a mechanism and tested on another, by every method; and a
+    twin that must fail, as it counts its guesses on the scores that its set was chosen on.
+    """
     m, family = config.examples, "output sets"
 
     def case(mechanism: Mechanism, method: Method, share: float) -> Case:
@@ -218,6 +221,10 @@ def _output_sets(config: ValidityConfig) -> list[Case]:
 
 
 def _epsilon_star(config: ValidityConfig) -> list[Case]:
+    """Epsilon* of normal losses, whose truth is known: an interval is wrong where it misses the
+    truth on either side. The delta-method interval runs as well, but no level is claimed for it.
+    """
+
     def case(gap: float, method: str, interval: str, share: float, valid: bool = True) -> Case:
         options: dict[str, Any] = {"method": method, "interval_method": interval}
         if method == "parametric":

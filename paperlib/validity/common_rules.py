@@ -125,17 +125,17 @@ def _bailey_log_lower(x: FloatArray, m: int, y: FloatArray, n: int) -> FloatArra
 
 
 def point_estimate(scores: MembershipScores) -> float:
-    """log(TPR/FPR) at the best threshold with at least 10 errors of both kinds: no interval at
-    all.
+    """The larger of log(TPR/FPR) and log(TNR/FNR), at least 0, at the best threshold with 10 errors
+    of both kinds or more: a point estimate, wrongly taken for a bound.
     """
     false_positive, true_positive, n, members = _roc_counts(scores)
     kept = (false_positive >= 10) & (members - true_positive >= 10)
     x, y = false_positive[kept] / n, 1 - true_positive[kept] / members
-    return float(epsilon_from_rates(x, y).max())
+    return float(epsilon_from_rates(x, y).max(initial=0.0))
 
 
 def fixed_point_estimate(scores: MembershipScores) -> float:
-    """log(TPR/FPR) at a threshold fixed in advance: no interval at all."""
+    """As `point_estimate`, at a threshold fixed in advance."""
     x, y = (scores.nonmember >= 0.5).mean(), (scores.member < 0.5).mean()
     return float(epsilon_from_rates(x, y))
 

@@ -165,6 +165,7 @@ def _shortfall(
             continue
         total = float((rows**2).sum())
         if not np.isfinite(total):
+            # Passed, since the check of other records fails such a training and names the cause.
             finding = "not tried, as gradients are not finite where all records are alike"
             return DpCheck(name=name, passed=True, finding=finding)
         tried.append((float(gammainc(free / 2, total / stated.noise**2 / 2)), what, total / free))

@@ -105,8 +105,8 @@ def is_written_otherwise(released: "Column[Any]", records: "Column[Any]") -> boo
 
 
 def _is_strange(released: "Column[Any]", records: "Column[Any]") -> bool:
-    """Whether hardly a released value is among the records, though one half of these shares most of
-    its values with the other.
+    """Whether far fewer released values are among the records than values of one half of the
+    records are among the other half: under a tenth of that share, and fewer than chance explains.
     """
     # Members stand in front, so that every second row is of both sides.
     shared = float(records[::2].isin(records[1::2]).mean())

@@ -156,17 +156,18 @@ class _RankedPilot:
     def fit(self, state: "_State") -> float:
         """Log probability of the memberships given the ranks; -inf where blocks leave no bulk."""
         law = state.law(NO_TIES)
-        if (
-            min(
-                1 - law.top.member - law.bottom.member, 1 - law.top.nonmember - law.bottom.nonmember
-            )
-            < 0.01
-        ):
+        # Blocks that take more than 99 % of a class leave no normal bulk to fit.
+        members_in_bulk = 1 - law.top.member - law.bottom.member
+        nonmembers_in_bulk = 1 - law.top.nonmember - law.bottom.nonmember
+        if min(members_in_bulk, nonmembers_in_bulk) < 0.01:
             return -math.inf
-        below = law.members_below(self.ranks)
-        beside = 2 * self.ranks - below
-        member = self.member.sum() * np.maximum(below[1:] - below[:-1], 1e-15)
-        other = self.nonmember.sum() * np.maximum(beside[1:] - beside[:-1], 1e-15)
+        # A rank is the mean of both classes' shares below it: hence non-members from members. An
+        # example in a group is a member with chance member / (member + other), the numbers that the
+        # law expects there.
+        members_below = law.members_below(self.ranks)
+        nonmembers_below = 2 * self.ranks - members_below
+        member = self.member.sum() * np.maximum(np.diff(members_below), 1e-15)
+        other = self.nonmember.sum() * np.maximum(np.diff(nonmembers_below), 1e-15)
         both = np.log(member + other)
         return float(
             (self.member * (np.log(member) - both) + self.nonmember * (np.log(other) - both)).sum()

@@ -36,7 +36,7 @@ class SingleCounts:
     """Each guess count is tested alone at ``level``, its share of the error."""
 
     level: float  # error allowed at each count, in (0, 1)
-    m_delta: float  # m times delta, m being all audit examples; at least 0
+    m_delta: float  # delta times all audit examples, half of it for one-sided guesses; at least 0
     p_value: PValue = published_p_value  # P-value of one count
 
     def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
@@ -94,8 +94,10 @@ class Hypothesis:
     def single(
         self, guess: Guess, total: int, tests: int = 1, *, random: bool = False
     ) -> SingleCounts:
-        """The test of ``tests`` single guess counts on ``total`` examples, fixed in advance or
-        random.
+        """The test of ``tests`` single guess counts on ``total`` examples.
+
+        ``random`` if a count depends on the data, which needs a P-value of its own, whatever the
+        ``delta_term``. Guesses on one side alone pay half of delta (see `sharp_p_value`).
         """
         level = self.error / tests
         p_value = (

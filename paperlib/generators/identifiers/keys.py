@@ -175,8 +175,10 @@ def _draw_rsa(value: str, rng: np.random.Generator) -> str:
     assert key is not None
     free = key.modulus.bit_length() - _KEPT_BITS
     while True:
-        low = int.from_bytes(rng.bytes((free + 7) // 8)) >> -free % 8
-        modulus = key.modulus >> free << free | low | 1
+        drawn = int.from_bytes(rng.bytes((free + 7) // 8))
+        low = drawn >> (-free % 8)  # without the bits beyond ``free`` that whole bytes bring
+        kept = (key.modulus >> free) << free
+        modulus = kept | low | 1
         if _no_small_factor(modulus):
             return ssh_rsa_text(RsaKey(key.exponent, modulus))
 

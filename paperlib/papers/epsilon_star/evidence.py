@@ -70,7 +70,8 @@ def curves_evidence(errors: Mapping[str, RatioErrors]) -> Evidence:
     """Figure 3 from `ratio_errors`, one value per draw and ratio."""
     samples: dict[str, list[float]] = {}
     for term, of_term in errors.items():
-        # At small rates less three times that at large ones, draw by draw.
+        # The rule reads "largest at the ends" as: the error at rates up to 0.01 is more than three
+        # times that at rates above 0.1, draw by draw.
         excess = of_term.rms(1e-5, 1e-2) - 3 * of_term.rms(0.1, 1.0)
         samples[_RATIOS[term]] = excess[np.isfinite(excess)].tolist()
     return Evidence("epsilon-star-figure-03", "draw", {"noise at the ends": samples})

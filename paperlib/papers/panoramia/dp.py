@@ -419,8 +419,10 @@ def _by_epsilon_evidence(results: DpResults, number: int) -> Evidence:
 
 
 def _needed(results: DpResults, number: int) -> dict[str, Estimate | dict[str, list[float]]]:
-    """What a family's rules require: a null target, and a gap of the target with most epsilon."""
-    *_, largest, _ = results.plan.family(number)
+    """The conditions of a family's rules: a null target that shows nothing, and a gap between
+    training and test accuracy, per cent, of the target with DP of the largest epsilon.
+    """
+    *_, largest, _ = results.plan.family(number)  # by epsilon, and last the one without DP
     gap = float(results.numbers["gap"][largest])
     error = float(results.numbers["gap_error"][largest])
     return {

@@ -287,8 +287,11 @@ def _contrast(compared: Compared, error: float) -> Contrast:
 def _times_needed(
     claimed: Sequence[Compared], conditions: Sequence[Compared], error: float
 ) -> float:
-    """How many times the repetitions, of this mean and spread, would show all claims or contradict
-    one.
+    """How many times as many repetitions would decide, if mean and spread stayed the same: by
+    contradicting one claim, or else by showing all, with all conditions met.
+
+    Infinite where a mean fails a condition. Claims share the error, since any of them may
+    contradict; every condition must hold, so each has all of it.
     """
     claims = [_times_for_one(case, error / len(claimed)) for case in claimed]
     needs = [_times_for_one(case, error) for case in conditions]

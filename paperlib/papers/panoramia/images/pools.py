@@ -330,7 +330,10 @@ def _target_answers(
 
 
 def _key(config: ImageConfig, images: Images, stage: str, *model: Any) -> dict[str, Any]:
-    """A model's answers depend on the images asked about, so on the generator too."""
+    """The cache key of a model's answers at a stage; ``model`` says which model it is.
+
+    They are about generated images too, so the key has all settings that these depend on.
+    """
     return {
         "stage": stage,
         "model": model,
