@@ -49,7 +49,7 @@ def few_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Spent:
-    """CPU time of the tests of all worker processes, seconds."""
+    """CPU time of the tests of all worker processes, in seconds of the processor of the limits."""
 
     seconds = 0.0
 

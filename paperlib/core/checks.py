@@ -291,8 +291,9 @@ def _check_numbers_of_ties(name: str, numbers: IntArray, ways: str) -> None:
         fewer, equal = int(numbers[times - 1]), int(numbers[times])
         more_often = int(numbers[times + 1]) if times + 1 < numbers.size else 0
         if _too_many_equal(times, fewer, equal, more_often, level):
+            others = f"{more_often:,}" if more_often else "none"
             raise ValueError(
-                f"{name}: {equal:,} values stand {_times(times)} and {more_often:,} "
+                f"{name}: {equal:,} values stand {_times(times)} and {others} "
                 f"{_times(times + 1)}, which independent records do not show: some are copies, "
                 f"perhaps of the other side; {ways}"
             )
@@ -300,7 +301,7 @@ def _check_numbers_of_ties(name: str, numbers: IntArray, ways: str) -> None:
 
 def _times(count: int) -> str:
     """How often, in words."""
-    return {1: "once", 2: "twice", 3: "three times"}.get(count, f"{count} times")
+    return {1: "once", 2: "twice", 3: "three times", 4: "four times"}.get(count, f"{count} times")
 
 
 def _too_many_equal(times: int, fewer: int, equal: int, more_often: int, level: float) -> bool:
