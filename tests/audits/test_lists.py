@@ -15,6 +15,7 @@ from paperlib.audits.language.language_model import audited_identifiers
 from paperlib.bounds import audit_ranks
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import find_identifiers, generate_identifiers
+from paperlib.words.corpus import SORTED
 from tests.refusals import refused
 
 UUID7 = "0189d1f2-{:04x}-7abc-9dc0-{}"
@@ -70,7 +71,7 @@ def test_some_sorted_lists_and_short_ones_are_seen_and_other_kinds_stay(packages
     texts, others = locked(rng, packages, size, share), digests(rng, 30, 16)
     texts = ["".join(texts), texts[0], *(f"The sum is {one}." for one in others)]
     assert {one.value for one in corpus_identifiers(texts, log=log)} <= set(others)
-    assert log.counts[lists.SORTED] > 0.9 * packages * size
+    assert log.counts[SORTED] > 0.9 * packages * size
 
 
 def test_random_identifiers_in_any_order_stay_also_behind_sorted_times():
@@ -80,7 +81,7 @@ def test_random_identifiers_in_any_order_stay_also_behind_sorted_times():
         times = " ".join(UUID7.format(at, one) for at, one in enumerate(digests(rng, 12, 6)))
         log = ReadLog()
         assert corpus_identifiers([commits, commits, times], log=log)
-        assert lists.SORTED not in log.counts
+        assert SORTED not in log.counts
 
 
 def mean_e_value(copies=False):

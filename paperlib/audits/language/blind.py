@@ -13,6 +13,7 @@ from scipy.stats import mannwhitneyu
 
 from paperlib.attacks.language.windows import in_inference_mode
 from paperlib.core import FloatArray, MembershipScores, score_measures
+from paperlib.words import blind as words
 
 BLIND_LEVEL = 0.01
 """Chance, at most, that sides chosen by fair coins are said to differ, all signals together."""
@@ -74,21 +75,10 @@ def blind_table(
 
 
 def refusal(blind: pd.DataFrame) -> str:
-    """Why no bound is given, from `blind_table`, on one line; empty where nothing sets the sides
-    apart.
-    """
-    reasons = [
-        f"{row.signal} alone tells members from non-members (AUC {row.auc:.3f} [{row.auc_low:.3f}, "
-        f"{row.auc_high:.3f}], p = {row.p_value:.2g})"
-        for row in blind[blind["apart"]].itertuples()
-    ]
-    if not reasons:
-        return ""
-    return (
-        f"{'; '.join(reasons)}: scores of the model would show that as well (fair coins give this "
-        f"in at most {100 * BLIND_LEVEL:g} % of audits); take members and non-members of one "
-        "source, chosen by coins"
-    )
+    """Why no bound is given, from a `blind_table` in which a signal sets the sides apart."""
+    columns = ["signal", "auc", "auc_low", "auc_high", "p_value"]
+    signals = blind.loc[blind["apart"], columns].itertuples(index=False, name=None)
+    return words.sides_differ(list(signals), BLIND_LEVEL)
 
 
 def look_alikes(texts: Sequence[Any], member: NDArray[np.bool_]) -> tuple[str, ...]:
@@ -101,10 +91,7 @@ def look_alikes(texts: Sequence[Any], member: NDArray[np.bool_]) -> tuple[str, .
     on_both = set(plain[member].tolist()) & set(plain[~member].tolist())
     if not on_both:
         return ()
-    return (
-        f"{len(on_both)} texts stand on both sides, but for spaces, upper case or "
-        "Unicode form: a copy hides what was learned; leave copies out",
-    )
+    return (words.look_alikes(len(on_both)),)
 
 
 def _folded(text: str) -> str:
@@ -126,10 +113,7 @@ def unknown(name: str, model: Any, losses: FloatArray) -> tuple[str, ...]:
     are_worse = np.quantile(losses, 0.25) > guess + _WORSE
     if not are_worse:
         return ()
-    return (
-        f"{name}: most losses are above {guess:.3g}, that of guessed tokens; is the tokenizer "
-        "its own?",
-    )
+    return (words.unknown(name, float(guess)),)
 
 
 def quality(member: NDArray[np.bool_], values: FloatArray) -> dict[str, float]:

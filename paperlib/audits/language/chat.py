@@ -15,9 +15,8 @@ from paperlib.audits.language.language_model import without_look_alikes
 from paperlib.bounds import audit_ranks, rank_p_value
 from paperlib.core import IntArray, MembershipScores, ScoreAudit, check_in
 from paperlib.core.checks import check_at_least, check_confidence
-from paperlib.core.direction import SAYS_NOTHING
-from paperlib.core.facts import Refusal, RefusalCode
-from paperlib.core.results import AuditResult, round_down
+from paperlib.core.facts import Refusal
+from paperlib.core.results import AuditResult
 from paperlib.data.text.corpora import Document
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import checked_kinds
@@ -25,6 +24,7 @@ from paperlib.generators.identifiers.digests import hex_digits, uuid_version
 from paperlib.generators.identifiers.kind import casing
 from paperlib.report import progress
 from paperlib.report.audit.tables import TableSection
+from paperlib.words import chat as words
 
 CHAT_KINDS = ("md5", "sha1", "sha256", "sha512", "ethereum", "uuid", "git_short_hash")
 """Kinds of hexadecimal digits that are drawn one by one: none follows from the others."""
@@ -131,8 +131,8 @@ def _question(identifier: FoundIdentifier, shown: int, log: ReadLog) -> ChatQues
     digits = "".join(value[index] for index in indices).lower()
     first = min(shown, max(0, len(digits) - COMPARED))
     reason = _unfair(identifier, digits, first)
-    if reason:
-        log.add(reason, value)
+    if reason is not None:
+        log.add(words.LEFT_OUT[reason], value)
         return None
     return ChatQuestion(
         found=identifier,
@@ -152,19 +152,19 @@ def _first_digit(identifier: FoundIdentifier) -> int:
     return 0
 
 
-def _unfair(identifier: FoundIdentifier, digits: str, first: int) -> str:
-    """Why something else tells of the digits from ``first`` on; empty where nothing does."""
+def _unfair(identifier: FoundIdentifier, digits: str, first: int) -> words.Unfair | None:
+    """Why something else tells of the digits from ``first`` on; None where nothing does."""
     if identifier.occurrences > 1:
-        return "stands more than once in the corpus"
+        return "repeated"
     if casing(identifier.value[_first_digit(identifier) :]) == "mixed":
-        return "letter case is a checksum"
+        return "checksum"
     if identifier.kind == "uuid" and digits[12] == "7":
-        return "UUID that holds a time"
+        return "time"
     # As a value shares no six digits with that text, it would tell much of the next digits.
     before = "".join(filter(str.isalnum, identifier.before.lower()))
     if first >= 4 and digits[first - 4 : first] in before:
-        return "last digits shown stand in the text before"
-    return ""
+        return "in the text before"
+    return None
 
 
 def _possible_answers(digits: str, first: int) -> int:
@@ -212,10 +212,7 @@ class ChatResult(AuditResult):
 
     @property
     def headline(self) -> str:
-        return (
-            f"ε ≥ {round_down(self.epsilon):.3f} (replacement, δ = {self.delta:g}, confidence "
-            f"{self.confidence:g}, {self.hits} of {self.total} identifiers completed)"
-        )
+        return words.headline(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,26 +245,20 @@ class ChatAudit:
         further ones of `AuditDocument`.
         """
         audit = ScoreAudit(
-            title="Identifiers completed",
+            title=words.AUDIT_TITLE,
             kind="lower bound",
-            purpose=(
-                "How often the model writes the next digits of an identifier that was drawn "
-                "at random."
-            ),
+            purpose=words.PURPOSE,
             result=self.result,
         )
         section = TableSection(
-            title="Best-known identifiers",
-            text=(
-                "Leading digits right in the best answer, all in a hit. One in 16 has the first "
-                "by luck."
-            ),
+            title=words.TABLE_TITLE,
+            text=words.TABLE_TEXT,
             headings=("Identifier", "Kind", "Digits compared", "Digits right"),
             rows=[tuple(map(str, row)) for row in self.table.head(20).itertuples(index=False)],
         )
         values = [question.found.value for question in self.questions]
         return AuditDocument(
-            title="Privacy audit of a model that writes text",
+            title=words.DOCUMENT_TITLE,
             scores=MembershipScores(self.right, self.control),
             audits=(audit,),
             answers=(answer_of(self.result, about=subject, warnings=log),),
@@ -340,11 +331,10 @@ def audit_chat(
     epsilon = levels.epsilon(hits)
     refusals, warnings = _too_few_guesses(guessed, total, hits)
     result = ChatResult(
-        claim=f"With confidence {confidence:g}, {_claim(model, epsilon, delta)}",
-        condition="assumes that identifiers were drawn at random, and that the model answers "
-        "without search: it speaks of replacing one identifier",
-        assumptions=_ASSUMPTIONS,
-        notes=(levels.note(hits),),
+        claim=words.claim(model, epsilon, delta, confidence),
+        condition=words.CONDITION,
+        assumptions=words.ASSUMPTIONS,
+        notes=(_note(levels, hits),),
         warnings=(*warnings, *_equal_prompts(questions)),
         refusals=refusals,
         adjacency="replace",
@@ -359,20 +349,6 @@ def audit_chat(
         ceiling=levels.epsilon(total),
     )
     return ChatAudit(tuple(questions), right, control, result)
-
-
-_ASSUMPTIONS = (
-    (
-        "Identifiers were drawn at random as their kinds say, independently of each other and all "
-        "else."
-    ),
-    (
-        "Answers come from the trained model alone: it searches nothing, and keeps nothing of "
-        "requests."
-    ),
-    ("Adjacency is replacement: its ε is up to twice the one for adding or removing one record."),
-    "Questions and tries were fixed before the first answer, and every answer counts.",
-)
 
 
 def _right_digits(
@@ -417,29 +393,11 @@ class _Levels:
         """The chance of so many hits, at most, if the model saw none of the identifiers."""
         return max(1e-300, rank_p_value(hits, self.sizes, 0.0, top=self.tries))
 
-    def note(self, hits: int) -> str:
-        """What so many hits, a single one and all of them say."""
-        total = len(self.sizes)
-        return (
-            "A model that saw none of them completes so many with probability "
-            f"{min(1, 1.05 * self.p_value(hits)):.2g} at most. One shows ε ≥ "
-            f"{round_down(self.epsilon(1)):.3f}, all {total} show "
-            f"{round_down(self.epsilon(total)):.3f}."
-        )
 
-
-def _claim(model: str, epsilon: float, delta: float) -> str:
-    """What the bound says of the training of ``model``."""
-    if epsilon <= 0:
-        return (
-            f"these answers of {model} refute no ε ≥ 0 at δ = {delta:g} under replacement of one "
-            "identifier."
-        )
-    return (
-        f"the training of {model} is not (ε, {delta:g})-differentially private for any ε below "
-        f"{round_down(epsilon):.3f}, under replacement of one identifier, wherever it stands, "
-        "by another of its kind: a lower bound on the training mechanism's ε."
-    )
+def _note(levels: _Levels, hits: int) -> str:
+    """What so many hits, a single one and all of them say."""
+    total = len(levels.sizes)
+    return words.note(total, levels.p_value(hits), levels.epsilon(1), levels.epsilon(total))
 
 
 def _too_few_guesses(
@@ -450,12 +408,9 @@ def _too_few_guesses(
     """
     if 2 * guessed >= total:
         return (), ()
-    look = "look at what the model writes"
-    count = f"{guessed} of {total} answers hold digits"
     if guessed >= FEWEST or hits:
-        return (), (f"{count}; {look}",)
-    sentence = f"{count}, {SAYS_NOTHING}; {look}"
-    return (Refusal(code=RefusalCode.NO_GUESS, sentence=sentence, steps=(look,)),), ()
+        return (), (words.few_guesses(guessed, total),)
+    return (words.no_guesses(guessed, total),), ()
 
 
 def _equal_prompts(questions: Sequence[ChatQuestion]) -> tuple[str, ...]:
@@ -463,4 +418,4 @@ def _equal_prompts(questions: Sequence[ChatQuestion]) -> tuple[str, ...]:
     alike = len(questions) - len({question.prompt for question in questions})
     if not alike:
         return ()
-    return (f"{alike} prompts are like another one; take more of the text (--before, --shown)",)
+    return (words.equal_prompts(alike),)

@@ -12,13 +12,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from paperlib.audits.language.lists import SORTED, CorpusLists
+from paperlib.audits.language.lists import CorpusLists
 from paperlib.data.text.corpora import Document, read_documents
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import Identifier, find_identifiers, generate_identifiers
+from paperlib.words import corpus as words
 
-WHOLE = "file that was read as one document with all its lines; if each is a text, write JSON lines"
-UNFAIR = "identifier behind a text that holds it, or a part of it"
 _LONGEST_ABBREVIATION = 12  # letters and digits of a hash such as git shows it
 _PART = 6  # letters and digits in a row that an identifier and the text before it may not share
 _BYTE_MARKS = re.compile(r"(?:\\x|%|0x)(?=[0-9a-f]{2})")
@@ -99,9 +98,9 @@ def corpus_identifiers(
 def _log_left_out(log: ReadLog, unfair: list[str], in_sorted_lists: list[str]) -> None:
     """Count the identifiers that are left out, by reason."""
     for key in unfair:
-        log.add(UNFAIR, key)
+        log.add(words.UNFAIR, key)
     for key in in_sorted_lists:
-        log.add(SORTED, key)
+        log.add(words.SORTED, key)
 
 
 def _reasons(unfair: int, in_sorted_lists: int) -> str:
@@ -273,7 +272,7 @@ def open_corpus(corpus: str, *, log: ReadLog | None = None) -> Iterator[Document
         text = document.text
         yield document
     if log is not None and count == 1 and "\n" in text.strip():
-        log.add(WHOLE, corpus)
+        log.add(words.WHOLE, corpus)
 
 
 def skipped_table(log: ReadLog) -> pd.DataFrame:

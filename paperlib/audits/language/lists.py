@@ -9,7 +9,6 @@ import numpy as np
 
 from paperlib.generators.identifiers import KINDS, Identifier
 
-SORTED = "stands in a list, and lists of this kind are sorted"
 _GAP = 200  # characters between neighbours in a list, at most
 _EVIDENCE = 1e6  # e-value that is believed
 _SHARES = np.array([0.01, 0.05, 0.25, 0.95])  # of lists that are sorted, where some are

@@ -26,6 +26,7 @@ from paperlib.audits.language.blind import (
 )
 from paperlib.audits.scores import Audits, ScoreOptions, audit_scores
 from paperlib.core import (
+    AuditResult,
     Coins,
     FloatArray,
     MembershipScores,
@@ -36,16 +37,12 @@ from paperlib.core import (
 from paperlib.core.checks import check_ids, check_in, check_list
 from paperlib.core.sealed import check_loaded
 from paperlib.report.audit.tables import TableSection, with_interval
+from paperlib.words import texts as words
 
 Texts = Sequence[str] | Sequence[Sequence[int]]
 
 LEARNED = "learned"
 """The attack that learns from all scores where to guess."""
-_ALL = ScoreAudit(
-    title="One training run, all scores together",
-    kind="lower bound",
-    purpose="The main number: each guess is learned from the coins revealed before.",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,14 +64,15 @@ class TextsAudit:
     )
 
     def __str__(self) -> str:
-        return f"{self.audits or f'No bound: {self.refused}'}\n\n{self.shown}"
+        answer = words.no_bound(self.refused) if self.audits is None else str(self.audits)
+        return f"{answer}\n\n{self.shown}"
 
     @property
     def shown(self) -> str:
         """The AUC of each score, as a table of text."""
         columns = ["attack", "auc", "auc_low", "auc_high"]
         auc = self.quality[columns].round(3).to_string(index=False)
-        return f"AUC of each score with 99 % intervals, no bounds:\n{auc}"
+        return f"{words.AUC_HEADING}\n{auc}"
 
     def extractable(self, tries: int = 100, chance: float = 0.5) -> pd.DataFrame:
         """Would the model produce a text's suffix in n = ``tries`` tries with probability p =
@@ -125,7 +123,7 @@ class TextsAudit:
         ``tries`` and ``chance`` are those of `extractable`, ``fields`` further ones of
         `AuditDocument`.
         """
-        fields = {"title": "Privacy audit of a language model by its texts", **fields}
+        fields = {"title": words.DOCUMENT_TITLE, **fields}
         if not isinstance(self.scores.index, pd.RangeIndex):
             fields["ids"] = self.scores.index.tolist()
         if self.audits is None:
@@ -137,14 +135,9 @@ class TextsAudit:
             "attacks": self.quality.to_dict("records"),
             "blind": self.blind.to_dict("records"),
         }
-        no_bounds = "How well it tells members from non-members: no bounds; 0.5 is guessing."
-        without = (
-            f"{no_bounds} What tells them apart without a model is in the model's scores, too: no "
-            "bound."
-        )
         sections = [
-            _aucs("Scores", self.quality, no_bounds),
-            _aucs("Without the model", self.blind, without),
+            _aucs("Scores", self.quality, words.NO_BOUNDS),
+            _aucs("Without the model", self.blind, words.WITHOUT_THE_MODEL),
         ]
         if self.suffixes is not None:
             tables["extraction"], section = self._extraction(tries, chance)
@@ -164,11 +157,11 @@ class TextsAudit:
         given.
         """
         name = _audited_score(self.scores, self.attack)
-        headline = f"No bound: {self.refused}"
+        headline = words.no_bound(self.refused)
         answer = Answer(about="", epsilon=None, headline=headline, claim="", warnings=tuple(log))
         return AuditDocument(
             scores=MembershipScores.from_labels(self.scores[name], self.scores["member"]),
-            audits=(replace(_ALL, refused=self.refused),),
+            audits=(_together(refused=self.refused),),
             answers=(answer,),
             limits=((None, None),),
             design=None,
@@ -182,18 +175,17 @@ class TextsAudit:
         rows = frame.assign(name=frame.index)[frame["extractable"]].to_dict("records")
         members = int(frame["member"].sum())
         extracted = sum(bool(row["member"]) for row in rows)
-        summary = (
-            f"In {tries:,} tries the model would continue {extracted:,} of {members:,} members, "
-            f"and {len(rows) - extracted:,} of {len(frame) - members:,} non-members, as the text "
-            f"goes on, each with probability {chance:g} or more; "
-            f"{len(self.scores) - len(frame):,} texts are too short to be asked. This is a "
-            "measurement."
+        summary = words.extraction(
+            tries,
+            chance,
+            members=(extracted, members),
+            nonmembers=(len(rows) - extracted, len(frame) - members),
+            short=len(self.scores) - len(frame),
         )
         section = TableSection(
             title="Extraction",
             text=summary,
-            remark="This table tells who was trained on: share it with care. It has "
-            f"{min(20, len(rows))} of {len(rows)}; the JSON has all.",
+            remark=words.extraction_remark(min(20, len(rows)), len(rows)),
             headings=("Text", "Member", "Probability in one try", "Tries needed"),
             rows=[
                 (str(row["name"]), str(row["member"]), f"{row['suffix']:.3g}", f"{row['tries']:g}")
@@ -293,9 +285,11 @@ def audit_texts(
         warnings += unknown("reference", reference, -log_probs)
     tokens = text_tokens(tokenizer, whole) if isinstance(whole[0], str) else whole
     blind = blind_table(tokens, member, signals, seed=options.get("seed", 0))
-    refused = refusal(blind)
+    refused = ""
     audits = None
-    if not refused:
+    if blind["apart"].any():
+        refused = refusal(blind)
+    else:
         audits = _counted(_bounds(frame, member, attack, options), copies)
         audits = replace(audits, reading=(*warnings, *audits.reading))
     rows = [{"attack": name, **quality(member, frame[name].to_numpy())} for name in frame]
@@ -357,10 +351,9 @@ def _counted(audits: Audits, copies: int) -> Audits:
     """The audits, speaking of a text with all its copies."""
     if copies == 1:
         return audits
-    sentence = f"One example is one text with all its {copies} copies."
-    return replace(
-        audits, audits=tuple(audit.with_claim(sentence, copies=copies) for audit in audits.audits)
-    )
+    sentence = words.with_copies(copies)
+    counted = tuple(audit.with_claim(sentence, copies=copies) for audit in audits.audits)
+    return replace(audits, audits=counted)
 
 
 def check_sides(
@@ -413,11 +406,20 @@ def _bounds(
     sides = learning.pop("coins", member)
     if isinstance(sides, Coins):
         rows = dict(zip(frame.index, rows, strict=True))
-    alone = replace(
-        audits.audits[0], title=f"The score {name} alone", purpose="No order is learned."
-    )
-    together = replace(_ALL, result=audit_features(rows, sides, **learning))
+    alone = replace(audits.audits[0], title=words.score_alone(name), purpose=words.ALONE_PURPOSE)
+    together = _together(audit_features(rows, sides, **learning))
     return replace(audits, audits=(together, alone, *audits.audits[1:]))
+
+
+def _together(result: AuditResult | None = None, refused: str = "") -> ScoreAudit:
+    """The audit of all scores together: its result, or the reason why there is none."""
+    return ScoreAudit(
+        title=words.TOGETHER_TITLE,
+        kind="lower bound",
+        purpose=words.TOGETHER_PURPOSE,
+        result=result,
+        refused=refused,
+    )
 
 
 def _check_coins(

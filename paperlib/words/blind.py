@@ -1,0 +1,45 @@
+"""What is said of members and non-members that differ without the model, and of texts that the
+model does not know.
+"""
+
+from collections.abc import Sequence
+
+ToldApart = tuple[str, float, float, float, float]
+"""What tells the sides apart: name of the signal, AUC, ends of its interval, p-value."""
+
+
+def sides_differ(signals: Sequence[ToldApart], level: float) -> str:
+    """Why no bound is given, on one line.
+
+    Args:
+        signals: One or more signals that tell members from non-members without the model.
+        level: Chance, at most, that sides chosen by fair coins are said to differ.
+    """
+    reasons = [
+        f"{name} alone tells members from non-members (AUC {auc:.3f} [{low:.3f}, {high:.3f}], "
+        f"p = {p_value:.2g})"
+        for name, auc, low, high, p_value in signals
+    ]
+    return (
+        f"{'; '.join(reasons)}: scores of the model would show that as well (fair coins give this "
+        f"in at most {100 * level:g} % of audits); take members and non-members of one "
+        "source, chosen by coins"
+    )
+
+
+def look_alikes(count: int) -> str:
+    """The warning that so many texts stand on both sides, but for how they are written."""
+    return (
+        f"{count} texts stand on both sides, but for spaces, upper case or "
+        "Unicode form: a copy hides what was learned; leave copies out"
+    )
+
+
+def unknown(name: str, guess: float) -> str:
+    """The warning that most losses under the model called ``name`` are above ``guess``, that of a
+    guess among all tokens, nats.
+    """
+    return (
+        f"{name}: most losses are above {guess:.3g}, that of guessed tokens; is the tokenizer "
+        "its own?"
+    )
