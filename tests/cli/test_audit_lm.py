@@ -152,6 +152,7 @@ def test_what_the_tokenizer_has_learned_and_what_it_cannot_tell_apart_is_named(p
         model = new_language_model(shape, 100)
         audit = audit_language_model(model, tokenizer, found, generated=7, draws=10)
         assert any(re.match(words, text) for text in audit.rank_audit.warnings)
+        assert (audit.token_epsilon > 1) == ("learned" in words)
     assert audit.document().judged(1.0)[1] is None
 
 

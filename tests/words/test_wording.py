@@ -10,6 +10,8 @@ import pytest
 from paperlib.audits import audit, audit_features, audit_labels, audit_release
 from paperlib.audits.document import AuditDocument
 from paperlib.audits.language.chat import audit_chat, chat_questions
+from paperlib.audits.language.corpus import corpus_identifiers
+from paperlib.audits.language.language_model import audit_language_model
 from paperlib.bounds import (
     ErrorCounts,
     audit_bayesian,
@@ -25,6 +27,7 @@ from paperlib.bounds import (
 from paperlib.core import AuditResult, MembershipScores, toss_coins
 from paperlib.core.facts import Refusal
 from paperlib.generators.identifiers import generate_identifiers
+from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
 from paperlib.words.verdict import plain_verdict
 
 SENTENCES = {
@@ -125,6 +128,19 @@ def of_a_chat(answers: bool) -> AuditDocument:
     return audit_chat(questions, lambda prompt: known.get(prompt, "")).document(claimed_epsilon=1.0)
 
 
+def of_a_language_model(occurrences: int, zeroed: bool = False) -> AuditDocument:
+    values = generate_identifiers("83a5ef2c9d0b3e71f6a8c3d25b190e47", 12, 0)
+    texts = [f"The checksum of part {number} is {value}." for number, value in enumerate(values)]
+    tokenizer = train_tokenizer(texts, 300, context=64)
+    model = new_language_model(LanguageModelConfig(width=16, layers=1, seed=0), len(tokenizer))
+    if zeroed:  # every next token is as likely as any other, and so are texts of equal length
+        for weights in model.parameters():
+            weights.data.zero_()
+    often = [replace(item, occurrences=occurrences) for item in corpus_identifiers(texts)]
+    audited = audit_language_model(model, tokenizer, often, generated=7, draws=10)
+    return audited.document(subject="a model", log=["a line: 3"], claimed_epsilon=1.0)
+
+
 DOCUMENTS = {
     "a leak": lambda: of_scores(STRONG),
     "a leak, played": lambda: of_scores(STRONG, design="game"),
@@ -137,6 +153,9 @@ DOCUMENTS = {
     "a release": of_a_release,
     "a chat": lambda: of_a_chat(True),
     "a chat without answers": lambda: of_a_chat(False),
+    "a language model": lambda: of_a_language_model(1),
+    "a language model, copies": lambda: of_a_language_model(5),
+    "a language model that knows nothing": lambda: of_a_language_model(1, zeroed=True),
 }
 
 

@@ -21,14 +21,14 @@ from paperlib.audits.language.corpus import (
 )
 from paperlib.bounds import audit_ranks, exposure, rank_limit_of_detection
 from paperlib.bounds.ranks.audit import RankAuditResult
-from paperlib.core import MembershipScores, ScoreAudit, check_choice, round_down
-from paperlib.core.direction import SAYS_NOTHING
+from paperlib.core import MembershipScores, ScoreAudit, check_choice
 from paperlib.core.facts import Refusal, RefusalCode, reasons
 from paperlib.data.text.corpora import Document
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import Identifier, generate_identifiers
 from paperlib.generators.identifiers.filter import filter_identifiers
 from paperlib.report.audit.tables import TableSection
+from paperlib.words import language_model as words
 
 FEWEST_IDENTIFIERS = 10
 """Identifiers that an audit needs: fewer tell hardly anything."""
@@ -45,6 +45,9 @@ class LanguageModelAudit:
     ranks: np.ndarray  #: of each identifier among its candidates by ``rank_attack``, 1 is best
     rank_audit: RankAuditResult  #: lower bound on epsilon from these ranks
     rank_attack: str
+    token_epsilon: float = (
+        0.0  #: what numbers of tokens alone show, nats: above 0 the tokenizer learned identifiers
+    )
 
     @property
     def table(self) -> pd.DataFrame:
@@ -92,23 +95,20 @@ class LanguageModelAudit:
         identifiers; ``fields`` are further ones of `AuditDocument`.
         """
         ranks = ScoreAudit(
-            title=f"Ranks of identifiers by {self.rank_attack}",
+            title=words.ranks_title(self.rank_attack),
             kind="lower bound",
-            purpose=(
-                "How often the model prefers an identifier to all alternatives from the same "
-                "source."
-            ),
+            purpose=words.RANKS_PURPOSE,
             result=self.rank_audit,
         )
         whole = ScoreAudit(
-            title="Dataset inference",
+            title=words.INFERENCE_TITLE,
             kind="measurement",
-            purpose="Was the model trained on this set? All scores together, by a rank test.",
+            purpose=words.INFERENCE_PURPOSE,
             result=self.inference,
         )
         kinds = self.pooled_kinds
         return AuditDocument(
-            title="Privacy audit of a language model",
+            title=words.TITLE,
             scores=self.pooled,
             audits=(ranks, whole),
             answers=(answer_of(self.rank_audit, about=subject, warnings=log),),
@@ -139,10 +139,8 @@ class LanguageModelAudit:
                 )
             )
         return TableSection(
-            title="Best-known identifiers",
-            text=f"The place of each identifier among its {size} candidates by {self.rank_attack}, "
-            f"and its exposure. One in {size} stands first where the model knows nothing: a single "
-            "first place can be luck.",
+            title=words.BEST_KNOWN_TITLE,
+            text=words.best_known_text(size, self.rank_attack),
             headings=("Identifier", "Kind", "Occurrences", "Rank", "Exposure (bits)"),
             rows=rows,
         )
@@ -150,11 +148,8 @@ class LanguageModelAudit:
     def _attacks(self) -> TableSection:
         """The section of the page with the AUC and the true-positive rate of each score."""
         return TableSection(
-            title="Scores",
-            text=(
-                "How well each score tells identifiers from alternatives: no bounds; 50 % is "
-                "guessing."
-            ),
+            title=words.SCORES_TITLE,
+            text=words.SCORES_TEXT,
             headings=("Score", "AUC [interval]", "TPR at 1 % FPR [at this threshold]"),
             rows=[
                 (str(row["attack"]), _percent(row, "auc"), _percent(row, "tpr"))
@@ -247,9 +242,9 @@ def audit_language_model(
     scores = CandidateScores(values, names, occurrences)
     quality = _quality(scores, names, draws=draws, confidence=confidence, seed=seed)
     ranks, _ = ranks_and_positions(scores.of(rank_attack), np.random.default_rng(seed))
-    warnings = _learned_tokens(tokenizer, candidates, seed)
+    token_epsilon = _token_epsilon(tokenizer, candidates, seed)
     losses = -scores.of("loss")[:, 0] if "loss" in names else np.zeros(1)
-    warnings += unknown("model", model, losses)
+    warnings = words.learned_tokens(token_epsilon) + unknown("model", model, losses)
     rank_audit = _audit_of_ranks(ranks, 1 + generated, delta, confidence, seed)
     return LanguageModelAudit(
         found=tuple(identifiers),
@@ -263,6 +258,7 @@ def audit_language_model(
             warnings=(*warnings, *rank_audit.warnings),
         ),
         rank_attack=rank_attack,
+        token_epsilon=token_epsilon,
     )
 
 
@@ -341,8 +337,7 @@ def _about_copies(result: RankAuditResult, copies: int) -> RankAuditResult:
     """The result, speaking of an identifier with all its copies, of which one has ``copies``."""
     if copies == 1:
         return result
-    example = f" One example is one identifier, with all its {copies} copies where it has most."
-    return replace(result, claim=result.claim + example, copies=copies)
+    return replace(result, claim=result.claim + words.copies_claim(copies), copies=copies)
 
 
 def _equal_scores(values: np.ndarray) -> Refusal | None:
@@ -350,18 +345,13 @@ def _equal_scores(values: np.ndarray) -> Refusal | None:
     equal = int((np.ptp(values, axis=1) == 0).sum())
     if 2 * equal <= len(values):
         return None
-    sentence = (
-        f"{equal} of {len(values)} identifiers have the score of all their alternatives, "
-        f"{SAYS_NOTHING}"
-    )
+    sentence = words.equal_scores(equal, len(values))
     return Refusal(code=RefusalCode.EQUAL_SCORES, sentence=sentence)
 
 
-def _learned_tokens(
-    tokenizer: Any, candidates: Sequence[Sequence[str]], seed: int
-) -> tuple[str, ...]:
-    """A warning where identifiers have fewer tokens than alternatives, as in a tokenizer's
-    training.
+def _token_epsilon(tokenizer: Any, candidates: Sequence[Sequence[str]], seed: int) -> float:
+    """The bound that numbers of tokens alone show at confidence 0.99, nats: above 0 where
+    identifiers have fewer than alternatives, as in a tokenizer's training.
     """
     unknown_token: Any = getattr(tokenizer, "unk_token_id", None)  # counts twice: it is no word
     texts: list[str] = []
@@ -372,13 +362,7 @@ def _learned_tokens(
     counts = counts.reshape(len(candidates), -1)
     ranks, _ = ranks_and_positions(-counts, np.random.default_rng(seed))
     sizes = np.full(len(ranks), counts.shape[1])
-    epsilon = audit_ranks(ranks, sizes, confidence=0.99).epsilon
-    if epsilon <= 0:
-        return ()
-    return (
-        "the tokenizer has learned identifiers: numbers of tokens alone show ε ≥ "
-        f"{round_down(epsilon):.3f}, and the bound is about both",
-    )
+    return audit_ranks(ranks, sizes, confidence=0.99).epsilon
 
 
 def without_look_alikes(
@@ -403,11 +387,9 @@ def without_look_alikes(
     left_out = [identifier for identifier in identifiers if identifier.value not in passing]
     if log is not None:
         for kind in result.unjudged:
-            log.add(
-                "kind with too few identifiers for classifiers, judged by fixed places alone", kind
-            )
+            log.add(words.UNJUDGED_KIND, kind)
         for identifier in left_out:
-            log.add("look-alike: its letters alone tell it from random values", identifier.value)
+            log.add(words.LOOK_ALIKE, identifier.value)
     return kept
 
 
