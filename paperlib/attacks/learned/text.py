@@ -65,6 +65,15 @@ class TextClassifier:
 
         Each is trained in two phases that end early, by the loss on ``validation``. Without
         ``pretrained`` the networks of all seeds share their steps.
+
+        Args:
+            train, validation: Examples are tokens by number, whole numbers of shape (n, tokens).
+                Losses have 1 + tokens columns for each of k models that were asked, the mean and
+                then that of each token, nats: shape (n, k * (1 + tokens)); k may be 0.
+            seeds: Seeds of weights, batches and dropout, 0 or more.
+
+        Raises:
+            ValueError: Another number of columns of losses.
         """
         groups = [[seed] for seed in seeds] if self.pretrained else [list(seeds)]
         return [fitted for group in groups for fitted in self._trained(train, validation, group)]

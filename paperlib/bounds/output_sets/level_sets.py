@@ -69,15 +69,17 @@ class OutputSet:
 def intervals_of(
     cuts: FloatArray, within: NDArray[np.bool_], ends: tuple[float, float]
 ) -> Intervals:
-    """Disjoint, rising intervals [low, high) of a region.
+    """The intervals [low, high) of a region of scores: disjoint, rising, in the unit of ``cuts``;
+    none for an empty region.
 
     Args:
-        cuts: Points at which the region begins or ends, rising, shape (k,).
-        within: Whether the points before, between and after the cuts lie in it, shape (k + 1,).
-        ends: What closes the region on both sides.
+        cuts: Scores at which the region begins or ends, in turn, rising, shape (k,); k may be 0.
+        within: Whether the scores before, between and after the cuts lie in it, shape (k + 1,).
+            The first and the last are read.
+        ends: What closes the region below the first cut and above the last one; may be infinite.
 
     Raises:
-        ValueError: The region does not begin and end in turn.
+        ValueError: The cuts and the closed ends are odd in number, so that an interval has no end.
     """
     first = [ends[0]] if within[0] else []
     last = [ends[1]] if within[-1] else []

@@ -112,11 +112,22 @@ def fits_of(star: EpsilonStarResult) -> tuple[NormalFit, NormalFit]:
 def cached_measures(
     train: FloatArray, other: FloatArray, *, folder: Path, **numbers: Any
 ) -> dict[str, float]:
-    """`privacy_of_losses` of training and other losses, shapes (n,) and (m,).
+    """`privacy_of_losses` from the cache in ``folder``, or computed and kept there.
 
-    Epsilons, nats, by the names in `MEASURES`.
+    The cache is read where losses, ``numbers`` and code are those of before.
 
-    Read from the cache in ``folder`` where losses, ``numbers`` and code are those of before.
+    Args:
+        train: Losses of the training records, shape (n,), n at least 2.
+        other: Losses of records that were not trained on, shape (m,), m at least 2.
+        folder: Where the numbers are kept.
+        numbers: ``delta``, ``confidence`` and ``seed`` of `privacy_of_losses`.
+
+    Returns:
+        Each of `MEASURES`: epsilons in nats, an AUC, means and deviations of fitted normals, and
+        p-values; all NaN where a loss is not finite or no normal fits.
+
+    Raises:
+        ValueError: A number out of range, or fewer losses than an interval needs.
     """
     hashes = [hashlib.sha256(losses.tobytes()).hexdigest() for losses in (train, other)]
     key = {"losses": hashes, "numbers": numbers, "code": code_tag(__name__)}

@@ -74,7 +74,15 @@ class DpRun:
 
     @property
     def training(self) -> TrainingConfig:
-        """Settings of DP-SGD by Adam; a batch is ``share`` of all documents, at least one."""
+        """Settings of DP-SGD by Adam on all ``canaries + others`` documents.
+
+        The expected batch is ``share`` of them, rounded, at least one document. Noise is in units
+        of the clipping norm: its standard deviation in the sum of gradients is ``noise *
+        clip_norm``.
+
+        Raises:
+            ValueError: Epochs, learning rate, norm, noise or seed out of range.
+        """
         batch = max(1, round(self.share * (self.canaries + self.others)))
         shared = {
             name: getattr(self, name) for name in ("epochs", "learning_rate", "clip_norm", "seed")

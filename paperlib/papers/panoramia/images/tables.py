@@ -89,10 +89,12 @@ def table_one(results: shared.PanoramiaResults, dataset: str) -> pd.DataFrame:
 
 
 def searches(results: shared.PanoramiaResults) -> pd.DataFrame:
-    """One row for each target, audit, form and search over recall.
+    """Means over games, one row for each target, audit, form and search over recall.
 
-    Columns hold mean bounds over games (c_lb, c_plus_eps_lb and value, nats), deviation and t of
-    the value, and both AUCs. O(1), which is there for comparison, has rows of the first search
+    Columns are those four names; the mean bounds c_lb, c_plus_eps_lb and value, nats (the first two
+    NaN but for PANORAMIA); value_sd, the deviation of the value over games, and value_t, half the
+    width of its 95 % t-interval, both NaN after one game; and mean AUCs in [0, 1] of baseline (NaN
+    but for PANORAMIA) and attack. O(1), which is there for comparison, has rows of the first search
     alone.
     """
     columns = [
