@@ -60,11 +60,19 @@ def check_texts(name: str, texts: Sequence[str]) -> list[str]:
 def flattened(
     name: str, lists: Sequence[Sequence[str]], contexts: Sequence[str] | None
 ) -> tuple[list[str], list[str] | None, list[int]]:
-    """The texts of all lists, shape (n,); the context of each, None without ``contexts``, of which
-    there is one for each list; and the length of each list.
+    """All texts of several lists in one, their contexts, and where each list ends.
+
+    Args:
+        name: What errors call the lists.
+        lists: One or more texts in each of k lists.
+        contexts: What stands before all texts of a list, shape (k,); None for nothing.
+
+    Returns:
+        The n texts, list after list; the context of each, shape (n,), or None without ``contexts``;
+        and the number of texts of each list, shape (k,), of sum n.
 
     Raises:
-        ValueError: An empty list or text, called ``name[index]``.
+        ValueError: An empty list or text, called ``name[index]``, or not one context for each list.
     """
     checked = [check_texts(f"{name}[{index}]", texts) for index, texts in enumerate(lists)]
     flat = [text for texts in checked for text in texts]
