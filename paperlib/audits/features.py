@@ -32,11 +32,13 @@ from paperlib.core.checks import (
     check_ties,
     unit_means,
 )
+from paperlib.core.near_rows import near_rows_share_coins
 from paperlib.core.reading.columns import check_features
 from paperlib.core.results import AuditResult, round_down, table
 from paperlib.words.claims import ceiling_note, lower_bound_claim, unit_sentence
 from paperlib.words.coins import one_example, sealed_assumptions, seed_warnings
 from paperlib.words.designs import CONDITIONS, THE_PROCEDURE, score_assumptions
+from paperlib.words.records import near_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,14 +66,18 @@ class Classifier(Protocol):
 
 
 class AdditiveModel:
-    """A smooth additive logistic regression: fast, and hardly overfits a few hundred coins."""
+    """A smooth additive logistic regression: fast, and hardly overfits a few hundred coins.
+
+    ``curves`` is the scale of the curved parts beside the straight ones: more lets them bend more.
+    """
 
     # A pipeline of the same parts spends a third of its time on checks between them.
-    def __init__(self) -> None:
+    def __init__(self, *, curves: float = _CURVED) -> None:
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import SplineTransformer, StandardScaler
 
         self._scaler: Any = StandardScaler()
+        self._scale = curves
         self._last = LogisticRegression(max_iter=300)
         self._curves: Any = SplineTransformer(
             n_knots=_KNOTS, knots="quantile", extrapolation="linear"
@@ -79,12 +85,12 @@ class AdditiveModel:
 
     def fit(self, X: FloatArray, y: Flags) -> None:
         scaled = self._scaler.fit_transform(X)
-        self._last.fit(np.hstack([scaled, _CURVED * self._curves.fit_transform(scaled)]), y)
+        self._last.fit(np.hstack([scaled, self._scale * self._curves.fit_transform(scaled)]), y)
 
     def predict_proba(self, X: FloatArray) -> FloatArray:
         scaled = self._scaler.transform(X)
         return self._last.predict_proba(
-            np.hstack([scaled, _CURVED * self._curves.transform(scaled)])
+            np.hstack([scaled, self._scale * self._curves.transform(scaled)])
         )
 
 
@@ -344,7 +350,25 @@ def _records(features: Any, membership: ArrayLike | Coins, unit: Sequence[Any] |
     if isinstance(membership, Coins) and membership.unit:
         return _Records(rows, members, reading)
     ties = check_ties("features", rows[members], rows[~members])
-    return _Records(rows, members, (*reading, *ties))
+    near = near_rows_warnings("features", rows, members)
+    return _Records(rows, members, (*reading, *ties, *near))
+
+
+def near_rows_warnings(name: str, rows: FloatArray, members: Flags) -> tuple[str, ...]:
+    """A warning where rows that are near to each other share their side as rows of one coin do.
+
+    Args:
+        name: What the warning calls the rows.
+        rows: Features, finite, shape (n, d), and ``members`` of the same rows, shape (n,).
+    """
+    chances = np.full(len(rows), members.mean())
+    if rows.shape[1] > 1:
+        model = AdditiveModel(curves=1.0)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*converge.*")
+            model.fit(rows, members)
+        chances = model.predict_proba(rows)[:, 1]
+    return (near_rows(name),) if near_rows_share_coins(rows, members, chances) else ()
 
 
 def _unit_rows(rows: FloatArray, members: Flags, unit: Sequence[Any]) -> tuple[FloatArray, Flags]:

@@ -1,0 +1,133 @@
+"""Rows that are near to each other in the space of several features: do they share their coins?"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.core.records import neighbours_share_coins
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+_NEAR = (1, 4)  # nearest neighbours whose sides are compared with that of a row
+_RING = (17, 64)  # neighbours from which the chance of a row is mended, the nearest left out
+_RIDGE = 1.0  # holds slopes back where the ring has hardly more rows than features
+_LEVEL = 5.0  # standard deviations from which neighbours share their side too often
+_SHARE = 0.15  # and the correlation of their sides: less is left by a chance that was fitted badly
+_DRAWS = 40  # times that the coins are tossed again
+_FEWEST_ROWS = 100
+_MOST_ROWS = 4_000  # rows around one row at random, for time and memory
+_MOST_FEATURES = 10  # directions in which the rows vary most
+_JITTER = 1e-6  # of a standard deviation, which puts equal rows apart
+
+
+def near_rows_share_coins(rows: FloatArray, member: Flags, chances: FloatArray) -> bool:
+    """Whether neighbours among the features stand on one side far more often than a chance of
+    membership explains that changes smoothly.
+
+    The chance of a row is the one that was fitted to all rows, mended by a local regression on
+    neighbours at some distance; the nearest ones are left out, so that rows that share a coin do
+    not explain each other. What is left of the sides of nearest neighbours is compared with coins
+    that are tossed again by these chances. Of one feature the neighbours in rank are asked.
+
+    Args:
+        rows: Features, shape (n, d), finite.
+        member: Of the same rows, shape (n,).
+        chances: Of membership, by a smooth model of the features, shape (n,).
+    """
+    if len(rows) < _FEWEST_ROWS:
+        return False
+    if rows.shape[1] == 1:
+        return neighbours_share_coins(rows[:, 0], member)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(rows))
+    space = _space(rows[order], rng)
+    chosen = _around_one(space)
+    order = order[chosen]
+    return _sides_agree(space[chosen], member[order], chances[order], rng)
+
+
+def _space(rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Standardised features, at most ten directions of them, equal rows a little apart."""
+    spread = rows.std(axis=0)
+    space = (rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    if space.shape[1] > _MOST_FEATURES:
+        directions: FloatArray = np.linalg.svd(space, full_matrices=False)[2]
+        space = np.asarray(space @ directions[:_MOST_FEATURES].T, dtype=np.float64)
+    return space + _JITTER * rng.normal(size=space.shape)
+
+
+def _around_one(space: FloatArray) -> IntArray:
+    """The rows around the first one, which stands there at random: all of them unless there are
+    many.
+    """
+    distances = ((space - space[0]) ** 2).sum(axis=1)
+    return np.argsort(distances, kind="stable")[:_MOST_ROWS]
+
+
+def _sides_agree(
+    space: FloatArray, member: Flags, chances: FloatArray, rng: np.random.Generator
+) -> bool:
+    """Whether sides of nearest neighbours agree beyond the chances, and beyond tossed coins."""
+    first, last = _RING
+    neighbours = _neighbours(space, min(last, len(space) // 2))
+    ring = neighbours[:, first - 1 :]
+    weights = _local_weights(space, ring)
+
+    def residuals(sides: FloatArray) -> FloatArray:
+        """Sides, shape (n, draws), less the chance that is fitted to them."""
+        misfit = sides - chances[:, None]
+        return misfit - np.einsum("nk,nkt->nt", weights, misfit[ring])
+
+    observed = member[:, None].astype(np.float64)
+    fitted = np.clip(observed - residuals(observed), 0.001, 0.999)
+    tossed = (rng.random((len(space), _DRAWS)) < fitted).astype(np.float64)
+    left = residuals(observed)
+    left_of_tossed = residuals(tossed)
+    deviations = np.sqrt(fitted * (1.0 - fitted))[:, 0]
+    for count in _NEAR:
+        near = neighbours[:, :count]
+        agreement = _agreement(left, near)[0]
+        by_chance = _agreement(left_of_tossed, near)
+        variance = float((deviations[:, None] * deviations[near]).sum())
+        excess = agreement - float(by_chance.mean())
+        is_beyond_coins = excess > _LEVEL * float(by_chance.std())
+        if variance >= 1.0 and is_beyond_coins and excess > _SHARE * variance:
+            return True
+    return False
+
+
+def _neighbours(space: FloatArray, count: int) -> IntArray:
+    """The nearest other rows of each row, the nearest first, shape (n, count)."""
+    from scipy.spatial import cKDTree  # here, since it is slow to load
+
+    tree: Any = cKDTree(space)
+    return np.asarray(tree.query(space, count + 1)[1], dtype=np.int64)[:, 1:]
+
+
+def _agreement(residuals: FloatArray, near: IntArray) -> FloatArray:
+    """Sum of the products of each row's residual with those of its near rows, for each draw."""
+    total = np.zeros(residuals.shape[1])
+    for neighbour in near.T:
+        total += (residuals * residuals[neighbour]).sum(axis=0)
+    return total
+
+
+def _local_weights(space: FloatArray, ring: IntArray) -> FloatArray:
+    """Weights of the rows of each ring in a linear regression around its row, shape (n, k).
+
+    The intercept of a ridge regression on the coordinates relative to the row: what it predicts for
+    the row itself.
+    """
+    relative = space[ring] - space[:, None]
+    relative /= np.sqrt((relative**2).mean(axis=(1, 2), keepdims=True))
+    count, features = ring.shape[1], space.shape[1]
+    design = np.concatenate([np.ones((*ring.shape, 1)), relative], axis=2)
+    penalty = np.diag([0.0, *[_RIDGE * count / features] * features])
+    gram = np.einsum("nki,nkj->nij", design, design) + penalty
+    intercept = np.zeros((len(space), features + 1, 1))
+    intercept[:, 0] = 1.0
+    solved: FloatArray = np.linalg.solve(gram, intercept)
+    return np.einsum("nki,ni->nk", design, solved[:, :, 0])
