@@ -9,6 +9,7 @@ import gc
 import os
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -37,15 +38,19 @@ def few_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits of detection from ten simulated audits each, where how exact they are is not what is
     tested.
     """
-    from paperlib.bounds.one_run.detection import fewest_shown
+    from paperlib.bounds.one_run import combine
+    from paperlib.bounds.ranks import detection
 
-    for module in ("one_run.combine", "ranks.detection"):
-        monkeypatch.setattr(
-            f"paperlib.bounds.{module}.fewest_shown",
-            lambda shown, most, power, simulations: fewest_shown(
-                shown, most, power, min(simulations, 10)
-            ),
-        )
+    together, apart = combine.fewest_shown_together, detection.fewest_shown
+
+    def few_together(shown: Any, most: int, power: float, simulations: int, count: int) -> Any:
+        return together(shown, most, power, min(simulations, 10), count)
+
+    def few_apart(shows: Any, most: int, power: float, simulations: int) -> Any:
+        return apart(shows, most, power, min(simulations, 10))
+
+    monkeypatch.setattr(combine, "fewest_shown_together", few_together)
+    monkeypatch.setattr(detection, "fewest_shown", few_apart)
 
 
 class Spent:

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paperlib.bounds.one_run.anytime import AnytimeCounts
 from paperlib.bounds.one_run.audit import OneRunResult, search_fields
-from paperlib.bounds.one_run.detection import DetectionLimit, fewest_shown
+from paperlib.bounds.one_run.detection import DetectionLimit, fewest_shown_together
 from paperlib.bounds.one_run.fair_coins import (
     DOUBTFUL,
     adjacency_of,
@@ -33,6 +34,7 @@ from paperlib.bounds.one_run.search import (
     every_count,
     search_thresholds,
 )
+from paperlib.bounds.one_run.simulated_runs import SimulatedRuns, ranks_in_run
 from paperlib.core import (
     Design,
     FloatArray,
@@ -53,6 +55,7 @@ _FEWEST = 20  # different values of which two runs do not have the same by chanc
 _SHARES = tuple(2.0**-halving for halving in range(6))
 _SIDES: dict[Guess, int] = {"both": 2, "members": 1, "nonmembers": 1}
 _SIMULATED = 10_000  # examples up to which the limit of detection takes seconds
+_AT_A_TIME = 500_000  # examples of the audits that are simulated side by side
 _POWER = 0.8  # of this limit
 ENDS: list[tuple[Guess, float]] = [
     (guess, share) for guess in _SIDES for share in _SHARES if guess == "both" or share < 1
@@ -212,34 +215,20 @@ def limit_of_runs(
     else:
         side, sign, rank = "members", 1, "above"
     values = [np.sort(sign * run.oriented().pooled()[0])[::-1] for run in runs]
-    of_run = np.repeat(np.arange(len(runs)), [*map(len, runs)])
+    total = sum(map(len, runs))
+    test = None
+    if guess == "adaptive" and planned is None:
+        test = AnytimeCounts(hypothesis.error, total * hypothesis.delta, 2, total)
 
-    def is_shown(exposed: int, simulation: int) -> bool:
-        rng = np.random.default_rng([exposed, simulation])
-        counts = np.bincount(rng.choice(of_run, exposed, replace=False), minlength=len(runs))
-        audits = [
-            _exposed(run, int(count), sign, rng) for run, count in zip(values, counts, strict=True)
-        ]
-        return search_runs(audits, planned, hypothesis, guess=guess).epsilon > 0
+    def is_leak(audit: list[MembershipScores]) -> bool:
+        return search_runs(audit, planned, hypothesis, guess=guess).epsilon > 0
 
+    audits = SimulatedRuns(values, sign, is_leak, test)
+    at_a_time = 1 if test is None else max(1, _AT_A_TIME // total)
     of = sum((run.nonmember if sign < 0 else run.member).size for run in runs)
-    records = fewest_shown(is_shown, of, _POWER, simulations)
+    records = fewest_shown_together(audits.shown, of, _POWER, simulations, at_a_time)
     exposed = f"{side} been ranked {rank} all other records of their run"
     return DetectionLimit(records=records, of=of, exposed=exposed, epsilon=0.0, power=_POWER)
-
-
-def _exposed(
-    values: FloatArray, count: int, sign: int, rng: np.random.Generator
-) -> MembershipScores:
-    """A run with new coins and ``count`` exposed records on top of values, highest first; or its
-    mirror.
-    """
-    on_top = values[0] + np.arange(count, 0, -1.0)
-    scores = np.append(on_top, np.delete(values, rng.choice(values.size, count, replace=False)))
-    labels = (rng.random(values.size) < 0.5) | (np.arange(values.size) < count)
-    if labels.all() or not labels.any():  # a run has both classes
-        labels[-1] ^= True
-    return MembershipScores.from_labels(sign * scores, labels if sign > 0 else ~labels)
 
 
 def rank_scores(runs: Sequence[MembershipScores]) -> MembershipScores:
@@ -254,8 +243,7 @@ def rank_scores(runs: Sequence[MembershipScores]) -> MembershipScores:
         _, value, times = np.unique(
             run.oriented().pooled()[0], return_inverse=True, return_counts=True
         )
-        # Tied scores share the mean of their ranks. Runs of one size take turns, and are not tied.
-        above = np.cumsum(times) - (times + 1) / 2 + (number + 0.5) / len(runs)
+        above = ranks_in_run(np.cumsum(times), times, number, len(runs))
         members, nonmembers = np.split(above[value] / len(run), [run.member.size])
         sides[0].append(members)
         sides[1].append(nonmembers)

@@ -208,13 +208,27 @@ def fewest_shown(
     """The smallest number up to ``most`` that a share ``power`` of simulated audits shows, or
     None; ``shows`` takes the number and that of the audit.
     """
+
+    def shown(records: int, audits: range) -> int:
+        return sum(shows(records, audit) for audit in audits)
+
+    return fewest_shown_together(shown, most, power, simulations, 1)
+
+
+def fewest_shown_together(
+    shown: Callable[[int, range], int], most: int, power: float, simulations: int, at_a_time: int
+) -> int | None:
+    """As `fewest_shown`, of audits that are simulated side by side: ``shown`` takes the number of
+    records and at most ``at_a_time`` numbers of audits, and returns how many of these show it.
+    """
     needed = math.ceil(power * simulations)
 
     def often(records: int) -> bool:
         hits = 0
-        for audit in range(simulations):
-            hits += shows(records, audit)
-            if hits >= needed or hits + simulations - audit - 1 < needed:
+        for start in range(0, simulations, at_a_time):
+            audits = range(start, min(start + at_a_time, simulations))
+            hits += shown(records, audits)
+            if hits >= needed or hits + simulations - audits.stop < needed:
                 break  # it is certain already
         return hits >= needed
 

@@ -43,18 +43,23 @@ class _End:
         self.row: IntArray = np.arange(games, dtype=np.int64)
         self.position = np.zeros(games, dtype=np.int64)  # of the first example not yet revealed
         self._positions: IntArray = np.arange(n + 1, dtype=np.int64)
+        right_before = np.zeros((games, n + 1))
+        np.cumsum(right, axis=1, out=right_before[:, 1:])
+        changes = values[:, 1:] != values[:, :-1]
+        if changes.all():  # no scores are tied: each position is an edge
+            self.edge_before = self.edge_after = np.broadcast_to(self._positions, (games, n + 1))
+            self._right_before = right_before
+            return
         is_edge = np.ones((games, n + 1), dtype=bool)
-        is_edge[:, 1:-1] = values[:, 1:] != values[:, :-1]
+        is_edge[:, 1:-1] = changes
         # Of each position: the last edge of a tied block at or before it, the first at or after it.
         self.edge_before = np.maximum.accumulate(np.where(is_edge, self._positions, 0), axis=1)
         edge_after: IntArray = np.where(is_edge, self._positions, n)
         self.edge_after = np.minimum.accumulate(edge_after[:, ::-1], axis=1)[:, ::-1]
-        self._right_before = self._shared_counts()
+        self._right_before = self._shared_counts(right_before)
 
-    def _shared_counts(self) -> FloatArray:
+    def _shared_counts(self, counts: FloatArray) -> FloatArray:
         """Right guesses before each position, those of a tied block shared equally among it."""
-        counts = np.zeros(self.edge_before.shape)
-        np.cumsum(self.right, axis=1, out=counts[:, 1:])
         before = np.take_along_axis(counts, self.edge_before, axis=1)
         after = np.take_along_axis(counts, self.edge_after, axis=1)
         width = np.maximum(self.edge_after - self.edge_before, 1)
