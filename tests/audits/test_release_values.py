@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 from paperlib.audits import audit_release
+from paperlib.audits.releases.chance import equal_by_chance
 from paperlib.audits.releases.rows import alike
+from paperlib.audits.releases.spellings import is_written_otherwise
 from paperlib.audits.releases.values import read_values
 from tests.audits.test_releases import people
 from tests.refusals import refused
@@ -205,3 +207,47 @@ def test_a_few_different_rows_may_agree_with_the_members_by_chance():
     audit = audit_release(*codes, design="game")
     assert audit.result.epsilon == 0
     assert "column 'code'" in " ".join(audit.reading)
+
+
+@pytest.mark.parametrize("key", ["P-{:02d}".format, "{:03d}".format, int])
+def test_keys_of_few_rows_that_meet_by_chance_are_keys(key):
+    rng = np.random.default_rng(3)
+    members, others, fresh = (people(20, seed) for seed in range(3))
+    numbers = rng.permutation(99)
+    for table, chosen in ((members, numbers[:20]), (others, numbers[20:40])):
+        table["key"] = [key(number) for number in chosen]
+    fresh["key"] = [key(number) for number in rng.permutation(99)[:20]]
+    assert fresh["key"].isin(members["key"]).any()
+    copied = members.assign(key=fresh["key"])
+    assert "key" not in alike(copied, [members, others]).release
+    owned = pd.concat([members[:10], fresh[10:]])  # half of them kept their key
+    assert "key" in alike(owned, [members, others]).release
+
+
+def test_forms_that_are_compared_in_one_spelling_are_not_doubted():
+    rng = np.random.default_rng(0)
+    letters = list("abcdefghijklm")
+    words = ["".join(rng.choice(letters, 7)) for _ in range(360)]
+    names = pd.Series(
+        [f"{first} {last}" for first, last in zip(words[::2], words[1::2], strict=True)]
+    )
+    telephones = pd.Series([f"030 {number}" for number in rng.integers(1e6, 1e7, 180)])
+    turned_names = names.str.replace(r"(\w+) (\w+)", r"\2, \1", regex=True)
+    short_names = names.str.replace(r"(\w)\w* (\w+)", r"\1. \2", regex=True)
+    assert not is_written_otherwise(turned_names[:60], names[60:])
+    assert is_written_otherwise(short_names[:60], names[60:])
+    assert not is_written_otherwise("+49 " + telephones[:60].str[1:], telephones[60:])
+    assert is_written_otherwise(telephones[:60].str[4:], telephones[60:])
+
+
+def test_rows_of_few_words_are_equal_by_chance_and_copies_of_long_numbers_are_not():
+    rng = np.random.default_rng(0)
+    height, weight = rng.normal(size=(2, 400))
+    rounded = np.column_stack([np.round(170 + 8 * height), np.round(70 + 9 * height + weight)])
+    few = np.column_stack([rng.integers(0, 2, 400), rng.integers(0, 1440, 400)])
+    exact = np.column_stack([rng.normal(size=400), rng.integers(0, 2, (400, 3))])
+    for rows in (rounded, few):
+        assert len(np.unique(rows, axis=0)) < 400
+        assert equal_by_chance(rows)
+    assert not equal_by_chance(np.vstack([exact, exact[:5]]))
+    assert equal_by_chance(rng.integers(0, 9, (400, 1)).astype(float))

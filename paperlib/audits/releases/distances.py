@@ -31,6 +31,7 @@ class Space:
     keys: tuple[NDArray[Any], NDArray[Any]]  #: a hash of each row of the release, and of the pool
     #: columns of a table that are ranked, which come first; the others are categories
     numbers: int = 0
+    is_table: bool = False  #: rows hold the codes of their columns, else texts or pixels
     block: int = 1 << 22  #: distances at a time; those of tables stay in the processor's cache
 
     @property
@@ -84,6 +85,7 @@ def table_space(release: pd.DataFrame, pool: pd.DataFrame) -> Space:
         between=between,
         keys=(keys[:size], keys[size:]),
         numbers=len(numbers),
+        is_table=True,
         block=1 << 18,
     )
 

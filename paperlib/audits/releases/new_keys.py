@@ -1,44 +1,48 @@
 """Keys that were drawn anew for a release, such as numbers of patients: they hide copies."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binom
+from numpy.typing import NDArray
+from scipy.stats import binom, norm
 
 from paperlib.audits.releases.distances import table_space
+from paperlib.core import FloatArray, IntArray
 
 _HARDLY = 0.01  # share of values that keys have in common by chance
 _ATTACKED = 500  # rows of the release whose nearest rows are looked at
 _CLOSE = 0.05  # share of all pairs that lie so close, or closer
-_INFORMED = 0.01  # chance of taking a key for a number that belongs to its row
+_INFORMED = 0.01  # chance of taking a key for a value that belongs to its row
+
+
+class _Others(NamedTuple):
+    """Rows of the release against those of the pool, in all columns but those that may be keys."""
+
+    rows: IntArray  # of the release, by their places, (n,)
+    pool: IntArray  # the rows of the pool in a random order, by their places, (m,)
+    distances: NDArray[Any]  # (n, m)
 
 
 def new_keys(release: pd.DataFrame, pool: pd.DataFrame) -> list[Any]:
     """The columns of keys that were drawn anew: text, whole numbers or times that do not repeat on
-    a side, of which the release shares hardly one with the records; for numbers and times only
-    where rows that are alike otherwise do not lie close together in them.
+    a side, and whose values do not belong to their rows.
 
-    None where no other column would be left. Both tables have the same columns and types.
+    A value that the release shares with a record belongs to its row if both rows are more alike
+    than others are; numbers and times, too, if rows that are alike otherwise lie close together in
+    them. In a file of few rows, keys of two or three digits meet by chance. None where no other
+    column would be left. Both tables have the same columns and types, and rows from 0.
     """
-    fresh = [name for name in release if _is_fresh(release[name], pool[name])]
-    others = [name for name in release if name not in fresh]
-    if not others:
+    unique = [name for name in release if _never_repeats(release[name], pool[name])]
+    others = [name for name in release if name not in unique]
+    if not unique or not others:
         return []
-    words = [name for name in fresh if release[name].dtype.kind not in "iufM"]
-    numbers = [name for name in fresh if name not in words]
-    if not numbers:
-        return words
-    nearest, rows = _nearest(release[others], pool[others])
-    return words + [
-        name for name in numbers if not _is_informed(release[name][rows], pool[name][nearest])
-    ]
+    against = _against(release[others], pool[others])
+    return [name for name in unique if not _is_of_its_row(release[name], pool[name], against)]
 
 
-def _is_fresh(released: "pd.Series[Any]", records: "pd.Series[Any]") -> bool:
-    """Whether the values of a column do not repeat on a side, of text hardly, and hardly one is on
-    both.
-    """
+def _never_repeats(released: "pd.Series[Any]", records: "pd.Series[Any]") -> bool:
+    """Whether the values of a column do not repeat on a side, of text hardly."""
     released, records = released.dropna(), records.dropna()
     kind = released.dtype.kind
     if released.empty or records.empty or kind in "bmc":
@@ -47,17 +51,60 @@ def _is_fresh(released: "pd.Series[Any]", records: "pd.Series[Any]") -> bool:
         return False
     repeats = max(float(released.duplicated().mean()), float(records.duplicated().mean()))
     most = 0 if kind in "iufM" else _HARDLY  # few amounts are equal, too, but they are no keys
-    return repeats <= most and float(released.isin(records).mean()) <= _HARDLY
+    return repeats <= most
 
 
-def _nearest(release: pd.DataFrame, pool: pd.DataFrame) -> tuple[Any, Any]:
-    """For some rows of the release the index of the nearest row of the pool, and their own."""
+def _is_of_its_row(released: "pd.Series[Any]", records: "pd.Series[Any]", against: _Others) -> bool:
+    """Whether the values of a column that never repeats belong to their rows."""
+    if _shared_values_are_alike(released, records, against):
+        return True
+    if released.dtype.kind not in "iufM":
+        return False
+    nearest = against.pool[against.distances.argmin(axis=1)]
+    return _is_informed(released.iloc[against.rows], records.iloc[nearest])
+
+
+def _against(release: pd.DataFrame, pool: pd.DataFrame) -> _Others:
+    """The distances of some rows of the release to those of the pool, in these columns."""
     # Of equally near rows the first is taken: their order must not tell who is a member.
     shuffled = pool.sample(frac=1, random_state=0)
     space = table_space(release, shuffled)
     rows = np.arange(0, len(release), max(1, len(release) // _ATTACKED))
-    nearest = space.between(space.release[rows], space.pool).argmin(axis=1)
-    return shuffled.index[nearest], rows
+    distances = space.between(space.release[rows], space.pool)
+    return _Others(rows, shuffled.index.to_numpy(), distances)
+
+
+def _shared_values_are_alike(
+    released: "pd.Series[Any]", records: "pd.Series[Any]", against: _Others
+) -> bool:
+    """Whether a released row and a record with the same value are nearer to each other than two
+    rows are by chance, on average or in too many cases.
+    """
+    places = _same_value(released.iloc[against.rows], records.iloc[against.pool])
+    rows = np.flatnonzero(places >= 0)
+    if not rows.size:
+        return False
+    nearer = _nearer(against.distances[rows], places[rows])
+    # Of unrelated rows the share of nearer records is uniform: its mean varies by 1 / 12 n.
+    by_mean = float(norm.cdf((nearer.mean() - 0.5) * np.sqrt(12 * rows.size)))
+    close = int((nearer <= _CLOSE).sum())
+    return min(by_mean, float(binom.sf(close - 1, rows.size, _CLOSE))) < _INFORMED / 2
+
+
+def _same_value(released: "pd.Series[Any]", records: "pd.Series[Any]") -> IntArray:
+    """For each released value the place of the first record that has it; -1 for none."""
+    values = records.to_numpy()
+    first = pd.Series(np.arange(len(values)), index=values)
+    first = first[first.index.notna() & ~first.index.duplicated()]
+    return released.map(first).fillna(-1).to_numpy(dtype=np.int64)
+
+
+def _nearer(distances: NDArray[Any], places: IntArray) -> FloatArray:
+    """The share of records that are nearer to each row than the record of its place, equally near
+    ones counted by half.
+    """
+    own = distances[np.arange(len(places)), places][:, None]
+    return (distances < own).mean(axis=1) + (distances == own).mean(axis=1) / 2
 
 
 def _is_informed(released: "pd.Series[Any]", nearest: "pd.Series[Any]") -> bool:

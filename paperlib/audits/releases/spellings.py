@@ -98,10 +98,21 @@ def check_words(name: str, released: "Column[Any]", records: "Column[Any]") -> N
 
 
 def is_written_otherwise(released: "Column[Any]", records: "Column[Any]") -> bool:
-    """Whether hardly a released text has a form of the records, as one date has that of another;
-    no value is missing.
+    """Whether hardly a released text has a form of the records, as one date has that of another, in
+    no spelling in which they are compared; no value is missing.
     """
-    return _is_strange(released.map(_shape), records.map(_shape))
+    if not _is_strange(released.map(_shape), records.map(_shape)):
+        return False
+    forms = ((_telephone_of, _digits_shape), (_words_of, _initials_shape))
+    return all(
+        _is_strange(_formed(released, spelling, form), _formed(records, spelling, form))
+        for spelling, form in forms
+    )
+
+
+def _formed(texts: "Column[Any]", spelling: Spelling, form: Spelling) -> "Column[Any]":
+    """The form of each text in a spelling."""
+    return texts.map(spelling).map(form)
 
 
 def _is_strange(released: "Column[Any]", records: "Column[Any]") -> bool:
@@ -119,3 +130,13 @@ def _is_strange(released: "Column[Any]", records: "Column[Any]") -> bool:
 def _shape(text: str) -> str:
     """The form of a text: a letter for each word of letters, a digit for each number."""
     return re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", text))
+
+
+def _digits_shape(text: str) -> str:
+    """The form of a text with a 0 for each digit, so that numbers of other lengths differ."""
+    return re.sub(r"\d", "0", re.sub(r"[^\W\d_]+", "a", text))
+
+
+def _initials_shape(text: str) -> str:
+    """The form of a text in which letters that stand alone are no words, as in short names."""
+    return _shape(re.sub(r"\b[^\W\d_]\b", "_", text))
