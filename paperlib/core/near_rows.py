@@ -129,5 +129,5 @@ def _local_weights(space: FloatArray, ring: IntArray) -> FloatArray:
     gram = np.einsum("nki,nkj->nij", design, design) + penalty
     intercept = np.zeros((len(space), features + 1, 1))
     intercept[:, 0] = 1.0
-    solved: FloatArray = np.linalg.solve(gram, intercept)
-    return np.einsum("nki,ni->nk", design, solved[:, :, 0])
+    solve: Any = np.linalg.solve  # of stacks of matrices
+    return np.einsum("nki,ni->nk", design, np.asarray(solve(gram, intercept)[:, :, 0]))

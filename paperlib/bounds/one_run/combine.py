@@ -28,6 +28,7 @@ from paperlib.bounds.one_run.fair_coins import (
     fair_game,
 )
 from paperlib.bounds.one_run.guesses import GuessPath, guess_path
+from paperlib.bounds.one_run.one_split import near_counts_p_value, share_stretches
 from paperlib.bounds.one_run.search import (
     Hypothesis,
     ThresholdBound,
@@ -50,8 +51,10 @@ from paperlib.core.facts import Refusal, reasons
 from paperlib.core.scores import MembershipScores
 from paperlib.words.claims import ceiling_note, lower_bound_claim
 from paperlib.words.one_run import OF_ALL_RUNS, runs_assumptions, runs_condition
+from paperlib.words.records import near_counts
 
 _FEWEST = 20  # different values of which two runs do not have the same by chance
+_NEAR = 0.05  # chance of counts so close together, below which they are remarked upon
 _SHARES = tuple(2.0**-halving for halving in range(6))
 _SIDES: dict[Guess, int] = {"both": 2, "members": 1, "nonmembers": 1}
 _SIMULATED = 10_000  # examples up to which the limit of detection takes seconds
@@ -264,7 +267,7 @@ def _check_apart(
     nonmembers = [run.nonmember for run in runs]
     ties = check_ties("runs", np.concatenate(members), np.concatenate(nonmembers))
     if not _same_sizes(runs):
-        return ties
+        return ties if named else (*ties, *_near_counts(runs))
     if named and (design != "randomized" or len(runs) == 2):
         return ties
     return (
@@ -308,6 +311,16 @@ def _check_records_apart(
     return len(runs_of) > 0
 
 
+def _near_counts(runs: Sequence[MembershipScores]) -> tuple[str, ...]:
+    """A warning where the runs' numbers of members lie closer together than coins of their own make
+    them in one of twenty sets of runs.
+    """
+    p_value = near_counts_p_value([(run.member.size, run.nonmember.size) for run in runs])
+    if p_value >= _NEAR:
+        return ()
+    return (near_counts([run.member.size for run in runs], p_value),)
+
+
 def _same_sizes(runs: Sequence[MembershipScores]) -> bool:
     """Whether two or more runs have as many members and as many non-members each."""
     sizes = {(run.member.size, run.nonmember.size) for run in runs}
@@ -337,9 +350,11 @@ def _same_values(first: FloatArray, second: FloatArray) -> bool:
 
 
 def _most_common(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> bool:
-    """Whether two runs of one size change sides at the same places, but for a few of many."""
+    """Whether two runs change sides at the same places, but for a few of many; runs of two sizes in
+    most stretches.
+    """
     if first.size != second.size:
-        return False
+        return share_stretches(first, second)
     common = (first & second).sum()
     return bool(common >= max(_FEWEST, 0.8 * first.sum(), 0.8 * second.sum()))
 
