@@ -136,7 +136,7 @@ class Wishes:
         if report is not None:
             document.write(report)
         if self.as_json:
-            print(canonical_json(document.to_dict(), indent=1))
+            print(canonical_json(document.to_dict(), indent=1, is_ascii=True))
         else:
             paragraphs = [*text, _next_steps(document)]
             print("\n\n".join(filter(None, paragraphs)) + "\n")

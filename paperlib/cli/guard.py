@@ -4,7 +4,9 @@ Nothing is imported here that a plain installation could lack, so that a missing
 as well.
 """
 
+import codecs
 import errno
+import io
 import os
 import signal
 import sys
@@ -13,6 +15,8 @@ from typing import Any, NoReturn
 
 INTERNAL_ERROR, USAGE_ERROR, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 DEBUG_VARIABLE = "PAPERLIB_DEBUG"
+_LETTERS = {"ε": "eps", "δ": "delta", "≥": ">=", "≤": "<=", "×": "x", "→": "->"}
+"""What stands in for a character that the output's encoding lacks; others are given by number."""
 _OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
@@ -24,6 +28,8 @@ def main() -> None:
     for a gate that is not passed, 130 after an interrupt, and 141 where nobody reads the output any
     more.
     """
+    _read_as_utf8()
+    _write_any_character()
     settings: dict[str, Any] = {"debug": os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")}
 
     def interrupt(*_: object) -> NoReturn:
@@ -40,6 +46,34 @@ def main() -> None:
     except BaseException as error:
         code = _ended(error, settings)
     sys.exit(_flushed(code, settings))
+
+
+def _read_as_utf8() -> None:
+    """Begin anew with UTF-8 where the locale, such as C in a container, knows ASCII alone: names of
+    columns and files are read in UTF-8 everywhere.
+    """
+    is_ascii = codecs.lookup(sys.getfilesystemencoding()).name == "ascii"
+    if is_ascii and os.name == "posix":
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+
+
+def _write_any_character() -> None:
+    """Let the output say in other letters what its encoding lacks, so that no number is lost."""
+    codecs.register_error("paperlib.letters", _in_letters)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="paperlib.letters")
+
+
+def _in_letters(error: UnicodeError) -> tuple[str, int]:
+    """What stands in for characters that cannot be encoded, and where to go on after them."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    written: list[str] = []
+    for character in error.object[error.start : error.end]:
+        number = character.encode("ascii", "backslashreplace").decode("ascii")
+        written.append(_LETTERS.get(character, number))
+    return "".join(written), error.end
 
 
 def _ended(error: BaseException, settings: dict[str, Any]) -> int:

@@ -65,4 +65,4 @@ def plan(
         seed=seed,
     )
     content = {"headline": planned.headline, **planned.to_dict()}
-    print(canonical_json(content, indent=1) if as_json else planned)
+    print(canonical_json(content, indent=1, is_ascii=True) if as_json else planned)

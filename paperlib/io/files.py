@@ -115,16 +115,16 @@ def write_json(path: str | os.PathLike[str], value: Any) -> None:
     write_text(path, canonical_json(value, indent=1) + "\n")
 
 
-def canonical_json(value: Any, *, indent: int | None = None) -> str:
+def canonical_json(value: Any, *, indent: int | None = None, is_ascii: bool = False) -> str:
     """The same text for equal values: sorted keys; infinities and NaN as strings; a ValueError for
-    others.
+    others. With ``is_ascii`` other characters are escaped, for any terminal.
 
     >>> canonical_json({"b": (1, 2.5), "a": float("inf")})
     '{"a": "inf", "b": [1, 2.5]}'
     """
     try:
         return json.dumps(
-            json_ready(value), sort_keys=True, ensure_ascii=False, indent=indent, allow_nan=False
+            json_ready(value), sort_keys=True, ensure_ascii=is_ascii, indent=indent, allow_nan=False
         )
     except TypeError as error:
         raise ValueError(f"value: expected numbers, text, lists and mappings; {error}") from None

@@ -25,6 +25,44 @@ def breaks(monkeypatch, error):
     monkeypatch.setattr(doctor_module, "doctor", doctor)
 
 
+@pytest.fixture(scope="module")
+def accented(tmp_path_factory):
+    """A folder with a file of scores whose column has an accent; the scores tell members."""
+    folder = tmp_path_factory.mktemp("Prüfung")
+    rows = [f"{number % 2 + number / 1_000:.3f},{number % 2}\n" for number in range(200)]
+    (folder / "werte.csv").write_text("Verlust_é,member\n" + "".join(rows), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("terminal", "letter"),
+    [
+        ({"PYTHONIOENCODING": "ascii"}, "eps >="),
+        ({"PYTHONIOENCODING": "latin-1"}, "eps >="),
+        ({"PYTHONIOENCODING": "cp1252"}, "eps >="),
+        ({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, "ε ≥"),
+    ],
+)
+def test_any_terminal_gets_the_number_and_the_exit_code_of_the_gate(accented, terminal, letter):
+    env = {name: text for name, text in os.environ.items() if not name.startswith("LC_")}
+    call = ["audit", "werte.csv", "--score-column", "Verlust_é", "--kind", "scores"]
+    call += ["--design", "game", "--fail-above", "1", "--output", "größe.html"]
+
+    def outcome(*options):
+        return subprocess.run(
+            [*COMMAND, *call, *options], cwd=accented, env=env | terminal, capture_output=True
+        )
+
+    printed = outcome()
+    assert printed.returncode == FAILED_GATE
+    encoding = terminal.get("PYTHONIOENCODING", "utf-8")
+    assert letter in printed.stdout.decode(encoding)
+    assert (accented / "größe.html").exists()
+    as_json = outcome("--json")
+    assert as_json.returncode == FAILED_GATE
+    assert json.loads(as_json.stdout.decode("ascii"))["headline"].startswith("ε ≥ ")
+
+
 def test_every_error_is_one_line_and_an_exit_code(command, monkeypatch):
     """Only a list of what is known keeps its lines."""
     for error, code, said in (
