@@ -17,39 +17,11 @@ from paperlib.bounds.one_run.fair_coins import DOUBTFUL, IMPLAUSIBLE
 from paperlib.core import AuditResult, FloatArray, Guess, IntArray, MembershipScores, ScoreAudit
 from paperlib.core.checks import as_floats, check_at_least, check_counts, check_index
 from paperlib.core.intervals import upper_rate
-from paperlib.core.results import round_down, round_up
-from paperlib.words.claims import NEIGHBOURS, ceiling_note, lower_bound_claim
+from paperlib.words import labels as words
+from paperlib.words.claims import ceiling_note, lower_bound_claim
 
-_LAW = (
-    "finds epsilon plus the gap between the law of the proxies and that of the true labels, which "
-    "was not measured: it speaks of replacing one label"
-)
-_UNSEEN = (
-    "assumes that, without a leak, proxies are told from labels no better among the training "
-    "records that the model is surest of than among as large a share of the unseen ones: it speaks "
-    "of replacing one label"
-)
-_TOSSED = (
-    "assumes that a fair coin tossed before training decided which of two labels each record was "
-    "trained with: it speaks of replacing one label"
-)
-_INDEPENDENT = (
-    "given the features, the label of each record and its proxy are independent draws, independent "
-    "of all other labels, each of a law that is the same for all records with these features"
-)
-_ASSUMPTIONS = {
-    _LAW: f"{_INDEPENDENT}: a gap between the two laws counts as leakage",
-    _UNSEEN: f"{_INDEPENDENT}; the unseen records were drawn like the training records, and the "
-    "model learned nothing from them: the gap between the two laws is, on average, no larger among "
-    "the training records that were guessed on than among as large a share of the unseen ones",
-    _TOSSED: "for each record a fair coin of its own, tossed before training, decided which of its "
-    "two labels was trained on",
-}
 _MEASURED = ScoreAudit(
-    title="One training run, against unseen records",
-    kind="lower bound",
-    purpose="The main number: a lower bound on epsilon of label privacy, after the gap between "
-    "proxies and labels, as records show it that the model did not learn from.",
+    title=words.MEASURED_TITLE, kind="lower bound", purpose=words.MEASURED_PURPOSE
 )
 _FEWEST = 8  # guesses on either side at which the two are compared
 
@@ -74,17 +46,7 @@ class LabelsResult(AuditResult):
 
     @property
     def headline(self) -> str:
-        counts = (
-            f"(δ = {self.delta:g}, confidence {self.confidence:g}; {self.correct} of "
-            f"{self.guesses} guesses right, {self.total} examples)"
-        )
-        if self.epsilon is None or self.gap is None:
-            return f"ε + gap of the proxies ≥ {round_down(self.epsilon_plus_gap):.3f} {counts}"
-        return (
-            f"ε ≥ {round_down(self.epsilon):.3f} {counts}, after a gap of the proxies of at most "
-            f"{round_up(self.gap):.3f} ({self.gap_correct} of {self.gap_guesses} guesses on unseen "
-            "records right)"
-        )
+        return words.headline(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,11 +226,7 @@ def _agreement_warnings(pairs: _Pairs) -> tuple[str, ...]:
     chance = float(bdtr(equal, pairs.records, 1 / pairs.classes))
     if chance >= DOUBTFUL:
         return ()
-    return (
-        f"proxies: {equal} of {pairs.records} equal the label, so few by chance {chance:.2g} at "
-        "most: proxies drawn to differ from it look like a leak; pairs that agree belong to the "
-        "data",
-    )
+    return (words.seldom_equal(equal, pairs.records, chance),)
 
 
 def _class_warnings(pairs: _Pairs) -> tuple[str, ...]:
@@ -281,14 +239,12 @@ def _class_warnings(pairs: _Pairs) -> tuple[str, ...]:
         sides[number] = as_label, int((pairs.proxies == number).sum())
     chances = {number: fair_coin_p_value(*side) for number, side in sides.items()}
     worst = min(chances, key=lambda number: (chances[number], number))
-    sentence = (
-        f"proxies: class {worst} is the label in {sides[worst][0]} records and the proxy in "
-        f"{sides[worst][1]}, which one law gives with probability {chances[worst]:.2g}"
-    )
+    counts = (worst, *sides[worst], chances[worst])
     if chances[worst] * len(sides) < IMPLAUSIBLE:
+        sentence = words.uneven_class(*counts)
         raise ValueError(f"{sentence}; draw proxies from the law of the labels given the features")
     if chances[worst] * len(sides) < DOUBTFUL:
-        return (f"{sentence}: another law looks like a leak",)
+        return (words.uneven_class_warning(*counts),)
     return ()
 
 
@@ -299,7 +255,7 @@ def _about_labels(audit: ScoreAudit, tossed: bool) -> ScoreAudit:
     result = audit.result
     if result is None:
         return audit
-    condition = _TOSSED if tossed else _LAW
+    basis: words.Basis = "tossed" if tossed else "law"
     epsilon = result.epsilon or 0.0
     bound = lower_bound_claim(
         epsilon, result.delta, result.confidence or 0.0, "label", ceiling=result.ceiling
@@ -307,29 +263,19 @@ def _about_labels(audit: ScoreAudit, tossed: bool) -> ScoreAudit:
     facts: dict[str, Any] = {
         "claim": bound,
         "adjacency": "label",
-        "condition": condition,
-        "assumptions": (_ASSUMPTIONS[condition], *result.assumptions[1:]),
+        "condition": words.CONDITIONS[basis],
+        "assumptions": (words.ASSUMPTIONS[basis], *result.assumptions[1:]),
         # Those of the coins, which were drawn here; the sentences of refusals are added again.
         "warnings": (),
     }
     if tossed:
         return replace(audit, result=replace(result, **facts))
     if epsilon > 0:
-        facts["claim"] = _claim_with_gap(epsilon, result)
+        facts["claim"] = words.claim_with_gap(epsilon, result)
     facts["epsilon"] = None
     kept = {field.name: getattr(result, field.name) for field in fields(AuditResult)}
     measured = LabelsResult(**{**kept, **facts}, epsilon_plus_gap=epsilon)
     return replace(audit, kind="measurement", result=measured)
-
-
-def _claim_with_gap(epsilon: float, result: AuditResult) -> str:
-    """What a bound on epsilon plus the gap supports."""
-    return (
-        f"With confidence {result.confidence:g}, epsilon and the gap between the laws of proxies "
-        f"and labels are together at least {round_down(epsilon):.3f} under {NEIGHBOURS['label']} "
-        f"(delta = {result.delta:g}). This is no lower bound on epsilon alone: give unseen "
-        "labelled records for one."
-    )
 
 
 def _after_gap(
@@ -371,8 +317,8 @@ def _after_gap(
         **best,
         ceiling=ceiling,
         claim=lower_bound_claim(best["epsilon"], 0.0, confidence, "label", ceiling=ceiling),
-        condition=_UNSEEN,
-        assumptions=(_ASSUMPTIONS[_UNSEEN], *measured.assumptions[1:]),
+        condition=words.CONDITIONS["unseen"],
+        assumptions=(words.ASSUMPTIONS["unseen"], *measured.assumptions[1:]),
         notes=(ceiling_note(pairs.labels.size, ceiling),),
     )
 

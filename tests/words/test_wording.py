@@ -106,11 +106,18 @@ def of_canaries() -> AuditDocument:
     return audit(scores, kind="scores", coins=COINS).document(claimed_epsilon=1.0)
 
 
-def of_labels() -> AuditDocument:
+def of_labels(tossed: bool = False, unseen: bool = False) -> AuditDocument:
     labels = np.arange(200) % 3
     chances = np.full((200, 3), 0.1)
     chances[np.arange(200), labels] = 0.8
-    return audit_labels(chances, labels, (labels + 1) % 3).document(claimed_epsilon=1.0)
+    proxies = (labels + 1) % 3
+    others = None
+    if unseen:
+        even = np.full((200, 3), 0.1)
+        even[np.arange(200), np.where(np.arange(200) % 2, labels, proxies)] = 0.8
+        others = {"probabilities": even, "labels": labels, "proxies": proxies}
+    audits = audit_labels(chances, labels, proxies, tossed=tossed, unseen=others)
+    return audits.document(claimed_epsilon=1.0)
 
 
 def of_a_release() -> AuditDocument:
@@ -150,6 +157,8 @@ DOCUMENTS = {
     "equal scores": lambda: of_scores(EQUAL, design="game"),
     "canaries": of_canaries,
     "labels": of_labels,
+    "labels, tossed": lambda: of_labels(tossed=True),
+    "labels, after a gap": lambda: of_labels(unseen=True),
     "a release": of_a_release,
     "a chat": lambda: of_a_chat(True),
     "a chat without answers": lambda: of_a_chat(False),
