@@ -19,9 +19,9 @@ from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.bounds.panoramia_terms import Terms
 from paperlib.core import FloatArray, MembershipScores, check_choice, reversed_direction
 from paperlib.core.checks import check_confidence, check_counts, check_index, check_vector
-from paperlib.core.facts import reasons
 from paperlib.core.options import Design, RecallSearch
-from paperlib.core.results import AuditResult, round_down, table
+from paperlib.core.results import AuditResult, table
+from paperlib.words import directions
 from paperlib.words import panoramia as words
 
 if TYPE_CHECKING:
@@ -66,18 +66,7 @@ class PanoramiaResult(AuditResult):
 
     @property
     def headline(self) -> str:
-        both_bounds = (
-            f"c ≥ {round_down(self.c_lb):.3f}, c + ε ≥ {round_down(self.c_plus_epsilon_lb):.3f}"
-        )
-        ending = f"δ = {self.delta:g}, confidence {self.confidence:g}"
-        after = f"; {self.beside}" if self.beside else ""
-        if self.epsilon is not None:
-            return (
-                f"ε ≥ {round_down(self.epsilon):.3f} (known c = {self.known_c:g}; {both_bounds}; "
-                f"{ending}){after}"
-            )
-        measured = f"{round_down(self.epsilon_tilde):.3f}"
-        return f"ε~ = {measured} (a measurement; {both_bounds}; {ending}){after}"
+        return words.headline(self)
 
     @property
     def tests(self) -> tuple[RecallTest, RecallTest]:
@@ -201,7 +190,7 @@ def audit_panoramia(
     )
     result = panoramia_result(tests, flags, terms)
     attacked = MembershipScores.from_labels(mia[places], flags)
-    return replace(result, refusals=reasons(reversed_direction(attacked)))
+    return replace(result, refusals=directions.refusals(reversed_direction(attacked)))
 
 
 def panoramia_result(

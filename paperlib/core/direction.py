@@ -1,13 +1,12 @@
 """Scores an audit takes: what they must be, and whether their direction is probably reversed."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from paperlib.core.facts import Refusal, RefusalCode
-from paperlib.core.results import round_down
 from paperlib.core.scores import MembershipScores
 
 REVERSED_LEVEL = 0.01
@@ -40,8 +39,23 @@ def check_scores(name: str, scores: object, *others: object) -> MembershipScores
     )
 
 
-def reversed_direction(scores: MembershipScores, *, tests: int = 1) -> Refusal | None:
-    """A refusal where members score significantly less like members than non-members do.
+@dataclass(frozen=True)
+class Reversal:
+    """What shows that a direction is reversed: members score significantly less like members than
+    non-members do.
+
+    Attributes:
+        auc: Area under the ROC curve, below one half.
+        p_value: Chance of an area this small at most, if scores have nothing to do with membership.
+    """
+
+    auc: float
+    p_value: float
+
+
+def reversed_direction(scores: MembershipScores, *, tests: int = 1) -> Reversal | None:
+    """What shows that members score significantly less like members than non-members do; None where
+    nothing does.
 
     A one-sided Mann-Whitney test of the area under the ROC curve, with corrections for ties and
     continuity, at level 0.01 for all ``tests`` that are made. Below 50 of one side, or where a
@@ -52,9 +66,10 @@ def reversed_direction(scores: MembershipScores, *, tests: int = 1) -> Refusal |
         Mann and Whitney (1947); variance with ties as in Lehmann (1975), Nonparametrics, section
         1.4.
 
-    >>> print(reversed_direction(MembershipScores(range(20), range(10, 30))).sentence)
-    AUC 0.125 is significantly below one half (p = 0.0005), so the direction of the score or the
-    membership is probably reversed and a leak may be missed: ...
+    >>> reversed_direction(MembershipScores(range(20), range(10, 30)))
+    Reversal(auc=0.125, p_value=0.0005)
+    >>> reversed_direction(MembershipScores(range(10, 30), range(20))) is None
+    True
     """
     auc = scores.auc()
     members, nonmembers, total = scores.member.size, scores.nonmember.size, len(scores)
@@ -69,11 +84,7 @@ def reversed_direction(scores: MembershipScores, *, tests: int = 1) -> Refusal |
         p_value = max(p_value, _permuted_chance(scores, tests))
     if p_value > REVERSED_LEVEL / tests:
         return None
-    sentence = (
-        f"AUC {round_down(auc):.3f} is significantly below one half (p = {p_value:.2g}), "
-        f"{PROBABLY_REVERSED}"
-    )
-    return Refusal(code=RefusalCode.REVERSED, sentence=sentence)
+    return Reversal(auc, p_value)
 
 
 def _permuted_chance(scores: MembershipScores, tests: int) -> float:

@@ -15,6 +15,24 @@ def not_trusted(epsilon: float) -> str:
     return f"the parametric estimate, {epsilon:.3f}, is not trusted: its normal fit is rejected"
 
 
+def beside(epsilon: float) -> str:
+    """The note that a parametric estimate, nats, stands beside the empirical one."""
+    return f"Beside it, {not_trusted(epsilon)}."
+
+
+def headline(result: "EpsilonStarResult") -> str:
+    """The estimate on one line: the empirical one where the parametric one is not trusted."""
+    if result.empirical is not None:
+        return f"{result.empirical.headline}; {not_trusted(result.epsilon)}"
+    text = f"Epsilon* ≈ {result.epsilon:.3f} ({result.method} estimate, δ = {result.delta:.3g}"
+    if result.method == "empirical":
+        text += f", rates between {result.rate_range[0]:g} and {result.rate_range[1]:g}"
+    if result.interval is not None:
+        low, high = round_down(result.interval[0]), round_up(result.interval[1])
+        text += f", interval {low:.3f} to {high:.3f} at nominal confidence {result.confidence:g}"
+    return text + f", {result.n_train} training and {result.n_population} population losses)"
+
+
 def claim(result: "EpsilonStarResult") -> str:
     """The sentence that the estimate supports."""
     text = (

@@ -78,6 +78,30 @@ def gaussian_dp_claim(
     )
 
 
+def clopper_pearson_headline(epsilon: float, delta: float, confidence: float) -> str:
+    """A bound from intervals on both error rates, on one line."""
+    return f"ε ≥ {round_down(epsilon):.3f} (δ = {delta:g}, confidence {confidence:g})"
+
+
+def bayesian_headline(
+    epsilon: float, interval: tuple[float, float], delta: float, confidence: float
+) -> str:
+    """A quantile of the posterior of epsilon on one line, with its equal-tailed interval, nats."""
+    low, high = interval
+    return (
+        f"ε ≥ {round_down(epsilon):.3f} with posterior probability {confidence:g} "
+        f"(interval {low:.3f} to {high:.3f}; δ = {delta:g})"
+    )
+
+
+def gaussian_dp_headline(mu: float, epsilon: float, delta: float, confidence: float) -> str:
+    """A bound on mu of Gaussian DP on one line, with its epsilon, nats."""
+    return (
+        f"mu ≥ {round_down(mu):.3f}, epsilon of that mu {round_down(epsilon):.3f} "
+        f"(δ = {delta:g}, confidence {confidence:g})"
+    )
+
+
 def could_refute(members: int, nonmembers: int, ceiling: float) -> str:
     """The sentence after the claim of a bound of 0.
 

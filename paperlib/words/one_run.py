@@ -1,10 +1,65 @@
 """What a bound from one training run, or from several, supports and takes for granted."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from paperlib.core.facts import Adjacency
 from paperlib.core.options import Design
 from paperlib.core.results import round_down
 from paperlib.words.claims import NEIGHBOURS, lower_bound_claim
 from paperlib.words.designs import CONDITIONS, THE_PROCEDURE, score_assumptions
+
+if TYPE_CHECKING:
+    from paperlib.bounds.one_run.audit import OneRunResult
+    from paperlib.bounds.one_run.f_dp import FdpResult
+    from paperlib.bounds.output_sets.audit import OutputSetResult
+
+
+def one_run_headline(result: "OneRunResult") -> str:
+    """The bound on one line, with the guesses behind it."""
+    return f"{_numbers(result)} examples)"
+
+
+def runs_headline(result: "OneRunResult", runs: int) -> str:
+    """The bound from so many runs on one line."""
+    return f"{_numbers(result)} examples of {runs} runs)"
+
+
+def _numbers(result: "OneRunResult") -> str:
+    """The bound and its guesses, up to the number of examples; a bracket stays open."""
+    return (
+        f"ε ≥ {round_down(result.epsilon):.3f} (δ = {result.delta:g}, confidence "
+        f"{result.confidence:g}; {result.correct} of {result.guesses} guesses right, "
+        f"{result.total}"
+    )
+
+
+def f_dp_headline(result: "FdpResult") -> str:
+    """A bound on a family of trade-off curves on one line, as an epsilon and, of Gaussian curves,
+    as mu.
+    """
+    mu = f", mu ≥ {round_down(result.parameter):.3f}" if result.family == "gaussian" else ""
+    return (
+        f"ε ≥ {round_down(result.epsilon):.3f} (δ = {result.delta:g}, {result.family} f-DP{mu}, "
+        f"confidence {result.confidence:g}; {result.correct} of {result.guesses} guesses right, "
+        f"{result.total} examples)"
+    )
+
+
+OUTPUT_SET_AUDIT = "an output-set audit"
+"""What errors call it."""
+
+EVALUATION_EXAMPLES = "evaluation examples"
+"""What its examples are called beside what they can show."""
+
+
+def output_set_headline(result: "OutputSetResult") -> str:
+    """A bound from an output set on one line, with how the set was chosen and its guesses."""
+    return (
+        f"ε ≥ {round_down(result.epsilon):.3f} (δ = {result.delta:g}, "
+        f"confidence {result.confidence:g}, {result.method} output set, "
+        f"{result.correct} of {result.guesses} guesses right, {result.total} examples)"
+    )
 
 
 def curve_assumption(family: str, delta: float) -> str:
@@ -73,6 +128,19 @@ def output_set_assumptions(design: Design, delta: float, guess: str) -> tuple[st
             f"delta = {delta:g} counts for every evaluation example, abstentions included"
         )
     return tuple(conditions)
+
+
+MAYBE_ONE_SPLIT = (
+    "all runs have as many members and as many non-members: if that is one split, its "
+    "coins count once and the bound does not hold; to check, give a record one name in all "
+    "runs (--id-column, in Python ids)"
+)
+"""The warning about runs of equal sizes."""
+
+
+def warnings_of_run(number: int, warnings: Sequence[str]) -> tuple[str, ...]:
+    """The warnings of one of several runs, counted from 1."""
+    return tuple(f"run {number}: {text}" for text in warnings)
 
 
 OF_ALL_RUNS = "It speaks of one training by the procedure that all runs followed."

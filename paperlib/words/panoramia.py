@@ -24,6 +24,22 @@ def condition(known_c: float | None) -> str:
     )
 
 
+def headline(result: "PanoramiaResult") -> str:
+    """The number on one line, with both bounds and what must be seen beside it."""
+    both_bounds = (
+        f"c ≥ {round_down(result.c_lb):.3f}, c + ε ≥ {round_down(result.c_plus_epsilon_lb):.3f}"
+    )
+    ending = f"δ = {result.delta:g}, confidence {result.confidence:g}"
+    after = f"; {result.beside}" if result.beside else ""
+    if result.epsilon is not None:
+        return (
+            f"ε ≥ {round_down(result.epsilon):.3f} (known c = {result.known_c:g}; {both_bounds}; "
+            f"{ending}){after}"
+        )
+    measured = f"{round_down(result.epsilon_tilde):.3f}"
+    return f"ε~ = {measured} (a measurement; {both_bounds}; {ending}){after}"
+
+
 def claim(result: "PanoramiaResult") -> str:
     """The sentence that the two bounds support."""
     if result.epsilon is None:

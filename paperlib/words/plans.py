@@ -1,12 +1,39 @@
 """What the plan of an audit says: its claim, its assumptions and its warnings."""
 
 import math
+from typing import TYPE_CHECKING
 
 from paperlib.core.options import Guess
-from paperlib.core.results import round_up
+from paperlib.core.results import round_down, round_up
+
+if TYPE_CHECKING:
+    from paperlib.bounds.one_run.planning import AuditPlan
 
 PERFECT = "the attack scores every member above every non-member"
 """What a plan without an attack assumes of it."""
+
+
+def attack_name(*, is_perfect: bool) -> str:
+    """What the attack planned is called: one that makes no wrong guess, or the one at hand."""
+    return "a perfect attack" if is_perfect else "this attack"
+
+
+def headline(plan: "AuditPlan") -> str:
+    """What the audit could show on one line, and how many examples an epsilon needs where that
+    was asked.
+    """
+    share = f"{100 * plan.power:g} % of audits"
+    needed = f"ε = {plan.target:g} needs about {plan.total} examples (reached in {share}): "
+    least = ""
+    if math.isnan(plan.target):
+        needed = ""
+        least = f"at least {round_down(plan.reached):.3f} in {share}, "
+    return (
+        f"{needed}{plan.total} examples can show ε up to {round_down(plan.perfect):.3f} "
+        f"(δ = {plan.delta:g}, confidence {plan.confidence:g}); {plan.attack} would show "
+        f"{least}{plan.expected:.3f} on average (middle 80 %: {plan.low:.3f} to "
+        f"{plan.high:.3f})"
+    )
 
 
 def claim(total: int, perfect: float, delta: float, confidence: float, guess: Guess) -> str:

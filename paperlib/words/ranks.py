@@ -1,7 +1,12 @@
 """What a bound from ranks among candidates supports, takes for granted and warns of."""
 
+from typing import TYPE_CHECKING
+
 from paperlib.core.facts import Refusal, RefusalCode
 from paperlib.core.results import round_down, round_up
+
+if TYPE_CHECKING:
+    from paperlib.bounds.ranks.audit import RankAuditResult
 
 CONDITION = (
     "assumes that each true value was drawn uniformly from its candidate set: it speaks "
@@ -19,6 +24,14 @@ EVERY_CANDIDATE_HITS = (
     "Every candidate counts as a hit (top equals the set size): the audit can show nothing."
 )
 """The warning about an audit in which no candidate can miss."""
+
+
+def headline(result: "RankAuditResult") -> str:
+    """The bound on one line, with the hits behind it."""
+    return (
+        f"ε ≥ {round_down(result.epsilon):.3f} (replacement, δ = {result.delta:g}, "
+        f"confidence {result.confidence:g}, {result.correct} of {result.guesses} hits)"
+    )
 
 
 def claim(epsilon: float, delta: float, confidence: float, ceiling: float) -> str:

@@ -38,8 +38,8 @@ class Verdict:
 
     sentences: tuple[str, ...]  #: most important first
     next_steps: tuple[str, ...]  #: most urgent first
-    #: Whether the claimed epsilon is, under both adjacencies where they differ; None without claim
-    #: or answer.
+    #: Whether the claimed epsilon is, under both adjacencies where they differ; None where none was
+    #: claimed, or the audit has no answer.
     refuted: bool | None
     condition: str = ""  #: the assumption that must stand beside the verdict
 
@@ -67,14 +67,15 @@ def plain_verdict(
 ) -> Verdict:
     """Say in plain words what the result of the main audit means.
 
-    A bound from a game speaks of replacing one record. A claim for adding or removing a record
-    allows twice its epsilon there, so that such a result judges both readings of a claim.
+    A bound from a game speaks of replacing one record. An epsilon claimed for adding or removing a
+    record allows twice as much there, so that such a result judges both readings of it.
 
     Args:
         claimed_epsilon: Epsilon that somebody claims for the training, nats, at least 0.
         warnings: Warnings of the whole audit.
         refusals: Why no number of the whole audit is an answer, beside those of the result.
-        kind: "lower bound", "measurement" or "baseline"; only a lower bound refutes a claim.
+        kind: "lower bound", "measurement" or "baseline"; only a lower bound refutes a claimed
+            epsilon.
         what: What is published: a model, or a release that was made of the records.
 
     Raises:
@@ -278,13 +279,15 @@ def _up(value: float) -> str:
 class _Reading:
     """One reading of a claimed epsilon: what it would say of this audit's records, in nats."""
 
-    words: str  # the claim in this reading, as the subject of a sentence
-    allowed: float  # what the claim allows where the audit looked
-    explained: str  # why that is more than the claim, as the end of a sentence; "" if it is not
+    words: str  # the claimed epsilon in this reading, as the subject of a sentence
+    allowed: float  # what it allows where the audit looked, nats
+    explained: str  # why that is more than is claimed, as the end of a sentence; "" if it is not
 
 
 def _readings(result: AuditResult, claimed: float) -> list[_Reading]:
-    """Each reading that the claim may have, for the adjacency and the copies of this audit."""
+    """Each reading that the claimed epsilon may have, for the adjacency and the copies of this
+    audit.
+    """
     replaced = result.adjacency in _REPLACEMENTS
     changed = "a record is" if result.copies == 1 else f"{result.copies} copies of a record are"
     happens = f"{changed} replaced" if replaced else f"{changed} added or removed together"
@@ -301,17 +304,17 @@ def _readings(result: AuditResult, claimed: float) -> list[_Reading]:
         return _Reading(f"{words} at delta = {delta:.3g}", allowed, explained)
 
     if replaced:  # a replacement is a removal and an addition
-        claim = f"As a claim for {{}} one record, epsilon = {claimed:g}"
+        subject = f"As a claim for {{}} one record, epsilon = {claimed:g}"
         return [
-            reading(claim.format("replacing"), result.copies),
-            reading(claim.format("adding or removing"), 2 * result.copies),
+            reading(subject.format("replacing"), result.copies),
+            reading(subject.format("adding or removing"), 2 * result.copies),
         ]
     of = ", for adding or removing one record," if result.adjacency else ""
     return [reading(f"The claimed epsilon of {claimed:g}{of}", result.copies)]
 
 
 def _judge(result: AuditResult, claimed: float) -> tuple[list[str], bool]:
-    """Sentences on a claimed epsilon, and whether each reading of the claim is refuted."""
+    """Sentences on a claimed epsilon, and whether each reading of it is refuted."""
     epsilon = result.epsilon or 0.0
     evidence = "the audit proved no leak"
     if epsilon > 0:
@@ -331,7 +334,7 @@ def _judge(result: AuditResult, claimed: float) -> tuple[list[str], bool]:
 
 
 def _why_not(result: AuditResult, allowed: float) -> str:
-    """Why a claim that allows so much epsilon may be wrong though it was not refuted."""
+    """Why a claimed epsilon that allows so much may be wrong though it was not refuted."""
     if result.most is None:
         return "a stronger attack may still refute the claim."
     if result.most <= allowed:

@@ -20,6 +20,7 @@ from paperlib.core import (
     score_measures,
     toss_coins,
 )
+from paperlib.words import directions
 from tests.refusals import refused
 
 RNG = np.random.default_rng(0)
@@ -48,7 +49,7 @@ def test_the_stub_names_what_the_package_gives():
 
 def test_a_reversed_score_is_named_everywhere():
     wrong = audit_scores(MembershipScores(MEMBERS, OTHERS))
-    assert wrong.refusals == (reversed_direction(wrong.scores),)
+    assert wrong.refusals == directions.refusals(reversed_direction(wrong.scores))
     assert wrong.warnings[0] == wrong.refusals[0].sentence
     assert all("probably reversed" in form for form in forms(wrong))
     assert not any("reversed" in form for form in forms(AUDITS))

@@ -8,6 +8,7 @@ import pytest
 from paperlib import bounds
 from paperlib.core import MembershipScores, reversed_direction
 from paperlib.core.results import round_up
+from paperlib.words import directions
 from paperlib.words.designs import CONDITIONS
 
 ONE_RUN = {
@@ -66,21 +67,20 @@ def test_ranks_and_panoramia_have_conditions_of_their_own():
 @pytest.mark.parametrize("audit", OF_SCORES.values(), ids=OF_SCORES)
 def test_every_audit_of_scores_tells_a_reversed_direction(audit):
     scores = drawn(-1.0)
-    refusal = reversed_direction(scores)
+    refusals = directions.refusals(reversed_direction(scores))
     result = audit(scores)
-    assert result.refusals == (refusal,)
-    assert result.warnings[0] == refusal.sentence
+    assert len(refusals) == 1
+    assert result.refusals == refusals
+    assert result.warnings[0] == refusals[0].sentence
     assert not any("reversed" in text for text in audit(drawn(1.0)).warnings)
 
 
 def test_a_game_is_doubted_for_all_scores_and_a_fixed_threshold_too():
     scores = drawn(-1.0)
-    assert bounds.audit_one_run(scores, design="game").refusals == (reversed_direction(scores),)
-    assert bounds.audit_clopper_pearson(scores, threshold=0.0).refusals == (
-        reversed_direction(scores),
-    )
+    refusals = directions.refusals(reversed_direction(scores))
+    assert bounds.audit_one_run(scores, design="game").refusals == refusals
+    assert bounds.audit_clopper_pearson(scores, threshold=0.0).refusals == refusals
     losses = bounds.epsilon_star(-scores.member, -scores.nonmember)
-    refusals = (reversed_direction(scores),)
     assert losses.refusals == losses.trusted.refusals == refusals
     values, flags = scores.pooled()
     wrong, right = (

@@ -15,6 +15,7 @@ from paperlib.core import (
     reversed_direction,
 )
 from paperlib.core.facts import Refusal, RefusalCode
+from paperlib.words import directions
 from paperlib.words.verdict import (
     Verdict,
     audit_verdict,
@@ -174,7 +175,7 @@ def test_a_claim_above_the_ceiling_could_not_have_been_refuted_and_delta_zero_se
 
 def test_a_reversed_direction_is_no_answer_and_comes_first():
     scores = MembershipScores(np.arange(50), np.arange(40, 90))
-    refusal = reversed_direction(scores)
+    (refusal,) = directions.refusals(reversed_direction(scores))
     assert refusal.sentence in said(plain_verdict(audit_one_run(scores)))  # its own is enough
     verdict = plain_verdict(
         bound(2.0), claimed_epsilon=1, warnings=("something else",), refusals=(refusal,)

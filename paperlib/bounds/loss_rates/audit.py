@@ -29,9 +29,8 @@ from paperlib.core import (
     check_vector,
 )
 from paperlib.core.direction import reversed_direction
-from paperlib.core.facts import reasons
-from paperlib.core.results import round_down, round_up
 from paperlib.core.scores import MembershipScores
+from paperlib.words import directions
 from paperlib.words import epsilon_star as words
 
 Method = Literal["parametric", "empirical"]
@@ -88,15 +87,7 @@ class EpsilonStarResult(AuditResult):
 
     @property
     def headline(self) -> str:
-        if self.empirical is not None:
-            return f"{self.empirical.headline}; {words.not_trusted(self.epsilon)}"
-        text = f"Epsilon* ≈ {self.epsilon:.3f} ({self.method} estimate, δ = {self.delta:.3g}"
-        if self.method == "empirical":
-            text += f", rates between {self.rate_range[0]:g} and {self.rate_range[1]:g}"
-        if self.interval is not None:
-            low, high = round_down(self.interval[0]), round_up(self.interval[1])
-            text += f", interval {low:.3f} to {high:.3f} at nominal confidence {self.confidence:g}"
-        return text + f", {self.n_train} training and {self.n_population} population losses)"
+        return words.headline(self)
 
 
 def epsilon_star_normals(
@@ -227,7 +218,7 @@ def epsilon_star(
         fit_rejected=any(fit.rejected for fit in fits) if fits else None,
         sided="two",
         direction="lower",
-        refusals=reasons(reversed_direction(losses)),
+        refusals=directions.refusals(reversed_direction(losses)),
         claim="",
         assumptions=words.assumptions(method, chosen),
     )
@@ -238,7 +229,7 @@ def epsilon_star(
     counted = epsilon_star(
         train, population, delta=level, method="empirical", confidence=confidence
     )
-    note = f"Beside it, {words.not_trusted(result.epsilon)}."
+    note = words.beside(result.epsilon)
     return replace(
         result, empirical=replace(counted, notes=(note,)), claim=f"{counted.claim} {note}"
     )
@@ -294,9 +285,10 @@ def _parametric(
         _scores(train, smallest, scale, transform),
         _scores(population, smallest, scale, transform),
     )
+    # Sorted, since the last digit of a sum depends on the order of what is added.
     fits = (
-        fit_normal(pair[0], name="train_losses (as fitted)"),
-        fit_normal(pair[1], name="population_losses (as fitted)"),
+        fit_normal(np.sort(pair[0]), name="train_losses (as fitted)"),
+        fit_normal(np.sort(pair[1]), name="population_losses (as fitted)"),
     )
     gap, ratio = _relative(fits[0].mean, fits[0].std, fits[1].mean, fits[1].std)
     best = best_normal_threshold(gap, ratio, delta)

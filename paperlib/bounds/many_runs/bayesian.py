@@ -15,9 +15,8 @@ from paperlib.bounds.many_runs.clopper_pearson import (
 )
 from paperlib.bounds.one_run.tails import last_refuted
 from paperlib.core.checks import FloatArray, check_confidence, check_delta, check_nonnegative
-from paperlib.core.results import round_down
 from paperlib.core.scores import MembershipScores
-from paperlib.words.many_runs import JEFFREYS_PRIOR, bayesian_claim
+from paperlib.words.many_runs import JEFFREYS_PRIOR, bayesian_claim, bayesian_headline
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _TAILS = np.concatenate([10.0 ** np.arange(-16, -1), np.linspace(0.1, 0.9, 17)])
@@ -39,11 +38,7 @@ class BayesianResult(ManyRunsResult):
 
     @property
     def headline(self) -> str:
-        low, high = self.interval
-        return (
-            f"ε ≥ {round_down(self.epsilon):.3f} with posterior probability {self.confidence:g} "
-            f"(interval {low:.3f} to {high:.3f}; δ = {self.delta:g})"
-        )
+        return bayesian_headline(self.epsilon, self.interval, self.delta, self.confidence)
 
 
 def posterior_cdf(epsilon: float, counts: ErrorCounts, *, delta: float = 0.0) -> float:

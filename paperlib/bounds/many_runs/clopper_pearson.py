@@ -20,13 +20,14 @@ from paperlib.core.checks import (
     check_finite,
 )
 from paperlib.core.direction import check_scores, reversed_direction
-from paperlib.core.facts import Refusal, reasons
+from paperlib.core.facts import Refusal
 from paperlib.core.intervals import upper_rate
-from paperlib.core.results import round_down
+from paperlib.words import directions
 from paperlib.words.many_runs import (
     TestOrigin,
     assumptions,
     clopper_pearson_claim,
+    clopper_pearson_headline,
     could_refute,
 )
 
@@ -186,7 +187,7 @@ def fixed_test(
         if threshold is not None:
             raise ValueError(f"threshold: allowed with scores only, got {threshold!r} with counts")
         return FixedTest(observed, None, "counted", adjacency)
-    refusals = reasons(reversed_direction(check_scores("observed", observed)))
+    refusals = directions.refusals(reversed_direction(check_scores("observed", observed)))
     origin: TestOrigin = "threshold"
     counted_on = observed
     if threshold is None:
@@ -221,10 +222,7 @@ class ClopperPearsonResult(ManyRunsResult):
 
     @property
     def headline(self) -> str:
-        return (
-            f"ε ≥ {round_down(self.epsilon):.3f} (δ = {self.delta:g}, confidence "
-            f"{self.confidence:g})"
-        )
+        return clopper_pearson_headline(self.epsilon, self.delta, self.confidence)
 
 
 def epsilon_from_rates(

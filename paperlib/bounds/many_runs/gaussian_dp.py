@@ -16,8 +16,8 @@ from paperlib.bounds.many_runs.clopper_pearson import (
     upper_rates,
 )
 from paperlib.bounds.one_run.tails import NUMERICAL_MARGIN
-from paperlib.core import FloatArray, MembershipScores, check_confidence, check_delta, round_down
-from paperlib.words.many_runs import GAUSSIAN_CURVE, gaussian_dp_claim
+from paperlib.core import FloatArray, MembershipScores, check_confidence, check_delta
+from paperlib.words.many_runs import GAUSSIAN_CURVE, gaussian_dp_claim, gaussian_dp_headline
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,10 +33,7 @@ class GaussianDpResult(ManyRunsResult):
 
     @property
     def headline(self) -> str:
-        return (
-            f"mu ≥ {round_down(self.mu):.3f}, epsilon of that mu {round_down(self.epsilon):.3f} "
-            f"(δ = {self.delta:g}, confidence {self.confidence:g})"
-        )
+        return gaussian_dp_headline(self.mu, self.epsilon, self.delta, self.confidence)
 
 
 def gaussian_dp_mu(

@@ -27,11 +27,12 @@ from paperlib.bounds.one_run.tails import P_VALUES, refuted_log_odds
 from paperlib.core import DeltaTerm, Design, Guess, Search, check_choice
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
 from paperlib.core.direction import check_scores, reversed_direction
-from paperlib.core.facts import reasons
-from paperlib.core.results import AuditResult, json_ready, round_down, table
+from paperlib.core.results import AuditResult, json_ready, table
 from paperlib.core.scores import MembershipScores
+from paperlib.words import directions
 from paperlib.words.claims import ceiling_note, lower_bound_claim
 from paperlib.words.designs import CONDITIONS, THE_PROCEDURE, score_assumptions, threshold_search
+from paperlib.words.one_run import one_run_headline
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,11 +201,7 @@ class OneRunResult(AuditResult):
 
     @property
     def headline(self) -> str:
-        return (
-            f"ε ≥ {round_down(self.epsilon):.3f} (δ = {self.delta:g}, confidence "
-            f"{self.confidence:g}; {self.correct} of {self.guesses} guesses right, {self.total} "
-            "examples)"
-        )
+        return one_run_headline(self)
 
     @property
     def curve(self) -> "pd.DataFrame":
@@ -272,7 +269,7 @@ def audit_one_run(
     >>> print(audit_one_run(scores).headline)
     ε ≥ 3.180 (δ = 0, confidence 0.95; 160 of 161 guesses right, 1000 examples)
     """
-    refusals = reasons(reversed_direction(check_scores("scores", scores, *others)))
+    refusals = directions.refusals(reversed_direction(check_scores("scores", scores, *others)))
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_choice("guess", guess, Guess)
     check_choice("delta_term", delta_term, DeltaTerm)

@@ -47,10 +47,11 @@ from paperlib.core import (
 )
 from paperlib.core.checks import check_confidence, check_delta
 from paperlib.core.direction import check_scores, reversed_direction
-from paperlib.core.facts import Refusal, reasons
+from paperlib.core.facts import Refusal
 from paperlib.core.scores import MembershipScores
+from paperlib.words import detection, directions, one_run, searches
 from paperlib.words.claims import ceiling_note, lower_bound_claim
-from paperlib.words.one_run import OF_ALL_RUNS, runs_assumptions, runs_condition
+from paperlib.words.one_run import OF_ALL_RUNS, runs_assumptions, runs_condition, runs_headline
 from paperlib.words.records import near_counts
 
 _FEWEST = 20  # different values of which two runs do not have the same by chance
@@ -84,7 +85,7 @@ class CombinedResult(OneRunResult):
 
     @property
     def headline(self) -> str:
-        return f"{super().headline[:-1]} of {len(self.runs)} runs)"
+        return runs_headline(self, len(self.runs))
 
 
 def combine_runs(
@@ -165,12 +166,7 @@ def combine_runs(
         warnings=(
             *suspicions,
             *coin_warnings(members, total - members, design),
-            *(
-                f"run {number}: {text}"
-                for number, (inside, outside) in enumerate(sizes, 1)
-                if len(sizes) * fair_coin_p_value(inside, outside) < DOUBTFUL
-                for text in coin_warnings(inside, outside, design)
-            ),
+            *_doubtful_runs(sizes, design),
         ),
         notes=(ceiling_note(total, ceiling),),
         refusals=_refusals(runs),
@@ -189,14 +185,24 @@ def combine_runs(
     )
 
 
+def _doubtful_runs(sizes: Sequence[tuple[int, int]], design: Design) -> list[str]:
+    """Warnings of runs whose numbers of members and non-members fair coins seldom give."""
+    messages: list[str] = []
+    for number, (members, nonmembers) in enumerate(sizes, 1):
+        # Of many runs one is uneven by chance.
+        if len(sizes) * fair_coin_p_value(members, nonmembers) < DOUBTFUL:
+            warnings = coin_warnings(members, nonmembers, design)
+            messages += one_run.warnings_of_run(number, warnings)
+    return messages
+
+
 def _refusals(runs: Sequence[MembershipScores]) -> tuple[Refusal, ...]:
     """A reversed direction of all runs together, and of each one by itself."""
-    refusals = list(reasons(reversed_direction(rank_scores(runs))))
-    for number, run in enumerate(runs, 1):
-        refusal = reversed_direction(run, tests=len(runs)) if len(runs) > 1 else None
-        if refusal is not None:
-            refusals.append(replace(refusal, sentence=f"run {number}: {refusal.sentence}"))
-    return tuple(refusals)
+    together = directions.refusals(reversed_direction(rank_scores(runs)))
+    if len(runs) == 1:
+        return together
+    each = [reversed_direction(run, tests=len(runs)) for run in runs]
+    return (*together, *directions.refusals_of_runs(each))
 
 
 def limit_of_runs(
@@ -213,10 +219,7 @@ def limit_of_runs(
     ``runs`` are scores of one game each, ``hypothesis`` and ``guess`` those of the search, and
     ``simulations`` is how many audits are simulated for each number of exposed records.
     """
-    if guess == "nonmembers":
-        side, sign, rank = "non-members", -1, "below"
-    else:
-        side, sign, rank = "members", 1, "above"
+    sign = -1 if guess == "nonmembers" else 1
     values = [np.sort(sign * run.oriented().pooled()[0])[::-1] for run in runs]
     total = sum(map(len, runs))
     test = None
@@ -230,7 +233,7 @@ def limit_of_runs(
     at_a_time = 1 if test is None else max(1, _AT_A_TIME // total)
     of = sum((run.nonmember if sign < 0 else run.member).size for run in runs)
     records = fewest_shown_together(audits.shown, of, _POWER, simulations, at_a_time)
-    exposed = f"{side} been ranked {rank} all other records of their run"
+    exposed = detection.ranked_in_run(above=sign > 0)
     return DetectionLimit(records=records, of=of, exposed=exposed, epsilon=0.0, power=_POWER)
 
 
@@ -270,12 +273,7 @@ def _check_apart(
         return ties if named else (*ties, *_near_counts(runs))
     if named and (design != "randomized" or len(runs) == 2):
         return ties
-    return (
-        *ties,
-        "all runs have as many members and as many non-members: if that is one split, its "
-        "coins count once and the bound does not hold; to check, give a record one name in all "
-        "runs (--id-column, in Python ids)",
-    )
+    return (*ties, one_run.MAYBE_ONE_SPLIT)
 
 
 def _check_scores_apart(runs: Sequence[MembershipScores]) -> None:
@@ -380,16 +378,11 @@ def search_runs(
     """
     if planned is None:
         best = search_thresholds(rank_scores(runs), guess, None, hypothesis, seed=seed)
-        return replace(best, words=f"guesses merged by their rank within each run, {best.words}")
+        return replace(best, words=searches.merged_runs(best.words))
     level = replace(hypothesis, error=hypothesis.error / len(ENDS))
     bounds = [every_count(path, level, sides) for path, sides in paths_in_turn(runs, planned)]
-    words = (
-        f"run after run, each up to one of {len(_SHARES)} shares of its examples, at both ends or "
-        "at one; every guess count at once by a mixture supermartingale, Bonferroni over "
-        f"{len(ENDS)}"
-    )
     best = max(bounds, key=lambda bound: bound.epsilon)
-    return replace(best, words=words, tests=len(ENDS))
+    return replace(best, words=searches.runs_in_turn(len(_SHARES), len(ENDS)), tests=len(ENDS))
 
 
 def paths_in_turn(runs: Sequence[MembershipScores], planned: int) -> list[tuple[GuessPath, int]]:

@@ -15,6 +15,7 @@ from paperlib.bounds.one_run.guesses import path_of
 from paperlib.bounds.one_run.simulated_games import play_ends
 from paperlib.core import Design, FloatArray, Guess, MembershipScores, check_choice, check_in
 from paperlib.core.checks import check_confidence, check_counts, check_delta, check_nonnegative
+from paperlib.words import detection as words
 
 _BEYOND = 20  # records looked at beyond as many as are exposed, at each end
 _AT_A_TIME = 2_000_000  # records of the audits that are simulated side by side
@@ -40,16 +41,7 @@ class DetectionLimit:
     @property
     def sentence(self) -> str:
         """What the audit would have seen, and what that does not cover."""
-        leak = "a leak" if self.epsilon == 0 else f"more than epsilon = {self.epsilon:g}"
-        if self.records is None:
-            return (
-                f"Had all {self.of} {self.exposed}, this audit would still not have shown {leak}."
-            )
-        return (
-            f"Had {self.records} of {self.of} {self.exposed} and nothing else leaked, this audit "
-            f"would have shown {leak} in {100 * self.power:g} % of cases. What another attack "
-            "exposes is not covered."
-        )
+        return words.sentence(self)
 
 
 def limit_of_detection(
@@ -103,9 +95,9 @@ def limit_of_detection(
     values = np.sort(played.pooled()[0])[::-1]
     total = len(played)
     sides = 1 if guess in ("members", "nonmembers") else 2
-    side, direction = "members", "above"
-    if guess == "nonmembers":  # the mirror image of an audit of members
-        values, guess, side, direction = -values[::-1], "members", "non-members", "below"
+    is_above = guess != "nonmembers"
+    if not is_above:  # the mirror image of an audit of members
+        values, guess = -values[::-1], "members"
     right = 1 / (1 + math.exp(-strength))
     test = AnytimeCounts(error, total * delta, sides, total)
     # Without ties ranks alone count, and they are those of every audit of this size.
@@ -116,11 +108,11 @@ def limit_of_detection(
     most = total if right < 1 else (total + 1) // 2
     needed = math.ceil(power * simulations)
     records = fewest_with(lambda number: audits.shown(number, simulations) >= needed, most)
-    number_of = {"members": played.member.size, "non-members": played.nonmember.size}[side]
-    exposed = f"{side} been ranked {direction} all other records"
+    number_of = (played.member if is_above else played.nonmember).size
+    exposed = words.ranked(above=is_above)
     if strength < math.inf:
         number_of = total
-        exposed = f"records been ranked {direction} all others, {right:.0%} of them {side}"
+        exposed = words.ranked_mostly(right, above=is_above)
     if records is not None and records > number_of:
         records = None
     return DetectionLimit(

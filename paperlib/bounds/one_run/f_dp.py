@@ -22,11 +22,11 @@ from paperlib.bounds.one_run.guesses import dyadic_path, guess_path
 from paperlib.core import Design, Sides, check_choice
 from paperlib.core.checks import FloatArray, check_confidence, check_counts, check_delta
 from paperlib.core.direction import check_scores, reversed_direction
-from paperlib.core.facts import reasons
-from paperlib.core.results import AuditResult, round_down
+from paperlib.core.results import AuditResult
 from paperlib.core.scores import MembershipScores
+from paperlib.words import directions
 from paperlib.words.designs import CONDITIONS
-from paperlib.words.one_run import f_dp_assumptions, f_dp_claim
+from paperlib.words.one_run import f_dp_assumptions, f_dp_claim, f_dp_headline
 
 Family = Literal["gaussian", "laplace", "approximate"]
 _LARGEST = {"gaussian": 12.0, "laplace": 30.0, "approximate": 30.0}
@@ -57,12 +57,7 @@ class FdpResult(AuditResult):
 
     @property
     def headline(self) -> str:
-        mu = f", mu ≥ {round_down(self.parameter):.3f}" if self.family == "gaussian" else ""
-        return (
-            f"ε ≥ {round_down(self.epsilon):.3f} (δ = {self.delta:g}, {self.family} f-DP{mu}, "
-            f"confidence {self.confidence:g}; {self.correct} of {self.guesses} guesses right, "
-            f"{self.total} examples)"
-        )
+        return f_dp_headline(self)
 
 
 def inverse_blow_up(
@@ -200,7 +195,7 @@ def audit_f_dp(
         raise ValueError(
             "delta: a Gaussian trade-off curve has no finite epsilon at delta = 0; give delta > 0"
         )
-    refusals = reasons(reversed_direction(check_scores("scores", scores)))
+    refusals = directions.refusals(reversed_direction(check_scores("scores", scores)))
     scores = fair_game(scores, design, seed=seed)
     values, labels = scores.oriented().pooled()
     coins = np.random.default_rng([seed, 1]).random(values.size)

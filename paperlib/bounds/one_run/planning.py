@@ -19,9 +19,10 @@ from paperlib.bounds.one_run.forecast import (
 from paperlib.core import Guess, check_choice, check_in
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
 from paperlib.core.direction import reversed_direction
-from paperlib.core.facts import Refusal, reasons
-from paperlib.core.results import AuditResult, round_down, table
+from paperlib.core.facts import Refusal
+from paperlib.core.results import AuditResult, table
 from paperlib.core.scores import MembershipScores
+from paperlib.words import directions
 from paperlib.words import plans as words
 
 if TYPE_CHECKING:
@@ -65,18 +66,7 @@ class AuditPlan(AuditResult):
 
     @property
     def headline(self) -> str:
-        share = f"{100 * self.power:g} % of audits"
-        needed = f"ε = {self.target:g} needs about {self.total} examples (reached in {share}): "
-        least = ""
-        if math.isnan(self.target):
-            needed = ""
-            least = f"at least {round_down(self.reached):.3f} in {share}, "
-        return (
-            f"{needed}{self.total} examples can show ε up to {round_down(self.perfect):.3f} "
-            f"(δ = {self.delta:g}, confidence {self.confidence:g}); {self.attack} would show "
-            f"{least}{self.expected:.3f} on average (middle 80 %: {self.low:.3f} to "
-            f"{self.high:.3f})"
-        )
+        return words.headline(self)
 
     @property
     def curve(self) -> "pd.DataFrame":
@@ -162,7 +152,7 @@ def plan_audit(
         delta=forecast.delta,
         confidence=forecast.confidence,
         perfect=float(perfect.max()),
-        attack="a perfect attack" if attack is None else "this attack",
+        attack=words.attack_name(is_perfect=attack is None),
         power=share,
         reached=forecast.reached(epsilons),
         expected=float(epsilons.mean()),
@@ -193,7 +183,7 @@ def _refusals(attack: float | MembershipScores | None) -> tuple[Refusal, ...]:
     """A reversed direction of the pilot, where there is one."""
     if not isinstance(attack, MembershipScores):
         return ()
-    return reasons(reversed_direction(attack))
+    return directions.refusals(reversed_direction(attack))
 
 
 def _warnings(

@@ -23,6 +23,7 @@ from paperlib.bounds.one_run.tails import (
 from paperlib.core import DeltaTerm, Guess, RecallSearch, Search, check_choice
 from paperlib.core.checks import FloatArray, IntArray
 from paperlib.core.scores import MembershipScores
+from paperlib.words import searches
 
 RECALL_SEARCHES: dict[RecallSearch, Search] = {"union": "bonferroni", "anytime": "anytime"}
 """The search over guess counts that a search over recall levels is."""
@@ -124,18 +125,17 @@ def search_thresholds(
             raise ValueError(
                 f"thresholds: with guess='grid' expected None or 'bonferroni', got {thresholds!r}"
             )
-        words = _said_of_ties("a fixed grid of pairs of counts", scores, hypothesis)
         path = guess_path(scores, guess)
-        return _best(
-            path, hypothesis.single(guess, path.total, path.guesses.size), words, path.guesses.size
-        )
+        tests = path.guesses.size
+        words = _single_counts("grid", tests, scores, hypothesis)
+        return _best(path, hypothesis.single(guess, path.total, tests), words, tests)
     guess = guesses_made(guess, thresholds)
     if isinstance(thresholds, int | float):
         if not math.isfinite(thresholds):
             raise ValueError(f"thresholds: expected a finite number, got {float(thresholds)!r}")
         high = math.inf if guess == "nonmembers" else float(thresholds)
         path = threshold_path(scores, high, -math.inf if guess == "members" else float(thresholds))
-        words = f"threshold {thresholds:g} fixed before looking; tests"
+        words = searches.fixed_threshold(thresholds)
         return _best(path, hypothesis.single(guess, path.total, random=True), words, 1)
     name = thresholds or "anytime"
     check_choice("thresholds", name, Search)
@@ -145,17 +145,14 @@ def search_thresholds(
         test = hypothesis.single(guess, len(evaluation), random=True)
         _, reached = test.best(path.correct, path.guesses)
         chosen = threshold_path(evaluation, float(path.high[reached]), float(path.low[reached]))
-        return _best(
-            chosen, test, "threshold chosen on one random half, tested on the other; tests", 1
-        )
+        return _best(chosen, test, searches.ONE_HALF, 1)
     path = guess_path(scores, guess)
     if name == "anytime":
         return every_count(path, hypothesis, _sides(guess))
-    tests, words = path.total, "every guess count"
+    tests = path.total
     if name == "dyadic":
-        words = "dyadic guess counts"
         path, tests = dyadic_path(path)
-    words = _said_of_ties(words, scores, hypothesis)
+    words = _single_counts(name, tests, scores, hypothesis)
     return _best(path, hypothesis.single(guess, path.total, tests), words, tests)
 
 
@@ -165,9 +162,7 @@ def every_count(path: GuessPath, hypothesis: Hypothesis, sides: int) -> Threshol
     """
     test = AnytimeCounts(hypothesis.error, path.total * hypothesis.delta, sides, path.total)
     epsilon, reached = test.best(path.correct, path.guesses)
-    return ThresholdBound(
-        epsilon, reached, path, test, "every guess count at once by a mixture supermartingale"
-    )
+    return ThresholdBound(epsilon, reached, path, test, searches.EVERY_COUNT)
 
 
 def guesses_made(guess: Guess, thresholds: Search | float | None) -> Guess:
@@ -177,20 +172,20 @@ def guesses_made(guess: Guess, thresholds: Search | float | None) -> Guess:
     return "both" if guess == "adaptive" and thresholds not in (None, "anytime") else guess
 
 
-def _said_of_ties(words: str, scores: MembershipScores, hypothesis: Hypothesis) -> str:
-    """Ties make counts random, which matters at delta above 0 alone."""
-    if hypothesis.delta > 0 and np.unique(scores.pooled()[0]).size < len(scores):
-        words += (
-            " (random ones, since scores are tied: a mechanism that chooses ties can raise "
-            "the error)"
-        )
-    return f"{words}, Bonferroni"
+def _single_counts(
+    search: str, tests: int, scores: MembershipScores, hypothesis: Hypothesis
+) -> str:
+    """The words of a search over so many single counts."""
+    random = False
+    if hypothesis.delta > 0:  # ties make counts random, which matters here alone
+        random = np.unique(scores.pooled()[0]).size < len(scores)
+    return searches.single_counts(search, tests, random=random)
 
 
 def _best(path: GuessPath, test: SingleCounts, words: str, tests: int) -> ThresholdBound:
     """The error shared by ``tests`` guess counts fixed in advance."""
     epsilon, reached = test.best(path.correct, path.guesses)
-    return ThresholdBound(epsilon, reached, path, test, f"{words} over {tests}", tests)
+    return ThresholdBound(epsilon, reached, path, test, words, tests)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

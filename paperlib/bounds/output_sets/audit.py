@@ -17,12 +17,17 @@ from paperlib.bounds.output_sets.level_sets import OutputSet, count_guesses
 from paperlib.core import Design, check_choice
 from paperlib.core.checks import check_confidence, check_delta
 from paperlib.core.direction import check_scores, reversed_direction
-from paperlib.core.facts import reasons
-from paperlib.core.results import AuditResult, round_down
+from paperlib.core.results import AuditResult
 from paperlib.core.scores import MembershipScores
+from paperlib.words import directions
 from paperlib.words.claims import ceiling_note, lower_bound_claim
 from paperlib.words.designs import CONDITIONS
-from paperlib.words.one_run import output_set_assumptions
+from paperlib.words.one_run import (
+    EVALUATION_EXAMPLES,
+    OUTPUT_SET_AUDIT,
+    output_set_assumptions,
+    output_set_headline,
+)
 
 _SHARED = 0.5
 
@@ -57,11 +62,7 @@ class OutputSetResult(AuditResult):
     @property
     def headline(self) -> str:
         """The bound with its evidence, rounded down."""
-        return (
-            f"ε ≥ {round_down(self.epsilon):.3f} (δ = {self.delta:g}, "
-            f"confidence {self.confidence:g}, {self.method} output set, "
-            f"{self.correct} of {self.guesses} guesses right, {self.total} examples)"
-        )
+        return output_set_headline(self)
 
 
 def audit_output_set(
@@ -120,7 +121,7 @@ def audit_output_set(
         ),
         higher_means_member=evaluation_scores.higher_means_member,
     )
-    evaluation_scores = fair_game(evaluation_scores, design, seed=seed, what="an output-set audit")
+    evaluation_scores = fair_game(evaluation_scores, design, seed=seed, what=OUTPUT_SET_AUDIT)
     total = len(evaluation_scores)
     chosen = fit_output_set(
         selection_scores, method=method, confidence=confidence, delta=delta, total=total, rule=rule
@@ -149,9 +150,9 @@ def audit_output_set(
         selection_epsilon=max(chosen.objective, 0.0),
         claim=lower_bound_claim(epsilon, delta, confidence, adjacency_of(design), ceiling=ceiling),
         condition=CONDITIONS[design],
-        notes=(ceiling_note(total, ceiling, "evaluation examples"),),
+        notes=(ceiling_note(total, ceiling, EVALUATION_EXAMPLES),),
         assumptions=output_set_assumptions(design, delta, rule.guess),
-        refusals=reasons(reversed_direction(together)),
+        refusals=directions.refusals(reversed_direction(together)),
         warnings=score_warnings(together if even else evaluation_scores, design),
         **score_facts(evaluation_scores, design),
     )

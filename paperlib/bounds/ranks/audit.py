@@ -21,7 +21,7 @@ from paperlib.bounds.ranks.p_values import (
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_delta, check_vector
 from paperlib.core.facts import Refusal, reasons
 from paperlib.core.options import DeltaTerm, RankBound
-from paperlib.core.results import AuditResult, round_down
+from paperlib.core.results import AuditResult
 from paperlib.words import ranks as words
 
 _LARGEST = 200.0  # nats; above it every success probability is 1 in floating point
@@ -60,10 +60,7 @@ class RankAuditResult(AuditResult):
 
     @property
     def headline(self) -> str:
-        return (
-            f"ε ≥ {round_down(self.epsilon):.3f} (replacement, δ = {self.delta:g}, "
-            f"confidence {self.confidence:g}, {self.correct} of {self.guesses} hits)"
-        )
+        return words.headline(self)
 
 
 def audit_ranks(

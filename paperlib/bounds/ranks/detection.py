@@ -7,6 +7,7 @@ from paperlib.bounds.one_run.detection import DetectionLimit, fewest_shown
 from paperlib.bounds.ranks.audit import audit_ranks
 from paperlib.core import check_counts, check_in, check_nonnegative
 from paperlib.core.checks import IntArray, check_vector
+from paperlib.words import detection as words
 
 
 def rank_limit_of_detection(
@@ -65,9 +66,7 @@ def rank_limit_of_detection(
         return result.epsilon > epsilon
 
     records = fewest_shown(shown, sizes.size, power, simulations)
-    exposed = "identifiers been ranked first among all their candidates"
-    if margins is not None:
-        exposed += ", with the largest margins"
+    exposed = words.RANKED_FIRST if margins is None else words.RANKED_FIRST_BY_MARGIN
     return DetectionLimit(
         records=records, of=sizes.size, exposed=exposed, epsilon=epsilon, power=power
     )

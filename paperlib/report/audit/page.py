@@ -19,7 +19,7 @@ from paperlib.core import (
     score_measures,
 )
 from paperlib.core.direction import reversed_direction
-from paperlib.core.facts import Refusal, reasons
+from paperlib.core.facts import Refusal
 from paperlib.core.sealed import sealed_hash
 from paperlib.report.audit.about import About, about_schema
 from paperlib.report.audit.tables import (
@@ -30,6 +30,7 @@ from paperlib.report.audit.tables import (
     measures_section,
 )
 from paperlib.report.tables import format_cell
+from paperlib.words.directions import refusals as refusals_of
 from paperlib.words.verdict import Verdict, audit_verdict
 
 _ADDRESS = re.compile(r"(https?://[^\s<>\"']+)")
@@ -126,7 +127,7 @@ def _all_refusals(
     """
     of_main = () if main.result is None else main.result.refusals
     together = tuple(dict.fromkeys((*refusals, *of_main)))
-    return together or reasons(reversed_direction(scores))
+    return together or refusals_of(reversed_direction(scores))
 
 
 def _inside(text: str) -> str:
