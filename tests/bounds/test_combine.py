@@ -213,3 +213,17 @@ def test_one_reversed_run_is_named_though_the_others_outweigh_it():
     doubted = [text for text in found if "probably reversed" in text]
     assert doubted == [text for text in found if text.startswith("run 3: AUC")]
     assert len(found) == 1 + sum("all runs have as many" in text for text in found)
+
+
+def test_a_small_run_counts_once_in_another_unit_or_with_fewer_digits():
+    rng = np.random.default_rng(5)
+    run = MembershipScores(rng.normal(2, 1, 24), rng.normal(0, 1, 26))
+    for unit, digits in ((1000.0, 16), (0.5, 16), (1.0, 6)):
+        again = MembershipScores(
+            np.round(unit * run.member, digits), np.round(unit * run.nonmember, digits)
+        )
+        refused("have the same scores", combine_runs, [run, again])
+    # The same order of sides, of other scores: few records that are told apart well.
+    other = MembershipScores(np.linspace(1, 2, 24), np.linspace(-3, 0, 26))
+    apart = MembershipScores(np.sort(rng.random(24)) + 1, -np.sort(rng.random(26)))
+    assert combine_runs([other, apart]).epsilon > 0

@@ -55,6 +55,7 @@ from paperlib.words.one_run import OF_ALL_RUNS, runs_assumptions, runs_condition
 from paperlib.words.records import near_counts
 
 _FEWEST = 20  # different values of which two runs do not have the same by chance
+_LAST_DIGITS = 1e-5  # share of the range of scores within which two are one with fewer digits
 _NEAR = 0.05  # chance of counts so close together, below which they are remarked upon
 _SHARES = tuple(2.0**-halving for halving in range(6))
 _SIDES: dict[Guess, int] = {"both": 2, "members": 1, "nonmembers": 1}
@@ -280,7 +281,8 @@ def _check_scores_apart(runs: Sequence[MembershipScores]) -> None:
     """Refuse (ValueError) two runs with the same scores, or with the same order of the sides."""
     ordered = [_in_order(run) for run in runs]
     for (i, first), (j, second) in combinations(enumerate(ordered, 1), 2):
-        if _same_values(first.values, second.values) or _most_common(first.changes, second.changes):
+        is_copy = _same_values(first.values, second.values) or _same_in_another_unit(first, second)
+        if is_copy or _most_common(first.changes, second.changes):
             raise ValueError(
                 f"runs {i} and {j} have the same scores, or the same in another unit or with fewer "
                 "digits: one run counts once; leave one out"
@@ -345,6 +347,26 @@ def _same_values(first: FloatArray, second: FloatArray) -> bool:
     if not np.array_equal(first, second):
         return False
     return np.unique(first).size >= min(first.size, _FEWEST)
+
+
+def _same_in_another_unit(first: _Ordered, second: _Ordered) -> bool:
+    """Whether two runs have the same order of sides and, but for origin, unit and last digits, the
+    same sorted scores, of too many different values for chance.
+    """
+    if not np.array_equal(first.changes, second.changes):
+        return False
+    if np.unique(first.values).size < _FEWEST:
+        return False
+    shares = [_shares_of_range(run.values) for run in (first, second)]
+    return bool(np.allclose(*shares, rtol=0.0, atol=_LAST_DIGITS))
+
+
+def _shares_of_range(values: FloatArray) -> FloatArray:
+    """Where each score lies between the lowest, 0, and the highest, 1."""
+    finite = values[np.isfinite(values)]
+    if not finite.size or finite.max() == finite.min():
+        return values
+    return (values - finite.min()) / (finite.max() - finite.min())
 
 
 def _most_common(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> bool:
