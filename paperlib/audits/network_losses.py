@@ -1,5 +1,7 @@
 """Losses of torch modules, which are put back as they were, and of texts; no loss is guessed."""
 
+import math
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from operator import length_hint
@@ -16,6 +18,7 @@ from paperlib.audits.model_losses import as_losses, by_rows, gathered, pair_of, 
 from paperlib.core import FloatArray
 from paperlib.models.devices import default_device, evaluating
 from paperlib.models.losses import cross_entropy
+from paperlib.words.blind import GUESSED
 
 _ENOUGH = 32  # rows that all look like probabilities by no chance
 _CLOSE = {torch.float64: 1e-6, torch.float32: 1e-4}
@@ -28,6 +31,7 @@ _WANTED = (
 )
 _TEXTS = 32  # in a batch
 _TOGETHER = 16  # batches of texts that are sorted by length together
+_LEARNED = 0.02  # nats below the loss of a guess: an untrained model is seldom so good
 
 
 def network_losses(
@@ -378,7 +382,9 @@ def text_losses(
     device: Any,
     progress: bool | None,
 ) -> FloatArray:
-    """Mean over the tokens of each text of minus log p, nats."""
+    """Mean over the tokens of each text of minus log p, nats; a warning where most are those of a
+    guess.
+    """
     if not _is_causal_language_model(model):
         raise ValueError(
             "model: expected a causal language model with a tokenizer, got "
@@ -401,7 +407,17 @@ def text_losses(
         return as_losses(-frame["loss"].to_numpy(), len(together), "model")
 
     with evaluated(model, device):
-        return by_rows(losses_of, len(texts), size * _TOGETHER, progress)
+        values = by_rows(losses_of, len(texts), size * _TOGETHER, progress)
+        guess = _loss_of_a_guess(model)
+    if np.median(values) > guess - _LEARNED:
+        warnings.warn(GUESSED, UserWarning, stacklevel=3)
+    return values
+
+
+def _loss_of_a_guess(model: Any) -> float:
+    """The loss where each token is as likely as any other, nats; infinite of an unknown model."""
+    embeddings = getattr(model, "get_input_embeddings", lambda: None)()
+    return math.log(getattr(embeddings, "num_embeddings", math.inf))
 
 
 def _is_causal_language_model(model: Any) -> bool:

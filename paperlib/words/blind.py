@@ -35,6 +35,13 @@ def look_alikes(count: int) -> str:
     )
 
 
+GUESSED = (
+    "model: most losses are those of guessed tokens; were its weights loaded, and is the tokenizer "
+    "its own?"
+)
+"""Of a language model that predicts no better than a guess."""
+
+
 def unknown(name: str, guess: float) -> str:
     """The warning that most losses under the model called ``name`` are above ``guess``, that of a
     guess among all tokens, nats.

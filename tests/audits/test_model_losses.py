@@ -2,6 +2,7 @@
 behind.
 """
 
+import copy
 import subprocess
 import sys
 import weakref
@@ -453,6 +454,11 @@ def likelihoods():
     ]
 
 
+BLANK = pytest.mark.filterwarnings("ignore:model. most losses are those of guessed tokens")
+"""Of tests that compute losses of a model that learned nothing."""
+
+
+@BLANK
 def test_texts_give_the_mean_negative_log_likelihood_of_their_tokens(likelihoods):
     for size in (None, 1, 2):
         values = losses((LANGUAGE, TOKENIZER), TEXTS, batch_size=size)
@@ -470,6 +476,7 @@ def test_texts_give_the_mean_negative_log_likelihood_of_their_tokens(likelihoods
         refused(said, losses, (LANGUAGE, TOKENIZER), texts, batch_size=1)
 
 
+@BLANK
 def test_a_pipeline_brings_model_and_tokenizer(likelihoods):
     pipeline = transformers.pipeline("text-generation", model=LANGUAGE, tokenizer=TOKENIZER)
     np.testing.assert_allclose(losses(pipeline, pd.Series(TEXTS)), likelihoods, rtol=1e-5)
@@ -478,6 +485,19 @@ def test_a_pipeline_brings_model_and_tokenizer(likelihoods):
     refused(
         "pipeline for 'text-generation', got one for 'text-classification'", losses, pipeline, TEXTS
     )
+
+
+def test_a_model_that_learned_nothing_is_named_and_one_that_learned_a_little_is_not():
+    with pytest.warns(UserWarning, match="were its weights loaded"):
+        losses((LANGUAGE, TOKENIZER), TEXTS)
+    learned = copy.deepcopy(LANGUAGE)
+    optimizer = torch.optim.Adam(learned.parameters(), lr=0.01)
+    for text in TEXTS[:8]:
+        tokens = torch.tensor(TOKENIZER(text)["input_ids"])
+        optimizer.zero_grad()
+        functional.cross_entropy(learned(tokens[None]).logits[0, :-1], tokens[1:]).backward()
+        optimizer.step()
+    losses((learned.eval(), TOKENIZER), TEXTS)  # a warning would be an error
 
 
 # Functions
