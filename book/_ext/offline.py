@@ -41,10 +41,10 @@ def copy_styles(app: Sphinx, error: Exception | None) -> None:
 
 ONLY_ON = {
     "one_run.js": ("calculator", "plan_to_receipt", "audit_in_browser"),
-    "calculator.js": ("calculator", "audit_in_browser"),
+    "calculator.js": ("calculator", "plan_to_receipt", "audit_in_browser"),
     "receipt.js": ("plan_to_receipt", "audit_in_browser"),
-    "read_scores.js": ("audit_in_browser",),
-    "audit_in_browser.js": ("audit_in_browser",),
+    "read_scores.js": ("plan_to_receipt", "audit_in_browser"),
+    "audit_in_browser.js": ("plan_to_receipt", "audit_in_browser"),
     "search_excerpts.js": ("search",),
 }
 """Pages that need a script of ours; Jupyter Book would load them on every page."""

@@ -147,7 +147,7 @@ const AuditFile = (() => {
     });
   }
 
-  return { audit, attach };
+  return { audit, attach, coinWarnings };
 })();
 
 if (typeof document !== "undefined") {

@@ -343,5 +343,5 @@ const ReadScores = (() => {
     };
   }
 
-  return { Refusal, refuse, read };
+  return { Refusal, refuse, read, tiesOf };
 })();

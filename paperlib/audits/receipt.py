@@ -1,114 +1,206 @@
-"""The receipt in the report of a planned audit, computed again from what the report holds."""
+"""The receipt in the report of a planned audit, computed again, and its report written anew."""
 
-import html
 import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from paperlib.audits.document import AuditDocument
+from paperlib.audits.report_words import ReportWords, read_words, versions
 from paperlib.audits.score_results import Audits
 from paperlib.audits.scores import audit
 from paperlib.audits.sealed_plan import SealedPlan
 from paperlib.core import Coins
-from paperlib.core.sealed import sealed_hash
-
-# Comments and hidden elements match too, so that a receipt or a number inside them is not read.
-_BLOCK = re.compile(
-    r"<!--.*?(?:-->|\Z)|<script[^>]*\bid=[\"']audit-(receipt|result)[\"'][^>]*>(.*?)</script>"
-    r"|<(script|style|template|noscript)\b.*?(?:</\3\s*>|\Z)"
-    r"|<p class=[\"'](?:figure|number)[\"'] data-headline(?:=\"\")?>([^<]+)</p>",
-    re.DOTALL | re.IGNORECASE,
+from paperlib.core.sealed import sealed_hash, sealed_text
+from paperlib.core.visible import visible_text
+from paperlib.report.audit.differences import (
+    RECEIPT_BLOCK,
+    RESULT_BLOCK,
+    block_of,
+    page_differences,
+    read_result,
+    same_value,
 )
-_COMPARED = ("headline", "claim", "plan")  # fields of the result
+
+_COMPARED = ("epsilon", "plan")  # fields of the result whose meaning is the same in every version
+
+
+class OtherVersionError(ValueError):
+    """A report that another version wrote: its numbers agree, and its page cannot be compared.
+
+    Attributes:
+        audits: The audits that are computed here from its plan, coins and scores.
+    """
+
+    def __init__(self, message: str, audits: Audits):
+        super().__init__(message)
+        self.audits = audits
 
 
 @dataclass(frozen=True)
-class _Receipt:
-    """What a page holds of a planned audit, as text or as read from it."""
+class Receipt:
+    """What a page holds of a planned audit: the plan, the coins, one score per coin, in the order
+    of the coins, and what else its report says; ``words`` is None where that cannot be read.
+    """
 
     plan: SealedPlan
     coins: Coins
-    values: list[Any]  #: one score per coin, in the order of the coins
-    result: Mapping[str, Any]  #: the JSON of the page
-    number: str  #: the headline that a reader of the page sees
+    scores: list[float]
+    words: ReportWords | None
+
+    def audits(self) -> Audits:
+        """The audits as planned; a ValueError where coins and scores do not allow them."""
+        values = dict(zip(self.coins.ids, self.scores, strict=True))
+        seed = 0 if self.words is None else self.words.seed
+        return audit(values, coins=self.coins, plan=self.plan, seed=seed)
+
+    def document(self, audits: Audits) -> AuditDocument:
+        """The report of these audits with the words of the page; a ValueError without words."""
+        words = self.words
+        if words is None:
+            raise ValueError("words: this receipt holds none")
+        ids = None
+        if words.named:
+            members_first = [*self._ids(included=True), *self._ids(included=False)]
+            ids = members_first
+        of_file = words.reading[: max(0, len(words.reading) - len(audits.reading))]
+        document = replace(audits, reading=(*of_file, *audits.reading)).document(
+            title=words.title,
+            about=words.about,
+            facts=words.facts,
+            inputs=words.inputs,
+            ids=ids,
+            groups=words.groups,
+        )
+        texts = {**(document.receipt or {}), "report": words.text}
+        return replace(document, receipt=texts)
+
+    def _ids(self, *, included: bool) -> list[str]:
+        """Ids of the records whose coin fell so, in the order of the coins."""
+        coins = zip(self.coins.ids, self.coins.included.tolist(), strict=True)
+        return [name for name, fell in coins if fell == included]
 
 
 def verify_receipt(report: "str | PathLike[str]", *, plan: str = "", coins: str = "") -> Audits:
-    """Compute a planned audit again, from the plan, the coins and the scores that its report holds.
+    """Compute a planned audit again, from the plan, the coins and the scores that its report holds,
+    write the report anew and compare the whole page with it.
 
     Guarantee:
-        Where both published hashes are given and none differs, plan and coins are those that were
-        published, and the number is that of the planned audit on these scores. Whether the scores
-        come from the model, and training kept to the coins, no receipt shows.
+        The page is the report of the planned audit on these scores, but for the words that nothing
+        computes: title, description of the model, facts with their dates, names of groups and
+        warnings on the file that was read. Where both published hashes are given and none differs,
+        plan and coins are those that were published. Whether the scores come from the model, and
+        training kept to the coins, no receipt shows.
 
     Args:
         report: The HTML page of an audit with a sealed plan.
         plan, coins: The hashes of both as they were published before training; "" compares none.
 
     Raises:
-        ValueError: A page without a receipt, or what differs, each in a line of its own.
+        OtherVersionError: The numbers agree, and the page was written by another version, or with
+            another version of a library that draws or rounds, so that it cannot be compared.
+        ValueError: A page without a receipt, or where it differs, each place in a line of its own.
     """
+    checked = check_receipt(report, plan=plan, coins=coins)
+    if checked.other_version:
+        raise OtherVersionError(f"{report}: {checked.other_version}", checked.audits)
+    return checked.audits
+
+
+@dataclass(frozen=True)
+class CheckedReceipt:
+    """A receipt in which nothing differs: its audits, computed here, the words of its page that
+    nothing computes, and, unless the whole page was compared, why not.
+    """
+
+    audits: Audits
+    words: ReportWords | None
+    other_version: str = ""
+
+    def uncomputed(self) -> list[str]:
+        """The words of whoever wrote the page, a line each, in visible letters."""
+        if self.words is None:
+            return []
+        lines = [f"title: {self.words.title}"]
+        lines += [f"{name}: {text}" for name, text in self.words.about.to_dict().items() if text]
+        lines += [f"{name}: {text}" for name, text in self.words.facts.items()]
+        if self.words.groups is not None:
+            lines.append(f"groups: {len(set(self.words.groups))}")
+        number = len(self.words.reading) - len(self.audits.reading)
+        lines += [f"warning on the file: {text}" for text in self.words.reading[: max(0, number)]]
+        return [visible_text(line) for line in lines]
+
+
+def check_receipt(
+    report: "str | PathLike[str]", *, plan: str = "", coins: str = ""
+) -> CheckedReceipt:
+    """As `verify_receipt`, but a page of another version whose numbers agree is no error."""
+    published = _published_hashes(plan, coins)
+    page = _read_page(report)
+    receipt = read_receipt(page, str(report))
+    audits = _computed(receipt, str(report))
+    lines = _hash_differences(published, receipt)
+    if receipt.words is not None:
+        differences = page_differences(page, receipt.document(audits).html())
+        if not (lines or differences):
+            return CheckedReceipt(audits, receipt.words)
+        if receipt.words.versions == versions():
+            raise _refusal(report, audits, [*lines, *differences])
+    lines += _number_differences(page, audits)
+    if lines:
+        raise _refusal(report, audits, lines)
+    return CheckedReceipt(audits, receipt.words, _other_version(receipt.words))
+
+
+def _published_hashes(plan: str, coins: str) -> dict[str, str]:
+    """The published hashes by name, "" for none; a ValueError for what is no hash."""
     published = {"plan": plan.strip().lower(), "coins": coins.strip().lower()}
     for name, typed in (("plan", plan), ("coins", coins)):
         if published[name] and not re.fullmatch("[0-9a-f]{64}", published[name]):
             raise ValueError(
                 f"{name}: expected the published hash, 64 hexadecimal digits, got {typed!r}"
             )
-    receipt = _read_receipt(report)
-    values = dict(zip(receipt.coins.ids, receipt.values, strict=True))
-    audits = audit(values, coins=receipt.coins, plan=receipt.plan)
-    differences = [
-        *_hash_differences(published, receipt),
-        *_result_differences(receipt, audits),
-    ]
-    if differences:
-        raise ValueError(
-            "\n".join([f"{report}: is not the receipt of the planned audit:", *differences])
-        )
-    return audits
+    return published
 
 
-def _read_receipt(report: "str | PathLike[str]") -> _Receipt:
-    """The receipt of a page; a ValueError where it has none, several, or one that was changed."""
-    blocks = _blocks(report)
-    unreadable = ValueError(f"{report}: its receipt cannot be read; ask for an unchanged copy")
-    try:
-        texts, result = json.loads(blocks["receipt"]), json.loads(blocks["result"])
-        sealed_plan, sealed_coins = _with_hash(texts["plan"]), _with_hash(texts["coins"])
-        values = json.loads(texts["scores"])
-    except (KeyError, TypeError, json.JSONDecodeError):
-        raise unreadable from None
-    if not isinstance(values, list) or not isinstance(result, dict):
-        raise unreadable
-    plan, coins = SealedPlan.load(sealed_plan), Coins.load(sealed_coins)
-    if len(values) != len(coins.ids):
-        raise ValueError(f"{report}: holds {len(values):,} scores for {len(coins.ids):,} coins")
-    return _Receipt(plan, coins, values, result, html.unescape(blocks["number"]))
+def _read_page(report: "str | PathLike[str]") -> str:
+    """The text of a page; a ValueError where it is no UTF-8.
 
-
-def _blocks(report: "str | PathLike[str]") -> dict[str, str]:
-    """Text of a page's blocks "receipt" and "result" and of its "number" ("" without one); a
-    ValueError where a block is missing or stands there twice.
+    Browsers read both ends of a line alike, and mail turns one into the other.
     """
-    page = Path(report).read_text(encoding="utf-8", errors="replace")
-    blocks: dict[str, str] = {}
-    several = False
-    for name, script, _, number in _BLOCK.findall(page):
-        if not (name or number):
-            continue  # a comment or a hidden element
-        key = name or "number"
-        several = several or key in blocks
-        blocks[key] = script + number
-    blocks.setdefault("number", "")
-    if len(blocks) < 3:
-        raise ValueError(f"{report}: holds no receipt; the report of `paperlib audit --plan` does")
-    if several:
-        raise ValueError(f"{report}: holds several receipts or numbers; ask for an unchanged copy")
-    return blocks
+    if Path(report).exists() and not Path(report).is_file():
+        raise ValueError(f"{report}: is no file")
+    try:
+        return Path(report).read_bytes().decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise ValueError(f"{report}: is no UTF-8 text, as every report is") from None
+
+
+def read_receipt(page: str, name: str) -> Receipt:
+    """The receipt of a page that is called ``name``; a ValueError where it has none, several, or
+    one that is not as `paperlib audit --plan` writes it.
+    """
+    count = page.count(RECEIPT_BLOCK)
+    if count != 1:
+        several = "several receipts; ask for an unchanged copy"
+        none = "no receipt; the report of `paperlib audit --plan` does"
+        raise ValueError(f"{name}: holds {several if count else none}")
+    try:
+        texts = json.loads(block_of(page, RECEIPT_BLOCK) or "")
+        plan = SealedPlan.load(_with_hash(texts["plan"]))
+        coins = _read_coins(texts["coins"])
+        scores = _read_scores(texts["scores"])
+    except (AttributeError, KeyError, TypeError, RecursionError, json.JSONDecodeError):
+        raise ValueError(f"{name}: its receipt cannot be read; ask for an unchanged copy") from None
+    except ValueError as error:
+        raise ValueError(f"{name}: {_in_lines(error)}") from None
+    if len(scores) != len(coins.ids):
+        raise ValueError(f"{name}: holds {len(scores):,} scores for {len(coins.ids):,} coins")
+    return Receipt(plan, coins, scores, read_words(texts.get("report")))
 
 
 def _with_hash(text: str) -> dict[str, Any]:
@@ -116,39 +208,89 @@ def _with_hash(text: str) -> dict[str, Any]:
     return {**json.loads(text), "hash": sealed_hash(text)}
 
 
-def _hash_differences(published: Mapping[str, str], receipt: _Receipt) -> list[str]:
+def _read_coins(text: str) -> Coins:
+    """The coins of a sealed text; a ValueError where they are not as `paperlib coins` seals them:
+    one coin for each id, of which none is empty and none stands twice.
+    """
+    coins = Coins.load(_with_hash(text))
+    names: list[Any] = list(coins.ids)
+    texts = [*names, coins.unit, coins.column, coins.sealed, coins.salt]
+    numbers = [coins.records, coins.copies]
+    if coins.seed is not None:
+        numbers.append(coins.seed)
+    is_whole = (
+        all(isinstance(name, str) for name in texts)
+        and all(type(number) is int and number >= 0 for number in numbers)
+        and len(coins.included) == len(set(names)) == len(names)
+        and "" not in names
+        and coins.text == text
+    )
+    if not is_whole:
+        raise ValueError("the coins are not as `paperlib coins` seals them; ask for their file")
+    return coins
+
+
+def _read_scores(text: str) -> list[float]:
+    """Finite numbers of a sealed text; a ValueError where it holds anything else."""
+    values: Any = json.loads(text)
+    is_numbers = isinstance(values, list) and all(
+        isinstance(value, float) and math.isfinite(value) for value in cast(list[Any], values)
+    )
+    if not is_numbers or sealed_text(values) != text:
+        raise ValueError("the scores are not finite numbers as `paperlib audit --plan` writes them")
+    return values
+
+
+def _computed(receipt: Receipt, name: str) -> Audits:
+    """The audits of a receipt; a ValueError, in visible letters, where it allows none."""
+    try:
+        return receipt.audits()
+    except ValueError as error:
+        raise ValueError(f"{name}: {_in_lines(error)}") from None
+
+
+def _in_lines(error: ValueError) -> str:
+    """The lines of a message that may quote a page, in visible letters."""
+    return "\n".join(map(visible_text, str(error).split("\n")))
+
+
+def _refusal(report: "str | PathLike[str]", audits: Audits, lines: list[str]) -> ValueError:
+    """The error of a page that differs in such places; it names the number computed here."""
+    computed = f"computed here from its plan, coins and scores: {audits.headline.headline}"
+    text = "\n".join(f"  {line}" for line in [*lines, computed])
+    return ValueError(f"{report}: is not the report of the planned audit:\n{text}")
+
+
+def _hash_differences(published: Mapping[str, str], receipt: Receipt) -> list[str]:
     """A line for each published hash ("" for none) that is not the receipt's."""
     computed = {"plan": receipt.plan.hash, "coins": receipt.coins.commitment}
     return [
-        _difference(f"the published hash of the {name}", published[name], digest)
+        f"the published hash of the {name}: {published[name]}, here {digest}"
         for name, digest in computed.items()
         if published[name] not in ("", digest)
     ]
 
 
-def _result_differences(receipt: _Receipt, audits: Audits) -> list[str]:
-    """A line for each field of the result that has another value on the page than is computed."""
+def _number_differences(page: str, audits: Audits) -> list[str]:
+    """A line for each fact of the block for programs, of any version, that is not as computed."""
+    stated = read_result(block_of(page, RESULT_BLOCK) or "")
+    if stated is None:
+        return ["in the block for programs: it is not written as a report writes it"]
     computed = audits.document().to_dict()
-    pairs = {name: (receipt.result.get(name), computed[name]) for name in _COMPARED}
-    pairs["the number shown"] = receipt.number, audits.headline.headline
-    differences = [
-        _difference(name, stated, here) for name, (stated, here) in pairs.items() if stated != here
-    ]
-    stated, here = receipt.result.get("epsilon"), computed["epsilon"]
-    if not _is_same_number(stated, here):
-        differences.append(_difference("epsilon", stated, here))
-    return differences
+    lines: list[str] = []
+    for name in _COMPARED:
+        if not same_value(stated.get(name), computed[name]):
+            texts = [visible_text(value, 300) for value in (stated.get(name), computed[name])]
+            lines.append(f"in the block for programs: {name} is {texts[0]}, here {texts[1]}")
+    return lines
 
 
-def _is_same_number(stated: object, here: float | None) -> bool:
-    """Whether a page states the epsilon that is computed.
-
-    The last digits may differ, since versions of the numeric libraries may round them otherwise.
-    """
-    if here is None or not isinstance(stated, int | float):
-        return stated == here
-    return math.isclose(stated, here, rel_tol=1e-8, abs_tol=1e-12)
-
-
-def _difference(name: str, stated: object, computed: object) -> str:
-    return f"  {name}: {stated}, here {computed}"
+def _other_version(words: ReportWords | None) -> str:
+    """That another version wrote a page, and what was compared."""
+    wrote = "a version that it does not name (an earlier one, or a changed page)"
+    if words is not None:
+        wrote = words.versions
+    return (
+        f"written by {wrote}; here are {versions()}. Its plan and its epsilon are those computed "
+        "here. The rest of the page cannot be compared, and may say anything"
+    )

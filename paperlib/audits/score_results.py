@@ -1,7 +1,7 @@
 """All audits of one set of scores, as text, table, JSON and page."""
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -40,6 +40,7 @@ class Audits:
     reading: tuple[str, ...] = field(default=(), kw_only=True)  #: warnings of the reader of a file
     plan: SealedPlan | None = field(default=None, kw_only=True)  #: what was followed
     coins: Coins | None = field(default=None, kw_only=True)  #: what told membership
+    seed: int = field(default=0, kw_only=True)  #: of the splits of the further audits
 
     @property
     def headline(self) -> OneRunResult:
@@ -119,6 +120,9 @@ class Audits:
         With a plan it carries the planned limits, and with coins as well the receipt: plan, coins
         and scores as sealed texts. ``fields`` are further ones of `AuditDocument`, such as
         ``facts``; a ``claimed_epsilon`` among them replaces the plan's.
+
+        Raises:
+            ValueError: Ids of a receipt's report that are not those of its coins.
         """
         from paperlib.audits.document import AuditDocument, answer_of
 
@@ -131,7 +135,8 @@ class Audits:
             json_fields["plan"] = self.plan.to_dict()
             fields.setdefault("claimed_epsilon", self.plan.claimed_epsilon)
         if self.plan is not None and self.coins is not None:
-            fields["receipt"] = self._receipt(self.plan, self.coins)
+            fields.setdefault("title", AuditDocument.title)
+            fields["receipt"] = self._receipt(self.plan, self.coins, fields)
         return AuditDocument(
             scores=self.scores,
             audits=self.audits,
@@ -143,17 +148,41 @@ class Audits:
             **fields,
         )
 
-    def _receipt(self, plan: SealedPlan, coins: Coins) -> dict[str, str]:
-        """Sealed texts of plan, coins and scores, one score per coin in the order of the coins."""
+    def _receipt(self, plan: SealedPlan, coins: Coins, fields: Mapping[str, Any]) -> dict[str, str]:
+        """Sealed texts of plan, coins and scores, one score per coin in the order of the coins, and
+        of what else the report with these fields says.
+        """
+        from paperlib.audits.report_words import ReportWords, group_names
+        from paperlib.report.audit.about import About
+
+        ids = fields.get("ids")
+        if ids is not None and list(map(str, ids)) != _members_first(coins):
+            raise ValueError("ids: other than those of the coins, which name the records")
         values = np.empty(len(self.scores))
         values[coins.included] = self.scores.member
         values[~coins.included] = self.scores.nonmember
+        words = ReportWords(
+            title=fields["title"],
+            about=fields.get("about", About()),
+            facts=fields.get("facts", {}),
+            inputs=fields.get("inputs", {}),
+            named=ids is not None,
+            groups=group_names(fields.get("groups")),
+            reading=self.reading,
+            seed=self.seed,
+        )
         scores = sealed_text(values.tolist())
-        return {"plan": plan.text, "coins": coins.text, "scores": scores}
+        return {"plan": plan.text, "coins": coins.text, "scores": scores, "report": words.text}
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values, as `AuditDocument.to_dict` gives them without provenance."""
         return self.document().to_dict()
+
+
+def _members_first(coins: Coins) -> list[str]:
+    """Ids of the coins, those of members first, in the order of the coins."""
+    order = np.argsort(~coins.included, kind="stable")
+    return [coins.ids[place] for place in order]
 
 
 def _line(audit: ScoreAudit) -> str:

@@ -328,7 +328,7 @@ def audit_scores(
     assumptions = sealed_assumptions(coins, plan)
     facts = record_facts(coins=coins, plan=plan, unit=unit or "")
     claimed = tuple(audit.with_claim(example, *assumptions, **facts) for audit in audits)
-    return Audits(unsorted, claimed, design, reading=reading, plan=plan, coins=coins)
+    return Audits(unsorted, claimed, design, reading=reading, plan=plan, coins=coins, seed=seed)
 
 
 def _check_followed(

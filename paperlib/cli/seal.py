@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paperlib.cli.gate import FAILED_GATE, Wishes
+from paperlib.core.visible import visible_text
 
 if TYPE_CHECKING:
-    from paperlib.audits import SealedPlan
+    from paperlib.audits import Audits, SealedPlan
+    from paperlib.audits.receipt import CheckedReceipt
+
+OTHER_VERSION = 4
 
 
 def seal(plan: Path) -> None:
@@ -33,42 +37,74 @@ def seal(plan: Path) -> None:
     )
 
 
-def verify(report: Path, plan: str = "", coins: str = "") -> int:
-    """Compute the audit of a receipt again, from the plan, the coins and the scores in its report.
+def verify(report: Path, plan: str = "", coins: str = "", output: Path | None = None) -> int:
+    """Compute the audit of a receipt again, write its report anew, and compare the whole page.
 
-    Exit code 2 if anything differs, each difference on a line, and 3 if the audit gives no answer
-    or does not pass its planned limit. No receipt shows that the scores come from the model, or
-    that training followed the coins.
+    Exit code 2 if anything differs, the first places on a line each; 3 if the audit gives no answer
+    or does not pass its planned limit; 4 if another version wrote the page, of which then only the
+    numbers were compared. No receipt shows that the scores come from the model, or that training
+    followed the coins.
     """
-    from paperlib.audits import verify_receipt
+    from paperlib.audits.receipt import check_receipt
 
-    audits = verify_receipt(report, plan=plan, coins=coins)
-    document = audits.document()
-    limit = None if audits.plan is None else audits.plan.limit
+    checked = check_receipt(report, plan=plan, coins=coins)
+    document = checked.audits.document()
+    limit = None if checked.audits.plan is None else checked.audits.plan.limit
     answer, epsilon, ceiling = document.judged(limit)
     lines: Sequence[str] = document.verdict.sentences
     if epsilon is not None:
         lines = (answer.headline, answer.claim)
     warnings = [f"Warning: {text}" for text in document.further_warnings]
-    print("\n".join([*lines, *warnings]) + "\n")
-    if audits.plan is not None:
-        result = "as printed" if epsilon is not None else "as printed: no answer"
-        print(f"Computed again from the receipt, and {result}. It follows {audits.plan.seal}:")
-        print("\n".join(_plan_lines(audits.plan)))
+    print("\n".join([visible_text(line) for line in (*lines, *warnings)]) + "\n")
+    print("\n".join(_compared(checked, has_answer=epsilon is not None)))
     for name, published in (("plan", plan), ("coins", coins)):
         if not published:
             print(
                 f"Warning: not compared with a published hash of the {name}; give it with --{name}"
             )
+    if output is not None:
+        _write_anew(checked.audits, report, output)
     code = Wishes(fail_above=limit).judge("", lines, epsilon=epsilon, ceiling=ceiling)
-    return FAILED_GATE if epsilon is None else code
+    if epsilon is None:
+        return FAILED_GATE
+    return OTHER_VERSION if checked.other_version and not code else code
+
+
+def _compared(checked: "CheckedReceipt", *, has_answer: bool) -> list[str]:
+    """What was computed and compared, the plan, and the words of the page that nothing computes."""
+    plan = checked.audits.plan
+    if checked.other_version:
+        first = f"Not compared: the page was {checked.other_version}. "
+    else:
+        result = "as printed" if has_answer else "as printed: no answer"
+        first = (
+            "Computed again from plan, coins and scores, and the whole page compared with the "
+            f"report written anew from them: it is {result}. "
+        )
+    lines = [first.rstrip()]
+    if plan is not None:
+        lines = [f"{first}It follows {visible_text(plan.seal)}:", *_plan_lines(plan)]
+    uncomputed = checked.uncomputed()
+    if uncomputed:
+        lines.append("Words of whoever wrote the page, which nothing computes:")
+        lines += [f"  {text}" for text in uncomputed]
+    return lines
+
+
+def _write_anew(audits: "Audits", report: Path, output: Path) -> None:
+    """Write a report of the audits of a receipt, without a word of its page."""
+    from paperlib.audits.document import report_facts
+
+    facts = report_facts({"Receipt": str(report)})
+    audits.document(title="A receipt, computed again", facts=facts).write(output)
+    print(f"Report, written anew without a word of that page: {output}")
 
 
 def _plan_lines(plan: "SealedPlan") -> list[str]:
     """The fields of a plan that are filled in, a line each, without its salt."""
     fields = plan.to_dict()
     return [
-        f"  {name}: {value}"
+        f"  {name}: {visible_text(value)}"
         for name, value in fields.items()
         if value not in ("", None) and name != "salt"
     ]

@@ -11,16 +11,13 @@ import pydata_sphinx_theme
 import pytest
 
 from paperlib.audits import audit
-from paperlib.report import audit as report
 from tests.browser.looks import broken_rules, faint, misplaced
 
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).parents[2] / "book"
-SCRIPTS = Path(str(report.__file__)).parent / "scripts"
-OURS = [
-    ROOT / "_static" / f"{name}.js" for name in ("calculator", "read_scores", "audit_in_browser")
-]
+NAMES = ("one_run", "receipt", "calculator", "read_scores", "audit_in_browser")
+OURS = [ROOT / "_static" / f"{name}.js" for name in NAMES]
 THEME = (
     Path(str(pydata_sphinx_theme.__file__)).parent
     / "theme"
@@ -47,8 +44,7 @@ def form(visit, tmp_path):
         fragment = re.search("<form.*?</form>", source, re.DOTALL)
         assert fragment is not None
         links = "".join(f"<link rel='stylesheet' href='{path.as_uri()}'>" for path in STYLES)
-        paths = [SCRIPTS / "one_run.js", SCRIPTS / "receipt.js", *OURS]
-        scripts = "".join(f"<script src='{path.as_uri()}'></script>" for path in paths)
+        scripts = "".join(f"<script src='{path.as_uri()}'></script>" for path in OURS)
         page = (
             "<!doctype html><html lang='en' "
             f"data-theme='{scheme}'><head><title>Audit</title>{links}</head>"

@@ -1,4 +1,4 @@
-"""The scripts of a report, run by Node as a browser would run them."""
+"""Scripts of the book, run by Node as a browser would run them."""
 
 import json
 import shutil
@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-import paperlib
-
-SCRIPTS = Path(paperlib.__file__).parent / "report" / "audit" / "scripts"
+SCRIPTS = Path(__file__).parents[2] / "book" / "_static"
+OURS = ("one_run", "calculator", "read_scores", "audit_in_browser", "receipt")
 
 
 def node() -> str:
@@ -27,7 +26,8 @@ def run_script(code: str, value: Any, *more: Path) -> Any:
 
     One of ``more`` that has the name of one of ours takes its place.
     """
-    paths = {path.name: path for path in (*sorted(SCRIPTS.glob("*.js")), *more)}.values()
+    ours = [SCRIPTS / f"{name}.js" for name in OURS]
+    paths = {path.name: path for path in (*ours, *more)}.values()
     source = "\n".join(path.read_text(encoding="utf-8") for path in paths)
     ask = f"const asked = JSON.parse(require('fs').readFileSync(0, 'utf-8'));\n{source}\n"
     done = subprocess.run(

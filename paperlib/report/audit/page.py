@@ -53,8 +53,7 @@ def audit_report(
     more: Sequence[str | TableSection] = (),
     receipt: Mapping[str, str] | None = None,
 ) -> str:
-    """The report of an audit as one HTML page, which makes no request, and runs no script but a
-    receipt's.
+    """The report of an audit as one HTML page, which makes no request and runs no script.
 
     Args:
         audits: One or more audits, the main one first.
@@ -67,8 +66,9 @@ def audit_report(
         warnings: Those of the whole audit, beside those of the main result.
         refusals: Why no number of the whole audit is an answer, beside those of the main result.
         more: Further sections, as tables or as HTML, shown before the figures.
-        receipt: The sealed texts ``plan`` and ``coins``, and ``scores`` as JSON, in the order of
-            the coins: the page holds them, and a button that computes hashes and bound again.
+        receipt: The sealed texts ``plan`` and ``coins``, ``scores`` as JSON, in the order of the
+            coins, and ``report``, what else the page says, as JSON: from these texts, which the
+            page holds, it can be written anew.
 
     Raises:
         ValueError: There is no audit, or another number of ids or groups than of scores.
@@ -136,17 +136,15 @@ def _inside(text: str) -> str:
 
 
 def _receipt(texts: Mapping[str, str]) -> dict[str, Any]:
-    """What the page shows of a receipt, what it holds of it, and the script that checks it."""
+    """What the page shows of a receipt, and what it holds of it."""
     plan = json.loads(texts["plan"])
     for name in ("format", "version", "coins", "salt"):
         plan.pop(name, None)
-    folder = Path(__file__).with_name("scripts")
-    scripts = [(folder / f"{name}.js").read_text("utf-8") for name in ("one_run", "receipt")]
+    hashed = ("plan", "coins", "scores")
     return {
         "plan": {name: value for name, value in plan.items() if value not in ("", None)},
-        "hashes": {name: sealed_hash(text) for name, text in texts.items()},
+        "hashes": {name: sealed_hash(texts[name]) for name in hashed},
         "block": _inside(json.dumps(dict(texts))),
-        "script": "\n".join(scripts),
     }
 
 

@@ -339,13 +339,15 @@ const OneRun = (() => {
   /* audit_one_run with its anytime search, of one score and one membership per example; what higher scores point to is a
      member. Guesses: "adaptive", "both", "members" or "nonmembers". */
   function audit(scores, members, { guess = "adaptive", delta = 0, confidence = 0.95 } = {}) {
-    const sides = guess === "members" || guess === "nonmembers" ? 0.5 : 1;
-    return bestOf(guessPath(scores, members, guess), scores.length, scores.length * delta * sides, 1 - confidence);
+    const mDelta = scores.length * delta * sidesOf(guess);
+    return bestOf(guessPath(scores, members, guess), scores.length, mDelta, 1 - confidence);
   }
 
-  /* What audit gives where all of `most` guesses are right. */
-  const ceiling = (most, { delta = 0, confidence = 0.95 } = {}) =>
-    bestOf([[most, most]], most, most * delta, 1 - confidence).epsilon;
+  const sidesOf = (guess) => (guess === "members" || guess === "nonmembers" ? 0.5 : 1);
+
+  /* What audit of `total` examples gives where all of `most` guesses are right. */
+  const ceiling = (most, { delta = 0, confidence = 0.95, guess = "adaptive", total = most } = {}) =>
+    bestOf([[most, most]], total, total * delta * sidesOf(guess), 1 - confidence).epsilon;
 
   function bestOf(every, most, mDelta, error) {
     // A right guess never takes evidence away, so that a wrong one must follow where it is best to stop.

@@ -1,0 +1,195 @@
+"""Where a page differs from the report that it should be, in plain words."""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from typing import Any
+
+from paperlib.core.visible import visible_text
+
+RESULT_BLOCK = "<script type='application/json' id='audit-result'>"
+RECEIPT_BLOCK = "<script type='application/json' id='audit-receipt'>"
+END_OF_BLOCK = "</script>"
+_PICTURE = "<figure><img src='data:"
+_HEADING = re.compile("<h[12]>([^<]+)</h[12]>")
+_LARGEST = 1_000_000  # pairs of lines that are compared one by one
+_TEXT = 90  # characters of a line that are quoted
+
+
+def block_of(page: str, start: str) -> str | None:
+    """The text between ``start``, one of the two above, and the end of the block; None where the
+    page does not hold exactly one.
+    """
+    pieces = page.split(start)
+    if len(pieces) != 2:
+        return None
+    text, end, _ = pieces[1].partition(END_OF_BLOCK)
+    return text if end else None
+
+
+def page_differences(page: str, report: str, most: int = 5) -> list[str]:
+    """A line for each of the first places in which a page differs from the report written anew.
+
+    Everything is compared, what a browser does not show as well: a page that differs from the
+    report in one character has a difference. In the block for programs the last digits of numbers
+    may differ, since versions of the numeric libraries may round them otherwise.
+
+    Args:
+        page: What somebody brings, of any content.
+        report: What `audit_report` writes.
+        most: Largest number of places, 1 or more; a last line says that there are others.
+    """
+    lines, right = page.split("\n"), report.split("\n")
+    of_result: list[str] = []
+    stated, expected = block_of(page, RESULT_BLOCK), block_of(report, RESULT_BLOCK)
+    if stated is not None and expected is not None:
+        of_result = result_differences(stated, expected)
+        if not of_result:
+            whole = f"{RESULT_BLOCK}{expected}{END_OF_BLOCK}"
+            lines = page.replace(f"{RESULT_BLOCK}{stated}{END_OF_BLOCK}", whole).split("\n")
+    found: list[str] = []
+    for theirs, ours in _unequal(lines, right):
+        for difference in _described(lines[theirs], right, ours, of_result):
+            if len(found) == most:
+                return [*found, "and more places"]
+            found.append(difference)
+    return found
+
+
+def _unequal(lines: list[str], right: list[str]) -> Iterator[tuple[slice, slice]]:
+    """Pairs of slices of both lists in which they differ."""
+    start = 0
+    shorter = min(len(lines), len(right))
+    while start < shorter and lines[start] == right[start]:
+        start += 1
+    end = 0
+    while end < shorter - start and lines[-1 - end] == right[-1 - end]:
+        end += 1
+    inner, right_inner = lines[start : len(lines) - end], right[start : len(right) - end]
+    if len(inner) * len(right_inner) > _LARGEST:
+        yield slice(start, start + len(inner)), slice(start, start + len(right_inner))
+        return
+    matcher = SequenceMatcher(None, inner, right_inner, autojunk=False)
+    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+        if tag != "equal":
+            yield slice(start + i1, start + i2), slice(start + j1, start + j2)
+
+
+def _described(
+    theirs: list[str], right: list[str], ours: slice, of_result: list[str]
+) -> Iterator[str]:
+    """A line for each line of the page that differs, and for each that it lacks."""
+    for offset in range(max(len(theirs), ours.stop - ours.start)):
+        number = ours.start + offset
+        where = _place(right, min(number, ours.stop, len(right) - 1))
+        line = theirs[offset] if offset < len(theirs) else None
+        anew = right[number] if number < ours.stop else None
+        if of_result and anew is not None and anew.startswith(RESULT_BLOCK):
+            for text in of_result:
+                yield f"in the block for programs: {text}"
+        else:
+            yield f"{where}: {_change(line, anew)}"
+
+
+def _place(right: list[str], number: int) -> str:
+    """The place of a line of the report, by the heading above it."""
+    for line in reversed(right[: number + 1]):
+        heading = _HEADING.search(line)
+        if heading is not None:
+            return f"under “{visible_text(heading[1], 60)}”"
+        if line.startswith("<style>"):
+            return "in the style of the page"
+    return "at the top of the page"
+
+
+def _change(line: str | None, anew: str | None) -> str:
+    """What a line of the page is instead of a line of the report; None where there is none."""
+    if anew is None:
+        return f"the page also has “{_quoted(line or '', '')}”"
+    if line is None:
+        return f"the page lacks “{_quoted(anew, '')}”"
+    if line.startswith(_PICTURE) and anew.startswith(_PICTURE):
+        return "the page has another picture"
+    return f"the page has “{_quoted(line, anew)}”, the report “{_quoted(anew, line)}”"
+
+
+def _quoted(line: str, other: str) -> str:
+    """The part of a line in which it begins to differ from another one."""
+    same = 0
+    while same < min(len(line), len(other)) and line[same] == other[same]:
+        same += 1
+    start = max(0, same - _TEXT // 3) if other else 0
+    text = visible_text(line[start : start + _TEXT].strip())
+    before = "…" if start else ""
+    after = "…" if start + _TEXT < len(line) else ""
+    return f"{before}{text}{after}"
+
+
+def result_differences(stated: str, expected: str) -> list[str]:
+    """A line for each field of a page's block for programs that is not the report's, numbers to
+    eight digits; both as the text of the block.
+    """
+    content = read_result(stated)
+    if content is None:
+        return ["it is not written as a report writes it"]
+    return list(_field_differences("", content, json.loads(expected)))
+
+
+def read_result(text: str) -> dict[str, Any] | None:
+    """The content of a block for programs; None where it is not as a report writes it, such as
+    with a key that stands twice.
+    """
+    try:
+        content = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+        again = json.dumps(content, ensure_ascii=False, allow_nan=False, sort_keys=True)
+    except (ValueError, RecursionError):
+        return None
+    is_same = again.replace("<", "\\u003c") == text
+    return content if is_same and isinstance(content, dict) else None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; a ValueError where a key stands twice."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("a key stands twice")
+    return content
+
+
+def _no_number(name: str) -> float:
+    """Refuse (ValueError) NaN and infinities, which are no JSON."""
+    raise ValueError(f"{name} is no number")
+
+
+def _field_differences(name: str, stated: Any, expected: Any) -> Iterator[str]:
+    """A line for each value that differs, with the names of its fields."""
+    if isinstance(stated, dict) and isinstance(expected, dict):
+        for key in sorted({*stated, *expected}):
+            inner = f"{name}.{key}" if name else str(key)
+            if key in stated and key in expected:
+                yield from _field_differences(inner, stated[key], expected[key])
+            else:
+                side = "the report" if key in stated else "the page"
+                yield f"{visible_text(inner, 60)}: not in {side}"
+    elif isinstance(stated, list) and isinstance(expected, list) and len(stated) == len(expected):
+        for place, (value, right) in enumerate(zip(stated, expected, strict=True)):
+            yield from _field_differences(f"{name}[{place}]", value, right)
+    elif not same_value(stated, expected):
+        short, right = _short(stated), _short(expected)
+        yield f"{visible_text(name, 60)} is {short}, and {right} in the report"
+
+
+def same_value(stated: object, expected: object) -> bool:
+    """Whether two values of JSON are equal, numbers to eight digits and of the same kind."""
+    if type(stated) is not type(expected):
+        return False
+    if isinstance(stated, float) and isinstance(expected, float):
+        return math.isclose(stated, expected, rel_tol=1e-8, abs_tol=1e-12)
+    return stated == expected
+
+
+def _short(value: object) -> str:
+    """A value of JSON in a few characters."""
+    return visible_text(json.dumps(value, ensure_ascii=False), 60)
