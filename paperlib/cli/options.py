@@ -14,6 +14,7 @@ import typer
 Kind = Literal["scores", "losses"]
 Guess = Literal["adaptive", "both", "members", "nonmembers", "grid"]
 Design = Literal["randomized", "game", "played"]
+On = Literal["all", "completions"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16", "int8"]
 
 _Described = tuple[Callable[..., Any], str | dict[str, Any]]

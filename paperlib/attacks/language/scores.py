@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from paperlib.attacks.language.completions import LearnedText, encode_learned
 from paperlib.attacks.language.windows import (
     Window,
     check_texts,
@@ -53,7 +54,7 @@ class TokenStatistics(NamedTuple):
 def score_texts(
     model: Any,
     tokenizer: Any,
-    texts: Sequence[str] | Sequence[Sequence[int]],
+    texts: Sequence[str] | Sequence[Sequence[int]] | Sequence[LearnedText],
     *,
     attacks: Sequence[str] | None = None,
     contexts: Sequence[str] | Sequence[Sequence[int]] | None = None,
@@ -100,7 +101,8 @@ def score_texts(
             device.
         tokenizer: Tokenizer of the model; a padding token is not needed.
         texts: Non-empty texts, such as identifiers, or lists of the tokenizer's token numbers,
-            shape (n,).
+            shape (n,); or texts of which only the tokens that training took its loss from are
+            scored, which take neither contexts nor neighbours.
         attacks: Names from the list above; None takes all that the other arguments allow.
         contexts: What stands before each text in its document, text or token numbers as ``texts``,
             never scored; None for texts alone.
@@ -113,7 +115,9 @@ def score_texts(
             context.
         share_context: Compute a context that several texts have in common once.
         split: Adds the column ``extraction``: log p of the ``split[1]`` tokens that follow the
-            first ``split[0]``, start tokens included; NaN for shorter texts. Not with contexts.
+            first ``split[0]``, start tokens included; NaN for shorter texts. Not with contexts. Of
+            texts with a loss on stretches: log p of the first ``split[1]`` tokens of the first
+            stretch, behind all that precedes it.
 
     Raises:
         ValueError: Empty texts, unknown attacks or such that miss an argument, mismatched lengths,
@@ -141,7 +145,7 @@ def score_texts(
         if reference_tokenizer is None:
             other = passes.of_reference(reference, tokenizer, encoded)
         else:
-            encoded_there = encode(reference_tokenizer, plain, before)
+            encoded_there, _ = _encoded_texts(reference_tokenizer, texts, before, only_texts=True)
             other = passes.of_reference(reference, reference_tokenizer, encoded_there)
         columns |= _reference_columns(audited, other)
     if set(chosen) & set(PREFIX):
@@ -167,6 +171,10 @@ def _encoded_texts(
     numbers.
     """
     listed = list(texts)
+    if listed and isinstance(listed[0], LearnedText):
+        if contexts is not None:
+            raise ValueError("contexts: prompts are in the texts already; leave contexts out")
+        return encode_learned(tokenizer, listed), [text.learned for text in listed]
     if not (listed and isinstance(listed[0], list | tuple | np.ndarray)):
         plain = check_texts("texts", texts if hasattr(texts, "__len__") else listed)
         return encode(tokenizer, plain, contexts), plain
@@ -217,13 +225,23 @@ class _Passes:
             share=self.share_context,
             names=names,
         )
-        return [TokenStatistics(*table.T) for table in tables]
+        return [
+            TokenStatistics(*_with_loss(table, window).T)
+            for table, window in zip(tables, encoded, strict=True)
+        ]
 
     def of_reference(
         self, reference: Any, tokenizer: Any, encoded: Sequence[Window]
     ) -> list[TokenStatistics]:
         """As `statistics`, of a reference model, which an error's message names."""
         return self.statistics(reference, tokenizer, encoded, names=("reference", "texts"))
+
+
+def _with_loss(table: FloatArray, window: Window) -> FloatArray:
+    """The rows of the scored tokens that training took its loss from, of all if nothing else is
+    said.
+    """
+    return table if window.loss is None else table[np.array(window.loss)]
 
 
 def _own_columns(
@@ -289,7 +307,12 @@ def _extraction_columns(
     prefix_tokens, suffix_tokens = split
 
     def log_prob(i: int) -> float:
+        loss = encoded[i].loss
         start = max(0, prefix_tokens - encoded[i].first)  # among the scored tokens
+        if loss is not None:
+            start = 0
+            if not all(loss[:suffix_tokens]):  # the first stretch is shorter
+                return np.nan
         suffix = audited[i].log_prob[start : start + suffix_tokens]
         return suffix.sum() if suffix.size == suffix_tokens else np.nan
 

@@ -43,6 +43,9 @@ class Window:
     tokens: tuple[int, ...]
     first: int  # at least 1, since nothing predicts the token at 0
     group: int  # texts of one group have the same context, so that their windows may begin alike
+    loss: tuple[bool, ...] | None = (
+        None  # of a whole text: which tokens from ``first`` on training learned from; None: all
+    )
 
 
 def check_texts(name: str, texts: Sequence[str]) -> list[str]:

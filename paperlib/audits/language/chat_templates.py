@@ -1,12 +1,22 @@
 """Chats in the forms of fine-tuning data, as the text that training saw: by the model's own
-template.
+template. What training took its loss from: all of it, or completions alone.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, NamedTuple, get_args
+
+from paperlib.attacks.language.completions import LearnedText
+from paperlib.core import check_choice
+from paperlib.core.checks import check_list
+
+On = Literal["all", "completions"]
+"""What training took its loss from: whole texts, or completions and the assistant's turns alone."""
 
 _ROLES = {"human": "user", "gpt": "assistant"}  # of conversations, as templates name them
+_MARK = re.compile(r"{%-?\s*generation\b")  # in a template, before what the assistant writes
 
 
 class ChatTemplate:
@@ -16,12 +26,17 @@ class ChatTemplate:
     A chat is a record with a list of ``messages`` (role and content), of ``conversations`` (from
     and value), or with ``prompt`` and ``completion``, two texts or two lists of messages.
 
+    Args:
+        model: Name or folder of the model, for messages and to load its tokenizer from.
+        tokenizer: The tokenizer, where it is loaded already.
+
     Source:
         The dataset formats of the library TRL; conversations are those of ShareGPT.
     """
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, tokenizer: Any = None) -> None:
         self._model = model
+        self._loaded = tokenizer
 
     def text(self, row: Mapping[str, Any], field: str) -> str:
         """The chat of a record, for which `is_chat` is true, as text; ``field`` may hold it.
@@ -36,36 +51,153 @@ class ChatTemplate:
             return prompt + completion
         return self._rendered(_messages(row, field), row.get("tools"))
 
-    def _rendered(self, messages: list[dict[str, Any]], tools: Any) -> str:
-        """Messages as the tokenizer writes them, without a start of the next answer."""
+    def learned(self, row: Mapping[str, Any], field: str) -> LearnedText:
+        """The chat of a record, as `text` writes it, with what training took its loss from.
+
+        Of a prompt with its completion, that is the completion, to which the tokenizer's end token
+        is added where both are texts. Of other chats it is what the template marks as generated;
+        if it marks nothing, each turn of the assistant: what the template adds for it behind the
+        earlier turns and the start of an answer.
+
+        Raises:
+            ValueError: As for `text`; a record without a completion or a turn of the assistant, or
+                turns that the template does not write one behind the other.
+
+        Source:
+            ``completion_only_loss`` and ``assistant_only_loss`` of SFTTrainer in TRL.
+        """
+        prompt = row.get("prompt")
+        completion = row.get("completion")
+        if isinstance(prompt, str) and isinstance(completion, str):
+            return self._learned_pair(prompt, completion)
+        if not is_chat(row, field):
+            raise ValueError(
+                "holds no completion: the loss on completions needs a prompt and a completion, or "
+                "a chat with turns of the assistant"
+            )
+        tools = row.get("tools")
+        messages = _messages(row, field)
+        if _is_pair(row, field):
+            answered = len(_listed(prompt, "user"))
+            return self._learned_turns(messages, [_Turn(answered, len(messages))], tools)
+        if self._marks_turns(tools):
+            return self._learned_marks(messages, tools)
+        turns: list[_Turn] = []
+        for index, message in enumerate(messages):
+            if message["role"] == "assistant":
+                turns.append(_Turn(index, index + 1))
+        learned = self._learned_turns(messages, turns, tools)
+        return replace(learned, by_turns=True)
+
+    def _learned_pair(self, prompt: str, completion: str) -> LearnedText:
+        """A prompt and its completion, which ends in the tokenizer's end token, as in TRL."""
+        end = getattr(self._tokenizer, "eos_token", None) or ""
+        if not completion.endswith(end):
+            completion += end
+        text = prompt + completion
+        return LearnedText(text=text, stretches=((len(prompt), len(text)),))
+
+    def _learned_marks(self, messages: list[dict[str, Any]], tools: Any) -> LearnedText:
+        """Messages with the stretches of tokens that the template marks as generated."""
+        text = self._rendered(messages, tools)
+        output = self._applied(
+            messages,
+            tools,
+            return_dict=True,
+            return_assistant_tokens_mask=True,
+            tokenizer_kwargs={"return_offsets_mapping": True},
+        )
+        stretches: list[tuple[int, int]] = []
+        is_open = False  # whether the stretch of the token before goes on
+        masks = zip(output["assistant_masks"], output["offset_mapping"], strict=True)
+        for is_marked, (start, end) in masks:
+            if is_marked and is_open:
+                stretches[-1] = (stretches[-1][0], end)
+            elif is_marked:
+                stretches.append((start, end))
+            is_open = bool(is_marked)
+        return _checked(LearnedText(text=text, stretches=tuple(stretches), is_rendered=True))
+
+    def _learned_turns(
+        self, messages: list[dict[str, Any]], turns: "Sequence[_Turn]", tools: Any
+    ) -> LearnedText:
+        """Messages with the stretches that the template adds for some of them."""
+        text = self._rendered(messages, tools)
+        stretches: list[tuple[int, int]] = []
+        for turn in turns:
+            before = ""
+            if turn.first:
+                before = self._rendered(messages[: turn.first], tools, add_generation_prompt=True)
+            through = self._rendered(messages[: turn.end], tools)
+            if not (text.startswith(through) and through.startswith(before)):
+                raise ValueError(
+                    f"holds a chat whose message {turn.first + 1} the template of {self._model} "
+                    "writes differently without those behind it, so that what training took its "
+                    "loss from cannot be told; mark it in the template ({% generation %})"
+                )
+            stretches.append((len(before), len(through)))
+        return _checked(LearnedText(text=text, stretches=tuple(stretches), is_rendered=True))
+
+    def _marks_turns(self, tools: Any) -> bool:
+        """Whether the template marks what the assistant writes."""
+        self._check_template()
+        return _MARK.search(self._tokenizer.get_chat_template(None, tools)) is not None
+
+    def _rendered(self, messages: list[dict[str, Any]], tools: Any, **options: Any) -> str:
+        """Messages as the tokenizer writes them; without options, without a start of the next
+        answer.
+        """
+        return str(self._applied(messages, tools, tokenize=False, **options))
+
+    def _applied(self, messages: list[dict[str, Any]], tools: Any, **options: Any) -> Any:
+        """What the tokenizer makes of messages by its template, with its options."""
         from jinja2 import TemplateError
 
+        self._check_template()
+        try:
+            return self._tokenizer.apply_chat_template(messages, tools=tools, **options)
+        except (TemplateError, TypeError) as error:
+            reason = " ".join(str(error).split())
+            raise ValueError(
+                f"holds a chat that the template of {self._model} refuses: {reason}"
+            ) from error
+
+    def _check_template(self) -> None:
+        """Refuse a tokenizer without a template."""
         if not getattr(self._tokenizer, "chat_template", None):
             raise ValueError(
                 f"holds a chat, and the tokenizer of {self._model} has no chat template: write "
                 "each chat as training read it to the field text, or save the template with the "
                 "tokenizer"
             )
-        try:
-            text = self._tokenizer.apply_chat_template(messages, tools=tools, tokenize=False)
-        except (TemplateError, TypeError) as error:
-            reason = " ".join(str(error).split())
-            raise ValueError(
-                f"holds a chat that the template of {self._model} refuses: {reason}"
-            ) from error
-        return str(text)
 
     @cached_property
     def _tokenizer(self) -> Any:
         """The model's tokenizer."""
         from transformers import AutoTokenizer
 
+        if self._loaded is not None:
+            return self._loaded
         try:
             return AutoTokenizer.from_pretrained(self._model)
         except (OSError, ValueError) as error:
             raise ValueError(
                 f"holds a chat, and {self._model} has no tokenizer that could write it as text"
             ) from error
+
+
+class _Turn(NamedTuple):
+    """Messages that the assistant wrote: the index of the first, and of the one behind the last."""
+
+    first: int
+    end: int
+
+
+def _checked(text: LearnedText) -> LearnedText:
+    """The text; a ValueError where training took a loss from none of it."""
+    if not text.stretches:
+        raise ValueError("holds a chat without a turn of the assistant")
+    return text
 
 
 def is_chat(row: Mapping[str, Any], field: str) -> bool:
@@ -75,6 +207,76 @@ def is_chat(row: Mapping[str, Any], field: str) -> bool:
     if any(isinstance(row.get(name), list) for name in (field, "messages", "conversations")):
         return True
     return all(isinstance(row.get(name), str | list) for name in ("prompt", "completion"))
+
+
+def _is_pair(row: Mapping[str, Any], field: str) -> bool:
+    """Whether the messages of a chat are those of its prompt and of its completion."""
+    return not any(isinstance(row.get(name), list) for name in (field, "messages", "conversations"))
+
+
+class WrittenSides(NamedTuple):
+    """Texts of members and of non-members, and what training took its loss from."""
+
+    members: Sequence[Any]
+    nonmembers: Sequence[Any]
+    learned: list[LearnedText] | None  #: of both, the members' first; None for whole texts
+
+    @property
+    def by_turns(self) -> bool:
+        """Whether what training took its loss from was told turn by turn of some text."""
+        return any(text.by_turns for text in self.learned or ())
+
+
+def written_sides(
+    tokenizer: Any, members: Sequence[Any], nonmembers: Sequence[Any], on: On
+) -> WrittenSides:
+    """Members and non-members as texts, chats among them by the template of the tokenizer.
+
+    Args:
+        tokenizer: Of the model.
+        members, nonmembers: Texts, token numbers, chats as mappings, or texts with what training
+            took its loss from.
+        on: What training took its loss from; "completions" takes chats and such texts alone.
+
+    Raises:
+        ValueError: Another ``on``, or a chat that cannot be written, with its place.
+    """
+    check_choice("on", on, get_args(On))
+    name = str(getattr(tokenizer, "name_or_path", "")) or "this model"
+    template = ChatTemplate(name, tokenizer)
+    write = _whole_text if on == "all" else _learned_text
+    sides: list[list[Any]] = []
+    for side, rows in (("members", members), ("nonmembers", nonmembers)):
+        check_list("members, nonmembers, contexts", rows)
+        sides.append([write(template, row, f"{side}[{index}]") for index, row in enumerate(rows)])
+    if on == "all":
+        return WrittenSides(*sides, learned=None)
+    texts = [[text.text for text in side] for side in sides]
+    return WrittenSides(*texts, learned=[*sides[0], *sides[1]])
+
+
+def _whole_text(template: ChatTemplate, row: Any, name: str) -> Any:
+    """A chat as text, anything else as it is; ``name`` begins an error's message."""
+    if not isinstance(row, Mapping):
+        return row
+    chat: Mapping[str, Any] = row
+    try:
+        if not is_chat(chat, "text"):
+            raise ValueError(f"holds no chat, only {[*chat]}")
+        return template.text(chat, "text")
+    except ValueError as error:
+        raise ValueError(f"{name} {error}") from error
+
+
+def _learned_text(template: ChatTemplate, row: Any, name: str) -> LearnedText:
+    """A chat with what training took its loss from; ``name`` begins an error's message."""
+    if isinstance(row, LearnedText):
+        return row
+    chat: Mapping[str, Any] = row if isinstance(row, Mapping) else {}
+    try:
+        return template.learned(chat, "text")
+    except ValueError as error:
+        raise ValueError(f"{name} {error}") from error
 
 
 def _messages(row: Mapping[str, Any], field: str) -> list[dict[str, Any]]:

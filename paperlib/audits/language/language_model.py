@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from paperlib.attacks.dataset_inference import DatasetInference, infer_dataset, ranks_and_positions
 from paperlib.attacks.language import causal_neighbours, score_candidates
+from paperlib.attacks.language.completions import LearnedText
 from paperlib.attacks.language.windows import text_tokens
 from paperlib.audits.candidates import CandidateScores, attack_quality
 from paperlib.audits.document import AuditDocument, answer_of
@@ -28,6 +29,7 @@ from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import Identifier, generate_identifiers
 from paperlib.generators.identifiers.filter import filter_identifiers
 from paperlib.report.audit.tables import TableSection
+from paperlib.words import completions
 from paperlib.words import language_model as words
 
 FEWEST_IDENTIFIERS = 10
@@ -394,7 +396,7 @@ def without_look_alikes(
 
 
 def audited_identifiers(
-    corpus: str | Iterable[str | Document],
+    corpus: str | Iterable[str | Document] | list[LearnedText],
     *,
     kinds: Sequence[str] | None = None,
     blind_filter: bool = True,
@@ -404,14 +406,59 @@ def audited_identifiers(
     log: ReadLog | None = None,
 ) -> list[FoundIdentifier]:
     """Identifiers to audit of a corpus, or of documents; ``log`` counts what was left out, and
-    why.
+    why. Of texts with what training took its loss from, such as completions, those that stand
+    there.
     """
     if isinstance(corpus, str) and not corpus.strip():
         raise ValueError(
             "corpus: expected a file, a folder or the name of a known corpus, got nothing"
         )
     documents = open_corpus(corpus, log=log) if isinstance(corpus, str) else corpus
+    stretches: list[_Stretch] = []
+    if isinstance(documents, list) and documents and isinstance(documents[0], LearnedText):
+        stretches = _stretches(documents)
+        documents = [stretch.text for stretch in stretches]
     identifiers = corpus_identifiers(
         documents, kinds=kinds or None, before=before, limit=limit, seed=seed, log=log
     )
+    if stretches:
+        identifiers = _behind_prompts(identifiers, stretches, before, log)
     return without_look_alikes(identifiers, seed=seed, log=log) if blind_filter else identifiers
+
+
+class _Stretch(NamedTuple):
+    """A stretch of a text that training took its loss from."""
+
+    text: str
+    before: str  #: all of the text that precedes it
+    document: int  #: number of the text
+
+
+def _stretches(texts: Sequence[LearnedText]) -> list[_Stretch]:
+    """The stretches of all texts, in their order."""
+    stretches: list[_Stretch] = []
+    for number, learned in enumerate(texts):
+        for start, end in learned.stretches:
+            stretches.append(_Stretch(learned.text[start:end], learned.text[:start], number))
+    return stretches
+
+
+def _behind_prompts(
+    identifiers: Sequence[FoundIdentifier],
+    stretches: Sequence[_Stretch],
+    before: int,
+    log: ReadLog | None,
+) -> list[FoundIdentifier]:
+    """Identifiers found in stretches, with ``before`` characters of the whole text before each;
+    without those that these tell in part.
+    """
+    kept: list[FoundIdentifier] = []
+    for identifier in identifiers:
+        stretch = stretches[identifier.document]
+        behind = f"{stretch.before}{identifier.before}"
+        context = behind[max(0, len(behind) - before) :]
+        if is_fair(identifier.value, context):
+            kept.append(replace(identifier, before=context, document=stretch.document))
+        elif log is not None:
+            log.add(completions.IN_PROMPT, identifier.value)
+    return kept

@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from paperlib.audits.language.chat_templates import ChatTemplate, is_chat
+from paperlib.attacks.language.completions import LearnedText
+from paperlib.audits.language.chat_templates import ChatTemplate, On, is_chat
 from paperlib.core import did_you_mean
 from paperlib.core.reading.tables import decoded, json_row, named, open_source
 
@@ -21,9 +22,10 @@ def read_records(
     id_field: str = "",
     date_field: str = "",
     template: ChatTemplate | None = None,
+    on: On = "all",
 ) -> pd.DataFrame:
     """The records of a file, one row each, with the columns text and name and, where there is one,
-    date.
+    date; on completions also learned, the text with what training took its loss from.
 
     Args:
         path: JSON lines (.jsonl, .ndjson, .json) or one record a line (.txt), also with .gz.
@@ -31,6 +33,7 @@ def read_records(
             taken where every record has them; a record without an id is called by file and row. A
             line of a .txt is its own id where one is named.
         template: Writes rows that hold a chat in place of a text; None refuses them.
+        on: What training took its loss from; "completions" takes chats alone, and needs a template.
 
     Raises:
         ValueError: Another kind of file, a row without text, a chat that cannot be written, or a
@@ -48,13 +51,19 @@ def read_records(
         if suffix not in (*_JSON, ".txt"):
             raise ValueError(f"expected a file ending in {', '.join(_JSON)} or .txt, also with .gz")
         lines = decoded(source.data).removesuffix("\n").split("\n")
-        rows = [
-            _row(line.removesuffix("\r"), number, text_field, suffix, template)
-            for number, line in enumerate(lines, 1)
-        ]
+        rows: list[dict[str, Any]] = []
+        learned: list[LearnedText | None] = []
+        for number, line in enumerate(lines, 1):
+            row = _row(line.removesuffix("\r"), number, text_field, suffix)
+            row, learned_text = _written(row, number, text_field, template, on)
+            _check_text(row, number, text_field)
+            rows.append(row)
+            learned.append(learned_text)
         if suffix == ".txt" and id_field:  # of coins for a list, whose lines are the ids
             rows = [{**row, id_field: row[text_field].strip()} for row in rows]
         columns: dict[str, list[Any]] = {"text": [row[text_field] for row in rows]}
+        if on == "completions":
+            columns["learned"] = learned
         names = _field(rows, id_field, "id", partly_is_error=False)
         dates = _field(rows, date_field, "date", partly_is_error=True)
         if names is not None:
@@ -84,9 +93,12 @@ def _field(
     raise ValueError(f"row {row + 1} has no {field!r}{did_you_mean(field, fields)}")
 
 
-def chat_documents(corpus: str, template: ChatTemplate) -> list[str] | None:
-    """The chats of a file of JSON lines as texts, which are held in memory; None where the first
-    line holds no chat, or the corpus is anything else.
+def chat_documents(
+    corpus: str, template: ChatTemplate, *, on: On = "all"
+) -> list[str] | list[LearnedText] | None:
+    """The chats of a file of JSON lines as texts, which are held in memory, on completions with
+    what training took its loss from; None where the first line holds no chat, or the corpus is
+    anything else.
     """
     name = corpus.lower()
     if not Path(corpus).is_file() or not name.removesuffix(".gz").endswith(_JSON):
@@ -99,16 +111,39 @@ def chat_documents(corpus: str, template: ChatTemplate) -> list[str] | None:
         return None
     if not is_chat(row, "text"):
         return None
-    return read_records(corpus, template=template)["text"].tolist()
+    records = read_records(corpus, template=template, on=on)
+    return records["text" if on == "all" else "learned"].tolist()
 
 
-def _row(
-    line: str, number: int, text_field: str, suffix: str, template: ChatTemplate | None
-) -> dict[str, Any]:
-    """The record in a line, whose text can be written as UTF-8 and is not empty."""
-    row = json_row(line, number) if suffix in _JSON else {text_field: line}
-    if template is not None and is_chat(row, text_field):
-        row = {**row, text_field: _chat_text(row, number, text_field, template)}
+def _row(line: str, number: int, text_field: str, suffix: str) -> dict[str, Any]:
+    """The record in a line."""
+    return json_row(line, number) if suffix in _JSON else {text_field: line}
+
+
+def _written(
+    row: dict[str, Any], number: int, text_field: str, template: ChatTemplate | None, on: On
+) -> tuple[dict[str, Any], LearnedText | None]:
+    """A record with its chat as text, and on completions with what training took its loss from; an
+    error names the row.
+    """
+    if template is None:
+        return row, None
+    try:
+        if on == "completions":
+            chat = dict(row)
+            if isinstance(row.get(text_field), str):
+                del chat[text_field]  # a text beside a chat says nothing of its turns
+            learned = template.learned(chat, text_field)
+            return {**row, text_field: learned.text}, learned
+        if is_chat(row, text_field):
+            return {**row, text_field: template.text(row, text_field)}, None
+    except ValueError as error:
+        raise ValueError(f"row {number} {error}") from error
+    return row, None
+
+
+def _check_text(row: dict[str, Any], number: int, text_field: str) -> None:
+    """Refuse a record without text, and one that is empty or cannot be written as UTF-8."""
     if not isinstance(row.get(text_field), str):
         raise ValueError(
             f"row {number} has no text {text_field!r}, only {[*row]}; name one with --text-field"
@@ -119,12 +154,3 @@ def _row(
         )
     if not row[text_field].strip():
         raise ValueError(f"row {number} has an empty text; leave it out")
-    return row
-
-
-def _chat_text(row: dict[str, Any], number: int, text_field: str, template: ChatTemplate) -> str:
-    """The chat of a row as text; an error names the row."""
-    try:
-        return template.text(row, text_field)
-    except ValueError as error:
-        raise ValueError(f"row {number} {error}") from error

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.attacks.language import score_texts
+from paperlib.attacks.language.completions import LearnedText
 from paperlib.attacks.language.scores import COMPARING, EXTRACTION
 from paperlib.attacks.language.windows import text_tokens
 from paperlib.audits.document import Answer, AuditDocument
@@ -24,6 +25,7 @@ from paperlib.audits.language.blind import (
     times_of,
     unknown,
 )
+from paperlib.audits.language.chat_templates import On, written_sides
 from paperlib.audits.scores import Audits, ScoreOptions, audit_scores
 from paperlib.core import (
     AuditResult,
@@ -37,9 +39,11 @@ from paperlib.core import (
 from paperlib.core.checks import check_ids, check_in, check_list
 from paperlib.core.sealed import check_loaded
 from paperlib.report.audit.tables import TableSection, with_interval
+from paperlib.words import completions
 from paperlib.words import texts as words
 
 Texts = Sequence[str] | Sequence[Sequence[int]]
+Chats = Sequence[Mapping[str, Any]] | Sequence[LearnedText]
 
 LEARNED = "learned"
 """The attack that learns from all scores where to guess."""
@@ -198,9 +202,10 @@ class TextsAudit:
 def audit_texts(
     model: Any,
     tokenizer: Any,
-    members: Texts,
-    nonmembers: Texts,
+    members: Texts | Chats,
+    nonmembers: Texts | Chats,
     *,
+    on: On = "all",
     contexts: tuple[Texts, Texts] | None = None,
     reference: Any = None,
     attack: str | None = None,
@@ -213,10 +218,10 @@ def audit_texts(
     """Score texts that were trained on and texts that were not, and lower-bound epsilon where both
     are alike.
 
-    First it is asked whether the two sides differ without the model: by their tokens (a classifier
-    learns on one half and judges the other), their length, their dates, and the loss of the
-    reference. If one of these tells them apart (rank-sum tests, 1 % for all together), scores of
-    the model show that difference as well, and no bound is given.
+    First it is asked whether the two sides differ without the model: by their tokens and by the
+    order of these (classifiers learn on one half and judge the other), their length, their dates,
+    and the loss of the reference. If one of these tells them apart (tests of ranks and of tails,
+    1 % for all together), scores of the model show that difference as well, and no bound is given.
 
     Guarantee:
         That of `audit_scores`, or of `audit_features` with "learned", with the design of
@@ -226,7 +231,10 @@ def audit_texts(
 
     Args:
         model, tokenizer: A causal language model and its tokenizer.
-        members, nonmembers: Texts, or lists of token numbers, 20 or more on each side.
+        members, nonmembers: Texts, lists of token numbers, or chats as mappings (messages, ...), 20
+            or more on each side.
+        on: What training took its loss from: "all" of each text, or "completions" of prompts and
+            turns of the assistant alone, with the masks of TRL (`ChatTemplate.learned`).
         contexts: What stands before the members and before the non-members, which is not scored.
         reference: A model of the same tokenizer that was trained on neither side.
         attack: A score of `score_texts`, or "learned", which learns from all of them where to
@@ -254,7 +262,8 @@ def audit_texts(
     >>> audit.audits.headline.epsilon
     0.0
     """
-    texts, before = check_sides(members, nonmembers, contexts)
+    written = written_sides(tokenizer, members, nonmembers, on)
+    texts, before = check_sides(written.members, written.nonmembers, contexts)
     attack = attack or ("loss" if reference is None else "difference")
     _check_options(attack, reference, copies, options)
     member = np.arange(len(texts)) < len(members)
@@ -269,7 +278,7 @@ def audit_texts(
     frame = score_texts(
         model,
         tokenizer,
-        texts,
+        texts if written.learned is None else written.learned,
         contexts=before,
         reference=reference,
         **_scoring_options(scoring, reference),
@@ -279,6 +288,8 @@ def audit_texts(
     check_choice("attack", attack, (*frame, LEARNED))
     whole = _whole(texts, before)
     warnings = unknown("model", model, -frame["loss"].to_numpy()) + look_alikes(whole, member)
+    if written.by_turns:
+        warnings += (completions.BY_TURNS,)
     if "difference" in frame:
         log_probs = _reference_log_probs(frame)
         signals["loss of the reference"] = log_probs

@@ -5,7 +5,7 @@ files.
 from typing import Literal
 
 from paperlib.cli.gate import Wishes, with_wishes
-from paperlib.cli.options import Dtype
+from paperlib.cli.options import Dtype, On
 
 _NOTEBOOK = "the notebook audit_your_language_model shows a demonstration without files of yours"
 
@@ -14,6 +14,7 @@ _NOTEBOOK = "the notebook audit_your_language_model shows a demonstration withou
 def audit_lm(
     model: str = "",
     corpus: str = "",
+    on: On = "all",
     identifiers: list[str] | None = None,
     blind_filter: bool = True,
     limit: int = 200,
@@ -49,10 +50,16 @@ def audit_lm(
     from paperlib.audits.language.records import chat_documents
     from paperlib.data.text.pieces import ReadLog
     from paperlib.models.language import load_language_model
+    from paperlib.words import completions
 
     about_file = wishes.checked(corpus)
     skipped = ReadLog()
-    chats = chat_documents(corpus, ChatTemplate(model))
+    chats = chat_documents(corpus, ChatTemplate(model), on=on)
+    if chats is None and on == "completions":
+        raise ValueError(
+            f"--on: {corpus} holds no chats; the loss on completions needs JSON lines with "
+            "messages, conversations, or prompt and completion"
+        )
     # Before the model is loaded, so that a mistake in the corpus shows at once.
     audited = audited_identifiers(
         corpus if chats is None else chats,
@@ -67,6 +74,8 @@ def audit_lm(
     if len(audited) < FEWEST_IDENTIFIERS:
         left = f"{len(audited)} identifiers are left, {FEWEST_IDENTIFIERS} are needed"
         raise ValueError("; ".join([f"{corpus}: {left}", *log]))
+    if isinstance(chats, list) and any(getattr(chat, "by_turns", False) for chat in chats):
+        log.append(completions.BY_TURNS)
     loaded, tokenizer = load_language_model(model, dtype=dtype, device=device or None)
     audit = audit_language_model(
         loaded,
@@ -84,6 +93,7 @@ def audit_lm(
         about_file,
         {"Model": model, "Corpus": corpus},
         {"model": model},
+        on=on,
         limit=limit,
         before=before,
         seed=seed,

@@ -4,11 +4,11 @@ files.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from paperlib.cli.audits.scores import paragraphs
 from paperlib.cli.gate import Wishes, with_wishes
-from paperlib.cli.options import Design, Dtype
+from paperlib.cli.options import Design, Dtype, On
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +26,7 @@ def audit_texts(
     nonmembers: str = "",
     base: str = "",
     coins: Path | None = None,
+    on: On = "all",
     text_field: str = "text",
     id_field: str = "",
     date_field: str = "",
@@ -65,9 +66,10 @@ def audit_texts(
     _check_files(attack, base, nonmembers, coins)
     fields = {"text_field": text_field, "id_field": id_field, "date_field": date_field}
     tossed = None if coins is None else Coins.load(coins)
-    sides = _read_sides(members, nonmembers, tossed, fields, ChatTemplate(model))
+    sides = _read_sides(members, nonmembers, tossed, {**fields, "on": on}, ChatTemplate(model))
     texts = _columns(sides, "text")
     dates = _dates(sides)
+    scored = _columns(sides, "text" if on == "all" else "learned")
     check_sides(*texts)  # before the model is loaded: a mistake shows at once
     loaded, tokenizer = load_language_model(model, dtype=dtype, device=device or None)
     scoring = {"split": (prefix_tokens, suffix_tokens), "batch_size": batch_size}
@@ -89,7 +91,8 @@ def audit_texts(
     audit = audit_texts(
         loaded,
         tokenizer,
-        *texts,
+        *scored,
+        on=on,
         reference=reference,
         attack=attack,
         copies=copies,
@@ -105,7 +108,7 @@ def audit_texts(
         "Non-members": nonmembers,
         "Coins": str(coins or ""),
     }
-    facts = wishes.parts(owner, files, {"model": model}, attack=attack, seed=seed)
+    facts = wishes.parts(owner, files, {"model": model}, attack=attack, on=on, seed=seed)
     document = audit.document(
         subject=f"{model} on {members}", log=log, tries=tries, chance=chance, **facts
     )
@@ -137,7 +140,7 @@ def _read_sides(
     members: str,
     nonmembers: str,
     tossed: "Coins | None",
-    fields: Mapping[str, str],
+    fields: Mapping[str, Any],
     template: "ChatTemplate",
 ) -> "Sides":
     """Records of members and of non-members, from a file each, or from one file by its coins."""
@@ -154,7 +157,7 @@ def _read_sides(
     return records[included], records[~included]
 
 
-def _columns(sides: "Sides", column: str) -> tuple[list[str], list[str]]:
+def _columns(sides: "Sides", column: str) -> tuple[list[Any], list[Any]]:
     """A column of both sides, members first."""
     members, nonmembers = sides
     return members[column].tolist(), nonmembers[column].tolist()
