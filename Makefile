@@ -25,13 +25,8 @@ help:  ## List the targets
 	@echo "  PROFILE=smoke|default|full|rehearsal|paper (now $(PROFILE)), ROOM=bounds, SEEDS=\"1 2 3\","
 	@echo "  PYTHON=python3.12, JOBS=2, PORT=8000"
 
-$(READY): requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "paperlib needs Python 3.11 or newer, and $(PYTHON) is not: try make PYTHON=python3.12"; exit 1; }
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
-	@touch $@
+$(READY): requirements.lock pyproject.toml .ci/setup.sh
+	@sh .ci/setup.sh $(PYTHON)
 
 book: $(READY)  ## Run every notebook that changed and build the book as HTML (PROFILE=)
 	$(BIN)/paperlib run --all --profile $(PROFILE) --jobs $(JOBS)
@@ -94,13 +89,9 @@ $(HTML)/index.html:
 bench: $(READY)  ## Time the bounds
 	$(BIN)/pytest tests/benchmarks --benchmark-enable --benchmark-only
 
-lock:  ## Add what pyproject.toml newly asks for to requirements.lock and environment.yml
-	@# Locked versions stay; to move one, delete its line from requirements.lock first.
-	rm -rf build/lock
-	$(PYTHON) -m venv build/lock
-	build/lock/bin/pip install --quiet -c requirements.lock '.[all]'
-	build/lock/bin/pip freeze --exclude paperlib | build/lock/bin/python .ci/lock.py
-	rm -rf build/lock
+lock: $(READY)  ## Add what pyproject.toml newly asks for to requirements.lock and environment.yml
+	@# Locked versions stay; to move one, delete its lines from requirements.lock first.
+	$(BIN)/python .ci/lock.py
 
 clean:  ## Remove what was generated; committed results and .venv stay
 	rm -rf book/_build book/_generated book/notebooks runs build

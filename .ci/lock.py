@@ -1,57 +1,74 @@
-"""Write requirements.lock and environment.yml from the output of ``pip freeze`` on standard
-input.
+"""Write requirements.lock and environment.yml from pyproject.toml, with uv: ``make lock``.
+
+The lock has every file's hash. It is resolved at once for all platforms that ``tool.uv`` of
+pyproject.toml names; a line that is for some of them says so in a marker.
 """
 
 import re
+import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CUDA = re.compile(r"(nvidia|cuda)-|triton==")  # wheels that exist for one platform only
-CUDA_MARKER = 'sys_platform == "linux" and platform_machine == "x86_64"'
-# What `pip freeze` on Python 3.11 leaves out: build tools, and papermill's needs on Python 3.12.
-LEFT_OUT = ["setuptools==81.0.0", "wheel==0.48.0"] + [
-    f'{pin} ; python_version == "3.12"'
-    for pin in (
-        "aiohappyeyeballs==2.7.1",
-        "aiohttp==3.14.5",
-        "aiosignal==1.4.0",
-        "frozenlist==1.8.0",
-        "multidict==7.2.1",
-        "propcache==0.5.4",
-        "yarl==1.25.1",
-    )
-]
-HEADER = (
-    "# Every version this project was tested with, Python 3.11 to 3.13. Written by `make lock`.\n"
-)
+LOCK = ROOT / "requirements.lock"
+OLDEST_PYTHON = "3.11.5"
+# `mst` and `peers` bring JAX: the book and the tests do without, and compare more with it.
+EXTRAS = ("all", "mst", "peers")
 
 
-def pins(frozen: str) -> list[str]:
-    """The ``name==version`` lines of a freeze, CUDA wheels limited to the platform that has them.
-
-    >>> pins("-e ./x\\nnumpy==2.4.6\\ntriton==3.7.1")
-    ['numpy==2.4.6', 'triton==3.7.1 ; sys_platform == "linux" and platform_machine == "x86_64"']
-    """
+def header(platforms: list[str]) -> str:
+    """What stands above the pins: where they were resolved for, and by what."""
     lines = [
-        line.strip() for line in frozen.splitlines() if re.fullmatch(r"[\w.-]+==\S+", line.strip())
+        "# Every version this project was tested with, Python 3.11 to 3.13.",
+        "# Written by `make lock`.",
+        "# Resolved for these platforms:",
+        *(f"#   {platform}" for platform in platforms),
     ]
-    return [f"{line} ; {CUDA_MARKER}" if CUDA.match(line) else line for line in lines]
+    return "\n".join(lines) + "\n"
 
 
-def environment(locked: list[str]) -> str:
-    """The conda environment with the same versions as ``locked``."""
-    entries = "".join(f"      - '{line}'\n" for line in locked)
+def resolve() -> str:
+    """The lines of uv's universal resolution; versions in requirements.lock stay as they are."""
+    command = [str(Path(sys.executable).parent / "uv"), "pip", "compile", "pyproject.toml"]
+    command += ["--universal", "--generate-hashes", "--no-annotate", "--no-header", "--quiet"]
+    command += ["--python-version", OLDEST_PYTHON, "--output-file", str(LOCK)]
+    for extra in EXTRAS:
+        command += ["--extra", extra]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return LOCK.read_text(encoding="utf-8")
+
+
+def pins(lock: str) -> list[str]:
+    r"""The lines of a lock without comments and hashes.
+
+    >>> pins("# written\nnumpy==2.4.6 \\\n    --hash=sha256:00 \\\n    --hash=sha256:11\n")
+    ['numpy==2.4.6']
+    """
+    found = re.findall(r"^([A-Za-z0-9].*?)\s*\\?$", lock, re.MULTILINE)
+    return [line for line in found if "==" in line]
+
+
+def environment(lock: str, first_lines: str) -> str:
+    """The conda environment with the same versions; conda hands no hashes to pip."""
+    entries = "".join(f'      - "{line}"\n' for line in pins(lock))
     return (
-        HEADER + "name: paperlib\nchannels:\n  - conda-forge\ndependencies:\n"
-        "  - python>=3.11,<3.14\n  - pip\n  - pip:\n" + entries + "      - -e .\n"
+        first_lines + "name: paperlib\nchannels:\n  - conda-forge\ndependencies:\n"
+        f"  - python>={OLDEST_PYTHON},<3.14\n  - pip\n  - pip:\n" + entries + "      - -e .\n"
     )
+
+
+def main() -> None:
+    """Resolve, then write both files."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    first_lines = header(project["tool"]["uv"]["required-environments"])
+    try:
+        lock = resolve()
+    except subprocess.CalledProcessError:
+        sys.exit("uv found no versions: correct what it names above; both files are as they were")
+    LOCK.write_text(first_lines + lock, encoding="utf-8")
+    (ROOT / "environment.yml").write_text(environment(lock, first_lines), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    locked = pins(sys.stdin.read())
-    if not locked:
-        sys.exit("nothing to lock: expected the output of `pip freeze` on standard input")
-    locked = sorted(locked + LEFT_OUT, key=str.lower)
-    (ROOT / "requirements.lock").write_text(HEADER + "\n".join(locked) + "\n")
-    (ROOT / "environment.yml").write_text(environment(locked))
+    main()

@@ -4,7 +4,8 @@ import ast
 import re
 import sys
 import tomllib
-from importlib.metadata import packages_distributions
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
 
 import yaml
@@ -13,17 +14,48 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-LOCK = [
-    line
-    for line in (ROOT / "requirements.lock").read_text().splitlines()
-    if not line.startswith("#")
-]
+# One entry is a pin and, in lines that are continued, its hashes.
+ENTRIES = (
+    re.sub(r"^#.*\n", "", (ROOT / "requirements.lock").read_text(), flags=re.MULTILINE)
+    .replace("\\\n", "")
+    .splitlines()
+)
+LOCK = [re.sub(r"\s+--hash=\S+", "", entry).strip() for entry in ENTRIES]
 ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text())
 PINS = list(map(Requirement, LOCK))
 LOCKED = {canonicalize_name(pin.name): next(iter(pin.specifier)).version for pin in PINS}
 EXTRAS = PROJECT["optional-dependencies"]
-INSTALLED = EXTRAS["all"][0].removeprefix("paperlib[").removesuffix("]").split(",")
+INSTALLED = [
+    *EXTRAS["all"][0].removeprefix("paperlib[").removesuffix("]").split(","),
+    "mst",
+    "peers",
+]
 ASKED = PROJECT["dependencies"] + [line for name in INSTALLED for line in EXTRAS[name]]
+
+
+def test_every_file_of_the_lock_has_a_hash():
+    hashed = re.compile(r"[^\s]+( ; [^-]+)?(\s+--hash=sha256:[0-9a-f]{64})+")
+    assert len(ENTRIES) > 200
+    assert [entry for entry in ENTRIES if not hashed.fullmatch(entry.strip())] == []
+
+
+def test_only_the_extras_of_mst_and_peers_bring_jax():
+    """What is asked for without them, with all that it needs, as it is installed here."""
+    without = set(EXTRAS) - {"mst", "peers", "int8"}
+    waiting = [line for name in without for line in EXTRAS[name]] + PROJECT["dependencies"]
+    needed: set[str] = set()
+    while waiting:
+        requirement = Requirement(waiting.pop())
+        name = canonicalize_name(requirement.name)
+        if name in needed or name == "paperlib":
+            continue
+        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        needed.add(name)
+        with suppress(PackageNotFoundError):
+            waiting += distribution(requirement.name).requires or []
+    assert {"torch", "scipy", "transformers"} <= needed
+    assert not needed & {"jax", "jaxlib"}
 
 
 def test_lock_pins_exact_versions_that_satisfy_pyproject_and_conda_has_them():
