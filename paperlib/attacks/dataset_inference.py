@@ -12,20 +12,10 @@ from scipy.stats import kstest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from paperlib.core import AuditResult, FloatArray, IntArray, check_at_least, check_choice
+from paperlib.words import dataset_inference as words
 
 SCHEDULES = ("forward", "kfold")
-_CLAIM = (
-    "If the model had not been trained on the identifiers (nor on anything that depends on which "
-    "of its candidates each one is), a p-value of at most a would occur with probability a{}. A "
-    "small p-value is evidence of training on this set; a large one is no evidence of the contrary."
-)
-_ASSUMPTIONS = (
-    "Each identifier was drawn from the distribution of its generated alternatives, independently "
-    "of the other identifiers and of its context.",
-    "Identifiers are different from each other and occur in no data outside the suspect set.",
-)
 _Score = Callable[[FloatArray], FloatArray]
-_OF_FOLDS = "The folds' ranks are independent, which K-fold only approximates."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,10 +47,7 @@ class DatasetInference(AuditResult):
 
     @property
     def headline(self) -> str:
-        return (
-            f"p {_shown(self.p_value)} one-sided, p {_shown(self.p_value_two_sided)} two-sided "
-            f"({self.ranks.size} identifiers, {self.set_size} candidates each, {self.schedule})"
-        )
+        return words.headline(self)
 
 
 def infer_dataset(
@@ -200,8 +187,8 @@ def _result(
         positions=positions,
         set_size=set_size,
         schedule=schedule,
-        claim=_CLAIM.format("" if is_exact else " only approximately"),
-        assumptions=_ASSUMPTIONS if is_exact else (*_ASSUMPTIONS, _OF_FOLDS),
+        claim=words.claim(is_exact=is_exact),
+        assumptions=words.assumptions(is_exact=is_exact),
     )
 
 
@@ -243,7 +230,3 @@ def _fitted(features: FloatArray, trees: int) -> _Score:
         return model.decision_function(candidates).reshape(held.shape[:2])
 
     return scores
-
-
-def _shown(p_value: float) -> str:
-    return "< 0.0001" if p_value < 1e-4 else f"= {p_value:.4f}"

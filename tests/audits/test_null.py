@@ -11,7 +11,7 @@ from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits import audit_table
 from paperlib.audits.panoramia.audit import AuditData, audit_model
 from paperlib.audits.panoramia.folds import MOST, RATIO, shared_sizes, shares_of
-from paperlib.audits.panoramia.pools import columns, joined, take
+from paperlib.audits.panoramia.pools import appended, columns, take
 from paperlib.audits.panoramia.results import NullCheck
 from tests.audits.samples import table
 from tests.refusals import refused
@@ -221,7 +221,7 @@ def test_a_table_is_trained_again_without_a_label_or_generator():
 
 def test_batches_of_tables_arrays_and_lists():
     batch = (pd.DataFrame({"a": [1, 2, 3]}), np.array([4, 5, 6]), ["x", "y", "z"])
-    twice = joined(batch, take(batch, np.array([2, 0])))
+    twice = appended(batch, take(batch, np.array([2, 0])))
     assert twice[0]["a"].tolist() == [1, 2, 3, 3, 1]
     assert list(twice[0].index) == [0, 1, 2, 3, 4]
     assert twice[1].tolist() == [4, 5, 6, 6, 4]

@@ -29,9 +29,9 @@ from paperlib.audits.panoramia.pools import (
     Pools,
     Target,
     Trainer,
+    appended,
     check_model,
     columns,
-    joined,
     pools_of,
     take,
 )
@@ -48,6 +48,7 @@ from paperlib.core import (
     ScoreAudit,
     check_at_least,
 )
+from paperlib.words import panoramia_data as words
 
 Result = TypeVar("Result", PanoramiaResult, OneRunResult)
 YOURS = Target("yours")
@@ -139,7 +140,7 @@ class AuditData:
 
         def learn(rows: IntArray, fold: int) -> Answer:
             members = take(self.members, rows)
-            batch = members if self.known is None else joined(self.known, members)
+            batch = members if self.known is None else appended(self.known, members)
             model = check_model(label, train(*batch, seed + fold))
             return lambda kind, asked: columns(
                 label, model(*take(batches[kind], asked)), asked.size
@@ -175,8 +176,8 @@ class PanoramiaAudit:
         """
         result, null = self.result, self.null
         generated = ScoreAudit(
-            title="PANORAMIA, generated non-members",
-            purpose="Known members against generated points.",
+            title=words.GENERATED_TITLE,
+            purpose=words.GENERATED_PURPOSE,
             kind="measurement" if result.epsilon is None else "lower bound",
             result=result,
         )
@@ -184,21 +185,21 @@ class PanoramiaAudit:
         limits = [self._limit()]
         if self.real is not None:
             real = ScoreAudit(
-                title="Real non-members (RM;RN)",
+                title=words.REAL_TITLE,
                 kind="lower bound",
-                purpose="The same attack on real examples the model was not trained on.",
+                purpose=words.REAL_PURPOSE,
                 result=self.real,
             )
             index = 0 if result.epsilon is None else 1
             audits.insert(index, real)
             limits.insert(index, (self.real.epsilon, self.real.ceiling))
         answers = [
-            answer_of(audit.result, about=f"{subject}: {audit.title}")
+            answer_of(audit.result, about=words.answer_name(subject, audit.title))
             for audit in audits
             if audit.result
         ]
         return AuditDocument(
-            title="Privacy audit with generated non-members",
+            title=words.TITLE,
             scores=self.scores,
             audits=tuple(audits),
             answers=tuple(answers),
@@ -319,7 +320,7 @@ def audit_model(
     beside = ""
     if known_c is None:  # where c is known, neither a weak baseline nor a null target matters
         warnings += _baseline_warnings(data)
-        beside = str(null or "null not checked")
+        beside = str(null or words.NULL_NOT_CHECKED)
     real: OneRunResult | None = None
     on_nonmembers = audits.select("rm_rn", seed=seed)
     if on_nonmembers:
@@ -347,15 +348,11 @@ def _baseline_warnings(data: AuditData) -> tuple[str, ...]:
         return data.shares.warnings
     if data.helpers:
         return ()
-    return (
-        "without a label or train_again there are no helpers: the baseline sees the examples "
-        "alone and may be weak",
-    )
+    return (words.NO_HELPERS,)
 
 
 def _with_unit(result: Result, unit: str) -> Result:
     """The result, whose claim says what one example is where it is no row ("" for a row)."""
-    sentence = ""
-    if unit:
-        sentence = f" One example is one unit {unit}, with all its rows; one row of each was drawn."
-    return replace(result, claim=result.claim + sentence, unit=unit)
+    if not unit:
+        return result
+    return replace(result, claim=f"{result.claim} {words.unit_sentence(unit)}", unit=unit)

@@ -8,6 +8,7 @@ import numpy as np
 from paperlib.audits.panoramia.game import largest_test
 from paperlib.core import FloatArray, IntArray, check_at_least, check_in
 from paperlib.report import progress
+from paperlib.words import panoramia_data as words
 
 RATIO = 8.0
 """Members that a helper's model should learn, beside D_G, over members judged: the largest ratio
@@ -36,11 +37,7 @@ class Shares:
         """Says that helpers learn too little; else empty."""
         if self.ratio >= RATIO:
             return ()
-        return (
-            f"helpers learn {self.ratio:.1f} times as many members as the {self.judged} that are "
-            f"judged, not {RATIO:g} times: epsilon~ may be above 0 for a model that never saw the "
-            "members; bring more members",
-        )
+        return (words.weak_helpers(self, RATIO),)
 
 
 def shares_of(members: int, *, pool: int, folds: int, judged: float | None = None) -> Shares:

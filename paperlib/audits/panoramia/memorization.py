@@ -11,6 +11,7 @@ from scipy.stats import binomtest
 from sklearn.neighbors import NearestNeighbors
 
 from paperlib.core import FloatArray
+from paperlib.words import panoramia_data as words
 
 _RARE = 1e-3
 _NOTABLE = 0.01
@@ -32,17 +33,9 @@ class Copies:
         """What a reader of a result must know; empty where all is well."""
         warnings: list[str] = []
         if self.repeated > _NOTABLE + self.copied_others:
-            warnings.append(
-                f"the generator repeats itself: {self.repeated:.1%} of its examples equal an "
-                "earlier one; the audit takes them as independent draws"
-            )
+            warnings.append(words.repeats_itself(self))
         if self.copied > _NOTABLE + self.copied_others or self.p_value < _RARE:
-            warnings.append(
-                f"the generator memorises: {self.copied:.1%} of its examples equal one of its "
-                f"training data (held-out data: {self.copied_others:.1%}), and {self.nearer:.0%} "
-                "lie nearer to its training data than to as many held-out examples; stop its "
-                "training earlier or give it more data"
-            )
+            warnings.append(words.memorises(self))
         return tuple(warnings)
 
 
@@ -113,7 +106,4 @@ def copied_members(generated: Sequence[Any], members: Sequence[Any]) -> tuple[st
     repeated = sum(times[row] > 1 for row in members) / len(members)
     if copied <= _NOTABLE + 2 * repeated:
         return ()
-    return (
-        f"{copied:.0%} of the generated rows are members, which no audit can tell apart: it misses "
-        "what the target leaks; bring the rows of a generator that has not seen the members",
-    )
+    return (words.generated_members(copied),)

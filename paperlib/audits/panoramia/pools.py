@@ -39,8 +39,8 @@ def take(batch: Batch, rows: IntArray) -> Batch:
     return tuple(rows_of(values) for values in batch)
 
 
-def joined(first: Batch, second: Batch) -> Batch:
-    """The examples of two batches of the same arguments, one after the other."""
+def appended(first: Batch, second: Batch) -> Batch:
+    """The examples of the first batch and then those of the second, in the same arguments."""
 
     def both(values: Any, others: Any) -> Any:
         if isinstance(values, pd.DataFrame):

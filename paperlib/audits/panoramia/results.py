@@ -5,7 +5,7 @@ target.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import ceil, inf, sqrt
+from math import inf, sqrt
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,8 +18,9 @@ from paperlib.bounds import audit_one_run, audit_panoramia
 from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.bounds.one_run.search import RECALL_SEARCHES
 from paperlib.bounds.panoramia import PanoramiaResult
-from paperlib.core import FloatArray, MembershipScores, RecallSearch, check_in, round_down
+from paperlib.core import FloatArray, MembershipScores, RecallSearch, check_in
 from paperlib.words.designs import CONDITIONS, score_assumptions
+from paperlib.words.panoramia_data import null_outcome
 
 NULL = Target("null", "null")
 LIMIT = 0.1
@@ -59,19 +60,7 @@ class NullCheck:
         return self.low >= -LIMIT and self.high <= LIMIT
 
     def __str__(self) -> str:
-        if self.games < 2:
-            return "null not checked enough: one game"
-        mean = round(self.mean, 2) + 0.0  # no minus before a zero
-        low = round_down(self.low, 2)
-        high = ceil(100 * self.high) / 100
-        interval = f"null: {mean:.2f} [{low:.2f}, {high:.2f}]"
-        if self.passes:
-            return f"{interval}, passes"
-        if abs(self.mean) <= LIMIT:
-            return f"{interval}, not shown to pass: more games would tell"
-        if self.mean > 0:
-            return f"{interval}, FAILS: so much of ε~ may be no leakage"
-        return f"{interval}, FAILS: the attack is weaker than the baseline, and ε~ may be too small"
+        return null_outcome(self, LIMIT)
 
 
 @dataclass(frozen=True, eq=False)

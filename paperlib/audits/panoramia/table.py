@@ -19,6 +19,7 @@ from paperlib.audits.releases.rows import check_kinds
 from paperlib.core import FloatArray, check_ids, check_in, check_ties, did_you_mean, one_of_each
 from paperlib.generators.table_filter import FilteredGenerator, RowCoder
 from paperlib.generators.tabular import TableGenerator, checked_columns, is_name_like
+from paperlib.words import panoramia_data as words
 
 _MOST_CLASSES = 100
 
@@ -210,13 +211,11 @@ def _check_like(name: str, table: pd.DataFrame | None, members: pd.DataFrame) ->
 
 def _name_warnings(columns: dict[str, NDArray[Any]]) -> list[str]:
     """That a column names rows, which nothing learns."""
-    return [
-        f"column {name!r} has {np.unique(values).size:,} different values in {len(values):,} rows: "
-        "it names rows, so the generator draws it without regard to the others, and helpers leave "
-        "it out"
-        for name, values in columns.items()
-        if is_name_like(values)
-    ]
+    warnings: list[str] = []
+    for name, values in columns.items():
+        if is_name_like(values):
+            warnings.append(words.names_rows(name, np.unique(values).size, len(values)))
+    return warnings
 
 
 def _hashes(table: pd.DataFrame) -> NDArray[Any]:
