@@ -249,3 +249,54 @@ def test_an_audit_of_features_follows_a_plan():
             audit_features(features, coins, **{"plan": plan, **options})
     with pytest.raises(ValueError, match="plan: it names coins; give their file"):
         audit_features(frame[["late", "early"]], coins.included, plan=plan)
+
+
+def few(command, **changes: str) -> None:
+    """A plan for these coins whose limit the audit passes."""
+    Path("plan.sealed.json").unlink()
+    write_plan(**{"limit": "4.5", "claimed_epsilon": "", **changes})
+    assert command("seal", "plan.yaml")[0] == 0
+
+
+def test_verify_says_which_version_wrote_a_page_and_has_an_exit_code_for_it(
+    planned, command, monkeypatch
+):
+    few(command)
+    with monkeypatch.context() as patched:
+        patched.setattr("paperlib.audits.report_words.versions", lambda: "paperlib 9.9")
+        assert command.line(f"{AUDIT} --output page.html")[0] == 0
+    whole = Path("page.html").read_text(encoding="utf-8")
+    Path("page.html").write_text(whole.replace("<h2>Verdict", "<h2>Private"), encoding="utf-8")
+    code, out, error = command("verify", "page.html", "--output", "anew.html")
+    assert (code, "as printed" in out, "gate passed" in error) == (4, False, True)
+    assert "Not compared: the page was written by paperlib 9.9; here are paperlib " in out
+    anew = Path("anew.html").read_text(encoding="utf-8")
+    assert ("computed again" in anew, "Private" in anew) == (True, False)
+    assert command("verify", "anew.html")[0] == 0
+
+
+def test_a_page_that_differs_is_refused_with_its_places(planned, command):
+    few(command)
+    assert command.line(f"{AUDIT} --output page.html")[0] == 0
+    whole = Path("page.html").read_text(encoding="utf-8")
+    Path("page.html").write_text(whole.replace("<main>", "<main hidden>"), encoding="utf-8")
+    code, out, error = command("verify", "page.html")
+    assert (code, out) == (2, "")
+    assert "page.html: is not the report of the planned audit:\n  at the top of the page: " in error
+    assert "the page has “<main hidden>”, the report “<main>”" in error
+    assert "\n  computed here from its plan, coins and scores: ε ≥ " in error
+
+
+def test_texts_of_a_stranger_cannot_steer_the_terminal(planned, command):
+    few(command)
+    content = json.loads(Path("plan.sealed.json").read_text())
+    del content["hash"]
+    content["notes"] = "\x1b[2J\x1b[1;1Hepsilon = 0.001, gate passed\x1b[8m\u202e"
+    Path("plan.sealed.json").unlink()
+    write_sealed("plan.sealed.json", content)
+    Path("about.yaml").write_text('owner: "\\e[8mnobody"\n')
+    assert command.line(f"{AUDIT} --about about.yaml --output page.html")[0] == 0
+    code, out, error = command("verify", "page.html")
+    assert (code, "\x1b" in out + error, "\u202e" in out) == (0, False, False)
+    assert "  notes: \\x1b[2J\\x1b[1;1Hepsilon = 0.001, gate passed\\x1b[8m\\u202e\n" in out
+    assert "  owner: \\x1b[8mnobody\n" in out

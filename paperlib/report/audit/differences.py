@@ -95,7 +95,9 @@ def _described(
 
 def _place(right: list[str], number: int) -> str:
     """The place of a line of the report, by the heading above it."""
-    for line in reversed(right[: number + 1]):
+    for above, line in enumerate(reversed(right[: number + 1])):
+        if above and line.endswith("</style>"):
+            break
         heading = _HEADING.search(line)
         if heading is not None:
             return f"under “{visible_text(heading[1], 60)}”"
