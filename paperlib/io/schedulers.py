@@ -7,6 +7,7 @@ import math
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paperlib.core.packages import optional_package, quiet
+from paperlib.io.files import user_cache_folder
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -30,8 +32,13 @@ _BATCH_SYSTEMS = {
 }
 _SECONDS_TO_CONNECT = 20
 _SECONDS_TO_REPLACE = 5
+# Dask runs what it is sent, by whoever connects: local processes listen on this address alone.
+_THIS_MACHINE = "127.0.0.1"
 # Of the scheduler's status page: the usual one may be taken by another sweep, which is a warning.
-_FREE_PORT = "127.0.0.1:0"
+_FREE_PORT = f"{_THIS_MACHINE}:0"
+# A local worker's keeper starts it again, which can take a minute on a busy machine. After 15 s
+# without the worker Dask would close the keeper too, and the sweep would lose that process.
+_KEEP_KEEPERS = {"distributed.deploy.lost-worker-timeout": "1 hour"}
 _DEVICES_VARIABLE = "CUDA_VISIBLE_DEVICES"
 
 
@@ -139,6 +146,7 @@ def sweep_client(scheduler: Place, *, calls: int, retries: int) -> Iterator["Cli
             _keep_jobs(cluster, min(scheduler.workers, math.ceil(calls / processes)))
             client = distributed.Client(cluster)
         else:
+            stack.enter_context(dask.config.set(_KEEP_KEEPERS))
             # What matters of Dask's messages about its own processes is raised or reported.
             stack.enter_context(quiet("distributed", logging.CRITICAL))
             cluster = stack.enter_context(_local_cluster(min(scheduler.workers, calls)))
@@ -168,13 +176,17 @@ def _keep_jobs(cluster: Any, jobs: int) -> None:
 
 
 def _local_cluster(workers: int) -> Any:
-    """Processes of this machine; process i sees GPU i alone, also after it was replaced."""
+    """Processes of this machine; process i sees GPU i alone, also after it was replaced.
+
+    The scheduler, its status page, the workers and their keepers (Nanny) listen on 127.0.0.1 alone.
+    """
     from distributed import Nanny, Scheduler, SpecCluster
     from distributed.system import MEMORY_LIMIT
 
     devices = visible_devices()
     silent = {"silence_logs": logging.CRITICAL}
-    options = {"nthreads": 1, "memory_limit": int(0.9 * MEMORY_LIMIT / workers), **silent}
+    memory = int(0.9 * MEMORY_LIMIT / workers)
+    options = {"host": _THIS_MACHINE, "nthreads": 1, "memory_limit": memory, **silent}
 
     def process(index: int) -> dict[str, Any]:
         # GPUs are counted as nvidia-smi counts them.
@@ -185,7 +197,7 @@ def _local_cluster(workers: int) -> Any:
 
     scheduler = {
         "cls": Scheduler,
-        "options": {"host": "127.0.0.1", "dashboard_address": _FREE_PORT},
+        "options": {"host": _THIS_MACHINE, "dashboard_address": _FREE_PORT},
     }
     processes = {index: process(index) for index in range(workers)}
     cluster: Any = SpecCluster
@@ -202,19 +214,60 @@ def job_script(place: Place) -> str:
         return cluster.job_script()
 
 
-def _batch_cluster(scheduler: Place) -> Any:
-    """A dask-jobqueue cluster, still without jobs."""
+@contextmanager
+def _batch_cluster(scheduler: Place) -> Iterator[Any]:
+    """A dask-jobqueue cluster, still without jobs, which is closed at the end.
+
+    Its machines talk over TLS with credentials that are made for this sweep, unless the file of the
+    batch system says otherwise by ``security`` or ``protocol``.
+    """
     dask_jobqueue = optional_package("dask_jobqueue", "sweep", f"a sweep on {scheduler.system}")
     if scheduler.system == "local":
-        from dask_jobqueue.local import LocalCluster as cluster
+        from dask_jobqueue.local import LocalCluster as cluster_type
     else:
-        cluster: Any = getattr(dask_jobqueue, _BATCH_SYSTEMS[scheduler.system])
-    try:
-        return cluster(
-            **{"scheduler_options": {"dashboard_address": _FREE_PORT}, **scheduler.options}
-        )
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{scheduler.said_by}: {scheduler.system}: {error}") from None
+        cluster_type: Any = getattr(dask_jobqueue, _BATCH_SYSTEMS[scheduler.system])
+    options = {"scheduler_options": {"dashboard_address": _FREE_PORT}, **scheduler.options}
+    with ExitStack() as stack:
+        if not {"security", "protocol"} & options.keys():
+            options["security"] = stack.enter_context(_temporary_credentials(scheduler.system))
+        try:
+            cluster = cluster_type(**options)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{scheduler.said_by}: {scheduler.system}: {error}") from None
+        yield stack.enter_context(cluster)
+
+
+@contextmanager
+def _temporary_credentials(system: str) -> Iterator[Any]:
+    """Dask's ``Security`` with a key that was made for one sweep.
+
+    The key lies in a folder of the user's cache, which the machines of a sweep share; only the user
+    can read it, and it goes when the sweep ends.
+    """
+    optional_package("cryptography", "sweep", f"a sweep on {system}")
+    from distributed import Security
+
+    made = Security.temporary()
+    cache = user_cache_folder()
+    cache.mkdir(parents=True, exist_ok=True)
+    # mkdtemp, and so this folder, lets nobody else in.
+    with tempfile.TemporaryDirectory(dir=cache, prefix="sweep-credentials-") as folder:
+        paths: dict[str, str] = {}
+        for name, text in (
+            ("ca_file", made.tls_ca_file),
+            ("cert", made.tls_worker_cert),
+            ("key", made.tls_worker_key),
+        ):
+            path = Path(folder) / f"{name}.pem"
+            path.write_text(text, encoding="ascii")
+            paths[name] = str(path)
+        # All roles of a temporary Security hold the same certificate.
+        by_role = {
+            f"tls_{role}_{name}": paths[name]
+            for role in ("client", "scheduler", "worker")
+            for name in ("cert", "key")
+        }
+        yield Security(require_encryption=True, tls_ca_file=paths["ca_file"], **by_role)
 
 
 def _read_batch_file(path: Path, said_by: str, needed: str) -> tuple[str, dict[str, Any], int]:

@@ -27,12 +27,15 @@ if __name__ == "__main__":
 """
 
 
+USUAL_STATUS_PORT = 8787
+
+
 @pytest.fixture(autouse=True)
 def usual_status_port_is_taken():
     """As by another sweep at the same time."""
     with socket.socket() as taken:
         with contextlib.suppress(OSError):
-            taken.bind(("", 8787))
+            taken.bind(("", USUAL_STATUS_PORT))
             taken.listen()
         yield
 
@@ -59,6 +62,24 @@ def test_a_worker_killed_midway_loses_nothing_and_its_successor_has_its_gpu(
     assert squares(done) == {number: number**2 for number in range(8)}
     times = [executions(trace)[number] for number in range(8)]
     assert sum(times) <= 9, "only a result still on the dead worker is computed again"
+
+
+def test_no_process_of_a_local_sweep_listens_to_other_machines(tmp_path, trace):
+    """Dask runs what it is sent: looked at while results come in, in this process and below it."""
+    psutil = pytest.importorskip("psutil")
+    addresses = []
+    jobs = [Job(number, trace, seconds=0.25) for number in range(4)]
+    for _ in run_sweep(square, jobs, folder=tmp_path / "u", version="1", workers=2):
+        this_process = psutil.Process()
+        for process in [this_process, *this_process.children(recursive=True)]:
+            addresses += [
+                connection.laddr.ip
+                for connection in process.net_connections(kind="inet")
+                if connection.status == psutil.CONN_LISTEN
+                and connection.laddr.port != USUAL_STATUS_PORT  # taken by the fixture
+            ]
+    assert len(addresses) >= 5, "scheduler and its status page, two workers, two keepers"
+    assert set(addresses) == {"127.0.0.1"}
 
 
 def test_a_config_that_kills_its_worker_is_named_and_the_rest_goes_on(tmp_path, trace):
@@ -123,6 +144,7 @@ def test_a_batch_system_is_used_by_its_file_and_a_job_that_ends_is_replaced(
     """
     pytest.importorskip("dask_jobqueue")
     dask = pytest.importorskip("dask")
+    distributed = pytest.importorskip("distributed")
     queue = tmp_path / "queue.yaml"
     queue.write_text(
         "jobs: 1\njobqueue:\n  local:\n    cores: 1\n    processes: 1\n    memory: 1GB\n"
@@ -134,11 +156,22 @@ def test_a_batch_system_is_used_by_its_file_and_a_job_that_ends_is_replaced(
     jobs = [
         Job(number, trace, deed="end the batch job" if number == 1 else "") for number in range(3)
     ]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    addresses, folders, modes = set(), set(), set()
+    done = []
     with dask.config.set({"distributed.deploy.lost-worker-timeout": "1s"}):
-        done = list(run_sweep(square, jobs, folder=tmp_path / "u", version="1"))
+        for pair in run_sweep(square, jobs, folder=tmp_path / "u", version="1"):
+            done.append(pair)
+            addresses.add(distributed.default_client().scheduler.address)
+            folders |= set((tmp_path / "cache/paperlib").glob("sweep-credentials-*"))
+            modes |= {folder.stat().st_mode & 0o777 for folder in folders}
     assert squares(done) == {0: 0, 1: 1, 2: 4}
     assert (Path(trace) / "ended").exists()
     assert os.getpid() not in {result["pid"] for _, result in done}
+    assert {address.partition("://")[0] for address in addresses} == {"tls"}
+    assert len(folders) == 1
+    assert modes == {0o700}
+    assert not any(folder.exists() for folder in folders), "credentials outlived their sweep"
 
 
 @pytest.mark.filterwarnings(
