@@ -13,12 +13,7 @@ from paperlib.audits.dp_training.loop import Loop, Train, changes
 from paperlib.audits.dp_training.runs import Runs, held_runs, outliers
 from paperlib.core import AuditResult
 from paperlib.core.checks import check_at_least, check_confidence, check_in
-
-_MOST_CHARACTERS = 200  # of a headline
-_PLAIN_NULL = (
-    "give a record of gradient 0 that the loss counts, such as label -100 with "
-    "reduction='none' and .mean()"
-)
+from paperlib.words import dp_training as words
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,17 +36,7 @@ class DpTrainingAudit(AuditResult):
 
     @property
     def headline(self) -> str:
-        wrong = [check for check in self.checks if not check.passed]
-        if not wrong:
-            return f"DP-SGD: no fault found by {len(self.checks)} checks"
-        cause, *consequences = wrong
-        line = f"DP-SGD: not as stated; {cause.name}: {cause.finding}"
-        if not consequences:
-            return line
-        names = f"{line} (then also {', '.join(check.name for check in consequences)})"
-        if len(names) <= _MOST_CHARACTERS:
-            return names
-        return f"{line} (then also {len(consequences)} of the later checks)"
+        return words.headline(self.checks)
 
 
 def audit_dp_training(
@@ -141,13 +126,13 @@ def audit_dp_training(
     runs = held_runs(loop, data, chosen, null, seeds, SEEN * clipping_norm / divisors[0])
     if divisor is None and loop.divisor is not None:
         divisors.insert(0, loop.divisor)
-    claims: list[Stated] = []
+    statements: list[Stated] = []
     for number in divisors:
         norm = clipping_norm / number
-        claims.append(Stated(norm, noise_multiplier * norm, sampling_rate, steps, level))
-    checks, stated = _checked(runs, claims)
+        statements.append(Stated(norm, noise_multiplier * norm, sampling_rate, steps, level))
+    checks, stated = _checked(runs, statements)
     if trainings and runs.null_use != "plain":
-        raise ValueError(f"trainings: this null= is of no use for them; {_PLAIN_NULL}")
+        raise ValueError(f"trainings: this null= is of no use for them; {words.PLAIN_NULL}")
     if trainings:
         # Its accountant takes seconds to import.
         from paperlib.audits.dp_training.trade_off import told_apart
@@ -173,18 +158,18 @@ def _divisors(divisor: float | None, rate: float, records: int) -> list[float]:
     return [number for number in dict.fromkeys(divisors) if number > 0]
 
 
-def _checked(runs: Runs, claims: list[Stated]) -> tuple[list[DpCheck], Stated]:
-    """What the checks find by the first of the claims for which all pass, and that claim.
+def _checked(runs: Runs, statements: list[Stated]) -> tuple[list[DpCheck], Stated]:
+    """What the checks find by the first of the statements for which all pass, and that one.
 
-    The claims differ in the divisor, that is in the scale of all numbers. If none passes, it is the
-    one whose norm a record reaches, or else the first.
+    The statements differ in the divisor, that is in the scale of all numbers. If none passes, it is
+    the one whose norm a record reaches, or else the first.
     """
-    for stated in claims:
+    for stated in statements:
         checks = [_timed(partial(check, runs, stated)) for check in CHECKS]
         if all(check.passed for check in checks):
             return checks, stated
-    reached = [stated for stated in claims if reaches_norm(runs, stated)]
-    stated = (reached or claims)[0]
+    reached = [stated for stated in statements if reaches_norm(runs, stated)]
+    stated = (reached or statements)[0]
     return [_timed(partial(check, runs, stated)) for check in CHECKS], stated
 
 
@@ -200,68 +185,27 @@ def _largest_canary(runs: Runs) -> int:
     return sizes.index(max(sizes))
 
 
-def _null_warnings(runs: Runs) -> tuple[str, ...]:
-    """Why a null could not be used, and what can."""
-    reasons = {
-        "changes others": "it changes the gradients of other records",
-        "has a gradient": "it has a gradient of its own",
-    }
-    if runs.null_use not in reasons:
-        return ()
-    reason = reasons[runs.null_use]
-    return (f"null: {reason}, so only replacing a record was checked; {_PLAIN_NULL}",)
-
-
 def _notes(loop: Loop, runs: Runs, divisor: float | None) -> list[str]:
     """What was left out of the checks, or measured in another way, and why; and a divisor that is
     not the expected batch size.
     """
     notes: list[str] = []
     if divisor is not None:
-        notes.append(f"The noisy sum is divided by {divisor:.6g}, as the loop shows.")
+        notes.append(words.divided_by(divisor))
     if runs.null_use == "among clipped":
-        notes.append(
-            "null: it changes the gradients of other records, as a mean that leaves it out does; "
-            "so what a record adds was measured among clipped records, where this changes nothing."
-        )
-    unused = [str(number) for number, used in enumerate(loop.used, 1) if not used]
+        notes.append(words.NULL_AMONG_CLIPPED)
+    unused = [number for number, used in enumerate(loop.used, 1) if not used]
     if unused:
-        notes.append(
-            f"Of {len(loop.used)} parameters of the optimizer, no step has a gradient of "
-            f"{_shortened(unused)}: nothing of them is released, and no check looks at them."
-        )
+        notes.append(words.unused_parameters(unused, len(loop.used)))
     return notes
-
-
-def _shortened(numbers: list[str]) -> str:
-    """The first of many numbers of parameters, and how many follow."""
-    first = ", ".join(numbers[:5])
-    rest = len(numbers) - 5
-    return f"number {first}" if rest <= 0 else f"number {first} and {rest} others"
 
 
 def _result(checks: list[DpCheck], error: float, runs: Runs, notes: list[str]) -> DpTrainingAudit:
     """The audit of these checks, whose chance of a false accusation is ``error`` at most."""
-    wrong = sum(not check.passed for check in checks)
     return DpTrainingAudit(
-        claim=(
-            f"{wrong} of {len(checks)} checks found a fault; if training is as stated, one is "
-            f"found with probability at most {error:.3g}. Clipping was checked for "
-            f"{'replacing' if runs.null is None else 'adding or removing'} a record."
-        ),
-        assumptions=(
-            "one record of the data is one unit of privacy, and the number of records is public",
-            "the gradients that the optimizer is given are all that training takes from the data",
-            (
-                "the loop is the same with other data, parameters and seeds as with those that "
-                "were tried"
-            ),
-            (
-                "the noise is of an unpredictable seed when it counts, and floating point is not "
-                "attacked"
-            ),
-        ),
-        warnings=_null_warnings(runs),
+        claim=words.claim(checks, error, replaced=runs.null is None),
+        assumptions=words.ASSUMPTIONS,
+        warnings=words.null_warnings(runs.null_use),
         notes=tuple(notes),
         epsilon=None,
         checks=tuple(checks),
@@ -339,8 +283,14 @@ def assert_private(
     spent = min(epsilon_of(noise_multiplier, rate, count, delta, by) for by in ("pld", "rdp"))
     if spent > epsilon:
         raise AssertionError(
-            f"epsilon: noise multiplier {noise_multiplier:g}, sampling rate {rate:g} and {count} "
-            f"steps give epsilon {spent:.3g} at delta {delta:g}, not {epsilon:g}"
+            words.spends_more(
+                noise=noise_multiplier,
+                rate=rate,
+                steps=count,
+                spent=spent,
+                delta=delta,
+                epsilon=epsilon,
+            )
         )
     audit = audit_dp_training(
         train,

@@ -1,9 +1,10 @@
 """Checks of released gradients: steps, clipping, noise and batches."""
 
 import dataclasses
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import combinations, product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from scipy.special import bdtrc, gammainc
 from paperlib.audits.dp_training.loop import changes
 from paperlib.audits.dp_training.runs import Runs
 from paperlib.core.checks import FloatArray
+from paperlib.words import dp_training as words
+from paperlib.words.dp_training import FindingKind
 
 SEEN = 1e-2  # least change, of the clipping norm, by which a step shows that it held a record
 _SLACK = 1e-3  # rounding of a norm, of the clipping norm; clipping itself adds 1e-6
@@ -23,16 +26,23 @@ class DpCheck:
     """What one check found.
 
     Attributes:
-        finding: One sentence.
+        kind: What it found, as a name.
+        numbers: The numbers of this finding, such as "norms" in clipping norms, or "step" from 1.
         p_value: Chance of such an outcome at most, if training is as stated; None where nothing is
             random.
+        finding: Kind and numbers in one sentence.
     """
 
     name: str
     passed: bool
-    finding: str
+    kind: FindingKind
+    numbers: Mapping[str, float] = field(default_factory=dict[str, float])
     p_value: float | None = None
     seconds: float = 0.0
+    finding: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "finding", words.finding(self.kind, self.numbers))
 
 
 @dataclass(frozen=True)
@@ -46,6 +56,15 @@ class Stated:
     level: float
 
 
+class _Sample(NamedTuple):
+    """Numbers that are noise of the stated size, if training is as stated."""
+
+    kind: FindingKind
+    numbers: dict[str, int]  # which parameters or steps they are of
+    values: FloatArray
+    free: float  # degrees of freedom of the sum of their squares
+
+
 # The checks. Sums of squares are of noise through orthonormal maps that do not depend on it, plus
 # what batches add; this makes them larger at most, so that too small a sum shows too little noise
 # on any data.
@@ -56,37 +75,34 @@ def _steps(runs: Runs, stated: Stated) -> DpCheck:
     moved = set(runs.moved)
     most = max(held | moved)
     if len(held) > 1 or len(moved) > 1:
-        finding = f"from {min(held | moved)} to {most} steps, as one record decides"
-        return DpCheck(name="number of steps", passed=False, finding=finding)
-    finding = f"{most} steps, {stated.steps} stated"
-    return DpCheck(name="number of steps", passed=most <= stated.steps, finding=finding)
+        numbers = {"least": min(held | moved), "most": most}
+        return DpCheck(name="number of steps", passed=False, kind="steps differ", numbers=numbers)
+    return DpCheck(
+        name="number of steps",
+        passed=most <= stated.steps,
+        kind="steps",
+        numbers={"most": most, "stated": stated.steps},
+    )
 
 
 def _other_records(runs: Runs, stated: Stated) -> DpCheck:
     """Whether what a record adds to a step depends on the other records of the batch, or a step
     that does not hold the record changes with it.
 
-    The finding names the likeliest cause: first statistics of all data, since these change what a
+    A failure names the likeliest cause: first statistics of all data, since these change what a
     record adds as well.
     """
     times = float(runs.interplay().max()) / stated.norm
-    passed = times <= SEEN
-    if passed:
-        finding = "what a record adds to a step does not depend on the other records"
-    elif _changes_all(runs, stated):
-        finding = (
-            "a record changes the steps without it too, as do statistics of all data that scale "
-            "inputs or weigh classes"
-        )
-    elif np.isfinite(times):
-        finding = (
-            f"what a record adds depends on its batch, by up to {times:.3g} clipping norms, as by "
-            "batch statistics, a weighted mean or joint clipping"
-        )
-    else:
+    numbers = {"norms": times}
+    if times <= SEEN:
+        return DpCheck(name="other records", passed=True, kind="no interplay", numbers=numbers)
+    kind: FindingKind = "interplay"
+    if _changes_all(runs, stated):
+        kind = "statistics of all data"
+    elif not np.isfinite(times):
         # Copies of one record have a spread of 0, and whoever divides by it gets no number.
-        finding = "gradients are not finite where all records are alike: divided by a spread of 0"
-    return DpCheck(name="other records", passed=passed, finding=finding)
+        kind = "no spread"
+    return DpCheck(name="other records", passed=False, kind=kind, numbers=numbers)
 
 
 def _changes_all(runs: Runs, stated: Stated) -> bool:
@@ -106,17 +122,15 @@ def _contribution(runs: Runs, stated: Stated) -> DpCheck:
     """
     sizes = _contribution_sizes(runs)
     times = float(sizes.max()) / stated.norm
-    if runs.null is None:
-        finding = "replacing one record changes a step by up to twice"
-    else:
-        finding = "adding one record changes a step by up to"
-    finding += f" {times:.3g} clipping norms, at step {int(sizes.argmax()) + 1}"
+    kind: FindingKind = "adding" if runs.null is not None else "replacing"
     if times < 1 - _SLACK:
-        finding += (
-            "; no canary reached the clipping norm, so clipping was not tried: give larger "
-            "canaries="
-        )
-    return DpCheck(name="clipping", passed=times <= 1 + _SLACK, finding=finding)
+        kind = "adding, norm not reached" if kind == "adding" else "replacing, norm not reached"
+    return DpCheck(
+        name="clipping",
+        passed=times <= 1 + _SLACK,
+        kind=kind,
+        numbers={"norms": times, "step": int(sizes.argmax()) + 1},
+    )
 
 
 def _contribution_sizes(runs: Runs) -> FloatArray:
@@ -155,27 +169,31 @@ def _radii(points: FloatArray) -> FloatArray:
     return np.sqrt(best)
 
 
-def _shortfall(
-    name: str, samples: Iterator[tuple[str, FloatArray, float]], stated: Stated
-) -> DpCheck:
-    """The test that no sample (name, values, degrees of freedom) has too small a sum of squares."""
-    tried: list[tuple[float, str, float]] = []
-    for what, rows, free in samples:
-        if free <= 0:
+def _shortfall(name: str, samples: Iterator[_Sample], stated: Stated) -> DpCheck:
+    """The test that no sample has too small a sum of squares."""
+    tried: list[tuple[float, FindingKind, list[int], float, _Sample]] = []
+    for sample in samples:
+        if sample.free <= 0:
             continue
-        total = float((rows**2).sum())
+        total = float((sample.values**2).sum())
         if not np.isfinite(total):
             # Passed, since the check of other records fails such a training and names the cause.
-            finding = "not tried, as gradients are not finite where all records are alike"
-            return DpCheck(name=name, passed=True, finding=finding)
-        tried.append((float(gammainc(free / 2, total / stated.noise**2 / 2)), what, total / free))
+            return DpCheck(name=name, passed=True, kind="noise not tried")
+        p_value = float(gammainc(sample.free / 2, total / stated.noise**2 / 2))
+        ratio = (total / sample.free) ** 0.5 / stated.noise
+        tried.append((p_value, sample.kind, [*sample.numbers.values()], ratio, sample))
     if not tried:
-        return DpCheck(name=name, passed=True, finding="too few numbers for this check")
-    p_value, what, variance = min(tried)
+        return DpCheck(name=name, passed=True, kind="too few numbers")
+    # Of equal ones, as of p-values of 0, the first parameter and the nearest steps.
+    p_value, kind, _, ratio, sample = min(tried, key=lambda entry: entry[:4])
     p_value = min(1.0, p_value * len(tried))
-    ratio = variance**0.5 / stated.noise
-    finding = f"{what} has {ratio:.3g} times the stated standard deviation"
-    return DpCheck(name=name, passed=p_value > stated.level, finding=finding, p_value=p_value)
+    return DpCheck(
+        name=name,
+        passed=p_value > stated.level,
+        kind=kind,
+        numbers={**sample.numbers, "ratio": ratio},
+        p_value=p_value,
+    )
 
 
 def _by_parameter(rows: FloatArray, runs: Runs) -> Iterator[tuple[int, FloatArray]]:
@@ -186,17 +204,18 @@ def _by_parameter(rows: FloatArray, runs: Runs) -> Iterator[tuple[int, FloatArra
 def _noise(runs: Runs, stated: Stated) -> DpCheck:
     """The noise in every second step, without the direction of the other steps' mean."""
 
-    def samples() -> Iterator[tuple[str, FloatArray, float]]:
+    def samples() -> Iterator[_Sample]:
         for number, rows in _by_parameter(runs.quiet, runs):
             mean = rows[1::2].sum(0)
             along = mean / max(float(np.linalg.norm(mean)), 1e-300)
             rest = rows[::2] - np.outer(rows[::2] @ along, along)
-            yield f"the noise of parameter {number}", rest, len(rest) * (rest.shape[1] - 1)
+            free = len(rest) * (rest.shape[1] - 1)
+            yield _Sample("noise", {"parameter": number}, rest, free)
 
     check = _shortfall("noise", samples(), stated)
     if check.passed or not _repeats(runs, stated):
         return check
-    return dataclasses.replace(check, passed=True, finding="the noise of a step has its size")
+    return dataclasses.replace(check, passed=True, kind="noise repeats")
 
 
 def _repeats(runs: Runs, stated: Stated) -> bool:
@@ -222,16 +241,16 @@ def _noise_of_steps(runs: Runs, stated: Stated) -> DpCheck:
     no sum.
     """
 
-    def samples() -> Iterator[tuple[str, FloatArray, float]]:
+    def samples() -> Iterator[_Sample]:
         for number, rows in _by_parameter(runs.quiet, runs):
-            for what, values, free in _pairs_of_steps(rows):
-                yield f"{what} in parameter {number}", values, free
+            for sample in _pairs_of_steps(rows):
+                yield sample._replace(numbers={**sample.numbers, "parameter": number})
 
     return _shortfall("noise of different steps", samples(), stated)
 
 
-def _pairs_of_steps(rows: FloatArray) -> Iterator[tuple[str, FloatArray, float]]:
-    """Each difference and sum of steps, with the size of its noise and its degrees of freedom."""
+def _pairs_of_steps(rows: FloatArray) -> Iterator[_Sample]:
+    """Each difference and sum of steps, in place of its values their norm, shape ()."""
     steps = np.arange(len(rows))
     products = rows @ rows.T  # all that follows is of these, as rows may be long
     for apart, late in product(steps[1:], (0, 1)):
@@ -241,36 +260,42 @@ def _pairs_of_steps(rows: FloatArray) -> Iterator[tuple[str, FloatArray, float]]
         # around their mean: its direction, that of what batches add, is left out.
         along = products[:, [*first, *second]].sum(1)
         length = max(float(along[first].sum() + along[second].sum()), 1e-300)
-        for sign, what in ((-1, "difference"), (1, "sum")):
+        kinds: tuple[tuple[int, FindingKind], ...]
+        kinds = ((-1, "difference of steps"), (1, "sum of steps"))
+        for sign, kind in kinds:
             crossed = 2 * sign * products[first, second]
             squares = products[first, first] + products[second, second] + crossed
             left = (squares - (along[first] + sign * along[second]) ** 2 / length).sum() / 2
             free = (len(first) - (sign > 0)) * (rows.shape[1] - 1)
-            yield f"the {what} of steps {apart} apart", np.sqrt(max(left, 0)), free
+            norm = np.asarray(np.sqrt(max(left, 0)))
+            yield _Sample(kind, {"apart": int(apart)}, norm, float(free))
 
 
 def _noise_of_seeds(runs: Runs, stated: Stated) -> DpCheck:
     steps = min(len(runs.quiet), len(runs.quiet_too))
     apart = (runs.quiet[:steps] - runs.quiet_too[:steps]) / 2**0.5
-    samples = (
-        (f"the difference between seeds in parameter {number}", rows, (steps - 1) * rows.shape[1])
-        for number, rows in _by_parameter(apart - apart.mean(0), runs)
-    )
-    return _shortfall("noise of different seeds", samples, stated)
+
+    def samples() -> Iterator[_Sample]:
+        for number, rows in _by_parameter(apart - apart.mean(0), runs):
+            free = (steps - 1) * rows.shape[1]
+            yield _Sample("difference of seeds", {"parameter": number}, rows, free)
+
+    return _shortfall("noise of different seeds", samples(), stated)
 
 
 def _noise_of_parameters(runs: Runs, stated: Stated) -> DpCheck:
     rows = runs.quiet - runs.quiet.mean(0)
     free = len(rows) - 1
 
-    def samples() -> Iterator[tuple[str, FloatArray, float]]:
-        numbers = rows.shape[1] // 2
-        neighbours = (rows[:, : 2 * numbers : 2] - rows[:, 1 : 2 * numbers : 2]) / 2**0.5
-        yield "the difference of neighbouring numbers", neighbours, free * numbers
+    def samples() -> Iterator[_Sample]:
+        pairs = rows.shape[1] // 2
+        neighbours = (rows[:, : 2 * pairs : 2] - rows[:, 1 : 2 * pairs : 2]) / 2**0.5
+        yield _Sample("difference of neighbours", {}, neighbours, free * pairs)
         for (first, left), (second, right) in combinations(_by_parameter(rows, runs), 2):
             width = min(left.shape[1], right.shape[1], _COMPARED)
             rest = (left[:, :width] - right[:, :width]) / 2**0.5
-            yield f"the difference of parameters {first} and {second}", rest, free * width
+            numbers = {"first": first, "second": second}
+            yield _Sample("difference of parameters", numbers, rest, free * width)
 
     return _shortfall("noise of different parameters", samples(), stated)
 
@@ -284,9 +309,12 @@ def _rate(runs: Runs, stated: Stated) -> DpCheck:
     held = np.concatenate(_held(runs, stated))
     count, total = int(held.sum()), held.size
     p_value = float(bdtrc(count - 1, total, stated.rate)) if count > 0 and stated.rate < 1 else 1.0
-    finding = f"a record is in {count} of {total} batches, at a stated rate of {stated.rate:g}"
     return DpCheck(
-        name="sampling rate", passed=p_value > stated.level, finding=finding, p_value=p_value
+        name="sampling rate",
+        passed=p_value > stated.level,
+        kind="rate",
+        numbers={"count": count, "total": total, "rate": stated.rate},
+        p_value=p_value,
     )
 
 
@@ -299,16 +327,16 @@ def _poisson(runs: Runs, stated: Stated) -> DpCheck:
         for start in range(0, len(run) - length + 1, length)
     ]
     if length < 2 or not epochs:
-        return DpCheck(name="Poisson sampling", passed=True, finding="too few steps for this check")
+        return DpCheck(name="Poisson sampling", passed=True, kind="too few epochs")
     once = sum(int(epoch.sum() == 1) for epoch in epochs)
     chance = length * stated.rate * (1 - stated.rate) ** (length - 1)
     p_value = float(bdtrc(once - 1, len(epochs), chance)) if once else 1.0
-    finding = (
-        f"a record is in exactly one batch in {once} of {len(epochs)} epochs; {chance:.2g} "
-        "of them expected"
-    )
     return DpCheck(
-        name="Poisson sampling", passed=p_value > stated.level, finding=finding, p_value=p_value
+        name="Poisson sampling",
+        passed=p_value > stated.level,
+        kind="epochs",
+        numbers={"once": once, "total": len(epochs), "chance": chance},
+        p_value=p_value,
     )
 
 

@@ -51,10 +51,8 @@ def told_apart(
     return DpCheck(
         name="trade-off",
         passed=worst[0] >= 0,
-        finding=(
-            f"{trainings} trainings with a canary and {trainings} without are told apart with "
-            f"error rates of at most {worst[1]:.2g} and {worst[2]:.2g}"
-        ),
+        kind="told apart",
+        numbers={"trainings": trainings, "false_positive": worst[1], "false_negative": worst[2]},
     )
 
 
