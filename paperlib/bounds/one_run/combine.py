@@ -364,9 +364,13 @@ def _same_in_another_unit(first: _Ordered, second: _Ordered) -> bool:
 def _shares_of_range(values: FloatArray) -> FloatArray:
     """Where each score lies between the lowest, 0, and the highest, 1."""
     finite = values[np.isfinite(values)]
-    if not finite.size or finite.max() == finite.min():
+    if not finite.size:
         return values
-    return (values - finite.min()) / (finite.max() - finite.min())
+    lowest = float(finite.min())
+    spread = float(finite.max()) - lowest
+    if spread == 0:
+        return values
+    return np.asarray((values - lowest) / spread, dtype=np.float64)
 
 
 def _most_common(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> bool:
