@@ -8,7 +8,8 @@ are higher for members. Variances are divided by one less than the number of mod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.core import FloatArray, check_finite, check_in
+from paperlib.core import FloatArray, check_in
+from paperlib.core.checks import check_no_nan
 
 _LEAST_VARIANCE = 1e-12
 
@@ -21,7 +22,8 @@ def lira_online(
 
     Args:
         target: Logit-scaled confidence log(p / (1 - p)) of the target on each example: minus the
-            margin loss, shape (n,).
+            margin loss, shape (n,). Infinite ones, where p is rounded to 0 or 1, count as just
+            beyond all finite ones of target and shadows.
         shadows: The same of the shadow models, shape (K, n).
         included: True where a shadow model was trained on an example, shape (K, n).
         fixed_variance: One variance pooled over all examples: better with few shadow models.
@@ -32,8 +34,8 @@ def lira_online(
         Shape (n,), nats.
 
     Raises:
-        ValueError: Shapes that do not fit, NaN or infinite values, or an example that fewer than
-            two shadow models were trained on (or on which fewer than two were not).
+        ValueError: Shapes that do not fit, NaN, or an example that fewer than two shadow models
+            were trained on (or on which fewer than two were not).
 
     Source:
         Carlini et al. (2022), Membership Inference Attacks From First Principles, Algorithm 1.
@@ -43,7 +45,7 @@ def lira_online(
     >>> lira_online([6.0, 6.0], shadows, included).round(1).tolist()
     [6.0, 4.0]
     """
-    scores, models = _checked(target, shadows)
+    scores, models = _bounded(*_checked(target, shadows))
     inside = _flags(included, models.shape)
     log_likelihoods: list[FloatArray] = []  # but for a constant
     for name, flags in (("in", inside), ("out", ~inside)):
@@ -80,7 +82,7 @@ def lira_offline(
     >>> lira_offline([3.0], [[0.0], [2.0]]).round(6).tolist()
     [1.414214]
     """
-    scores, models = _checked(target, shadows)
+    scores, models = _bounded(*_checked(target, shadows))
     inside = np.zeros(models.shape, bool) if included is None else _flags(included, models.shape)
     mean, variance = _normals("out", models, ~inside, fixed_variance)
     return (scores - mean) / np.sqrt(variance)
@@ -185,9 +187,26 @@ def _checked(
             f"{prefix}shadows: expected shape (K, {scores.size}) like the target, got "
             f"{models.shape}"
         )
-    check_finite(f"{prefix}target", scores)
-    check_finite(f"{prefix}shadows", models.ravel())
+    check_no_nan(f"{prefix}target", scores)
+    check_no_nan(f"{prefix}shadows", models.ravel())
     return scores, models
+
+
+def _bounded(scores: FloatArray, models: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Both, with the next numbers beyond all finite ones in the place of infinite ones.
+
+    A normal has no infinite value: this keeps their place in the order, and is the same number in
+    the target as in shadow models, as equal confidences are.
+    """
+    values = np.concatenate([scores, models.ravel()])
+    finite = values[np.isfinite(values)]
+    if finite.size == values.size:
+        return scores, models
+    if not finite.size:
+        return scores.clip(-1.0, 1.0), models.clip(-1.0, 1.0)
+    low = np.nextafter(finite.min(), -np.inf)
+    high = np.nextafter(finite.max(), np.inf)
+    return scores.clip(low, high), models.clip(low, high)
 
 
 def _probabilities(

@@ -18,8 +18,8 @@ from paperlib.core.checks import (
     as_rows,
     check_at_least,
     check_choice,
-    check_finite,
     check_in,
+    check_no_nan,
     unit_means,
 )
 from paperlib.core.scores import MembershipScores
@@ -176,11 +176,11 @@ class Coins:
 
         Args:
             ids: Name of each value, in any order.
-            values: Finite numbers, shape (n,) or (n, d).
+            values: Numbers, shape (n,) or (n, d); infinite ones are kept, NaN is refused.
 
         Raises:
-            ValueError: An id without a coin, a coin without a value, or two values of one id
-                without a unit.
+            ValueError: An id without a coin, a coin without a value, NaN, two values of one id
+                without a unit, or a unit with values of inf and of -inf.
 
         >>> toss_coins(["a", "b"], seed=0).join(["b", "a"], [1.0, 2.0])
         array([2., 1.])
@@ -191,7 +191,7 @@ class Coins:
             raise ValueError(
                 f"ids: expected one of each for {len(numbers)} values, got {len(names)}"
             )
-        check_finite("values", numbers.ravel())
+        check_no_nan("values", numbers.ravel())
         places = self.places(names)
         if self.unit:
             order = np.argsort(places, kind="stable")

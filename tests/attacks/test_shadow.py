@@ -88,6 +88,27 @@ def test_lira_reaches_the_optimum_of_a_gaussian_world_and_the_raw_confidence_doe
     assert auc(broken[member], broken[~member]) < best - tolerance
 
 
+@pytest.mark.parametrize("attack", [lira_online, lira_offline])
+def test_infinite_confidences_stand_beyond_all_finite_ones(world, attack):
+    target, shadows, included = world
+
+    def scores_of(high, low):
+        changed, models = target.copy(), shadows.copy()
+        changed[0], changed[1], models[0, 2], models[1, 3] = high, low, high, low
+        return attack(changed, models, included, fixed_variance=True)
+
+    infinite = scores_of(np.inf, -np.inf)
+    others = shadows.copy()
+    others[0, 2] = others[1, 3] = target[2]
+    finite = np.append(target[2:], others)
+    expected = scores_of(finite.max(), finite.min())
+    np.testing.assert_allclose(infinite, expected, rtol=1e-9)
+    assert np.isfinite(infinite).all()
+    alone = attack([np.inf, np.inf], [[np.inf] * 2, [-np.inf] * 2] * 2, [[1, 0], [0, 1]] * 2)
+    assert np.isfinite(alone).all()
+    assert alone[0] > alone[1]
+
+
 def test_bad_input_is_refused(world):
     target, shadows, included = world
     x, half, module = np.full(9, 0.5), np.full((3, 9), 0.5), nn.Linear(2, 2)
@@ -97,6 +118,7 @@ def test_bad_input_is_refused(world):
     refused("two shadow models or more that are 'out'", lira_offline, target, shadows[:1])
     refused("included: expected truth values", lira_online, target, shadows, included[:4])
     refused(r"target: expected probabilities in \[0, 1\]", rmia, 3 * x, half, x, half)
+    refused(r"target: expected probabilities in \[0, 1\]", rmia, np.inf * x, half, x, half)
     refused("offline_slope", rmia, x, half, x, half, offline_slope=2)
     refused("gamma", rmia, x, half, x, half, gamma=0)
     refused("probability 0 at index 0", rmia, x, half, x, 0 * half)

@@ -169,6 +169,17 @@ def test_what_has_no_coin_of_its_own_is_refused():
     refused("copies", toss_coins, 3, copies=-1)
 
 
+def test_infinite_scores_keep_their_place():
+    coins = toss_coins([*"abcd"], seed=0)
+    assert coins.join([*"badc"], [np.inf, 1.0, -np.inf, 2.0]).tolist() == [1, np.inf, 2, -np.inf]
+    scores = coins.scores({"a": 1.0, "b": np.inf, "c": 2.0, "d": -np.inf}, kind="scores")
+    assert sorted([*scores.member, *scores.nonmember]) == [-np.inf, 1, 2, np.inf]
+    units = toss_coins([*"aabb"], seed=0, unit="user")
+    assert units.join([*"aabb"], [1.0, np.inf, 2.0, 4.0]).tolist() == [np.inf, 3.0]
+    refused("hold values of inf and of -inf", units.join, [*"aabb"], [-np.inf, np.inf, 2.0, 4.0])
+    refused("1 of 4 values are NaN", coins.join, [*"abcd"], [1.0, np.nan, np.inf, 4.0])
+
+
 def test_coins_of_canaries_say_how_many_records_one_example_is(tmp_path):
     assert one_example(toss_coins(3)) == ""
     assert "copies" not in toss_coins(3)._content()  # files of records have the hash that they had
