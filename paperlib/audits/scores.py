@@ -34,11 +34,12 @@ from paperlib.core import (
     reversed_direction,
 )
 from paperlib.core.checks import check_ids, check_ties, unit_means
-from paperlib.core.direction import PROBABLY_REVERSED, REVERSED_LEVEL, SAYS_NOTHING
+from paperlib.core.direction import REVERSED_LEVEL
 from paperlib.core.facts import Refusal, RefusalCode, reasons
 from paperlib.core.sealed import check_loaded
 from paperlib.words.claims import unit_sentence
 from paperlib.words.coins import one_example, sealed_assumptions, seed_warnings
+from paperlib.words.directions import PROBABLY_REVERSED, SAYS_NOTHING
 
 ById = Mapping[Any, Any] | pd.DataFrame
 """Values by id: a mapping, or a table with a column of ids."""

@@ -12,15 +12,6 @@ from paperlib.core.scores import MembershipScores
 REVERSED_LEVEL = 0.01
 """Chance of a warning, of each kind, where scores have nothing to do with membership, at most."""
 
-PROBABLY_REVERSED = (
-    "so the direction of the score or the membership is probably reversed and a leak may be "
-    "missed: check whether the values are losses or scores (`--kind losses` of `paperlib audit`, "
-    "or higher_means_member in Python) and who is a member, by the membership column or by the "
-    "files"
-)
-"""End of a warning that a direction is probably reversed."""
-SAYS_NOTHING = "so they say nothing of membership"
-"""Middle of the sentence of a refusal because of equal scores, or of answers without a guess."""
 _MEMBERSHIPS = 2_000  # in a test by permutations, the one at hand among them
 _GROUPS = 128
 

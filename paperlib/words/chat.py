@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Literal
 
-from paperlib.core.direction import SAYS_NOTHING
 from paperlib.core.facts import Refusal, RefusalCode
 from paperlib.core.results import round_down
+from paperlib.words.directions import SAYS_NOTHING
 
 if TYPE_CHECKING:
     from paperlib.audits.language.chat import ChatResult

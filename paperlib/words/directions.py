@@ -1,11 +1,22 @@
-"""Why scores are no answer whose direction is probably reversed."""
+"""Why scores are no answer: their direction is probably reversed, or they say nothing."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from paperlib.core.direction import PROBABLY_REVERSED, Reversal
+from paperlib.core.direction import Reversal
 from paperlib.core.facts import Refusal, RefusalCode
 from paperlib.core.results import round_down
+
+PROBABLY_REVERSED = (
+    "so the direction of the score or the membership is probably reversed and a leak may be "
+    "missed: check whether the values are losses or scores (`--kind losses` of `paperlib audit`, "
+    "or higher_means_member in Python) and who is a member, by the membership column or by the "
+    "files"
+)
+"""End of a warning that a direction is probably reversed."""
+
+SAYS_NOTHING = "so they say nothing of membership"
+"""Middle of the sentence of a refusal because of equal scores, or of answers without a guess."""
 
 
 def refusals(*reversals: Reversal | None) -> tuple[Refusal, ...]:

@@ -2,8 +2,8 @@
 claim, its refusal and its warnings.
 """
 
-from paperlib.core.direction import SAYS_NOTHING
 from paperlib.core.results import round_down
+from paperlib.words.directions import SAYS_NOTHING
 
 TITLE = "Privacy audit of a language model"
 """The title of the page."""

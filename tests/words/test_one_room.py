@@ -257,7 +257,6 @@ STILL_ELSEWHERE: set[str] = {
     "paperlib.audits.releases.values",
     "paperlib.audits.scores",
     "paperlib.core.checks",
-    "paperlib.core.direction",
     "paperlib.core.reading.scores",
     "paperlib.generators.text",
 }
