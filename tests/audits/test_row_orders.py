@@ -1,120 +1,124 @@
-"""The order of rows says nothing: public audits of scores give the same answer for each order.
+"""The order of rows says nothing: every public function that takes rows gives the same answer for
+each order, or answers of the same law where a seed plays a game.
 
 Orders that know the truth, within tied values above all, must not help: an audit that may stop
-inside a block of equal values would read membership off the order. Such an audit is the broken
-twin, which the same orders must catch.
+inside a block of equal values would read membership off the order. Entries whose ties are broken
+by place are the broken twins, which the same orders must catch.
 """
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+import inspect
 
 import numpy as np
-import pandas as pd
 import pytest
+from numpy.typing import NDArray
+from scipy.stats import binom
 
-from paperlib import MembershipScores
-from paperlib.audits import Audits, audit, audit_features, audit_losses, audit_scores
-from paperlib.bounds import one_run_epsilon
+from paperlib import audits, bounds, core
+from tests.audits.ordered_rows import ENTRIES, NO_ROWS, STEP, Case, Entry, plain
 
-SIZE = 300
-Rows = tuple[np.ndarray, np.ndarray]
-"""Losses and membership of each row, lower losses mean member."""
-Entry = Callable[[np.ndarray, np.ndarray, Path], Any]
-"""An audit of losses and membership, which may write files to a folder."""
-
-
-def half_tied(seed: int) -> Rows:
-    """Losses without a leak, half of them one value, and fair coins."""
-    rng = np.random.default_rng(seed)
-    losses = rng.normal(size=SIZE)
-    losses[rng.permutation(SIZE)[: SIZE // 2]] = 0.0
-    return losses, rng.random(SIZE) < 0.5
+EXACT = [name for name, entry in ENTRIES.items() if not entry.plays]
+PLAYING = [name for name, entry in ENTRIES.items() if entry.plays]
+WITH_TWIN = [name for name in EXACT if ENTRIES[name].has_twin]
+PLAYING_WITH_TWIN = [name for name in PLAYING if ENTRIES[name].has_twin]
+SELDOM = 1e-3
+"""Chance that a sound entry fails, were its audits independent; the seeds are fixed."""
 
 
-def leaking(seed: int) -> Rows:
-    losses, member = half_tied(seed)
-    return losses - 3.0 * (member & (losses != 0)), member
-
-
-def orders(losses: np.ndarray, member: np.ndarray) -> dict[str, np.ndarray]:
-    """Orders of the rows: two know the truth, one knows it among equal losses alone."""
-    by_truth = np.argsort(~member, kind="stable")
+def orders(case: Case) -> dict[str, NDArray[np.int64]]:
+    """Orders of the rows: two know the truth, two know it among equal values alone."""
+    by_truth = np.argsort(~case.truth, kind="stable")
     return {
-        "members first": by_truth,
-        "members last": by_truth[::-1],
-        "shuffled": np.random.default_rng(1).permutation(SIZE),
-        "by loss, members first among equal ones": np.lexsort((~member, losses)),
-        "by loss, members last among equal ones": np.lexsort((member, losses)),
+        "true first": by_truth,
+        "true last": by_truth[::-1],
+        "shuffled": np.random.default_rng(1).permutation(by_truth.size),
+        "by value, true first among equal ones": np.lexsort((~case.truth, case.values)),
+        "by value, true last among equal ones": np.lexsort((case.truth, case.values)),
     }
 
 
-def by_losses(losses: np.ndarray, member: np.ndarray, folder: Path) -> Audits:
-    return audit_losses(losses[member], losses[~member])
+def answers(case: Case) -> list[str]:
+    """All that an entry says in each order, that of the draw first."""
+    as_drawn = np.arange(case.truth.size)
+    return [repr(plain(case.audit(order))) for order in (as_drawn, *orders(case).values())]
 
 
-def by_scores(losses: np.ndarray, member: np.ndarray, folder: Path) -> Audits:
-    scores = MembershipScores.from_labels(losses, member, higher_means_member=False)
-    return audit_scores(scores, design="game")
+KNOWING = ("true first", "by value, true first among equal ones", "true last")
 
 
-def by_file(losses: np.ndarray, member: np.ndarray, folder: Path) -> Audits:
-    """As `paperlib audit` reads and audits it."""
-    table = pd.DataFrame({"loss": losses, "member": member.astype(int)})
-    table.to_csv(folder / "losses.csv", index=False)
-    return audit(folder / "losses.csv")
+def claims(entry: Entry, step: float, seeds: int, names: tuple[str, ...]) -> list[bool]:
+    """Whether audits without a leak claim one, in orders of these names."""
+    assert entry.bound is not None
+    claimed: list[bool] = []
+    for seed in range(seeds):
+        case = entry.draw(seed, False, step)
+        case_orders = orders(case)
+        for name in names:
+            bound = entry.bound(case.audit(case_orders[name]))
+            claimed.append(bound > 0)
+    return claimed
 
 
-def answer(entry: Entry, rows: Rows, folder: Path) -> object:
-    """All that an entry says, or the number of a twin."""
-    result = entry(*rows, folder)
-    return result.to_dict() if isinstance(result, Audits) else result
+def most_by_chance(audits_made: int) -> int:
+    """Claims at level 0.05 that so many independent audits exceed with probability `SELDOM`."""
+    return int(binom.isf(SELDOM, audits_made, 0.05))
 
 
-def same_in_all_orders(entry: Entry, rows: Rows, folder: Path) -> bool:
-    losses, member = rows
-    as_drawn = answer(entry, rows, folder)
-    return all(
-        answer(entry, (losses[order], member[order]), folder) == as_drawn
-        for order in orders(losses, member).values()
-    )
+def public_functions() -> set[str]:
+    """The functions of the two facades that audit, and of tossing coins."""
+    names = {"toss_coins"}
+    for facade in (audits, bounds):
+        names |= {name for name in dir(facade) if inspect.isfunction(getattr(facade, name))}
+    assert inspect.isfunction(core.toss_coins)
+    return names
 
 
-def stops_anywhere(losses: np.ndarray, member: np.ndarray, folder: Path) -> float:
-    """Largest bound over all numbers of lowest losses, equal ones in the order of their rows."""
-    right = np.cumsum(member[np.argsort(losses, kind="stable")])
-    counts = np.arange(1, right.size + 1)
-    return float(one_run_epsilon(right, counts, confidence=1 - 0.05 / right.size).max())
+def without_an_entry(entries: set[str]) -> set[str]:
+    """Public functions that neither an entry nor the list of those without rows names."""
+    named = {name.partition(",")[0] for name in entries} | set(NO_ROWS)
+    return public_functions() - named
 
 
-@pytest.mark.parametrize("entry", [by_losses, by_scores, by_file], ids=lambda f: f.__name__)
-def test_no_order_of_the_rows_changes_an_answer(entry, tmp_path):
-    assert same_in_all_orders(entry, half_tied(0), tmp_path)
-    assert same_in_all_orders(entry, leaking(0), tmp_path)
-    assert entry(*leaking(0), tmp_path).headline.epsilon > 0.5  # or saying nothing would pass
-    assert not same_in_all_orders(stops_anywhere, half_tied(0), tmp_path)
+def test_every_public_function_that_takes_rows_is_an_entry():
+    assert not without_an_entry(set(ENTRIES))
+    assert {name.partition(",")[0] for name in ENTRIES} | set(NO_ROWS) == public_functions()
+    assert not {name.partition(",")[0] for name in ENTRIES} & set(NO_ROWS)
+    assert without_an_entry(set(ENTRIES) - {"audit_release"}) == {"audit_release"}
 
 
-def wrong_bounds(bound: Callable[[np.ndarray, np.ndarray], float], seeds: range) -> int:
-    """Audits of losses without a leak that claim one, in the orders that know the truth."""
-    wrong = 0
-    for seed in seeds:
-        losses, member = half_tied(seed)
-        for order in orders(losses, member).values():
-            wrong += bound(losses[order], member[order]) > 0
-    return wrong
+@pytest.mark.parametrize("name", list(ENTRIES))
+def test_half_of_the_values_are_tied(name):
+    values = ENTRIES[name].draw(0, False, 0.0).values
+    _, times = np.unique(values, return_counts=True)
+    assert 2 * times[times > 1].sum() >= values.size - 1
 
 
-def test_features_in_an_order_that_knows_the_truth_claim_no_leak():
-    """A model learns in an order that the seed draws, so that the law alone is the same."""
+@pytest.mark.parametrize("name", EXACT)
+def test_no_order_of_the_rows_changes_an_answer(name):
+    entry = ENTRIES[name]
+    leaking = entry.draw(0, True, 0.0)
+    assert len(set(answers(leaking))) == 1
+    if entry.bound is not None:  # or saying nothing would pass
+        assert entry.bound(leaking.audit(np.arange(leaking.truth.size))) > 0
+    if not entry.is_slow:
+        assert len(set(answers(entry.draw(0, False, 0.0)))) == 1
 
-    def learned(losses: np.ndarray, member: np.ndarray) -> float:
-        return audit_features(-losses, member).epsilon
 
-    def twin(losses: np.ndarray, member: np.ndarray) -> float:
-        return stops_anywhere(losses, member, Path())
+@pytest.mark.parametrize("name", WITH_TWIN)
+def test_ties_that_are_broken_by_place_change_an_answer(name):
+    assert len(set(answers(ENTRIES[name].draw(0, True, STEP)))) > 1
 
-    seeds = range(3)
-    # Of 15 audits 0.75 are wrong on average at most, and more than 4 once in 1,600 times.
-    assert wrong_bounds(learned, seeds) <= 4
-    assert wrong_bounds(twin, seeds) > 4
+
+@pytest.mark.parametrize("name", PLAYING)
+def test_orders_that_know_the_truth_claim_no_leak(name):
+    entry = ENTRIES[name]
+    claimed = claims(entry, 0.0, entry.seeds, KNOWING)
+    assert sum(claimed) <= most_by_chance(len(claimed))
+    leaking = entry.draw(0, True, 0.0)
+    assert entry.bound is not None
+    assert entry.bound(leaking.audit(orders(leaking)["shuffled"])) > 0
+
+
+@pytest.mark.parametrize("name", PLAYING_WITH_TWIN)
+def test_ties_that_are_broken_by_place_claim_a_leak(name):
+    claimed = claims(ENTRIES[name], STEP, 3, KNOWING[:2])
+    assert sum(claimed) > most_by_chance(len(claimed))
