@@ -77,7 +77,7 @@ const Receipt = (() => {
   }
 
   const stringText = (text) => JSON.stringify(text)
-    .replace(/[\u0080-\uffff]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    .replace(/[\u007f-\uffff]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
   /* sealed_text of the library, in which the numbers called `isFloat` are floats. */
   function sealedText(value, isFloat, name = "") {

@@ -182,7 +182,7 @@ class Audits:
 def _members_first(coins: Coins) -> list[str]:
     """Ids of the coins, those of members first, in the order of the coins."""
     order = np.argsort(~coins.included, kind="stable")
-    return [coins.ids[place] for place in order]
+    return [coins.ids[index] for index in order]
 
 
 def _line(audit: ScoreAudit) -> str:

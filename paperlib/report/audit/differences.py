@@ -49,13 +49,13 @@ def page_differences(page: str, report: str, most: int = 5) -> list[str]:
         if not of_result:
             whole = f"{RESULT_BLOCK}{expected}{END_OF_BLOCK}"
             lines = page.replace(f"{RESULT_BLOCK}{stated}{END_OF_BLOCK}", whole).split("\n")
-    found: list[str] = []
+    reported: list[str] = []
     for theirs, ours in _unequal(lines, right):
         for difference in _described(lines[theirs], right, ours, of_result):
-            if len(found) == most:
-                return [*found, "and more places"]
-            found.append(difference)
-    return found
+            if len(reported) == most:
+                return [*reported, "and more places"]
+            reported.append(difference)
+    return reported
 
 
 def _unequal(lines: list[str], right: list[str]) -> Iterator[tuple[slice, slice]]:
@@ -168,19 +168,25 @@ def _no_number(name: str) -> float:
 def _field_differences(name: str, stated: Any, expected: Any) -> Iterator[str]:
     """A line for each value that differs, with the names of its fields."""
     if isinstance(stated, dict) and isinstance(expected, dict):
-        for key in sorted({*stated, *expected}):
-            inner = f"{name}.{key}" if name else str(key)
-            if key in stated and key in expected:
-                yield from _field_differences(inner, stated[key], expected[key])
-            else:
-                side = "the report" if key in stated else "the page"
-                yield f"{visible_text(inner, 60)}: not in {side}"
+        yield from _key_differences(name, stated, expected)
     elif isinstance(stated, list) and isinstance(expected, list) and len(stated) == len(expected):
-        for place, (value, right) in enumerate(zip(stated, expected, strict=True)):
-            yield from _field_differences(f"{name}[{place}]", value, right)
+        for index, (value, right) in enumerate(zip(stated, expected, strict=True)):
+            yield from _field_differences(f"{name}[{index}]", value, right)
     elif not same_value(stated, expected):
         short, right = _short(stated), _short(expected)
         yield f"{visible_text(name, 60)} is {short}, and {right} in the report"
+
+
+def _key_differences(name: str, stated: dict[str, Any], expected: dict[str, Any]) -> Iterator[str]:
+    """A line for each key of two objects that one of them lacks, or whose values differ."""
+    for key in sorted({*stated, *expected}):
+        inner = f"{name}.{key}" if name else key
+        if key not in stated:
+            yield f"{visible_text(inner, 60)}: not in the page"
+        elif key not in expected:
+            yield f"{visible_text(inner, 60)}: not in the report"
+        else:
+            yield from _field_differences(inner, stated[key], expected[key])
 
 
 def same_value(stated: object, expected: object) -> bool:
