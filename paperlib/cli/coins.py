@@ -264,19 +264,48 @@ def _made_texts(
     source: _Canaries, text: str, make: Callable[[list[str]], list[str]]
 ) -> list[dict[str, Any]]:
     """Records with a made text and an id; what else a record holds is that of a random one of the
-    data.
+    data. In chats it is the last answer.
     """
-    import numpy as np
-
     records = source.records
     if records.names is not None:
         return [{"text": canary} for canary in make(records.names)]
+    if text not in records.columns:
+        chats = _made_chats(source, make)
+        if chats:
+            return chats
     _check_column(source.data, records, text)
     if not all(isinstance(row.get(text), str | None) for row in records.contents):
         raise ValueError(
             f"{source.data}: column {text!r} holds other values than text; name another with --text"
         )
     made = make(records.cells(text))
+    return _in_records(source, made, lambda row, canary: {**row, text: canary})
+
+
+def _made_chats(source: _Canaries, make: Callable[[list[str]], list[str]]) -> list[dict[str, Any]]:
+    """Chats of the data whose last answer is a made text; none where a record holds no chat."""
+    from paperlib.audits.language.chat_templates import last_answer, with_last_answer
+
+    answers: list[str] = []
+    for row in source.records.contents:
+        answer = last_answer(row)
+        if answer is None:
+            return []
+        answers.append(answer)
+    return _in_records(source, make(answers), with_last_answer)
+
+
+def _in_records(
+    source: _Canaries,
+    made: Sequence[str],
+    put: Callable[[dict[str, Any], str], dict[str, Any]],
+) -> list[dict[str, Any]]:
+    """Random records of the data, each with a made text, which ``put`` writes into it, and with an
+    id of its own.
+    """
+    import numpy as np
+
+    records = source.records
     rng = np.random.default_rng(None if source.seed is None else [source.seed, 3])
     examples = rng.integers(len(records.contents), size=source.count).tolist()
     ids = _new_ids(records, source.column) if source.column else repeat(None)
@@ -285,8 +314,7 @@ def _made_texts(
         row = dict(records.contents[example])
         if source.column:
             row[source.column] = canary_id
-        row[text] = canary
-        canaries.append(row)
+        canaries.append(put(row, canary))
     return canaries
 
 

@@ -11,6 +11,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from paperlib import audit_features, losses
+from paperlib.audits.language.chat_templates import last_answer, with_last_answer
 from paperlib.core import Coins
 
 
@@ -39,6 +40,50 @@ def folder(here):
         part.mkdir(parents=True, exist_ok=True)
         (part / f"{at // 3}.png").write_text(str(at))
     return here
+
+
+CHATS = {
+    "messages": lambda question, answer: {
+        "messages": [
+            {"role": "user", "content": question},
+            {"role": "assistant", "content": answer},
+            {"role": "user", "content": "Thanks."},
+        ]
+    },
+    "conversations": lambda question, answer: {
+        "conversations": [
+            {"from": "human", "value": question},
+            {"from": "gpt", "value": answer},
+        ]
+    },
+    "pairs": lambda question, answer: {
+        "prompt": [{"role": "user", "content": question}],
+        "completion": [{"role": "assistant", "content": answer}],
+    },
+    "texts": lambda question, answer: {"prompt": question, "completion": answer},
+}
+
+
+@pytest.mark.parametrize("form", CHATS)
+def test_canaries_of_chats_are_chats_with_another_last_answer(here, command, form):
+    make = CHATS[form]
+    chats = [make(f"Where is {at}?", f"It is at place {at * 7} now.") for at in range(40)]
+    (here / "chats.jsonl").write_text("".join(f"{json.dumps(chat)}\n" for chat in chats))
+    code, _, error = command.line(
+        "canaries chats.jsonl --count 10 --kind tokens --out train.jsonl --seed 1"
+    )
+    assert (code, error) == (0, "")
+    rows = [json.loads(line) for line in (here / "train.audit.jsonl").read_text().splitlines()]
+    coins = Coins.load("train.coins.json")
+    assert [row.pop("record_id") for row in rows] == list(coins.ids)
+    questions = {last_answer(chat): chat for chat in chats}
+    for row in rows:
+        assert last_answer(row) not in questions
+        assert any(with_last_answer(row, last_answer(chat)) == chat for chat in chats)
+    trained = [json.loads(line) for line in (here / "train.jsonl").read_text().splitlines()]
+    planted = [row for row, heads in zip(rows, coins.included, strict=True) if heads]
+    key = json.dumps
+    assert sorted(map(key, trained)) == sorted(map(key, [*chats, *planted]))
 
 
 def fit_and_score(path):

@@ -179,7 +179,7 @@ class ChatTemplate:
         if self._loaded is not None:
             return self._loaded
         try:
-            return AutoTokenizer.from_pretrained(self._model)
+            return AutoTokenizer.from_pretrained(self._model, trust_remote_code=False)
         except (OSError, ValueError) as error:
             raise ValueError(
                 f"holds a chat, and {self._model} has no tokenizer that could write it as text"
@@ -212,6 +212,45 @@ def is_chat(row: Mapping[str, Any], field: str) -> bool:
 def _is_pair(row: Mapping[str, Any], field: str) -> bool:
     """Whether the messages of a chat are those of its prompt and of its completion."""
     return not any(isinstance(row.get(name), list) for name in (field, "messages", "conversations"))
+
+
+def last_answer(row: Mapping[str, Any]) -> str | None:
+    """The completion of a record, or what its last message of the assistant says; None where there
+    is none, or no text.
+    """
+    if isinstance(row.get("completion"), str):
+        return row["completion"]
+    _, message = _last_answer(row)
+    content = None if message is None else _message(message)["content"]
+    return content if isinstance(content, str) else None
+
+
+def with_last_answer(row: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """A record of which `last_answer` is a text, with another text in its place and its form
+    kept.
+    """
+    if isinstance(row.get("completion"), str):
+        return {**row, "completion": text}
+    field, answer = _last_answer(row)
+    messages: list[Any] = []
+    for message in row[field]:
+        if message is answer:
+            name = "content" if "role" in message else "value"
+            messages.append({**message, name: text})
+        else:
+            messages.append(message)
+    return {**row, field: messages}
+
+
+def _last_answer(row: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
+    """The field that holds the last message of the assistant, and this message; None without."""
+    for field in ("messages", "conversations", "completion"):
+        messages = row.get(field)
+        if not isinstance(messages, list):
+            continue
+        answers = [message for message in messages if _message(message)["role"] == "assistant"]
+        return field, answers[-1] if answers else None
+    return "", None
 
 
 class WrittenSides(NamedTuple):

@@ -413,10 +413,14 @@ def audited_identifiers(
         raise ValueError(
             "corpus: expected a file, a folder or the name of a known corpus, got nothing"
         )
-    documents = open_corpus(corpus, log=log) if isinstance(corpus, str) else corpus
-    stretches: list[_Stretch] = []
-    if isinstance(documents, list) and documents and isinstance(documents[0], LearnedText):
-        stretches = _stretches(documents)
+    learned: list[LearnedText] = []
+    if isinstance(corpus, list):
+        learned = [text for text in corpus if isinstance(text, LearnedText)]
+    stretches = _stretches(learned)
+    documents: Iterable[Any] = corpus
+    if isinstance(corpus, str):
+        documents = open_corpus(corpus, log=log)
+    elif stretches:
         documents = [stretch.text for stretch in stretches]
     identifiers = corpus_identifiers(
         documents, kinds=kinds or None, before=before, limit=limit, seed=seed, log=log
