@@ -21,6 +21,7 @@ class RefusalCode(StrEnum):
     OTHER_DIRECTION = "other_direction"  # the scores show a leak if they are read the other way
     EQUAL_SCORES = "equal_scores"  # most of the scores are one value
     NO_GUESS = "no_guess"  # the model's answers hold too few guesses
+    NOT_COMPARABLE = "not_comparable"  # columns of a release are written unlike the records
 
 
 _DIRECTIONS = frozenset({RefusalCode.REVERSED, RefusalCode.OTHER_DIRECTION})

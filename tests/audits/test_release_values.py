@@ -11,6 +11,7 @@ from paperlib.audits.releases.chance import equal_by_chance
 from paperlib.audits.releases.rows import alike
 from paperlib.audits.releases.spellings import is_written_otherwise
 from paperlib.audits.releases.values import read_values
+from paperlib.core.facts import RefusalCode
 from tests.audits.test_releases import people
 from tests.refusals import refused
 
@@ -117,7 +118,9 @@ def test_the_whole_column_decides_between_day_and_month_and_an_open_order_is_dou
     for form in ("%d/%m/%Y", "%m/%d/%Y"):
         tables = {"release": early.assign(born=dates_in(form, early["born"])), "members": members}
         read, (doubt,) = read_values(tables)
-        assert doubt.startswith("column 'born': its values can be read in several ways")
+        assert (doubt.column, len(doubt.forms)) == ("born", 2)
+        (warning,) = alike(tables["release"], [members]).warnings
+        assert warning.startswith("column 'born': its values can be read in several ways")
         assert read["release"]["born"].equals(pd.to_datetime(early["born"]).astype("M8[us]"))
         alone = dict.fromkeys(("release", "members"), tables["release"])
         assert read_values(alone)[1] == ()  # one form on all sides: equal values stay equal
@@ -152,13 +155,41 @@ def test_words_that_the_release_hardly_shares_with_the_records_are_refused_by_na
         ("born", lambda text: (pd.to_datetime(text) - pd.Timestamp("1899-12-30")).dt.days.map(str)),
     ):
         strange = release.assign(**{column: change(release[column])})
-        refused(
-            f"release: column '{column}': hardly any released value, such as ",
-            audit_release,
-            strange,
-            members,
-            others,
-        )
+        compared = alike(strange, [members, others])
+        (refusal,) = compared.refusals
+        assert refusal.code == RefusalCode.NOT_COMPARABLE
+        hardly = f"release: column '{column}': hardly any released value, such as "
+        assert refusal.sentence.startswith(hardly)
+        assert (compared.warnings, compared.doubts) == ((), ())
+    leaky = members.assign(born=strange["born"])  # a leak that other columns show is no answer
+    document = audit_release(leaky, members, others, design="game").document()
+    assert [refusal.code for refusal in document.refusals] == [RefusalCode.NOT_COMPARABLE]
+    assert document.judged(9.0)[1] is None
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.2046])
+def test_a_doubted_column_is_no_answer_only_where_no_leak_is_shown(factor):
+    rng = np.random.default_rng(0)
+    weights = [pd.DataFrame({"weight": rng.normal(75, 10, 200).round(2)}) for _ in range(3)]
+    members, others, fresh = (table.assign(ward=rng.choice(list("ABCD"), 200)) for table in weights)
+    copied = members[:190].assign(weight=(factor * members["weight"][:190]).round(1))
+    release = pd.concat([copied, fresh[190:].assign(weight=factor * fresh["weight"][190:])])
+    audit = audit_release(release, members, others, design="game")
+    codes = [refusal.code for refusal in audit.result.refusals]
+    assert codes == ([] if factor == 1 else [RefusalCode.NOT_COMPARABLE])
+    assert (audit.result.epsilon > 0.5) == (factor == 1)
+    assert (audit.document().judged(0.5)[1] is None) == (factor != 1)
+    assert str(audit).count("unlike those of the records") == (factor != 1)
+    beds = [
+        table.assign(**{name: rng.normal(size=200) for name in ("pulse", "height", "age")})
+        for table in (members, others)
+    ]
+    leak = audit_release(
+        beds[0].assign(weight=factor * members["weight"] + 0.01), *beds, design="game"
+    )
+    assert leak.result.epsilon > 0.5
+    assert len(leak.warnings) == (factor != 1)
+    assert leak.result.refusals == ()
 
 
 def keyed(table, numbers, key):
@@ -251,3 +282,12 @@ def test_rows_of_few_words_are_equal_by_chance_and_copies_of_long_numbers_are_no
         assert equal_by_chance(rows)
     assert not equal_by_chance(np.vstack([exact, exact[:5]]))
     assert equal_by_chance(rng.integers(0, 9, (400, 1)).astype(float))
+
+
+def test_names_that_all_are_members_are_no_keys_though_all_else_is_written_otherwise():
+    members, others = (patients(60, seed)[["name", "born"]] for seed in (0, 1))
+    unlike = dates_in("%d of %B in %Y", members["born"])
+    copied = members.assign(born=unlike).sample(frac=1, random_state=0)
+    compared = alike(copied, [members, others])
+    assert "name" in compared.release
+    assert compared.doubts[0].code == RefusalCode.NOT_COMPARABLE

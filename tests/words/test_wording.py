@@ -5,6 +5,7 @@ from itertools import count
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from paperlib.audits import audit, audit_features, audit_labels, audit_release
@@ -71,12 +72,16 @@ def nonsense(monkeypatch: pytest.MonkeyPatch) -> None:
             object.__setattr__(result, name, tuple(map(words, getattr(result, name))))
         own(result)
 
-    def refused(refusal: Refusal) -> None:
+    made = Refusal.__init__
+
+    def refused(refusal: Refusal, **fields: Any) -> None:
+        made(refusal, **fields)
         object.__setattr__(refusal, "sentence", words(refusal.sentence))
         object.__setattr__(refusal, "steps", tuple(map(words, refusal.steps)))
 
     monkeypatch.setattr(AuditResult, "__post_init__", reworded)
-    monkeypatch.setattr(Refusal, "__post_init__", refused, raising=False)
+    # A class that was made without ``__post_init__`` never calls a later one.
+    monkeypatch.setattr(Refusal, "__init__", refused)
 
 
 def decisions(value: Any) -> Any:
@@ -128,6 +133,20 @@ def of_a_release() -> AuditDocument:
     return found.document(claimed_epsilon=1.0)
 
 
+def of_a_table(factor: float) -> AuditDocument:
+    """A release of the members, with weights in another unit, and a key that was drawn anew."""
+    rng = np.random.default_rng(2)
+    weights = rng.normal(75, 10, (2, 80)).round(2)
+    tables = [
+        pd.DataFrame({"weight": side, "ward": rng.choice(list("AB"), 80)}) for side in weights
+    ]
+    keyed = [table.assign(key=rng.permutation(9_000)[:80]) for table in tables]
+    released = tables[0].assign(
+        weight=factor * tables[0]["weight"], key=rng.permutation(9_000)[:80]
+    )
+    return audit_release(released, *keyed, design="game").document(claimed_epsilon=1.0)
+
+
 def of_a_chat(answers: bool) -> AuditDocument:
     values = generate_identifiers("83a5ef2c9d0b3e71f6a8c3d25b190e47", 12, 0)
     questions = chat_questions([f"Part {number}: {value}" for number, value in enumerate(values)])
@@ -160,6 +179,8 @@ DOCUMENTS = {
     "labels, tossed": lambda: of_labels(tossed=True),
     "labels, after a gap": lambda: of_labels(unseen=True),
     "a release": of_a_release,
+    "a table in another unit": lambda: of_a_table(2.2046),
+    "a table with a new key": lambda: of_a_table(1.001),
     "a chat": lambda: of_a_chat(True),
     "a chat without answers": lambda: of_a_chat(False),
     "a language model": lambda: of_a_language_model(1),

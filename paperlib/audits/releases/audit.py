@@ -10,7 +10,7 @@ import pandas as pd
 from paperlib.audits.document import AuditDocument, answer_of
 from paperlib.audits.features import AdditiveModel, FeaturesResult, audit_features
 from paperlib.audits.releases.distances import Flags, Nearness, Space, nearness
-from paperlib.audits.releases.rates import MEANING, disclosure_rates
+from paperlib.audits.releases.rates import disclosure_rates
 from paperlib.audits.releases.rows import (
     FEWEST,
     Rows,
@@ -34,17 +34,10 @@ from paperlib.core import (
 from paperlib.core.checks import one_of_each, unit_means
 from paperlib.core.sealed import check_loaded
 from paperlib.report.audit.tables import TableSection, with_interval
+from paperlib.words import releases as words
 
 SHOWN = 20  # exposed records
 _CLEAR = 2.0  # log of how many times nearer a row is to the release than to the pool: seven
-_PROCEDURE = "The training procedure is all that made the release, with its choices and filters."
-_ONE_ROW = "the rates are those of one row of each unit, drawn by the seed"
-_AWAY = (
-    "members lie farther from the release than non-members, as after a filter that drops rows near "
-    "the training data: that tells of membership too. AUC, rates at few false positives and the "
-    "list of exposed records take this direction, which was chosen after looking; the bound pays "
-    "for its choice"
-)
 
 
 class NearFirst(AdditiveModel):
@@ -74,14 +67,16 @@ class ReleaseAudit:
     reading: tuple[str, ...] = ()  #: how values were read; among the notes of the result too
 
     def __str__(self) -> str:
-        warnings = [f"Warning: {text}" for text in self.warnings]
+        # The result says the reasons of its refusals itself.
+        further = [text for text in self.warnings if text not in self.result.warnings]
+        warnings = [f"Warning: {text}" for text in further]
         return "\n\n".join([str(self.result), *warnings, self.rates_text()])
 
     def rates_text(self) -> str:
         """The rates as lines of text, with what each counts."""
         section = self._rates_section()
         rows = pd.DataFrame(section.rows, columns=list(section.headings)).to_string(index=False)
-        meanings = [f"{row[0]}: {MEANING[row[0]]}" for row in section.rows]
+        meanings = [words.meaning_of(row[0]) for row in section.rows]
         return "\n".join([section.text, rows, *meanings])
 
     def document(self, **fields: Any) -> AuditDocument:
@@ -89,10 +84,9 @@ class ReleaseAudit:
         ``facts``.
         """
         main = ScoreAudit(
-            title="Distances to the release",
+            title=words.TITLE,
             kind="lower bound",
-            purpose="How well distances to the release, beside how isolated a row is, tell who is "
-            "a member.",
+            purpose=words.PURPOSE,
             result=self.result,
         )
         answer = answer_of(self.result, about="", warnings=self.warnings)
@@ -117,24 +111,14 @@ class ReleaseAudit:
     def _rates_section(self) -> TableSection:
         """The rates as a table of the page."""
         rows = [_cells(row) for row in self.rates.to_dict("records")]
-        meanings = "; ".join(f"{row[0]}: {MEANING[row[0]]}" for row in rows)
-        sure = f"{100 * self.result.confidence:g} %"
         return TableSection(
-            title="True and phantom disclosures",
-            text="Non-members are the control: what the release seems to tell of them is a "
-            "phantom, as it never saw them. What it tells of members beyond that is true "
-            "disclosure.",
-            headings=(
-                "Rate",
-                f"Members [{sure}]",
-                f"Non-members: phantoms [{sure}]",
-                f"Excess [{sure}]",
-            ),
+            title=words.RATES_TITLE,
+            text=words.RATES_TEXT,
+            headings=words.rates_headings(self.result.confidence),
             rows=rows,
             one_line=(3,),
             wide=True,
-            note=f"{meanings}. These are measurements of these attacks, each interval for itself; "
-            "no bounds on epsilon.",
+            note=words.rates_note([row[0] for row in rows]),
         )
 
 
@@ -143,7 +127,7 @@ def _cells(row: Mapping[Any, Any]) -> tuple[str, ...]:
     cells = [str(row["rate"])]
     for name in ("member", "control"):
         rate = with_interval(row[f"{name}_rate"], row[f"{name}_low"], row[f"{name}_high"], 4)
-        cells.append(f"{row[f'{name}_hits']:,} of {row[f'{name}_total']:,}: {rate}")
+        cells.append(words.share_of(row[f"{name}_hits"], row[f"{name}_total"], rate))
     cells.append(with_interval(row["excess"], row["excess_low"], row["excess_high"], 4))
     return tuple(cells)
 
@@ -211,7 +195,8 @@ def audit_release(
     check_loaded(coins)
     _check_sides(nonmembers, ids, unit, coins, design)
     sides = [members] if nonmembers is None else [members, nonmembers]
-    released, pool, warnings, notes = alike(release, sides, kept=secret)
+    compared = alike(release, sides, kept=secret)
+    released, pool = compared.release, compared.pool
     examples = _examples(len(members), len(pool), ids, unit, coins)
     _check_secret(secret, pool)
     measured = _measured(released, pool, examples, seed)
@@ -231,14 +216,22 @@ def audit_release(
     member = records.pop("member").to_numpy()
     values = records["score"].to_numpy()
     scores = MembershipScores(values[member], values[~member])
-    warnings += measured.warnings
+    warnings = (*compared.warnings, *measured.warnings)
     if reversed_direction(scores):
         scores = MembershipScores(scores.member, scores.nonmember, higher_means_member=False)
-        warnings = (*warnings, _AWAY)
+        warnings = (*warnings, words.AWAY)
+    notes = compared.notes
     if examples.are_units:
-        notes = (*notes, _ONE_ROW)
+        notes = (*notes, words.ONE_ROW)
+    # A leak that is shown is one, whatever else cannot be compared.
+    doubts = compared.doubts if result.epsilon == 0 else ()
     return ReleaseAudit(
-        result=replace(result, claim=f"{result.claim} {_PROCEDURE}", notes=(*result.notes, *notes)),
+        result=replace(
+            result,
+            claim=f"{result.claim} {words.THE_PROCEDURE}",
+            notes=(*result.notes, *notes),
+            refusals=(*result.refusals, *compared.refusals, *doubts),
+        ),
         scores=scores,
         rates=rates,
         exposed=_exposed(records[member], scores.higher_means_member),

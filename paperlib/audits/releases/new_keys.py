@@ -33,12 +33,43 @@ def new_keys(release: pd.DataFrame, pool: pd.DataFrame) -> list[Any]:
     them. In a file of few rows, keys of two or three digits meet by chance. None where no other
     column would be left. Both tables have the same columns and types, and rows from 0.
     """
-    unique = [name for name in release if _never_repeats(release[name], pool[name])]
+    unique = [name for name in release if _may_be_new(release[name], pool[name])]
     others = [name for name in release if name not in unique]
     if not unique or not others:
         return []
     against = _against(release[others], pool[others])
     return [name for name in unique if not _is_of_its_row(release[name], pool[name], against)]
+
+
+def _may_be_new(released: "pd.Series[Any]", records: "pd.Series[Any]") -> bool:
+    """Whether a column never repeats, and hardly a value is on both sides, or no more than numbers
+    of so narrow a range have in common by chance.
+    """
+    if not _never_repeats(released, records):
+        return False
+    released, records = released.dropna(), records.dropna()
+    shared = int(records.isin(released).sum())
+    if shared <= _HARDLY * len(records):
+        return True
+    numbers = _running_numbers(pd.concat([released, records]))
+    if numbers is None:
+        return False
+    by_chance = min(1.0, len(released) / (int(numbers.max()) - int(numbers.min()) + 1))
+    return float(binom.sf(shared - 1, len(records), by_chance)) >= _INFORMED
+
+
+def _running_numbers(values: "pd.Series[Any]") -> "pd.Series[Any] | None":
+    """The whole numbers of a column, or those behind what stands in front of all its words, as in
+    P-017; None where there are none.
+    """
+    if values.dtype.kind in "iuf":
+        return values.astype("int64")
+    if values.dtype.kind == "M":
+        return None
+    split = values.astype(str).str.extract(r"^(\D*)(\d{1,9})$")
+    if split.isna().to_numpy().any() or split[0].nunique() > 1:
+        return None
+    return split[1].astype("int64")
 
 
 def _never_repeats(released: "pd.Series[Any]", records: "pd.Series[Any]") -> bool:

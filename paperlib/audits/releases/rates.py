@@ -19,18 +19,6 @@ Tables = tuple[pd.DataFrame, pd.DataFrame]
 Hits = dict[str, "tuple[Tally, Tally]"]
 """By the name of a rate, how often it holds for members, and for non-members."""
 
-MEANING = {
-    "reproduced": "the release holds the very row",
-    "nearly reproduced": "the nearest row of the release is at most half as far as the nearest "
-    "other row of the pool",
-    "singled out": "of predicates on three columns that hold for one row of the release alone, "
-    "those that hold for one row alone, of as many members as non-members",
-    "linked": "the columns are dealt to two halves; both have the same row of the release as "
-    "nearest",
-    "inferred": "of one column, drawn for each row, the row of the release that is nearest in all "
-    "others tells the value (numbers: within 5 %)",
-}
-"""What each rate counts."""
 _ATTACKS = 2_000  # rows of a side that are attacked at most
 _PREDICATES, _TRIES = 1_000, 10_000  # predicates at most, and how often one is drawn
 _TOLERANCE = 0.05

@@ -2,7 +2,7 @@
 
 import unicodedata
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
@@ -16,15 +16,17 @@ from paperlib.audits.releases.chance import equal_by_chance
 from paperlib.audits.releases.distances import Flags, Space, image_space, table_space, text_space
 from paperlib.audits.releases.new_keys import new_keys
 from paperlib.audits.releases.spellings import (
-    check_words,
+    are_other_words,
     in_one_spelling,
     is_written_otherwise,
     letters_of,
 )
 from paperlib.audits.releases.values import read_values
 from paperlib.core import FloatArray, MembershipScores, check_ties
+from paperlib.core.facts import Refusal
 from paperlib.core.intervals import auc_interval
 from paperlib.core.reading.columns import INDEX
+from paperlib.words import releases as words
 
 Rows = pd.DataFrame | Sequence[str] | NDArray[Any]
 
@@ -32,11 +34,6 @@ FEWEST = 20
 _COPIES = 1e-6  # chance of refusing independent sides for the rows that they share
 _SURE = 0.9998  # confidence that sides differ; half of the rest is the chance of refusing one draw
 _WIDE = 100  # columns, above which trees are slow
-_UNLIKE = "unlike those of the records; if they are in another unit or spelling, a leak is missed"
-_SPELLED = (
-    "in the records but for upper case, accents or spaces ({:,} of {:,}); spell both alike "
-    "to see a leak"
-)
 _composed = partial(unicodedata.normalize, "NFC")  # an accent may stand as a character of its own
 _KINDS = {
     "b": "true or false",
@@ -55,6 +52,10 @@ class Alike(NamedTuple):
     pool: Any  #: the rows of all sides, one after the other, with the columns of the release
     warnings: tuple[str, ...]  #: why a leak may be missed
     notes: tuple[str, ...] = ()  #: how values were read
+    refusals: tuple[Refusal, ...] = ()  #: columns in which copies cannot be seen
+    doubts: tuple[
+        Refusal, ...
+    ] = ()  #: columns in which copies may not be seen: no leak is no answer
 
 
 def alike(release: Rows, sides: Sequence[Rows], *, kept: str | None = None) -> Alike:
@@ -62,8 +63,7 @@ def alike(release: Rows, sides: Sequence[Rows], *, kept: str | None = None) -> A
     are left out, but for the column ``kept``.
 
     Raises:
-        ValueError: Rows of several kinds, fewer than 20, of other columns or shapes, or a column
-            whose words or forms the release hardly shares with the sides.
+        ValueError: Rows of several kinds, fewer than 20, or of other columns or shapes.
     """
     names = ("release", "members", "nonmembers")
     by_name: dict[str, Any] = dict(zip(names, (release, *sides), strict=False))
@@ -98,12 +98,30 @@ def _alike_tables(by_name: Mapping[str, pd.DataFrame], kept: str | None) -> Alik
     pool = pd.concat(tables.values(), ignore_index=True)
     notes = _spell_alike(release, pool)
     keys = [name for name in new_keys(release, pool) if name != kept]
-    notes += tuple(map(_note_of_key, keys))
-    strange = [text for name in keys for text in _doubts_of_key(name, release[name], pool[name])]
+    notes += tuple(_note_of_key(name, release[name], pool[name]) for name in keys)
+    doubts = {reading.column: words.read_in_several_ways(*reading) for reading in unclear}
+    doubts |= _doubts_of_keys(release[keys], pool[keys])
     release, pool = release.drop(columns=keys), pool.drop(columns=keys)
-    for name in _names_of_text(release):
-        _check_words(str(name), release[name], pool[name])
-    return Alike(release, pool, (*unclear, *strange, *_strange_columns(release, pool)), notes)
+    others = _other_words(release, pool)
+    strange = _strange_columns(release, pool)
+    doubts |= {name: warning for name, warning in strange.items() if name not in others}
+    return Alike(
+        release,
+        pool,
+        (*doubts.values(), *_numbered(release)),
+        notes,
+        _refusal(others),
+        _refusal(doubts),
+    )
+
+
+def _refusal(columns: Mapping[str, str]) -> tuple[Refusal, ...]:
+    """The refusal for columns that cannot be compared, each with what is said of it; none where
+    there are none.
+    """
+    if not columns:
+        return ()
+    return (words.not_comparable(list(columns), next(iter(columns.values()))),)
 
 
 def _names_of_text(table: pd.DataFrame) -> list[Any]:
@@ -122,43 +140,41 @@ def _spell_alike(release: pd.DataFrame, pool: pd.DataFrame) -> tuple[str, ...]:
             continue
         release[name] = spelled.released
         pool[name] = spelled.records
-        notes.append(
-            f"column {name!r}: {spelled.gained:,} of {len(release):,} released values are those of "
-            "records in another spelling, and are compared as equal"
-        )
+        notes.append(words.respelled(name, spelled.gained, len(release)))
     return tuple(notes)
 
 
-def _note_of_key(name: object) -> str:
+def _note_of_key(name: object, released: "pd.Series[Any]", records: "pd.Series[Any]") -> str:
     """That a column is left out."""
-    return (
-        f"column {name!r}: its values never repeat, and the release shares none with the records, "
-        "as of a key that was drawn anew; it is left out of all distances and rates"
-    )
+    return words.left_out(name, int(released.dropna().isin(records.dropna()).sum()))
 
 
-def _doubts_of_key(
-    name: object, released: "pd.Series[Any]", records: "pd.Series[Any]"
-) -> Iterator[str]:
-    """The warning that a column of text may be no key, where its form is not that of the
+def _doubts_of_keys(release: pd.DataFrame, pool: pd.DataFrame) -> dict[str, str]:
+    """Warnings that columns of text, left out as keys, may be none: their form is not that of the
     records.
     """
-    if _kind_of_column(released) != "text":
-        return
-    released, records = released.dropna(), records.dropna()
-    if is_written_otherwise(released, records):
-        yield (
-            f"column {name!r} is left out: released values, such as {str(released.iloc[0])[:40]}, "
-            f"are {_UNLIKE}"
-        )
+    warnings: dict[str, str] = {}
+    for name in _names_of_text(release):
+        released, records = release[name].dropna(), pool[name].dropna()
+        if is_written_otherwise(released, records):
+            warnings[str(name)] = words.key_is_unlike(name, released.iloc[0])
+    return warnings
 
 
-def _check_words(name: str, released: "pd.Series[Any]", records: "pd.Series[Any]") -> None:
-    """Refuse (ValueError) words that copies would not show in, but for names that never repeat."""
-    released, records = released.dropna(), records.dropna()
-    never_repeats = released.is_unique and records.is_unique
-    if not released.empty and not records.empty and not never_repeats:
-        check_words(name, released, records)
+def _other_words(release: pd.DataFrame, pool: pd.DataFrame) -> dict[str, str]:
+    """What is said of columns in whose words copies would not show, but for names that never
+    repeat.
+    """
+    columns: dict[str, str] = {}
+    for name in _names_of_text(release):
+        released, records = release[name].dropna(), pool[name].dropna()
+        never_repeats = released.is_unique and records.is_unique
+        if released.empty or records.empty or never_repeats:
+            continue
+        if are_other_words(released, records):
+            first = released.iloc[0], records.iloc[0]
+            columns[str(name)] = words.written_otherwise(name, *first)
+    return columns
 
 
 def _alike_texts(by_name: Mapping[str, Sequence[str]]) -> Alike:
@@ -168,7 +184,7 @@ def _alike_texts(by_name: Mapping[str, Sequence[str]]) -> Alike:
     )
     pool = list(chain(*sides))
     tables = pd.DataFrame({"text": release}), pd.DataFrame({"text": pool})
-    return Alike(release, pool, tuple(_strange_columns(*tables)))
+    return _with_strange_values(release, pool, *tables)
 
 
 def _alike_images(by_name: Mapping[str, NDArray[Any]]) -> Alike:
@@ -187,7 +203,15 @@ def _alike_images(by_name: Mapping[str, NDArray[Any]]) -> Alike:
     release, *sides = map(np.asarray, by_name.values())
     pool = np.concatenate(sides)
     means = _mean_table(release), _mean_table(pool)
-    return Alike(release, pool, tuple(_strange_columns(*means)))
+    return _with_strange_values(release, pool, *means)
+
+
+def _with_strange_values(
+    release: Any, pool: Any, of_release: pd.DataFrame, of_pool: pd.DataFrame
+) -> Alike:
+    """Rows that are no tables, with the warnings of tables that stand for them."""
+    strange = _strange_columns(of_release, of_pool)
+    return Alike(release, pool, tuple(strange.values()), doubts=_refusal(strange))
 
 
 def _mean_table(images: NDArray[Any]) -> pd.DataFrame:
@@ -244,53 +268,53 @@ def _kind_of_column(column: "pd.Series[Any]") -> str:
     return f"{kind} with a time zone" if hasattr(column.dtype, "tz") else kind
 
 
-def _strange_columns(release: pd.DataFrame, pool: pd.DataFrame) -> Iterator[str]:
+def _numbered(release: pd.DataFrame) -> list[str]:
+    """Warnings of columns whose names say that they number the rows."""
+    names = [name for name in release if INDEX.fullmatch(str(name).strip())]
+    return list(map(words.numbers_rows, names))
+
+
+def _strange_columns(release: pd.DataFrame, pool: pd.DataFrame) -> dict[str, str]:
     """Warnings of columns of which most released values are unlike those of the records."""
+    warnings: dict[str, str] = {}
     for name in release:
-        if INDEX.fullmatch(str(name).strip()):
-            yield (
-                f"column {name!r} seems to number the rows, which makes near rows far; leave it out"
-            )
         released = release[name].dropna()
         records = pool[name].dropna()
         if released.empty or records.empty:
             continue
         if released.dtype.kind in _KINDS:
-            strange = _strange_numbers(released, records)
+            strange = _strange_number(name, released, records)
         else:
-            strange = _strange_texts(released, records)
-        if strange is not None:
-            example, why = strange
-            yield f"column {name!r}: released values, such as {str(example)[:40]}, are {why}"
+            strange = _strange_text(name, released, records)
+        if strange:
+            warnings[str(name)] = strange
+    return warnings
 
 
-def _strange_numbers(
-    released: "pd.Series[Any]", records: "pd.Series[Any]"
-) -> tuple[object, str] | None:
-    """A released value and why it is strange, where most values lie apart from the records'."""
+def _strange_number(name: object, released: "pd.Series[Any]", records: "pd.Series[Any]") -> str:
+    """The warning of a column where most values lie apart from the records'; "" elsewhere."""
     ranks = pd.concat([released, records]).rank().to_numpy()
     released_ranks, record_ranks = np.split(ranks, [len(released)])
     distance = float(ks_2samp(released_ranks, record_ranks, method="asymp").statistic)
-    return (released.iloc[0], _UNLIKE) if distance > 0.5 else None
+    return words.unlike(name, released.iloc[0]) if distance > 0.5 else ""
 
 
-def _strange_texts(
-    released: "pd.Series[Any]", records: "pd.Series[Any]"
-) -> tuple[object, str] | None:
-    """A released text and why it is strange, where most are spelled unlike the records', or are
-    none of the records' few words.
+def _strange_text(name: object, released: "pd.Series[Any]", records: "pd.Series[Any]") -> str:
+    """The warning of a column where most texts are spelled unlike the records', or are none of the
+    records' few words; "" elsewhere.
     """
     unlike = released[~released.isin(records)]
     if unlike.empty:
-        return None
+        return ""
     same_letters = unlike.map(letters_of).isin(set(map(letters_of, records.unique())))
-    if same_letters.sum() > len(released) - len(unlike):  # more than stand so in the records
-        why = _SPELLED.format(same_letters.sum(), len(released))
-        return unlike[same_letters].iloc[0], why
+    equal = int(same_letters.sum())
+    if equal > len(released) - len(unlike):  # more than stand so in the records
+        example = unlike[same_letters].iloc[0]
+        return words.spelled_otherwise(name, example, equal, len(released))
     are_words = records.duplicated().mean() > 0.5  # no names, no free text
     if are_words and len(unlike) / len(released) > 0.5:
-        return unlike.iloc[0], _UNLIKE
-    return None
+        return words.unlike(name, unlike.iloc[0])
+    return ""
 
 
 def space_of(release: Any, pool: Any) -> Space:

@@ -81,20 +81,12 @@ def in_one_spelling(released: "Column[Any]", records: "Column[Any]") -> Spelled:
     return chosen
 
 
-def check_words(name: str, released: "Column[Any]", records: "Column[Any]") -> None:
-    """Refuse (ValueError) a column that the release writes in a form, or in words, that hardly a
-    record has, although the records share theirs.
-
-    Copies would not be seen in it. ``name`` is that of the column; no value is missing.
+def are_other_words(released: "Column[Any]", records: "Column[Any]") -> bool:
+    """Whether the release writes a column in a form, or in words, that hardly a record has,
+    although the records share theirs, so that copies would not be seen in it; no value is missing.
     """
     are_few = records.duplicated().mean() > _REPEATED
-    if is_written_otherwise(released, records) or (are_few and _is_strange(released, records)):
-        raise ValueError(
-            f"release: column {name!r}: hardly any released value, such as "
-            f"{str(released.iloc[0])[:40]!r}, is written like those of the records, such as "
-            f"{str(records.iloc[0])[:40]!r}, so that a leak would be missed; write both alike, or "
-            "leave the column out of all tables"
-        )
+    return is_written_otherwise(released, records) or (are_few and _is_strange(released, records))
 
 
 def is_written_otherwise(released: "Column[Any]", records: "Column[Any]") -> bool:

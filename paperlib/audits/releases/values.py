@@ -5,7 +5,7 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -43,11 +43,18 @@ class ColumnReading:
     values: "Column[Any]"  #: one for each cell; missing for a word, and for a missing cell
 
 
+class Unclear(NamedTuple):
+    """A column that can be read in several ways, and the forms in which its tables are read."""
+
+    column: str
+    forms: tuple[str, ...]
+
+
 def read_values(
     tables: Mapping[str, pd.DataFrame],
-) -> tuple[dict[str, pd.DataFrame], tuple[str, ...]]:
+) -> tuple[dict[str, pd.DataFrame], tuple[Unclear, ...]]:
     """The tables, whose columns of dates, times and numbers that are text are read as what they
-    mean; and a warning for each column that can be read in several ways.
+    mean; and the columns that can be read in several ways.
 
     A column is read where every table can be read alike, each in its own form: `2021-03-04` is
     `04/03/2021` in another. The whole column decides which number is the day and which mark is that
@@ -55,7 +62,7 @@ def read_values(
     """
     read = {name: table.copy() for name, table in tables.items()}
     first = next(iter(read.values()))
-    unclear: list[str] = []
+    unclear: list[Unclear] = []
     for column in first:
         cells = [table[column] for table in read.values()]
         if not any(map(_is_text, cells)):
@@ -67,17 +74,9 @@ def read_values(
         for table, reading in zip(read.values(), chosen, strict=True):
             table[column] = reading.values
         if not is_clear:
-            unclear.append(_unclear(str(column), chosen))
+            forms = tuple(dict.fromkeys(reading.form for reading in chosen))
+            unclear.append(Unclear(str(column), forms))
     return read, tuple(unclear)
-
-
-def _unclear(column: str, chosen: Sequence[ColumnReading]) -> str:
-    """The warning of a column that can be read in several ways."""
-    forms = " and ".join(dict.fromkeys(repr(reading.form) for reading in chosen))
-    return (
-        f"column {column!r}: its values can be read in several ways, and are read as {forms}; if "
-        "that is wrong, a leak is missed: write it in one form in all tables"
-    )
 
 
 def _is_text(cells: "Column[Any]") -> bool:
