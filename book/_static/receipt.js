@@ -147,7 +147,8 @@ const Receipt = (() => {
     const [plan, coins, scores] = [parsed("plan", texts.plan), parsed("coins", held), parsed("scores", texts.scores)];
     checkPlan(plan);
     checkCoins(coins);
-    if (!Array.isArray(scores) || !scores.every(Number.isFinite)) refuse("the scores are no finite numbers");
+    const isScore = (value) => Number.isFinite(value) || value === "inf" || value === "-inf";
+    if (!Array.isArray(scores) || !scores.every(isScore)) refuse("the scores are no numbers");
     if (scores.length !== coins.ids.length) refuse(`${scores.length} scores for ${coins.ids.length} coins`);
     coins.seed = seed ?? coins.seed;
     const hashes = { plan: sha256(texts.plan), coins: sha256(texts.coins) };
@@ -170,6 +171,10 @@ const Receipt = (() => {
     const members = [...coins.coins].map((coin) => coin === "1");
     const [total, included] = [members.length, members.filter(Boolean).length];
     if (included === 0 || included === total) refuse("all coins fell on one side");
+    if (scores.some(isText)) {
+      const reasons = ["some scores are infinite, and this form computes with finite ones"];
+      return { answer: "unknown", reasons, warnings: [], epsilon: null, limit: judged(plan, null, 0, false) };
+    }
     const times = OneRun.counted(scores);
     const doubtsOnCoins = AuditFile.coinWarnings(included, total - included, plan.design);
     const ties = coins.unit ? [] : ReadScores.tiesOf(scores, members, times);

@@ -1,21 +1,20 @@
 """The receipt in the report of a planned audit, computed again, and its report written anew."""
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from paperlib.audits.document import AuditDocument
-from paperlib.audits.report_words import ReportWords, read_words, versions
+from paperlib.audits.report_words import ReportWords, read_scores_of, read_words, versions
 from paperlib.audits.score_results import Audits
 from paperlib.audits.scores import audit
 from paperlib.audits.sealed_plan import SealedPlan
 from paperlib.core import Coins
-from paperlib.core.sealed import sealed_hash, sealed_text
+from paperlib.core.sealed import sealed_hash
 from paperlib.core.visible import visible_text
 from paperlib.report.audit.differences import (
     RECEIPT_BLOCK,
@@ -193,7 +192,7 @@ def read_receipt(page: str, name: str) -> Receipt:
         texts = json.loads(block_of(page, RECEIPT_BLOCK) or "")
         plan = SealedPlan.load(_with_hash(texts["plan"]))
         coins = _read_coins(texts["coins"])
-        scores = _read_scores(texts["scores"])
+        scores = read_scores_of(texts["scores"])
     except (AttributeError, KeyError, TypeError, RecursionError, json.JSONDecodeError):
         raise ValueError(f"{name}: its receipt cannot be read; ask for an unchanged copy") from None
     except ValueError as error:
@@ -228,17 +227,6 @@ def _read_coins(text: str) -> Coins:
     if not is_whole:
         raise ValueError("the coins are not as `paperlib coins` seals them; ask for their file")
     return coins
-
-
-def _read_scores(text: str) -> list[float]:
-    """Finite numbers of a sealed text; a ValueError where it holds anything else."""
-    values: Any = json.loads(text)
-    is_numbers = isinstance(values, list) and all(
-        isinstance(value, float) and math.isfinite(value) for value in cast(list[Any], values)
-    )
-    if not is_numbers or sealed_text(values) != text:
-        raise ValueError("the scores are not finite numbers as `paperlib audit --plan` writes them")
-    return values
 
 
 def _computed(receipt: Receipt, name: str) -> Audits:

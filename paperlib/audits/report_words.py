@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 
 import paperlib
@@ -101,6 +103,27 @@ def _types_are_right(words: ReportWords) -> bool:
         and words.seed >= 0
         and _VERSIONS.fullmatch(words.versions) is not None
     )
+
+
+def sealed_scores(values: "Sequence[float] | np.ndarray") -> str:
+    """Scores as a text, infinite ones as "inf" and "-inf", which JSON has no numbers for."""
+    scores: list[float | str] = []
+    for value in np.asarray(values, float).tolist():
+        scores.append(value if math.isfinite(value) else str(value))
+    return sealed_text(scores)
+
+
+def read_scores_of(text: str) -> list[float]:
+    """The scores of such a text; a ValueError where it holds anything else."""
+    values: Any = json.loads(text)
+    scores: list[float] = []
+    for value in values if isinstance(values, list) else [None]:
+        if not (isinstance(value, float) or value in ("inf", "-inf")):
+            raise ValueError("the scores are not numbers as `paperlib audit --plan` writes them")
+        scores.append(float(value))
+    if sealed_scores(scores) != text:
+        raise ValueError("the scores are not numbers as `paperlib audit --plan` writes them")
+    return scores
 
 
 def group_names(groups: "Sequence[Any] | None") -> tuple[str | None, ...] | None:

@@ -20,7 +20,6 @@ from paperlib.core import (
     score_measures,
 )
 from paperlib.core.facts import Refusal
-from paperlib.core.sealed import sealed_text
 
 if TYPE_CHECKING:
     from paperlib.audits.document import AuditDocument
@@ -152,7 +151,7 @@ class Audits:
         """Sealed texts of plan, coins and scores, one score per coin in the order of the coins, and
         of what else the report with these fields says.
         """
-        from paperlib.audits.report_words import ReportWords, group_names
+        from paperlib.audits.report_words import ReportWords, group_names, sealed_scores
         from paperlib.report.audit.about import About
 
         ids = fields.get("ids")
@@ -171,7 +170,7 @@ class Audits:
             reading=self.reading,
             seed=self.seed,
         )
-        scores = sealed_text(values.tolist())
+        scores = sealed_scores(values)
         return {"plan": plan.text, "coins": coins.text, "scores": scores, "report": words.text}
 
     def to_dict(self) -> dict[str, Any]:

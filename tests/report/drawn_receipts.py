@@ -8,6 +8,7 @@ from paperlib.audits import Audits, audit, seal_plan
 from paperlib.core import toss_coins
 
 GUESSES = ("adaptive", "adaptive", "adaptive", "both", "members", "nonmembers")
+LIMITS = (None, 0.5, 3.0, 1e-5, 12345678.0)
 TEXTS = (
     "",
     "DP-SGD </script> \n 'noise' 0.8",
@@ -25,8 +26,8 @@ def drawn_fields(rng: np.random.Generator, at: int) -> dict[str, Any]:
         "guess": GUESSES[at % len(GUESSES)],
         "delta": float(rng.choice([0.0, 0.0, 0.0, 1e-9, 1e-5, 1e-4, 1e-3])),
         "confidence": float(rng.choice([0.5, 0.9, 0.95, 0.999])),
-        "limit": rng.choice([None, 0.5, 3.0, 1e-5, 12345678.0]),
-        "claimed_epsilon": rng.choice([None, 1.0]),
+        "limit": LIMITS[int(rng.integers(len(LIMITS)))],
+        "claimed_epsilon": LIMITS[int(rng.integers(2))],
         "mechanism": TEXTS[at % len(TEXTS)],
         "notes": TEXTS[at // 5 % len(TEXTS)],
     }

@@ -355,3 +355,18 @@ def test_every_option_of_an_audit_is_in_its_receipt(page):
         )
         assert report_words.read_words(words) is None, name
     assert report_words.read_words(texts["report"]) is not None
+
+
+@pytest.mark.usefixtures("plain_pages")
+def test_infinite_scores_have_a_receipt_too(page):
+    losses = np.where(COINS.included & (LOSSES < -2), -np.inf, LOSSES)
+    losses = np.where(~COINS.included & (LOSSES > 1), np.inf, losses)
+    assert np.isinf(losses).sum() > 10
+    audits = audit_losses(dict(enumerate(losses)), coins=COINS, plan=PLAN)
+    html = audits.document().html()
+    assert verify_receipt(page(html), **PUBLISHED).headline.epsilon == audits.headline.epsilon
+    (shown,) = run_script(COMPUTE, [html])
+    assert assert_same(shown, by_python(html), "infinite") == "unknown"
+    lied = with_scores(html, sealed_text(["nan"] * 60))
+    assert "refused" in by_python(lied)
+    assert "refused" in run_script(COMPUTE, [lied])[0]
