@@ -252,9 +252,6 @@ def found_in(modules: dict[str, ast.Module], rooms: tuple[str, ...]) -> Found:
 
 STILL_ELSEWHERE: set[str] = {
     "paperlib.audits.features",
-    "paperlib.audits.releases.audit",
-    "paperlib.audits.releases.rows",
-    "paperlib.audits.releases.values",
     "paperlib.audits.scores",
     "paperlib.core.checks",
     "paperlib.core.reading.scores",
