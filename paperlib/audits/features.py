@@ -32,7 +32,7 @@ from paperlib.core.checks import (
     check_ties,
     unit_means,
 )
-from paperlib.core.near_rows import near_rows_share_coins
+from paperlib.core.near_rows import near_rows_share_coins, principal_axes
 from paperlib.core.reading.columns import check_features
 from paperlib.core.results import AuditResult, round_down, table
 from paperlib.words.claims import ceiling_note, lower_bound_claim, unit_sentence
@@ -363,11 +363,13 @@ def near_rows_warnings(name: str, rows: FloatArray, members: Flags) -> tuple[str
     """
     chances = np.full(len(rows), members.mean())
     if rows.shape[1] > 1:
+        # Along the principal axes: what tells members may be how two losses differ.
         model = AdditiveModel(curves=1.0)
+        axes = principal_axes(rows)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*converge.*")
-            model.fit(rows, members)
-        chances = model.predict_proba(rows)[:, 1]
+            model.fit(axes, members)
+        chances = model.predict_proba(axes)[:, 1]
     return (near_rows(name),) if near_rows_share_coins(rows, members, chances) else ()
 
 

@@ -49,13 +49,24 @@ def near_rows_share_coins(rows: FloatArray, member: Flags, chances: FloatArray) 
     return _sides_agree(space[chosen], member[order], chances[order], rng)
 
 
-def _space(rows: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Standardised features, at most ten directions of them, equal rows a little apart."""
+def principal_axes(rows: FloatArray) -> FloatArray:
+    """Places of rows along the directions in which standardised features vary most, ten at most,
+    shape (n, k).
+    """
+    standardised = _standardised(rows)
+    directions: FloatArray = np.linalg.svd(standardised, full_matrices=False)[2]
+    return np.asarray(standardised @ directions[:_MOST_FEATURES].T, dtype=np.float64)
+
+
+def _standardised(rows: FloatArray) -> FloatArray:
+    """Features with mean 0 and standard deviation 1; 0 for those of one value."""
     spread = rows.std(axis=0)
-    space = (rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    if space.shape[1] > _MOST_FEATURES:
-        directions: FloatArray = np.linalg.svd(space, full_matrices=False)[2]
-        space = np.asarray(space @ directions[:_MOST_FEATURES].T, dtype=np.float64)
+    return (rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+
+
+def _space(rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Where the rows stand to each other, equal ones a little apart."""
+    space = principal_axes(rows)  # turned alone where there are no more than ten features
     return space + _JITTER * rng.normal(size=space.shape)
 
 
