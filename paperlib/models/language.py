@@ -1,6 +1,9 @@
 """Causal language models: any of the Hugging Face hub or a folder, and small ones from scratch."""
 
-from collections.abc import Iterable
+import pickle
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,10 +12,16 @@ from typing import Any
 import huggingface_hub
 import torch
 import transformers
+from safetensors import SafetensorError
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
 from paperlib.core import check_at_least, check_choice
 from paperlib.models.devices import default_device
+
+NO_REMOTE_CODE = {"trust_remote_code": False}
+"""Of every ``from_pretrained`` and ``from_config``: no code that comes with a model is run, and the
+user is not asked whether it shall be."""
 
 DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
 
@@ -55,7 +64,9 @@ def load_language_model(
     """
     check_choice("dtype", dtype, DTYPES)
     target = device if device == "auto" else str(default_device(device))
-    options: dict[str, Any] = {"revision": revision} if revision else {}
+    options: dict[str, Any] = dict(NO_REMOTE_CODE)
+    if revision:
+        options["revision"] = revision
     loading = dict(options)
     is_spread = target == "auto" or dtype == "int8"  # accelerate puts it on its devices
     if is_spread:
@@ -68,15 +79,13 @@ def load_language_model(
         loading["quantization_config"] = transformers.BitsAndBytesConfig(load_in_8bit=True)
     else:
         loading["dtype"] = dtype
-    try:
+    with _failures_in_one_line(name):
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(name), **options)
         if len(tokenizer) < _FEWEST_TOKENS:  # without its files, an empty one is made
             raise ValueError(f"its tokenizer has {len(tokenizer)} tokens.")
         loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(
             str(name), output_loading_info=True, **loading
         )
-    except (OSError, ValueError) as error:
-        raise ValueError(_missing(str(name), error)) from error
     model, report = loaded
     absent = sorted(map(str, (*report["missing_keys"], *report["mismatched_keys"])))
     if absent:
@@ -107,7 +116,8 @@ def check_causal(model: Any, where: str) -> None:
 def parameter_count(name: str | Path) -> int:
     """Number of parameters of a model of the hub or in a folder, from its config.json alone."""
     with torch.device("meta"):
-        return int(transformers.AutoModelForCausalLM.from_config(_config(name)).num_parameters())
+        model = transformers.AutoModelForCausalLM.from_config(_config(name), **NO_REMOTE_CODE)
+        return int(model.num_parameters())
 
 
 def model_stamp(name: str | Path) -> dict[str, Any]:
@@ -125,10 +135,42 @@ def model_stamp(name: str | Path) -> dict[str, Any]:
 
 
 def _config(name: str | Path) -> Any:
+    with _failures_in_one_line(name):
+        return transformers.AutoConfig.from_pretrained(str(name), **NO_REMOTE_CODE)
+
+
+@contextmanager
+def _failures_in_one_line(name: str | Path) -> Iterator[None]:
+    """Says in a ValueError of one line why a model or its tokenizer cannot be loaded.
+
+    What transformers and torch say is left out where it advises to run code of the model's folder:
+    ``trust_remote_code=True`` for its classes, ``weights_only=False`` for pickled weights.
+    """
     try:
-        return transformers.AutoConfig.from_pretrained(str(name))
-    except (OSError, ValueError) as error:
+        yield
+    except (OSError, ValueError, ImportError) as error:
+        if _brings_code(name):
+            raise ValueError(
+                f"name: {name} needs code of its own (auto_map in its JSON files), which is never "
+                "run here; save it in a form that transformers knows without such code"
+            ) from None
         raise ValueError(_missing(str(name), error)) from error
+    except (SafetensorError, pickle.UnpicklingError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"name: the weights in {name} are damaged or hold more than numbers "
+            f"({type(error).__name__}); save them again with save_pretrained, as *.safetensors"
+        ) from None
+
+
+def _brings_code(name: str | Path) -> bool:
+    """Whether a model or its tokenizer names classes of its own, which lie beside it."""
+    settings: list[dict[str, Any]] = []
+    # Of files that are missing, or no JSON, `_missing` tells.
+    with suppress(OSError, ValueError):
+        settings.append(transformers.PreTrainedConfig.get_config_dict(str(name))[0])
+    with suppress(OSError, ValueError):
+        settings.append(get_tokenizer_config(str(name)))
+    return any("auto_map" in content for content in settings)
 
 
 def _missing(name: str, error: Exception) -> str:

@@ -2,9 +2,13 @@
 tell.
 """
 
+import ast
+import json
 import os
+import pickle
 import shutil
 from importlib.util import find_spec
+from pathlib import Path
 
 import huggingface_hub
 import pytest
@@ -65,6 +69,97 @@ def test_offline_a_name_is_found_in_the_cache_or_the_error_says_what_to_fetch(
         refused("name: expected a folder with ", language.load_language_model, name)
     said = refused("hf download ORG/missing", language.load_language_model, "ORG/missing")
     assert f"models--ORG--missing of its cache into {tmp_path}" in said
+
+
+@pytest.fixture
+def hostile(snapshot, tmp_path):
+    """A copy of a good model with a file that would leave a trace if it ran, and that trace."""
+    folder, trace = tmp_path / "model", tmp_path / "code_ran"
+    shutil.copytree(snapshot, folder)
+    (folder / "own.py").write_text(
+        f"import pathlib\npathlib.Path({str(trace)!r}).touch()\n"
+        "from transformers import GPTNeoXConfig, GPTNeoXForCausalLM, PreTrainedTokenizerFast\n"
+        "class OwnConfig(GPTNeoXConfig):\n    model_type = 'own'\n"
+        "class OwnModel(GPTNeoXForCausalLM):\n    config_class = OwnConfig\n"
+        "class OwnTokenizer(PreTrainedTokenizerFast):\n    pass\n"
+    )
+    return folder, trace
+
+
+def changed(path, **content):
+    path.write_text(json.dumps({**json.loads(path.read_text()), **content}))
+
+
+OWN_MODEL = {"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.OwnModel"}
+OWN_TOKENIZER = {"AutoTokenizer": ["own.OwnTokenizer", "own.OwnTokenizer"]}
+
+
+@pytest.mark.parametrize("part", ["model", "tokenizer"])
+def test_code_of_a_model_is_never_run_and_nobody_is_asked(hostile, monkeypatch, capsys, part):
+    folder, trace = hostile
+    if part == "model":
+        changed(folder / "config.json", model_type="own", auto_map=OWN_MODEL)
+    else:
+        tokenizer = {"auto_map": OWN_TOKENIZER, "tokenizer_class": "OwnTokenizer"}
+        changed(folder / "tokenizer_config.json", **tokenizer)
+        changed(folder / "config.json", model_type="own")
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("the user was asked"))
+    said = refused("code of its own", language.load_language_model, folder)
+    assert "trust_remote_code" not in said + capsys.readouterr().err
+    if part == "model":
+        refused("code of its own", language.parameter_count, folder)
+    assert not trace.exists()
+
+
+def test_code_beside_a_model_that_transformers_knows_is_left_alone(hostile):
+    folder, trace = hostile
+    changed(folder / "config.json", auto_map=OWN_MODEL, architectures=["OwnModel"])
+    model, _ = language.load_language_model(folder)
+    assert type(model) is transformers.GPTNeoXForCausalLM
+    assert not trace.exists()
+
+
+class Trap:
+    """A pickle that would make a file."""
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __reduce__(self):
+        return open, (str(self.trace), "w")
+
+
+@pytest.mark.parametrize("damage", ["pickle", "header", "cut"])
+def test_damaged_and_pickled_weights_are_one_line_that_advises_nothing_unsafe(hostile, damage):
+    folder, trace = hostile
+    weights = folder / "model.safetensors"
+    content = weights.read_bytes()
+    if damage == "pickle":
+        weights.unlink()
+        (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Trap(trace), protocol=2))
+    elif damage == "header":
+        weights.write_bytes((2**62).to_bytes(8, "little") + b"{}")
+    else:
+        weights.write_bytes(content[: len(content) // 2])
+    said = refused("are damaged or hold more than numbers", language.load_language_model, folder)
+    assert "weights_only" not in said
+    assert not trace.exists()
+
+
+def test_every_call_that_could_run_code_of_a_model_says_not_to():
+    """`from_pretrained` and `from_config` of transformers' Auto classes, in the whole package."""
+    calls = []
+    for path in Path(language.__file__).parents[1].rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+            if not is_call or node.func.attr not in ("from_pretrained", "from_config"):
+                continue
+            if "Auto" not in ast.unparse(node.func.value):
+                continue
+            calls.append(ast.unparse(node))
+    assert len(calls) >= 6
+    safe = ("trust_remote_code=False", "**NO_REMOTE_CODE", "**options", "**loading")
+    assert [call for call in calls if not any(word in call for word in safe)] == []
 
 
 def test_fast_products_end_where_they_began():

@@ -72,10 +72,10 @@ def _write_weights(folder: Path) -> None:
     """Random weights of the model whose config.json is in the folder, in its precision."""
     torch = _package("torch")
     transformers = _package("transformers")
-    config = transformers.AutoConfig.from_pretrained(folder)
+    config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model: Any = transformers.AutoModelForCausalLM.from_config(config)
+        model: Any = transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=False)
     dtype = getattr(torch, str(config.dtype).removeprefix("torch."))
     model.to(dtype).save_pretrained(folder)
 

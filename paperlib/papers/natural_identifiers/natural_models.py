@@ -22,7 +22,7 @@ from paperlib.data.text.corpora import Document
 from paperlib.generators.identifiers import checked_kinds, find_identifiers, generate_identifiers
 from paperlib.io import config_hash
 from paperlib.models.devices import default_device
-from paperlib.models.language import new_language_model, wrap_tokenizer
+from paperlib.models.language import NO_REMOTE_CODE, new_language_model, wrap_tokenizer
 from paperlib.papers.kept import cached_arrays, resumed_arrays
 from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS, cached_scores
 from paperlib.papers.natural_identifiers.small_gpt import GptSettings
@@ -223,7 +223,7 @@ def natural_tokenizer(name: str) -> Any:
         path = data_file(name, _FILE, None, f"huggingface.co/{_HUB}, tokenizer.json")
     except DataUnavailableError as error:
         try:
-            return transformers.AutoTokenizer.from_pretrained(_HUB)
+            return transformers.AutoTokenizer.from_pretrained(_HUB, **NO_REMOTE_CODE)
         except (OSError, ValueError):
             raise error from None
     return wrap_tokenizer(path.read_text(encoding="utf-8"), context=10**9)
