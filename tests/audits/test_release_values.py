@@ -291,3 +291,15 @@ def test_names_that_all_are_members_are_no_keys_though_all_else_is_written_other
     compared = alike(copied, [members, others])
     assert "name" in compared.release
     assert compared.doubts[0].code == RefusalCode.NOT_COMPARABLE
+
+
+def test_a_new_key_hides_no_copies_where_the_other_column_never_repeats_either():
+    codes = [f"{number:05d}" for number in np.random.default_rng(0).permutation(99_999)[:300]]
+    tables = [pd.DataFrame({"zip": codes[100 * side : 100 * side + 100]}) for side in range(3)]
+    for side, table in enumerate(tables):
+        table["key"] = [f"PT-{4 * row + side:06d}" for row in range(100)]
+    members, others, fresh = tables
+    copied = pd.concat([members[:10], fresh[10:]]).assign(key=fresh["key"].to_numpy())
+    compared = alike(copied, [members, others])
+    assert list(compared.release) == ["zip"]
+    assert compared.release["zip"].isin(compared.pool["zip"]).sum() == 10
