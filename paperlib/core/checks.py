@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaincc, gammainccinv, gammaincinv
+from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv
 
 from paperlib.core.records import copies_of_one_side, neighbours_share_coins
 
@@ -19,6 +19,13 @@ IntArray = NDArray[np.int64]
 _LEVEL = 1e-3  # chance of refusing independent records for their ties
 _FEWEST = 20  # different values of which every one stands several times
 _FEW_TIMES = 5  # of values that meet; what stands more often is an atom of its law
+_BITS_OF_HALF = 11  # significant bits of float16; bfloat16 has 8
+_BITS_OF_SINGLE = 24
+# A loss near zero is what log-sum-exp and a logit differ by: in single precision it keeps the step
+# of numbers up to 16, however small it is.
+_NEAR_ZERO = 2.0**-6
+_STEP_OF_LOGITS = 2.0**-20
+_NEIGHBOURS = 10  # different values on each side, for the density of rows
 _WAYS = "keep one row of each, or say what a record is: unit=, or `paperlib audit --unit COLUMN`"
 
 
@@ -233,8 +240,9 @@ def check_ties(
         approximation and where the chance of membership changes smoothly with the value.
 
     Returns:
-        A warning where a few rows, or values in more than seven digits, are equal, and one where
-        rows with neighbouring values seem to share their coins.
+        A warning where a few rows are equal, or values in more than seven digits more often than
+        numbers of their precision meet, and one where rows with neighbouring values seem to share
+        their coins.
 
     >>> check_ties("losses", np.repeat(np.arange(30.0), 3))
     Traceback (most recent call last):
@@ -333,22 +341,60 @@ def _check_sides_of_ties(name: str, sides: list[NDArray[Any]], ways: str) -> Non
 
 
 def _are_odd(values: NDArray[Any], times: IntArray, numbers: IntArray) -> bool:
-    """Whether values of more than seven digits stand twice and none three times, or most stand
-    alone and those that stand twice, three times, ... do not get fewer, as where rounded values
-    meet.
+    """Whether precise values stand twice more often than chance explains and none three times, or
+    most stand alone and those that stand twice, three times, ... do not get fewer, as where rounded
+    values meet. ``values`` ascend; each stands so many ``times``.
     """
-    pairs: list[Any] = values[times == 2].tolist()
-    few: list[Any] = values[(times > 1) & (times <= _FEW_TIMES)].tolist()
-    if (numbers.size < 4 or numbers[3] == 0) and any(map(_is_precise, pairs)):
+    precise = _are_precise(values)
+    pairs = precise & (times == 2)
+    if (numbers.size < 4 or numbers[3] == 0) and not _chance_explains(values, times, pairs):
         return True
     get_more = bool((np.diff(numbers[2 : _FEW_TIMES + 1]) > 0).any())
     mostly_alone = 2 * int(numbers[1]) > int(times.sum())
-    return mostly_alone and get_more and any(map(_is_precise, few))
+    few = precise & (times > 1) & (times <= _FEW_TIMES)
+    return mostly_alone and get_more and not _chance_explains(values, times, few)
 
 
-def _is_precise(value: float) -> bool:
-    """Whether a value is a hash, or has more than seven digits, as no rounded score has."""
-    return isinstance(value, int) or float(f"{value:.7g}") != value
+def _are_precise(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values are hashes, or have more than seven digits, as no rounded score has.
+
+    Numbers in half precision have few values, however many digits it takes to write them.
+    """
+    if values.dtype.kind in "iu":
+        return np.ones(values.size, dtype=bool)
+    rounded = np.array([float(f"{value:.7g}") for value in values.tolist()])
+    return (rounded != values) & ~_have_bits(values, _BITS_OF_HALF)
+
+
+def _have_bits(values: FloatArray, bits: int) -> NDArray[np.bool_]:
+    """Which values are numbers of so many significant bits, as a lower precision stores them."""
+    significands, _ = np.frexp(values)
+    scaled = significands * 2.0**bits
+    return np.rint(scaled) == scaled
+
+
+def _chance_explains(values: NDArray[Any], times: IntArray, repeated: NDArray[np.bool_]) -> bool:
+    """Whether ``repeated`` values have so many pairs of equal rows by their numbers' precision.
+
+    Numbers of one precision that lie close together meet by chance: a row has an equal one with the
+    density of the rows around it times the step to the next number that the precision has.
+    """
+    count = int((times * (times - 1) // 2)[repeated].sum())
+    if count == 0:
+        return True
+    if values.dtype.kind in "iu":  # hashes do not meet
+        return False
+    first = np.maximum(np.arange(values.size) - _NEIGHBOURS, 0)
+    last = np.minimum(np.arange(values.size) + _NEIGHBOURS, values.size - 1)
+    rows_up_to = np.cumsum(times)
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        densities = (rows_up_to[last] - rows_up_to[first]) / (values[last] - values[first])
+        single = np.abs(np.spacing(values.astype(np.float32))).astype(np.float64)
+        single = np.where(np.abs(values) < _NEAR_ZERO, np.maximum(single, _STEP_OF_LOGITS), single)
+        steps = np.where(_have_bits(values, _BITS_OF_SINGLE), single, np.abs(np.spacing(values)))
+        meetings = times * densities * steps / 2  # each pair once
+    expected = float(meetings[np.isfinite(meetings)].sum())
+    return bool(gammainc(count, expected) >= _LEVEL)  # of a Poisson count, to be as large
 
 
 def unit_means(values: FloatArray, units: Iterable[Any]) -> tuple[FloatArray, NDArray[Any]]:

@@ -5,6 +5,7 @@ import datetime
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit, logsumexp
 
 from paperlib import MembershipScores
 from paperlib.core import check_ties, records
@@ -243,3 +244,45 @@ def test_rows_of_users_that_are_nearly_equal_are_a_warning():
         warnings = check_ties("scores", scores[member], scores[~member])
         warned += "does each row have its own coin?" in " ".join(warnings)
     assert warned >= 15
+
+
+def of_precision(kind, random, count):
+    """Scores of independent rows as models store them, shape (count,)."""
+    normal = random.normal(size=count)
+    if kind == "half":
+        return normal.astype(np.float16)
+    if kind == "bfloat16":
+        return (normal.astype(np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32)
+    if kind == "single":
+        return normal.astype(np.float32)
+    if kind == "certain probabilities":
+        return expit(4 * normal + 6).astype(np.float32)
+    # Losses of classes that are nearly certain: log-sum-exp minus the label's logit.
+    logits = (6 * random.normal(size=(count, 10))).astype(np.float32)
+    return logsumexp(logits, axis=1) - logits.max(axis=1)
+
+
+@pytest.mark.parametrize(
+    "kind", ["half", "bfloat16", "single", "certain probabilities", "certain losses"]
+)
+def test_equal_scores_that_their_precision_explains_are_no_copies(kind):
+    """At a level of .001, one warning in 40 files is already rare."""
+    warned = 0
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        sides = np.float64(of_precision(kind, random, 2000)).reshape(2, -1)
+        warned += any("check for copies" in text for text in check_ties("scores", *sides))
+    assert warned <= 1
+
+
+@pytest.mark.parametrize(("kind", "copies"), [("single", 3), ("double", 1)])
+def test_copies_beyond_what_the_precision_explains_are_seen(kind, copies):
+    """The twin: the same scores, a few of them copied."""
+    for seed in range(20):
+        scores = np.random.default_rng(seed).normal(size=(2, 1000))
+        if kind == "single":
+            scores = np.float64(of_precision(kind, np.random.default_rng(seed), 2000))
+            scores = scores.reshape(2, -1)
+        members = np.append(scores[0], scores[0][:copies])
+        warnings = check_ties("scores", members, scores[1])
+        assert any("check for copies" in text for text in warnings)
