@@ -206,14 +206,41 @@ const ReadScores = (() => {
     });
   }
 
-  /* _are_odd: values of more than seven digits that stand together as rounded ones do not. */
+  /* Of a number that is not 0: its exponent to base 2, and how many binary digits it needs. */
+  const exponentOf = (value) => ((new DataView(new Float64Array([value]).buffer).getUint32(4, true) >>> 20) & 0x7ff) - 1023;
+  const bitsOf = (value) => Math.abs(value).toString(2).replace(".", "").replace(/^0+|0+$/g, "").length;
+
+  /* _are_precise: more than seven digits, and no number of half precision. */
+  const isPrecise = (value) => Number(value.toPrecision(7)) !== value && bitsOf(value) > 11;
+
+  /* The distance to the next number of the precision that a value has; see _chance_explains of checks.py. */
+  function stepOf(value) {
+    if (value === 0 || bitsOf(value) > 24) return 2 ** (exponentOf(value) - 52);
+    const step = 2 ** (exponentOf(value) - 23);
+    return Math.abs(value) < 2 ** -6 ? Math.max(step, 2 ** -20) : step;
+  }
+
+  /* _chance_explains: whether values that stand so often have the pairs of equal rows that their precision makes. */
+  function chanceExplains(times, most) {
+    const ascending = [...times].filter(([value]) => Number.isFinite(value)).sort(([a], [b]) => a - b);
+    let rows = 0;
+    const upTo = ascending.map(([, count]) => (rows += count));
+    let [pairs, expected] = [0, 0];
+    ascending.forEach(([value, count], i) => {
+      const [first, last] = [Math.max(i - 10, 0), Math.min(i + 10, ascending.length - 1)];
+      const density = (upTo[last] - upTo[first]) / (ascending[last][0] - ascending[first][0]);
+      if (Number.isFinite(density)) expected += (count * density * stepOf(value)) / 2;
+      if (count >= 2 && count <= most && isPrecise(value)) pairs += (count * (count - 1)) / 2;
+    });
+    return pairs === 0 || 1 - poissonUpTo(pairs - 1, expected) >= TIES_LEVEL;
+  }
+
+  /* _are_odd: precise values that stand together as neither chance nor rounding explains. */
   function areOdd(times, numbers) {
-    const precise = (least, most) => [...times].some(([value, count]) => count >= least && count <= most
-      && Number(value.toPrecision(7)) !== value);
-    if (!numbers[3] && precise(2, 2)) return true;
+    if (!numbers[3] && !chanceExplains(times, 2)) return true;
     const rows = [...times.values()].reduce((sum, count) => sum + count, 0);
     const getMore = numbers.slice(3, FEW_TIMES + 1).some((count, i) => count > numbers[2 + i]);
-    return 2 * numbers[1] > rows && getMore && precise(2, FEW_TIMES);
+    return 2 * numbers[1] > rows && getMore && !chanceExplains(times, FEW_TIMES);
   }
 
   /* P of so many of `total` events, or of a more unusual number, at most: Hoeffding's bound. */
