@@ -304,10 +304,11 @@ _TURNS = 16  # places where the chance may turn
 def neighbours_share_coins(values: FloatArray, member: Flags) -> bool:
     """Whether rows of neighbouring rank stand on one side far more often than a leak explains.
 
-    The chance of membership may change with the score in any steps down, up and down again, which
-    covers shifts, memorised records and heavy tails: it is fitted by isotonic regression. Rows of
-    one coin, such as epochs of one record, then leave residuals that agree with those of their
-    neighbours. Equal scores come in an order drawn at random.
+    The chance of membership may change with the score in any steps down, up and down again, or up,
+    down and up, which covers shifts, memorised records and heavy tails of scores and of losses: it
+    is fitted by isotonic regression. Rows of one coin, such as epochs of one record, then leave
+    residuals that agree with those of their neighbours by either fit. Equal scores come in an order
+    drawn at random.
 
     Args:
         values: Scores, shape (n,), and ``member`` of the same rows.
@@ -317,8 +318,14 @@ def neighbours_share_coins(values: FloatArray, member: Flags) -> bool:
     shuffled = np.random.default_rng(0).permutation(values.size)
     order = shuffled[np.argsort(values[shuffled], kind="stable")]
     sides = member[order].astype(np.float64)
+    return all(map(_share_beyond_fit, (sides, sides[::-1])))
+
+
+def _share_beyond_fit(sides: FloatArray) -> bool:
+    """Whether neighbours agree far beyond a chance that falls, rises and falls along these rows."""
     chances = _fitted_chances(sides)
-    return max(_agreement(sides - chances, chances, scale) for scale in _SCALES) > _NEAR_LEVEL
+    agreements = [_agreement(sides - chances, chances, scale) for scale in _SCALES]
+    return max(agreements) > _NEAR_LEVEL
 
 
 def _agreement(residuals: FloatArray, chances: FloatArray, scale: int) -> float:

@@ -51,8 +51,8 @@ def audit_texts(
     """Audit a language model on any texts: every membership score, a bound, and texts that can be
     extracted.
 
-    There is no bound if members and non-members differ without the model (words, length, date, the
-    base).
+    There is no bound if members and non-members differ without the model (words, their order,
+    length, date, the base).
     """
     from paperlib.audits.language.chat_templates import ChatTemplate
     from paperlib.audits.language.texts import audit_texts, check_sides
