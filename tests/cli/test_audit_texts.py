@@ -210,6 +210,10 @@ def test_chats_are_audited_as_the_text_that_the_model_s_template_makes_of_them(a
     texts = audit.document(f"my_model {SIDES} {words}")
     for name in ("epsilon", "attacks", "blind"):
         assert chats[name] == texts[name]
+    asked = "chat_model members_chats.jsonl nonmembers_chats.jsonl --on completions"
+    answers = audit.document(f"{asked} {words}")
+    assert "told turn by turn" in " ".join(answers["warnings"])
+    assert answers["extraction"] != chats["extraction"], "the answers alone are asked for"
     code, out, err = audit.line("my_model members_chats.jsonl nonmembers_chats.jsonl")
     assert (code, out) == (2, "")
     assert "members_chats.jsonl: row 1 holds a chat, and the tokenizer of my_model has no" in err
