@@ -39,7 +39,7 @@ def test_mistakes_are_refused_in_words(tmp_path):
     old.chmod(0o755)
     refused = make("--always-make", f"PYTHON={old}", "setup")
     assert refused.returncode != 0
-    assert "needs Python 3.11 or newer" in refused.stdout
+    assert "needs Python 3.11.5 or newer" in refused.stdout
     assert "name a notebook" in make("--dry-run", "run", "NB=").stdout
     assert 'there is no room "bound"' in make("--dry-run", "test", "ROOM=bound").stdout
 
