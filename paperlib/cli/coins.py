@@ -12,6 +12,8 @@ from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paperlib.core.visible import visible_text
+
 if TYPE_CHECKING:
     from paperlib.core import Coins, IntArray
     from paperlib.io import Records
@@ -64,7 +66,7 @@ def coins(
     tossed.save(sealed)
 
     for warning in warnings:
-        print(f"Warning: {warning}")
+        print(visible_text(f"Warning: {warning}"))
     _tell(
         sealed,
         tossed,
@@ -137,7 +139,7 @@ def _tell(sealed: Path, tossed: "Coins", summary: str) -> None:
     from paperlib.words.coins import seed_warnings
 
     for warning in seed_warnings(tossed):
-        print(f"Warning: {warning}")
+        print(visible_text(f"Warning: {warning}"))
     print(
         f"{summary}\n{sealed}: the coins, not to be seen by those who compute the scores\n"
         f"Hash of the coins, to be published before training: {tossed.commitment}\n"

@@ -16,6 +16,8 @@ from xml.etree import ElementTree
 
 import typer
 
+from paperlib.core.visible import visible_lines, visible_text
+
 if TYPE_CHECKING:
     from paperlib.audits import AuditDocument
     from paperlib.report import About
@@ -139,8 +141,9 @@ class Wishes:
             print(canonical_json(document.to_dict(), indent=1, is_ascii=True))
         else:
             paragraphs = [*text, _next_steps(document)]
-            print("\n\n".join(filter(None, paragraphs)) + "\n")
-            print(f"Report: {report}{self._moved(report, name)}")
+            # Names of files, columns and records are other people's text.
+            print(visible_lines("\n\n".join(filter(None, paragraphs))) + "\n")
+            print(visible_text(f"Report: {report}{self._moved(report, name)}"))
         answer, epsilon, ceiling = document.judged(self.fail_above)
         lines = [answer.headline, answer.claim]
         lines += [f"Warning: {warning}" for warning in document.answer_warnings]

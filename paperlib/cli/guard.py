@@ -173,8 +173,10 @@ def _complain(message: str, code: int) -> int:
     """Print a message on stderr, as of paperlib unless it is its help; returns the exit code."""
     if not message.startswith("Usage:"):
         message = f"paperlib: {message}"
+    from paperlib.core.visible import visible_lines  # here: see above
+
     try:
-        print(message, file=sys.stderr, flush=True)
+        print(visible_lines(message), file=sys.stderr, flush=True)
     except OSError:
         _discard(sys.stderr)
     return code

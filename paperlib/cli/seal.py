@@ -28,12 +28,13 @@ def seal(plan: Path) -> None:
     sealed = seal_plan(plan)
     path = plan.with_suffix(".sealed.json")
     sealed.save(path)
+    file, scores = visible_text(path), visible_text(sealed.scores or "scores.csv")
     print(
-        f"{path}: the plan, sealed on {sealed.sealed}\n"
+        f"{file}: the plan, sealed on {sealed.sealed}\n"
         f"Hash of the plan, to be published before training: {sealed.hash}\n"
         "Publish this one alone, where others keep the date: a hash does not show when it was "
         "made, nor that no other plan was sealed\n"
-        f"After training: paperlib audit {sealed.scores or 'scores.csv'} --coins FILE --plan {path}"
+        f"After training: paperlib audit {scores} --coins FILE --plan {file}"
     )
 
 

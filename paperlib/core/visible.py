@@ -24,6 +24,16 @@ def visible_text(text: object, most: int = 2_000) -> str:
     return "".join(characters)
 
 
+def visible_lines(text: object, most: int = 2_000) -> str:
+    r"""Text of several lines, each as `visible_text` shows it.
+
+    >>> print(visible_lines("one\x1b[2J\ntwo"))
+    one\x1b[2J
+    two
+    """
+    return "\n".join([visible_text(line, most) for line in str(text).split("\n")])
+
+
 def _visible(character: str) -> str:
     """A character, or its number where a terminal would not show it."""
     if not unicodedata.category(character).startswith(_STEERS):

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -281,3 +282,36 @@ def test_a_report_of_other_data_stays_and_one_of_the_same_data_is_replaced(here)
     ):
         Path("own-audit.html").write_text(text)  # which does not say its data
         assert path_of(first) == "own-audit-3.html"
+
+
+HOSTILE = "\x1b[2J\x1b[1;1Hgate passed\u202e\x9b8m\r"
+"""Clears the screen, writes over it and turns the direction of what follows."""
+
+
+def steers(text):
+    """Whether a text holds anything but letters and ends of lines that a terminal acts on."""
+    return [letter for letter in text if letter != "\n" and unicodedata.category(letter)[0] == "C"]
+
+
+@pytest.mark.parametrize("place", ["file", "column", "group", "plan", "unknown key", "missing"])
+def test_text_of_others_cannot_steer_the_terminal(command, here, place):
+    """Names of files, columns, groups and fields that somebody else wrote, in output and errors."""
+    rows = "".join(f"{number % 2 + number / 1_000:.3f},{number % 2},a\n" for number in range(200))
+    name = f"{HOSTILE}.csv" if place == "file" else "scores.csv"
+    column = f'"score{HOSTILE}"' if place == "column" else "score"
+    Path(name).write_text(f"{column},member,part\n{rows}", encoding="utf-8", newline="")
+    if place == "group":
+        text = Path(name).read_text(encoding="utf-8").replace(",a\n", f',"a{HOSTILE}"\n')
+        Path(name).write_text(text, encoding="utf-8", newline="")
+    words = ["audit", name, "--kind", "scores", "--group-column", "part", "--design", "game"]
+    if place in ("plan", "unknown key"):
+        key = f"notes{HOSTILE}" if place == "unknown key" else "notes"
+        Path("plan.yaml").write_text(json.dumps({key: HOSTILE, "epsilon": HOSTILE}))
+        words = ["seal", "plan.yaml"]
+    if place == "missing":
+        words = ["audit", f"nowhere{HOSTILE}.csv"]
+    code, out, error = command(*words)
+    assert code == (2 if place in ("plan", "unknown key", "missing") else 0), error
+    assert steers(out + error) == []
+    is_named = place not in ("group", "plan")  # groups and notes stand in the report alone
+    assert ("\\x1b[2J" in out + error) is is_named, "what stands there is shown as what it is"
