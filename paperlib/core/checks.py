@@ -83,17 +83,32 @@ def as_floats(name: str, values: Any) -> FloatArray:
     raw = np.asarray(values.detach().cpu().double() if hasattr(values, "detach") else values)
     if raw.dtype.kind not in "biuf" and not {*map(type, raw.flat)} <= {bool, np.bool_, int, float}:
         raise ValueError(f"{name}: expected real numbers, got values of type {raw.dtype}")
-    return np.array(raw, dtype=np.float64)
+    try:
+        return np.array(raw, dtype=np.float64)
+    except OverflowError:
+        raise _too_large(name) from None
+
+
+def _too_large(name: str) -> ValueError:
+    """The error of a whole number that no float is near, such as 10**400."""
+    largest = np.finfo(np.float64).max
+    return ValueError(f"{name}: expected numbers up to {largest:.1e}, got a larger whole number")
 
 
 def as_rows(name: str, values: Any) -> FloatArray:
-    """Return numbers, also as text, of any shape as an array; masked and missing ones are NaN."""
+    """Return numbers, also as text, of any shape as an array; a ValueError otherwise.
+
+    Masked ones, None, and what is missing in a Series or DataFrame are NaN. Refused are "" and
+    ``pd.NA`` in a list, complex numbers, dates, and tensors that need ``.detach()`` or ``.cpu()``.
+    """
     try:
         if np.asarray(values).dtype.kind in "cmM":
-            raise TypeError(
-                "numbers of another kind, which would lose a part or get a unit of their own"
-            )
+            # Complex numbers would lose their imaginary part, and dates become counts of some unit.
+            raise TypeError
         return np.ma.filled(np.ma.asarray(values, np.float64), np.nan)
+    except OverflowError:
+        raise _too_large(name) from None
+    # RuntimeError is what torch raises for a tensor that requires gradients.
     except (TypeError, ValueError, RuntimeError):
         raise ValueError(
             f"{name}: expected numbers, a row of one length per example; encode text and categories"

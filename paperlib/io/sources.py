@@ -55,10 +55,13 @@ def source_files(names: Iterable[str], known: Known | None = None) -> list[Path]
     on is passed through: an imported name leads to the module that defines it, and to no other. A
     module's settings, in a file of its name, count with it. Calls between which no file changes may
     share ``known``.
+
+    Raises:
+        ValueError: A name whose top-level package or module has no file of Python source.
     """
     names = list(names)
     for name in names:
-        _top(_package_of(name), name)
+        _top(_package_of(name), name)  # for its error alone, which names the module
     packages = {_OWN, *map(_package_of, names)}
     files = _files_reached(names, packages, {} if known is None else known)
     settings = {file.with_suffix(ending) for file in files for ending in _SETTINGS}
@@ -209,7 +212,9 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
 
 
 def _top(package: str, name: str) -> Path:
-    """The file of a top-level package or module."""
+    """The file of a top-level package or module; a ValueError with ``name``, which was asked for,
+    where it has none.
+    """
     try:
         spec = importlib.util.find_spec(package)
     except ValueError:

@@ -143,6 +143,10 @@ def test_scores_that_do_not_fit_the_coins_are_refused():
             "by_id: 'member' says who is a member",
         ),
         (pd.DataFrame({"id": [*"abcd"], "s": [*"wxyz"]}), "by_id: expected numbers"),
+        ({"a": 1, "b": 2, "c": 3, "d": 1j}, "values: expected numbers, a row"),
+        ({"a": 1, "b": 2, "c": 3, "d": pd.NA}, "values: expected numbers, a row"),
+        ({"a": "1", "b": "2", "c": "3", "d": ""}, "values: expected numbers, a row"),
+        ({"a": 1, "b": 2, "c": 3, "d": 10**400}, r"values: expected numbers up to 1\.8e\+308"),
         ([1, 2, 3, 4], "expected a mapping from ids"),
     ):
         refused(message, COINS.scores, by_id, kind="scores")

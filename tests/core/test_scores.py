@@ -94,6 +94,7 @@ def test_bad_scores_and_labels_are_refused():
         (MembershipScores, [[1]], [1], "1-D"),
         (MembershipScores, ["a"], [1], "real numbers"),
         (MembershipScores, [1], [None], "real numbers"),
+        (MembershipScores, [1], [10**400], r"nonmember scores: expected numbers up to 1\.8e\+308"),
         (
             MembershipScores,
             np.ma.masked_greater([1.0, 2.0], 1),
