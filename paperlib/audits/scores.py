@@ -412,8 +412,12 @@ def rounded(scores: MembershipScores) -> tuple[str, ...]:
 def _other_direction(
     scores: MembershipScores, guess: Guess, design: Design, seed: int, delta: float
 ) -> Refusal | None:
-    """A refusal where the other direction shows a leak, such as one of few records that leaves the
-    AUC as it is.
+    """The refusal of scores whose other direction shows a leak, with error `REVERSED_LEVEL`; None
+    where it shows none.
+
+    It is asked where the direction as given shows nothing and nothing else is refused: a leak of
+    few records leaves the AUC, by which reversed scores are seen otherwise, as it is. The other
+    arguments are those of the audit.
     """
     mirrored = replace(scores, higher_means_member=not scores.higher_means_member)
     # What it shows is no result: a direction that is chosen after a look has no confidence.

@@ -48,6 +48,8 @@ def common(
     ] = False,
 ) -> None:
     """Options of the command itself."""
+    # `guard.main` hands in the settings, with "debug" by PAPERLIB_DEBUG, and reads them after an
+    # error.
     context.ensure_object(dict)["debug"] |= debug
     if debug and DEBUG_VARIABLE not in os.environ:
         os.environ[DEBUG_VARIABLE] = "1"  # for the notebooks that the command runs

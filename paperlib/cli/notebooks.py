@@ -93,11 +93,13 @@ def _run_aside(job: "running.Job", folder: Path, *, measured: bool) -> None:
         print(f"{answer.words(folder)}\n")
     print(f"Executed notebook: {run_folder / PAGE}\nResult file:       {run_folder / RESULT}")
     if measured:
-        print(f"To be committed:   {_to_be_committed(job, run_folder / RESULT)}")
+        print(f"To be committed:   {_copied_to_measured(job, run_folder / RESULT)}")
 
 
-def _to_be_committed(job: "running.Job", result_file: Path) -> Path:
-    """Where a result file was copied to, beside that of other parameters, which stays."""
+def _copied_to_measured(job: "running.Job", result_file: Path) -> Path:
+    """Copy a result file to the folder of measured ones, and return where it lies; one of other
+    parameters stays beside it.
+    """
     from paperlib.io import read_result, write_bytes
 
     target = job.project.measured / job.profile / f"{job.stem}.json"

@@ -81,10 +81,10 @@ def train_with_fault(
         if fault == "empty batches skipped" and not len(batch):
             continue
         rows = _gradients(used, x[batch], y[batch], loss_weights[batch], fault)
-        total = _clipped_sum(rows, clipping_norm, fault)
-        noise = noise_multiplier * clipping_norm * _noise(total, seed, step, fault, generator)
+        summed = _clipped_sum(rows, clipping_norm, fault)
+        noise = noise_multiplier * clipping_norm * _noise(summed, seed, step, fault, generator)
         divisor = _divisor(len(x), len(batch), sampling_rate, fault)
-        _set_gradients(trained, _noisy_mean(total, noise, divisor, fault))
+        _set_gradients(trained, _noisy_mean(summed, noise, divisor, fault))
         optimizer.step()
         if fault == "stopped at a set step" and step >= steps // 2:
             return
@@ -174,13 +174,13 @@ def _poisson_batch(records: int, sampling_rate: float, fault: str) -> Tensor:
     return batch
 
 
-def _noisy_mean(total: Tensor, noise: Tensor, divisor: float, fault: str) -> Tensor:
+def _noisy_mean(summed: Tensor, noise: Tensor, divisor: float, fault: str) -> Tensor:
     """The sum of gradients and its noise, divided together or each by itself."""
     if fault == "noise over batch":
-        return (total + noise / divisor) / divisor
+        return (summed + noise / divisor) / divisor
     if fault == "noise added to the mean":
-        return total / divisor + noise / divisor
-    return (total + noise) / divisor
+        return summed / divisor + noise / divisor
+    return (summed + noise) / divisor
 
 
 def _divisor(records: int, size: int, sampling_rate: float, fault: str) -> float:
@@ -303,20 +303,26 @@ def _clip(rows: Tensor, norm: float) -> Tensor:
     return rows * (norm / (rows.norm(dim=1, keepdim=True) + 1e-6)).clamp(max=1)
 
 
-def _noise(total: Tensor, seed: int, step: int, fault: str, generator: torch.Generator) -> Tensor:
-    """Standard normal noise of the shape of the gradients, drawn as the fault or its twin does."""
+def _noise(summed: Tensor, seed: int, step: int, fault: str, generator: torch.Generator) -> Tensor:
+    """Standard normal noise for the clipped sum of gradients, drawn as the fault or its twin does.
+
+    The sum is one row, shape (numbers,): the trained layers' weights one after the other, from the
+    first layer on. `train_with_fault` seeds torch's own generator, from which batches and most
+    noise come, and ``generator``, each by the seed of the training.
+    """
     # Faults: one seed for all steps; the steps' numbers as seeds, which every training shares.
     if fault == "same noise in each step":
-        return torch.randn(total.shape, generator=torch.Generator().manual_seed(seed))
+        return torch.randn(summed.shape, generator=torch.Generator().manual_seed(seed))
     if fault == "fixed noise seed":
-        return torch.randn(total.shape, generator=torch.Generator().manual_seed(step))
+        return torch.randn(summed.shape, generator=torch.Generator().manual_seed(step))
     # Their sound twins: a seed of training and step, and one generator for all steps.
     if fault == "noise seed of each step":
         seed_of_step = seed * _MOST_STEPS + step
-        return torch.randn(total.shape, generator=torch.Generator().manual_seed(seed_of_step))
+        return torch.randn(summed.shape, generator=torch.Generator().manual_seed(seed_of_step))
     if fault == "one generator of noise":
-        return torch.randn(total.shape, generator=generator)
-    noise = torch.randn(total.shape)
+        return torch.randn(summed.shape, generator=generator)
+    # All other names: faults that lie elsewhere, and trainings without one.
+    noise = torch.randn(summed.shape)
     if fault == "noise from the last number on":  # the twin of the next one
         return noise.flip(0)
     if fault == "same noise in two layers":  # the second layer is no larger than the first

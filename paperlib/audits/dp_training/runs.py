@@ -23,20 +23,37 @@ _MOST_SEEDS = 20
 class Runs:
     """Released gradients, each (steps, parameters), of trainings whose parameters are held at their
     start.
+
+    All but ``pairs`` and ``quiet_too`` have one seed, which decides batches and noise.
+
+    Attributes:
+        canaries: One training for each canary, which stands in place of record 0 of the data.
+        ordinary: With an ordinary record in that place, one of the data times 0.1.
+        null: With no record in that place; None where no null can stand for that.
+        null_use: How the null was used.
+        pairs: For each of the seeds 1, 2, ..., the trainings with the first canary and with the
+            farthest.
+        quiet: Every record is the ordinary one.
+        quiet_too: As ``quiet``, with the next seed.
+        among_quiet: As ``quiet``, but for the farthest canary in place of record 0.
+        farthest: Number, from 0, of the canary that changes a step the most compared with canary 0.
+        widths: Numbers of each parameter that had a gradient in any step.
+        numbers: Which of the optimizer's parameters these are, from 1.
+        moved: For each canary, the steps made by a training whose parameters move.
     """
 
-    canaries: list[FloatArray]  # one for each canary in place of record 0, all with one seed
-    ordinary: FloatArray  # with an ordinary record in its place
-    null: FloatArray | None  # with no record in its place, where a null can stand for that
-    null_use: NullUse  # how the null was used
-    pairs: list[tuple[FloatArray, FloatArray]]  # two canaries, by seed
-    quiet: FloatArray  # every record the ordinary one
-    quiet_too: FloatArray  # of another seed
-    among_quiet: FloatArray  # the farthest canary in place of record 0, the others ordinary
-    farthest: int  # the canary that changes a step the most
-    widths: list[int]  # numbers of each parameter that had a gradient in any step
-    numbers: list[int]  # and which of the optimizer's parameters it is, from 1
-    moved: list[int]  # steps made by trainings that are not held, by canary
+    canaries: list[FloatArray]
+    ordinary: FloatArray
+    null: FloatArray | None
+    null_use: NullUse
+    pairs: list[tuple[FloatArray, FloatArray]]
+    quiet: FloatArray
+    quiet_too: FloatArray
+    among_quiet: FloatArray
+    farthest: int
+    widths: list[int]
+    numbers: list[int]
+    moved: list[int]
 
     def interplay(self) -> FloatArray:
         """By how much what the farthest canary adds to each step depends on the other records."""
@@ -45,7 +62,15 @@ class Runs:
 
 
 def outliers(data: Any) -> list[Any]:
-    """Records times 100 and times -100, so that of two signs one is far on the wrong side."""
+    """Eight records that are likely to have large gradients: each of the first four of the data
+    with its first array times 100, then times -100, so that of two signs one is far on the wrong
+    side.
+
+    ``data`` are a tuple of arrays or tensors of equal length, or a single one, of four records or
+    more (`audit_dp_training` refuses fewer than 16). Other arrays, such as labels, stay as they
+    are. So does a first array that is not of floating-point numbers, such as one of tokens: its
+    canaries are the first four records, each of them twice.
+    """
     canaries: list[Any] = []
     for row in range(_MOST_CANARIES // 2):
         for sign in (_OUTLIER, -_OUTLIER):

@@ -27,11 +27,18 @@ _COLUMNS = 3  # of a predicate
 
 @dataclass(frozen=True)
 class Tally:
-    """How often an attack held on one side."""
+    """How often an attack held on one side.
+
+    Attributes:
+        hits: Attacks that held.
+        total: Attacks that were made.
+        trials: Number of independent attacks whose share of hits would vary as much, at most
+            ``total``; a fraction in general.
+    """
 
     hits: int
     total: int
-    trials: float  # independent ones that vary as much, at most ``total``
+    trials: float
 
     @classmethod
     def of(cls, flags: Flags) -> "Tally":
@@ -39,9 +46,11 @@ class Tally:
         return cls(int(flags.sum()), flags.size, float(flags.size))
 
     def interval(self, confidence: float) -> tuple[float, float]:
-        """Clopper-Pearson interval of the rate, by the independent trials."""
+        """Clopper-Pearson interval of the rate, from counts scaled to the independent trials."""
         if self.trials == self.total:
             return share_interval(self.hits, self.total, confidence=confidence)
+        # The scaled counts may be fractions, which `share_interval` refuses: by the beta quantiles
+        # that its interval is for whole numbers.
         level = (1 - confidence) / 2
         held = self.trials * self.hits / self.total
         failed = self.trials - held

@@ -27,7 +27,11 @@ def check_ethereum(value: str) -> Form:
     form = check_hex(value[2:])
     if form.name != "mixed case":
         return form
-    return Form("checksum", True) if erc55(value) == value else Form("wrong checksum", False)
+    return (
+        Form("checksum", valid=True)
+        if erc55(value) == value
+        else Form("wrong checksum", valid=False)
+    )
 
 
 def _draw_ethereum(value: str, rng: np.random.Generator) -> str:
@@ -50,15 +54,21 @@ _BASE58_FORMS = {0: "public key hash", 5: "script hash"}
 
 
 def check_base58(value: str) -> Form:
-    """The form of a bitcoin address in base58: pays to the hash of a public key, or of a script."""
+    """The form of a bitcoin address in base58: pays to the hash of a public key, or of a script.
+
+    A look-alike has a wrong checksum, is no address (another length or version), or has few
+    different bytes.
+    """
     payload = base58check_payload(value)
     if payload is None:
-        return Form("wrong checksum", False)
+        return Form("wrong checksum", valid=False)
     if len(payload) != 21 or payload[0] not in _BASE58_FORMS:
-        return Form("no address", False)
+        return Form("no address", valid=False)
+    # Of the 20 bytes of a hash, 10 or fewer are different with probability 4e-12: so few were
+    # written on purpose, such as all zeros.
     if len(set(payload[1:])) <= 10:
-        return Form("few different bytes", False)
-    return Form(_BASE58_FORMS[payload[0]], True)
+        return Form("few different bytes", valid=False)
+    return Form(_BASE58_FORMS[payload[0]], valid=True)
 
 
 BITCOIN_BASE58 = Kind(
@@ -75,13 +85,13 @@ def check_bech32(value: str) -> Form:
     """The form of a bitcoin address in bech32: witness version, bytes of its program, case."""
     decoded = segwit_program(value.lower())
     if decoded is None:
-        return Form("wrong checksum", False)
+        return Form("wrong checksum", valid=False)
     version, program = decoded
     if 2 * len(set(program)) <= len(program):
-        return Form("few different bytes", False)
+        return Form("few different bytes", valid=False)
     if version == 1 and not is_taproot_key(program):
-        return Form("no point of the curve", False)
-    return Form(f"version {version}, {len(program)} bytes, {casing(value)}", True)
+        return Form("no point of the curve", valid=False)
+    return Form(f"version {version}, {len(program)} bytes, {casing(value)}", valid=True)
 
 
 def _draw_bech32(value: str, rng: np.random.Generator) -> str:
@@ -112,15 +122,15 @@ def check_ed25519(value: str) -> Form:
     """The form of an Ed25519 public key: its 32 bytes are a point of the curve."""
     blob = from_base64(value.partition(" ")[2])
     if blob is None:
-        return Form("not canonical base64", False)
+        return Form("not canonical base64", valid=False)
     point = blob[-32:]
     if 2 * len(set(point)) <= len(point):
-        return Form("few different bytes", False)
+        return Form("few different bytes", valid=False)
     try:
         eddsa.import_public_key(point)
     except ValueError:
-        return Form("no point of the curve", False)
-    return Form("32 bytes", True)
+        return Form("no point of the curve", valid=False)
+    return Form("32 bytes", valid=True)
 
 
 ED25519 = Kind(
@@ -155,15 +165,15 @@ def check_rsa(value: str) -> Form:
     """
     key = parse_ssh_rsa(value)
     if key is None:
-        return Form("not in the wire format", False)
+        return Form("not in the wire format", valid=False)
     bits = key.modulus.bit_length()
     if not 1024 <= bits <= 16384:
-        return Form(f"modulus of {bits} bits", False)
+        return Form(f"modulus of {bits} bits", valid=False)
     if key.exponent < 3 or key.exponent % 2 == 0:
-        return Form("even exponent", False)
+        return Form("even exponent", valid=False)
     if not _no_small_factor(key.modulus):
-        return Form("modulus with a small factor", False)
-    return Form(f"{bits} bits, exponent {key.exponent}", True)
+        return Form("modulus with a small factor", valid=False)
+    return Form(f"{bits} bits, exponent {key.exponent}", valid=True)
 
 
 def _draw_rsa(value: str, rng: np.random.Generator) -> str:
