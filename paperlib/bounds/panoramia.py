@@ -77,9 +77,11 @@ class PanoramiaResult(AuditResult):
     def curve(self) -> "pd.DataFrame":
         """Both tests over thresholds: test, recall, guesses, true_positives, precision, bound.
 
-        ``bound`` is corrected for the search, so its maximum is the reported lower bound. Computed
-        when first asked for; where each bound is costly, long curves show about 1,000 thresholds.
+        ``bound`` is corrected for the search: its maximum over the rows of "baseline" is ``c_lb``,
+        and over those of "mia" ``c_plus_epsilon_lb``. All thresholds are shown, but of more than
+        1,000 whose bounds are costly at most about 1,000, among them that of the largest bound.
         """
+        # A property, as in `AuditResult`; ``_curve`` computes it when first asked for and keeps it.
         return self._curve
 
     @cached_property
@@ -87,10 +89,8 @@ class PanoramiaResult(AuditResult):
         columns: dict[str, list[Any]] = {}
         for test in self._tests:
             positions = test.shown()
-            guesses, true_positives = (
-                test.best.path.guesses[positions],
-                test.best.path.correct[positions],
-            )
+            guesses = test.best.path.guesses[positions]
+            true_positives = test.best.path.correct[positions]
             rows = {
                 "test": np.full(positions.size, test.name, dtype=object),
                 "recall": true_positives / self.members,

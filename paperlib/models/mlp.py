@@ -76,10 +76,11 @@ class MLP:
         the CPU.
         """
         drawn = torch.empty(1, self.size)
-        for (weights, biases), inputs in zip(self.views(drawn), self.widths, strict=False):
+        # The last width is of the outputs, which no further layer takes in.
+        for (weights, biases), inputs in zip(self.views(drawn), self.widths[:-1], strict=True):
             bound = 1 / math.sqrt(inputs)
-            for view in (weights, biases):
-                view.copy_(torch.empty(view.shape).uniform_(-bound, bound, generator=generator))
+            weights.uniform_(-bound, bound, generator=generator)
+            biases.uniform_(-bound, bound, generator=generator)
         return drawn[0]
 
     def module(self, parameters: Tensor) -> nn.Sequential:

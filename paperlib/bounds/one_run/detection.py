@@ -177,7 +177,7 @@ class _SimulatedAudits:
 
 
 def fewest_with(often: Callable[[int], bool], most: int) -> int | None:
-    """The smallest number up to ``most`` for which ``often`` holds, or None: by doubling and
+    """The smallest number from 1 up to ``most`` for which ``often`` holds, or None: by doubling and
     halving, as what holds for a number holds for larger ones.
     """
     low, high = 0, min(8, most)

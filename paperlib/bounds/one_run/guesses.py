@@ -141,11 +141,23 @@ def _whole_blocks(ends: IntArray, counts: IntArray) -> IntArray:
 
 
 def _pairs(values: FloatArray, labels: NDArray[np.bool_], a: IntArray, b: IntArray) -> GuessPath:
-    """Guess the top a to be members and the bottom b non-members."""
+    """One stopping point for each i: the highest a[i] scores are guessed to be members, the lowest
+    b[i] non-members; without those that overlap or guess nothing.
+
+    ``values`` fall, and ``labels``, true for members, stand in their order, shapes (m,).
+    """
     keep = (a + b <= values.size) & (a + b > 0)
     a, b = a[keep], b[keep]
     members = np.append(0, np.cumsum(labels, dtype=np.int64))
     true_nonmembers = b - (members[-1] - members[values.size - b])
     high = np.where(a > 0, values[np.maximum(a - 1, 0)], np.inf)
     low = np.where(b > 0, values[np.minimum(values.size - b, values.size - 1)], -np.inf)
-    return GuessPath(a, b, members[a], true_nonmembers, high, low, values.size)
+    return GuessPath(
+        as_member=a,
+        as_nonmember=b,
+        true_members=members[a],
+        true_nonmembers=true_nonmembers,
+        high=high,
+        low=low,
+        total=values.size,
+    )

@@ -87,9 +87,9 @@ class Selection:
     rule: SelectionRule
 
     @property
-    def guesses(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Whether the guess of each score, made by p >= q without the score itself, is right, and
-        is made.
+    def right_and_made(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Whether the guess of each score, by p >= q estimated without the score itself, is right,
+        and whether it is made; shapes (n,).
         """
         says_member = self.estimate.says_member
         made = says_member | (self.rule.guess == "both")
@@ -126,8 +126,12 @@ class Selection:
 
     def result(self, intervals: Intervals, tau: float = 0.0) -> OutputSet:
         """The output set with its counts on the selection scores."""
-        held = inside(intervals, self.x)
-        right, guesses = (int((held & flags).sum()) for flags in self.guesses)
+        # Counted before the overlap, since member_intervals are of the estimate with all scores,
+        # while these guesses, by which the set was chosen, leave out the score that they judge.
+        chosen = inside(intervals, self.x)
+        is_right, is_made = self.right_and_made
+        right = int((chosen & is_right).sum())
+        guesses = int((chosen & is_made).sum())
         if self.rule.guess == "members":
             intervals = overlap(intervals, self.estimate.member_intervals)
         held = inside(intervals, self.x)
@@ -249,7 +253,9 @@ def choose_optimal(chosen: Selection) -> OutputSet:
 
 def _counts(chosen: Selection, order: IntArray | slice) -> tuple[IntArray, IntArray]:
     """Right guesses and guesses among the first score of this order, the first two, and so on."""
-    right, made = (np.cumsum(flags[order], dtype=np.int64) for flags in chosen.guesses)
+    is_right, is_made = chosen.right_and_made
+    right = np.cumsum(is_right[order], dtype=np.int64)
+    made = np.cumsum(is_made[order], dtype=np.int64)
     return right, made
 
 

@@ -179,7 +179,10 @@ def _start(name: str, public: PlantedConfig) -> tuple[Any, Any]:
 @lru_cache(maxsize=4096)
 def _loss_at_start(name: str, public: PlantedConfig, candidates: tuple[str, ...]) -> FloatArray:
     """Scores of one canary's candidates before fine-tuning, the same in every run that has this
-    canary.
+    canary: mean log-probabilities of tokens, nats, higher means likelier, shape (candidates,).
+
+    ``name`` is that of a model, or its folder; "" for the one trained on ``public``. Every call for
+    one canary returns the same array, which is not to be changed.
     """
     scores, _ = score_candidates(
         *_start(name, public), [candidates], attacks=["loss"], batch_size=256
