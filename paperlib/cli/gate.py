@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 
 import typer
 
+from paperlib.cli.options import Dtype
 from paperlib.core.visible import visible_lines, visible_text
 
 if TYPE_CHECKING:
@@ -175,27 +176,49 @@ class Wishes:
         return code
 
 
+@dataclass(frozen=True)
+class ModelLoading:
+    """How a language model is loaded: in which precision, and on which device."""
+
+    dtype: Dtype = "auto"
+    device: str = ""
+
+    def load(self, name: str) -> tuple[Any, Any]:
+        """The model of this name or folder, and its tokenizer."""
+        from paperlib.models.language import load_language_model
+
+        return load_language_model(name, dtype=self.dtype, device=self.device or None)
+
+
 def with_wishes(command: Callable[..., int]) -> Callable[..., None]:
-    """A command that returns its exit code, with the options of `Wishes` after its own, as
-    ``wishes``.
+    """A command that returns its exit code, with the options of `Wishes` after its own.
+
+    A keyword of the command that is a group of options, such as ``wishes: Wishes`` or ``loading:
+    ModelLoading``, stands for the fields of that group.
     """
+    plain = signature(command)
+    groups = {
+        name: parameter.annotation
+        for name, parameter in plain.parameters.items()
+        if parameter.annotation in (Wishes, ModelLoading)
+    }
 
     @wraps(command)
     def run(**arguments: Any) -> None:
-        names = [field.name for field in fields(Wishes)]
-        wishes = Wishes(**{name: arguments.pop(name) for name in names})
-        raise typer.Exit(command(wishes=wishes, **arguments))
+        filled: dict[str, Any] = {}
+        for name, group in groups.items():
+            options = {field.name: arguments.pop(field.name) for field in fields(group)}
+            filled[name] = group(**options)
+        raise typer.Exit(command(**filled, **arguments))
 
-    plain = signature(command)
-    parameters = [
-        parameter for parameter in plain.parameters.values() if parameter.name != "wishes"
-    ]
-    for field in fields(Wishes):
-        parameters.append(
-            Parameter(
-                field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
+    parameters = [parameter for name, parameter in plain.parameters.items() if name not in groups]
+    for group in groups.values():
+        for field in fields(group):
+            parameters.append(
+                Parameter(
+                    field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
+                )
             )
-        )
     vars(run)["__signature__"] = plain.replace(parameters=parameters)
     return run
 

@@ -4,8 +4,8 @@ files.
 
 from typing import Literal
 
-from paperlib.cli.gate import Wishes, with_wishes
-from paperlib.cli.options import Dtype, On
+from paperlib.cli.gate import ModelLoading, Wishes, with_wishes
+from paperlib.cli.options import On
 
 _NOTEBOOK = "the notebook audit_your_language_model shows a demonstration without files of yours"
 
@@ -22,14 +22,13 @@ def audit_lm(
     generated: int = 31,
     rank_attack: Literal["loss", "min_k", "min_k_pp", "zlib", "hinge"] = "min_k",
     neighbours: int = 0,
-    dtype: Dtype = "auto",
-    device: str = "",
     batch_size: int = 64,
     shown: int = 20,
     delta: float = 0.0,
     confidence: float = 0.95,
     seed: int = 0,
     *,
+    loading: ModelLoading,
     wishes: Wishes,
 ) -> int:
     """Audit a language model: which identifiers of a corpus (hashes, keys, addresses, ...) has it
@@ -49,7 +48,6 @@ def audit_lm(
     )
     from paperlib.audits.language.records import chat_documents
     from paperlib.data.text.pieces import ReadLog
-    from paperlib.models.language import load_language_model
     from paperlib.words import completions
 
     about_file = wishes.checked(corpus)
@@ -76,7 +74,7 @@ def audit_lm(
         raise ValueError("; ".join([f"{corpus}: {left}", *log]))
     if isinstance(chats, list) and any(getattr(chat, "by_turns", False) for chat in chats):
         log.append(completions.BY_TURNS)
-    loaded, tokenizer = load_language_model(model, dtype=dtype, device=device or None)
+    loaded, tokenizer = loading.load(model)
     audit = audit_language_model(
         loaded,
         tokenizer,

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from paperlib.cli.audits.scores import paragraphs
-from paperlib.cli.gate import Wishes, with_wishes
-from paperlib.cli.options import Design, Dtype, On
+from paperlib.cli.gate import ModelLoading, Wishes, with_wishes
+from paperlib.cli.options import Design, On
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,14 +38,13 @@ def audit_texts(
     tries: int = 100,
     chance: float = 0.5,
     copies: int = 1,
-    dtype: Dtype = "auto",
-    device: str = "",
     batch_size: int = 32,
     delta: float = 0.0,
     confidence: float = 0.95,
     design: Design | None = None,
     seed: int = 0,
     *,
+    loading: ModelLoading,
     wishes: Wishes,
 ) -> int:
     """Audit a language model on any texts: every membership score, a bound, and texts that can be
@@ -59,7 +58,6 @@ def audit_texts(
     from paperlib.audits.scores import ScoreOptions
     from paperlib.core import Coins
     from paperlib.core.checks import check_in
-    from paperlib.models.language import load_language_model
 
     owner = wishes.checked(members, nonmembers, coins and str(coins))
     check_in("(0, 1)", "--chance", chance)
@@ -71,12 +69,12 @@ def audit_texts(
     dates = _dates(sides)
     scored = _columns(sides, "text" if on == "all" else "learned")
     check_sides(*texts)  # before the model is loaded: a mistake shows at once
-    loaded, tokenizer = load_language_model(model, dtype=dtype, device=device or None)
+    loaded, tokenizer = loading.load(model)
     scoring = {"split": (prefix_tokens, suffix_tokens), "batch_size": batch_size}
     reference = None
     log: list[str] = []
     if base:
-        reference, other = load_language_model(base, dtype=dtype, device=device or None)
+        reference, other = loading.load(base)
         if other.get_vocab() != tokenizer.get_vocab():
             scoring["reference_tokenizer"] = other
             log.append(
