@@ -12,7 +12,7 @@ from scipy.stats import kstest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from paperlib.core import AuditResult, FloatArray, IntArray, check_at_least, check_choice
-from paperlib.words import dataset_inference as words
+from paperlib.words.audits import dataset_inference as words
 
 SCHEDULES = ("forward", "kfold")
 _Score = Callable[[FloatArray], FloatArray]

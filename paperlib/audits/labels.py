@@ -17,7 +17,7 @@ from paperlib.bounds.one_run.fair_coins import DOUBTFUL, IMPLAUSIBLE
 from paperlib.core import AuditResult, FloatArray, Guess, IntArray, MembershipScores, ScoreAudit
 from paperlib.core.checks import as_floats, check_at_least, check_counts, check_index
 from paperlib.core.intervals import upper_rate
-from paperlib.words import labels as words
+from paperlib.words.audits import labels as words
 from paperlib.words.claims import ceiling_note, lower_bound_claim
 
 _MEASURED = ScoreAudit(

@@ -18,7 +18,7 @@ from paperlib.audits.model_losses import as_losses, by_rows, gathered, pair_of, 
 from paperlib.core import FloatArray
 from paperlib.models.devices import default_device, evaluating
 from paperlib.models.losses import cross_entropy
-from paperlib.words.blind import GUESSED
+from paperlib.words.audits.blind import GUESSED
 
 _ENOUGH = 32  # rows that all look like probabilities by no chance
 _CLOSE = {torch.float64: 1e-6, torch.float32: 1e-4}

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from paperlib.audits.records import record_facts
 from paperlib.audits.score_results import Audits
-from paperlib.audits.sealed_plan import SealedPlan
+from paperlib.audits.sealed_plan import SealedPlan, record_facts
 from paperlib.bounds import (
     OneRunResult,
     audit_one_run,

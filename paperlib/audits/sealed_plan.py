@@ -1,4 +1,6 @@
-"""What an audit will do, sealed before training, and a hash that shows that it did just that."""
+"""What an audit will do, sealed before training, and a hash that shows that it did just that; and
+what coins and plan say of one record.
+"""
 
 import re
 import secrets
@@ -278,3 +280,25 @@ def _value(key: str, value: Any) -> Any:
     if len(value) > _LONGEST:
         raise ValueError(f"{key}: expected at most {_LONGEST} characters, got {len(value)}")
     return cast(str, value)
+
+
+def record_facts(
+    *, coins: Coins | None = None, plan: SealedPlan | None = None, unit: str = ""
+) -> dict[str, Any]:
+    """Fields of an `AuditResult`: unit, copies, and the published hashes of coins and plan.
+
+    Args:
+        coins: What told membership; they say what a unit is, and how often a canary was inserted.
+        plan: What was followed.
+        unit: What the rows of a record share, where no coins say it; "" for one row.
+    """
+    copies = 1
+    if coins is not None:
+        unit = coins.unit or ("canary" if coins.copies else "")
+        copies = max(1, coins.copies)
+    return {
+        "unit": unit,
+        "copies": copies,
+        "coins": "" if coins is None else coins.commitment,
+        "plan": "" if plan is None else plan.hash,
+    }

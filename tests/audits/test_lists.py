@@ -15,7 +15,7 @@ from paperlib.audits.language.language_model import audited_identifiers
 from paperlib.bounds import audit_ranks
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import find_identifiers, generate_identifiers
-from paperlib.words.corpus import SORTED
+from paperlib.words.audits.corpus import SORTED
 from tests.refusals import refused
 
 UUID7 = "0189d1f2-{:04x}-7abc-9dc0-{}"

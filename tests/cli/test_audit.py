@@ -15,7 +15,7 @@ import yaml
 
 from paperlib.bounds import audit_one_run
 from paperlib.bounds.one_run.fair_coins import game_size
-from paperlib.cli import gate, guard
+from paperlib.cli import gate, guard, seal
 from paperlib.core import MembershipScores
 from paperlib.io import file_sha256
 from tests.cli.conftest import BOOK, blocks, in_order
@@ -241,6 +241,7 @@ def test_the_examples_of_the_page_run_its_test_can_fail_and_its_exit_codes_are_a
         gate.FAILED_GATE,
         guard.INTERRUPTED,
         guard.BROKEN_PIPE,
+        seal.OTHER_VERSION,
     )
     assert {int(code) for (code,) in rows("tbl-exit-codes")} == {0, *known}
     leaky(0, size=2000, gap=0.5).to_csv("scores.csv", index=False)

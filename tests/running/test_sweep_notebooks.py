@@ -279,7 +279,7 @@ def test_a_dry_run_prints_plan_costs_and_job_script_and_starts_nothing(tmp_path,
     assert "#SBATCH --cpus-per-task=8" in out
     assert "#SBATCH -t 12:00:00" in out
     assert "export XDG_CACHE_HOME=/shared/cache" in out
-    assert out.rstrip().endswith("--nthreads 1"), "a job takes one run at a time"
+    assert out.rpartition("--nthreads ")[2].split()[0] == "1", "a job takes one run at a time"
     assert not project.runs.exists()
     done(units_of(project, m="1", seed="0"))
     dry_run(project, "m=1,2", "seed=0..4", workers=2)

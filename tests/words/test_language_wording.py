@@ -15,7 +15,7 @@ from paperlib.audits.document import AuditDocument
 from paperlib.core.facts import Refusal
 from paperlib.data.text.pieces import ReadLog
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
-from paperlib.words import blind, chat, corpus, texts
+from paperlib.words.audits import blind, chat, corpus, texts
 from tests.words.test_wording import decisions, nonsense, of_a_chat
 
 NUMBERS = count()

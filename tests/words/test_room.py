@@ -88,8 +88,8 @@ def reworded(function: FunctionType) -> Callable[..., Any]:
 
 def room() -> Iterator[ModuleType]:
     """The modules of ``words``."""
-    for module in pkgutil.iter_modules(paperlib.words.__path__):
-        yield import_module(f"paperlib.words.{module.name}")
+    for module in pkgutil.walk_packages(paperlib.words.__path__, "paperlib.words."):
+        yield import_module(module.name)
 
 
 def reword(monkeypatch: pytest.MonkeyPatch) -> int:

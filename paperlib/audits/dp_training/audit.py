@@ -13,7 +13,7 @@ from paperlib.audits.dp_training.loop import Loop, Train, changes
 from paperlib.audits.dp_training.runs import Runs, held_runs, outliers
 from paperlib.core import AuditResult
 from paperlib.core.checks import check_at_least, check_confidence, check_in
-from paperlib.words import dp_training as words
+from paperlib.words.audits import dp_training as words
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

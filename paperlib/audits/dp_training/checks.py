@@ -13,8 +13,8 @@ from scipy.special import bdtrc, gammainc
 from paperlib.audits.dp_training.loop import changes
 from paperlib.audits.dp_training.runs import Runs
 from paperlib.core.checks import FloatArray
-from paperlib.words import dp_training as words
-from paperlib.words.dp_training import FindingKind
+from paperlib.words.audits import dp_training as words
+from paperlib.words.audits.dp_training import FindingKind
 
 SEEN = 1e-2
 """A step that changes by more than this share of `Stated.norm`, the largest contribution of a

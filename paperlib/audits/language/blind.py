@@ -15,7 +15,7 @@ from scipy.stats import hypergeom, mannwhitneyu
 from paperlib.attacks.language.windows import in_inference_mode
 from paperlib.audits.language.token_order import order_features
 from paperlib.core import FloatArray, MembershipScores, score_measures
-from paperlib.words import blind as words
+from paperlib.words.audits import blind as words
 
 BLIND_LEVEL = 0.01
 """Chance, at most, that sides chosen by fair coins are said to differ, all signals together."""

@@ -24,7 +24,7 @@ from paperlib.generators.identifiers.digests import hex_digits, uuid_version
 from paperlib.generators.identifiers.kind import casing
 from paperlib.report import progress
 from paperlib.report.audit.tables import TableSection
-from paperlib.words import chat as words
+from paperlib.words.audits import chat as words
 
 CHAT_KINDS = ("md5", "sha1", "sha256", "sha512", "ethereum", "uuid", "git_short_hash")
 """Kinds of hexadecimal digits that are drawn one by one: none follows from the others."""

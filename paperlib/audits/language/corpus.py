@@ -16,7 +16,7 @@ from paperlib.audits.language.lists import CorpusLists
 from paperlib.data.text.corpora import Document, read_documents
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import Identifier, find_identifiers, generate_identifiers
-from paperlib.words import corpus as words
+from paperlib.words.audits import corpus as words
 
 _LONGEST_ABBREVIATION = 12  # letters and digits of a hash such as git shows it
 _PART = 6  # letters and digits in a row that an identifier and the text before it may not share

@@ -29,8 +29,8 @@ from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import Identifier, generate_identifiers
 from paperlib.generators.identifiers.filter import filter_identifiers
 from paperlib.report.audit.tables import TableSection
-from paperlib.words import completions
-from paperlib.words import language_model as words
+from paperlib.words.audits import completions
+from paperlib.words.audits import language_model as words
 
 FEWEST_IDENTIFIERS = 10
 """Identifiers that an audit needs: fewer tell hardly anything."""

@@ -39,8 +39,8 @@ from paperlib.core import (
 from paperlib.core.checks import check_ids, check_in, check_list
 from paperlib.core.sealed import check_loaded
 from paperlib.report.audit.tables import TableSection, with_interval
-from paperlib.words import completions
-from paperlib.words import texts as words
+from paperlib.words.audits import completions
+from paperlib.words.audits import texts as words
 
 Texts = Sequence[str] | Sequence[Sequence[int]]
 Chats = Sequence[Mapping[str, Any]] | Sequence[LearnedText]

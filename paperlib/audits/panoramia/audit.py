@@ -48,7 +48,7 @@ from paperlib.core import (
     ScoreAudit,
     check_at_least,
 )
-from paperlib.words import panoramia_data as words
+from paperlib.words.audits import panoramia_data as words
 
 Result = TypeVar("Result", PanoramiaResult, OneRunResult)
 YOURS = Target("yours")

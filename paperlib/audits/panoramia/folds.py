@@ -8,7 +8,7 @@ import numpy as np
 from paperlib.audits.panoramia.game import largest_test
 from paperlib.core import FloatArray, IntArray, check_at_least, check_in
 from paperlib.report import progress
-from paperlib.words import panoramia_data as words
+from paperlib.words.audits import panoramia_data as words
 
 RATIO = 8.0
 """Members that a helper's model should learn, beside D_G, over members judged: the largest ratio

@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 from sklearn.neighbors import NearestNeighbors
 
 from paperlib.core import FloatArray
-from paperlib.words import panoramia_data as words
+from paperlib.words.audits import panoramia_data as words
 
 _RARE = 1e-3
 _NOTABLE = 0.01

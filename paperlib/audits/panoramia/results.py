@@ -19,8 +19,8 @@ from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.bounds.one_run.search import RECALL_SEARCHES
 from paperlib.bounds.panoramia import PanoramiaResult
 from paperlib.core import FloatArray, MembershipScores, RecallSearch, check_in
+from paperlib.words.audits.panoramia_data import null_outcome
 from paperlib.words.designs import CONDITIONS, score_assumptions
-from paperlib.words.panoramia_data import null_outcome
 
 NULL = Target("null", "null")
 LIMIT = 0.1

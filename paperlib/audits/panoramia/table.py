@@ -19,7 +19,7 @@ from paperlib.audits.releases.rows import check_kinds
 from paperlib.core import FloatArray, check_ids, check_in, check_ties, did_you_mean, one_of_each
 from paperlib.generators.table_filter import FilteredGenerator, RowCoder
 from paperlib.generators.tabular import TableGenerator, checked_columns, is_name_like
-from paperlib.words import panoramia_data as words
+from paperlib.words.audits import panoramia_data as words
 
 _MOST_CLASSES = 100
 

@@ -34,7 +34,7 @@ from paperlib.core import (
 from paperlib.core.checks import one_of_each, unit_means
 from paperlib.core.sealed import check_loaded
 from paperlib.report.audit.tables import TableSection, with_interval
-from paperlib.words import releases as words
+from paperlib.words.audits import releases as words
 
 SHOWN = 20  # exposed records
 _CLEAR = 2.0  # log of how many times nearer a row is to the release than to the pool: seven

@@ -26,7 +26,7 @@ from paperlib.core import FloatArray, MembershipScores, check_ties
 from paperlib.core.facts import Refusal
 from paperlib.core.intervals import auc_interval
 from paperlib.core.reading.columns import INDEX
-from paperlib.words import releases as words
+from paperlib.words.audits import releases as words
 
 Rows = pd.DataFrame | Sequence[str] | NDArray[Any]
 

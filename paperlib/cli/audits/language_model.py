@@ -48,7 +48,7 @@ def audit_lm(
     )
     from paperlib.audits.language.records import chat_documents
     from paperlib.data.text.pieces import ReadLog
-    from paperlib.words import completions
+    from paperlib.words.audits import completions
 
     about_file = wishes.checked(corpus)
     skipped = ReadLog()
