@@ -385,7 +385,9 @@ def by_table(target: Any, members: pd.DataFrame, generated: pd.DataFrame, seed: 
     return audits.audit_table(target, members, generated=generated, known_c=0.0, seed=seed, **ONCE)
 
 
-def by_brought_table(target: Any, members: pd.DataFrame, generated: pd.DataFrame, seed: int) -> Any:
+def by_supplied_table(
+    target: Any, members: pd.DataFrame, generated: pd.DataFrame, seed: int
+) -> Any:
     data = audits.bring_table(
         members, generated=generated, learning=Learning(hidden=(8,)), seed=seed
     )
@@ -403,8 +405,8 @@ def draw_images(seed: int, leaks: bool, step: float) -> Case:
     generated = blobs(160, seed + 1000)
     losses = known_by([image.tobytes() for image in images], leaks)
 
-    def target(pictures: NDArray[np.uint8], classes: NDArray[np.int64]) -> list[float]:
-        return losses([image.tobytes() for image in pictures])
+    def target(images: NDArray[np.uint8], classes: NDArray[np.int64]) -> list[float]:
+        return losses([image.tobytes() for image in images])
 
     def ordered(order: Order) -> Any:
         return audits.audit_images(
@@ -782,7 +784,7 @@ ENTRIES: dict[str, Entry] = {
     "audit_release": Entry(draw_release, real_epsilon, plays=True, has_twin=False),
     "audit_model": Entry(draw_points, real_epsilon, plays=True, has_twin=False),
     "audit_table": Entry(of_table(by_table), real_epsilon, plays=True, has_twin=False),
-    "bring_table": Entry(of_table(by_brought_table), real_epsilon, plays=True, has_twin=False),
+    "bring_table": Entry(of_table(by_supplied_table), real_epsilon, plays=True, has_twin=False),
     "audit_images": Entry(draw_images, real_epsilon, plays=True, has_twin=False, seeds=1),
     "audit_text": Entry(draw_documents, real_epsilon, plays=True, has_twin=False, seeds=1),
     "audit_texts": Entry(draw_texts, texts_epsilon, plays=True, has_twin=False),

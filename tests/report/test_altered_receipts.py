@@ -323,7 +323,7 @@ def test_last_digits_of_the_block_for_programs_may_differ_and_no_others(html):
 def test_a_difference_says_where_it_is(html):
     picture = re.findall("data:image/svg[^']+", html)[1]
     assert page_differences(html.replace(picture, picture[:-8]), html) == [
-        "under “Figures”: the page has another picture"
+        "under “Figures”: the page has another image"
     ]
     assert page_differences(html.replace("<h1>", "<h1 onclick='x'>"), html) == [
         "under “Audit of &lt;scores&gt; &amp; more”: the page has “<h1 onclick='x'>Audit of "

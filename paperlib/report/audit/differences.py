@@ -113,7 +113,7 @@ def _change(line: str | None, anew: str | None) -> str:
     if line is None:
         return f"the page lacks “{_quoted(anew, '')}”"
     if line.startswith(_PICTURE) and anew.startswith(_PICTURE):
-        return "the page has another picture"
+        return "the page has another image"
     return f"the page has “{_quoted(line, anew)}”, the report “{_quoted(anew, line)}”"
 
 
