@@ -14,7 +14,7 @@ import pytest
 from paperlib.audits import audit_scores
 from paperlib.audits.document import Answer
 from paperlib.bounds import OneRunResult
-from paperlib.core.reading import LoadedScores, read_scores
+from paperlib.io import LoadedScores, read_scores
 from tests.report.scripts import SCRIPTS as REPORT_SCRIPTS
 from tests.report.scripts import run_script
 

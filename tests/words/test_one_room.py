@@ -251,11 +251,7 @@ def found_in(modules: dict[str, ast.Module], rooms: tuple[str, ...]) -> Found:
 
 
 STILL_ELSEWHERE: set[str] = {
-    "paperlib.audits.features",
-    "paperlib.audits.scores",
     "paperlib.core.checks",
-    "paperlib.core.reading.scores",
-    "paperlib.generators.text",
 }
 """Modules whose sentences still stand beside their audits; this only loses names."""
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import wraps
 from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -33,6 +35,7 @@ from paperlib.bounds import (
 )
 from paperlib.core import AuditResult, MembershipScores, json_ready
 from paperlib.core.facts import Refusal
+from paperlib.io import read_scores
 from paperlib.validity.dp_faults import made_up_records, train_with_fault
 from paperlib.words.verdict import Verdict, plain_verdict
 
@@ -193,7 +196,7 @@ def of_own_data() -> Iterator[Any]:
     options: dict[str, Any] = {"repetitions": 2, "restarts": 1}
     leaky = train_leaky(members, 0)
     for audit in (
-        audit_model(leaky, replace(data, unit="of customer"), **options),
+        audit_model(leaky, replace(data, unit="customer"), **options),
         audit_model(leaky, data, train_again=train_leaky, **options),
         audit_model(train_leaky(known, 0), data, known_c=0.0, **options),
     ):
@@ -212,9 +215,28 @@ def of_identifiers() -> Iterator[Any]:
     yield from infer_by_schedule(features, trees=3).values()
 
 
+def of_reading() -> Iterator[Any]:
+    """Scores from files whose columns have names of another direction, and of two measures."""
+    with TemporaryDirectory() as folder:
+        first = Path(folder, "first.csv")
+        second = Path(folder, "second.csv")
+        first.write_text("loss\n1\n")
+        second.write_text("perplexity\n2\n")
+        loaded = read_scores(first, second, kind="scores")
+    yield [loaded.kind, loaded.source, len(loaded.warnings), *map(vars, loaded.name_conflicts)]
+
+
 MADE = {
     function.__name__.replace("_", " "): function
-    for function in (of_searches, of_runs, of_limits, of_training, of_own_data, of_identifiers)
+    for function in (
+        of_searches,
+        of_runs,
+        of_limits,
+        of_training,
+        of_own_data,
+        of_identifiers,
+        of_reading,
+    )
 }
 
 

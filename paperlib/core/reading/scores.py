@@ -38,6 +38,36 @@ _SAY_KIND = 'with --kind (in Python kind="scores" or kind="losses")'
 
 
 @dataclass(frozen=True, kw_only=True)
+class AgainstName:
+    """A column that the user turned round, against its name.
+
+    Attributes:
+        column: The column, as messages call it.
+        read_as: "scores" or "losses", as the user says.
+        by_name: What its name points to.
+    """
+
+    column: str
+    read_as: str
+    by_name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoMeasures:
+    """Columns of two files, of members and of non-members, whose names are of different measures.
+
+    Attributes:
+        first_file, second_file: Names of the files.
+        first, second: Names of their columns.
+    """
+
+    first_file: str
+    first: str
+    second_file: str
+    second: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class LoadedScores:
     """Scores read from files, and how they were read.
 
@@ -49,6 +79,8 @@ class LoadedScores:
         groups: Group of each in the same order, "(missing)" where its cell is empty; None without
             the column.
         checksums: SHA-256 of what was read, by file name.
+        name_conflicts: Where names of columns speak against what was read from them.
+        warnings: The same in words, which `paperlib.io.read_scores` writes; empty without it.
     """
 
     scores: MembershipScores
@@ -57,6 +89,7 @@ class LoadedScores:
     ids: NDArray[Any] | None = None
     groups: NDArray[Any] | None = None
     checksums: dict[str, str] = field(default_factory=dict[str, str])
+    name_conflicts: tuple[AgainstName | TwoMeasures, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -485,7 +518,7 @@ def _loaded(
         ids=ids,
         groups=groups,
         checksums=_checksums(sources),
-        warnings=(*_direction_warnings(tables[0]), *_measure_warnings(sources, tables)),
+        name_conflicts=_name_conflicts(sources, tables),
     )
 
 
@@ -594,26 +627,24 @@ def _checksums(sources: list[NamedBytes]) -> dict[str, str]:
     }
 
 
-def _direction_warnings(loaded: _TableScores) -> list[str]:
-    """That the user turned a column round, against its name."""
-    kind_by_name = None if loaded.table.bare else kind_of(loaded.score_column)
-    if kind_by_name in (None, loaded.kind):
-        return []
-    return [
-        f"{loaded.table.label(loaded.score_column)} was read as {loaded.kind}, as --kind says, "
-        f"although its name points to {kind_by_name}"
-    ]
-
-
-def _measure_warnings(sources: list[NamedBytes], tables: list[_TableScores]) -> list[str]:
-    """That the columns of two files have names of different measures."""
-    if len(tables) == 1 or any(loaded.table.bare for loaded in tables):
-        return []
-    first = tables[0].score_column
-    second = tables[1].score_column
-    if measure_of(first) == measure_of(second):
-        return []
-    return [
-        f"{sources[0].name} holds {first!r} and {sources[1].name} holds {second!r}; check "
-        "that both are the same measure"
-    ]
+def _name_conflicts(
+    sources: list[NamedBytes], tables: list[_TableScores]
+) -> tuple[AgainstName | TwoMeasures, ...]:
+    """Where names of columns speak against what was read from them."""
+    conflicts: list[AgainstName | TwoMeasures] = []
+    first = tables[0]
+    kind_by_name = None if first.table.bare else kind_of(first.score_column)
+    if kind_by_name is not None and kind_by_name != first.kind:
+        label = first.table.label(first.score_column)
+        conflicts.append(AgainstName(column=label, read_as=first.kind, by_name=kind_by_name))
+    if len(tables) == 2 and not any(loaded.table.bare for loaded in tables):
+        second = tables[1]
+        if measure_of(first.score_column) != measure_of(second.score_column):
+            measures = TwoMeasures(
+                first_file=sources[0].name,
+                first=first.score_column,
+                second_file=sources[1].name,
+                second=second.score_column,
+            )
+            conflicts.append(measures)
+    return tuple(conflicts)
