@@ -29,7 +29,14 @@ _SHIFT_SD, _LOG_SPREAD_SD = 1.5, 0.5  # of the normal priors
 _CHANCES = np.array(
     [0.2, 0.1, 0.1]
 )  # that the spread is not 1, of a block at the top, of one at the bottom
-_BURN_IN, _STEPS = 3_000, 18_000
+_BURN_IN, _STEPS = 3_000, 18_000  # steps of the walk that are left out, and kept; chosen
+_LEAST_BLOCK = 6  # over the pilot's size: 3 examples of a side in an even pilot; chosen
+_LEAST_BLOCK_AT_MOST = 0.25  # the least share of a side that a block takes; chosen
+_LARGEST_BLOCK = 0.5  # share of a side; chosen
+_FIRST_WEIGHT = 20  # examples that the pilot counts as at the first step; chosen
+_REDRAWN = 0.3  # share of steps that draw a part from the prior; chosen
+_MOVE_SCALES = (-2.5, 0.3)  # log10 of the least and largest scale of a move; chosen
+_SHIFT_SCALES = (-2.0, 0.0)  # the same for the shift, where another part is redrawn; chosen
 _SINGLE_RANKS, _RANK_GROUPS = 20, 40  # of each end: ranks alone, and then in groups that grow
 
 
@@ -91,9 +98,11 @@ class AttackLaw:
     def _draw(
         count: int, mean: float, spread: float, top: float, bottom: float, rng: np.random.Generator
     ) -> FloatArray:
+        """Normal values of one side, the shares ``top`` and ``bottom`` of them in its blocks."""
         values = rng.normal(mean, spread, count)
         chance = rng.random(count)
-        far = 1e3 + rng.random(count)  # in random order within its block
+        # Beyond all normal values, in random order within its block.
+        far = 1e3 + rng.random(count)
         return np.where(chance < top, far, np.where(chance >= 1 - bottom, -far, values))
 
     def members_below(self, ranks: FloatArray) -> FloatArray:
@@ -107,6 +116,9 @@ class AttackLaw:
 
 
 def _with_blocks(cdf: FloatArray, top: float, bottom: float) -> FloatArray:
+    """A distribution function at rising points, shape (n,), with the shares ``top`` and ``bottom``
+    in blocks beyond them: shape (n + 4,), the first two and last two at the ends of the blocks.
+    """
     whole = np.empty(cdf.size + 4)
     whole[:2], whole[2:-2], whole[-2:] = (
         (0.0, bottom),
@@ -197,13 +209,16 @@ class _State:
 
 
 def _log_prior(numbers: FloatArray, ends: FloatArray) -> float:
-    """Log density up to a constant of what is held possible before the pilot is seen."""
+    """Log prior density of the six numbers of a `_State`, up to a constant: normal in the first
+    two, uniform in the others between the ``ends`` (lowest, highest), (2, 6); -inf outside.
+    """
     if (numbers < ends[0]).any() or (numbers > ends[1]).any():
         return -math.inf
     return -0.5 * ((numbers[0] / _SHIFT_SD) ** 2 + (numbers[1] / _LOG_SPREAD_SD) ** 2)
 
 
 def _of_prior(ends: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """The six numbers of a `_State`, drawn from the prior; ``ends`` as for `_log_prior`."""
     return np.append(
         rng.normal(0.0, [_SHIFT_SD, _LOG_SPREAD_SD]), rng.uniform(ends[0, 2:], ends[1, 2:])
     )
@@ -218,46 +233,65 @@ _UNITS = np.array([1.0, 0.5, 1.0, 2.0, 1.0, 2.0])  # steps of the walk, times a 
 
 
 def _walk(pilot: _RankedPilot, rng: np.random.Generator) -> Iterator[_State]:
-    """Metropolis steps of many sizes; now and then one part is drawn anew from the prior, in use or
-    not.
+    """The states of a Metropolis walk through the posterior, ``_STEPS`` of them after the burn-in.
+
+    A step moves some numbers by a random scale; or it draws one part (spread, top or bottom) from
+    the prior, and whether it is in use.
     """
-    free, smallest = [-math.inf, math.inf], [math.log(min(0.25, 6 / len(pilot))), math.log(0.5)]
-    odds = [0.0, math.log(2 * len(pilot))]
-    ends = np.array([free, free, smallest, odds, smallest, odds]).T
-    state = _State(_of_prior(ends, rng) * [0, 0, 1, 1, 1, 1], np.zeros(3, dtype=bool))
+    ends = _prior_ends(len(pilot))
+    # The walk begins where members lie as non-members: shift and log spread 0, no part in use.
+    start = _of_prior(ends, rng) * [0, 0, 1, 1, 1, 1]
+    state = _State(start, np.zeros(3, dtype=bool))
     fit = pilot.fit(state)
     # At first the pilot counts like a small one, so that the walk sees every part before it
     # settles.
-    powers = np.append(np.geomspace(min(1.0, 20 / len(pilot)), 1.0, _BURN_IN), np.ones(_STEPS))
+    first = min(1.0, _FIRST_WEIGHT / len(pilot))
+    powers = np.append(np.geomspace(first, 1.0, _BURN_IN), np.ones(_STEPS))
     for step, power in enumerate(powers):
-        proposed, ratio = (
-            _redrawn(state, ends, rng) if rng.random() < 0.3 else _moved(state, ends, rng)
-        )
-        better = pilot.fit(proposed) if ratio > -math.inf else -math.inf
-        if math.log(1 - rng.random()) < power * (better - fit) + ratio:
-            state, fit = proposed, better
+        if rng.random() < _REDRAWN:
+            proposed, log_ratio = _redrawn(state, ends, rng)
+        else:
+            proposed, log_ratio = _moved(state, ends, rng)
+        proposed_fit = pilot.fit(proposed) if log_ratio > -math.inf else -math.inf
+        if math.log(1 - rng.random()) < power * (proposed_fit - fit) + log_ratio:
+            state, fit = proposed, proposed_fit
         if step >= _BURN_IN:
             yield state
 
 
+def _prior_ends(size: int) -> FloatArray:
+    """Lowest and highest values that the prior allows to the numbers of a `_State`, (2, 6), from a
+    pilot of ``size`` examples.
+    """
+    free = [-math.inf, math.inf]  # shift and log spread
+    smallest = min(_LEAST_BLOCK_AT_MOST, _LEAST_BLOCK / size)
+    shares = [math.log(smallest), math.log(_LARGEST_BLOCK)]
+    odds = [0.0, math.log(2 * size)]  # of larger odds the pilot would show nothing
+    return np.array([free, free, shares, odds, shares, odds]).T
+
+
 def _moved(state: _State, ends: FloatArray, rng: np.random.Generator) -> tuple[_State, float]:
-    """Some numbers moved by one random scale, and the log ratio of the prior densities."""
-    scale = 10 ** rng.uniform(-2.5, 0.3)
+    """A state with about half of the numbers moved by one random scale, and the log ratio of its
+    prior density to that of the present state.
+    """
+    scale = 10 ** rng.uniform(*_MOVE_SCALES)
     moves = rng.normal(size=6) * (rng.random(6) < 0.5) * scale * _UNITS
     numbers = state.numbers + moves
     return _State(numbers, state.used), _log_prior(numbers, ends) - _log_prior(state.numbers, ends)
 
 
 def _redrawn(state: _State, ends: FloatArray, rng: np.random.Generator) -> tuple[_State, float]:
-    """One part drawn from the prior, so that the ratio is that of the shift, which may move
-    along.
+    """A state with one part drawn from the prior, and half of the time with another shift; and the
+    log ratio that a Metropolis step compares.
     """
-    feature = int(rng.integers(3))
+    part = int(rng.integers(3))
     numbers, used = state.numbers.copy(), state.used.copy()
-    numbers[_PARTS[feature]] = _of_prior(ends, rng)[_PARTS[feature]]
-    used[feature] = rng.random() < _CHANCES[feature]
-    numbers[0] += rng.normal() * 10 ** rng.uniform(-2, 0) * (rng.random() < 0.5)
-    return _State(numbers, used), 0.5 * (state.numbers[0] ** 2 - numbers[0] ** 2) / _SHIFT_SD**2
+    numbers[_PARTS[part]] = _of_prior(ends, rng)[_PARTS[part]]
+    used[part] = rng.random() < _CHANCES[part]
+    numbers[0] += rng.normal() * 10 ** rng.uniform(*_SHIFT_SCALES) * (rng.random() < 0.5)
+    # What is drawn from its own prior cancels out of the ratio; the prior of the shift is left.
+    log_ratio = 0.5 * (state.numbers[0] ** 2 - numbers[0] ** 2) / _SHIFT_SD**2
+    return _State(numbers, used), log_ratio
 
 
 def laws_of_pilot(pilot: MembershipScores, draws: int, *, seed: int) -> list[AttackLaw]:

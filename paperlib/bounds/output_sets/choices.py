@@ -37,7 +37,7 @@ _CANDIDATES = 64  # counts compared at once
 _MAX_TAIL = 2048  # tail sizes compared on each side; all of them up to this many scores
 _ROUNDING = 1e-12  # a level reached by a flat stretch of the estimate takes all of it
 _NEWTON_STEPS = 50
-_RIDGE = 1e-6
+_RIDGE = 1e-6  # so that the slope stays finite where the classes do not overlap
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,10 +128,10 @@ class Selection:
         """The output set with its counts on the selection scores."""
         # Counted before the overlap, since member_intervals are of the estimate with all scores,
         # while these guesses, by which the set was chosen, leave out the score that they judge.
-        chosen = inside(intervals, self.x)
+        in_set = inside(intervals, self.x)
         is_right, is_made = self.right_and_made
-        right = int((chosen & is_right).sum())
-        guesses = int((chosen & is_made).sum())
+        right = int((in_set & is_right).sum())
+        guesses = int((in_set & is_made).sum())
         if self.rule.guess == "members":
             intervals = overlap(intervals, self.estimate.member_intervals)
         held = inside(intervals, self.x)
@@ -149,7 +149,14 @@ class Selection:
 def selection_of(
     scores: MembershipScores, rule: SelectionRule, *, total: int, delta: float, confidence: float
 ) -> Selection:
-    """Sort the scores and estimate where and how strongly they tell members from nonmembers."""
+    """Sort the scores and estimate where and how strongly they tell members from nonmembers.
+
+    Args:
+        scores: Selection scores, in any order.
+        total: Number of examples that the chosen set will be evaluated on, 1 or more.
+        delta: Of (epsilon, delta)-DP, in [0, 1).
+        confidence: Of the bound that the choice maximises, in (0, 1).
+    """
     x, is_member = scores.pooled()
     order = np.argsort(x, kind="stable")
     return Selection(
@@ -234,32 +241,32 @@ def ratio_scores(
     return np.interp(check_vector("scores", scores), estimate.grid, estimate.ratio)
 
 
-def choose_optimal(chosen: Selection) -> OutputSet:
+def choose_optimal(selection: Selection) -> OutputSet:
     """The level set {|log p/q| >= tau} of the estimates with the best bound on the selection
     scores.
     """
-    level = chosen.estimate.levels
+    level = selection.estimate.levels
     order = np.argsort(-level, kind="stable")
-    ordered, right, guesses = level[order], *_counts(chosen, order)
+    ordered, right, guesses = level[order], *_counts(selection, order)
     last = np.append(np.flatnonzero(np.diff(ordered)), ordered.size - 1)
-    best = int(last[_best(chosen, right[last], guesses[last])[0]])
+    best = int(last[_best(selection, right[last], guesses[last])[0]])
     tau = float(ordered[best]) * (1 - _ROUNDING)
     if tau <= 0:
-        return chosen.result(_EVERYWHERE)
-    grid, ratio = chosen.estimate.grid, chosen.estimate.ratio
+        return selection.result(_EVERYWHERE)
+    grid, ratio = selection.estimate.grid, selection.estimate.ratio
     intervals = at_least(grid, ratio, tau) + at_least(grid, -ratio, tau)
-    return chosen.result(tuple(sorted(intervals)), tau)
+    return selection.result(tuple(sorted(intervals)), tau)
 
 
-def _counts(chosen: Selection, order: IntArray | slice) -> tuple[IntArray, IntArray]:
+def _counts(selection: Selection, order: IntArray | slice) -> tuple[IntArray, IntArray]:
     """Right guesses and guesses among the first score of this order, the first two, and so on."""
-    is_right, is_made = chosen.right_and_made
+    is_right, is_made = selection.right_and_made
     right = np.cumsum(is_right[order], dtype=np.int64)
     made = np.cumsum(is_made[order], dtype=np.int64)
     return right, made
 
 
-def _best(chosen: Selection, right: IntArray, guesses: IntArray) -> tuple[int, float]:
+def _best(selection: Selection, right: IntArray, guesses: IntArray) -> tuple[int, float]:
     """Place and value of the best of these counts: 64 spread over all, 64 around the best, and so
     on.
     """
@@ -268,39 +275,46 @@ def _best(chosen: Selection, right: IntArray, guesses: IntArray) -> tuple[int, f
     start, stop = 0, right.size
     while stop - start > _CANDIDATES:
         coarse = np.linspace(start, stop - 1, _CANDIDATES).astype(np.int64)
-        best = int(np.argmax(chosen.value(right[coarse], guesses[coarse])))
+        best = int(np.argmax(selection.value(right[coarse], guesses[coarse])))
         nearer = int(coarse[max(best - 1, 0)]), int(coarse[min(best + 1, _CANDIDATES - 1)]) + 1
         start, stop = nearer
-    value = chosen.value(right[start:stop], guesses[start:stop])
+    value = selection.value(right[start:stop], guesses[start:stop])
     return start + int(np.argmax(value)), float(value.max())
 
 
-def choose_top_bottom(chosen: Selection) -> OutputSet:
+def choose_top_bottom(selection: Selection) -> OutputSet:
     """The top k+ and bottom k- scores with the best bound of all pairs (Steinke et al. 2023,
     Algorithm 1).
     """
     # For each number of guesses the split between the ends with the most right guesses is kept, so
     # that the bound is computed once per number. Above 2048 scores the tail sizes tried are an even
     # grid of 2049.
-    n = chosen.x.size
+    n = selection.x.size
     sizes = np.unique(np.linspace(0, n, min(n, _MAX_TAIL) + 1).astype(np.int64))
     # A tied block goes in whole.
-    low = np.append(0, np.searchsorted(chosen.x, chosen.x[sizes[1:] - 1], side="right"))
-    high = n - np.append(n, np.searchsorted(chosen.x, chosen.x[n - sizes[1:]], side="left"))
-    bottom, said_low = (np.append(0, counts)[low] for counts in _counts(chosen, slice(None)))
-    top, said_high = (
-        np.append(0, counts)[high] for counts in _counts(chosen, slice(None, None, -1))
+    low = np.append(0, np.searchsorted(selection.x, selection.x[sizes[1:] - 1], side="right"))
+    high = n - np.append(n, np.searchsorted(selection.x, selection.x[n - sizes[1:]], side="left"))
+    bottom, guessed_low = (np.append(0, counts)[low] for counts in _counts(selection, slice(None)))
+    top, guessed_high = (
+        np.append(0, counts)[high] for counts in _counts(selection, slice(None, None, -1))
     )
     split, right, guesses = np.zeros((3, sizes.size), dtype=np.int64)
     for count in range(1, sizes.size):
         fits = low[: count + 1] + high[count::-1] <= n
         pair = bottom[: count + 1] + top[count::-1]
-        made = said_low[: count + 1] + said_high[count::-1]
+        made = guessed_low[: count + 1] + guessed_high[count::-1]
+        # Standard deviations by which right guesses exceed half of those made.
         excess = np.where(fits, (2 * pair - made) / np.sqrt(np.maximum(made, 1)), -np.inf)
-        i = split[count] = int(np.argmax(excess))
-        right[count], guesses[count] = (pair[i], made[i]) if fits[i] else (0, 1)
-    best = 1 + _best(chosen, right[1:], guesses[1:])[0]
-    return chosen.result(_tails(chosen.x, int(low[split[best]]), int(high[best - split[best]])))
+        best_split = int(np.argmax(excess))
+        split[count] = best_split
+        if fits[best_split]:
+            right[count], guesses[count] = pair[best_split], made[best_split]
+        else:  # no split of so many fits: one wrong guess, which is never the best
+            right[count], guesses[count] = 0, 1
+    best = 1 + _best(selection, right[1:], guesses[1:])[0]
+    return selection.result(
+        _tails(selection.x, int(low[split[best]]), int(high[best - split[best]]))
+    )
 
 
 def _tails(x: FloatArray, low_count: int, high_count: int) -> Intervals:
@@ -312,28 +326,31 @@ def _tails(x: FloatArray, low_count: int, high_count: int) -> Intervals:
     return low + high
 
 
-def choose_dp_sniper(chosen: Selection) -> OutputSet:
+def choose_dp_sniper(selection: Selection) -> OutputSet:
     """The scores whose logistic posterior is above, or below, the best threshold (Bichsel et al.
     2021).
     """
-    slope, intercept, centre, spread = logistic_fit(chosen.x, chosen.is_member)
-    posterior = expit(intercept + slope * (chosen.x - centre) / spread)
+    slope, intercept, centre, spread = logistic_fit(selection.x, selection.is_member)
+    posterior = expit(intercept + slope * (selection.x - centre) / spread)
     best: tuple[float, Intervals] = (-math.inf, _EVERYWHERE)
     for sign in (1.0, -1.0):
         order = np.argsort(-sign * posterior, kind="stable")
-        right, guesses = _counts(chosen, order)
+        right, guesses = _counts(selection, order)
         last = np.append(np.flatnonzero(np.diff(posterior[order])), order.size - 1)
-        strongest, value = _best(chosen, right[last], guesses[last])
+        strongest, value = _best(selection, right[last], guesses[last])
         count = int(last[strongest]) + 1
         low, high = (0, count) if sign * slope > 0 else (count, 0)
         if value > best[0]:
-            best = value, _tails(chosen.x, low, high)
-    return chosen.result(best[1])
+            best = value, _tails(selection.x, low, high)
+    return selection.result(best[1])
 
 
 def logistic_fit(x: FloatArray, is_member: NDArray[np.bool_]) -> tuple[float, float, float, float]:
-    """Slope, intercept, centre and spread of a logistic regression on one feature with a slight
-    ridge.
+    """Logistic regression of membership on one feature, by Newton steps with a slight ridge.
+
+    Returns:
+        Slope, intercept, centre and spread: the log odds at x are intercept + slope * (x - centre)
+        / spread.
     """
     centre, spread = float((x / x.size).sum()), spread_of(x) or 1.0
     z = (x - centre) / spread
@@ -345,7 +362,8 @@ def logistic_fit(x: FloatArray, is_member: NDArray[np.bool_]) -> tuple[float, fl
         curvature = chance * (1 - chance)
         off = (curvature * z).sum()
         hessian = np.array([[curvature.sum(), off], [off, (curvature * z * z).sum()]])
-        hessian += np.diag([1e-12, _RIDGE]) * z.size
+        hessian += np.diag([1e-12, _RIDGE]) * z.size  # 1e-12: invertible where all chances are 0
+        # At most 2 per step: a Newton step from a flat stretch would overshoot.
         step = np.clip(np.linalg.solve(hessian, gradient), -2.0, 2.0)
         weights = weights + step
         if float(np.abs(step).max()) < 1e-10:
@@ -355,7 +373,7 @@ def logistic_fit(x: FloatArray, is_member: NDArray[np.bool_]) -> tuple[float, fl
 
 CHOICES: dict[Method, Callable[[Selection], OutputSet]] = {
     "optimal": choose_optimal,
-    "whole": lambda chosen: chosen.result(_EVERYWHERE),
+    "whole": lambda selection: selection.result(_EVERYWHERE),
     "top_bottom": choose_top_bottom,
     "dp_sniper": choose_dp_sniper,
 }

@@ -18,8 +18,8 @@ Mask = NDArray[np.bool_]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _FIRST_CELLS = 4096
 _CELL_MASS = 1 / 4096  # cells with more mass are halved
-_ROUNDS = 12
-_HALVINGS = 24
+_ROUNDS = 12  # of halving such cells, at most
+_HALVINGS = 24  # of the cell at a finite end
 _PLATEAU = 1e-9  # a level this close below a flat stretch of the log-ratio takes all of it
 _LEAST_DENSITY = 1e-280  # below, ratios of densities are rounding noise
 _MASS_ALLOWED = (0.9, 1.001)
@@ -292,6 +292,9 @@ def _positive(p: Density, q: Density, end: float, outward: float) -> bool:
 
 
 def _evaluate(name: str, density: Density, x: FloatArray) -> FloatArray:
+    """Values of a density at points, same shape; a ValueError unless each is finite and 0 or
+    more.
+    """
     values = np.asarray(density(x), dtype=np.float64)
     if values.shape != x.shape:
         raise ValueError(
@@ -305,23 +308,28 @@ def _evaluate(name: str, density: Density, x: FloatArray) -> FloatArray:
 
 
 def _first_edges(low: float, high: float) -> FloatArray:
-    """Even in a variable that crowds towards finite ends, where a density may grow without
-    bound.
+    """Edges of the first cells over the support, rising: even in a variable u in [0, 1] whose image
+    crowds towards finite ends, where a density may grow without bound.
     """
     u: FloatArray = np.linspace(0.0, 1.0, _FIRST_CELLS + 1)
     if math.isfinite(low) and math.isfinite(high):
+        # 3 u^2 - 2 u^3 rises from 0 to 1 and is flat at both ends, so that edges crowd there.
         u = np.unique(np.concatenate([_halved(u[1]), u, 1 - _halved(u[1])]))
         return low + (high - low) * u * u * (3 - 2 * u)
     if math.isinf(low) and math.isinf(high):
+        # t in (-1, 1) is mapped to the line, with edges farther apart the farther out they lie.
         t = 2 * u[1:-1] - 1
         return t / (1 - t * t) ** 2
+    # The distance from the one finite end: as u^2 near it, without limit as u nears 1.
     u = np.concatenate([[0.0], _halved(u[1]), u[1:-1]])
     outward = (u / (1 - u)) ** 2
     return low + outward if math.isfinite(low) else (high - outward)[::-1]
 
 
 def _halved(width: float) -> FloatArray:
-    """The first cell cut again and again: quadrature fails only where a pole has no mass left."""
+    """Edges inside the first cell (0, width): width / 2, width / 4 and so on, rising, so that
+    quadrature fails at a pole of the density only where next to no mass is left.
+    """
     return np.ldexp(np.full(_HALVINGS, width), np.arange(-_HALVINGS, 0))
 
 
@@ -337,6 +345,9 @@ def _refined(p: Density, q: Density, edges: FloatArray) -> FloatArray:
 
 
 def _nodes(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Gauss-Legendre nodes of the cells from ``low`` to ``high``, shape (cells,), and their
+    weights; both (cells, 8).
+    """
     half = (high - low)[:, None] / 2
     return (high + low)[:, None] / 2 + half * _NODES, half * _WEIGHTS
 
@@ -344,7 +355,9 @@ def _nodes(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _bisect(
     holds: Callable[[FloatArray], Mask], low: FloatArray, high: FloatArray, at_low: Mask
 ) -> FloatArray:
-    """Where a condition changes between each ``low`` and ``high``, to rounding error."""
+    """Where a condition changes between each ``low`` and ``high``, to rounding error, shape (n,);
+    ``at_low``: whether it holds at ``low``.
+    """
     while low.size:
         middle = (low + high) / 2
         if ((middle <= low) | (middle >= high) | (high - low < 1e-15 * np.abs(middle))).all():
@@ -355,9 +368,15 @@ def _bisect(
 
 
 def best_level(line: Line, penalty: float) -> float:
-    """The level tau of 0 or more whose set maximises ``accuracy - sqrt(penalty / mass)``."""
-    # The best of all node levels first; then the level at which more mass neither gains nor loses,
-    # where ``expit(tau) = accuracy - sqrt(penalty / mass) / 2``. The penalty is 2 ln(1/beta) / m.
+    """The level tau of 0 or more whose set maximises ``accuracy - sqrt(penalty / mass)``.
+
+    Args:
+        penalty: 2 ln(1 / beta) / m, the weight of the sampling error of m examples.
+    """
+    # The best of all node levels first; then the level at which more mass neither gains nor loses:
+    # with right = accuracy * mass, the derivative by mass is 0 where
+    # ``expit(tau) = accuracy - sqrt(penalty / mass) / 2``, expit(tau) being the share of right
+    # guesses in what is added at the level tau.
     from scipy.optimize import brentq  # here, since it is slow to load
 
     level = line.levels
@@ -372,6 +391,7 @@ def best_level(line: Line, penalty: float) -> float:
         return right / mass - math.sqrt(penalty / mass)
 
     def gain_of_less(tau: float) -> float:
+        # Positive where the set gains by a higher level, by leaving out what lies at tau.
         mass, right = line.measure(tau)
         return right / mass - 0.5 * math.sqrt(penalty / mass) - 1 / (1 + math.exp(-tau))
 
