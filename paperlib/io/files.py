@@ -20,6 +20,7 @@ from paperlib.core import json_ready
 
 DATA_VARIABLE = "PAPERLIB_DATA"
 SCHEMA = 1
+_CHECKSUM = "records_sha256"  # of the records of a result file, which are judged
 _CHUNK = 1 << 20
 _REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -222,6 +223,8 @@ class RunResult:
             them.
         data: Names of the CSVs written beside it.
         provenance: Date, commit, versions, hardware, wall time, checksums.
+
+    The file also holds ``records_sha256``, the checksum of its records.
     """
 
     notebook: str
@@ -234,20 +237,30 @@ class RunResult:
 
 def write_result(path: str | os.PathLike[str], result: RunResult) -> None:
     """Write a result file in one piece, or not at all with an OutputError."""
-    write_json(path, {"schema": SCHEMA, **vars(result)})
+    content = {"schema": SCHEMA, **vars(result), _CHECKSUM: _records_checksum(result.records)}
+    write_json(path, content)
 
 
 def read_result(path: str | os.PathLike[str]) -> RunResult:
-    """Read a result file; a ValueError for other text, another schema and a missing key."""
+    """Read a result file; a ValueError for other text, another schema, a missing key, and records
+    that were changed after they were written.
+    """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path}: not a result file ({error})") from None
     schema = content.get("schema") if isinstance(content, dict) else None
     if schema != SCHEMA:
         raise ValueError(f"{path}: expected a result file of schema {SCHEMA}, got {schema!r}")
     keys = [field.name for field in fields(RunResult)]
-    missing = [key for key in keys if key not in content]
+    missing = [key for key in (*keys, _CHECKSUM) if key not in content]
     if missing:
-        raise ValueError(f"{path}: the result file lacks {', '.join(missing)}")
+        raise ValueError(f"{path}: the result file lacks {', '.join(missing)}; run it again")
+    if content[_CHECKSUM] != _records_checksum(content["records"]):
+        raise ValueError(f"{path}: its records were changed after the run; run it again")
     return RunResult(**{key: content[key] for key in keys})
+
+
+def _records_checksum(records: list[dict[str, Any]]) -> str:
+    """SHA-256 of the records of a result file, which its layout does not change."""
+    return hashlib.sha256(canonical_json(records).encode("utf-8")).hexdigest()

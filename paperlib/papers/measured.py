@@ -4,18 +4,24 @@ from pathlib import Path
 
 import pandas as pd
 
-from paperlib.io import read_result
+from paperlib.io import file_sha256, read_result
 
 
 def measured_table(path: str) -> tuple[pd.DataFrame, str] | None:
     """A table that a run measured, and its origin in words; None for an empty path.
 
-    Raises ValueError where `kept_file` finds none.
+    Raises ValueError where `kept_file` finds none, and where the table is not as its result file
+    says.
     """
     if not path:
         return None
     file = kept_file(path)
     run = read_result(file.with_suffix(".json")).provenance
+    if file_sha256(file) not in run.get("files", {}).values():
+        raise ValueError(
+            f"measured: {file} is not the table of the run in {file.with_suffix('.json').name}, or "
+            "was changed after it"
+        )
     device = run.get("gpu") or f"{run['cpu']}, {run['cores']} cores"
     minutes = (run["seconds"] + run.get("earlier_seconds", 0)) / 60
     table = pd.read_csv(file, keep_default_na=False, na_values=[""])  # "null" is a word here

@@ -96,14 +96,25 @@ def test_a_result_comes_back_as_written(tmp_path):
     )
     io.write_result(tmp_path / "a.json", result)
     assert io.read_result(tmp_path / "a.json") == result
-    keys = list(json.loads((tmp_path / "a.json").read_text()))
-    assert keys == ["data", "notebook", "parameters", "profile", "provenance", "records", "schema"]
+    content = json.loads((tmp_path / "a.json").read_text())
+    names = ["data", "notebook", "parameters", "profile", "provenance", "records"]
+    assert list(content) == [*names, "records_sha256", "schema"]
+    for changed, words in (
+        ({**content, "records": [{"target": "y"}]}, "records were changed after the run"),
+        ({**content, "records": []}, "records were changed after the run"),
+        ({key: content[key] for key in [*names, "schema"]}, "lacks records_sha256; run it again"),
+    ):
+        (tmp_path / "a.json").write_text(json.dumps(changed))
+        refused(words, io.read_result, tmp_path / "a.json")
+    (tmp_path / "a.json").write_text(json.dumps(content))  # another layout is no change
+    assert io.read_result(tmp_path / "a.json") == result
 
 
 def test_anything_else_is_refused(tmp_path):
     for text, words in (
         ("", "not a result file"),
         ('{"schema": 1', "not a result file"),
+        ("[" * 200_000, "not a result file"),
         ("[]", "expected a result file of schema 1"),
         ('{"schema": 2}', "got 2"),
         ('{"schema": 1, "notebook": "a"}', "lacks profile"),

@@ -1,6 +1,7 @@
 """Tables measured on another occasion."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -8,14 +9,15 @@ import pandas as pd
 import pytest
 
 from paperlib import running
-from paperlib.io import RunResult, read_result, write_result
+from paperlib.io import RunResult, file_sha256, read_result, write_result
 from paperlib.papers.measured import measured_table
 from paperlib.papers.verdict.evidence import from_dict
 from paperlib.running import Project
 from paperlib.running.book import measured_results
 from tests.refusals import refused
 
-TABLES = sorted((Path(__file__).parents[2] / "book" / "measured").glob("*.csv"))
+MEASURED = Path(__file__).parents[2] / "book" / "measured"
+TABLES = sorted(MEASURED.glob("*.csv"))
 ORIGIN = {
     "date": "2026-01-02 03:04:05 UTC",
     "cpu": "some CPU",
@@ -33,7 +35,9 @@ def test_a_measured_table_comes_with_its_origin(tmp_path, monkeypatch, gpu, plac
     pd.DataFrame({"subset": ["null"], "total": [3]}).to_csv(
         tmp_path / "book" / "a.csv", index=False
     )
-    result = RunResult(notebook="n", profile="paper", provenance={**ORIGIN, "gpu": gpu})
+    files = {"a.csv": file_sha256(tmp_path / "book" / "a.csv")}
+    origin = {**ORIGIN, "gpu": gpu, "files": files}
+    result = RunResult(notebook="n", profile="paper", provenance=origin)
     write_result(tmp_path / "book" / "a.json", result)
     table, text = measured_table("book/a.csv")
     assert table.to_dict("list") == {"subset": ["null"], "total": [3]}
@@ -51,6 +55,34 @@ def test_a_table_without_its_result_file_is_refused_and_no_path_gives_none(tmp_p
     refused(r"with its \.json", measured_table, "a.csv")
 
 
+def other_digit(text):
+    """The text with a digit raised by one, 9 to 0: the last that follows a point, if there is one,
+    so that no rounding hides it.
+    """
+    digits = list(re.finditer(r"\.(\d)", text)) or list(re.finditer(r"(\d)", text))
+    last = digits[-1]
+    return f"{text[: last.start(1)]}{(int(last[1]) + 1) % 10}{text[last.end(1) :]}"
+
+
+def test_a_changed_digit_of_each_committed_record_is_seen(tmp_path):
+    """In each record of each file, and in a table that is shown."""
+    judged = 0
+    for path in sorted(MEASURED.rglob("*.json")):
+        content = json.loads(path.read_text())
+        for index, record in enumerate(content["records"]):
+            changed = json.loads(other_digit(json.dumps(record)))
+            records = [*content["records"]]
+            records[index] = changed
+            (tmp_path / "a.json").write_text(json.dumps({**content, "records": records}))
+            refused("records were changed after the run", read_result, tmp_path / "a.json")
+            judged += 1
+    assert judged > 200
+    for path in TABLES:
+        (tmp_path / "a.json").write_bytes(path.with_suffix(".json").read_bytes())
+        (tmp_path / "a.csv").write_text(other_digit(path.read_text()))
+        refused("a.csv is not the table of the run", measured_table, str(tmp_path / "a.csv"))
+
+
 def test_committed_runs_can_be_repeated_and_judged_and_adult_has_every_target():
     for path in TABLES:
         table, _ = measured_table(str(path))
@@ -60,7 +92,7 @@ def test_committed_runs_can_be_repeated_and_judged_and_adult_has_every_target():
         assert result.provenance["dirty"] is False
         assert len(result.provenance["commit"]) == 40
         assert result.provenance["data"]
-    for path in sorted((Path(__file__).parents[2] / "book" / "measured" / "seeds").rglob("*.json")):
+    for path in sorted((MEASURED / "seeds").rglob("*.json")):
         result = read_result(path)
         assert result.notebook == path.stem
         assert str(result.parameters["seed"]) == path.parent.name

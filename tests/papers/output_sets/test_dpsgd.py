@@ -13,7 +13,7 @@ import pytest
 from paperlib.bounds import audit_one_run
 from paperlib.bounds.one_run.audit import one_run_epsilon
 from paperlib.core import MembershipScores
-from paperlib.io import RunResult, write_result
+from paperlib.io import RunResult, file_sha256, write_result
 from paperlib.papers.measured import measured_table
 from paperlib.papers.output_sets import dpsgd, dpsgd_models
 from paperlib.papers.output_sets.claims import dpsgd_evidence
@@ -135,6 +135,7 @@ def test_no_bound_lies_above_the_guarantee_and_committed_ones_read_back_as_they_
     assert (checked["above_guarantee"] == checked["bounds"]).all()
     results.bounds.to_csv(tmp_path / "a.csv", index=False)
     origin = {"date": "2026-01-02", "cpu": "a CPU", "cores": 2, "gpu": None, "seconds": 60.0}
+    origin["files"] = {"a.csv": file_sha256(tmp_path / "a.csv")}
     write_result(tmp_path / "a.json", RunResult(notebook="n", profile="default", provenance=origin))
     table, _ = measured_table(str(tmp_path / "a.csv"))
     assert dpsgd_evidence(table) == dpsgd_evidence(results.bounds)
