@@ -11,7 +11,9 @@ import os
 import signal
 import sys
 import traceback
-from typing import Any, NoReturn
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn, TextIO, cast
 
 INTERNAL_ERROR, USAGE_ERROR, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 DEBUG_VARIABLE = "PAPERLIB_DEBUG"
@@ -30,6 +32,12 @@ def main() -> None:
     """
     _read_as_utf8()
     _write_any_character()
+    with _visible_streams():
+        sys.exit(_exit_code())
+
+
+def _exit_code() -> int:
+    """The exit code of the command, after all that it writes."""
     settings: dict[str, Any] = {"debug": os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")}
 
     def interrupt(*_: object) -> NoReturn:
@@ -45,7 +53,7 @@ def main() -> None:
             code = _interrupted()
     except BaseException as error:
         code = _ended(error, settings)
-    sys.exit(_flushed(code, settings))
+    return _flushed(code, settings)
 
 
 def _read_as_utf8() -> None:
@@ -63,6 +71,24 @@ def _write_any_character() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="paperlib.letters")
+
+
+@contextmanager
+def _visible_streams() -> Iterator[None]:
+    """Show for a while what would steer a terminal as its number, whoever writes it: names of
+    files, answers of servers and messages of other packages are text of others.
+    """
+    from paperlib.core.visible import VisibleStream
+
+    before = sys.stdout, sys.stderr
+    if sys.stdout is not None:  # None where the caller closed it
+        sys.stdout = cast(TextIO, VisibleStream(sys.stdout))
+    if sys.stderr is not None:
+        sys.stderr = cast(TextIO, VisibleStream(sys.stderr))
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
 
 
 def _in_letters(error: UnicodeError) -> tuple[str, int]:

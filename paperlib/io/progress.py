@@ -7,6 +7,10 @@ import sys
 
 from tqdm.std import tqdm
 
+from paperlib.core.visible import stream_below, visible_text
+
+_LONGEST_LABEL = 60  # characters
+
 
 def progress_bar(
     total: int, *, label: str, unit: str = "it", initial: int = 0, show: bool = True
@@ -15,10 +19,10 @@ def progress_bar(
     silent = not show or os.environ.get("PAPERLIB_PROGRESS") == "0"
     return tqdm(
         total=total,
-        desc=label,
+        desc=visible_text(label, _LONGEST_LABEL),
         unit=unit,
         initial=initial,
         disable=silent,
-        file=sys.stderr,
+        file=stream_below(sys.stderr),
         leave=False,
     )

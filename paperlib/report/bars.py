@@ -7,7 +7,10 @@ from typing import TypeVar
 
 from tqdm.std import tqdm
 
+from paperlib.core.visible import stream_below, visible_text
+
 T = TypeVar("T")
+_LONGEST_LABEL = 60  # characters
 
 
 def progress(iterable: Iterable[T], *, total: int | None = None, label: str = "") -> Iterator[T]:
@@ -17,7 +20,7 @@ def progress(iterable: Iterable[T], *, total: int | None = None, label: str = ""
     Args:
         iterable: Items to yield.
         total: Number of items, for iterables without a length.
-        label: Name of the work, in a word or two.
+        label: Name of the work, in a word or two, shown in visible letters.
 
     >>> import os
     >>> os.environ["PAPERLIB_PROGRESS"] = "0"
@@ -26,5 +29,10 @@ def progress(iterable: Iterable[T], *, total: int | None = None, label: str = ""
     """
     silent = os.environ.get("PAPERLIB_PROGRESS") == "0"
     yield from tqdm(
-        iterable, total=total, desc=label or None, disable=silent, file=sys.stderr, leave=False
+        iterable,
+        total=total,
+        desc=visible_text(label, _LONGEST_LABEL) or None,
+        disable=silent,
+        file=stream_below(sys.stderr),
+        leave=False,
     )

@@ -18,6 +18,7 @@ from typing import Any
 import nbformat
 from traitlets.config import Config
 
+from paperlib.core.visible import visible_lines, visible_text
 from paperlib.io import RunResult, file_sha256, write_result, write_text
 from paperlib.io.sources import Known
 from paperlib.report.display import (
@@ -59,6 +60,7 @@ MISTAKES = (
 )
 """Errors whose message says what is wrong with what was given; any other one is a fault in code."""
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_LONGEST_LINE = 100_000  # characters of a line of a log
 
 # A warning ends the run, as it would end a test; deprecations are for the authors of the packages.
 _STRICT = [
@@ -156,10 +158,11 @@ def finished_run(job: Job) -> Iterator[Path]:
     job.project.runs.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=job.project.runs, prefix=f".{job.stem}-") as name:
         folder = Path(name)
-        mark = job.fingerprint
+        # Of what the run began with: files that change while it runs make it outdated.
+        fingerprint_at_start = job.fingerprint
         started = time.monotonic()
         notebook = _execute(job, folder)
-        _finish(job, folder, notebook, time.monotonic() - started, mark)
+        _finish(job, folder, notebook, time.monotonic() - started, fingerprint_at_start)
         yield folder
 
 
@@ -192,8 +195,8 @@ def _execute(job: Job, folder: Path) -> Any:
                 cwd=job.where,
             )
         except PapermillExecutionError as error:
-            traceback = _ANSI.sub("", "\n".join(error.traceback))
-            text = " ".join(str(error.evalue).split())
+            traceback = _visible_log("\n".join(error.traceback))
+            text = visible_text(" ".join(_ANSI.sub("", str(error.evalue)).split()))
             # The message alone where it names a mistake in what was given.
             if error.ename in MISTAKES and text:
                 message = f"{job.stem}: {text}"
@@ -201,7 +204,7 @@ def _execute(job: Job, folder: Path) -> Any:
                 message = f"{job.stem} failed in cell [{error.exec_count}]: {error.ename}: {text}"
             raise _failure(job, message, traceback, log) from None
         except RuntimeError as error:
-            raise _failure(job, f"{job.stem} failed: {error}", "", log) from None
+            raise _failure(job, visible_text(f"{job.stem} failed: {error}"), "", log) from None
 
 
 def _values_for_cell(job: Job) -> dict[str, Any]:
@@ -238,7 +241,7 @@ def _failure(job: Job, message: str, traceback: str, kernel_log: Path) -> Notebo
     if job.parameters != job.preset:  # of which many may fail at one time
         name += f"-{job.fingerprint[:8]}"
     log = job.project.runs / "failed" / f"{name}.log"
-    output = kernel_log.read_text(encoding="utf-8", errors="replace")
+    output = _visible_log(kernel_log.read_text(encoding="utf-8", errors="replace"))
     head = f"{job.stem}, profile {job.profile}, parameters {dict(job.parameters)}"
     write_text(log, f"{head}\n\n{traceback or message}\n\nThe kernel's own output:\n{output}")
     path = log.relative_to(job.where) if log.is_relative_to(job.where) else log
@@ -248,6 +251,13 @@ def _failure(job: Job, message: str, traceback: str, kernel_log: Path) -> Notebo
     else:
         paragraphs = [message, traceback, f"No result was kept, only this log: {path}"]
     return NotebookError("\n".join(filter(None, paragraphs)))
+
+
+def _visible_log(text: str) -> str:
+    """What a notebook or its kernel wrote, without its colours and with nothing that would steer
+    the terminal on which it is read.
+    """
+    return visible_lines(_ANSI.sub("", text), _LONGEST_LINE)
 
 
 @contextlib.contextmanager
@@ -302,8 +312,10 @@ def _kernel_config() -> Iterator[Config]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _finish(job: Job, folder: Path, notebook: Any, seconds: float, mark: str) -> None:
-    """Write the page and the result file of a run."""
+def _finish(
+    job: Job, folder: Path, notebook: Any, seconds: float, fingerprint_at_start: str
+) -> None:
+    """Write the page and the result file of a run that took so many seconds."""
     used = {item["name"]: item["sha256"] for item in _lines(folder / USED_DATA_FILE)}
     data = {**parameter_files(job.parameters, job.where), **used}
     origin = provenance(
@@ -319,7 +331,11 @@ def _finish(job: Job, folder: Path, notebook: Any, seconds: float, mark: str) ->
         parameters=dict(job.parameters),
         records=_lines(folder / RECORDS_FILE),
         data=sorted(path.name for path in folder.glob("*.csv")),
-        provenance={**origin, "command": rerun_command(job), "fingerprint": mark},
+        provenance={
+            **origin,
+            "command": rerun_command(job),
+            "fingerprint": fingerprint_at_start,
+        },
     )
     for name in (RECORDS_FILE, USED_DATA_FILE, KERNEL_LOG):
         (folder / name).unlink(missing_ok=True)
@@ -327,6 +343,7 @@ def _finish(job: Job, folder: Path, notebook: Any, seconds: float, mark: str) ->
     for cell in notebook.cells:
         for key in ("papermill", "execution"):
             cell.metadata.pop(key, None)
+    # The box at the end of the page shows the parameters: the page hides their cell.
     parameters = parameters_cell(notebook, job.stem)
     parameters.metadata["tags"] = [*parameters.metadata["tags"], "remove-input"]
     box = _provenance_box(job, origin, parameters.source)
