@@ -25,6 +25,7 @@ _BITS_OF_SINGLE = 24
 # of numbers up to 16, however small it is.
 _NEAR_ZERO = 2.0**-6
 _STEP_OF_LOGITS = 2.0**-20
+_UNIT_ROWS = 5  # stream of a seed: what an audit draws for another purpose has another number
 _NEIGHBOURS = 10  # different values on each side, for the density of rows
 _WAYS = "keep one row of each, or say what a record is: unit=, or `paperlib audit --unit COLUMN`"
 
@@ -80,13 +81,41 @@ def as_floats(name: str, values: Any) -> FloatArray:
         raise ValueError(
             f"{name}: some values are masked or missing; drop or fill them before auditing"
         )
-    raw = np.asarray(values.detach().cpu().double() if hasattr(values, "detach") else values)
+    raw = _as_array(name, values)
     if raw.dtype.kind not in "biuf" and not {*map(type, raw.flat)} <= {bool, np.bool_, int, float}:
         raise ValueError(f"{name}: expected real numbers, got values of type {raw.dtype}")
     try:
         return np.array(raw, dtype=np.float64)
     except OverflowError:
         raise _too_large(name) from None
+
+
+def _as_array(name: str, values: Any) -> NDArray[Any]:
+    """Values as an array of any type; a ValueError for rows of several lengths, and for tensors
+    that are complex or hold no value in each place, such as sparse ones.
+    """
+    try:
+        if not hasattr(values, "detach"):
+            return np.asarray(values)
+        if "complex" in str(values.dtype):  # its imaginary part would be lost
+            raise TypeError
+        return np.asarray(values.detach().cpu().double())
+    except ValueError:
+        raise ValueError(f"{name}: expected rows of one length, got several lengths") from None
+    # What torch raises for tensors without an array: sparse, nested, quantised, on device "meta",
+    # and in a list those that need ``.detach()`` or ``.cpu()``.
+    except (TypeError, RuntimeError):
+        raise ValueError(
+            f"{name}: expected real numbers, got a tensor that no array stands for "
+            f"({_kind_of_tensor(values)}); give a dense one with its values"
+        ) from None
+
+
+def _kind_of_tensor(values: Any) -> str:
+    """Type, layout and device of a tensor, or the type of what holds tensors."""
+    if not hasattr(values, "detach"):
+        return f"in a {type(values).__name__}"
+    return f"{values.dtype}, {values.layout}, on {values.device}"
 
 
 def _too_large(name: str) -> ValueError:
@@ -164,7 +193,9 @@ def check_in(interval: str, name: str, value: Any) -> float:
     """
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except OverflowError:
+        raise _too_large(name) from None
+    except (TypeError, ValueError, RuntimeError):  # the last one of a tensor without a value
         raise ValueError(f"{name}: expected a number, got {value!r}") from None
     low, high = map(float, interval[1:-1].split(","))
     at_end = (number == low and interval[0] == "[") or (number == high and interval[-1] == "]")
@@ -439,12 +470,13 @@ def unit_means(values: FloatArray, units: Iterable[Any]) -> tuple[FloatArray, ND
 
 
 def one_of_each(units: Sequence[Any], rows: int, seed: int) -> NDArray[np.int64]:
-    """Places of one row of each unit, drawn by the seed; a ValueError where not every row has a
-    unit.
+    """Indices of one random row of each unit, shape (units,), drawn by the seed; a ValueError where
+    not every row has a unit.
     """
     units = list(units)  # a Series is asked by label
     if len(units) != rows:
         raise ValueError(f"unit: expected {rows} names, one for each row, got {len(units)}")
-    order = np.random.default_rng([seed, 5]).permutation(len(units)).tolist()
+    order = np.random.default_rng([seed, _UNIT_ROWS]).permutation(len(units)).tolist()
+    # Of each unit the last of its rows in this random order.
     last_row = {units[row]: row for row in order}
     return np.array(list(last_row.values()), dtype=np.int64)
