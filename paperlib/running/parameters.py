@@ -332,8 +332,15 @@ def assignment(name: str, value: Any) -> str:
 
 
 def _in_quotes(text: str) -> str:
-    """A text in quotes of a kind that is not in it; where both kinds are, single quotes stand in
-    double ones. No backslashes, which mean themselves.
+    r"""A text in quotes, as a shell reads it but for backslashes, which mean themselves.
+
+    Quotes are of a kind that is not in the text. Where both kinds are, the pieces between single
+    quotes stand in single quotes and these in double ones: what touches is one word.
+
+    >>> print(_in_quotes("two words"), _in_quotes("it's"))
+    'two words' "it's"
+    >>> print(_in_quotes("it's \"so\""))
+    'it'"'"'s "so"'
     """
     if "'" in text and '"' not in text:
         return f'"{text}"'

@@ -83,8 +83,10 @@ _INTERVALS = {
 }
 
 
-def assumptions(method: str, chosen: str | None) -> tuple[str, ...]:
-    """Conditions under which the claim holds."""
+def assumptions(method: str, interval_method: str | None) -> tuple[str, ...]:
+    """Conditions under which the claim of Epsilon* by this method holds, and that of its confidence
+    interval; ``interval_method`` is None where there is none.
+    """
     stated = [
         "The population losses are of records drawn from the population the training records came "
         "from, and none of them was trained on.",
@@ -99,7 +101,7 @@ def assumptions(method: str, chosen: str | None) -> tuple[str, ...]:
             "After the transform each set is normal far into the tail: rates down to delta are "
             "those of the fitted normals, where the samples have few losses or none."
         )
-    if chosen is not None:
+    if interval_method is not None:
         stated.append(
             "For the interval: both sets are independent draws. (If the training losses are "
             "complete, their distribution is known exactly and the interval is wider than it need "

@@ -196,14 +196,21 @@ def right_share(epsilon: float, delta: float = 0.0) -> float:
     return (1 + delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon))
 
 
+_MOST_DIGITS = 3  # after the point of a share in per cent
+_NEARLY_ALL = 99.9  # per cent; from here on shares are told apart by the most digits
+
+
 def share_text(share: float) -> str:
-    """A share of at least one half in per cent, rounded down, with the digits that tell it from the
-    ends.
+    """A share from one half to 1 in per cent, rounded down, with one digit or as many, up to three,
+    as tell it from 50 % and from shares near 100 %.
+
+    >>> [share_text(share) for share in (0.5, 0.5000001, 0.50049, 0.7319, 0.99987, 0.9999999)]
+    ['50 %', 'a little more than 50 %', '50.04 %', '73.1 %', '99.987 %', '99.999 %']
     """
     percent = 100 * share
-    for digits in (1, 2, 3):
+    for digits in (1, 2, _MOST_DIGITS):
         rounded = round_down(percent, digits)
-        if rounded > 50 and (rounded < 99.9 or digits == 3):
+        if rounded > 50 and (rounded < _NEARLY_ALL or digits == _MOST_DIGITS):
             return f"{rounded:.{digits}f} %"
     return "a little more than 50 %" if percent > 50 else "50 %"
 
