@@ -152,6 +152,7 @@ def _standardized_within_sets(table: FloatArray) -> FloatArray:
 
     The whole set is treated alike, so nothing tells which candidate is the identifier.
     """
+    # Smaller deviations are rounding errors of equal scores.
     smallest = 1e-12 * np.maximum(1.0, np.abs(table).max(axis=1, keepdims=True))
     deviation = table.std(axis=1, keepdims=True)
     centred = table - table.mean(axis=1, keepdims=True)
@@ -178,6 +179,8 @@ def _result(
     schedule: str, ranks: IntArray, positions: FloatArray, set_size: int
 ) -> DatasetInference:
     """Both tests of the positions, with what a schedule allows to claim."""
+    # "forward": a fold's ranks depend on earlier folds alone, so that they are uniform whatever
+    # those were, and independent. In "kfold" each fold helps to rank the others.
     is_exact = schedule == "forward"
     return DatasetInference(
         epsilon=None,
@@ -193,10 +196,11 @@ def _result(
 
 
 def rank_test(positions: ArrayLike, *, one_sided: bool) -> float:
-    """P-value of a Kolmogorov-Smirnov test that positions (n,), small for good ranks, are uniform:
-    exact.
+    """Exact p-value of a Kolmogorov-Smirnov test that positions, shape (n,), are uniform on (0, 1);
+    one-sided, only positions that are too small, those of good ranks, speak against it.
     """
-    # On ranks themselves, which take few values, the test would be conservative.
+    # Of positions, since of ranks, which take few values, the test would be conservative. "greater"
+    # compares distribution functions: it is high where positions are small.
     alternative = "greater" if one_sided else "two-sided"
     values = np.asarray(positions, dtype=float)
     return float(kstest(values, "uniform", alternative=alternative).pvalue)
@@ -205,8 +209,8 @@ def rank_test(positions: ArrayLike, *, one_sided: bool) -> float:
 def ranks_and_positions(
     scores: FloatArray, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray]:
-    """Ranks in scores (n, 1 + c), ties at random, and positions in (0, 1), even within ranks'
-    cells.
+    """Rank of the first score of each set, shape (n, 1 + c), among all of them, 1 the highest and
+    ties at random; and its position, drawn evenly from ((rank - 1) / (1 + c), rank / (1 + c)).
     """
     better = (scores[:, 1:] > scores[:, :1]).sum(axis=1)
     tied = (scores[:, 1:] == scores[:, :1]).sum(axis=1)

@@ -21,9 +21,9 @@ from paperlib.attacks.language.windows import (
 )
 from paperlib.core import FloatArray, IntArray, check_at_least
 
-_SPARE = 4  # proposals per neighbour wanted: some give the same text, or none
-_FORBIDDEN = -1e30
-_ROUNDS = 50
+_SPARE = 4  # proposals per neighbour: some give the same text, or none; chosen
+_FORBIDDEN = -1e30  # log-probability of what is never proposed; finite, so that differences are
+_ROUNDS = 50  # of random neighbours, before a text counts as having too few; chosen
 
 
 def causal_neighbours(
@@ -61,9 +61,10 @@ def causal_neighbours(
     """
     search = _Search(tokenizer, texts, contexts, count)
     cut = windows(model, tokenizer, search.encoded, max_length=max_length)
+    # share: what texts of a batch begin with alike, such as a context, is read once.
     rows = token_rows(model, cut, search.proposals, batch_size=batch_size, share=True)
-    scored = [np.arange(window.first, len(window.tokens)) for window in search.encoded]
-    return search.best(scored, rows)
+    replaceable = [np.arange(window.first, len(window.tokens)) for window in search.encoded]
+    return search.best(replaceable, rows)
 
 
 def masked_neighbours(
@@ -152,8 +153,8 @@ def random_neighbours(
 
 
 class _Search:
-    """Texts whose neighbours are wanted: what may replace a token, and which results are different
-    texts.
+    """Texts whose neighbours are searched: which tokens may be replaced and by what, and which
+    results are texts of their own.
     """
 
     def __init__(
@@ -201,21 +202,32 @@ class _Search:
         return counts / counts.sum()
 
     def proposals(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """The best replacements of each target: their log p(w) / (1 - p(v)), then their numbers,
-        (n, 2 k).
+        """The k best replacements of each target token v: the logs of their p(w) / (1 - p(v)), the
+        best first, then the tokens w themselves; (n, 2 k).
+
+        Args:
+            logits: Of the model at the places of the targets, shape (n, vocabulary).
+            targets: Tokens v that stand there, shape (n,).
         """
-        logits = logits[:, : len(self._tokenizer)]  # some models have room for more
+        logits = logits[:, : len(self._tokenizer)]  # a model may have logits of no token behind
         log_probs = logits.float().log_softmax(-1)
         target_log_prob = log_probs.gather(-1, targets[:, None])
         log_probs.scatter_(-1, targets[:, None], _FORBIDDEN)
         log_probs[:, self._banned] = _FORBIDDEN
-        left = torch.log(-torch.expm1(target_log_prob.clamp(max=-1e-7)))  # log(1 - p(v))
+        # log(1 - p(v)); the clamp keeps it finite where the model is certain of v.
+        left = torch.log(-torch.expm1(target_log_prob.clamp(max=-1e-7)))
         width = min(_SPARE * self._count, logits.shape[-1] - 1)
         best = log_probs.clamp(min=_FORBIDDEN).topk(width, dim=-1)
         return torch.cat([best.values - left, best.indices.to(best.values.dtype)], -1)
 
     def best(self, replaceable: Sequence[IntArray], rows: Sequence[FloatArray]) -> list[list[str]]:
-        """The best neighbours of each text, from the proposals at its replaceable tokens."""
+        """The best neighbours of each text.
+
+        Args:
+            replaceable: Indices of tokens in each text's window, shape (tokens,); those of special
+                tokens are passed over.
+            rows: The `proposals` at these tokens, shape (tokens, 2 k).
+        """
         neighbours: list[list[str]] = []
         for window, indices, table in zip(self.encoded, replaceable, rows, strict=True):
             values, tokens = (half.copy() for half in np.split(table, 2, axis=1))
@@ -228,10 +240,10 @@ class _Search:
         return neighbours
 
     def different(self, window: Window, rounds: Iterator[IntArray]) -> list[str]:
-        """The first different neighbours that leave the context as it is and whose bytes are
-        letters.
+        """The first ``count`` neighbours of a text that differ from it and from each other, leave
+        its context as it is and decode to whole letters; a ValueError where there are fewer.
 
-        Each round is a table of token numbers, shape (neighbours, length).
+        Each round is a table of token numbers, a candidate per row, shape (candidates, length).
         """
         text = self._texts[window.text]
         context = self._contexts[window.text]
@@ -250,9 +262,10 @@ class _Search:
 
 
 def _is_neighbour(new: str, text: str) -> bool:
-    """Whether a text is another one, not empty, without bytes that are no letters beyond those of
-    ``text``.
+    """Whether ``new`` is a neighbour of ``text``: another text, not empty, with no more bytes that
+    do not decode to letters.
     """
+    # Such bytes decode to the replacement character.
     return new not in ("", text) and new.count("\ufffd") <= text.count("\ufffd")
 
 
@@ -280,8 +293,8 @@ def _masked_logits(
 
 
 def _replaced(window: Window, indices: IntArray, tokens: IntArray, size: int) -> Iterator[IntArray]:
-    """Token numbers of neighbours in order, one of ``indices`` replaced in each, shape (at most
-    ``size``, length).
+    """Rounds of token numbers, shape (at most ``size``, length): in each row the token at the next
+    one of ``indices`` is replaced by the next one of ``tokens``.
     """
     for start in range(0, len(indices), size):
         columns = indices[start : start + size]
@@ -298,16 +311,17 @@ def _draws(
     replaced: int,
     rng: np.random.Generator,
 ) -> Iterator[IntArray]:
-    """Rounds of random neighbours: places without repetition, tokens by their frequency without the
-    own.
+    """Rounds of ``count`` random neighbours, as token numbers, shape (count, length): in each
+    ``replaced`` different places of ``replaceable``, with tokens drawn by ``frequencies`` but for
+    the token that stands there.
     """
     tokens = np.array(window.tokens)
     ends = np.cumsum(frequencies)
     last = np.flatnonzero(frequencies)[-1]
     for _ in range(_ROUNDS):
         order = np.argsort(rng.random((count, len(replaceable))), axis=1)
-        chosen = replaceable[order[:, :replaced]]
-        present = tokens[chosen]
+        places = replaceable[order[:, :replaced]]
+        present = tokens[places]
         # By the inverse of the distribution function without the token that is there: draws behind
         # it jump over its share.
         draw = rng.random(present.shape) * (ends[-1] - frequencies[present])
@@ -315,5 +329,5 @@ def _draws(
         draw += np.where(is_behind, frequencies[present], 0.0)
         table = np.tile(tokens, (count, 1))
         new = np.minimum(np.searchsorted(ends, draw, side="right"), last)
-        np.put_along_axis(table, chosen, new, axis=1)
+        np.put_along_axis(table, places, new, axis=1)
         yield table

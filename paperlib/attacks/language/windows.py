@@ -386,11 +386,21 @@ def token_rows(
 ) -> list[FloatArray]:
     """For each text ``rows`` of its scored tokens, shape (tokens, k), from one pass over all
     windows.
+
+    Args:
+        rows: From logits (n, vocabulary) and the tokens that stand there, (n,), to (n, k).
+        batch_size: Windows per batch, 1 or more.
+        share: Read what windows of one group begin with alike once; `_batches` says where.
+        names: What errors call the model and the texts.
+
+    Raises:
+        ValueError: A batch size below 1, or NaN or infinity among the rows.
     """
     # Batches of similar lengths are padded on the right with token 0 and masked: in a causal model
     # nothing to the left sees it. In a torch.distributed group (``accelerate launch``) each
     # process, with the model on its own GPU, takes its share of the batches and gets all results.
     check_at_least(1, batch_size=batch_size)
+    # The cache of a stateful model (transformers' mark) does not serve several continuations.
     share = share and not getattr(model, "_is_stateful", False)
     process, processes = _process_of_group()
     batches = islice(_batches(windows, batch_size, share), process, None, processes)
@@ -472,8 +482,11 @@ def in_inference_mode(model: Any) -> Iterator[None]:
 
 
 def _batches(windows: Sequence[Window], size: int, share: bool) -> Iterator[tuple[int, list[int]]]:
-    """Numbers of the windows of a batch, after the number of tokens they all begin with (0: not
-    worth it).
+    """For each batch the number of tokens that all its windows begin with, which are then read
+    once, and the numbers of these windows.
+
+    Only windows of one group share, and where fewer than ``_WORTH_SHARING`` tokens are common none
+    do: 0. ``size`` is the most windows of a batch.
     """
     groups: dict[int | None, list[int]] = {}
     for number, window in enumerate(windows):

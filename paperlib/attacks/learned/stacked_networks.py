@@ -66,9 +66,11 @@ class BestWeights:
             better &= still_open
         self._values = torch.where(better, values, self._values)
         for name, tensor in self._networks.state_dict().items():
+            # What `Together` holds in ``weights`` has the networks along the first axis. Anything
+            # else belongs to a single network: a pretrained model that reads its tokens (`text`).
             if name.startswith("weights."):
                 self._state[name][better] = tensor[better]
-            elif better.any():  # a reader of a single network
+            elif better.any():
                 self._state[name].copy_(tensor)
         return better
 
@@ -102,8 +104,13 @@ def fit_loss_modules(
     steps: int,
     weight_decay: float,
 ) -> list[LossModule]:
-    """One module per seed, trained together, each as at the best of ten evaluations on
-    ``validation``.
+    """One module per seed, trained together, each with its weights at the best of `EVALUATIONS`
+    evaluations on ``validation``.
+
+    Args:
+        train, validation: Losses with membership, of the same columns.
+        hidden: Width of both hidden layers.
+        steps: Steps of AdamW, each on the whole training part.
     """
     columns = np.sort(train.inputs.losses, axis=0)
     x = normal_scores(train.inputs.losses, columns)
@@ -132,7 +139,9 @@ def fit_loss_modules(
 
 
 def normal_scores(losses: FloatArray, sorted_columns: FloatArray) -> Tensor:
-    """Columns as standard normal quantiles: losses near 0 and large ones alike keep their order."""
+    """Losses, shape (n, k), as standard normal quantiles of their ranks among the training losses
+    of their column, (count, k), sorted: (n, k), in the order of the losses however small or large.
+    """
     count = len(sorted_columns)
     ranks: list[FloatArray] = []
     for column, values in zip(sorted_columns.T, losses.T, strict=True):
@@ -143,7 +152,7 @@ def normal_scores(losses: FloatArray, sorted_columns: FloatArray) -> Tensor:
 
 
 def _perceptron(inputs: int, hidden: int, seed: int) -> Weights:
-    """Weights of one network, as torch's own layers begin."""
+    """Initial weights of one network, drawn by the seed as those of `torch.nn.Linear` are."""
     sizes = {"first": (inputs, hidden), "second": (hidden, hidden), "last": (hidden, 1)}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
