@@ -31,7 +31,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))
 """Dashes of the series, in the order of `COLORS`."""
 _STYLE = Path(__file__).with_suffix(".mplstyle")
-SMALLEST = "smallest text on a phone, pt:"  # the description inside an SVG; its number follows
+SMALLEST_TEXT = "smallest text on a phone, pt:"  # the description inside an SVG; its size follows
 
 
 def show_figure(
@@ -49,14 +49,24 @@ def show_figure(
     Args:
         figure: A figure, or a figure and its description, as the functions of `plots` give them.
         name, caption: As for `show_table`.
-        alt: Description, for readers who cannot see the figure; follows the figure's own, if any.
+        alt: Description, for readers who cannot see the figure; follows the figure's own. It may be
+            left out only where ``figure`` brings its own.
         data: Numbers that the figure draws, kept as CSV and linked under it.
         invert: True to turn light to dark in dark mode; False for heat maps and photographs.
+
+    Raises:
+        ValueError: No words in the caption, or no description: a figure without its own, and no
+            ``alt``.
     """
     check_name(name)
-    fig, words = (figure, "") if isinstance(figure, Figure) else figure
+    if isinstance(figure, Figure):
+        fig = figure
+        description = alt
+    else:
+        fig, own_description = figure
+        description = f"{own_description} {alt}"
     caption = one_line("caption", caption)
-    alt = one_line("alt", f"{words} {alt}".strip())
+    alt = one_line("alt", description)
     uri = svg_uri(fig)
     plt.close(fig)
     link, download = ("", "") if data is None else keep_csv(name, data.to_csv(index=False))
@@ -67,6 +77,8 @@ def show_figure(
     # Alt text as JSON: without the quotes a '#' would cut it short.
     options = [f":alt: {json.dumps(alt, ensure_ascii=False)}", f":name: fig-{name}"]
     if invert:
+        # In dark mode, dark-light: the theme neither dims the image nor puts a background behind
+        # it; themed: book/_static/custom.css turns light to dark.
         options += [":class: dark-light", ":figclass: themed"]
     body = f"{caption}\n\n{download}" if download else caption
     markdown = f"````{{figure}} {uri}\n" + "\n".join(options) + f"\n\n{body}\n````\n"
@@ -74,11 +86,16 @@ def show_figure(
 
 
 def svg_text(fig: Figure) -> str:
-    """The figure as transparent SVG; the same figure gives the same text."""
+    """The figure as transparent SVG; the same figure gives the same text.
+
+    Its description holds the size of its smallest text, which a test of the notebooks reads:
+    letters are outlines, so that the SVG itself no longer tells it.
+    """
     buffer = io.StringIO()
     # Letters become outlines: inside an <img> no font of the page can be used.
     with mpl.rc_context({"svg.hashsalt": "paperlib", "svg.fonttype": "path"}):
-        metadata = {"Date": None, "Description": f"{SMALLEST} {points_on_a_phone(fig):.2f}"}
+        description = f"{SMALLEST_TEXT} {points_on_a_phone(fig):.2f}"
+        metadata = {"Date": None, "Description": description}  # no date: it would differ each time
         # The layout of the drawing that measured the text stays, in place of a second one.
         fig.set_layout_engine("none")
         fig.savefig(buffer, format="svg", transparent=True, bbox_inches="tight", metadata=metadata)

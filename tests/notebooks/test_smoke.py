@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from paperlib.report import targets
-from paperlib.report.figures import SMALLEST
+from paperlib.report.figures import SMALLEST_TEXT
 from paperlib.running import find_project, outcomes, plan
 from paperlib.running.book import current_result, kept_folder
 from paperlib.running.execute import PAGE
@@ -68,7 +68,7 @@ def check_figure(shown: str) -> None:
         return
     assert re.search(r'^:alt: "(.{30,})"$', shown, re.MULTILINE), shown[-600:]
     svg = base64.b64decode(shown.partition("base64,")[2].partition("\n")[0]).decode()
-    size = re.search(f"{SMALLEST} ([0-9.a-z]+)", svg)
+    size = re.search(f"{SMALLEST_TEXT} ([0-9.a-z]+)", svg)
     assert size is not None, "figures are made by paperlib.report"
     assert float(size[1]) >= 8, f"{size[0]}: {shown[-300:]}"
 
@@ -78,7 +78,7 @@ def test_a_wide_table_and_small_letters_are_seen() -> None:
     with pytest.raises(AssertionError):
         check_table("|" + " a |" * 8)
     for size, fits in (("8.30", True), ("7.99", False)):
-        svg = base64.b64encode(f"<svg>{SMALLEST} {size}</svg>".encode()).decode()
+        svg = base64.b64encode(f"<svg>{SMALLEST_TEXT} {size}</svg>".encode()).decode()
         shown = f'````{{figure}} data:image/svg+xml;base64,{svg}\n:alt: "{"words " * 9}"\n'
         with contextlib.nullcontext() if fits else pytest.raises(AssertionError):
             check_figure(shown)

@@ -196,7 +196,7 @@ def test_the_smallest_text_on_a_phone_is_measured():
     wide, axes = plt.subplots(figsize=(9, 3))
     axes.set_title("a wide figure", fontsize=7)
     assert points_on_a_phone(wide) < 4
-    assert f"{report.figures.SMALLEST} " in report.figures.svg_text(fig)
+    assert f"{report.figures.SMALLEST_TEXT} " in report.figures.svg_text(fig)
     texts = [report.figures.svg_text(line_figure()) for _ in range(2)]
     assert texts[0] == texts[1], "the same figure gives the same SVG"
     assert ET.fromstring(texts[0]).tag.endswith("svg")
@@ -248,14 +248,18 @@ def test_a_figure_has_alt_text_label_and_no_request_and_a_heat_map_its_colours(r
     report.show_figure(line_figure(), name="heat", caption="Heat", alt="Heat map.", invert=False)
     assert "themed" not in shown[1].markdown
     assert "dark-light" not in shown[1].markdown
-    refused(
-        "alt: expected words",
-        report.show_figure,
-        line_figure(),
-        name="line",
-        caption="A line",
-        alt=" ",
-    )
+    for no_words in ({"alt": " "}, {}):
+        refused(
+            "alt: expected words",
+            report.show_figure,
+            line_figure(),
+            name="line",
+            caption="A line",
+            **no_words,
+        )
+    described = (line_figure(), "Described already.")
+    report.show_figure(described, name="described", caption="A line")
+    assert ':alt: "Described already."' in shown[2].markdown
 
 
 def test_used_data_is_kept_by_checksum(run_folder):
