@@ -9,7 +9,15 @@ import pytest
 from paperlib.attacks.learned import AttackInputs, BoostedTrees, LossScore
 from paperlib.audits.panoramia import pools as pools_module
 from paperlib.audits.panoramia.game import AuditConfig, GameSplit, TestPartError, smallest_pool
-from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, Target, cached_pools
+from paperlib.audits.panoramia.pools import (
+    SYNTHETIC,
+    Pool,
+    Pools,
+    Target,
+    add_helpers,
+    cached_pools,
+    pools_of,
+)
 from paperlib.audits.panoramia.run import audit_pools, baseline_by_helper, over_training_size
 from tests.audits.samples import Examples
 from tests.refusals import refused
@@ -159,6 +167,24 @@ def cached(tmp_path, monkeypatch):
     return tmp_path, lambda build=gaussian_pools: cached_pools(
         {"n": 1}, build, code="paperlib.core"
     )
+
+
+def test_a_kind_without_examples_or_without_outputs_of_a_model_is_named():
+    table = np.zeros((4, 1))
+    outputs = {"members": table, "generated": table}
+    two_kinds = {"members": table, "generated": table}
+    assert pools_of(two_kinds, {Target("leaky"): outputs}, {SYNTHETIC: outputs}).nonmembers is None
+    only_members = {"members": table}
+    cases = (
+        ("examples: expected generated", only_members, {}, {}),
+        ("leaky: expected outputs on generated", two_kinds, {Target("leaky"): only_members}, {}),
+        ("synthetic: expected outputs on generated", two_kinds, {}, {SYNTHETIC: only_members}),
+    )
+    for message, examples, targets, helpers in cases:
+        with pytest.raises(ValueError, match=message):
+            pools_of(examples, targets, helpers)
+    with pytest.raises(ValueError, match="synthetic: expected outputs on generated"):
+        add_helpers(gaussian_pools(4, helper=False), {SYNTHETIC: only_members}, learned=0, about="")
 
 
 def test_cached_pools_are_read_back_and_not_built_again(cached):

@@ -54,7 +54,9 @@ def appended(first: Batch, second: Batch) -> Batch:
 
 
 def columns(name: str, values: ArrayLike, count: int) -> FloatArray:
-    """One model's numbers as a table with one row for each example, shape (n, k)."""
+    """One model's numbers as a table with one row for each example, shape (n, k); ``values`` may
+    be of shape (n,). A ValueError that begins with ``name`` where they are of another shape.
+    """
     table = np.asarray(values, dtype=np.float64)
     table = table[:, None] if table.ndim == 1 else table
     if table.ndim != 2 or len(table) != count or not table.shape[1]:
@@ -218,17 +220,19 @@ def pools_of(
     Args:
         examples: One of `KINDS` to the examples of this kind, n first; "nonmembers" may be absent.
         targets, helpers: Model to its outputs on each kind, shape (n, k); those of targets begin
-            with the loss.
+            with the loss. Outputs on kinds without examples are left out.
         pool_fields, options: Further fields of `Pools`, from ``details`` on.
 
     Raises:
-        ValueError: Outputs that are not one finite row per example, or kinds of other models.
+        ValueError: Outputs that are not one finite row per example, a model without outputs on a
+            kind of ``examples``, or no examples of members or of the generator.
     """
+    absent = [kind for kind in ("members", "generated") if kind not in examples]
+    if absent:
+        raise ValueError(f"examples: expected {' and '.join(absent)}, got {list(examples)}")
     pools: dict[str, Pool] = {}
     for kind, rows in examples.items():
-        of_helpers = {helper.name: outputs[kind] for helper, outputs in helpers.items()}
-        of_targets = {target.name: outputs[kind] for target, outputs in targets.items()}
-        pools[kind] = Pool(rows, of_helpers, of_targets)
+        pools[kind] = Pool(rows, _on_kind(kind, helpers), _on_kind(kind, targets))
     return Pools(
         pools["members"],
         pools["generated"],
@@ -292,8 +296,24 @@ def _pools_from(arrays: Mapping[str, NDArray[Any]], *, key: str) -> Pools:
     )
 
 
+def _on_kind(kind: str, models: Mapping[Any, Mapping[str, FloatArray]]) -> dict[str, FloatArray]:
+    """Outputs on the examples of this kind by the names of the models, targets or helpers; a
+    ValueError where a model has none.
+    """
+    by_name: dict[str, FloatArray] = {}
+    for model, outputs in models.items():
+        if kind not in outputs:
+            raise ValueError(
+                f"{model.name}: expected outputs on {kind}, got those on {list(outputs)}"
+            )
+        by_name[model.name] = outputs[kind]
+    return by_name
+
+
 def with_helpers(pools: Pools, helpers: Sequence[Helper]) -> Pools:
-    """Pools in which audits see these helpers alone, in this order."""
+    """Pools in which audits see these helpers alone, in this order; a ValueError where the pools
+    lack one of them.
+    """
     unknown = [helper.name for helper in helpers if helper not in pools.helpers]
     if unknown:
         raise ValueError(
@@ -318,10 +338,14 @@ def add_helpers(
         helpers: Helper to its outputs on each kind, shape (n, k).
         learned: Number of members that helpers of "folds" learned, the first ones of all.
         about: What the outputs depend on beside the pools, as values of JSON for their key.
+
+    Raises:
+        ValueError: A helper without outputs on a kind of the pools, or outputs that are not one
+            finite row per example.
     """
     changed: dict[str, Pool] = {}
     for kind, pool in pools.by_kind().items():
-        added = {helper.name: outputs[kind] for helper, outputs in helpers.items()}
+        added = _on_kind(kind, helpers)
         changed[kind] = replace(pool, helpers={**pool.helpers, **added})
     return replace(
         pools,
@@ -333,8 +357,8 @@ def add_helpers(
 
 
 def part_key(pools: Pools, **choices: Any) -> str:
-    """The key of pools made from others by some choices or additions: empty if those are not
-    cached.
+    """The key of pools that are made from ``pools`` by some choices or additions, for `Pools.key`:
+    empty where ``pools`` has none.
     """
     return config_hash(typed({"pools": pools.key, **choices})) if pools.key else ""
 
