@@ -66,7 +66,7 @@ class Receipt:
         if words.named:
             members_first = [*self._ids(included=True), *self._ids(included=False)]
             ids = members_first
-        of_file = words.reading[: max(0, len(words.reading) - len(audits.reading))]
+        of_file = _warnings_on_file(words, audits)
         document = replace(audits, reading=(*of_file, *audits.reading)).document(
             title=words.title,
             about=words.about,
@@ -110,6 +110,16 @@ def verify_receipt(report: "str | PathLike[str]", *, plan: str = "", coins: str 
     return checked.audits
 
 
+def _warnings_on_file(words: ReportWords, audits: Audits) -> tuple[str, ...]:
+    """Warnings of a page that are of the file of scores, which a receipt does not hold.
+
+    A page lists them before those of the audits, which ``audits``, computed from the receipt, has
+    again: what the page has more of is of the file.
+    """
+    count = len(words.reading) - len(audits.reading)
+    return words.reading[: max(0, count)]
+
+
 @dataclass(frozen=True)
 class CheckedReceipt:
     """A receipt in which nothing differs: its audits, computed here, the words of its page that
@@ -129,8 +139,8 @@ class CheckedReceipt:
         lines += [f"{name}: {text}" for name, text in self.words.facts.items()]
         if self.words.groups is not None:
             lines.append(f"groups: {len(set(self.words.groups))}")
-        number = len(self.words.reading) - len(self.audits.reading)
-        lines += [f"warning on the file: {text}" for text in self.words.reading[: max(0, number)]]
+        of_file = _warnings_on_file(self.words, self.audits)
+        lines += [f"warning on the file: {text}" for text in of_file]
         return [visible_text(line) for line in lines]
 
 

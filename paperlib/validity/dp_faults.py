@@ -30,7 +30,7 @@ _GROUP = 2  # records whose gradients are accumulated
 _MOST_STEPS = 1_000_000  # of a training
 _FROZEN = 2  # layers
 _UNUSED = 5  # numbers of a parameter that the loss does not use
-_SPREAD = 0.1  # added to standard deviations
+_SPREAD = 0.1  # added to standard deviations; chosen, as all numbers here
 _PUBLIC_MEAN = 0.1
 _PUBLIC_DEVIATION = 1.5
 _PUBLIC_WEIGHTS = (1.0, 1.5)  # of the two classes
@@ -254,27 +254,37 @@ def _gradients(
 
 
 def _clipped_sum(layers: list[Tensor], norm: float, fault: str) -> Tensor:
-    """The sum of clipped gradients of a batch, all parameters in one row."""
+    """The sum of clipped gradients of a batch, all parameters in one row: by the fault, or by one
+    of the twins, which are sound and look like a fault.
+
+    Args:
+        layers: Gradients of each layer, a row per record.
+        norm: The clipping norm.
+        fault: A name of ``FAULTS`` or ``SOUND``; those that do not touch the sum give the plain
+            one.
+    """
     rows = torch.cat(layers, 1)
     if fault == "clipped after averaging":
         return _clip(rows.mean(0, keepdim=True), norm)[0] * len(rows)
-    if fault == "averaged after clipping":
+    if fault == "averaged after clipping":  # its twin: the plain sum
         return _clip(rows, norm).mean(0) * len(rows)
-    if fault == "accumulated after clipping":
+    if fault == "accumulated after clipping":  # twin of "accumulated before": the plain sum
         return torch.stack([_clip(group, norm).sum(0) for group in rows.split(_GROUP)]).sum(0)
     if fault == "layer not clipped":
         last = layers[-1].shape[1]
         return torch.cat([_clip(rows[:, :-last], norm), rows[:, -last:]], 1).sum(0)
-    if fault == "layers clipped apart":  # so that the norm of all is at most that of one clipping
+    if fault == "layers clipped apart":  # its twin: the norm of a record's row is at most ``norm``
         return torch.cat([_clip(layer, norm / len(layers) ** 0.5) for layer in layers], 1).sum(0)
     return _clip(rows, norm).sum(0)
 
 
 def _joined_uses(layers: list[Tensor], fault: str) -> list[Tensor]:
-    """Gradients of the trained layers: those of both uses of tied weights summed, or, by the fault,
-    one below the other as if of two records.
+    """Gradients of the trained layers, from those of each layer, a row per record.
+
+    Tied weights are used by two layers: their two gradients are summed or, by the fault, stand one
+    below the other as if of two records, each of which is then clipped alone.
     """
-    if fault == "tied weights":
+    if fault == "tied weights":  # the twin
         return [layers[0], layers[1] + layers[2], layers[3]]
     if fault == "tied weights clipped twice":
         return [
@@ -288,10 +298,10 @@ def _joined_uses(layers: list[Tensor], fault: str) -> list[Tensor]:
 
 
 def _joined_records(rows: Tensor, fault: str) -> Tensor:
-    """Gradients averaged over the views of each record, or, by the fault, summed over groups of
-    records, before they are clipped.
+    """Gradients of one layer as the rows that are clipped: one for each record or, by a fault, one
+    for each group of records, or for each view (augmentation) of a record.
     """
-    if fault == "averaged augmentations":
+    if fault == "averaged augmentations":  # twin of "augmentations summed", which clips each view
         return rows.view(_VIEWS, -1, rows.shape[1]).mean(0)
     if fault == "accumulated before clipping":
         return torch.stack([group.sum(0) for group in rows.split(_GROUP)])

@@ -43,6 +43,8 @@ from paperlib.report import progress
 CONTRAST = "(contrast)"
 """Ends the names of worlds in which the helper is too weak, so that the control must fail."""
 
+_NOISE = 2.0  # of what a toy example shows, in its standard deviations; chosen
+
 NOTABLE = 0.1
 """An eps-tilde above this is counted on its own, nats."""
 
@@ -104,25 +106,33 @@ class NullControl:
 
 
 def toy_pools(members: int, helper_knows: float, *, shift: float = 0.8, seed: int = 0) -> Pools:
-    """Normal examples and generated ones ``shift`` standard deviations off, which a null target
-    sees.
+    """Members from a normal distribution and generated examples from one ``shift`` standard
+    deviations off, with a null target, which knows the two distributions but no member.
 
-    The helper knows the share ``helper_knows``, in [0, 1], of what the target knows about the two
-    distributions; at 1 an audit must find nothing.
+    Args:
+        members: Number of members, and of generated examples.
+        helper_knows: Share, in [0, 1], of what the target knows about the two distributions that
+            the helper knows too; at 1 an audit must find nothing.
+        shift: Mean of what underlies the generated examples; that of members is 0.
+
+    Raises:
+        ValueError: ``helper_knows`` outside [0, 1].
     """
     check_in("[0, 1]", "helper_knows", helper_knows)
     rng = np.random.default_rng(seed)
 
     def pool(mean: float) -> Pool:
-        # Examples show x with noise; the target's loss is the exact log density ratio of x, and the
-        # helper's the same to the part that it knows.
+        # Examples show x with noise. The target's loss is the exact log density ratio of x,
+        # generated to members: with unit variance, shift * (x - shift / 2). The helper's is the
+        # same to the part that it knows, and noise for the rest.
         x = mean + rng.standard_normal((members, 1))
-        seen = x + 2 * rng.standard_normal(x.shape)
+        seen = x + _NOISE * rng.standard_normal(x.shape)
         loss = shift * (x - shift / 2)
         helper = helper_knows * loss + (1 - helper_knows) * rng.standard_normal(x.shape)
         return Pool(seen, {"synthetic": helper}, {"null": loss})
 
-    return Pools(pool(0.0), pool(shift), None, (Target("null", "null", 0),), (SYNTHETIC,))
+    target = Target(name="null", kind="null", epochs=0)
+    return Pools(pool(0.0), pool(shift), None, (target,), (SYNTHETIC,))
 
 
 def run_null_control(
