@@ -299,7 +299,9 @@ def _joined_audits(runs: ResultsByConfig) -> TargetAudits:
 
 
 def _figure_twelve_evidence(runs: ResultsByConfig, null: str) -> Evidence:
-    """Figure 12: `extremes_first`, the mean per pools, or every game on the only ones."""
+    """Figure 12: `extremes_first`, of several pools the mean over the games of each, of one pools
+    that of each game.
+    """
     games_of_pools = [
         extremes_first(tabular_rows(config), run.forms["paper"], null)
         for config, run in runs.items()
@@ -311,20 +313,24 @@ def _figure_twelve_evidence(runs: ResultsByConfig, null: str) -> Evidence:
 
 
 def _table_six_evidence(runs: ResultsByConfig) -> Evidence:
-    """Table 6: a number per pools, or per game on the only ones."""
+    """Table 6: of several pools one number each, of one pools a number for each game."""
     first = next(iter(runs.values()))
-    names = dict.fromkeys([first.trained[0], first.trained[-1]])
+    # The paper's table has the targets trained shortest and longest; here they may be one.
+    shortest, longest = first.trained[0], first.trained[-1]
+    names = dict.fromkeys([shortest, longest])
     values = {
         "eps~ near 0": {name: _sample_of(runs, name, "panoramia") for name in names},
         "O(1) positive": {name: _sample_of(runs, name, "o1") for name in names},
         "null": {name: _sample_of(runs, name, "panoramia") for name in first.null},
-        "trained enough": _above_printed(runs, first.trained[-1]),
+        "trained enough": _above_printed(runs, longest),
     }
     return Evidence("panoramia-table-06", "game" if len(runs) == 1 else "model", values)
 
 
 def _sample_of(runs: ResultsByConfig, target: str, audit: AuditName) -> list[float]:
-    """An audit's results for a target: the mean over games per pools, or games of the only ones."""
+    """An audit's results for a target: of several pools the mean over the games of each, of one
+    pools the result of each game.
+    """
     games_of_pools = []
     for run in runs.values():
         audits = run.forms["paper"] if audit == "panoramia" else run.with_o1
@@ -335,8 +341,8 @@ def _sample_of(runs: ResultsByConfig, target: str, audit: AuditName) -> list[flo
 
 
 def _above_printed(runs: ResultsByConfig, target: str) -> list[float] | Estimate:
-    """Train accuracy of a target less the paper's, points; nothing on other data or another
-    label.
+    """Train accuracy of a target less the paper's, percentage points; an empty list on other data
+    or another label than the paper's.
     """
     if {(config.dataset, config.label) for config in runs} != {("adult", "income")}:
         return []
@@ -348,8 +354,10 @@ def _above_printed(runs: ResultsByConfig, target: str) -> list[float] | Estimate
 
 
 def extremes_first(rows: TabularRows, audits: TargetAudits, target: str) -> list[float]:
-    """By game, extreme rows among a baseline's first 1 % of guesses, less twice those among members
-    (D.6): shares, above 0 where extremes come first. All targets have the same baseline.
+    """For each game the share of extreme rows among the baseline's first 1 % of guesses, less twice
+    their share among members (D.6): above 0 where extremes come first.
+
+    ``target`` only selects the games: all targets have the same baseline.
     """
     members, generated = rows.parts["members"], rows.generated
     # Extreme: a number outside the central 99 % of the generated ones.
