@@ -159,6 +159,8 @@ class TextsAudit:
     ) -> AuditDocument:
         """The document where the sides differ without the model: scores, and why no bound is
         given.
+
+        `document` names what the answer is about.
         """
         name = _audited_score(self.scores, self.attack)
         headline = words.no_bound(self.refused)
@@ -167,7 +169,7 @@ class TextsAudit:
             scores=MembershipScores.from_labels(self.scores[name], self.scores["member"]),
             audits=(_together(refused=self.refused),),
             answers=(answer,),
-            limits=((None, None),),
+            limits=((None, None),),  # of the one answer: no epsilon to judge, nor one to show
             design=None,
             warnings=tuple(log),
             **fields,
@@ -398,7 +400,9 @@ def check_sides(
 
 
 def _audited_score(scores: pd.DataFrame, attack: str) -> str:
-    """The score that is audited, or the column that is best the strongest, by its name alone."""
+    """The name of the column of ``scores`` that is audited: ``attack`` or, where that is "learned",
+    the score expected to be the strongest, by its name alone and not by how well it does here.
+    """
     return str(next(name for name in (attack, "difference", "loss", *scores) if name in scores))
 
 
