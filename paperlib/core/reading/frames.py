@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from paperlib.core.reading.columns import MISSING, check_marks
-from paperlib.core.reading.tables import Cells, NamedBytes, named, open_source, table_of
+from paperlib.core.reading.headers import check_parquet
+from paperlib.core.reading.tables import (
+    Cells,
+    NamedBytes,
+    named,
+    open_parquet,
+    open_source,
+    table_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,6 +61,8 @@ def _read_cells(path: str) -> "tuple[pd.DataFrame, bool]":
     source = open_source(path)
     with named(source):
         if source.data[:4] == b"PAR1":
+            file = open_parquet(source.data)
+            check_parquet(file.metadata, file.schema_arrow.names)
             frame = pd.read_parquet(BytesIO(source.data))
             is_text = False
         else:

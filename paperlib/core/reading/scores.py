@@ -24,6 +24,7 @@ from paperlib.core.reading.columns import (
     plain,
     tells_membership,
 )
+from paperlib.core.reading.limits import TooLargeError
 from paperlib.core.reading.tables import Cells, NamedBytes, Table, named, open_source, table_of
 from paperlib.core.records import check_column
 from paperlib.core.scores import MembershipScores
@@ -388,17 +389,25 @@ def _kind_by_name(name: str, side: bool | None) -> str | None:
 
 def _read_alike(table: Table, score_column: str, others: list[str]) -> dict[str, Cells]:
     """The cells of these columns, of which each has one per example."""
-    columns = table.read(list(dict.fromkeys([score_column, *others])))
-    size = len(columns[score_column])
+    names = list(dict.fromkeys([score_column, *others]))
+    if table.lengths is not None:  # before anything is read
+        _check_alike(table, score_column, table.lengths(names))
+    columns = table.read(names)
+    _check_alike(table, score_column, {name: len(cells) for name, cells in columns.items()})
+    return columns
+
+
+def _check_alike(table: Table, score_column: str, lengths: dict[str, int]) -> None:
+    """Refuse a table without rows, and columns with more or fewer values than the scores."""
+    size = lengths[score_column]
     if not size:
         raise ValueError("there are no rows")
-    for name, cells in columns.items():
-        if len(cells) != size:
+    for name, length in lengths.items():
+        if length != size:
             raise ValueError(
-                f"{table.label(name)} has {len(cells)} values but {table.label(score_column)} has "
+                f"{table.label(name)} has {length} values but {table.label(score_column)} has "
                 f"{size}; expected one of each per example"
             )
-    return columns
 
 
 def _membership_by_coins(
@@ -575,6 +584,8 @@ def _readable_columns(table: Table, names: Sequence[str]) -> dict[str, Cells]:
     """Cells of those columns that hold single values, such as no lists and no images."""
     try:
         return table.read(names)
+    except TooLargeError:
+        raise
     except ValueError:
         if len(names) == 1:
             return {}

@@ -1,12 +1,9 @@
 """A file or standard input as a table: delimited text, JSON lines, arrays, tensors and Parquet."""
 
 import csv
-import gzip
 import io
 import json
 import re
-import sys
-import zlib
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +16,25 @@ from typing import Any, cast
 import numpy as np
 
 from paperlib.core.checks import did_you_mean
+from paperlib.core.reading.files import STANDARD_INPUT, read_file, read_standard_input, unpacked
+from paperlib.core.reading.headers import (
+    ArrayHeader,
+    check_archive,
+    check_arrays,
+    check_parquet,
+    npy_header,
+    npz_headers,
+)
+from paperlib.core.reading.limits import (
+    CELL_BYTES,
+    JSON_BYTES,
+    TEXT_BYTES,
+    TooLargeError,
+    check_cells,
+    check_size,
+    check_text,
+    in_bytes,
+)
 
 Cells = list[Any]
 """One value per example: str, int, float, bool or None."""
@@ -29,7 +45,6 @@ NUMBER = re.compile(
 )
 """A number as it may be written."""
 
-STANDARD_INPUT = "standard input"
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _SHOWN_NAMES = 30
 _FIRST_LINE = 1 << 20  # most characters of the line that names the columns
@@ -44,6 +59,8 @@ class Table:
     noun: str = "column"
     bare: bool = False
     separator: str = ""  # of delimited text
+    # Values of each of these columns as headers claim them; None where only reading tells.
+    lengths: Callable[[Sequence[str]], dict[str, int]] | None = None
 
     @property
     def decimal_comma(self) -> bool:
@@ -84,15 +101,13 @@ class NamedBytes:
 
 
 def open_source(path: str) -> NamedBytes:
-    """Read a file, or standard input for "-"."""
-    if path == "-":
-        return NamedBytes(STANDARD_INPUT, sys.stdin.buffer.read())
-    file = Path(path)
-    if file.is_dir():
-        raise ValueError(f"{path}: this is a folder; give one of its files")
-    if not file.exists():
-        raise FileNotFoundError(f"{path}: there is no such file")
-    return NamedBytes(path, file.read_bytes())
+    """Read a regular file, or standard input for "-" and "/dev/stdin", within the limit of
+    `read_limit`.
+    """
+    if path in ("-", "/dev/stdin"):
+        with named(NamedBytes(STANDARD_INPUT, b"")):
+            return NamedBytes(STANDARD_INPUT, read_standard_input())
+    return NamedBytes(path, read_file(path))
 
 
 @contextmanager
@@ -101,7 +116,8 @@ def named(source: NamedBytes) -> Generator[None]:
     try:
         yield
     except ValueError as error:
-        raise ValueError(f"{source.path}: {' '.join(str(error).split())}") from None
+        kind = TooLargeError if isinstance(error, TooLargeError) else ValueError
+        raise kind(f"{source.path}: {' '.join(str(error).split())}") from None
 
 
 def table_of(source: NamedBytes) -> Table:
@@ -129,11 +145,8 @@ def table_of(source: NamedBytes) -> Table:
 
 def decoded(data: bytes) -> str:
     """Text of a file in UTF-8, or in UTF-16 with a byte-order mark, compressed by gzip or not."""
-    if data[:2] == b"\x1f\x8b":
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(f"cannot be read: the gzip file is damaged ({error})") from None
+    data = unpacked(data)
+    check_text(len(data))
     encoding = "UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "UTF-8"
     try:
         text = data.decode(encoding).removeprefix("\ufeff")
@@ -164,6 +177,7 @@ def delimited(text: str) -> Table:
     _check_names(names)
 
     def read(columns: Sequence[str]) -> dict[str, Cells]:
+        check_cells(text.count("\n") + 1, len(columns), beside=TEXT_BYTES * len(text))
         rows = _rows(text, separator)
         next(rows)  # the header
         cells: dict[str, Cells] = {name: [] for name in columns}
@@ -237,6 +251,7 @@ def _full_rows(rows: Iterator[list[str]], width: int) -> Iterator[list[str]]:
 
 def json_lines(text: str) -> Table:
     """A table with one JSON object a line; any of them may name a column."""
+    check_json(text)
     lines = [line for line in text.split("\n") if line.strip()]
     rows = [json_row(line, number) for number, line in enumerate(lines, 1)]
     names = dict.fromkeys(name for row in rows for name in row)
@@ -245,6 +260,16 @@ def json_lines(text: str) -> Table:
         return {name: single_values(name, [row.get(name) for row in rows]) for name in columns}
 
     return Table(names=tuple(names), read=read)
+
+
+def check_json(text: str) -> None:
+    """Refuse text whose JSON does not fit into memory: objects and lists by their brackets, values
+    by the commas between them.
+    """
+    objects = text.count("{") + text.count("[")
+    values = text.count(",") + text.count(":")
+    needed = JSON_BYTES * objects + CELL_BYTES * values + TEXT_BYTES * len(text)
+    check_size(needed, f"JSON of {in_bytes(len(text))}")
 
 
 def json_row(line: str, number: int) -> dict[str, Any]:
@@ -287,13 +312,19 @@ def _numpy_file(data: bytes) -> Table:
     """Arrays of an NPZ file, fields of a structured NPY file, or its array; objects are never
     loaded.
     """
-    if not data.startswith((b"PK", b"\x93NUMPY")):
+    if data.startswith(b"PK"):
+        archive = _parsed(lambda: np.load(io.BytesIO(data), allow_pickle=False))
+        return _arrays(
+            archive.files, archive.__getitem__, headers=lambda names: npz_headers(data, names)
+        )
+    if not data.startswith(b"\x93NUMPY"):
         raise ValueError("this is neither an NPZ nor an NPY file")
+    header = _parsed(lambda: npy_header(io.BytesIO(data), len(data)))
+    check_arrays({"array": header}, as_cells=False)
     content = _parsed(lambda: np.load(io.BytesIO(data), allow_pickle=False))
-    names = content.files if data.startswith(b"PK") else content.dtype.names
-    if names is None:
+    if content.dtype.names is None:
         return _arrays(["array"], lambda _: content, bare=True)
-    return _arrays(names, content.__getitem__)
+    return _arrays(content.dtype.names, content.__getitem__)
 
 
 def _torch_file(data: bytes) -> Table:
@@ -301,6 +332,8 @@ def _torch_file(data: bytes) -> Table:
     run.
     """
     torch = _package("torch")
+    if data.startswith(b"PK"):
+        check_archive(data)
     try:
         content: Any = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except Exception as error:
@@ -314,11 +347,16 @@ def _torch_file(data: bytes) -> Table:
         raise ValueError("expected one tensor, or a dictionary of tensors by column name")
     by_name = {str(name): tensor.detach() for name, tensor in tensors.items()}
 
+    def headers(names: Sequence[str]) -> dict[str, ArrayHeader]:
+        # A tensor may be larger than what is stored of it: repeated, or sparse.
+        number = np.dtype(np.float64)
+        return {name: ArrayHeader(number, tuple(by_name[name].shape)) for name in names}
+
     def load(name: str) -> Any:
         tensor = by_name[name].to_dense()
         return (tensor.double() if tensor.is_floating_point() else tensor).numpy()
 
-    return _arrays(by_name, load, bare=bare)
+    return _arrays(by_name, load, headers=headers, bare=bare)
 
 
 def _safetensors_file(data: bytes) -> Table:
@@ -328,10 +366,29 @@ def _safetensors_file(data: bytes) -> Table:
     return _arrays(tensors, tensors.__getitem__)
 
 
-def _arrays(names: Iterable[str], load: Callable[[str], Any], *, bare: bool = False) -> Table:
-    """Arrays of shape (n,) or (n, 1) by name."""
+def _arrays(
+    names: Iterable[str],
+    load: Callable[[str], Any],
+    *,
+    headers: Callable[[Sequence[str]], dict[str, ArrayHeader]] | None = None,
+    bare: bool = False,
+) -> Table:
+    """Arrays of shape (n,) or (n, 1) by name; their headers where not all are in memory."""
+
+    def headers_in_memory(columns: Sequence[str]) -> dict[str, ArrayHeader]:
+        found: dict[str, ArrayHeader] = {}
+        for name in columns:
+            array = load(name)
+            found[name] = ArrayHeader(array.dtype, array.shape)
+        return found
+
+    headers_of = headers or headers_in_memory
+
+    def lengths(columns: Sequence[str]) -> dict[str, int]:
+        return {name: header.rows for name, header in headers_of(columns).items()}
 
     def read(columns: Sequence[str]) -> dict[str, Cells]:
+        check_arrays(headers_of(columns), as_cells=True)
         cells: dict[str, Cells] = {}
         for name in columns:
             label = table.label(name)
@@ -339,7 +396,7 @@ def _arrays(names: Iterable[str], load: Callable[[str], Any], *, bare: bool = Fa
             cells[name] = _array_cells(label, values)
         return cells
 
-    table = Table(names=tuple(names), read=read, noun="array", bare=bare)
+    table = Table(names=tuple(names), read=read, noun="array", bare=bare, lengths=lengths)
     return table
 
 
@@ -360,10 +417,15 @@ def _array_cells(label: str, values: Any) -> Cells:
     return values.tolist()
 
 
+def open_parquet(data: bytes) -> Any:
+    """A Parquet file of pyarrow, of which the metadata alone are read."""
+    reader = _package("pyarrow.parquet")
+    return _parsed(lambda: reader.ParquetFile(io.BytesIO(data)))
+
+
 def _parquet(data: bytes) -> Table:
     """The columns of a Parquet file, whose names must differ."""
-    reader = _package("pyarrow.parquet")
-    file = _parsed(lambda: reader.ParquetFile(io.BytesIO(data)))
+    file = open_parquet(data)
     names: list[str] = list(file.schema_arrow.names)
     if len(set(names)) < len(names):
         raise ValueError(
@@ -371,6 +433,7 @@ def _parquet(data: bytes) -> Table:
         )
 
     def read(columns: Sequence[str]) -> dict[str, Cells]:
+        check_parquet(file.metadata, columns)
         table = _parsed(lambda: file.read(columns=list(columns)))
         return {name: _parquet_cells(name, table.column(name)) for name in columns}
 
@@ -407,6 +470,8 @@ def _parsed(read: Callable[[], Any], where: str = "") -> Any:
     """
     try:
         return read()
+    except TooLargeError:
+        raise
     except Exception as error:
         if "allow_pickle" in str(error) or "Object arrays" in str(error):
             reason = "it holds Python objects; save numbers instead"
