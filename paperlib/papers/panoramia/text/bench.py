@@ -136,15 +136,19 @@ class TextBench:
         return self._kept("generator", _GENERATOR, compute)
 
     def helpers(self) -> dict[Helper, dict[str, FloatArray]]:
-        """Outputs by kind of example of the base model and of those tuned on generated and on real
-        chunks; see `_loss_columns`.
+        """The helpers, each with its `_loss_columns` by kind of example: the base model, and those
+        that it becomes when it is trained on generated and on real chunks.
+
+        Each is computed once and then read from the cache.
         """
         base = self._kept("base helper", _GENERATOR, lambda _: self._judged(self.base))
         outputs: dict[Helper, dict[str, FloatArray]] = {Helper("base", "base"): base}
-        names = (*_GENERATOR, "helper_epochs", "helper_patience", "withheld")
+        depends_on = (*_GENERATOR, "helper_epochs", "helper_patience", "withheld")
         for helper in (SYNTHETIC, REAL_NONMEMBERS):
             outputs[helper] = self._kept(
-                f"{helper.name} helper", names, lambda _, helper=helper: self._stopped(helper)
+                f"{helper.name} helper",
+                depends_on,
+                lambda _, helper=helper: self._judged_by(helper),
             )
         return outputs
 
@@ -217,8 +221,8 @@ class TextBench:
     def trained_on(
         self, rows: IntArray, epochs: int, salt: int
     ) -> Callable[[str, IntArray], FloatArray]:
-        """A model trained on these chunks as a target is, and asked of examples by kind and
-        number; it answers with `_loss_columns`.
+        """A model trained on these chunks as a target is, as a function from a kind of examples and
+        their numbers to its `_loss_columns`; ``salt`` sets its seed apart from other models'.
         """
         model = copy.deepcopy(self.base)
         total = self.config.total_epochs or epochs
@@ -278,11 +282,15 @@ class TextBench:
         return {kind: _loss_columns(model, chunks) for kind, chunks in self._examples.items()}
 
     def _learned(self, others: str) -> IntArray:
-        """What a target learns: D_G and a role."""
+        """Chunks that a target learns: D_G, and those of the role ``others``, "members" or, of a
+        null, "others".
+        """
         return np.concatenate([self.text["generator"].tokens, self.text[others].tokens])
 
-    def _stopped(self, helper: Helper) -> Mapping[str, Any]:
-        """A helper trained up to its lowest loss on the last tenth of its chunks."""
+    def _judged_by(self, helper: Helper) -> Mapping[str, Any]:
+        """The `_loss_columns` of every example, by kind, of a helper that is trained here: up to
+        its lowest loss on the last tenth of its chunks.
+        """
         config = self.config
         rows = self._learned_by(helper)
         model = copy.deepcopy(self.base)
@@ -305,14 +313,22 @@ class TextBench:
     def _kept(
         self,
         stage: str,
-        names: tuple[str, ...],
+        depends_on: tuple[str, ...],
         compute: Callable[[Path], Mapping[str, Any]],
         *others: Any,
     ) -> dict[str, Any]:
-        """The arrays of a stage, which depends on these settings, and on ``others``."""
-        settings = {name: getattr(self.config, name) for name in (*_BASE, *names)}
+        """The arrays of a stage by name, from the cache, or computed and then kept there.
+
+        Args:
+            stage: Its name in the key of the cache.
+            depends_on: Settings of the configuration that are in the key, beside those of `_BASE`.
+            compute: Computes the arrays; its argument is a file for checkpoints.
+            others: What else the arrays depend on.
+        """
+        settings = {name: getattr(self.config, name) for name in (*_BASE, *depends_on)}
         key = {"text stage": stage, "code": code_tag(__name__), **self.key(settings, *others)}
-        # optimizer and schedule of an earlier stage refer to each other, and hold its moments
+        # The optimizer and the schedule of an earlier stage refer to each other, so that the memory
+        # of its moments is only freed here.
         gc.collect()
         return pools_cache().resumed(key, compute)
 
