@@ -109,7 +109,7 @@ def test_the_small_base_model_learns_positions_after_a_prompt_in_both_ways_to_de
 def test_members_that_teach_the_real_helper_are_in_none_of_its_games(pools, learned, monkeypatch):
     config, seen = replace(TINY, withheld=0.5), []
     bench = TextBench(config)
-    bench._stopped(REAL_NONMEMBERS)
+    bench._judged_by(REAL_NONMEMBERS)
     np.testing.assert_array_equal(learned[-1][0], bench.text["members"].tokens[:60])
     assert not len(bench.text["helper"])
     monkeypatch.setattr(tables.shared, "helper_games", lambda pools, audit: seen.append(pools))
@@ -179,7 +179,7 @@ def test_targets_know_the_members_the_null_does_not_and_helpers_what_they_learne
 def test_the_real_helper_learns_as_many_chunks_in_the_same_way_as_the_synthetic_one(pools, learned):
     bench = TextBench(TINY)
     for helper in (SYNTHETIC, REAL_NONMEMBERS):
-        bench._stopped(helper)
+        bench._judged_by(helper)
     (synthetic, how), (real, same) = learned
     np.testing.assert_array_equal(synthetic, bench.generated["helper"])
     np.testing.assert_array_equal(real, bench.text["helper"].tokens)
