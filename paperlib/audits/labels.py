@@ -12,13 +12,16 @@ from scipy.special import bdtr, logit
 
 from paperlib.audits.score_results import Audits
 from paperlib.audits.scores import audit_scores
-from paperlib.bounds import fair_coin_p_value, one_run_epsilon
+from paperlib.bounds import OneRunResult, OutputSetResult, fair_coin_p_value, one_run_epsilon
 from paperlib.bounds.one_run.fair_coins import DOUBTFUL, IMPLAUSIBLE
 from paperlib.core import AuditResult, FloatArray, Guess, IntArray, MembershipScores, ScoreAudit
 from paperlib.core.checks import as_floats, check_at_least, check_counts, check_index
 from paperlib.core.intervals import upper_rate
 from paperlib.words.audits import labels as words
 from paperlib.words.claims import ceiling_note, lower_bound_claim
+from paperlib.words.one_run import one_run_assumptions, output_set_assumptions
+
+_COINS, _TIES = 11, 12  # streams of a seed: no two draws of an audit are from one
 
 _MEASURED = ScoreAudit(
     title=words.MEASURED_TITLE, kind="lower bound", purpose=words.MEASURED_PURPOSE
@@ -138,12 +141,13 @@ def audit_labels(
     warnings = _class_warnings(pairs)
     if not tossed:
         warnings += _agreement_warnings(pairs)
-    first = np.random.default_rng([seed, 11]).random(pairs.labels.size) < 0.5
+    # A coin for each record: which of its two labels is named first.
+    first = np.random.default_rng([seed, _COINS]).random(pairs.labels.size) < 0.5
     scores = MembershipScores(pairs.leaning[first], -pairs.leaning[~first])
     played = audit_scores(
         scores, delta=delta, confidence=confidence, guess=guess, design="played", seed=seed
     )
-    audits = tuple(_about_labels(audit, tossed) for audit in played)
+    audits = tuple(_about_labels(audit, tossed, guess) for audit in played)
     if unseen is not None:
         _check_measurable(unseen, tossed, delta, reference)
         others = _pairs(**unseen)
@@ -248,9 +252,20 @@ def _class_warnings(pairs: _Pairs) -> tuple[str, ...]:
     return ()
 
 
-def _about_labels(audit: ScoreAudit, tossed: bool) -> ScoreAudit:
+def _assumptions(result: AuditResult, coins: str, guess: Guess) -> tuple[str, ...]:
+    """What the result of an audit of scores takes for granted where ``coins`` is what it does of
+    labels and proxies; ``guess`` is that of the main audit.
+    """
+    if isinstance(result, OutputSetResult):
+        return output_set_assumptions(coins, result.delta, result.guess)
+    search = cast(OneRunResult, result).search
+    return one_run_assumptions(coins, guess, search)
+
+
+def _about_labels(audit: ScoreAudit, tossed: bool, guess: Guess) -> ScoreAudit:
     """The same audit, speaking of labels; its coins are its own and give no warning. Where no coin
-    was tossed before training it is a measurement of epsilon plus the gap.
+    was tossed before training it is a measurement of epsilon plus the gap. ``guess`` is that of the
+    main audit.
     """
     result = audit.result
     if result is None:
@@ -264,7 +279,7 @@ def _about_labels(audit: ScoreAudit, tossed: bool) -> ScoreAudit:
         "claim": bound,
         "adjacency": "label",
         "condition": words.CONDITIONS[basis],
-        "assumptions": (words.ASSUMPTIONS[basis], *result.assumptions[1:]),
+        "assumptions": _assumptions(result, words.ASSUMPTIONS[basis], guess),
         # Those of the coins, which were drawn here; the sentences of refusals are added again.
         "warnings": (),
     }
@@ -287,7 +302,7 @@ def _after_gap(
     # count of right guesses has at most the tail of a binomial of that mean (Hoeffding 1956). So
     # the log-odds refuted here, less those of the mean of g, bound epsilon. Half of the error is
     # for each of the two, divided by the numbers of guesses tried.
-    rng = np.random.default_rng([seed, 12])
+    rng = np.random.default_rng([seed, _TIES])
     right, right_unseen = pairs.surest(rng), others.surest(rng)
     counts = _counts(right.size, right_unseen.size)
     level = (1 - confidence) / (2 * len(counts))
@@ -318,7 +333,7 @@ def _after_gap(
         ceiling=ceiling,
         claim=lower_bound_claim(best["epsilon"], 0.0, confidence, "label", ceiling=ceiling),
         condition=words.CONDITIONS["unseen"],
-        assumptions=(words.ASSUMPTIONS["unseen"], *measured.assumptions[1:]),
+        assumptions=words.assumptions_after_gap(len(counts)),
         notes=(ceiling_note(pairs.labels.size, ceiling),),
     )
 
