@@ -5,6 +5,7 @@ rows that share a value then share a side as often as chance has it. Values that
 sides name units whose rows share one coin, and values that always do are records of both sides.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ _LEVEL = 1e-6  # chance of refusing a column of independent records, or their eq
 _FEWEST = 8  # repeated values; fewer are classes, sites or splits as often as units
 _MOST_MIXED = 0.05  # share of the names of units that may stand on both sides, such as "unknown"
 _ALIKE_LEVEL = 1e-6  # chance that independent scores of a time split are taken for those of units
+_ORDER_LEVEL = 1e-3  # chance that units in a random order of sides count as in their order
+_MANY = 200  # values, of which half of the changes that chance makes are a rare event
+_FEW_CHANGES = 0.5  # of the side, as a share of those in a random order; chosen
 _WINDOW = 25  # neighbours on each side of a score, for the local share of members
 _DENSE = 0.8  # share of the whole numbers from the first on that numbers of rows take up
 _ROLES = re.compile(
@@ -60,8 +64,21 @@ class Repeats:
         return float((1.0 - one_sided).sum())
 
 
+@dataclass(frozen=True)
+class WaysOut:
+    """What the user can do about a column that is refused; {name} stands for its name."""
+
+    unit: str = "say --unit {name} (in Python unit=)"  #: where its values are units
+    group: str = "--group-column {name}"  #: where each of its rows is a record of its own
+
+
 def check_column(
-    label: str, name: str, cells: Sequence[Any], member: Flags, scores: FloatArray
+    label: str,
+    name: str,
+    cells: Sequence[Any],
+    member: Flags,
+    scores: FloatArray | None = None,
+    ways: WaysOut | None = None,
 ) -> None:
     """Refuse (ValueError) a column that names units of several rows, or records of both sides.
 
@@ -76,7 +93,10 @@ def check_column(
     Args:
         label: How the message calls the column, and ``name`` what the user types.
         cells: One value for each row, shape (n,); missing ones are None or "".
-        member, scores: Of the same rows, shape (n,).
+        member: Of the same rows, shape (n,).
+        scores: What else is known of these rows as numbers, shape (n,) or (n, k); without any, a
+            column in the order of the sides passes.
+        ways: What the message says that helps; None names the options of audits of scores.
 
     >>> users = [f"u{row // 4}" for row in range(80)]
     >>> sides = np.repeat(np.tile([True, False, False, True, False], 4), 4)
@@ -99,7 +119,8 @@ def check_column(
     if _tail(repeats.mixed, expected, total) > _LEVEL or _are_row_numbers(names, codes, member):
         return
     several = f"of its {total:,} values that stand in several rows"
-    way_out = f"--group-column {name} if each row is a record of its own"
+    ways = ways or WaysOut()
+    way_out = f"{ways.group.format(name=name)} if each row is a record of its own"
     if repeats.mixed > expected:
         raise ValueError(
             f"{label} names records of both sides: {repeats.mixed:,} {several} stand on both "
@@ -109,11 +130,12 @@ def check_column(
     if repeats.mixed > _MOST_MIXED * total or _is_told_by_roles(texts, member):
         return
     order, in_order = _order([names[code] for code in repeated], repeats)
-    if in_order and not _are_alike(codes, repeated[order], repeats.members[order] > 0, scores):
+    in_members = repeats.members[order] > 0
+    if in_order and not _are_alike(codes, repeated[order], in_members, scores):
         return
     raise ValueError(
         f"{label} names units: {total - repeats.mixed:,} {several} stand on one side only, and "
-        f"rows of one unit are not independent; say --unit {name} (in Python unit=), or {way_out}"
+        f"rows of one unit are not independent; {ways.unit.format(name=name)}, or {way_out}"
     )
 
 
@@ -238,8 +260,8 @@ def _is_told_by_roles(texts: list[str], member: Flags) -> bool:
 
 
 def _order(names: list[str], repeats: Repeats) -> tuple[IntArray, bool]:
-    """The order of values in which their sides change least, and whether they are in order of the
-    sides.
+    """The order of the names' values in which neighbours differ least often in their side, and
+    whether the sides follow that order: whether they change rarely along it.
 
     Numbers in names count by their size; names are also read from their end, as dates that begin
     with the day.
@@ -250,8 +272,35 @@ def _order(names: list[str], repeats: Repeats) -> tuple[IntArray, bool]:
         orders.append(np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64))
     side = 2 * repeats.members >= repeats.counts
     changes = [int((np.diff(side[order].astype(int)) != 0).sum()) for order in orders]
+    # The mean in a random order. One change there is always, where both sides occur.
     by_chance = 2 * side.mean() * (1 - side.mean()) * (side.size - 1)
-    return orders[int(np.argmin(changes))], min(changes) <= max(1.0, 0.5 * by_chance)
+    fewest = min(changes)
+    most = max(1.0, _FEW_CHANGES * by_chance)
+    in_order = fewest <= most and _are_few_changes(fewest, side)
+    return orders[int(np.argmin(changes))], in_order
+
+
+def _are_few_changes(changes: int, side: Flags) -> bool:
+    """Whether so few changes of the side are rare in a random order: among few values, half of
+    those that chance makes are not.
+
+    Source:
+        Wald and Wolfowitz (1940), the distribution of the number of runs.
+    """
+    if changes <= 1 or side.size > _MANY:
+        return True
+    first = int(side.sum()) - 1
+    second = side.size - first - 2
+    orders = 0  # with so many changes or fewer
+    for half in range(1, changes // 2 + 2):
+        orders += 2 * math.comb(first, half - 1) * math.comb(second, half - 1)
+        if 2 * half <= changes:
+            orders += math.comb(first, half) * math.comb(second, half - 1)
+            orders += math.comb(first, half - 1) * math.comb(second, half)
+    if changes % 2 == 0:  # the last number of changes was odd, one too many
+        half = changes // 2 + 1
+        orders -= 2 * math.comb(first, half - 1) * math.comb(second, half - 1)
+    return orders <= _ORDER_LEVEL * math.comb(side.size, first + 1)
 
 
 def _tokens(name: str) -> tuple[tuple[int, int, str], ...]:
@@ -266,8 +315,24 @@ def _tokens(name: str) -> tuple[tuple[int, int, str], ...]:
     return tuple(keys)
 
 
-def _are_alike(codes: IntArray, ordered: IntArray, in_members: Flags, scores: FloatArray) -> bool:
-    """Whether scores of one value are more alike than those of the values before and after it.
+def _are_alike(
+    codes: IntArray, ordered: IntArray, in_members: Flags, scores: FloatArray | None
+) -> bool:
+    """Whether, in a column of ``scores``, rows of one value are more alike than those of the values
+    before and after it; each column has its share of the level.
+    """
+    if scores is None:
+        return False
+    columns = scores.reshape(len(codes), -1).T
+    level = _ALIKE_LEVEL / max(1, len(columns))
+    return any(_chance_of_alike(codes, ordered, in_members, row) <= level for row in columns)
+
+
+def _chance_of_alike(
+    codes: IntArray, ordered: IntArray, in_members: Flags, scores: FloatArray
+) -> float:
+    """The chance of scores of one value that are so much more alike than those of neighbouring
+    values.
 
     An F test of second differences of the means of values, on normal scores of ranks: what
     changes smoothly with the value, such as a loss with the date, is no reason.
@@ -287,9 +352,9 @@ def _are_alike(codes: IntArray, ordered: IntArray, in_members: Flags, scores: Fl
         between += float((contrasts**2 / variances).sum())
         triples += len(values)
     if triples == 0 or between == 0.0:
-        return False
+        return 1.0
     ratio = between / triples / max(within / freedom, 1e-300)
-    return bool(fdtrc(triples, freedom, ratio) <= _ALIKE_LEVEL)
+    return float(fdtrc(triples, freedom, ratio))
 
 
 # ---------------------------------------------------------------- rows that are nearly equal

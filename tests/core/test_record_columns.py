@@ -289,3 +289,43 @@ def test_copies_beyond_what_the_precision_explains_are_seen(kind, copies):
         members = np.append(scores[0], scores[0][:copies])
         warnings = check_ties("scores", members, scores[1])
         assert any("check for copies" in text for text in warnings)
+
+
+def units_of_unlike_rows(seed, count):
+    """Units of three rows each, unlike in their scores, half of them members."""
+    rng = np.random.default_rng([seed, count])
+    member = rng.permutation(count) < count // 2
+    unit = np.repeat(np.arange(count), 3)
+    return [f"u{number}" for number in unit], member[unit], rng.normal(size=unit.size)
+
+
+def test_units_whose_sides_are_in_order_by_chance_are_seen():
+    """Once 5 changes of side among 24 units were taken for the order of a split by time."""
+    seeds = []
+    for seed in range(3_000):
+        cells, member, _ = units_of_unlike_rows(seed, 24)
+        if (np.diff(member.astype(int)) != 0).sum() == 5:
+            seeds.append(seed)
+    assert len(seeds) >= 3
+    for seed in seeds:
+        cells, member, scores = units_of_unlike_rows(seed, 24)
+        refused("names units: 24 of its 24", records.check_column, "column 'x'", "x", cells, member)
+        refused("names units", records.check_column, "column 'x'", "x", cells, member, scores)
+
+
+@pytest.mark.parametrize("sides", [[1] * 12 + [0] * 12, [1] * 8 + [0] * 8 + [1] * 8])
+def test_months_in_one_or_three_periods_are_the_order_of_a_split(sides):
+    member = np.repeat(np.array(sides, dtype=bool), 30)
+    month = np.repeat(np.arange(24), 30)
+    scores = np.random.default_rng(0).normal(size=member.size)
+    for rows in (None, scores, np.column_stack([scores, scores**2])):
+        records.check_column("column 'x'", "x", month.tolist(), member, rows)
+
+
+def test_units_in_the_order_of_the_sides_are_seen_by_any_column_beside_them():
+    rng = np.random.default_rng(1)
+    unit = np.repeat(np.arange(60), 4)
+    beside = np.column_stack([rng.normal(size=240), rng.normal(size=60)[unit]])
+    arguments = ("column 'x'", "x", unit.tolist(), unit < 30)
+    records.check_column(*arguments, beside[:, 0])
+    refused("names units: 60 of its 60", records.check_column, *arguments, beside)
