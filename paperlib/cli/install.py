@@ -1,8 +1,7 @@
-"""What to install for a part of this package that is missing, in words that fetch nothing else.
+"""What to install for a part of this package that is missing.
 
-``pip install 'paperlib[train]'`` asks a package index for a project of this name, and the index may
-have another one. So the commands name the checkout that this package came from, or the packages
-themselves.
+The package is called ``leakbound`` on an index, where ``paperlib`` is another project. From a
+checkout the commands name its folder, so that what it holds is not replaced by a release.
 """
 
 import json
@@ -16,6 +15,9 @@ from urllib.parse import unquote, urlsplit
 
 import paperlib
 
+DISTRIBUTION = "leakbound"
+"""The name of this package on an index, and in the metadata of what is installed."""
+
 _IMPORTED_AS = {
     "crypto": "pycryptodome",
     "pil": "pillow",
@@ -25,12 +27,14 @@ _IMPORTED_AS = {
 }
 """Import names, in small letters, of packages that have another name on an index."""
 
+_NAME = re.compile(rf"^name\s*=\s*[\"']{DISTRIBUTION}[\"']", re.MULTILINE)
 _EXTRA = re.compile(r"extra\s*==\s*[\"']([\w-]+)[\"']")
 
 
 def install_command(extra: str = "") -> str:
-    """``pip install`` of this checkout, or of the packages of an extra; "" is the package without
-    extras.
+    """``pip install`` of this checkout, or by name where there is none, with an extra.
+
+    "" is the package without extras. Raises ValueError for an extra that does not exist.
     """
     extras = requirements()
     if extra not in extras:
@@ -38,13 +42,16 @@ def install_command(extra: str = "") -> str:
             f"extra: expected one of {', '.join(sorted(filter(None, extras)))}; got {extra!r}"
         )
     folder = checkout()
+    option = ""
     if folder is None:
-        return f"pip install {' '.join(map(shlex.quote, extras[extra]))}"
-    target = "." if folder == Path.cwd() else str(folder)
+        target = DISTRIBUTION
+    else:
+        target = "." if folder == Path.cwd() else str(folder)
+        if _direct_url().get("dir_info", {}).get("editable"):
+            option = "-e "
     if extra:
         target += f"[{extra}]"
-    editable = "-e " if _direct_url().get("dir_info", {}).get("editable") else ""
-    return f"pip install {editable}{shlex.quote(target)}"
+    return f"pip install {option}{shlex.quote(target)}"
 
 
 def missing_package(module: str) -> str:
@@ -69,7 +76,7 @@ def requirements() -> dict[str, list[str]]:
         extras = {"": project["dependencies"], **project["optional-dependencies"]}
     else:
         extras: dict[str, list[str]] = {"": []}
-        for line in metadata.requires("paperlib") or []:
+        for line in metadata.requires(DISTRIBUTION) or []:
             requirement, _, marker = line.partition(";")
             match = _EXTRA.search(marker)
             extra = match[1] if match else ""
@@ -96,7 +103,7 @@ def checkout() -> Path | None:
             text = (folder / "pyproject.toml").read_text(encoding="utf-8")
         except OSError:
             continue
-        if re.search(r"^name\s*=\s*[\"']paperlib[\"']", text, re.MULTILINE):
+        if _NAME.search(text):
             return folder
     return None
 
@@ -106,6 +113,6 @@ def _direct_url() -> dict[str, Any]:
     installed.
     """
     try:
-        return json.loads(metadata.distribution("paperlib").read_text("direct_url.json") or "{}")
+        return json.loads(metadata.distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
     except metadata.PackageNotFoundError:
         return {}

@@ -22,6 +22,8 @@ PACKAGES = (
     "opacus",
     "transformers",
 )
+_ON_AN_INDEX = {"paperlib": "leakbound"}
+"""Names under which packages are installed that have another name in our files."""
 
 
 def provenance(
@@ -69,9 +71,11 @@ def _answer(*command: str) -> str | None:
 
 
 def package_version(name: str) -> str | None:
-    """Version of an installed package; None for one that is not installed."""
+    """Version of an installed package, "paperlib" for this one; None for one that is not
+    installed.
+    """
     try:
-        return metadata.version(name)
+        return metadata.version(_ON_AN_INDEX.get(name, name))
     except metadata.PackageNotFoundError:
         return None
 

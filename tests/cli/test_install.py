@@ -1,12 +1,14 @@
-"""Advice on what to install: it names a folder or packages, and never this project's name on an
-index.
+"""Advice on what to install: it names the checkout, or the distribution, which is not called as it
+is imported.
 """
 
 import re
+import tomllib
 from pathlib import Path
 
 import paperlib
 from paperlib.cli import install
+from paperlib.report.provenance import package_version
 from tests.refusals import refused
 
 ROOT = Path(paperlib.__file__).parents[1]
@@ -32,7 +34,7 @@ def test_from_a_checkout_also_one_that_pip_installed_from_its_folder_is_installe
     assert install.install_command("run") == f"pip install '{folder}[run]'"
 
 
-def test_a_missing_module_and_without_a_checkout_an_extra_name_packages_never_this_project(
+def test_a_missing_module_names_its_extra_and_without_a_checkout_the_distribution(
     monkeypatch,
 ):
     for module, package, extra in (
@@ -49,6 +51,21 @@ def test_a_missing_module_and_without_a_checkout_an_extra_name_packages_never_th
     assert install.missing_package("no_such_module") == "no_such_module is not installed"
     refused(r"extra: expected one of .*train.*; got 'trains'", install.install_command, "trains")
     monkeypatch.setattr(install, "checkout", lambda: None)
-    assert "torch>=" in install.install_command("train")
+    assert install.install_command("train") == "pip install 'leakbound[train]'"
+    assert install.missing_package("transformers").endswith("pip install 'leakbound[language]'")
+    assert install.missing_package("numpy").endswith("to get it: pip install leakbound")
     for extra in install.requirements():
         assert "paperlib" not in install.install_command(extra)
+
+
+def test_the_distribution_is_that_of_the_project_and_its_metadata_have_the_same_extras(
+    monkeypatch,
+):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["name"] == install.DISTRIBUTION
+    in_checkout = install.requirements()
+    monkeypatch.setattr(install, "checkout", lambda: None)
+    installed = install.requirements()
+    assert list(map(len, installed.values())) == list(map(len, in_checkout.values()))
+    assert installed.keys() == in_checkout.keys()
+    assert package_version("paperlib") == paperlib.__version__

@@ -26,7 +26,7 @@ PINS = list(map(Requirement, LOCK))
 LOCKED = {canonicalize_name(pin.name): next(iter(pin.specifier)).version for pin in PINS}
 EXTRAS = PROJECT["optional-dependencies"]
 INSTALLED = [
-    *EXTRAS["all"][0].removeprefix("paperlib[").removesuffix("]").split(","),
+    *EXTRAS["all"][0].removeprefix("leakbound[").removesuffix("]").split(","),
     "mst",
     "peers",
 ]
@@ -47,7 +47,7 @@ def test_only_the_extras_of_mst_and_peers_bring_jax():
     while waiting:
         requirement = Requirement(waiting.pop())
         name = canonicalize_name(requirement.name)
-        if name in needed or name == "paperlib":
+        if name in needed or name == PROJECT["name"]:
             continue
         if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
             continue

@@ -295,7 +295,7 @@ def test_a_page_that_names_another_version_never_passes_but_if_it_is_whole(html,
         altered = Altered(other).pages()[name]
         with pytest.raises(OtherVersionError, match=r"by paperlib 0\.0\.9 \(\w+\), numpy 1;"):
             verify_receipt(page(altered))
-    versions = re.findall(r"paperlib [\d.]+ \(\w+\), matplotlib", html)[0]
+    versions = re.findall(r"paperlib [\w.]+ \(\w+\), matplotlib", html)[0]
     with pytest.raises(OtherVersionError, match="written by a version that it does not name"):
         verify_receipt(page(html.replace(versions, "\u202eall good")))
 
