@@ -22,6 +22,7 @@ BLIND_LEVEL = 0.01
 
 _SHORTEST_TAIL = 8  # texts: fewer of one side are common among the many tails of an audit
 _ORDER_WEIGHT = 0.1  # of the errors against the penalty; .03 and .3 saw fewer mixed orders
+_HALVES = 3  # stream of a seed: no other draw of an audit of texts is from it
 _WORSE = 0.5  # nats above the loss of guesses: untrained models are hardly above it
 
 
@@ -67,7 +68,8 @@ def blind_table(
 
 def _halves(member: NDArray[np.bool_], seed: int) -> list[NDArray[np.int64]]:
     """Indices of the texts in two random halves with as many of each side."""
-    order = np.random.default_rng([seed, 3]).permutation(member.size)
+    order = np.random.default_rng([seed, _HALVES]).permutation(member.size)
+    # Sorted by side, so that every other text takes half of each.
     order = order[np.argsort(member[order], kind="stable")]
     return [order[::2], order[1::2]]
 
