@@ -37,6 +37,7 @@ from paperlib.report.audit.tables import TableSection, with_interval
 from paperlib.words.audits import releases as words
 
 SHOWN = 20  # exposed records
+_POOL_ORDER, _RATES = 6, 7  # streams of a seed: no two draws of an audit are from one
 _CLEAR = 2.0  # log of how many times nearer a row is to the release than to the pool: seven
 
 
@@ -373,7 +374,7 @@ def _measured(released: Any, pool: Any, examples: _Examples, seed: int) -> _Meas
     """The distances of a shuffled pool; a ValueError where rows stand twice, or sides differ
     whatever was released.
     """
-    order = np.random.default_rng([seed, 6]).permutation(len(pool))
+    order = np.random.default_rng([seed, _POOL_ORDER]).permutation(len(pool))
     space = space_of(released, taken(pool, order))
     member = examples.member[order]
     units = None
@@ -407,7 +408,7 @@ def _rates(
         tables,
         secret=secret,
         confidence=confidence,
-        rng=np.random.default_rng([seed, 7]),
+        rng=np.random.default_rng([seed, _RATES]),
     )
 
 
