@@ -48,7 +48,8 @@ FIRST_SHARE = 0.02  # share of the coins that are looked at, at random, before t
 RECALL_SHARE = 0.1  # of those of PANORAMIA: its bounds rest on the few surest guesses
 REFIT = 1.2  # growth of the revealed coins from one fit to the next
 _FEWEST = 20  # rows that a feature agrees with by chance in one of a million audits, at most
-_KNOTS = 6
+_LEARNING, _ROW_ORDER = 1, 4  # streams of a seed: no two draws of an audit are from one
+_KNOTS = 6  # of the curve of a feature; chosen
 _CURVED = 0.3  # scale of the curved parts beside the straight ones: curves are shrunk more
 _NAMES_GIVEN = "the names given"  # what a claim calls the unit of a record
 
@@ -266,7 +267,7 @@ def audit_features(
     records = _records(features, membership, unit)
     records = _game_of(records, design, seed)
     rows, members = records.rows, records.members
-    rng = np.random.default_rng([seed, 1])
+    rng = np.random.default_rng([seed, _LEARNING])
     learned = LearnedOrder(rows, members, AdditiveModel() if model is None else model, rng)
     ends = ends_of(rows[:, 0])
     bets = learned_bets(ends, learned, members, rng)
@@ -383,7 +384,7 @@ def _unit_rows(rows: FloatArray, members: Flags, unit: Sequence[Any]) -> tuple[F
 def _game_of(records: _Records, design: Design, seed: int) -> _Records:
     """The records that the game of ``design`` shows, shuffled."""
     # Shuffled, since a model may look at neighbouring rows, and members often stand together.
-    order = np.random.default_rng([seed, 4]).permutation(records.members.size)
+    order = np.random.default_rng([seed, _ROW_ORDER]).permutation(records.members.size)
     members = records.members[order]
     # The game of audits of scores, on positions in their stead.
     positions = MembershipScores.from_labels(np.arange(members.size), members)
