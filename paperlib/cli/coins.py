@@ -3,8 +3,10 @@ ones.
 """
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import count as count_from
@@ -58,12 +60,12 @@ def coins(
     training = tossed.training(names)
     with_coin = set(tossed.ids)
     audited = np.array([name in with_coin for name in names])
-    records.write(out, training, None)
-    if records.names is None:
-        records.write(to_score, audited, made_ids)
-    else:
-        write_text(to_score, "".join(f"{name}\n" for name in tossed.ids))
-    tossed.save(sealed)
+    with _files_of_coins(tossed, sealed, to_score, out):
+        if records.names is None:
+            records.write(to_score, audited, made_ids)
+        else:
+            write_text(to_score, "".join(f"{name}\n" for name in tossed.ids))
+        records.write(out, training, None)
 
     for warning in warnings:
         print(visible_text(f"Warning: {warning}"))
@@ -75,6 +77,37 @@ def coins(
         f"{to_score}: {int(audited.sum()):,} records with a coin, to be scored after training by "
         f"their {name_of_ids!r}",
     )
+
+
+@contextmanager
+def _files_of_coins(tossed: "Coins", sealed: Path, *others: Path) -> Iterator[None]:
+    """Write the coins, then let the block write ``others``, the data last; after an error none of
+    these files is there.
+
+    Whoever trains on data whose coins were lost has lost the audit, so that these stand first, and
+    go last. Where another run has written its coins at the same moment, its files stay.
+    """
+    from paperlib.io.files import output_error
+
+    try:
+        sealed.parent.mkdir(parents=True, exist_ok=True)
+        tossed.save(sealed)
+    except OSError as error:
+        raise output_error(sealed, error) from error
+    try:
+        yield
+    except BaseException:
+        for path in (*reversed(others), sealed):
+            _remove(path)
+        raise
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _tossed_words(tossed: "Coins") -> str:
@@ -222,16 +255,16 @@ def canaries(
     added = np.arange(size, size + count)
     planted = np.repeat(added[tossed.included], repetitions)
     kept = np.delete(np.arange(size), replaced)
-    with_canaries.write(out, planted_order(kept, planted, seed=seed), None)
-    if is_list:
-        rows = [{MADE_ID: name, **row} for name, row in zip(names, made, strict=True)]
-        lines = [f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows]
-        write_text(to_score, "".join(lines))
-    elif is_folder or column:
-        with_canaries.write(to_score, added, None)
-    else:
-        with_canaries.write(to_score, added, [*[""] * size, *names])
-    tossed.save(sealed)
+    with _files_of_coins(tossed, sealed, to_score, out):
+        if is_list:
+            rows = [{MADE_ID: name, **row} for name, row in zip(names, made, strict=True)]
+            lines = [f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows]
+            write_text(to_score, "".join(lines))
+        elif is_folder or column:
+            with_canaries.write(to_score, added, None)
+        else:
+            with_canaries.write(to_score, added, [*[""] * size, *names])
+        with_canaries.write(out, planted_order(kept, planted, seed=seed), None)
 
     _tell(
         sealed,

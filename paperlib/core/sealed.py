@@ -21,18 +21,31 @@ def sealed_hash(text: str) -> str:
 
 
 def write_sealed(path: str | PathLike[str], content: Mapping[str, Any]) -> None:
-    """Write content and hash, for the owner's eyes alone; a ValueError where a file is there."""
+    """Write content and hash, for the owner's eyes alone, on disk when it returns.
+
+    Raises:
+        ValueError: A file is there, which stays.
+        OSError: It cannot be written, such as on a full disk; then there is none.
+    """
     text = json.dumps(
         {**content, "hash": sealed_hash(sealed_text(content))}, indent=1, sort_keys=True
     )
     try:
-        with open(
-            path, "x", encoding="utf-8", opener=lambda name, how: os.open(name, how, 0o600)
-        ) as file:
-            file.write(f"{text}\n")
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         what = str(content["format"]).removeprefix("paperlib ")
         raise ValueError(f"{path}: exists already; a {what} file is never overwritten") from None
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        os.unlink(path)
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+    except BaseException:
+        os.unlink(path)
+        raise
 
 
 def check_loaded(coins: object, plan: object = None) -> None:

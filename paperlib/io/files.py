@@ -8,7 +8,6 @@ import http.client
 import json
 import os
 import sys
-import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from paperlib.core import json_ready
+from paperlib.io.temporary import temporary_file, temporary_folder
 
 DATA_VARIABLE = "PAPERLIB_DATA"
 SCHEMA = 1
@@ -25,6 +25,7 @@ _CHUNK = 1 << 20
 _REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file would be larger than is allowed",
     errno.EROFS: "the disk is read-only",
     errno.EACCES: "no permission to write there",
     errno.EPERM: "no permission to write there",
@@ -74,9 +75,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.name}.", suffix=".part"
-        )
+        handle, name = temporary_file(target.parent, target.name)
     except OSError as error:
         raise output_error(target, error) from error
     try:
@@ -84,14 +83,41 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
+        os.chmod(name, 0o666 & ~_umask())
         os.replace(name, target)
     except OSError as error:
         raise output_error(target, error) from error
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A folder to fill, which takes its place at ``path``, where none may be, when the block ends;
+    missing folders around it are made.
+
+    Guarantee:
+        After a crash, a full disk or an exception in the block, nothing is at ``path``.
+
+    Raises:
+        OutputError: It cannot be written; the message says where and why.
+    """
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with temporary_folder(target.parent, f".{target.name[:40]}.") as folder:
+            yield folder
+            folder.chmod(0o777 & ~_umask())
+            folder.replace(target)
+    except OSError as error:
+        raise output_error(target, error) from error
+
+
+def _umask() -> int:
+    """Permissions that new files and folders do not get."""
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask
 
 
 def output_error(target: Path, error: OSError) -> OutputError:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from paperlib.core.reading.columns import INDEX, plain
 from paperlib.core.reading.tables import decoded, delimited, json_row, named, open_source
-from paperlib.io.files import file_sha256, visible_files, write_bytes
+from paperlib.io.files import atomic_folder, file_sha256, visible_files, write_bytes
 
 MADE_ID = "record_id"
 """Column of the ids that are made of what records hold."""
@@ -41,9 +41,9 @@ class Records:
         columns: Names of the columns; none for a list or a folder.
         names: Id of each record of a list or of a folder (its path), else None.
         ending: Ending of the file, such as ".csv.gz"; empty for a folder.
-        write: Writes a part of the records to a path, with a first column of ids where these are
-            given. A file of a folder that is to be there several times gets a number behind its
-            name.
+        write: Writes a part of the records to a path, whole or not at all with an OutputError, with
+            a first column of ids where these are given. A file of a folder that is to be there
+            several times gets a number behind its name.
         added: These records and further ones after them, of which the cells are given; those of a
             list have the cell "text", those of a folder "path" and "source", the name of the file
             that is copied.
@@ -323,10 +323,11 @@ def _files(
     """Files of a folder, by the names that they get and those that they have."""
 
     def write(target: Path, keep: Rows, ids: Sequence[str] | None) -> None:
-        for index in np.arange(len(names))[keep].tolist():
-            copy = _free_path(target / names[index])
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(folder / sources[index], copy)
+        with atomic_folder(target) as unfinished:
+            for index in np.arange(len(names))[keep].tolist():
+                copy = _free_path(unfinished / names[index])
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(folder / sources[index], copy)
 
     def added(rows: Sequence[dict[str, Any]]) -> Records:
         return _files(

@@ -7,7 +7,6 @@ import math
 import os
 import re
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from paperlib.core.packages import optional_package, quiet
 from paperlib.io.files import user_cache_folder
+from paperlib.io.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -250,15 +250,14 @@ def _temporary_credentials(system: str) -> Iterator[Any]:
     made = Security.temporary()
     cache = user_cache_folder()
     cache.mkdir(parents=True, exist_ok=True)
-    # mkdtemp, and so this folder, lets nobody else in.
-    with tempfile.TemporaryDirectory(dir=cache, prefix="sweep-credentials-") as folder:
+    with temporary_folder(cache, "sweep-credentials-") as folder:
         paths: dict[str, str] = {}
         for name, text in (
             ("ca_file", made.tls_ca_file),
             ("cert", made.tls_worker_cert),
             ("key", made.tls_worker_key),
         ):
-            path = Path(folder) / f"{name}.pem"
+            path = folder / f"{name}.pem"
             path.write_text(text, encoding="ascii")
             paths[name] = str(path)
         # All roles of a temporary Security hold the same certificate.

@@ -2,7 +2,10 @@
 mistake.
 """
 
+import os
 import re
+import resource
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -129,6 +132,85 @@ def test_nothing_is_overwritten(people, command, taken):
         "coins data.csv --out train.csv", f"{taken}: exists already, and nothing is overwritten"
     )
     assert Path(taken).read_text() == "mine"
+
+
+@contextmanager
+def room_for(size):
+    """No file may grow beyond so many bytes: a write fails halfway, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+FAULTS = ((200, "t.coins.json"), (20_000, "t.audit"), (100_000, "t"))
+
+
+@pytest.mark.parametrize(("size", "file"), FAULTS)
+def test_a_full_disk_leaves_no_file_and_no_data_without_coins(here, command, size, file):
+    pages = pd.DataFrame({"id": range(200), "text": ["x" * 2000] * 200})
+    pages.to_csv("pages.csv", index=False)
+    with room_for(size):
+        command.refuses(
+            "coins pages.csv --id id --audit-fraction 0.1 --out t.csv",
+            f"cannot write {file}{'' if file.endswith('json') else '.csv'}: the file would be",
+        )
+    assert command.line("coins pages.csv --id id --audit-fraction 0.1 --out t.csv")[0] == 0
+
+
+def test_canaries_and_a_plan_leave_nothing_half_done(here, command):
+    rows = "".join(f'{{"text": "text {at} {"x" * 2000}"}}\n' for at in range(200))
+    Path("corpus.jsonl").write_text(rows)
+    for size, file in ((1_000, "t.coins.json"), (20_000, "t.audit.jsonl"), (100_000, "t.jsonl")):
+        with room_for(size):
+            command.refuses(
+                "canaries corpus.jsonl --count 40 --kind random --out t.jsonl",
+                f"cannot write {file}: the",
+            )
+    plan = {"coins": "0" * 64, "score": "loss", "direction": "lower", "limit": "1"}
+    Path("plan.yaml").write_text("".join(f"{name}: '{value}'\n" for name, value in plan.items()))
+    with room_for(200):
+        command.refuses("seal plan.yaml", "plan.sealed.json: file too large")
+    assert command.line("seal plan.yaml")[0] == 0
+
+
+@pytest.mark.parametrize("data", ["data.csv", "all"])
+def test_the_coins_stand_before_the_data_and_an_interrupt_removes_both(
+    people, here, command, monkeypatch, data
+):
+    (here / "all").mkdir()
+    for at in range(30):
+        (here / "all" / f"{at}.png").write_text(str(at))
+    before = sorted(Path().rglob("*"))
+    there = []
+
+    def interrupted(path, target):
+        if Path(target).name in ("t", "t.csv"):
+            there.extend(sorted(one.name for one in Path().glob("t.*") if one != Path(target)))
+            raise KeyboardInterrupt
+        return replaced(path, target)
+
+    replaced = os.replace
+    for name in ("replace", "rename"):  # of a file, and of a folder
+        monkeypatch.setattr(os, name, interrupted)
+    assert command.line(f"coins {data} --out {'t.csv' if data == 'data.csv' else 't'}")[0] == 130
+    assert there == [f"t.audit.{'csv' if data == 'data.csv' else 'txt'}", "t.coins.json"]
+    assert sorted(Path().rglob("*")) == before
+
+
+def test_the_coins_of_another_run_at_the_same_moment_stay(people, command, monkeypatch):
+    def late(coins, path):
+        Path(path).write_text("theirs")
+        save(coins, path)
+
+    save = Coins.save
+    monkeypatch.setattr(Coins, "save", late)
+    code, _, error = command.line(TOSS)
+    assert (code, "t.coins.json: exists already" in error) == (2, True)
+    assert Path("t.coins.json").read_text() == "theirs"
+    assert not Path("t.csv").exists()
 
 
 TOSS = "coins data.csv --out t.csv"

@@ -2,12 +2,12 @@
 
 import json
 import shutil
-import tempfile
 from pathlib import Path
 
 from paperlib.data.files import MANIFEST
 from paperlib.io import code_tag, file_sha256, write_text
 from paperlib.io.files import DATA_VARIABLE, user_cache_folder
+from paperlib.io.temporary import temporary_folder
 
 HUB = "hub"
 
@@ -20,10 +20,10 @@ def made_up_folder() -> Path:
     folder = user_cache_folder() / "made-up" / f"small-{code_tag(__name__)}"
     if not (folder / MANIFEST).is_file():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as name:
-            _write_all(Path(name))
+        with temporary_folder(folder.parent, "tmp-") as unfinished:
+            _write_all(unfinished)
             _remove_older(folder)
-            _move(Path(name), folder)
+            _move(unfinished, folder)
     return folder
 
 
@@ -55,8 +55,6 @@ def _move(written: Path, folder: Path) -> None:
     except OSError:
         if not (folder / MANIFEST).is_file():
             raise
-    else:
-        written.mkdir()  # for the end of the temporary folder
 
 
 def made_up_variables(folder: Path) -> dict[str, str]:
