@@ -182,11 +182,15 @@ def convert_like(value: Any, default: Any) -> Any:
 
 
 def _literal_or_text(value: Any) -> Any:
-    """Text that is a literal of Python as what it says, anything else as it is."""
+    """Text that is a literal of Python as what it says, anything else as it is; so is 1e999, since
+    no literal is infinite when it is written into the cell.
+    """
     if not isinstance(value, str):
         return value
     try:
-        return ast.literal_eval(value)
+        literal = ast.literal_eval(value)
+        ast.literal_eval(repr(literal))
+        return literal
     except (ValueError, SyntaxError):
         return value
 
@@ -212,6 +216,8 @@ def _container(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError:
         return ast.literal_eval(text)
+    except RecursionError:
+        raise ValueError("brackets within brackets, too deep to be read") from None
 
 
 def _sequence_like(value: Any, default: list[Any] | tuple[Any, ...]) -> Any:
@@ -326,7 +332,8 @@ def assignment(name: str, value: Any) -> str:
     if isinstance(value, list | tuple | dict):
         return f"{name}={json.dumps(value, separators=(',', ':'))}"
     text = str(value)
-    if text.startswith(_BRACKETS) or set(" \t\n\r'\"").intersection(text):
+    parts_words = any(letter.isspace() or letter in "'\"" for letter in text)
+    if text.startswith(_BRACKETS) or parts_words:
         text = _in_quotes(text)
     return f"{name}={text}"
 

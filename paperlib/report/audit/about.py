@@ -9,6 +9,9 @@ from typing import Any
 
 from paperlib.core import did_you_mean
 
+_LONGEST = 100_000  # characters of a file
+_DEEPEST = 10  # lists or mappings within each other
+
 
 @dataclass(frozen=True, kw_only=True)
 class About:
@@ -76,6 +79,7 @@ def read_pairs(path: Path) -> dict[str, Any]:
         reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
         raise ValueError(f"{path}: cannot be read: {reason}") from None
     try:
+        _check_plain(path, text)
         root = yaml.compose(text, Loader=yaml.BaseLoader)
         # Texts alone, so that nothing is converted.
         values = yaml.load(text, Loader=yaml.BaseLoader)
@@ -95,6 +99,29 @@ def read_pairs(path: Path) -> dict[str, Any]:
         if keys.count(key) > 1:
             raise ValueError(f"{path}: {key}: given {keys.count(key)} times; keep one")
     return {str(key): value for key, value in values.items()}
+
+
+def _check_plain(path: Path, text: str) -> None:
+    """Refuse (ValueError) a text that swells or nests: reading it could take hours, or all memory.
+
+    Its events are read one by one and not beyond the first that is too much.
+    """
+    import yaml
+
+    if len(text) > _LONGEST:
+        raise ValueError(f"{path}: expected at most {_LONGEST:,} characters, got {len(text):,}")
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.BaseLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError(
+                f"{path}: holds a reference (*{event.anchor}); write out what it means"
+            )
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST:
+            raise ValueError(f"{path}: expected 'key: value' on each line, got lists within lists")
 
 
 def _validate(path: "str | PathLike[str]", values: dict[str, Any]) -> None:
